@@ -1,0 +1,31 @@
+"""interlingua: language-agnostic sentence embeddings, from parallel text to a trained and measured encoder."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from interlingua.encoder.encoder import Encoder as Encoder
+    from interlingua.evaluation.suite import evaluate as evaluate
+    from interlingua.train.loop import train as train
+
+__version__ = "0.1.0"
+__all__ = ["Encoder", "__version__", "evaluate", "train"]
+
+# Public names are imported on first use, so that `import interlingua` does not import torch.
+_HOMES = {
+    "Encoder": "interlingua.encoder.encoder",
+    "evaluate": "interlingua.evaluation.suite",
+    "train": "interlingua.train.loop",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'interlingua' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

@@ -1,0 +1,90 @@
+"""``interlingua VERB ...``: imports a verb's file only when it is called, and turns users' errors into one line."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from interlingua import __version__
+from interlingua.errors import InterlinguaError
+from interlingua.registry import did_you_mean
+
+VERBS = {
+    "prepare": "Clean, deduplicate and tokenize parallel text into a corpus to train on.",
+    "train": "Train an encoder from a TOML file; goes on where it stopped.",
+    "evaluate": "Measure an encoder on local evaluation folders.",
+    "compare": "Make one table from many result files.",
+    "embed": "Turn a file of lines into vectors.",
+    "export": "Write a model for sentence-transformers and check the round trip.",
+    "quickstart": "From translation catalogues to a trained, measured encoder in minutes.",
+}
+USERS_ERROR = 2
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The console script. Exits with 0, or with 2 and one line on stderr for everything that is the user's to mend."""
+    verb, *rest = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    try:
+        if verb in ("-h", "--help"):
+            print(overview())
+        elif verb == "--version":
+            print(f"interlingua {__version__}")
+        elif verb not in VERBS:
+            raise InterlinguaError(f"no such command {verb!r}{did_you_mean(verb, VERBS)}; see: interlingua --help")
+        else:
+            command(verb)(args=rest, prog_name=f"interlingua {verb}")
+    except InterlinguaError as error:
+        print(f"interlingua: {' '.join(str(error).split())}", file=sys.stderr)
+        sys.exit(USERS_ERROR)
+    except BrokenPipeError:  # the reader, `head` say, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+
+
+def command(verb: str) -> Any:
+    """Imports ``interlingua.cli.<verb>`` and makes a typer command of the function of that name."""
+    import typer
+
+    function = getattr(importlib.import_module(f"interlingua.cli.{verb}"), verb)
+    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    app.command(name=verb, help=VERBS[verb], context_settings={"help_option_names": ["-h", "--help"]})(
+        _interruptible(function)
+    )
+    return app
+
+
+def overview() -> str:
+    """The text of ``interlingua --help``; needs no import of any verb."""
+    width = max(map(len, VERBS))
+    lines = [f"  {verb:<{width}}  {summary}" for verb, summary in VERBS.items()]
+    return "\n".join(
+        [
+            "Usage: interlingua COMMAND [OPTIONS]",
+            "",
+            "Language-agnostic sentence embeddings: from parallel text to a trained and measured encoder.",
+            "",
+            "Commands, in the order of the work:",
+            *lines,
+            "",
+            "interlingua COMMAND --help explains one; interlingua --version prints the version.",
+        ]
+    )
+
+
+def _interruptible(function: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> None:
+        try:
+            function(*args, **kwargs)
+        except KeyboardInterrupt:
+            raise InterlinguaError("stopped; nothing half-written was left behind, so run the same command again") from None
+
+    return call
+
+
+if __name__ == "__main__":
+    main()

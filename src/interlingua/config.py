@@ -1,0 +1,223 @@
+"""TOML into frozen dataclasses and back: strict, typed, with the nearest key in every complaint.
+
+The dataclasses are the only source of truth; a file or a ``--set section.key=value`` can only fill them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+import tomllib
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeVar, Union
+
+from interlingua.errors import ConfigError
+from interlingua.registry import did_you_mean
+
+T = TypeVar("T")
+
+
+def load_config(cls: type[T], path: str | os.PathLike[str], *, overrides: Sequence[str] = ()) -> T:
+    """Reads a TOML file into a (nested) frozen dataclass.
+
+    Args:
+        cls: the dataclass.
+        path: the TOML file.
+        overrides: ``"section.key=value"`` strings; the value is TOML, or a bare string where that fails to parse.
+
+    Raises:
+        ConfigError: the file is missing or no TOML, a key is unknown (the nearest one is named), a value has
+            the wrong type, or a required key is missing.
+    """
+    return from_mapping(cls, load_toml(path, overrides=overrides), where=os.fspath(path))
+
+
+def load_toml(path: str | os.PathLike[str], *, overrides: Sequence[str] = ()) -> dict[str, Any]:
+    """Reads a TOML file and applies ``section.key=value`` overrides.
+
+    Raises:
+        ConfigError: the file is missing or is not TOML, or an override is not ``key=value``.
+    """
+    try:
+        with open(path, "rb") as file:
+            table = tomllib.load(file)
+    except FileNotFoundError as error:
+        raise ConfigError(f"{os.fspath(path)}: no such file; check the path") from error
+    except OSError as error:
+        raise ConfigError(f"{os.fspath(path)}: can't be read: {error.strerror or error}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{os.fspath(path)}: not valid TOML: {error}") from error
+    for override in overrides:
+        _apply_override(table, override)
+    return table
+
+
+def from_mapping(cls: type[T], table: Mapping[str, Any], *, where: str = "config") -> T:
+    """Builds a dataclass from nested mappings, checking every key and type.
+
+    Raises:
+        ConfigError: see ``load_config``.
+    """
+    hints = typing.get_type_hints(cls)
+    fields = {field.name: field for field in dataclasses.fields(cls) if field.init}  # type: ignore[arg-type]
+    values: dict[str, Any] = {}
+    for key, value in table.items():
+        if key not in fields:
+            raise ConfigError(f"{where}: unknown key {key!r}{did_you_mean(key, list(fields))}")
+        values[key] = _convert(hints[key], value, f"{where}: {key}")
+    for name, field in fields.items():
+        required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        if required and name not in values:
+            raise ConfigError(f"{where}: the key {name!r} is missing")
+    try:
+        return cls(**values)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from error
+
+
+def config_to_toml(config: Any) -> str:
+    """Writes a dataclass as TOML that ``load_config`` reads back to an equal one; ``None`` is left out."""
+    lines: list[str] = []
+    _write_table(to_mapping(config), (), lines)
+    return "\n".join(lines).lstrip("\n") + "\n"
+
+
+def to_mapping(config: Any) -> dict[str, Any]:
+    """A dataclass as plain nested dictionaries, lists and scalars; ``None`` fields are left out."""
+    plain = _plain(config)
+    assert isinstance(plain, dict)
+    return plain
+
+
+def _apply_override(table: dict[str, Any], override: str) -> None:
+    key, equals, text = override.partition("=")
+    if not equals or not key.strip():
+        raise ConfigError(f"--set {override!r}: expected section.key=value")
+    try:
+        value = tomllib.loads(f"value = {text.strip()}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text.strip()
+    *parents, last = key.strip().split(".")
+    for parent in parents:
+        table = table.setdefault(parent, {})
+        if not isinstance(table, dict):
+            raise ConfigError(f"--set {override!r}: {parent!r} is a value, not a section")
+    table[last] = value
+
+
+def _convert(hint: Any, value: Any, where: str) -> Any:
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if hint is Any:
+        return value
+    if origin in (Union, types.UnionType):
+        return _convert_union(arguments, value, where)
+    if origin is Literal:
+        if value not in arguments:
+            allowed = tuple(str(argument) for argument in arguments)
+            raise ConfigError(f"{where}: {value!r} is not one of {', '.join(allowed)}{did_you_mean(str(value), allowed)}")
+        return value
+    if origin is tuple and isinstance(value, list):
+        return _convert_tuple(arguments, value, where)
+    if origin in (dict, Mapping) and isinstance(value, Mapping):
+        return {key: _convert(arguments[1], item, f"{where}.{key}") for key, item in value.items()}
+    if dataclasses.is_dataclass(hint) and isinstance(value, Mapping):
+        return from_mapping(typing.cast(type, hint), value, where=where)
+    if hint is Path and isinstance(value, str):
+        return _expand(value, where)
+    if hint is float and isinstance(value, int | float) and not isinstance(value, bool):
+        if not math.isfinite(value):
+            raise ConfigError(f"{where}: {value} is not a finite number")
+        return float(value)
+    if hint in (int, str, bool) and type(value) is hint:
+        return value
+    raise ConfigError(f"{where}: expected {_name(hint)}, got {value!r}")
+
+
+def _convert_union(arguments: tuple[Any, ...], value: Any, where: str) -> Any:
+    complaints = []
+    for argument in arguments:
+        if argument is type(None):
+            continue
+        try:
+            return _convert(argument, value, where)
+        except ConfigError as error:
+            complaints.append(error)
+    raise complaints[0]
+
+
+def _convert_tuple(arguments: tuple[Any, ...], value: list[Any], where: str) -> tuple[Any, ...]:
+    if len(arguments) == 2 and arguments[1] is Ellipsis:
+        return tuple(_convert(arguments[0], item, f"{where}[{index}]") for index, item in enumerate(value))
+    if len(arguments) != len(value):
+        raise ConfigError(f"{where}: expected {len(arguments)} values, got {len(value)}")
+    return tuple(
+        _convert(hint, item, f"{where}[{index}]") for index, (hint, item) in enumerate(zip(arguments, value, strict=True))
+    )
+
+
+def _expand(value: str, where: str) -> Path:
+    expanded = os.path.expanduser(os.path.expandvars(value))
+    if "$" in expanded:
+        variable = expanded[expanded.index("$") :].split("/")[0]
+        raise ConfigError(f"{where}: the environment variable {variable} is not set; export it or write the path out")
+    return Path(expanded)
+
+
+def _name(hint: Any) -> str:
+    if dataclasses.is_dataclass(hint):
+        return "a section"
+    return getattr(hint, "__name__", str(hint)) if typing.get_origin(hint) is None else str(hint)
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        pairs = ((field.name, getattr(value, field.name)) for field in dataclasses.fields(value))
+        return {name: _plain(item) for name, item in pairs if item is not None}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return os.fspath(value) if isinstance(value, Path) else value
+
+
+def _write_table(table: Mapping[str, Any], path: tuple[str, ...], lines: list[str]) -> None:
+    sections = {key: value for key, value in table.items() if isinstance(value, Mapping)}
+    lists = {key: value for key, value in table.items() if _is_list_of_tables(value)}
+    if path and (len(sections) + len(lists) < len(table) or not table):
+        lines += ["", f"[{'.'.join(map(_key, path))}]"]
+    lines += [f"{_key(k)} = {_literal(v)}" for k, v in table.items() if k not in sections and k not in lists]
+    for key, value in sections.items():
+        _write_table(value, (*path, key), lines)
+    for key, items in lists.items():
+        for item in items:
+            lines += ["", f"[[{'.'.join(map(_key, (*path, key)))}]]"]
+            lines += [f"{_key(k)} = {_literal(v)}" for k, v in item.items()]
+
+
+def _is_list_of_tables(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(item, Mapping) for item in value)
+
+
+def _key(key: str) -> str:
+    return key if key.replace("_", "").replace("-", "").isalnum() and key.isascii() else _literal(key)
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return repr(value)
+    if isinstance(value, str):
+        escaped = "".join(c if c >= " " and c != "\x7f" else f"\\u{ord(c):04x}" for c in value.replace("\\", "\\\\").replace('"', '\\"'))
+        return f'"{escaped}"'
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_key(str(k))} = {_literal(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(_literal(item) for item in value) + "]"
+    raise TypeError(f"{type(value).__name__} can't be written as TOML")

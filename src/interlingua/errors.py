@@ -1,0 +1,61 @@
+"""The exceptions a user can meet. Everything else that escapes is a bug.
+
+InterlinguaError
+├── ConfigError(ValueError)          a setting is unknown, contradictory or out of range
+├── DataError(ValueError)            a file is missing, broken, misaligned or empty (``path:line: ...``)
+├── CheckpointError                  a model or checkpoint can't be read or written
+├── MissingExtraError(ImportError)   an optional dependency is not installed
+└── TaskError                        an evaluation can't be run as asked
+
+A message is one line: what is wrong, what was found, what was expected, what to do about it.
+"""
+
+from __future__ import annotations
+
+import os
+
+
+class InterlinguaError(Exception):
+    """Base of all errors that are the user's to mend; the command line prints them in one line and exits with 2."""
+
+
+class ConfigError(InterlinguaError, ValueError):
+    """A setting is unknown, contradictory or out of range."""
+
+
+class DataError(InterlinguaError, ValueError):
+    """A file or folder can't be used as data.
+
+    Args:
+        message: what is wrong and what to do.
+        path: the file it was found in.
+        line: the 1-based line, where there is one.
+    """
+
+    def __init__(
+        self, message: str, *, path: str | os.PathLike[str] | None = None, line: int | None = None
+    ) -> None:
+        self.path, self.line = path, line
+        place = "" if path is None else f"{os.fspath(path)}: " if line is None else f"{os.fspath(path)}:{line}: "
+        super().__init__(f"{place}{message}")
+
+
+class CheckpointError(InterlinguaError):
+    """A model directory or a training checkpoint can't be read or written."""
+
+
+class MissingExtraError(InterlinguaError, ImportError):
+    """An optional dependency is needed and is not installed.
+
+    Args:
+        package: the package that is missing, as pip calls it.
+        extra: the extra of interlingua that brings it.
+    """
+
+    def __init__(self, package: str, extra: str) -> None:
+        self.package, self.extra = package, extra
+        super().__init__(f"{package} is needed for this and is not installed; run: pip install 'interlingua[{extra}]'")
+
+
+class TaskError(InterlinguaError):
+    """An evaluation task can't be run as asked."""

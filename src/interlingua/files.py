@@ -1,0 +1,237 @@
+"""Files that are either whole or not there: atomic writing, compressed text, digests."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import hashlib
+import io
+import lzma
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, BinaryIO, TextIO, cast
+
+from interlingua.errors import DataError, MissingExtraError
+
+PathLike = str | os.PathLike[str]
+COMPRESSIONS = (".gz", ".xz", ".zst")
+
+
+def stem_and_suffix(path: PathLike) -> tuple[str, str]:
+    """Splits a name into what stands before its format suffix and that suffix, compression removed.
+
+    Returns:
+        ``("news", ".tsv")`` for ``news.tsv.gz``; the suffix is lower case.
+    """
+    name = Path(path).name
+    if Path(name).suffix.lower() in COMPRESSIONS:
+        name = name[: -len(Path(name).suffix)]
+    return Path(name).stem, Path(name).suffix.lower()
+
+
+@contextlib.contextmanager
+def atomic_write(path: PathLike, mode: str = "w", *, encoding: str = "utf-8") -> Iterator[IO[Any]]:
+    """Writes a file that appears under its name only when it is complete and on the disk.
+
+    Args:
+        path: the final name; its folder is made.
+        mode: ``"w"`` for text, ``"wb"`` for bytes.
+        encoding: of the text.
+
+    Raises:
+        DataError: the disk is full or the folder can't be written; the old file, if any, is untouched.
+    """
+    target = Path(path)
+    temporary: Path | None = None
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
+        temporary = Path(name)
+        text = {} if "b" in mode else {"encoding": encoding, "newline": "\n"}
+        with os.fdopen(handle, mode, **cast(Any, text)) as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(target)
+        _sync_folder(target.parent)
+    except OSError as error:
+        raise DataError(f"can't write: {error.strerror or error}; free some space or choose another place", path=path) from error
+    finally:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def atomic_directory(path: PathLike, *, overwrite: bool = False) -> Iterator[Path]:
+    """Fills a folder under a temporary name beside ``path`` and renames it when the block ends well.
+
+    Raises:
+        DataError: ``path`` exists and ``overwrite`` is false, or the disk is full.
+    """
+    target = Path(path)
+    if target.exists() and not overwrite:
+        raise DataError("already there; remove it or choose another place", path=path)
+    temporary: Path | None = None
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent))
+        temporary.chmod(0o777 & ~_umask())
+        yield temporary
+        for file in temporary.rglob("*"):
+            if file.is_file():
+                _sync(file)
+        replace_directory(temporary, target)
+    except OSError as error:
+        raise DataError(f"can't write: {error.strerror or error}; free some space or choose another place", path=path) from error
+    finally:
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def replace_directory(source: Path, target: Path) -> None:
+    """Renames a finished folder onto ``target``; an older one steps aside first and is removed last."""
+    old = target.with_name(f".{target.name}.old")
+    shutil.rmtree(old, ignore_errors=True)
+    if target.exists():
+        target.rename(old)
+    source.rename(target)
+    _sync_folder(target.parent)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def open_text(path: PathLike) -> Iterator[TextIO]:
+    """Opens text, plain or compressed (.gz, .xz, .zst), as UTF-8 with an optional byte-order mark; lines end at ``\\n``.
+
+    Raises:
+        DataError: the file is missing, is cut short, or holds bytes that are not UTF-8 (with the line's number).
+    """
+    try:
+        with open_bytes(path) as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="\n") as text:
+            yield text
+    except UnicodeDecodeError as error:
+        line = _line_of_bad_byte(path)
+        raise DataError(
+            f"not UTF-8 (byte 0x{error.object[error.start]:02x}); convert it first, e.g. iconv -f ISO-8859-1 -t UTF-8",
+            path=path,
+            line=line,
+        ) from error
+    except (EOFError, lzma.LZMAError, gzip.BadGzipFile) as error:
+        raise DataError(f"the compressed file is damaged or cut short ({error}); fetch it again", path=path) from error
+
+
+@contextlib.contextmanager
+def open_bytes(path: PathLike) -> Iterator[BinaryIO]:
+    """Opens a file for reading bytes, decompressing by its suffix.
+
+    Raises:
+        DataError: there is no such file, or it can't be read.
+    """
+    suffix = Path(path).suffix.lower()
+    try:
+        stream: Any
+        if suffix == ".gz":
+            stream = gzip.open(path, "rb")
+        elif suffix == ".xz":
+            stream = lzma.open(path, "rb")
+        elif suffix == ".zst":
+            stream = _zstandard().open(path, "rb")
+        else:
+            stream = open(path, "rb")  # noqa: SIM115
+    except FileNotFoundError as error:
+        raise DataError("no such file; check the path", path=path) from error
+    except OSError as error:
+        raise DataError(f"can't be read: {error.strerror or error}", path=path) from error
+    with stream:
+        yield stream
+
+
+@contextlib.contextmanager
+def open_text_writer(path: PathLike) -> Iterator[TextIO]:
+    """Writes UTF-8 text atomically, compressed by its suffix (.gz, .xz, .zst)."""
+    suffix = Path(path).suffix.lower()
+    with atomic_write(path, "wb") as raw:
+        binary: Any = raw
+        if suffix == ".gz":
+            binary = gzip.GzipFile(fileobj=raw, mode="wb", mtime=0)
+        elif suffix == ".xz":
+            binary = lzma.LZMAFile(raw, mode="wb")
+        elif suffix == ".zst":
+            binary = _zstandard().ZstdCompressor().stream_writer(raw, closefd=False)
+        text = io.TextIOWrapper(binary, encoding="utf-8", newline="\n")
+        yield text
+        text.flush()
+        text.detach()
+        if binary is not raw:
+            binary.close()
+
+
+def sha256_file(path: PathLike) -> str:
+    """Hex SHA-256 of a file's bytes."""
+    with open_raw(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sha256_tree(folder: PathLike) -> str:
+    """Hex SHA-256 over the relative names and bytes of all files below a folder, in sorted order."""
+    digest = hashlib.sha256()
+    root = Path(folder)
+    for file in sorted(path for path in root.rglob("*") if path.is_file()):
+        digest.update(f"{file.relative_to(root).as_posix()}\0{sha256_file(file)}\n".encode())
+    return digest.hexdigest()
+
+
+@contextlib.contextmanager
+def open_raw(path: PathLike) -> Iterator[BinaryIO]:
+    """Opens a file's own bytes, without decompressing.
+
+    Raises:
+        DataError: there is no such file, or it can't be read.
+    """
+    try:
+        file = open(path, "rb")  # noqa: SIM115
+    except OSError as error:
+        raise DataError(f"can't be read: {error.strerror or error}; check the path", path=path) from error
+    with file:
+        yield file
+
+
+def _line_of_bad_byte(path: PathLike) -> int:
+    with open_bytes(path) as raw:
+        for number, line in enumerate(raw, 1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError:
+                return number
+    return 1
+
+
+def _zstandard() -> Any:
+    try:
+        import zstandard
+    except ImportError as error:
+        raise MissingExtraError("zstandard", "zst") from error
+    return zstandard
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _sync(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
