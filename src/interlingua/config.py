@@ -118,7 +118,9 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
     if origin is Literal:
         if value not in arguments:
             allowed = tuple(str(argument) for argument in arguments)
-            raise ConfigError(f"{where}: {value!r} is not one of {', '.join(allowed)}{did_you_mean(str(value), allowed)}")
+            raise ConfigError(
+                f"{where}: {value!r} is not one of {', '.join(allowed)}{did_you_mean(str(value), allowed)}"
+            )
         return value
     if origin is tuple and isinstance(value, list):
         return _convert_tuple(arguments, value, where)
@@ -155,7 +157,8 @@ def _convert_tuple(arguments: tuple[Any, ...], value: list[Any], where: str) -> 
     if len(arguments) != len(value):
         raise ConfigError(f"{where}: expected {len(arguments)} values, got {len(value)}")
     return tuple(
-        _convert(hint, item, f"{where}[{index}]") for index, (hint, item) in enumerate(zip(arguments, value, strict=True))
+        _convert(hint, item, f"{where}[{index}]")
+        for index, (hint, item) in enumerate(zip(arguments, value, strict=True))
     )
 
 
@@ -214,7 +217,10 @@ def _literal(value: Any) -> str:
     if isinstance(value, float):
         return repr(value)
     if isinstance(value, str):
-        escaped = "".join(c if c >= " " and c != "\x7f" else f"\\u{ord(c):04x}" for c in value.replace("\\", "\\\\").replace('"', '\\"'))
+        escaped = "".join(
+            c if c >= " " and c != "\x7f" else f"\\u{ord(c):04x}"
+            for c in value.replace("\\", "\\\\").replace('"', '\\"')
+        )
         return f'"{escaped}"'
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{_key(str(k))} = {_literal(v)}" for k, v in value.items()) + "}"

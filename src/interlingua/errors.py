@@ -32,9 +32,7 @@ class DataError(InterlinguaError, ValueError):
         line: the 1-based line, where there is one.
     """
 
-    def __init__(
-        self, message: str, *, path: str | os.PathLike[str] | None = None, line: int | None = None
-    ) -> None:
+    def __init__(self, message: str, *, path: str | os.PathLike[str] | None = None, line: int | None = None) -> None:
         self.path, self.line = path, line
         place = "" if path is None else f"{os.fspath(path)}: " if line is None else f"{os.fspath(path)}:{line}: "
         super().__init__(f"{place}{message}")

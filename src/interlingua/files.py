@@ -59,7 +59,9 @@ def atomic_write(path: PathLike, mode: str = "w", *, encoding: str = "utf-8") ->
         temporary.replace(target)
         _sync_folder(target.parent)
     except OSError as error:
-        raise DataError(f"can't write: {error.strerror or error}; free some space or choose another place", path=path) from error
+        raise DataError(
+            f"can't write: {error.strerror or error}; free some space or choose another place", path=path
+        ) from error
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
@@ -86,7 +88,9 @@ def atomic_directory(path: PathLike, *, overwrite: bool = False) -> Iterator[Pat
                 _sync(file)
         replace_directory(temporary, target)
     except OSError as error:
-        raise DataError(f"can't write: {error.strerror or error}; free some space or choose another place", path=path) from error
+        raise DataError(
+            f"can't write: {error.strerror or error}; free some space or choose another place", path=path
+        ) from error
     finally:
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -105,7 +109,9 @@ def replace_directory(source: Path, target: Path) -> None:
 
 @contextlib.contextmanager
 def open_text(path: PathLike) -> Iterator[TextIO]:
-    """Opens text, plain or compressed (.gz, .xz, .zst), as UTF-8 with an optional byte-order mark; lines end at ``\\n``.
+    """Opens text, plain or compressed (.gz, .xz, .zst), as UTF-8 with an optional byte-order mark.
+
+    A line ends at a line feed and nowhere else, so that files stay aligned whatever else their text holds.
 
     Raises:
         DataError: the file is missing, is cut short, or holds bytes that are not UTF-8 (with the line's number).
@@ -135,9 +141,9 @@ def open_bytes(path: PathLike) -> Iterator[BinaryIO]:
     try:
         stream: Any
         if suffix == ".gz":
-            stream = gzip.open(path, "rb")
+            stream = gzip.open(path, "rb")  # noqa: SIM115
         elif suffix == ".xz":
-            stream = lzma.open(path, "rb")
+            stream = lzma.open(path, "rb")  # noqa: SIM115
         elif suffix == ".zst":
             stream = _zstandard().open(path, "rb")
         else:
@@ -159,7 +165,7 @@ def open_text_writer(path: PathLike) -> Iterator[TextIO]:
         if suffix == ".gz":
             binary = gzip.GzipFile(fileobj=raw, mode="wb", mtime=0)
         elif suffix == ".xz":
-            binary = lzma.LZMAFile(raw, mode="wb")
+            binary = lzma.LZMAFile(raw, mode="wb")  # noqa: SIM115
         elif suffix == ".zst":
             binary = _zstandard().ZstdCompressor().stream_writer(raw, closefd=False)
         text = io.TextIOWrapper(binary, encoding="utf-8", newline="\n")
@@ -186,7 +192,7 @@ def sha256_tree(folder: PathLike) -> str:
 
 
 @contextlib.contextmanager
-def open_raw(path: PathLike) -> Iterator[BinaryIO]:
+def open_raw(path: PathLike) -> Iterator[io.BufferedReader]:
     """Opens a file's own bytes, without decompressing.
 
     Raises:

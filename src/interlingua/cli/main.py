@@ -81,7 +81,9 @@ def _interruptible(function: Callable[..., None]) -> Callable[..., None]:
         try:
             function(*args, **kwargs)
         except KeyboardInterrupt:
-            raise InterlinguaError("stopped; nothing half-written was left behind, so run the same command again") from None
+            raise InterlinguaError(
+                "stopped; nothing half-written was left behind, so run the same command again"
+            ) from None
 
     return call
 

@@ -1,0 +1,123 @@
+"""Token batches: packed first, padded on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Int, Int32, Int64
+from torch import Tensor
+
+from interlingua.errors import DataError
+
+
+class TokenBatch(NamedTuple):
+    """B sequences behind one another in one tensor of T tokens, without padding.
+
+    Sequence i is ``input_ids[cu_seqlens[i] : cu_seqlens[i + 1]]``.
+    """
+
+    input_ids: Int64[Tensor, "t"]
+    cu_seqlens: Int32[Tensor, "b+1"]
+    max_seqlen: int
+    languages: tuple[str, ...]
+    """One code a sequence, e.g. ``deu_Latn``."""
+
+    @classmethod
+    def from_lists(cls, sequences: Sequence[Sequence[int] | np.ndarray], languages: Sequence[str]) -> TokenBatch:
+        """Packs token id sequences.
+
+        Raises:
+            DataError: there is no sequence, one is empty, or the languages are not as many.
+        """
+        if not sequences:
+            raise DataError("a batch needs at least one sequence; got none")
+        lengths = np.fromiter(map(len, sequences), dtype=np.int64, count=len(sequences))
+        return cls.from_flat(np.concatenate([np.asarray(ids, dtype=np.int64) for ids in sequences]), lengths, languages)
+
+    @classmethod
+    def from_flat(
+        cls, input_ids: Int[np.ndarray, "t"], lengths: Int[np.ndarray, "b"], languages: Sequence[str]
+    ) -> TokenBatch:
+        """Packs sequences that already stand behind one another.
+
+        Raises:
+            DataError: a sequence is empty, or ids, lengths and languages do not belong together.
+        """
+        if len(languages) != len(lengths):
+            raise DataError(f"{len(lengths)} sequences with {len(languages)} languages; give one language a sequence")
+        if lengths.size == 0 or lengths.min() < 1:
+            empty = int(np.argmin(lengths)) if lengths.size else 0
+            raise DataError(f"sequence {empty} of the batch has no tokens; remove empty texts before batching")
+        cu_seqlens = np.zeros(len(lengths) + 1, dtype=np.int32)
+        np.cumsum(lengths, out=cu_seqlens[1:])
+        if int(cu_seqlens[-1]) != len(input_ids):
+            raise DataError(f"lengths sum to {cu_seqlens[-1]} tokens, but {len(input_ids)} were given")
+        ids = torch.from_numpy(np.ascontiguousarray(input_ids, dtype=np.int64))
+        return cls(ids, torch.from_numpy(cu_seqlens), int(lengths.max()), tuple(languages))
+
+    @property
+    def batch_size(self) -> int:
+        """Number of sequences B."""
+        return len(self.languages)
+
+    @property
+    def lengths(self) -> Int32[Tensor, "b"]:
+        """Tokens of each sequence."""
+        return self.cu_seqlens.diff()
+
+    def sequence_ids(self) -> Int64[Tensor, "t"]:
+        """For each token the index of its sequence."""
+        index = torch.arange(self.batch_size, device=self.cu_seqlens.device)
+        return torch.repeat_interleave(index, self.lengths, output_size=len(self.input_ids))
+
+    def positions(self) -> Int64[Tensor, "t"]:
+        """For each token its place in its sequence, from 0."""
+        starts = torch.repeat_interleave(self.cu_seqlens[:-1], self.lengths, output_size=len(self.input_ids))
+        return torch.arange(len(self.input_ids), device=starts.device) - starts
+
+    def to(self, device: torch.device | str) -> TokenBatch:
+        """The same batch on another device; from pinned memory the copy does not block."""
+        return self._replace(
+            input_ids=self.input_ids.to(device, non_blocking=True),
+            cu_seqlens=self.cu_seqlens.to(device, non_blocking=True),
+        )
+
+    def pin_memory(self) -> TokenBatch:
+        """The same batch in page-locked memory."""
+        return self._replace(input_ids=self.input_ids.pin_memory(), cu_seqlens=self.cu_seqlens.pin_memory())
+
+    def padded(self, pad_id: int) -> tuple[Int64[Tensor, "b l"], Bool[Tensor, "b l"]]:
+        """The batch as a rectangle.
+
+        Returns:
+            ids with ``pad_id`` behind short sequences, and the mask that is true at real tokens.
+        """
+        columns = torch.arange(self.max_seqlen, device=self.input_ids.device)
+        mask = columns < self.lengths[:, None]
+        ids = self.input_ids.new_full(mask.shape, pad_id)
+        ids[mask] = self.input_ids
+        return ids, mask
+
+
+class ParallelBatch(NamedTuple):
+    """Pairs of translations: sequence i of ``a`` and sequence i of ``b`` say the same."""
+
+    a: TokenBatch
+    """The stored source side."""
+    b: TokenBatch
+    """The stored target side."""
+    step: int
+    """The optimizer step it belongs to."""
+    first_row: int = 0
+    """Where this slice begins in the step's global batch (0 unless sliced by rank)."""
+
+    def to(self, device: torch.device | str) -> ParallelBatch:
+        """The same batch on another device."""
+        return self._replace(a=self.a.to(device), b=self.b.to(device))
+
+    def pin_memory(self) -> ParallelBatch:
+        """The same batch in page-locked memory."""
+        return self._replace(a=self.a.pin_memory(), b=self.b.pin_memory())

@@ -1,0 +1,180 @@
+"""A BERT-, RoBERTa- or XLM-R-shaped transformer over packed tokens: no padding anywhere, one (T, D) tensor throughout."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from interlingua.encoder.attention import Layout, attend
+from interlingua.encoder.dropout import dropout
+from interlingua.errors import ConfigError
+
+ACTIVATIONS = {"gelu": F.gelu, "relu": F.relu, "silu": F.silu, "swish": F.silu, "tanh": torch.tanh}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BackboneConfig:
+    """The shape of a backbone, under the names that Hugging Face's ``config.json`` uses."""
+
+    vocab_size: int
+    """Rows of the word-embedding table."""
+    hidden_size: int = 384
+    """Width D of the hidden states."""
+    num_hidden_layers: int = 4
+    """Transformer layers, each attention then feed-forward, normalised after the residual sum (post-LN)."""
+    num_attention_heads: int = 6
+    """Heads per layer; must divide ``hidden_size``."""
+    intermediate_size: int = 1536
+    """Width of the feed-forward block."""
+    hidden_act: str = "gelu"
+    """gelu, relu, silu (= swish) or tanh."""
+    hidden_dropout_prob: float = 0.1
+    """Probability of zeroing an activation before each residual sum, and after the embeddings."""
+    attention_probs_dropout_prob: float = 0.1
+    """Probability of zeroing an attention weight."""
+    max_position_embeddings: int = 512
+    """Rows of the position table; RoBERTa-shaped models use the first ``pad_token_id + 1`` of them for nothing."""
+    type_vocab_size: int = 0
+    """Rows of the token-type table, of which row 0 is added to every token; 0 = no such table."""
+    layer_norm_eps: float = 1e-12
+    """Added to the variance in every LayerNorm."""
+    pad_token_id: int = 0
+    """Id of the padding token; sets where RoBERTa's positions begin."""
+    model_type: Literal["bert", "roberta", "xlm-roberta"] = "bert"
+    """Which family it is saved as, and so where positions begin."""
+
+    def __post_init__(self) -> None:
+        if self.hidden_size % self.num_attention_heads:
+            raise ConfigError(
+                f"hidden_size {self.hidden_size} can't be split over {self.num_attention_heads} attention heads;"
+                " choose a divisor"
+            )
+        if self.hidden_act not in ACTIVATIONS:
+            raise ConfigError(f"hidden_act {self.hidden_act!r} is unknown; there are: {', '.join(ACTIVATIONS)}")
+
+    @property
+    def first_position(self) -> int:
+        """Index of the position row that a sentence's first token gets."""
+        return 0 if self.model_type == "bert" else self.pad_token_id + 1
+
+    @property
+    def max_tokens(self) -> int:
+        """Longest sentence, in tokens, that has positions."""
+        return self.max_position_embeddings - self.first_position
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> BackboneConfig:
+        """Picks the known keys out of a larger mapping such as ``config.json``."""
+        return cls(**{field.name: values[field.name] for field in fields(cls) if values.get(field.name) is not None})
+
+
+class Layer(nn.Module):
+    """Self-attention and feed-forward block, each followed by dropout, residual sum and LayerNorm."""
+
+    def __init__(self, config: BackboneConfig) -> None:
+        super().__init__()
+        width, inner, eps = config.hidden_size, config.intermediate_size, config.layer_norm_eps
+        self.config = config
+        self.activation = ACTIVATIONS[config.hidden_act]
+        self.query, self.key, self.value = (nn.Linear(width, width) for _ in range(3))
+        self.attention_output = nn.Linear(width, width)
+        self.attention_norm = nn.LayerNorm(width, eps)
+        self.intermediate = nn.Linear(width, inner)
+        self.output = nn.Linear(inner, width)
+        self.output_norm = nn.LayerNorm(width, eps)
+
+    def forward(self, x: Float[Tensor, "t d"], layout: Layout) -> Float[Tensor, "t d"]:
+        """Transforms the hidden states of all sentences; only the attention looks at where sentences end."""
+        hidden_rate, attention_rate = self.dropout_rates()
+        qkv = F.linear(x, *self.joint_projection())
+        context = attend(qkv, layout, heads=self.config.num_attention_heads, dropout_rate=attention_rate)
+        x = self.attention_norm(x + dropout(self.attention_output(context), hidden_rate))
+        inner = self.activation(self.intermediate(x))
+        normalised: Tensor = self.output_norm(x + dropout(self.output(inner), hidden_rate))
+        return normalised
+
+    def joint_projection(self) -> tuple[Float[Tensor, "3*d d"], Float[Tensor, " 3*d"]]:
+        """Weight and bias of query, key and value stacked: one product in place of three."""
+        parts = (self.query, self.key, self.value)
+        return torch.cat([part.weight for part in parts]), torch.cat([part.bias for part in parts])
+
+    def dropout_rates(self) -> tuple[float, float]:
+        """Hidden and attention dropout now: zero when not training."""
+        if not self.training:
+            return 0.0, 0.0
+        return self.config.hidden_dropout_prob, self.config.attention_probs_dropout_prob
+
+
+class Backbone(nn.Module):
+    """Word and position embeddings, LayerNorm, dropout and the layers, over packed tokens.
+
+    Args:
+        config: the shape.
+    """
+
+    def __init__(self, config: BackboneConfig) -> None:
+        super().__init__()
+        self.config = config
+        width = config.hidden_size
+        self.word_embeddings = nn.Embedding(config.vocab_size, width)
+        self.position_embeddings = nn.Embedding(config.max_position_embeddings, width)
+        self.token_type_embeddings = nn.Embedding(config.type_vocab_size, width) if config.type_vocab_size else None
+        self.embedding_norm = nn.LayerNorm(width, config.layer_norm_eps)
+        self.layers = nn.ModuleList(Layer(config) for _ in range(config.num_hidden_layers))
+
+    def forward(
+        self,
+        input_ids: Int[Tensor, " t"],
+        cu_seqlens: Int[Tensor, " b+1"],
+        *,
+        word_embeddings: Float[Tensor, "t d"] | None = None,
+    ) -> Float[Tensor, "t d"]:
+        """Hidden states of the last layer, in the order of the tokens.
+
+        Args:
+            input_ids: the sentences' ids one after another.
+            cu_seqlens: where each sentence begins, and the total at the end.
+            word_embeddings: looked-up rows to use instead of the table's (gradients with respect to inputs).
+        """
+        layout = Layout.of(cu_seqlens, heads_width=self.config.hidden_size // self.config.num_attention_heads)
+        x = self.embed(input_ids, layout, word_embeddings)
+        for layer in self.layers:
+            x = layer(x, layout)
+        return layout.restore(x)
+
+    def embed(
+        self, input_ids: Int[Tensor, " t"], layout: Layout, word_embeddings: Float[Tensor, "t d"] | None = None
+    ) -> Float[Tensor, "t d"]:
+        """Sum of the embeddings, normalised, in the layout's order."""
+        if word_embeddings is None:
+            x = self.word_embeddings(layout.arrange(input_ids))
+        else:
+            x = layout.arrange(word_embeddings)
+        positions = self.position_embeddings.weight
+        if self.token_type_embeddings is not None:
+            positions = positions + self.token_type_embeddings.weight[0]
+        x = self.embedding_norm(x + F.embedding(layout.positions + self.config.first_position, positions))
+        if x.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
+            x = x.to(torch.get_autocast_dtype("cpu"))  # else every residual sum would promote to float32 again
+        return dropout(x, self.config.hidden_dropout_prob if self.training else 0.0)
+
+    def initialise(self, scheme: Literal["torch", "bert"]) -> None:
+        """Draws fresh weights from torch's global generator.
+
+        Args:
+            scheme: "torch" = torch's defaults, embeddings N(0, 1), as EMS; "bert" = N(0, 0.02), biases 0.
+        """
+        for module in self.modules():
+            if isinstance(module, nn.Linear | nn.Embedding | nn.LayerNorm):
+                module.reset_parameters()
+            if scheme == "bert" and isinstance(module, nn.Linear | nn.Embedding):
+                nn.init.normal_(module.weight, std=0.02)
+                if isinstance(module, nn.Linear):
+                    nn.init.zeros_(module.bias)
+        with torch.no_grad():
+            self.word_embeddings.weight[self.config.pad_token_id].zero_()

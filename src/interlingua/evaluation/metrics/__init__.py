@@ -1,0 +1,1 @@
+"""Metrics over embeddings; nothing here reads a file or knows an encoder."""

@@ -1,0 +1,1 @@
+"""Pure functions, tensors in and tensors out: no model, no rank, no config."""

@@ -1,0 +1,72 @@
+"""Margin scores: how much closer two sentences are to each other than to their neighbours."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+Margin = Literal["ratio", "distance", "absolute"]
+MARGINS: tuple[Margin, ...] = get_args(Margin)
+
+
+def margin_score(
+    similarity: Float[Tensor, "*shape"],
+    x_mean: Float[Tensor, "*#shape"],
+    y_mean: Float[Tensor, "*#shape"],
+    *,
+    margin: Margin = "ratio",
+) -> Float[Tensor, "*shape"]:
+    r"""Margin score of candidate pairs, Artetxe & Schwenk (2019), Eq. (2)-(5).
+
+    .. math:: score(x, y) = margin(\cos(x, y), b), \qquad b = (a_x + a_y) / 2
+
+    with margin(c, b) = c / b (``ratio``), c - b (``distance``) or c (``absolute``).
+
+    *Symbols*: a_x ``x_mean`` and a_y ``y_mean``, the mean cosine of x (of y) to its k nearest on the other side.
+
+    Args:
+        similarity: cosines.
+        x_mean: cosine units, broadcast against ``similarity``.
+        y_mean: cosine units, broadcast against ``similarity``.
+        margin: which of the three.
+
+    Returns:
+        A ratio (no unit), or a cosine for ``distance`` and ``absolute``.
+
+    Raises:
+        ValueError: there is no such margin.
+    """
+    if margin not in MARGINS:
+        raise ValueError(f"unknown margin {margin!r}; choose one of {', '.join(MARGINS)}")
+    if margin == "absolute":
+        return similarity
+    b = (x_mean + y_mean) / 2
+    return similarity / b if margin == "ratio" else similarity - b
+
+
+def score_neighbours(
+    similarities: Float[Tensor, "n k"],
+    indices: Int64[Tensor, "n k"],
+    x_means: Float[Tensor, " n"],
+    y_means: Float[Tensor, " m"],
+    *,
+    margin: Margin = "ratio",
+) -> Float[Tensor, "n k"]:
+    """Margin scores of every x and its k nearest y.
+
+    Args:
+        similarities: cosine of x_i and its neighbours.
+        indices: the neighbours, into ``y_means``.
+        x_means: a_x of every x.
+        y_means: a_y of every y.
+        margin: see ``margin_score``.
+    """
+    return margin_score(similarities, x_means[:, None], y_means[indices], margin=margin)
+
+
+def best_neighbour(scores: Float[Tensor, "n k"], indices: Int64[Tensor, "n k"]) -> Int64[Tensor, " n"]:
+    """The neighbour of the highest score in each row; of equal scores the one that stands first, the nearer one."""
+    return indices.gather(1, torch.argmax(scores, dim=1, keepdim=True))[:, 0]

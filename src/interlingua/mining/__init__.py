@@ -1,0 +1,1 @@
+"""Finding translations: exact nearest neighbours over memory maps."""

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from interlingua import config
+from interlingua.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inner:
+    learning_rate: float = 1e-4
+    schedule: Literal["linear", "cosine"] = "linear"
+    betas: tuple[float, float] = (0.9, 0.999)
+
+    def __post_init__(self) -> None:
+        if self.learning_rate <= 0:
+            raise ConfigError(f"learning_rate must be above 0, got {self.learning_rate}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outer:
+    corpus: Path
+    steps: int = 10
+    name: str | None = None
+    caps: dict[str, float] = field(default_factory=dict)
+    inner: Inner = field(default_factory=Inner)
+    parts: tuple[Inner, ...] = ()
+
+
+def write(tmp_path, text):
+    path = tmp_path / "c.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_reads_nested_sections_and_overrides(tmp_path):
+    path = write(
+        tmp_path, 'corpus = "x"\n[inner]\nlearning_rate = 1\n[caps]\ndeu_Latn = 0.5\n[[parts]]\nschedule = "cosine"\n'
+    )
+    got = config.load_config(Outer, path, overrides=["inner.schedule=cosine", "steps=3", "name=a b"])
+    assert got == Outer(
+        corpus=Path("x"),
+        steps=3,
+        name="a b",
+        caps={"deu_Latn": 0.5},
+        inner=Inner(learning_rate=1.0, schedule="cosine"),
+        parts=(Inner(schedule="cosine"),),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("corpus = 'x'\nstep = 3", "unknown key 'step'; did you mean 'steps'"),
+        ("steps = 3", "the key 'corpus' is missing"),
+        ("corpus = 'x'\nsteps = '3'", "steps: expected int, got '3'"),
+        ("corpus = 'x'\nsteps = true", "steps: expected int, got True"),
+        ("corpus = 'x'\n[inner]\nschedule = 'linaer'", "did you mean 'linear'"),
+        ("corpus = 'x'\n[inner]\nlearning_rate = 0", "learning_rate must be above 0"),
+        ("corpus = 'x'\n[inner]\nlearning_rate = nan", "not a finite number"),
+        ("corpus = 'x'\n[inner]\nbetas = [0.9]", "expected 2 values, got 1"),
+        ("corpus = 'x'\ninner = 3", "inner: expected a section"),
+        ("corpus = '$NOT_SET_ANYWHERE/x'", "environment variable \\$NOT_SET_ANYWHERE is not set"),
+        ("corpus = ", "not valid TOML"),
+    ],
+)
+def test_complaints_name_file_key_and_remedy(tmp_path, text, message):
+    with pytest.raises(ConfigError, match=message) as caught:
+        config.load_config(Outer, write(tmp_path, text))
+    assert str(caught.value).startswith(str(tmp_path / "c.toml"))
+
+
+def test_missing_file_and_bad_override(tmp_path):
+    with pytest.raises(ConfigError, match="no such file"):
+        config.load_config(Outer, tmp_path / "absent.toml")
+    with pytest.raises(ConfigError, match=r"expected section\.key=value"):
+        config.load_config(Outer, write(tmp_path, "corpus = 'x'"), overrides=["steps"])
+
+
+def test_paths_expand_home_and_environment(tmp_path, monkeypatch):
+    monkeypatch.setenv("PLACE", "/data")
+    assert config.load_config(Outer, write(tmp_path, "corpus = '$PLACE/x'")).corpus == Path("/data/x")
+
+
+def test_toml_round_trip(tmp_path):
+    original = Outer(
+        corpus=Path('a "quoted"\\path'),
+        name="línea\nuna",
+        caps={"zho_Hans": 0.25, "a.b": 1e-5},
+        inner=Inner(learning_rate=3e-4),
+        parts=(Inner(), Inner(betas=(0.1, 0.2))),
+    )
+    assert config.load_config(Outer, write(tmp_path, config.config_to_toml(original))) == original

@@ -1,0 +1,111 @@
+"""The house rules of CONTRIBUTING.md, measured: import order, sizes, mirror tests, what a bare import costs."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "src" / "interlingua"
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+NAMES = [path.relative_to(PACKAGE).as_posix() for path in SOURCES]
+
+# A room may use the rooms of the rows above it, and itself.
+ORDER = [
+    {"errors", "files", "languages", "registry", "config", "data"},
+    {"corpus"},
+    {"batches"},
+    {"encoder"},
+    {"prepare"},
+    {"functional"},
+    {"methods"},
+    {"train"},
+    {"mining"},
+    {"export"},
+    {"evaluation"},
+    {"quickstart"},
+    {"cli"},
+]
+# What uses an encoder knows nothing of training; what trains knows nothing of what uses an encoder.
+NEVER = {
+    "mining": {"methods", "train", "prepare", "batches"},
+    "export": {"methods", "train", "prepare", "batches", "mining"},
+    "evaluation": {"methods", "train", "prepare", "export"},
+    "train": {"prepare"},
+    "methods": {"prepare", "corpus"},
+    "functional": {"encoder", "batches", "corpus", "prepare"},
+}
+
+
+def rooms_used(path: Path) -> set[str]:
+    used = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        modules = []
+        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            modules = [node.module] if node.module != "interlingua" else [f"interlingua.{a.name}" for a in node.names]
+        elif isinstance(node, ast.Import):
+            modules = [alias.name for alias in node.names]
+        used |= {module.split(".")[1] for module in modules if module.startswith("interlingua.")}
+    return used - {"__version__"}
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=NAMES)
+def test_imports_go_downhill(path):
+    room = room_of(path)
+    if room == "__init__":
+        pytest.skip("the package's own lazy names")
+    level = next(i for i, rooms in enumerate(ORDER) if room in rooms)
+    below = set().union(*ORDER[: level + 1])
+    wrong = {used for used in rooms_used(path) if used not in below or used in NEVER.get(room, ())}
+    assert not wrong, f"{path.name} must not import {sorted(wrong)}"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=NAMES)
+def test_files_and_functions_stay_small(path):
+    text = path.read_text(encoding="utf-8")
+    limit = 180 if room_of(path) == "methods" else 150 if room_of(path) == "cli" else 400
+    assert len(text.splitlines()) <= limit
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            # train/loop.py is one function one reads from top to bottom
+            most = 150 if path.name == "loop.py" else 60
+            assert node.end_lineno - node.lineno + 1 <= most, f"{node.name} is longer than {most} lines"
+
+
+@pytest.mark.parametrize("path", [p for p in SOURCES if p.name != "__init__.py"], ids=lambda p: p.name)
+def test_every_source_file_has_its_mirror_test(path):
+    relative = path.relative_to(PACKAGE)
+    mirror = ROOT / "tests" / relative.parent / f"test_{relative.name}"
+    assert mirror.exists(), f"{mirror.relative_to(ROOT)} is missing"
+
+
+def test_import_order_names_every_room():
+    rooms = {room_of(path) for path in SOURCES} - {"__init__"}
+    assert rooms <= set().union(*ORDER)
+    assert all(not (a & b) for a, b in pairwise(ORDER))
+
+
+@pytest.mark.parametrize(
+    "statement", ["import interlingua", "import interlingua.cli.main", "import interlingua.corpus"]
+)
+def test_bare_imports_bring_no_torch(statement):
+    code = f"import sys; {statement}; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_nothing_in_the_project_needs_a_neighbouring_folder():
+    files = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    texts = {
+        name: (ROOT / name).read_text(encoding="utf-8", errors="ignore") for name in files if (ROOT / name).is_file()
+    }
+    parent = ".." + "/shared"
+    assert [name for name, text in texts.items() if parent in text or "/work" + "/" in text] == []
