@@ -102,3 +102,17 @@ def test_digests_know_names_and_bytes(tmp_path):
     assert files.sha256_file(tmp_path / "a" / "x") == "6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b"
     (tmp_path / "a" / "x").rename(tmp_path / "a" / "y")
     assert files.sha256_tree(tmp_path) != before
+
+
+def test_zstandard_frames_are_read_one_after_the_other_and_a_cut_one_is_noticed(tmp_path):
+    import zstandard
+
+    frames = [zstandard.ZstdCompressor().compress(text * 50_000) for text in (b"eins\n", b"zwei\n")]
+    path = tmp_path / "x.txt.zst"
+    path.write_bytes(b"".join(frames))
+    with files.open_text(path) as lines:
+        assert sum(line == "zwei\n" for line in lines) == 50_000
+    for broken in (b"".join(frames)[:-5], frames[0] + b"no frame"):
+        path.write_bytes(broken)
+        with pytest.raises(DataError, match="damaged or cut short"), files.open_text(path) as lines:
+            lines.read()

@@ -145,7 +145,7 @@ def open_bytes(path: PathLike) -> Iterator[BinaryIO]:
         elif suffix == ".xz":
             stream = lzma.open(path, "rb")  # noqa: SIM115
         elif suffix == ".zst":
-            stream = _zstandard().open(path, "rb")
+            stream = io.BufferedReader(_ZstandardReader(path), 1 << 17)
         else:
             stream = open(path, "rb")  # noqa: SIM115
     except FileNotFoundError as error:
@@ -214,6 +214,41 @@ def _line_of_bad_byte(path: PathLike) -> int:
             except UnicodeDecodeError:
                 return number
     return 1
+
+
+class _ZstandardReader(io.RawIOBase):
+    """Decompresses Zstandard frames; unlike the library's own stream it notices when the last one is cut short."""
+
+    def __init__(self, path: PathLike) -> None:
+        self._library = _zstandard()
+        self._raw = open(path, "rb")  # noqa: SIM115
+        self._frame: Any = None
+        self._ready = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._ready:
+            rest = self._frame.unused_data if self._frame is not None and self._frame.eof else b""
+            packed = rest or self._raw.read(1 << 17)
+            if not packed:
+                if self._frame is not None and not self._frame.eof:
+                    raise EOFError("the last Zstandard frame has no end")
+                return 0
+            if self._frame is None or self._frame.eof:
+                self._frame = self._library.ZstdDecompressor().decompressobj()
+            try:
+                self._ready = memoryview(self._frame.decompress(packed))
+            except self._library.ZstdError as error:
+                raise EOFError(str(error)) from error
+        count = min(len(buffer), len(self._ready))
+        buffer[:count], self._ready = self._ready[:count], self._ready[count:]
+        return count
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
 
 
 def _zstandard() -> Any:

@@ -16,7 +16,15 @@ TASKS: dict[str, str] = {
     "tatoeba": "interlingua.evaluation.tasks.tatoeba:Tatoeba",
     "xsim": "interlingua.evaluation.tasks.xsim:XSim",
 }
-FORMATS: dict[str, str] = {}
+FORMATS: dict[str, str] = {
+    "moses": "interlingua.corpus.moses:Moses",
+    "opus": "interlingua.corpus.moses:OpusZip",
+    "tsv": "interlingua.corpus.tabular:Tsv",
+    "jsonl": "interlingua.corpus.tabular:Jsonl",
+    "tmx": "interlingua.corpus.tmx:Tmx",
+    "gettext": "interlingua.corpus.gettext:Gettext",
+    "huggingface": "interlingua.corpus.huggingface:HuggingFace",
+}
 
 
 def resolve(registry: Mapping[str, str], name: str) -> Any:

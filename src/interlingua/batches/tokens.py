@@ -19,8 +19,8 @@ class TokenBatch(NamedTuple):
     Sequence i is ``input_ids[cu_seqlens[i] : cu_seqlens[i + 1]]``.
     """
 
-    input_ids: Int64[Tensor, "t"]
-    cu_seqlens: Int32[Tensor, "b+1"]
+    input_ids: Int64[Tensor, " t"]
+    cu_seqlens: Int32[Tensor, " b+1"]
     max_seqlen: int
     languages: tuple[str, ...]
     """One code a sequence, e.g. ``deu_Latn``."""
@@ -39,7 +39,7 @@ class TokenBatch(NamedTuple):
 
     @classmethod
     def from_flat(
-        cls, input_ids: Int[np.ndarray, "t"], lengths: Int[np.ndarray, "b"], languages: Sequence[str]
+        cls, input_ids: Int[np.ndarray, " t"], lengths: Int[np.ndarray, " b"], languages: Sequence[str]
     ) -> TokenBatch:
         """Packs sequences that already stand behind one another.
 
@@ -64,16 +64,16 @@ class TokenBatch(NamedTuple):
         return len(self.languages)
 
     @property
-    def lengths(self) -> Int32[Tensor, "b"]:
+    def lengths(self) -> Int32[Tensor, " b"]:
         """Tokens of each sequence."""
         return self.cu_seqlens.diff()
 
-    def sequence_ids(self) -> Int64[Tensor, "t"]:
+    def sequence_ids(self) -> Int64[Tensor, " t"]:
         """For each token the index of its sequence."""
         index = torch.arange(self.batch_size, device=self.cu_seqlens.device)
         return torch.repeat_interleave(index, self.lengths, output_size=len(self.input_ids))
 
-    def positions(self) -> Int64[Tensor, "t"]:
+    def positions(self) -> Int64[Tensor, " t"]:
         """For each token its place in its sequence, from 0."""
         starts = torch.repeat_interleave(self.cu_seqlens[:-1], self.lengths, output_size=len(self.input_ids))
         return torch.arange(len(self.input_ids), device=starts.device) - starts
@@ -102,6 +102,17 @@ class TokenBatch(NamedTuple):
         return ids, mask
 
 
+class Place(NamedTuple):
+    """Where in a run a batch stands: all that random draws on it depend on."""
+
+    seed: int
+    step: int
+    side: str
+    """``"a"`` or ``"b"``: the sides of a pair are drawn for independently."""
+    first_row: int = 0
+    """Row of the first sequence in the step's global batch."""
+
+
 class ParallelBatch(NamedTuple):
     """Pairs of translations: sequence i of ``a`` and sequence i of ``b`` say the same."""
 
@@ -113,6 +124,12 @@ class ParallelBatch(NamedTuple):
     """The optimizer step it belongs to."""
     first_row: int = 0
     """Where this slice begins in the step's global batch (0 unless sliced by rank)."""
+    seed: int = 0
+    """The run's seed."""
+
+    def place(self, side: str) -> Place:
+        """What draws on side ``"a"`` or ``"b"`` depend on."""
+        return Place(self.seed, self.step, side, self.first_row)
 
     def to(self, device: torch.device | str) -> ParallelBatch:
         """The same batch on another device."""

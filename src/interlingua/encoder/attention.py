@@ -12,6 +12,7 @@ from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 from torch.nn import functional as F
 
+from interlingua.batches.packing import LengthGroups, length_groups
 from interlingua.encoder.dropout import dropout
 
 MAX_FLASH_HEAD_WIDTH = 256
@@ -26,49 +27,37 @@ class Layout:
 
     Attributes:
         positions: place of each token in its sentence, from 0, in this order.
-        groups: ``(sentences, length)`` of each run of equally long sentences.
-        order: token taken to each place, or None if they stay.
-        inverse: place of each token, or None.
-        cu_seqlens: sentence boundaries for FlashAttention, or None where groups are used.
+        by_length: the order and the groups, or None for FlashAttention.
+        cu_seqlens: sentence boundaries in the batch's order.
         max_seqlen: longest sentence.
     """
 
     positions: Int[Tensor, " t"]
-    groups: tuple[tuple[int, int], ...]
-    order: Int[Tensor, " t"] | None
-    inverse: Int[Tensor, " t"] | None
-    cu_seqlens: Int[Tensor, " b+1"] | None
+    by_length: LengthGroups | None
+    cu_seqlens: Int[Tensor, " b+1"]
     max_seqlen: int
 
     @classmethod
-    def of(cls, cu_seqlens: Int[Tensor, " b+1"], *, heads_width: int) -> Layout:
-        """Plans a batch; ``heads_width`` decides, with device and precision, whether FlashAttention can serve it."""
-        device = cu_seqlens.device
-        starts = cu_seqlens[:-1].long()
-        lengths = cu_seqlens.long().diff()
-        if flash_available(device, heads_width):
-            positions = _positions(lengths)
-            return cls(positions, (), None, None, cu_seqlens.int(), int(lengths.max()))
-        by_length = torch.argsort(lengths, stable=True)
-        sizes, counts = torch.unique_consecutive(lengths[by_length], return_counts=True)
-        groups = tuple((n, size) for n, size in zip(counts.tolist(), sizes.tolist(), strict=True) if size)
-        positions = _positions(lengths[by_length])
-        order = positions + torch.repeat_interleave(starts[by_length], lengths[by_length])
-        inverse = torch.empty_like(order)
-        inverse[order] = torch.arange(len(order), device=device)
-        return cls(positions, groups, order, inverse, None, groups[-1][1] if groups else 0)
+    def of(cls, cu_seqlens: Int[Tensor, " b+1"], *, flash: bool = False) -> Layout:
+        """Plans a batch, for FlashAttention or for groups of equal length."""
+        starts = torch.repeat_interleave(cu_seqlens[:-1].long(), cu_seqlens.diff())
+        positions = torch.arange(len(starts), device=starts.device) - starts
+        if flash:
+            return cls(positions, None, cu_seqlens.int(), int(cu_seqlens.diff().max()))
+        by_length = length_groups(cu_seqlens)
+        return cls(positions[by_length.permutation], by_length, cu_seqlens, by_length.groups[-1].length)
 
-    def arrange(self, x: Shaped[Tensor, "t *d"]) -> Shaped[Tensor, "t *d"]:
+    def arrange(self, x: Shaped[Tensor, " t *d"]) -> Shaped[Tensor, " t *d"]:
         """From the batch's order to this one."""
-        if self.order is None or self.inverse is None:
+        if self.by_length is None:
             return x
-        return _Permute.apply(x, self.order, self.inverse) if x.is_floating_point() else x[self.order]
+        return _permute(x, self.by_length.permutation, self.by_length.inverse)
 
-    def restore(self, x: Shaped[Tensor, "t *d"]) -> Shaped[Tensor, "t *d"]:
+    def restore(self, x: Shaped[Tensor, " t *d"]) -> Shaped[Tensor, " t *d"]:
         """Back to the batch's order."""
-        if self.order is None or self.inverse is None:
+        if self.by_length is None:
             return x
-        return _Permute.apply(x, self.inverse, self.order)
+        return _permute(x, self.by_length.inverse, self.by_length.permutation)
 
 
 def attend(
@@ -84,16 +73,12 @@ def attend(
     """
     tokens, width = qkv.shape[0], qkv.shape[1] // 3
     split = (3, heads, width // heads)
-    if layout.cu_seqlens is not None and dropout_rate == 0.0:
+    if layout.by_length is None:
         return _flash(qkv.view(tokens, *split), layout).reshape(tokens, width)
-    if layout.cu_seqlens is not None:  # FlashAttention's varlen entry has no dropout
-        lengths = layout.cu_seqlens.diff().tolist()
-        groups = tuple((1, length) for length in lengths if length)
-    else:
-        groups = layout.groups
     contexts = []
     # split, not slices: the backward pass of a slice fills a zero tensor of the whole size
-    for (n, length), piece in zip(groups, qkv.split([n * length for n, length in groups]), strict=True):
+    pieces = torch.split(qkv, layout.by_length.sizes)
+    for (_, n, length), piece in zip(layout.by_length.groups, pieces, strict=True):
         q, k, v = piece.view(n, length, *split).permute(2, 0, 3, 1, 4).unbind(0)  # (n, heads, length, head width)
         context = _group_attention(q, k, v, dropout_rate)
         contexts.append(context.transpose(1, 2).reshape(n * length, width))
@@ -110,12 +95,13 @@ def _group_attention(
     return torch.matmul(dropout(scores.softmax(-1), dropout_rate), v)
 
 
-def flash_available(device: torch.device, head_width: int) -> bool:
-    """Whether torch's variable-length FlashAttention can run here: CUDA from Ampere on, half precision under way."""
-    if device.type != "cuda" or head_width % 8 or head_width > MAX_FLASH_HEAD_WIDTH:
+def flash_available(device: torch.device, dtype: torch.dtype, head_width: int) -> bool:
+    """Whether torch's variable-length FlashAttention can run: CUDA from Ampere on, half precision, a fitting head."""
+    if device.type != "cuda" or dtype not in (torch.float16, torch.bfloat16):
         return False
-    half = torch.is_autocast_enabled("cuda") and torch.get_autocast_dtype("cuda") in (torch.float16, torch.bfloat16)
-    return half and torch.cuda.get_device_capability(device) >= (8, 0) and _varlen_attn() is not None
+    if head_width % 8 or head_width > MAX_FLASH_HEAD_WIDTH or torch.cuda.get_device_capability(device) < (8, 0):
+        return False
+    return _varlen_attn() is not None
 
 
 @functools.cache
@@ -134,9 +120,11 @@ def _flash(qkv: Float[Tensor, "t 3 h w"], layout: Layout) -> Float[Tensor, "t h 
     return context
 
 
-def _positions(lengths: Int[Tensor, " b"]) -> Int[Tensor, " t"]:
-    starts = lengths.cumsum(0) - lengths
-    return torch.arange(int(lengths.sum()), device=lengths.device) - torch.repeat_interleave(starts, lengths)
+def _permute(x: Tensor, order: Tensor, inverse: Tensor) -> Tensor:
+    if not x.is_floating_point():
+        return x[order]
+    permuted: Tensor = _Permute.apply(x, order, inverse)  # type: ignore[no-untyped-call]
+    return permuted
 
 
 class _Permute(torch.autograd.Function):
@@ -148,6 +136,6 @@ class _Permute(torch.autograd.Function):
         return x.index_select(0, order)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
         (inverse,) = ctx.saved_tensors
         return gradient.index_select(0, inverse), None, None

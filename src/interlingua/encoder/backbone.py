@@ -1,7 +1,8 @@
-"""A BERT-, RoBERTa- or XLM-R-shaped transformer over packed tokens: no padding anywhere, one (T, D) tensor throughout."""
+"""A BERT-, RoBERTa- or XLM-R-shaped transformer over packed tokens: one (T, D) tensor throughout, no padding."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
@@ -10,11 +11,24 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from interlingua.encoder.attention import Layout, attend
+from interlingua.encoder.attention import Layout, attend, flash_available
 from interlingua.encoder.dropout import dropout
 from interlingua.errors import ConfigError
+from interlingua.registry import did_you_mean
 
-ACTIVATIONS = {"gelu": F.gelu, "relu": F.relu, "silu": F.silu, "swish": F.silu, "tanh": torch.tanh}
+PRESETS: dict[str, dict[str, Any]] = {  # hidden, layers, heads and feed-forward width of EMS and smaller brothers
+    "ems-base": {"hidden_size": 1024, "num_hidden_layers": 6, "num_attention_heads": 16, "intermediate_size": 4096},
+    "ems-small": {"hidden_size": 384, "num_hidden_layers": 4, "num_attention_heads": 6, "intermediate_size": 1536},
+    "ems-tiny": {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64},
+}
+EMS_MAX_TOKENS = 120
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "gelu": F.gelu,
+    "relu": F.relu,
+    "silu": F.silu,
+    "swish": F.silu,
+    "tanh": torch.tanh,
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,6 +61,23 @@ class BackboneConfig:
     """Id of the padding token; sets where RoBERTa's positions begin."""
     model_type: Literal["bert", "roberta", "xlm-roberta"] = "bert"
     """Which family it is saved as, and so where positions begin."""
+
+    @classmethod
+    def preset(cls, name: str, *, vocab_size: int, pad_token_id: int = 0) -> BackboneConfig:
+        """The shape named in ``PRESETS``: post-LN layers with SiLU, 120 learned positions, no token types.
+
+        Raises:
+            ConfigError: there is no such preset.
+        """
+        if name not in PRESETS:
+            raise ConfigError(f"no such preset {name!r}{did_you_mean(name, PRESETS)}; there are: {', '.join(PRESETS)}")
+        shape: dict[str, Any] = {
+            "vocab_size": vocab_size,
+            "pad_token_id": pad_token_id,
+            "hidden_act": "silu",
+            "max_position_embeddings": EMS_MAX_TOKENS,
+        }
+        return cls(**shape, **PRESETS[name])
 
     def __post_init__(self) -> None:
         if self.hidden_size % self.num_attention_heads:
@@ -141,11 +172,19 @@ class Backbone(nn.Module):
             cu_seqlens: where each sentence begins, and the total at the end.
             word_embeddings: looked-up rows to use instead of the table's (gradients with respect to inputs).
         """
-        layout = Layout.of(cu_seqlens, heads_width=self.config.hidden_size // self.config.num_attention_heads)
+        layout = Layout.of(cu_seqlens, flash=self.uses_flash())
         x = self.embed(input_ids, layout, word_embeddings)
         for layer in self.layers:
             x = layer(x, layout)
         return layout.restore(x)
+
+    def uses_flash(self) -> bool:
+        """Whether attention runs as FlashAttention now; its variable-length entry knows no dropout."""
+        weight, config = self.word_embeddings.weight, self.config
+        kind = weight.device.type
+        dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else weight.dtype
+        drops = self.training and config.attention_probs_dropout_prob > 0
+        return not drops and flash_available(weight.device, dtype, config.hidden_size // config.num_attention_heads)
 
     def embed(
         self, input_ids: Int[Tensor, " t"], layout: Layout, word_embeddings: Float[Tensor, "t d"] | None = None

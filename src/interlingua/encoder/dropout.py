@@ -10,7 +10,7 @@ from torch.nn import functional as F
 LEVELS = 256
 
 
-def dropout(x: Float[Tensor, "..."], rate: float) -> Float[Tensor, "..."]:
+def dropout(x: Float[Tensor, " *shape"], rate: float) -> Float[Tensor, " *shape"]:
     """Zeroes each element with probability ``rate`` and scales the rest so that the expectation stays.
 
     On the CPU one 64-bit random number decides eight elements, so ``rate`` is rounded to 1/256 (0.1 becomes 26/256);

@@ -17,6 +17,7 @@ from torch import Tensor
 from interlingua.errors import DataError
 
 ROWS, COLUMNS = 2048, 4096  # one float32 tile is 32 MiB
+EDGE = 64
 
 
 class Neighbours(NamedTuple):
@@ -108,23 +109,20 @@ def _search(
     both: bool,
 ) -> tuple[Neighbours, Neighbours]:
     _check(x, y, k)
-    of_x, of_y = _nobody(len(x)), _nobody(len(y) if both else 0)
-    blocks_of_y: list[Neighbours] = [_nobody(min(columns, len(y) - j)) for j in range(0, len(y), columns)]
-    found: list[Neighbours] = []
+    best_x: list[Neighbours] = []
+    best_y = [_nobody(min(columns, len(y) - j)) for j in range(0, len(y) if both else 0, columns)]
     with torch.inference_mode():
         for i in range(0, len(x), rows):
-            x_block = _block(x, i, rows, device)
-            best = _nobody(len(x_block))
+            x_block, n = _block(x, i, rows, device)
+            best = _nobody(n)
             for number, j in enumerate(range(0, len(y), columns)):
-                tile = x_block @ _block(y, j, columns, device).T
+                y_block, m = _block(y, j, columns, device)
+                tile = (x_block @ y_block.T)[:n, :m]
                 best = _merge(best, top_k(tile, k), offset=j, k=k)
                 if both:
-                    blocks_of_y[number] = _merge(blocks_of_y[number], top_k(tile.T, k), offset=i, k=k)
-            found.append(best)
-        of_x = _concatenate(found)
-        if both:
-            of_y = _concatenate(blocks_of_y)
-    return of_x, of_y
+                    best_y[number] = _merge(best_y[number], top_k(tile.T, k), offset=i, k=k)
+            best_x.append(best)
+    return _concatenate(best_x), _concatenate(best_y or [_nobody(0)])
 
 
 def _check(x: NDArray[np.floating], y: NDArray[np.floating], k: int) -> None:
@@ -136,12 +134,22 @@ def _check(x: NDArray[np.floating], y: NDArray[np.floating], k: int) -> None:
         raise DataError(f"nothing to search: {len(x)} vectors against {len(y)}")
 
 
-def _block(vectors: NDArray[np.floating], start: int, size: int, device: str | torch.device) -> Float[Tensor, "b d"]:
-    block = torch.from_numpy(np.array(vectors[start : start + size], dtype=np.float32)).to(device)
-    if not torch.isfinite(block).all():
-        row = start + int((~torch.isfinite(block).all(dim=1)).nonzero()[0, 0])
+def _block(
+    vectors: NDArray[np.floating], start: int, size: int, device: str | torch.device
+) -> tuple[Float[Tensor, "padded d"], int]:
+    """Rows of ``vectors`` as float32, and how many they are.
+
+    Zero rows fill the block up to a multiple of EDGE: a matrix product sums a ragged edge in another order than the
+    middle, and then equal vectors would have unequal similarities.
+    """
+    rows = np.asarray(vectors[start : start + size])
+    block = torch.zeros(-(-len(rows) // EDGE) * EDGE, rows.shape[1])
+    block.numpy()[: len(rows)] = rows
+    finite = torch.isfinite(block).all(dim=1)
+    if not finite.all():
+        row = start + int((~finite).nonzero()[0, 0])
         raise DataError(f"vector {row} (counted from 0) holds NaN or infinity; embed its text again")
-    return block
+    return block.to(device), len(rows)
 
 
 def _nobody(n: int) -> Neighbours:

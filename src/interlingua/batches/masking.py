@@ -1,0 +1,154 @@
+"""Masked inputs, drawn anew at every step as a pure function of (seed, step, side, row, position).
+
+Each draw is a hash of its place, not the next number of a stream: a rank that holds rows 64-127 of the global batch
+draws what one process would draw for them, on any device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import torch
+from jaxtyping import Bool, Int64
+from torch import Tensor
+
+from interlingua.batches.seeds import seed_for
+from interlingua.batches.tokens import Place, TokenBatch
+from interlingua.errors import ConfigError
+
+IGNORED = -100
+"""Label of positions that no loss looks at (PyTorch's ``ignore_index``)."""
+BITS = 31
+POSITION_BITS = 24
+MAX_DRAWS = 100
+
+
+class MaskedTokens(NamedTuple):
+    """A batch with some tokens hidden."""
+
+    batch: TokenBatch
+    """The batch with the hidden tokens replaced."""
+    labels: Int64[Tensor, " t"]
+    """What stood at the hidden positions; ``IGNORED`` elsewhere."""
+
+
+def mlm_mask(
+    batch: TokenBatch,
+    place: Place,
+    *,
+    ratio: float,
+    mask_id: int,
+    vocab_size: int,
+    special_ids: Sequence[int],
+    replace: Literal["80-10-10", "always"] = "80-10-10",
+    random_specials: bool = True,
+) -> MaskedTokens:
+    """Masks tokens for masked language modelling, MEXMA (Janeiro et al. 2024), section 3 and its released code.
+
+    Each token that is not special is chosen with probability ``ratio``; if the whole batch has none chosen, all are
+    drawn again. Of the chosen, 80 % become the mask, 10 % an id drawn uniformly, 10 % stay.
+
+    Differs from the released code: the two sides of a pair are masked independently; there they share one stream.
+
+    Args:
+        batch: the packed sentences.
+        place: what the draws depend on.
+        ratio: share of tokens to choose, in (0, 1].
+        mask_id: the mask token.
+        vocab_size: random ids are below it.
+        special_ids: tokens that are never chosen.
+        replace: ``"always"`` puts the mask at every chosen position.
+        random_specials: whether random ids may be special ones, as in the released code.
+
+    Raises:
+        ConfigError: ``ratio`` is not in (0, 1].
+    """
+    if not 0 < ratio <= 1:
+        raise ConfigError(f"mask ratio {ratio}; choose one in (0, 1]")
+    ids, special = batch.input_ids, _as_tensor(special_ids, batch.input_ids)
+    maskable = ~torch.isin(ids, special)
+    chosen = _choose(batch, place, maskable, ratio)
+    kind = _draws(batch, place, "kind") if replace == "80-10-10" else torch.zeros_like(ids)
+    replaced = torch.where(chosen & (kind < int(0.8 * 2**BITS)), mask_id, ids)
+    at_random = chosen & (kind >= int(0.8 * 2**BITS)) & (kind < int(0.9 * 2**BITS))
+    allowed = torch.arange(vocab_size, device=ids.device)
+    if not random_specials:
+        allowed = allowed[~torch.isin(allowed, special)]
+    random_ids = allowed[(_draws(batch, place, "id") * len(allowed)) >> BITS]
+    replaced = torch.where(at_random, random_ids, replaced)
+    return MaskedTokens(batch._replace(input_ids=replaced), torch.where(chosen, ids, IGNORED))
+
+
+def one_token_mask(
+    batch: TokenBatch,
+    place: Place,
+    *,
+    mask_id: int,
+    special_ids: Sequence[int] = (),
+    where: Bool[Tensor, " b"] | None = None,
+) -> tuple[TokenBatch, Int64[Tensor, " b"]]:
+    """Hides one token of each sentence, each place as likely: the unified generative task of EMS's authors.
+
+    Args:
+        batch: the packed sentences.
+        place: what the draws depend on.
+        mask_id: the mask token.
+        special_ids: tokens that are hidden only where a sentence has no others.
+        where: hide in these sentences only; default: in all.
+
+    Returns:
+        the masked batch, and for each sentence the token at the place drawn.
+    """
+    ids, rows = batch.input_ids, batch.sequence_ids()
+    special = torch.isin(ids, _as_tensor(special_ids, ids))
+    # A sentence hides the token of its smallest draw; the position in the low bits breaks ties.
+    draws = (special.long() << 60) | (_draws(batch, place, "token") << POSITION_BITS) | batch.positions()
+    smallest = draws.new_full((batch.batch_size,), torch.iinfo(torch.int64).max).scatter_reduce(0, rows, draws, "amin")
+    hidden_at = batch.cu_seqlens[:-1] + (smallest & (2**POSITION_BITS - 1))
+    hidden = ids[hidden_at]
+    masked = torch.full_like(hidden, mask_id)
+    replaced = ids.scatter(0, hidden_at, masked if where is None else torch.where(where, masked, hidden))
+    return batch._replace(input_ids=replaced), hidden
+
+
+def coin_flips(batch: TokenBatch, place: Place) -> Bool[Tensor, " b"]:
+    """One fair coin a sentence, e.g. which side of each pair is masked."""
+    first = batch.cu_seqlens[:-1].long()
+    return _draws(batch, place, "coin")[first].lt(2 ** (BITS - 1))
+
+
+def _choose(batch: TokenBatch, place: Place, maskable: Bool[Tensor, " t"], ratio: float) -> Bool[Tensor, " t"]:
+    chosen = torch.zeros_like(maskable)
+    for attempt in range(MAX_DRAWS if bool(maskable.any()) else 0):
+        chosen = maskable & (_draws(batch, place, f"chosen {attempt}") < int(ratio * 2**BITS))
+        if bool(chosen.any()):
+            break
+    return chosen
+
+
+def _draws(batch: TokenBatch, place: Place, purpose: str) -> Int64[Tensor, " t"]:
+    """One integer in [0, 2^31) a token."""
+    key = seed_for(place.seed, "mask", purpose, place.side, place.step)
+    places = ((batch.sequence_ids() + place.first_row) << POSITION_BITS) | batch.positions()
+    return torch.bitwise_and(_mix(_mix(places) ^ key), 2**BITS - 1)
+
+
+def _as_tensor(ids: Sequence[int], like: Tensor) -> Int64[Tensor, " n"]:
+    return torch.tensor(sorted(ids), dtype=torch.int64, device=like.device)
+
+
+def _mix(values: Int64[Tensor, " t"]) -> Int64[Tensor, " t"]:
+    """The finaliser of SplitMix64 on two's complement, where products wrap and shifts are made logical by a mask."""
+    values = values + _signed(0x9E3779B97F4A7C15)
+    values = (values ^ _shift_right(values, 30)) * _signed(0xBF58476D1CE4E5B9)
+    values = (values ^ _shift_right(values, 27)) * _signed(0x94D049BB133111EB)
+    return values ^ _shift_right(values, 31)
+
+
+def _shift_right(values: Int64[Tensor, " t"], bits: int) -> Int64[Tensor, " t"]:
+    return (values >> bits) & ((1 << (64 - bits)) - 1)
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 64)

@@ -1,0 +1,140 @@
+"""Which pairs make up which step: a mixture of language pairs that is a pure function of (seed, step)."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Int64
+
+from interlingua.batches.permutation import keys, permute
+from interlingua.batches.records import LanguagePair, TokenStore
+from interlingua.batches.seeds import seed_for
+from interlingua.batches.tokens import ParallelBatch, TokenBatch
+from interlingua.corpus.sampling import Caps, temperature_weights
+from interlingua.errors import ConfigError, DataError
+
+CHUNK_SLOTS = 1 << 20
+
+
+class ParallelPlan:
+    """Batches of translation pairs, without state: ``batch_at(step)`` needs no step before it.
+
+    An epoch has as many slots as the store has rows. Language pair l owns m_l = round(M p_l) of the M slots, p_l from
+    temperature sampling, so its exposure is exact; a keyed permutation puts the slots in order. The n-th slot that l
+    ever had reads its row number n mod rows_l under a permutation of its own for each pass over its rows. So within a
+    pass no row comes twice, and within an epoch every language pair gets its share, whatever its size.
+
+    Args:
+        store: tokenised pairs.
+        global_batch_size: pairs a step, over all ranks.
+        seed: decides the order.
+        temperature: language pairs are drawn with weight rows^(1/temperature); 1 is proportional.
+        caps: limits to what a language pair gets.
+        max_tokens: longer sides are cut to this many tokens, closing special tokens kept.
+
+    Raises:
+        ConfigError: a number is out of range.
+        DataError: the store has no rows.
+    """
+
+    def __init__(
+        self,
+        store: TokenStore,
+        *,
+        global_batch_size: int,
+        seed: int = 0,
+        temperature: float = 1.0,
+        caps: Caps | None = None,
+        max_tokens: int | None = None,
+    ) -> None:
+        if global_batch_size < 1 or (max_tokens is not None and max_tokens < 1):
+            raise ConfigError(f"global_batch_size {global_batch_size}, max_tokens {max_tokens}: both must be 1 or more")
+        if len(store) == 0:
+            raise DataError("the token store has no rows; prepare one with text in it", path=store.path)
+        self.store = store
+        self.global_batch_size = global_batch_size
+        self.seed = seed
+        self.max_tokens = max_tokens
+        self._rows = np.asarray(store.counts, dtype=np.int64)
+        weights = temperature_weights(dict(zip(store.language_pairs, store.counts, strict=True)), temperature, caps)
+        self._slots = apportion(np.asarray([weights[pair] for pair in store.language_pairs]), len(store))
+        self._ends = np.cumsum(self._slots)
+        self._slot_key, self._row_key = seed_for(seed, "slot order"), seed_for(seed, "row order")
+        self._languages = np.asarray(store.language_pairs, dtype=object)
+
+    @property
+    def epoch_size(self) -> int:
+        """Pairs in an epoch: the rows of the store."""
+        return int(self._ends[-1])
+
+    @property
+    def shares(self) -> dict[LanguagePair, int]:
+        """Pairs of each language pair in one epoch."""
+        return dict(zip(self.store.language_pairs, map(int, self._slots), strict=True))
+
+    def batch_at(self, step: int, *, rank: int = 0, world_size: int = 1) -> ParallelBatch:
+        """The pairs of a step, or a rank's consecutive part of them.
+
+        With ``rank=r * n + i, world_size=w * n`` it is micro-batch i of n on rank r of w.
+
+        Raises:
+            ConfigError: the global batch can't be shared out evenly.
+        """
+        if self.global_batch_size % world_size:
+            raise ConfigError(
+                f"global_batch_size {self.global_batch_size} can't be shared evenly by {world_size} ranks or"
+                f" micro-batches; choose a multiple of {world_size}"
+            )
+        size = self.global_batch_size // world_size
+        pair_indices, rows = self.rows_at(step * self.global_batch_size + rank * size + np.arange(size))
+        found = self.store.read_packed(pair_indices, rows, max_tokens=self.max_tokens)
+        languages = self._languages[pair_indices]
+        return ParallelBatch(
+            a=TokenBatch.from_flat(found.source_ids, found.source_lengths, languages[:, 0].tolist()),
+            b=TokenBatch.from_flat(found.target_ids, found.target_lengths, languages[:, 1].tolist()),
+            step=step,
+            first_row=rank * size,
+            seed=self.seed,
+        )
+
+    def rows_at(self, places: Int64[np.ndarray, " n"]) -> tuple[Int64[np.ndarray, " n"], Int64[np.ndarray, " n"]]:
+        """Language pair and row at places of the endless sequence of pairs; step t begins at t * global_batch_size."""
+        pair_indices, draws = self._draws(np.asarray(places, dtype=np.int64))
+        passes, position = np.divmod(draws, self._rows[pair_indices])
+        return pair_indices, permute(position, self._rows[pair_indices], keys(self._row_key, pair_indices, passes))
+
+    def exposure(self, step: int) -> dict[LanguagePair, int]:
+        """Pairs of each language pair in the steps before ``step``, exactly."""
+        epochs, rest = divmod(step * self.global_batch_size, self.epoch_size)
+        seen = epochs * self._slots
+        for start in range(0, rest, CHUNK_SLOTS):
+            places = epochs * self.epoch_size + np.arange(start, min(rest, start + CHUNK_SLOTS))
+            pair_indices, _ = self._draws(places)
+            seen = seen + np.bincount(pair_indices, minlength=len(self._slots))
+        return dict(zip(self.store.language_pairs, map(int, seen), strict=True))
+
+    def _draws(self, places: Int64[np.ndarray, " n"]) -> tuple[Int64[np.ndarray, " n"], Int64[np.ndarray, " n"]]:
+        """Language pair at each place, and how many slots that pair had before in slot order."""
+        epochs, position = np.divmod(places, self.epoch_size)
+        slots = permute(position, np.full_like(position, self.epoch_size), keys(self._slot_key, epochs))
+        pair_indices = np.searchsorted(self._ends, slots, side="right")
+        within = slots - (self._ends - self._slots)[pair_indices]
+        return pair_indices, epochs * self._slots[pair_indices] + within
+
+
+def apportion(weights: np.ndarray, total: int) -> Int64[np.ndarray, " n"]:
+    """Shares ``total`` out in whole numbers by weight (largest remainders); a positive weight gets at least 1.
+
+    Raises:
+        ConfigError: there are more positive weights than things to share.
+    """
+    positive = weights > 0
+    if positive.sum() > total or not positive.any():
+        raise ConfigError(f"{total} pairs can't be shared by {int(positive.sum())} language pairs; lower the caps")
+    exact = weights / weights.sum() * total
+    shares = np.where(positive, np.maximum(np.floor(exact), 1), 0).astype(np.int64)
+    while (missing := total - int(shares.sum())) != 0:
+        # Give to the largest remainders; where the minimum of 1 took too much, take from those most above their share.
+        order = np.argsort(shares - exact, kind="stable")
+        order = order[positive[order]] if missing > 0 else order[shares[order] > 1][::-1]
+        shares[order[: abs(missing)]] += 1 if missing > 0 else -1
+    return shares

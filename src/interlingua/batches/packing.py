@@ -1,0 +1,54 @@
+"""Packed sequences by length: the order in which attention can run on rectangles without padding."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Int32, Int64
+from torch import Tensor
+
+
+class LengthGroup(NamedTuple):
+    """Consecutive sequences of one length: tokens ``start : start + sequences * length`` of the sorted tensor."""
+
+    start: int
+    """First token, in sorted order."""
+    sequences: int
+    """How many."""
+    length: int
+    """Tokens of each."""
+
+
+class LengthGroups(NamedTuple):
+    """Where each token goes when sequences are sorted by length."""
+
+    permutation: Int64[Tensor, " t"]
+    """``x[permutation]`` is sorted by length."""
+    inverse: Int64[Tensor, " t"]
+    """``x[permutation][inverse]`` is ``x`` again."""
+    groups: tuple[LengthGroup, ...]
+    """Shortest first; they cover all tokens."""
+
+    @property
+    def sizes(self) -> list[int]:
+        """Tokens of each group, for ``torch.split``."""
+        return [group.sequences * group.length for group in self.groups]
+
+
+def length_groups(cu_seqlens: Int32[Tensor, " b+1"]) -> LengthGroups:
+    """Groups the sequences of a packed batch by equal length; sequences of one length keep their order."""
+    lengths, order = cu_seqlens.diff().long().sort(stable=True)
+    ends = lengths.cumsum(0)
+    total = int(ends[-1])
+    shift = cu_seqlens[:-1].long()[order] - (ends - lengths)
+    tokens = torch.arange(total, device=cu_seqlens.device)
+    permutation = tokens + torch.repeat_interleave(shift, lengths, output_size=total)
+    inverse = torch.empty_like(permutation)
+    inverse[permutation] = tokens
+    values, counts = torch.unique_consecutive(lengths, return_counts=True)
+    groups, start = [], 0
+    for length, count in zip(values.tolist(), counts.tolist(), strict=True):
+        groups.append(LengthGroup(start, count, length))
+        start += count * length
+    return LengthGroups(permutation, inverse, tuple(groups))

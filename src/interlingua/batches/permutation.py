@@ -1,0 +1,61 @@
+"""Keyed permutations of [0, n) in constant memory: position k of a shuffle, computed without shuffling."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Int64, UInt64
+
+ROUNDS = 6
+
+
+def mix(values: UInt64[np.ndarray, " *n"]) -> UInt64[np.ndarray, " *n"]:
+    """Scrambles 64-bit integers, one to one (the finaliser of SplitMix64)."""
+    values = values + np.uint64(0x9E3779B97F4A7C15)
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(values ^ (values >> np.uint64(31)))
+
+
+def keys(base: int, *parts: Int64[np.ndarray, " n"]) -> UInt64[np.ndarray, " n"]:
+    """Derives one key an element from a base key and integers, e.g. a language pair and its pass."""
+    key = np.full(parts[0].shape, base & (2**64 - 1), dtype=np.uint64)
+    for part in parts:
+        key = mix(key ^ mix(part.astype(np.uint64)))
+    return key
+
+
+def permute(
+    positions: Int64[np.ndarray, " n"], sizes: Int64[np.ndarray, " n"], key: UInt64[np.ndarray, " n"]
+) -> Int64[np.ndarray, " n"]:
+    """Where each position of [0, size) goes under the permutation that (size, key) names.
+
+    A Feistel network permutes the smallest [0, 2^bits) that holds the size; a result outside [0, size) is permuted
+    again until it falls inside (cycle walking), once more on average at most.
+
+    Args:
+        positions: each in [0, its size).
+        sizes: of each position's domain.
+        key: of each position's permutation.
+    """
+    bits = np.maximum(2, np.frexp(np.maximum(sizes - 1, 1))[1]).astype(np.uint64)
+    bounds = sizes.astype(np.uint64)
+    result = _feistel(positions.astype(np.uint64), bits, key)
+    outside = np.flatnonzero(result >= bounds)
+    while outside.size:
+        result[outside] = _feistel(result[outside], bits[outside], key[outside])
+        outside = outside[result[outside] >= bounds[outside]]
+    return result.astype(np.int64)
+
+
+def _feistel(
+    values: UInt64[np.ndarray, " n"], bits: UInt64[np.ndarray, " n"], key: UInt64[np.ndarray, " n"]
+) -> UInt64[np.ndarray, " n"]:
+    """A permutation of [0, 2^bits): each half in turn is changed by a hash of the other."""
+    low = bits >> np.uint64(1)
+    low_mask = (np.uint64(1) << low) - np.uint64(1)
+    high_mask = (np.uint64(1) << (bits - low)) - np.uint64(1)
+    left, right = values >> low, values & low_mask
+    for turn in range(0, ROUNDS, 2):
+        left = left ^ (mix(right ^ key ^ np.uint64(turn << 56)) & high_mask)
+        right = right ^ (mix(left ^ key ^ np.uint64((turn + 1) << 56)) & low_mask)
+    return np.asarray((left << low) | right)

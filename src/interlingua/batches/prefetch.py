@@ -1,0 +1,80 @@
+"""Batches made ahead of time by a thread, in order, so that the training step never waits for the disk."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Generic, TypeVar
+
+BatchT = TypeVar("BatchT")
+
+
+class Prefetcher(Generic[BatchT]):
+    """Iterates over the batches of ``start_step``, ``start_step + 1``, ..., a few of them made in advance.
+
+    The thread ends with the ``with`` block, also when it is left by an exception or Ctrl-C; an error in making a batch
+    is raised where that batch would have been yielded.
+
+    Args:
+        batch_at: makes the batch of a step; called in one thread, in order.
+        start_step: the first step.
+        stop_step: the first step not to make; default: go on for ever.
+        depth: batches held ready.
+    """
+
+    def __init__(
+        self, batch_at: Callable[[int], BatchT], start_step: int = 0, *, stop_step: int | None = None, depth: int = 4
+    ) -> None:
+        self._batch_at = batch_at
+        self._start, self._stop = start_step, stop_step
+        self._ready: queue.Queue[BatchT | _End] = queue.Queue(maxsize=depth)
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="prefetch", daemon=True)
+        self._thread.start()
+
+    def __iter__(self) -> Iterator[BatchT]:
+        while not self._closed.is_set():
+            item = self._ready.get()
+            if isinstance(item, _End):
+                self.close()
+                if item.error is not None:
+                    raise item.error
+                return
+            yield item
+
+    def __enter__(self) -> Prefetcher[BatchT]:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stops the thread and waits for it; twice does no harm."""
+        self._closed.set()
+        while self._thread.is_alive():
+            # A thread that waits to put its batch down needs room to notice.
+            while not self._ready.empty():
+                self._ready.get_nowait()
+            self._thread.join(timeout=0.05)
+
+    def _work(self) -> None:
+        step, end = self._start, _End(None)
+        try:
+            while not self._closed.is_set() and (self._stop is None or step < self._stop):
+                self._ready.put(self._batch_at(step))
+                step += 1
+        except BaseException as error:
+            end = _End(error)
+        if not self._closed.is_set():
+            self._ready.put(end)
+
+
+class _End:
+    """Stands after the last batch, with the error that ended them if there was one."""
+
+    def __init__(self, error: BaseException | None) -> None:
+        self.error = error

@@ -1,0 +1,321 @@
+"""Token stores: tokenised parallel text on disk, read by row through a memory map whose resident part stays bounded.
+
+A store is a folder of three files:
+
+- ``tokens.bin``: the ids of all rows, a row being its source ids followed by its target ids;
+- ``offsets.bin``: 2 R + 1 little-endian uint64, so that row r's source is ``tokens[o[2r] : o[2r+1]]`` and its target
+  ``tokens[o[2r+1] : o[2r+2]]``; the rows of one language pair stand together;
+- ``header.json``: language pairs and their rows, sizes, SHA-256 of both files, and a checksum of the header itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import json
+import mmap
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Int, Int64
+
+from interlingua.errors import DataError
+from interlingua.files import PathLike, atomic_directory, sha256_file
+
+LanguagePair = tuple[str, str]
+FORMAT = "interlingua-token-store-1"
+RELEASE_BYTES = 64 << 20
+"""Mapped pages are given back after at most this much became resident."""
+FAULT_BYTES = 64 << 10
+"""What one page fault makes resident where the file is in the page cache: Linux maps the neighbours too."""
+
+
+class TokenRows(NamedTuple):
+    """Rows of a store, packed: both sides with their lengths in tokens."""
+
+    source_ids: Int64[np.ndarray, " s"]
+    source_lengths: Int64[np.ndarray, " n"]
+    target_ids: Int64[np.ndarray, " t"]
+    target_lengths: Int64[np.ndarray, " n"]
+
+
+class TokenStoreWriter:
+    """Writes a store, any language pairs in any order, in bounded memory; it appears when it is whole.
+
+    Args:
+        path: the folder to make.
+        vocabulary_size: ids must be below it.
+        vocabulary_digest: of the vocabulary that made the ids, so that a reader can check it has the same one.
+        closing_tokens: special tokens at the end of every sequence (``</s>``: 1), kept when a reader truncates.
+        overwrite: replace a store that is already there.
+        buffer_bytes: token ids held in memory before they go to the disk.
+    """
+
+    def __init__(
+        self,
+        path: PathLike,
+        *,
+        vocabulary_size: int,
+        vocabulary_digest: str = "",
+        closing_tokens: int = 0,
+        overwrite: bool = False,
+        buffer_bytes: int = 32 << 20,
+    ) -> None:
+        self._dtype = np.dtype("<u2" if vocabulary_size <= 1 << 16 else "<u4")
+        self._header: dict[str, Any] = {
+            "format": FORMAT,
+            "vocabulary_size": vocabulary_size,
+            "vocabulary_digest": vocabulary_digest,
+            "closing_tokens": closing_tokens,
+            "dtype": self._dtype.str,
+        }
+        self._buffer_bytes = buffer_bytes
+        self._buffered = 0
+        self._ids: dict[LanguagePair, list[np.ndarray]] = {}
+        self._lengths: dict[LanguagePair, list[np.ndarray]] = {}
+        self._rows: dict[LanguagePair, int] = {}
+        self._exit = contextlib.ExitStack()
+        self._folder = self._exit.enter_context(atomic_directory(path, overwrite=overwrite))
+
+    def append(
+        self, language_pair: LanguagePair, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+    ) -> None:
+        """Adds rows of one language pair.
+
+        Raises:
+            DataError: the sides differ in number, a sequence is empty, or an id is not in the vocabulary.
+        """
+        if len(sources) != len(targets):
+            raise DataError(f"{len(sources)} source and {len(targets)} target sequences; give one of each a row")
+        if not sources:
+            return
+        sides = [side for row in zip(sources, targets, strict=True) for side in row]
+        lengths = np.fromiter(map(len, sides), dtype=np.uint32, count=len(sides))
+        row = self._rows.get(language_pair, 0)
+        if not lengths.all():
+            empty = row + int(np.argmin(lengths)) // 2
+            raise DataError(f"row {empty} of {'-'.join(language_pair)} has an empty side; remove empty texts first")
+        ids = np.fromiter(itertools.chain.from_iterable(sides), dtype=np.int64, count=int(lengths.sum()))
+        if ids.min() < 0 or ids.max() >= self._header["vocabulary_size"]:
+            raise DataError(
+                f"token ids {ids.min()}..{ids.max()} in {'-'.join(language_pair)} for a vocabulary of "
+                f"{self._header['vocabulary_size']}; write with the vocabulary that made them"
+            )
+        self._ids.setdefault(language_pair, []).append(ids.astype(self._dtype))
+        self._lengths.setdefault(language_pair, []).append(lengths)
+        self._rows[language_pair] = row + len(sources)
+        self._buffered += len(ids) * self._dtype.itemsize + lengths.nbytes
+        if self._buffered >= self._buffer_bytes:
+            self._spill()
+
+    def __enter__(self) -> TokenStoreWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self._exit.__exit__(kind, error, traceback)
+            return
+        with self._exit:
+            self._finish()
+
+    def _spool(self, language_pair: LanguagePair, kind: str) -> Path:
+        return self._folder / f"{'-'.join(language_pair)}.{kind}.spool"
+
+    def _spill(self) -> None:
+        for kind, buffers in (("ids", self._ids), ("lengths", self._lengths)):
+            for language_pair, arrays in buffers.items():
+                with self._spool(language_pair, kind).open("ab") as file:
+                    file.writelines(array.data for array in arrays)
+            buffers.clear()
+        self._buffered = 0
+
+    def _finish(self) -> None:
+        self._spill()
+        pairs = sorted(self._rows)
+        with (self._folder / "tokens.bin").open("wb") as tokens, (self._folder / "offsets.bin").open("wb") as offsets:
+            end = np.zeros(1, dtype="<u8")
+            offsets.write(end.tobytes())
+            for language_pair in pairs:
+                with self._spool(language_pair, "ids").open("rb") as spool:
+                    while chunk := spool.read(1 << 20):
+                        tokens.write(chunk)
+                with self._spool(language_pair, "lengths").open("rb") as spool:
+                    while chunk := spool.read(1 << 20):
+                        ends = end + np.cumsum(np.frombuffer(chunk, dtype=np.uint32), dtype="<u8")
+                        offsets.write(ends.tobytes())
+                        end = ends[-1:]
+                for kind in ("ids", "lengths"):
+                    self._spool(language_pair, kind).unlink()
+        names = ("tokens.bin", "offsets.bin")
+        self._header["language_pairs"] = [
+            {"source": source, "target": target, "rows": self._rows[source, target]} for source, target in pairs
+        ]
+        self._header["bytes"] = {name: (self._folder / name).stat().st_size for name in names}
+        self._header["sha256"] = {name: sha256_file(self._folder / name) for name in names}
+        self._header["checksum"] = _checksum(self._header)
+        (self._folder / "header.json").write_text(json.dumps(self._header, indent=1, ensure_ascii=False) + "\n")
+
+
+class TokenStore:
+    """A store opened for reading; see the module for its files."""
+
+    def __init__(self, path: PathLike, header: dict[str, Any]) -> None:
+        self.path = Path(path)
+        self.vocabulary_size: int = header["vocabulary_size"]
+        self.vocabulary_digest: str = header["vocabulary_digest"]
+        self.closing_tokens: int = header["closing_tokens"]
+        self.digest: str = header["checksum"]
+        """Identifies the content: equal stores have equal digests."""
+        self.language_pairs: tuple[LanguagePair, ...] = tuple(
+            (pair["source"], pair["target"]) for pair in header["language_pairs"]
+        )
+        self.counts: tuple[int, ...] = tuple(pair["rows"] for pair in header["language_pairs"])
+        self._header = header
+        self._first_rows = np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)]).astype(np.int64)
+        self._tokens = _MappedArray(self.path / "tokens.bin", np.dtype(header["dtype"]))
+        self._offsets = _MappedArray(self.path / "offsets.bin", np.dtype("<u8"))
+
+    @classmethod
+    def open(cls, path: PathLike) -> TokenStore:
+        """Opens a store after checking the header's checksum and the sizes of its files.
+
+        Raises:
+            DataError: there is no store, or it is damaged or cut short.
+        """
+        header = _read_header(Path(path))
+        for name, expected in header["bytes"].items():
+            file = Path(path) / name
+            got = file.stat().st_size if file.is_file() else 0
+            if got != expected:
+                raise DataError(
+                    f"{got} bytes where {expected} belong; the store is damaged, prepare it again", path=file
+                )
+        return cls(path, header)
+
+    def verify(self) -> None:
+        """Reads both files whole and compares their SHA-256 with the header.
+
+        Raises:
+            DataError: a file has changed since it was written.
+        """
+        for name, expected in self._header["sha256"].items():
+            if sha256_file(self.path / name) != expected:
+                raise DataError("bytes changed since it was written; prepare the store again", path=self.path / name)
+
+    def __len__(self) -> int:
+        return int(self._first_rows[-1])
+
+    def count(self, pair_index: int) -> int:
+        """Rows of a language pair."""
+        return self.counts[pair_index]
+
+    def read(self, pair_index: int, rows: Int[np.ndarray, " n"]) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Reads rows of one language pair.
+
+        Returns:
+            the source and the target sequences, each int64.
+
+        Raises:
+            DataError: a row does not exist.
+        """
+        rows = np.asarray(rows, dtype=np.int64)
+        if rows.size == 0:
+            return [], []
+        if rows.min() < 0 or rows.max() >= self.counts[pair_index]:
+            raise DataError(
+                f"row {rows.min() if rows.min() < 0 else rows.max()} of {'-'.join(self.language_pairs[pair_index])}, "
+                f"which has {self.counts[pair_index]} rows",
+                path=self.path,
+            )
+        found = self.read_packed(np.full(len(rows), pair_index), rows)
+        return (
+            np.split(found.source_ids, np.cumsum(found.source_lengths)[:-1]),
+            np.split(found.target_ids, np.cumsum(found.target_lengths)[:-1]),
+        )
+
+    def read_packed(
+        self, pair_indices: Int[np.ndarray, " n"], rows: Int[np.ndarray, " n"], *, max_tokens: int | None = None
+    ) -> TokenRows:
+        """Reads rows of any language pairs at once.
+
+        Args:
+            pair_indices: the language pair of each row.
+            rows: the row in its language pair.
+            max_tokens: longer sides are cut to this many tokens, their closing special tokens kept.
+
+        Raises:
+            DataError: the offsets found are not possible ones: the store is damaged.
+        """
+        place = 2 * (self._first_rows[pair_indices] + rows)
+        bounds = self._offsets.gather(place[:, None] + np.arange(3), rows=len(place)).astype(np.int64)
+        lengths = np.diff(bounds, axis=1)
+        if (lengths < 1).any() or bounds.max(initial=0) > len(self._tokens):
+            raise DataError("impossible offsets; the store is damaged, prepare it again", path=self._offsets.path)
+        source_ids, source_lengths = self._side(bounds[:, 0], lengths[:, 0], max_tokens)
+        target_ids, target_lengths = self._side(bounds[:, 1], lengths[:, 1], max_tokens)
+        return TokenRows(source_ids, source_lengths, target_ids, target_lengths)
+
+    def _side(
+        self, starts: Int64[np.ndarray, " n"], full: Int64[np.ndarray, " n"], max_tokens: int | None
+    ) -> tuple[Int64[np.ndarray, " t"], Int64[np.ndarray, " n"]]:
+        lengths = full if max_tokens is None else np.minimum(full, max_tokens)
+        ends = np.cumsum(lengths)
+        index = np.repeat(starts - (ends - lengths), lengths) + np.arange(ends[-1] if len(ends) else 0)
+        if max_tokens is not None and self.closing_tokens:
+            for back in range(1, min(self.closing_tokens, max_tokens) + 1):
+                index[ends - np.minimum(back, lengths)] = starts + full - np.minimum(back, full)
+        return self._tokens.gather(index, rows=len(starts)).astype(np.int64), lengths
+
+
+class _MappedArray:
+    """A file as an array for random gathers: no read-ahead, and resident pages are given back now and then."""
+
+    def __init__(self, path: Path, dtype: np.dtype[Any]) -> None:
+        self.path = path
+        self._touched = 0
+        self._map: mmap.mmap | None = None
+        self._array = np.empty(0, dtype=dtype)
+        if path.stat().st_size:
+            with path.open("rb") as file:
+                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            if hasattr(mmap, "MADV_RANDOM"):
+                self._map.madvise(mmap.MADV_RANDOM)
+            self._array = np.frombuffer(self._map, dtype=dtype)
+
+    def __len__(self) -> int:
+        return len(self._array)
+
+    def gather(self, index: Int64[np.ndarray, " *n"], *, rows: int) -> np.ndarray:
+        values: np.ndarray = self._array[index]
+        self._touched += values.nbytes + rows * FAULT_BYTES
+        if self._touched > RELEASE_BYTES and self._map is not None and hasattr(mmap, "MADV_DONTNEED"):
+            self._map.madvise(mmap.MADV_DONTNEED)
+            self._touched = 0
+        return values
+
+
+def _checksum(header: dict[str, Any]) -> str:
+    content = {key: value for key, value in header.items() if key != "checksum"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _read_header(path: Path) -> dict[str, Any]:
+    file = path / "header.json"
+    if not file.is_file():
+        raise DataError("no token store here (header.json is missing); run: interlingua prepare", path=path)
+    try:
+        header = json.loads(file.read_bytes())
+    except ValueError as error:
+        raise DataError("not JSON; the store is damaged, prepare it again", path=file) from error
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        found = header.get("format") if isinstance(header, dict) else type(header).__name__
+        raise DataError(f"format {found!r} where {FORMAT!r} is read; prepare the store again", path=file)
+    if header.get("checksum") != _checksum(header):
+        raise DataError("the header's checksum is wrong; the store is damaged, prepare it again", path=file)
+    return header

@@ -1,0 +1,1 @@
+"""Parallel text: reading, cleaning, deduplicating, splitting and sampling it. Nothing here knows a model."""

@@ -1,0 +1,210 @@
+"""Cleaning of sentence pairs: one spelling for the texts, and rules that drop a pair, each counted by its name.
+
+The rules, in the order in which they are tried (a pair is counted under the first that drops it):
+
+1. ``empty``          a side is empty once normalised
+2. ``no_letters``     a side has no letter (numbers, punctuation, symbols only)
+3. ``identical``      both sides are the same text but for case: an untranslated copy
+4. ``too_short``      a side has fewer than ``min_characters``
+5. ``too_long``       a side has more than ``max_characters``
+6. ``length_ratio``   the sides' lengths disagree by more than ``max_length_ratio``
+7. ``wrong_script``   too few letters of a side are in the script of its language
+8. ``wrong_language`` (only with ``identify_languages``) a side is clearly in another language
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import compress, islice
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float32, Float64, Int64, UInt8
+from numpy import ndarray
+
+from interlingua import languages
+from interlingua.corpus.codepoints import CodePoints, decode
+from interlingua.corpus.formats import TextPair
+from interlingua.corpus.keys import text_key as text_key
+from interlingua.corpus.normalize import Markup, normalize_codes
+from interlingua.corpus.normalize import normalize_text as normalize_text
+from interlingua.corpus.scripts import letter_widths, script_numbers, scripts_of
+from interlingua.errors import ConfigError
+
+RULES = (
+    "empty", "no_letters", "identical", "too_short", "too_long", "length_ratio", "wrong_script", "wrong_language",
+)  # fmt: skip
+CHUNK = 10_000  # pairs normalised at a time; bounds memory, no effect on the result
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class CleanConfig:
+    """What cleaning changes and what it drops."""
+
+    markup: Markup = "keep"
+    """Tags, entities and format placeholders: kept, stripped, or each written as one symbol."""
+    min_characters: int = 1
+    """Characters; a side with fewer drops the pair."""
+    max_characters: int = 1000
+    """Characters; a side with more drops the pair (the limit in tokens is the vocabulary's to apply)."""
+    max_length_ratio: float = 3.0
+    """Ratio of the longer to the shorter side, in characters, each side ``length_slack`` longer than it is; a Chinese
+    character counts as 3 Latin ones, kana and Hangul as 2, Ethiopic as 1.5. 0 switches the rule off."""
+    length_slack: float = 15.0
+    """Characters added to both sides before the ratio is taken, so that short texts may differ more."""
+    min_script_share: float = 0.25
+    """Share (0 to 1) of a side's letters (a Chinese one again worth 3) that must be in its language's script; names,
+    acronyms and code fill the rest. 0 switches the rule off."""
+    drop_identical: bool = True
+    """Whether a pair of two equal texts is dropped."""
+    identify_languages: bool = False
+    """Whether languages are identified (by py3langid, the extra ``langid``; about 10,000 texts a second)."""
+    min_language_confidence: float = 0.8
+    """Probability (0 to 1) another language must reach to drop a pair; close relatives never do."""
+    min_identified_letters: int = 20
+    """Letters; shorter texts are not identified."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.min_script_share <= 1 or not 0 <= self.min_language_confidence <= 1:
+            raise ConfigError(
+                f"min_script_share and min_language_confidence are shares; got {self.min_script_share} and "
+                f"{self.min_language_confidence}; choose numbers from 0 to 1"
+            )
+        if not 0 <= self.min_characters <= self.max_characters:
+            raise ConfigError(
+                f"min_characters = {self.min_characters} and max_characters = {self.max_characters} leave no text; "
+                "choose 0 <= min_characters <= max_characters"
+            )
+        if self.length_slack < 0 or (self.max_length_ratio and self.max_length_ratio < 1):
+            raise ConfigError(
+                f"max_length_ratio = {self.max_length_ratio} with length_slack = {self.length_slack}; "
+                "choose a ratio of at least 1 (or 0 for no rule) and a slack of at least 0"
+            )
+
+
+class _Side(NamedTuple):
+    """One side of a chunk, normalised and measured; all but ``characters`` in Latin letters' worth."""
+
+    texts: list[str]
+    characters: Int64[ndarray, " n"]
+    width: Float64[ndarray, " n"]
+    letters: Float64[ndarray, " n"]
+    in_script: Float64[ndarray, " n"]
+
+
+class Cleaner:
+    """Normalises pairs and drops the bad ones; `clean_many` is the fast way in.
+
+    Attributes:
+        seen: pairs looked at.
+        counts: rule name -> pairs it dropped; every rule is there from the start.
+    """
+
+    def __init__(self, config: CleanConfig | None = None) -> None:
+        self.config = config or CleanConfig()
+        self.seen = 0
+        self.counts = dict.fromkeys(RULES, 0)
+        self._wrong_language: Callable[[str, str], bool] | None = None
+        if self.config.identify_languages:
+            from interlingua.corpus.identify import LanguageCheck
+
+            self._wrong_language = LanguageCheck(self.config.min_language_confidence).is_wrong
+
+    @property
+    def kept(self) -> int:
+        """Pairs that passed every rule."""
+        return self.seen - sum(self.counts.values())
+
+    def __call__(self, pair: TextPair) -> TextPair | None:
+        """Cleans one pair; ``None`` where a rule drops it."""
+        cleaned = self.clean_many([pair])
+        return cleaned[0] if cleaned else None
+
+    def clean(self, pairs: Iterable[TextPair]) -> Iterator[TextPair]:
+        """Cleans a stream of pairs of any length in bounded memory."""
+        stream = iter(pairs)
+        while chunk := list(islice(stream, CHUNK)):
+            yield from self.clean_many(chunk)
+
+    def clean_many(self, pairs: Sequence[TextPair]) -> list[TextPair]:
+        """Cleans a chunk of pairs; the kept ones, in order."""
+        kept: list[TextPair] = []
+        for first in range(0, len(pairs), CHUNK):
+            kept += self._clean_chunk(pairs[first : first + CHUNK])
+        return kept
+
+    def _clean_chunk(self, pairs: Sequence[TextPair]) -> list[TextPair]:
+        source = self._measure([pair.source for pair in pairs], [pair.source_language for pair in pairs])
+        target = self._measure([pair.target for pair in pairs], [pair.target_language for pair in pairs])
+        good = np.ones(len(pairs), dtype=bool)
+        for rule, dropped in self._broken_rules(source, target):
+            self.counts[rule] += int(np.count_nonzero(good & dropped))
+            good &= ~dropped
+        self.seen += len(pairs)
+        cleaned = [
+            pair
+            if source_text == pair.source and target_text == pair.target
+            else TextPair(source_text, target_text, pair.source_language, pair.target_language, pair.score)
+            for pair, source_text, target_text in compress(zip(pairs, source.texts, target.texts, strict=True), good)
+        ]
+        return cleaned if self._wrong_language is None else self._in_their_language(cleaned)
+
+    def _measure(self, texts: list[str], text_languages: list[str]) -> _Side:
+        points = normalize_codes(texts, markup=self.config.markup)
+        numbers = script_numbers()[points.codes]
+        widths = letter_widths()[numbers]
+        letters = np.where(numbers != 0, widths, 0)
+        in_script = np.where(_expected(numbers, points, text_languages), widths, 0)
+        return _Side(
+            texts=decode(points.codes).split("\n")[:-1],
+            characters=points.spans - 1,
+            width=_sums(widths, points) - 1,  # the separator's
+            letters=_sums(letters, points),
+            in_script=_sums(in_script, points),
+        )
+
+    def _broken_rules(self, a: _Side, b: _Side) -> Iterator[tuple[str, Bool[ndarray, " n"]]]:
+        config = self.config
+        yield "empty", (a.characters == 0) | (b.characters == 0)
+        yield "no_letters", (a.letters == 0) | (b.letters == 0)
+        if config.drop_identical:
+            same = (x == y or x.casefold() == y.casefold() for x, y in zip(a.texts, b.texts, strict=True))
+            yield "identical", np.fromiter(same, bool, len(a.texts))
+        yield "too_short", np.minimum(a.characters, b.characters) < config.min_characters
+        yield "too_long", np.maximum(a.characters, b.characters) > config.max_characters
+        if config.max_length_ratio:
+            long, short = np.maximum(a.width, b.width), np.minimum(a.width, b.width)
+            yield "length_ratio", long + config.length_slack > config.max_length_ratio * (short + config.length_slack)
+        if config.min_script_share:
+            share = config.min_script_share
+            yield "wrong_script", (a.in_script < share * a.letters) | (b.in_script < share * b.letters)
+
+    def _in_their_language(self, pairs: list[TextPair]) -> list[TextPair]:
+        good = [
+            pair
+            for pair in pairs
+            if not self._is_foreign(pair.source, pair.source_language)
+            and not self._is_foreign(pair.target, pair.target_language)
+        ]
+        self.counts["wrong_language"] += len(pairs) - len(good)
+        return good
+
+    def _is_foreign(self, text: str, language: str) -> bool:
+        assert self._wrong_language is not None
+        letters = sum(map(str.isalpha, text))
+        return letters >= self.config.min_identified_letters and self._wrong_language(text, language)
+
+
+def _sums(widths: Float32[ndarray, " c"], points: CodePoints) -> Float64[ndarray, " n"]:
+    return np.asarray(np.add.reduceat(widths, points.starts, dtype=np.float64))
+
+
+def _expected(numbers: UInt8[ndarray, " c"], points: CodePoints, text_languages: list[str]) -> Bool[ndarray, " c"]:
+    """Marks the code points that are in the script of their text's language."""
+    known = list(dict.fromkeys(text_languages))
+    table = np.stack([scripts_of(languages.resolve(code).code) for code in known])
+    row = {code: number for number, code in enumerate(known)}
+    rows = np.fromiter((row[code] for code in text_languages), np.int64, len(text_languages))
+    found: Bool[ndarray, " c"] = table[0 if len(known) == 1 else np.repeat(rows, points.spans), numbers]
+    return found

@@ -1,0 +1,165 @@
+"""Keeps evaluation sentences out of training: the keys of every sentence in any evaluation folder."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Bool, UInt64
+from numpy import ndarray
+
+from interlingua.corpus.dedup import is_in
+from interlingua.corpus.formats import TextPair
+from interlingua.corpus.keys import EMPTY_KEY, text_keys
+from interlingua.corpus.normalize import Markup, normalize_texts
+from interlingua.errors import DataError
+from interlingua.files import open_text, stem_and_suffix
+
+_NO_TEXT = frozenset((".md", ".rst", ".py", ".toml", ".yaml", ".yml", ".npy", ".bin", ".safetensors", ".model", ".zip"))
+_TEXT = frozenset((".txt", ".tsv", ".csv", ".json", ".jsonl"))  # broken ones are an error, others no text at all
+_CHUNK = 50_000  # strings hashed at a time
+
+
+class EvaluationKeys:
+    """The sentences of evaluation sets, as sorted 64-bit keys: 8 bytes a sentence, 1 us a look-up.
+
+    Two texts are the same sentence when their `interlingua.corpus.keys.text_key` is: case, punctuation, white space and
+    compatibility forms do not count.
+
+    Args:
+        sets: name of an evaluation set -> keys of its sentences.
+
+    Attributes:
+        counts: name -> training pairs (or texts) found in that set so far; one that is in two sets counts in both.
+        skipped: files of the folders that were not read, as they hold no UTF-8 text.
+    """
+
+    def __init__(self, sets: dict[str, UInt64[ndarray, " k"]]) -> None:
+        self.names = tuple(sets)
+        self.counts = dict.fromkeys(sets, 0)
+        self.skipped: list[Path] = []
+        self._sets = [np.setdiff1d(keys, [EMPTY_KEY]) for keys in sets.values()]
+
+    @classmethod
+    def from_folders(cls, folders: Iterable[str | os.PathLike[str]], *, markup: Markup = "keep") -> EvaluationKeys:
+        """Reads every text file of each folder, at any depth; a folder's name is its set's.
+
+        Lines are split at tabs, ``.csv`` and ``.json``/``.jsonl`` are parsed (every string of a JSON document counts,
+        keys too), anything else is read line by line, so the original layouts of Tatoeba, FLORES, BUCC or xsim++ need
+        no preparation. Strings without a letter (ids, scores) are left out.
+
+        Args:
+            folders: evaluation folders, or single files.
+            markup: how cleaning treats markup in the training text; sentences are looked for in that form as well.
+
+        Raises:
+            DataError: a folder is missing or holds no sentence, or a file of text is broken.
+        """
+        sets: dict[str, UInt64[ndarray, " k"]] = {}
+        skipped: list[Path] = []
+        for folder in map(Path, folders):
+            if not folder.exists():
+                raise DataError("no such evaluation folder; check the path", path=folder)
+            name = folder.name if folder.name not in sets else str(folder)
+            sets[name] = _keys_of(_strings_below(folder, skipped), markup)
+            if not len(sets[name]):
+                raise DataError("no sentence found; expected text, TSV, CSV or JSON files", path=folder)
+        found = cls(sets)
+        found.skipped = skipped
+        return found
+
+    def __len__(self) -> int:
+        """Distinct sentences over all sets (one that is in two sets counts twice)."""
+        return sum(map(len, self._sets))
+
+    def sizes(self) -> dict[str, int]:
+        """Distinct sentences of each set."""
+        return {name: len(keys) for name, keys in zip(self.names, self._sets, strict=True)}
+
+    def contaminated(self, pair: TextPair) -> str | None:
+        """The name of the first set that holds either side of the pair; counted."""
+        keys = text_keys([pair.source, pair.target])
+        hits = [name for name, known in zip(self.names, self._sets, strict=True) if is_in(known, keys).any()]
+        for name in hits:
+            self.counts[name] += 1
+        return hits[0] if hits else None
+
+    def contaminated_many(self, texts: Sequence[str]) -> Bool[ndarray, " n"]:
+        """Marks the texts that are in any set; counted."""
+        return self.contaminated_keys(text_keys(texts))
+
+    def contaminated_keys(self, *sides: UInt64[ndarray, " n"]) -> Bool[ndarray, " n"]:
+        """Marks the rows of which any side's text key is in any set; each row counts once per set."""
+        found = np.zeros(len(sides[0]), dtype=bool)
+        for name, known in zip(self.names, self._sets, strict=True):
+            here = np.any([is_in(known, keys) for keys in sides], axis=0)
+            self.counts[name] += int(np.count_nonzero(here))
+            found |= here
+        return np.asarray(found)
+
+
+def _keys_of(strings: Iterator[str], markup: Markup) -> UInt64[ndarray, " k"]:
+    keys = np.zeros(0, np.uint64)
+    while chunk := list(islice(strings, _CHUNK)):
+        parts = [keys, text_keys(chunk)]
+        if markup != "keep":
+            parts.append(text_keys(normalize_texts(chunk, markup=markup)))
+        keys = np.unique(np.concatenate(parts))
+    return np.setdiff1d(keys, [EMPTY_KEY], assume_unique=True)
+
+
+def _strings_below(folder: Path, skipped: list[Path]) -> Iterator[str]:
+    files = sorted(path for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else [folder]
+    for path in files:
+        suffix = stem_and_suffix(path)[1]
+        if suffix in _NO_TEXT or any(part.startswith(".") for part in path.relative_to(folder).parts):
+            skipped.append(path)
+            continue
+        try:
+            yield from (text for text in _strings(path, suffix) if any(map(str.isalpha, text)))
+        except DataError:
+            if suffix in _TEXT:
+                raise
+            skipped.append(path)  # not UTF-8: an archive, an image, an index
+
+
+def _strings(path: Path, suffix: str) -> Iterator[str]:
+    with open_text(path) as file:
+        if suffix == ".csv":
+            for row in csv.reader(file):
+                yield from row
+        elif suffix == ".json":
+            yield from _json_strings(_parsed(file.read(), path))
+        elif suffix == ".jsonl":
+            for number, line in enumerate(file, start=1):
+                if line.strip():
+                    yield from _json_strings(_parsed(line, path, number))
+        else:
+            for line in file:
+                yield from line.rstrip("\r\n").split("\t")
+
+
+def _parsed(text: str, path: Path, line: int | None = None) -> object:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise DataError(
+            f"not valid JSON: {error.msg}; mend or remove it", path=path, line=line or error.lineno
+        ) from error
+
+
+def _json_strings(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield str(key)
+            yield from _json_strings(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _json_strings(inner)

@@ -1,0 +1,111 @@
+"""Readers of evaluation folders, each in its data's original layout; every complaint names the file and line.
+
+- pairs: ``<a>-<b>.tsv`` (text TAB text), or LASER's own ``tatoeba.<a>-<b>.<a>`` beside ``tatoeba.<a>-<b>.<b>``;
+- line-aligned languages: ``<lang>.txt``, or FLORES' own ``<lang>.devtest`` and ``<lang>.dev``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from interlingua.errors import DataError
+from interlingua.files import open_text
+
+PAIR_FILE = re.compile(r"([A-Za-z]{2,3}(?:_[A-Za-z]{4})?)-([A-Za-z]{2,3}(?:_[A-Za-z]{4})?)\.tsv(?:\.(?:gz|xz|zst))?")
+LASER_FILE = re.compile(r"tatoeba\.([a-z]{3})-([a-z]{3})\.\1")
+ALIGNED_FILE = re.compile(r"([A-Za-z]{2,3}(?:_[A-Za-z]{4})?)\.(?:txt|devtest|dev)(?:\.(?:gz|xz|zst))?")
+
+
+class PairFile(NamedTuple):
+    """Where the sentence pairs of two languages are; languages as the file's name spells them."""
+
+    source_language: str
+    target_language: str
+    source_path: Path
+    target_path: Path | None
+
+    @property
+    def name(self) -> str:
+        """``deu-eng``."""
+        return f"{self.source_language}-{self.target_language}"
+
+
+def pair_files(folder: Path) -> list[PairFile]:
+    """The pair files of a folder by name, or nothing where it has none."""
+    found = []
+    for path in _files(folder):
+        if match := PAIR_FILE.fullmatch(path.name):
+            found.append(PairFile(match[1], match[2], path, None))
+        elif match := LASER_FILE.fullmatch(path.name):
+            other = path.with_name(f"tatoeba.{match[1]}-{match[2]}.{match[2]}")
+            found.append(PairFile(match[1], match[2], path, other))
+    return found
+
+
+def aligned_files(folder: Path) -> dict[str, Path]:
+    """The line-aligned files of a folder by language code, or nothing where it has none."""
+    return {match[1]: path for path in _files(folder) if (match := ALIGNED_FILE.fullmatch(path.name))}
+
+
+def read_pair_file(file: PairFile) -> tuple[list[str], list[str]]:
+    """The two sides of a pair file, line by line.
+
+    Raises:
+        DataError: a file is missing or empty, a line has not two non-empty columns, or the sides have unequal lengths.
+    """
+    if file.target_path is not None:
+        return read_aligned([file.source_path, file.target_path])
+    sources, targets = [], []
+    with open_text(file.source_path) as lines:
+        for number, line in enumerate(lines, 1):
+            columns = line.rstrip("\r\n").split("\t")
+            if len(columns) != 2 or not all(map(str.strip, columns)):
+                filled = sum(bool(column.strip()) for column in columns)
+                raise DataError(
+                    f"expected text TAB text, got {len(columns)} columns, {filled} of them filled; mend the line",
+                    path=file.source_path,
+                    line=number,
+                )
+            sources.append(columns[0])
+            targets.append(columns[1])
+    if not sources:
+        raise DataError("the file is empty; expected one pair per line", path=file.source_path)
+    return sources, targets
+
+
+def read_aligned(paths: Sequence[Path]) -> tuple[list[str], list[str]]:
+    """Two files whose lines translate each other.
+
+    Raises:
+        DataError: a file is missing or empty, a line is blank, or the lengths differ.
+    """
+    first, second = (read_lines(path) for path in paths)
+    if len(first) != len(second):
+        raise DataError(
+            f"{len(first)} lines, but {paths[1].name} beside it has {len(second)}; aligned files have equal lengths",
+            path=paths[0],
+        )
+    return first, second
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a file.
+
+    Raises:
+        DataError: the file is missing or empty, or a line is blank.
+    """
+    with open_text(path) as lines:
+        texts = [line.rstrip("\r\n") for line in lines]
+    if not texts:
+        raise DataError("the file is empty; expected one sentence per line", path=path)
+    for number, text in enumerate(texts, 1):
+        if not text.strip():
+            raise DataError("a blank line; expected one sentence per line", path=path, line=number)
+    return texts
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []

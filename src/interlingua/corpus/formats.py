@@ -1,0 +1,196 @@
+"""Pairs of texts and the files they come in: one reader and one writer for every bitext format in use.
+
+A format is a class named in ``registry.FORMATS`` with ``read`` and ``write``; everything streams.
+"""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import os
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple, Protocol, cast
+
+from interlingua import languages, registry
+from interlingua.errors import DataError
+from interlingua.files import COMPRESSIONS, stem_and_suffix
+
+PathLike = str | os.PathLike[str]
+FORMAT_OF_SUFFIX = {
+    ".tsv": "tsv",
+    ".txt": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".tmx": "tmx",
+    ".po": "gettext",
+    ".mo": "gettext",
+    ".zip": "opus",
+    ".parquet": "huggingface",
+    ".arrow": "huggingface",
+}
+
+
+class TextPair(NamedTuple):
+    """A text and its translation; languages are codes such as ``"eng_Latn"``."""
+
+    source: str
+    target: str
+    source_language: str
+    target_language: str
+    score: float | None = None
+
+    def swapped(self) -> TextPair:
+        """The same pair read the other way."""
+        return TextPair(self.target, self.source, self.target_language, self.source_language, self.score)
+
+
+class PairFormat(Protocol):
+    """A file format of bitexts."""
+
+    def read(
+        self, path: str, source_language: str | None, target_language: str | None, skipped: Counter[str]
+    ) -> Iterator[TextPair]:
+        """Streams pairs; counts in ``skipped`` what it leaves out, by reason."""
+        ...
+
+    def write(self, pairs: Iterable[TextPair], path: str) -> int:
+        """Writes atomically and returns the number of pairs."""
+        ...
+
+
+def read_pairs(
+    path: PathLike | tuple[PathLike, PathLike],
+    *,
+    format: str | None = None,
+    source_language: str | None = None,
+    target_language: str | None = None,
+    skipped: Counter[str] | None = None,
+) -> Iterator[TextPair]:
+    """Streams the pairs of a bitext in any of the known formats, plain or compressed.
+
+    Args:
+        path: a file; for Moses the common prefix of the two files, either of them, or both as a tuple;
+            for Hugging Face data a folder, a file or ``hf:NAME[:CONFIG[:SPLIT]]``.
+        format: a name of ``registry.FORMATS``; guessed from the file's name when not given.
+        source_language: any code or name ``languages.resolve`` takes. Taken from the file's content or its
+            name (``news.de-en.tsv``) when not given.
+        target_language: likewise.
+        skipped: counts what the reader leaves out, by reason (``"fuzzy"``, ``"untranslated"``, ...).
+
+    Raises:
+        DataError: the file is missing, broken or misaligned, with its name and line, or its languages are unknown.
+    """
+    if isinstance(path, tuple):
+        format, path = format or "moses", ",".join(map(os.fspath, path))
+    path = os.fspath(path)
+    source = languages.resolve(source_language).code if source_language else None
+    target = languages.resolve(target_language).code if target_language else None
+    counts: Counter[str] = Counter() if skipped is None else skipped
+    return _undamaged(_format(format or guess_format(path)).read(path, source, target, counts), path)
+
+
+def write_pairs(pairs: Iterable[TextPair], path: PathLike, *, format: str | None = None) -> int:
+    """Writes pairs to a file that appears only when it is complete.
+
+    Args:
+        pairs: of one language pair; JSONL and TMX take any mixture.
+        path: as in ``read_pairs``.
+        format: a name of ``registry.FORMATS``; guessed from the file's name when not given.
+
+    Returns:
+        The number of pairs written.
+    """
+    path = os.fspath(path)
+    return _format(format or guess_format(path)).write(pairs, path)
+
+
+def guess_format(path: PathLike) -> str:
+    """The format's name, from the file's: by suffix; a folder or ``hf:`` is Hugging Face data, all else Moses."""
+    name = os.fspath(path)
+    if name.startswith("hf:") or Path(name).is_dir():
+        return "huggingface"
+    return FORMAT_OF_SUFFIX.get(stem_and_suffix(name)[1], "moses")
+
+
+def languages_from_name(path: PathLike) -> tuple[str, str] | None:
+    """The languages in a file's name: ``de-en.set.tsv``, ``OpenSubtitles.pt_BR-en.pt_BR``, ``zho_Hans-eng_Latn.tsv``.
+
+    Returns:
+        Two language codes in the name's order, or None where no part of the name is two known codes and a hyphen.
+    """
+    for part in Path(path).name.split("."):
+        pieces = part.split("-")
+        for cut in range(1, len(pieces)):
+            left, right = _code("-".join(pieces[:cut])), _code("-".join(pieces[cut:]))
+            if left and right:
+                return left, right
+    return None
+
+
+def named_languages(path: PathLike, source: str | None, target: str | None) -> tuple[str, str]:
+    """Both languages of a file whose content doesn't tell them.
+
+    Raises:
+        DataError: they are neither given nor in the file's name.
+    """
+    if source and target:
+        return source, target
+    found = languages_from_name(path)
+    if found is None:
+        raise DataError(
+            "its languages are neither given nor in its name; name both, or call it e.g. news.de-en.tsv", path=path
+        )
+    return source or found[0], target or found[1]
+
+
+def one_language_pair(pairs: Iterable[TextPair], path: PathLike) -> Iterator[TextPair]:
+    """Passes pairs on and refuses a second language pair, for formats whose files hold only one."""
+    first: tuple[str, str] | None = None
+    for pair in pairs:
+        found = (pair.source_language, pair.target_language)
+        first = first or found
+        if found != first:
+            raise DataError(f"holds one language pair only, got {first} and then {found}; use JSONL or TMX", path=path)
+        yield pair
+
+
+def one_line(text: str) -> str:
+    """The text without the characters that end a line or a column."""
+    return text.translate(_LINE_ENDS) if _LINE_END.search(text) else text
+
+
+def uncompressed_name(path: PathLike) -> str:
+    """The path without a compression's suffix."""
+    name = os.fspath(path)
+    return name[: -len(Path(name).suffix)] if Path(name).suffix.lower() in COMPRESSIONS else name
+
+
+_LINE_END = re.compile("[\t\n\r]")
+_LINE_ENDS = {ord(c): " " for c in "\t\n\r"}
+
+
+def _undamaged(pairs: Iterator[TextPair], path: str) -> Iterator[TextPair]:
+    try:
+        yield from pairs
+    except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
+        raise DataError(f"damaged or cut short ({error}); fetch it again", path=path) from error
+
+
+def _format(name: str) -> PairFormat:
+    return cast(PairFormat, registry.resolve(registry.FORMATS, name)())
+
+
+@lru_cache(maxsize=4096)
+def _code(name: str) -> str | None:
+    # A whole word such as "German" also resolves, but in a file's name it is more often part of a title.
+    if not re.fullmatch(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*", name):
+        return None
+    try:
+        return languages.resolve(name).code
+    except DataError:
+        return None

@@ -1,0 +1,185 @@
+"""Translations in gettext catalogues, ``.po`` and compiled ``.mo``: the message is the source, mostly English."""
+
+from __future__ import annotations
+
+import gettext
+import re
+import struct
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from interlingua import languages
+from interlingua.corpus.formats import TextPair, one_language_pair, uncompressed_name
+from interlingua.errors import DataError
+from interlingua.files import atomic_write, open_bytes, open_text_writer
+
+ENGLISH = "eng_Latn"
+MAGIC = {b"\xde\x12\x04\x95": "<", b"\x95\x04\x12\xde": ">"}
+MANY = 100  # a number that takes the form of most counts
+
+
+class Message(NamedTuple):
+    """An entry of a catalogue."""
+
+    text: str
+    plural: str | None
+    translations: list[str]
+
+
+class Gettext:
+    """``.po`` and ``.mo``. The translation's language is given, or in the header, or in the path (``de/LC_MESSAGES``).
+
+    The source language is English unless given. A plural entry gives two pairs: the singular with the form of one, the
+    plural with the form of many; where a language has one form, only the latter. Contexts (``msgctxt``) are left away.
+    Fuzzy, untranslated and obsolete entries are skipped and counted.
+    """
+
+    def read(
+        self, path: str, source_language: str | None, target_language: str | None, skipped: Counter[str]
+    ) -> Iterator[TextPair]:
+        """Reads one catalogue."""
+        with open_bytes(path) as file:
+            content = file.read()
+        compiled = uncompressed_name(path).lower().endswith(".mo")
+        header, messages = _read_mo(content, path) if compiled else _read_po(content, path, skipped)
+        source = source_language or ENGLISH
+        target = target_language or _language(header, path)
+        plural_form = _plural_rule(header)
+        for message in messages:
+            for text, translation in _sides(message, plural_form):
+                if not translation:
+                    skipped["untranslated"] += 1
+                else:
+                    yield TextPair(text, translation, source, target)
+
+    def write(self, pairs: Iterable[TextPair], path: str) -> int:
+        """Writes a catalogue in memory first; an equal source that comes again gets a numbered context."""
+        import polib
+
+        compiled = uncompressed_name(path).lower().endswith(".mo")
+        if compiled and uncompressed_name(path) != path:
+            raise DataError("a compiled catalogue is not compressed; call the file name.mo", path=path)
+        catalogue = polib.POFile()
+        uses: Counter[str] = Counter()
+        count = 0
+        for pair in one_language_pair(pairs, path):
+            target = languages.resolve(pair.target_language)
+            catalogue.metadata = {
+                "Language": target.iso1 or target.code,
+                "MIME-Version": "1.0",
+                "Content-Type": "text/plain; charset=UTF-8",
+                "Content-Transfer-Encoding": "8bit",
+            }
+            context = str(uses[pair.source]) if uses[pair.source] else None
+            uses[pair.source] += 1
+            catalogue.append(polib.POEntry(msgid=pair.source, msgstr=pair.target, msgctxt=context))
+            count += 1
+        if compiled:
+            with atomic_write(path, "wb") as binary:
+                binary.write(catalogue.to_binary())
+        else:
+            with open_text_writer(path) as file:
+                file.write(str(catalogue) + "\n")
+        return count
+
+
+def _read_mo(content: bytes, path: str) -> tuple[dict[str, str], list[Message]]:
+    order = MAGIC.get(content[:4])
+    if order is None:
+        raise DataError("not a compiled gettext catalogue (wrong magic number)", path=path)
+    try:
+        _, count, originals, translations = struct.unpack_from(f"{order}4I", content, 4)
+        from_ = struct.unpack_from(f"{order}{2 * count}I", content, originals)
+        to = struct.unpack_from(f"{order}{2 * count}I", content, translations)
+    except struct.error as error:
+        raise DataError("the catalogue is cut short; fetch it again", path=path) from error
+    if any(start + length > len(content) for table in (from_, to) for length, start in zip(table[::2], table[1::2], strict=True)):
+        raise DataError("the catalogue is cut short; fetch it again", path=path)
+    entries = [
+        (content[from_[i + 1] : from_[i + 1] + from_[i]], content[to[i + 1] : to[i + 1] + to[i]])
+        for i in range(0, 2 * count, 2)
+    ]
+    head = next((translation for text, translation in entries if not text), b"")
+    charset = _charset(head)
+    try:
+        header = _header(head.decode(charset))
+        decoded = [(text.decode(charset), translation.decode(charset)) for text, translation in entries if text]
+    except (UnicodeDecodeError, LookupError) as error:
+        raise DataError(f"not in its declared character set {charset} ({error})", path=path) from error
+    messages = []
+    for text, translation in decoded:
+        singular, _, plural = text.rpartition("\4")[2].partition("\0")
+        messages.append(Message(singular, plural or None, translation.split("\0")))
+    return header, messages
+
+
+def _read_po(content: bytes, path: str, skipped: Counter[str]) -> tuple[dict[str, str], list[Message]]:
+    import polib
+
+    charset = _charset(content)
+    try:
+        text = content.decode(charset).removeprefix("\ufeff")
+    except (UnicodeDecodeError, LookupError) as error:
+        line = content[: error.start].count(b"\n") + 1 if isinstance(error, UnicodeDecodeError) else None
+        raise DataError(f"not in its declared character set {charset}; convert it to UTF-8", path=path, line=line) from error
+    # Through a file, since polib breaks the lines of a string at U+2028 and its like.
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", newline="\n", suffix=".po") as file:
+        file.write(text)
+        file.flush()
+        try:
+            catalogue: Any = polib.pofile(file.name, encoding="utf-8")
+        except (OSError, ValueError) as error:
+            found = re.search(r"line (\d+)", str(error))
+            raise DataError(
+                "syntax error; check it with: msgfmt -c", path=path, line=int(found[1]) if found else None
+            ) from error
+    messages = []
+    for entry in catalogue:
+        if entry.obsolete or entry.fuzzy:
+            skipped["obsolete" if entry.obsolete else "fuzzy"] += 1
+            continue
+        forms = [entry.msgstr_plural[number] for number in sorted(entry.msgstr_plural)] or [entry.msgstr]
+        messages.append(Message(entry.msgid, entry.msgid_plural or None, forms))
+    return dict(catalogue.metadata), messages
+
+
+def _sides(message: Message, plural_form: Any) -> list[tuple[str, str]]:
+    forms = message.translations
+    if message.plural is None:
+        return [(message.text, forms[0])]
+    one, many = (min(int(plural_form(number)), len(forms) - 1) for number in (1, MANY))
+    sides = [(message.plural, forms[many])]
+    return sides if one == many else [(message.text, forms[one]), *sides]
+
+
+def _plural_rule(header: dict[str, str]) -> Any:
+    found = re.search(r"plural=([^;]+)", header.get("Plural-Forms", ""))
+    try:
+        return gettext.c2py(found[1]) if found else gettext.c2py("n!=1")
+    except ValueError:
+        return gettext.c2py("n!=1")
+
+
+def _language(header: dict[str, str], path: str) -> str:
+    parts = Path(path).parts
+    places = [parts[i - 1] for i, part in enumerate(parts) if part == "LC_MESSAGES" and i]
+    for name in (*places, header.get("Language", ""), Path(uncompressed_name(path)).stem, Path(path).parent.name):
+        try:
+            if name:
+                return languages.resolve(name.partition(".")[0].partition("@")[0] if "@" not in name else name).code
+        except DataError:
+            continue
+    raise DataError("its language is neither given, nor in its header, nor in its path; name it", path=path)
+
+
+def _header(text: str) -> dict[str, str]:
+    return {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in text.splitlines())}
+
+
+def _charset(content: bytes) -> str:
+    found = re.search(rb"charset=([\w.:-]+)", content[:4096])
+    name = found[1].decode("ascii") if found else "utf-8"
+    return "utf-8" if name.upper() in ("CHARSET", "ASCII", "US-ASCII") else name

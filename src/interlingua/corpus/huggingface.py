@@ -1,0 +1,100 @@
+"""Hugging Face data sets with a ``translation`` column, from the hub or from local files (extra ``datasets``)."""
+
+from __future__ import annotations
+
+import importlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from interlingua import languages
+from interlingua.corpus.formats import TextPair, one_language_pair
+from interlingua.corpus.tabular import pair_of_object
+from interlingua.errors import DataError, MissingExtraError
+from interlingua.files import atomic_write, stem_and_suffix
+
+ROWS_WRITTEN = 10_000  # at a time
+BUILDERS = {".parquet": "parquet", ".arrow": "arrow", ".json": "json", ".jsonl": "json"}
+
+
+class HuggingFace:
+    """``translation: {"de": ..., "en": ...}``, or the columns of ``tabular.Jsonl``.
+
+    The path is a folder written by ``save_to_disk``, a folder of .parquet, .arrow or .json(l) files or one such file,
+    or ``hf:NAME[:CONFIG[:SPLIT]]`` on the hub, e.g. ``hf:Helsinki-NLP/opus-100:de-en:train``. The split is ``train``
+    unless said.
+    """
+
+    def read(
+        self, path: str, source_language: str | None, target_language: str | None, skipped: Counter[str]
+    ) -> Iterator[TextPair]:
+        """Streams the rows; a row with an empty side counts as untranslated."""
+        for number, row in enumerate(_rows(path), 1):
+            translation = row.get("translation")
+            if isinstance(translation, dict):
+                row = {"translation": {code: text for code, text in translation.items() if text is not None}}
+                if len(row["translation"]) < 2:
+                    skipped["untranslated"] += 1
+                    continue
+            try:
+                yield pair_of_object(row, source_language, target_language)
+            except ValueError as error:
+                raise DataError(f"row {number}: {error}", path=path) from error
+
+    def write(self, pairs: Iterable[TextPair], path: str) -> int:
+        """Writes a .parquet file with a ``translation`` column, of one language pair."""
+        if stem_and_suffix(path)[1] != ".parquet":
+            raise DataError("Hugging Face data is written as Parquet; call the file name.parquet", path=path)
+        arrow, parquet = _module("pyarrow"), _module("pyarrow.parquet")
+        iterator = one_language_pair(pairs, path)
+        rows = list(islice(iterator, ROWS_WRITTEN))
+        if not rows:
+            raise DataError("there is no pair, so the columns' languages are unknown; nothing was written", path=path)
+        keys = [languages.resolve(code) for code in (rows[0].source_language, rows[0].target_language)]
+        names = [key.iso1 or key.iso3 for key in keys]
+        if names[0] == names[1]:
+            names = [key.code for key in keys]
+        schema = arrow.schema([("translation", arrow.struct([(name, arrow.string()) for name in names]))])
+        count = 0
+        with atomic_write(path, "wb") as file, parquet.ParquetWriter(file, schema) as writer:
+            while rows:
+                column = [{names[0]: pair.source, names[1]: pair.target} for pair in rows]
+                writer.write_table(arrow.table({"translation": column}, schema=schema))
+                count += len(rows)
+                rows = list(islice(iterator, ROWS_WRITTEN))
+        return count
+
+
+def _rows(path: str) -> Iterator[dict[str, Any]]:
+    datasets = _module("datasets")
+    try:
+        yield from _open(datasets, path)
+    except DataError:
+        raise
+    except Exception as error:  # the library raises its own and its backends' exceptions, of a dozen kinds
+        raise DataError(f"can't be read as a data set: {str(error).splitlines()[0] if str(error) else error!r}", path=path) from error
+
+
+def _open(datasets: Any, path: str) -> Any:
+    if path.startswith("hf:"):
+        name, config, split = (*path[3:].split(":"), "", "")[:3]
+        return datasets.load_dataset(name, config or None, split=split or "train", streaming=True)
+    if (Path(path) / "dataset_dict.json").is_file():
+        return datasets.load_from_disk(path)["train"]
+    if (Path(path) / "state.json").is_file():
+        return datasets.load_from_disk(path)
+    files = sorted(file for file in Path(path).rglob("*") if file.is_file()) if Path(path).is_dir() else [Path(path)]
+    kinds = {BUILDERS[suffix] for file in files if (suffix := stem_and_suffix(file)[1]) in BUILDERS}
+    if len(kinds) != 1:
+        raise DataError("expected files of one kind: .parquet, .arrow, .json or .jsonl", path=path)
+    chosen = [str(file) for file in files if BUILDERS.get(stem_and_suffix(file)[1]) in kinds]
+    return datasets.load_dataset(kinds.pop(), data_files=chosen, split="train", streaming=True)
+
+
+def _module(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise MissingExtraError("datasets", "datasets") from error

@@ -1,0 +1,112 @@
+"""64-bit keys of texts and of pairs: what deduplication, decontamination and held-out splits compare.
+
+The hash is written here, in numpy, rather than taken from a library: it hashes a whole batch at once (about 1 us a
+sentence), adds no dependency, and does not change from one machine or run to the next. It is the multilinear hash
+sum_i r(i) x(c_i) mod 2^64 with r and x drawn by SplitMix64; two different texts collide with a probability of at most
+about 2^-58, so 10 million texts hold a collision with a probability below 0.0002.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from zlib import crc32
+
+import numpy as np
+from jaxtyping import UInt32, UInt64
+from numpy import ndarray
+
+from interlingua.corpus.codepoints import PLANES, SEPARATOR, decode, encode, in_categories, join_lines, segment
+from interlingua.corpus.formats import TextPair
+from interlingua.corpus.normalize import folded_texts
+
+EMPTY_KEY = np.uint64(0)
+"""The key of a text in which nothing counts (only punctuation, spaces or control characters)."""
+
+
+def text_key(text: str) -> str:
+    """What is left of a text when case, compatibility forms, punctuation and white space are taken away.
+
+    Letters, marks, digits and symbols stay: ``"It's 3 %!"`` and ``"it’s 3"`` share the key ``"its3"``.
+    """
+    return decode(key_codes([text])[:-1])
+
+
+def text_keys(texts: Sequence[str]) -> UInt64[ndarray, " n"]:
+    """64-bit hashes of the `text_key` of every text; `EMPTY_KEY` where the key is empty."""
+    codes, starts = points = segment(key_codes(texts))
+    spans = points.spans
+    if not len(starts):
+        return np.zeros(0, np.uint64)
+    place = np.arange(len(codes)) - np.repeat(starts, spans)
+    terms = _code_values()[codes]
+    terms *= _place_values(1 << int(spans.max()).bit_length())[place]
+    terms[codes == SEPARATOR] = 0
+    keys = splitmix64(np.add.reduceat(terms, starts) + spans.astype(np.uint64))
+    keys[keys == EMPTY_KEY] = 1
+    keys[spans == 1] = EMPTY_KEY
+    return keys
+
+
+def pair_keys(pairs: Sequence[TextPair]) -> UInt64[ndarray, " n"]:
+    """64-bit keys of pairs: equal for the same two sentences in the same two languages, whichever side comes first."""
+    sources = text_keys([pair.source for pair in pairs])
+    targets = text_keys([pair.target for pair in pairs])
+    return combine_keys(
+        sources, targets, [pair.source_language for pair in pairs], [pair.target_language for pair in pairs]
+    )
+
+
+def combine_keys(
+    sources: UInt64[ndarray, " n"],
+    targets: UInt64[ndarray, " n"],
+    source_languages: Sequence[str] | str,
+    target_languages: Sequence[str] | str,
+) -> UInt64[ndarray, " n"]:
+    """Pair keys from the text keys of both sides, as `pair_keys` makes them; one language may stand for all rows."""
+    left = splitmix64(sources ^ _language_values(source_languages))
+    right = splitmix64(targets ^ _language_values(target_languages))
+    return splitmix64(left + right)
+
+
+def key_codes(texts: Sequence[str]) -> UInt32[ndarray, " c"]:
+    """Code points of the `text_key` of every text, each key followed by a line feed."""
+    codes = encode(join_lines(folded_texts(texts)))
+    kept: UInt32[ndarray, " c"] = codes[_counts_in_keys()[codes]]
+    return kept
+
+
+def splitmix64(values: UInt64[ndarray, "*s"]) -> UInt64[ndarray, "*s"]:
+    """SplitMix64's output function (Steele et al. 2014): a bijection of 64-bit integers that scatters them."""
+    z = values + np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def _language_values(languages: Sequence[str] | str) -> UInt64[ndarray, " k"]:
+    if isinstance(languages, str):
+        return np.array([_language_value(languages)], np.uint64)
+    return np.fromiter(map(_language_value, languages), np.uint64, len(languages))
+
+
+@functools.cache
+def _language_value(language: str) -> int:
+    return int(splitmix64(np.array([crc32(language.encode())], np.uint64))[0])
+
+
+@functools.cache
+def _counts_in_keys() -> ndarray:
+    kept = ~in_categories(("P", "Z", "Cc", "Cf", "Cs", "Co", "Sk"))
+    kept[SEPARATOR] = True
+    return kept
+
+
+@functools.cache
+def _code_values() -> UInt64[ndarray, " planes"]:
+    return splitmix64(np.arange(PLANES, dtype=np.uint64))
+
+
+@functools.lru_cache(maxsize=4)
+def _place_values(count: int) -> UInt64[ndarray, " p"]:
+    return splitmix64(np.arange(count, dtype=np.uint64) + np.uint64(1 << 32)) | np.uint64(1)

@@ -1,0 +1,114 @@
+"""The manifest beside a prepared corpus: where every pair came from, under which licence, and what became of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+from interlingua.config import from_mapping, to_mapping
+from interlingua.errors import ConfigError, DataError
+from interlingua.files import PathLike, atomic_write
+
+FORMAT = "interlingua-corpus-1"
+NAME = "manifest.json"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class SourceFile:
+    """One file that was read."""
+
+    path: str
+    bytes: int
+    sha256: str
+    """Of the file as it is on disk; of the two files one after the other for a Moses pair."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class SourceRecord:
+    """One source; ``read`` is the sum of ``dropped``, ``train``, ``valid`` and ``heldout``."""
+
+    name: str
+    licence: str
+    files: tuple[SourceFile, ...]
+    read: int
+    """Pairs the reader gave."""
+    skipped: dict[str, int]
+    """Entries that are no pair (untranslated, fuzzy, blank), by reason; not part of ``read``."""
+    dropped: dict[str, int]
+    """Pairs dropped, by rule."""
+    train: int
+    valid: int
+    heldout: int
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class LanguagePairRecord:
+    """What a language pair has in the end."""
+
+    source: str
+    target: str
+    train: int
+    valid: int
+    heldout: int
+    dropped: dict[str, int]
+    """Pairs dropped, by rule."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Manifest:
+    """Everything that is known about a prepared corpus."""
+
+    format: str = FORMAT
+    created: str
+    """UTC, ISO 8601."""
+    versions: dict[str, str]
+    config: dict[str, Any]
+    """The resolved configuration it was prepared with."""
+    sources: tuple[SourceRecord, ...]
+    language_pairs: tuple[LanguagePairRecord, ...]
+    dropped: dict[str, int]
+    """Pairs dropped, by rule, over all sources."""
+    decontaminated: dict[str, int]
+    """Pairs that touch an evaluation set, by set; one may touch several."""
+    vocabulary: dict[str, Any]
+    """Size and digest."""
+    tokens: dict[str, int]
+    """Tokens in the training store, by language."""
+    seconds: dict[str, float]
+    """Wall time of every stage."""
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Codes of all languages, sorted."""
+        return tuple(sorted({code for pair in self.language_pairs for code in (pair.source, pair.target)}))
+
+    @property
+    def train(self) -> int:
+        """Training pairs."""
+        return sum(pair.train for pair in self.language_pairs)
+
+    def save(self, folder: PathLike) -> None:
+        """Writes ``manifest.json``."""
+        with atomic_write(Path(folder) / NAME) as file:
+            file.write(json.dumps(to_mapping(self), ensure_ascii=False, indent=1) + "\n")
+
+    @classmethod
+    def load(cls, folder: PathLike) -> Manifest:
+        """Reads ``manifest.json``.
+
+        Raises:
+            DataError: it is missing, damaged, or of another format.
+        """
+        path = Path(folder) / NAME
+        try:
+            content = json.loads(path.read_bytes())
+            manifest = from_mapping(cls, content, where="manifest")
+        except OSError as error:
+            raise DataError(f"can't be read: {error.strerror}; run: interlingua prepare", path=path) from error
+        except (ValueError, AttributeError, ConfigError) as error:
+            raise DataError(f"not a manifest ({error}); prepare the corpus again", path=path) from error
+        if manifest.format != FORMAT:
+            raise DataError(f"format {manifest.format!r}, expected {FORMAT!r}; prepare the corpus again", path=path)
+        return manifest

@@ -1,0 +1,225 @@
+"""Moses bitexts: two line-aligned files, side by side on the disk or inside an OPUS ``moses.zip``."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import zipfile
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import zip_longest
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from interlingua import languages
+from interlingua.corpus.formats import (
+    TextPair,
+    languages_from_name,
+    one_language_pair,
+    one_line,
+    uncompressed_name,
+)
+from interlingua.errors import DataError
+from interlingua.files import COMPRESSIONS, atomic_write, open_text, open_text_writer
+
+
+class MosesFiles(NamedTuple):
+    """The two files of a Moses pair and their languages."""
+
+    paths: tuple[Path, Path]
+    languages: tuple[str, str]
+
+
+class Moses:
+    """``corpus.de`` and ``corpus.en``, line by line translations; named by their prefix, by either, or ``a,b``."""
+
+    def read(
+        self, path: str, source_language: str | None, target_language: str | None, skipped: Counter[str]
+    ) -> Iterator[TextPair]:
+        """Streams both files; refuses files of unequal length."""
+        (first, second), (source, target) = moses_files(path, source_language, target_language)
+        yield from aligned(_lines(first), _lines(second), str(first), str(second), source, target)
+
+    def write(self, pairs: Iterable[TextPair], path: str) -> int:
+        """Writes ``path.<source>`` and ``path.<target>``, or the two files of ``a,b``; line ends in a text become spaces."""
+        iterator = one_language_pair(pairs, path)
+        head = next(iterator, None)
+        if head is None:
+            raise DataError("there is no pair, so the files' languages are unknown; nothing was written", path=path)
+        count = 0
+        with contextlib.ExitStack() as stack:
+            first, second = (stack.enter_context(open_text_writer(name)) for name in _names(path, head))
+            for pair in _chain(head, iterator):
+                first.write(one_line(pair.source) + "\n")
+                second.write(one_line(pair.target) + "\n")
+                count += 1
+        return count
+
+
+class OpusZip:
+    """The ``moses.zip`` that OPUS serves, streamed out of the archive: ``Corpus.de-en.de`` and ``Corpus.de-en.en``."""
+
+    def read(
+        self, path: str, source_language: str | None, target_language: str | None, skipped: Counter[str]
+    ) -> Iterator[TextPair]:
+        """Streams both members; refuses members of unequal length."""
+        try:
+            with zipfile.ZipFile(path) as archive:
+                first, second, source, target = _members(archive, path, source_language, target_language)
+                sides = (_member_lines(archive, name, path) for name in (first, second))
+                yield from aligned(*sides, f"{path}!{first}", f"{path}!{second}", source, target)
+        except zipfile.BadZipFile as error:
+            raise DataError(f"not a whole zip archive ({error}); fetch it again", path=path) from error
+        except OSError as error:
+            raise DataError(f"can't be read: {error.strerror or error}; check the path", path=path) from error
+
+    def write(self, pairs: Iterable[TextPair], path: str) -> int:
+        """Writes the archive with both members; they are gathered in temporary files first."""
+        import tempfile
+
+        with tempfile.TemporaryDirectory(dir=Path(path).parent if Path(path).parent.is_dir() else None) as folder:
+            prefix = Path(folder) / Path(path).name.removesuffix(".zip")
+            count = Moses().write(pairs, str(prefix))
+            with atomic_write(path, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+                for member in sorted(Path(folder).iterdir()):
+                    archive.write(member, member.name)
+        return count
+
+
+def moses_files(path: str, source_language: str | None, target_language: str | None) -> MosesFiles:
+    """Finds the two files of a Moses pair.
+
+    Args:
+        path: their common prefix, either of them, or both with a comma.
+        source_language: a code, where it is known.
+        target_language: likewise.
+
+    Raises:
+        DataError: there are no two files, or their languages are unknown.
+    """
+    if "," in path and not Path(path).exists():
+        first, second = (Path(part.strip()) for part in path.split(",", 1))
+        ends = tuple(_language_of_suffix(item) for item in (first, second))
+        named = languages_from_name(first) or (None, None)
+        found = (source_language or ends[0] or named[0], target_language or ends[1] or named[1])
+        if not all(found):
+            raise DataError("its languages are neither given nor in the files' names; name both", path=path)
+        return MosesFiles((first, second), (str(found[0]), str(found[1])))
+    prefix = _prefix(path)
+    wanted = _resolved(source_language), _resolved(target_language)
+    sides = _sides(prefix)
+    order = wanted if all(wanted) else languages_from_name(prefix) or tuple(sides)
+    if len(order) != 2 or any(language not in sides for language in order):
+        there = ", ".join(sorted(file.name for file in sides.values())) or "none"
+        raise DataError(
+            f"expected two files {prefix.name}.<source> and {prefix.name}.<target>, found {there}; name both as a,b", path=path
+        )
+    first_language, second_language = str(order[0]), str(order[1])
+    return MosesFiles((sides[first_language], sides[second_language]), (first_language, second_language))
+
+
+def aligned(
+    sources: Iterable[str], targets: Iterable[str], source_name: str, target_name: str, source: str, target: str
+) -> Iterator[TextPair]:
+    """Pairs two streams of lines.
+
+    Raises:
+        DataError: one stream ends before the other, with the line where it does.
+    """
+    for number, (a, b) in enumerate(zip_longest(sources, targets), 1):
+        if a is None or b is None:
+            short, long = (source_name, target_name) if a is None else (target_name, source_name)
+            raise DataError(
+                f"ends here, but {Path(long).name} goes on; the two files are not aligned, fetch both again",
+                path=short,
+                line=number,
+            )
+        yield TextPair(a.rstrip("\r\n"), b.rstrip("\r\n"), source, target)
+
+
+def _lines(path: Path) -> Iterator[str]:
+    # One generator a file, so that a bad byte is reported for the file it is in.
+    with open_text(path) as file:
+        yield from file
+
+
+def _member_lines(archive: zipfile.ZipFile, name: str, path: str) -> Iterator[str]:
+    number = 0
+    with archive.open(name) as raw:
+        try:
+            for number, line in enumerate(_byte_lines(raw), 1):
+                yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            raise DataError("not UTF-8; convert it first", path=f"{path}!{name}", line=number) from error
+        except EOFError as error:
+            raise DataError("the archive is cut short; fetch it again", path=f"{path}!{name}", line=number) from error
+
+
+def _byte_lines(raw: IO[bytes]) -> Iterator[bytes]:
+    return iter(io.BufferedReader(raw, 1 << 20))  # type: ignore[type-var]
+
+
+def _members(
+    archive: zipfile.ZipFile, path: str, source_language: str | None, target_language: str | None
+) -> tuple[str, str, str, str]:
+    sides: dict[str, dict[str, str]] = {}
+    for name in archive.namelist():
+        prefix, _, suffix = name.rpartition(".")
+        if prefix and (language := _language(suffix)):
+            sides.setdefault(prefix, {})[language] = name
+    for prefix, members in sides.items():
+        order = (source_language, target_language)
+        if not all(order):
+            order = languages_from_name(prefix) or tuple(members)  # type: ignore[assignment]
+        if len(order) == 2 and all(language in members for language in order):
+            first, second = str(order[0]), str(order[1])
+            return members[first], members[second], first, second
+    raise DataError(f"no two members <name>.<source> and <name>.<target> among {', '.join(archive.namelist())}", path=path)
+
+
+def _names(path: str, pair: TextPair) -> tuple[str, str]:
+    if "," in path:
+        first, second = path.split(",", 1)
+        return first.strip(), second.strip()
+    packed = Path(path).suffix if Path(path).suffix.lower() in COMPRESSIONS else ""
+    stem = uncompressed_name(path)
+    codes = [languages.resolve(code) for code in (pair.source_language, pair.target_language)]
+    short = [code.iso1 or code.iso3 for code in codes]
+    if short[0] == short[1]:
+        short = [code.code for code in codes]
+    return f"{stem}.{short[0]}{packed}", f"{stem}.{short[1]}{packed}"
+
+
+def _prefix(path: str) -> Path:
+    plain = Path(uncompressed_name(path))
+    return plain.with_suffix("") if Path(path).is_file() and _language(plain.suffix[1:]) else plain
+
+
+def _sides(prefix: Path) -> dict[str, Path]:
+    found: dict[str, Path] = {}
+    if prefix.parent.is_dir():
+        for file in sorted(prefix.parent.iterdir()):
+            plain = uncompressed_name(file.name)
+            if plain.startswith(prefix.name + ".") and (language := _language(plain[len(prefix.name) + 1 :])):
+                found.setdefault(language, file)
+    return found
+
+
+def _language_of_suffix(path: Path) -> str | None:
+    return _language(Path(uncompressed_name(path)).suffix[1:])
+
+
+def _language(code: str) -> str | None:
+    try:
+        return languages.resolve(code).code if code else None
+    except DataError:
+        return None
+
+
+def _resolved(code: str | None) -> str | None:
+    return languages.resolve(code).code if code else None
+
+
+def _chain(head: TextPair, rest: Iterator[TextPair]) -> Iterator[TextPair]:
+    yield head
+    yield from rest

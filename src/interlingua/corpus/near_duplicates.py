@@ -1,0 +1,154 @@
+"""Near-duplicate texts by MinHash and locality-sensitive hashing, the index on disk, every hit verified."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+from jaxtyping import Bool, Int64, UInt16, UInt32
+from numpy import ndarray
+
+from interlingua.corpus.codepoints import SEPARATOR
+from interlingua.corpus.minhash import band_keys, banding, jaccard, shingle_codes, shingle_hashes
+from interlingua.errors import ConfigError
+
+_BATCH = 1_000  # texts hashed at a time: their shingles stay in the processor's cache
+_VERIFIED = 2_000  # candidate pairs compared at a time
+
+
+class NearDuplicates:
+    """Finds texts that nearly repeat an earlier one: Jaccard index of their character shingles at least ``threshold``.
+
+    Texts come in by `add`, in as many chunks as they need; case, punctuation and white space do not count. On disk lie
+    2 bytes a character, 8 a text and 4 a text and band. `duplicates` goes through the bands one by one: texts with
+    equal keys are sorted together, and each is compared, exactly, with the first and with the previous of its kind. So
+    what is reported is a near duplicate for certain, and a pair at the threshold is missed about once in a hundred
+    times. The result does not depend on the chunks. Used in a ``with`` block, or closed, it leaves no file behind.
+
+    Args:
+        folder: where the index goes; made where it is missing, its files are written anew.
+        threshold: Jaccard index (0 to 1).
+        shingle_characters: characters of a shingle.
+        permutations: MinHash values of a text; more find pairs at the threshold with fewer candidates.
+        partition_rows: texts sorted in memory at a time.
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        threshold: float = 0.8,
+        shingle_characters: int = 5,
+        permutations: int = 64,
+        partition_rows: int = 1 << 21,
+    ) -> None:
+        if not 0 < threshold <= 1 or shingle_characters < 1 or permutations < 1:
+            raise ConfigError(
+                f"threshold = {threshold}, shingle_characters = {shingle_characters}, permutations = {permutations}; "
+                "choose a threshold above 0 and at most 1, and at least one character and permutation"
+            )
+        self.threshold = threshold
+        self.bands, self.rows_per_band = banding(threshold, permutations)
+        self._size = shingle_characters
+        self._partition_rows = partition_rows
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        self._codes = (folder / "codes.u16").open("w+b")
+        self._ends = (folder / "ends.i64").open("w+b")
+        self._keys = [(folder / f"band-{band:02d}.u32").open("w+b") for band in range(self.bands)]
+        self._count = 0
+        self._end = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        """Texts added."""
+        return self._count
+
+    def add(self, texts: Sequence[str]) -> None:
+        """Puts texts into the index; row numbers go on from those before."""
+        for first in range(0, len(texts), _BATCH):
+            batch = texts[first : first + _BATCH]
+            codes, starts = shingle_codes(batch, self._size)
+            hashes = shingle_hashes(codes, starts, self._size)
+            for file, keys in zip(
+                self._keys, band_keys(hashes, starts, bands=self.bands, rows=self.rows_per_band), strict=True
+            ):
+                keys.tofile(file)
+            codes.tofile(self._codes)
+            (np.append(starts[1:], len(codes)) + self._end).tofile(self._ends)
+            self._end += len(codes)
+            self._count += len(batch)
+
+    def duplicates(self) -> Bool[ndarray, " n"]:
+        """Marks the texts that nearly repeat an earlier one; texts without letters or digits are never marked."""
+        for file in (self._codes, self._ends, *self._keys):
+            file.flush()
+        found = np.zeros(self._count, dtype=bool)
+        rejected = np.arange(self._count, dtype=np.uint32)  # the partner a row was last compared with in vain
+        for band in range(self.bands):
+            for later, earlier in self._candidates(band):
+                open_ = ~found[later] & (rejected[later] != earlier)
+                later, earlier = later[open_], earlier[open_]
+                for first in range(0, len(later), _VERIFIED):
+                    rows, partners = later[first : first + _VERIFIED], earlier[first : first + _VERIFIED]
+                    near = self._are_near(rows, partners)
+                    found[rows[near]] = True
+                    rejected[rows[~near]] = partners[~near]
+        return found
+
+    def close(self) -> None:
+        """Closes the files and removes them."""
+        for file in (self._codes, self._ends, *self._keys):
+            file.close()
+            Path(file.name).unlink(missing_ok=True)
+
+    def _candidates(self, band: int) -> Iterator[tuple[UInt32[ndarray, " k"], UInt32[ndarray, " k"]]]:
+        """Pairs (later row, earlier row) that share the band's key, each later row once in an array."""
+        partitions = -(-self._count // self._partition_rows)
+        for partition in range(partitions):
+            order = np.sort(self._partition(band, partition, partitions))  # by key, then by row
+            rows, keys = order.astype(np.uint32), (order >> np.uint64(32)).astype(np.uint32)
+            meets = np.append(False, keys[1:] == keys[:-1])
+            del order, keys
+            leaders = np.where(meets, 0, np.arange(len(rows), dtype=np.uint32))
+            leaders = np.maximum.accumulate(leaders)[meets]
+            meets_at = np.flatnonzero(meets)
+            yield rows[meets_at], rows[leaders]
+            apart = leaders != meets_at - 1
+            yield rows[meets_at[apart]], rows[meets_at[apart] - 1]
+
+    def _partition(self, band: int, partition: int, partitions: int) -> ndarray:
+        """Key (high half) and row number (low half) of the rows whose key falls into the partition."""
+        parts = [np.zeros(0, np.uint64)]
+        for first in range(0, self._count, self._partition_rows):
+            count = min(self._partition_rows, self._count - first)
+            keys = np.frombuffer(os.pread(self._keys[band].fileno(), 4 * count, 4 * first), np.uint32)
+            rows = np.flatnonzero(keys % np.uint32(partitions) == partition)
+            parts.append((keys[rows].astype(np.uint64) << np.uint64(32)) | (rows + first).astype(np.uint64))
+        return np.concatenate(parts)
+
+    def _are_near(self, rows: UInt32[ndarray, " k"], partners: UInt32[ndarray, " k"]) -> Bool[ndarray, " k"]:
+        sides = [self._read(side) for side in (rows, partners)]
+        hashed = [(shingle_hashes(codes, starts, self._size), starts) for codes, starts in sides]
+        empty = sides[0][0][sides[0][1]] == SEPARATOR
+        return np.asarray((jaccard(hashed[0], hashed[1]) >= self.threshold) & ~empty)
+
+    def _read(self, rows: UInt32[ndarray, " k"]) -> tuple[UInt16[ndarray, " c"], Int64[ndarray, " k"]]:
+        """Codes of some texts, as `shingle_codes` made them; read, not mapped, so that no page stays in memory."""
+        texts = []
+        for row in rows.tolist():
+            if row:
+                start, end = np.frombuffer(os.pread(self._ends.fileno(), 16, 8 * row - 8), np.int64).tolist()
+            else:
+                start, end = 0, int.from_bytes(os.pread(self._ends.fileno(), 8, 0), "little")
+            texts.append(os.pread(self._codes.fileno(), 2 * (end - start), 2 * start))
+        lengths = np.fromiter(map(len, texts), np.int64, len(texts)) // 2
+        return np.frombuffer(b"".join(texts), np.uint16), np.cumsum(lengths) - lengths

@@ -1,0 +1,108 @@
+"""How often each language pair is drawn: temperature sampling with caps, and tables that show what it means."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Generic, NamedTuple, TypeVar
+
+import numpy as np
+from jaxtyping import Float64
+from numpy import ndarray
+
+from interlingua.errors import ConfigError
+
+Name = TypeVar("Name")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Caps:
+    """Limits to what temperature sampling gives a language pair."""
+
+    max_pairs: int | None = None
+    """Sentence pairs; a language pair with more counts as having this many."""
+    max_share: float = 1.0
+    """Share (0 to 1) of all draws a language pair gets at most."""
+    min_share: float = 0.0
+    """Share (0 to 1) of all draws a language pair gets at least."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.min_share <= self.max_share <= 1:
+            raise ConfigError(
+                f"min_share = {self.min_share}, max_share = {self.max_share}; choose 0 <= min_share <= max_share <= 1"
+            )
+        if self.max_pairs is not None and self.max_pairs < 1:
+            raise ConfigError(f"max_pairs = {self.max_pairs}; choose at least 1, or leave it out for no limit")
+
+
+class Exposure(NamedTuple, Generic[Name]):
+    """What one language pair gets out of a number of draws."""
+
+    name: Name
+    available: int
+    """Sentence pairs there are."""
+    share: float
+    """Of all draws, 0 to 1."""
+    draws: float
+    """Sentence pairs drawn (expected)."""
+    passes: float
+    """How often each of its sentence pairs is seen."""
+
+
+def temperature_weights(
+    counts: Mapping[Name, int], temperature: float = 1.0, caps: Caps | None = None
+) -> dict[Name, float]:
+    r"""Shares p_l proportional to n_l^(1/T), kept within the caps and summing to 1.
+
+    What a cap takes away goes to the pairs still free, in proportion to their weights (and what a floor gives comes
+    from them): p_l = min(max(c w_l, min_share), max_share), with w_l = n_l^(1/T) and the one c for which the sum is 1.
+
+    Args:
+        counts: name (of a language pair or a language) -> sentence pairs; names without any get a share of 0.
+        temperature: T > 0; 1 is proportional, 5 is common, infinity is uniform.
+        caps: limits; none where missing.
+
+    Raises:
+        ConfigError: the temperature is not positive, nothing is there to draw from, or no shares satisfy the caps.
+    """
+    caps = caps or Caps()
+    if not temperature > 0:
+        raise ConfigError(f"temperature = {temperature}; choose a positive number (1 = proportional, larger = flatter)")
+    present = {name: n for name, n in counts.items() if n > 0}
+    if not present:
+        raise ConfigError("no language pair has any sentence pair; nothing can be sampled")
+    if len(present) * caps.max_share < 1 - 1e-9 or len(present) * caps.min_share > 1 + 1e-9:
+        raise ConfigError(
+            f"{len(present)} language pairs can't share all draws with min_share = {caps.min_share} and max_share = "
+            f"{caps.max_share}; 1/{len(present)} = {1 / len(present):.4g} must lie between them"
+        )
+    amounts = np.array([min(n, caps.max_pairs or n) for n in present.values()], np.float64)
+    logits = np.log(amounts) / temperature
+    shares = _within(np.maximum(np.exp(logits - logits.max()), 1e-300), caps.min_share, caps.max_share)
+    return dict.fromkeys(counts, 0.0) | dict(zip(present, shares.tolist(), strict=True))
+
+
+def exposure_table(counts: Mapping[Name, int], shares: Mapping[Name, float], draws: float) -> list[Exposure[Name]]:
+    """What ``draws`` sentence pairs drawn by ``shares`` mean for every language pair, largest share first."""
+    rows = [
+        Exposure(name, n, shares[name], draws * shares[name], draws * shares[name] / n if n else 0.0)
+        for name, n in counts.items()
+    ]
+    return sorted(rows, key=lambda row: (-row.share, str(row.name)))
+
+
+def language_shares(shares: Mapping[tuple[str, str], float]) -> dict[str, float]:
+    """Share of all drawn sentences that is in each language, largest first; each side of a pair is one half."""
+    totals: dict[str, float] = {}
+    for pair, share in shares.items():
+        for language in pair:
+            totals[language] = totals.get(language, 0.0) + share / 2
+    return dict(sorted(totals.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _within(weights: Float64[ndarray, " n"], low: float, high: float) -> Float64[ndarray, " n"]:
+    """Solves sum_l min(max(c w_l, low), high) = 1 for c; the sum is piecewise linear in c."""
+    bends = np.unique(np.concatenate((low / weights, high / weights)))
+    sums = np.array([np.clip(bend * weights, low, high).sum() for bend in bends])
+    shares = np.clip(np.interp(1.0, sums, bends) * weights, low, high)
+    return np.asarray(shares / shares.sum())

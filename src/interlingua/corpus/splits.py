@@ -1,0 +1,89 @@
+"""Held-out sentences that occur nowhere in training, on either side, in any language pair."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Integer, UInt32, UInt64
+from numpy import ndarray
+
+from interlingua.corpus.dedup import is_in
+from interlingua.corpus.keys import EMPTY_KEY, splitmix64
+
+FREQUENCY_BINS = 1 << 24  # 64 MiB of counters
+
+
+class Split(NamedTuple):
+    """Which rows are held out, which may be trained on; the rest share a sentence with a held-out row."""
+
+    held_out: Bool[ndarray, " n"]
+    train: Bool[ndarray, " n"]
+
+    @property
+    def dropped(self) -> int:
+        """Rows that are in neither part."""
+        return int(np.count_nonzero(~(self.held_out | self.train)))
+
+
+def hold_out(
+    sources: UInt64[ndarray, " n"],
+    targets: UInt64[ndarray, " n"],
+    groups: Integer[ndarray, " n"],
+    *,
+    per_group: int,
+    max_share: float = 0.1,
+    eligible: Bool[ndarray, " n"] | None = None,
+    seed: int = 0,
+) -> Split:
+    """Chooses held-out rows per language pair and the training rows that share no sentence with any of them.
+
+    The choice is drawn by sentence, not by row: of a row's two sentences the one that more rows have (English, in most
+    corpora) is given a random number, and each language pair takes the rows with the smallest ones. So the language
+    pairs hold out translations of the same sentences, and far fewer training rows are lost than if each drew for
+    itself. Within a language pair every held-out sentence occurs once, on either side: retrieval has one right answer.
+
+    Args:
+        sources: text keys of the one side.
+        targets: text keys of the other side.
+        groups: number of the language pair of each row.
+        per_group: rows to hold out of each language pair, at most.
+        max_share: share (0 to 1) of a language pair's rows to hold out, at most.
+        eligible: rows that may be held out (long enough, say); all where missing.
+        seed: another seed, another choice.
+
+    Returns:
+        masks over the rows, decided by the arguments alone.
+    """
+    allowed = (sources != EMPTY_KEY) & (targets != EMPTY_KEY)
+    if eligible is not None:
+        allowed &= eligible
+    frequencies = _frequencies(sources, targets)
+    held_out = np.zeros(len(sources), dtype=bool)
+    by_group = np.argsort(groups, kind="stable")
+    for rows in np.split(by_group, np.flatnonzero(np.diff(groups[by_group])) + 1):
+        limit = min(per_group, int(max_share * len(rows)))
+        candidates = rows[allowed[rows]]
+        pivots = _pivots(sources[candidates], targets[candidates], frequencies)
+        drawn = candidates[np.argsort(splitmix64(pivots ^ splitmix64(np.array([seed], np.uint64))), kind="stable")]
+        for side in (sources, targets):
+            drawn = drawn[np.sort(np.unique(side[drawn], return_index=True)[1])]
+        held_out[drawn[:limit]] = True
+    forbidden = np.unique(np.concatenate((sources[held_out], targets[held_out])))
+    return Split(held_out, ~(held_out | is_in(forbidden, sources) | is_in(forbidden, targets)))
+
+
+def _frequencies(*sides: UInt64[ndarray, " n"]) -> UInt32[ndarray, " bins"]:
+    """How many rows have a key, counted by the key's low bits: exact enough to tell the pivot language's side."""
+    counts = np.zeros(FREQUENCY_BINS, np.uint32)
+    for keys in sides:
+        np.add.at(counts, keys & np.uint64(FREQUENCY_BINS - 1), np.uint32(1))
+    return counts
+
+
+def _pivots(
+    sources: UInt64[ndarray, " m"], targets: UInt64[ndarray, " m"], frequencies: UInt32[ndarray, " bins"]
+) -> UInt64[ndarray, " m"]:
+    """The more frequent key of each row."""
+    mask = np.uint64(FREQUENCY_BINS - 1)
+    return np.where(frequencies[sources & mask] > frequencies[targets & mask], sources, targets)

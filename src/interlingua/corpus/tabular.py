@@ -1,0 +1,144 @@
+"""Bitexts with one pair a line: TSV, with or without a score, and JSONL."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any
+
+from interlingua import languages
+from interlingua.corpus.formats import TextPair, languages_from_name, named_languages, one_language_pair, one_line
+from interlingua.errors import DataError
+from interlingua.files import open_text, open_text_writer
+
+
+class Tsv:
+    """``source<TAB>target``, or ``score<TAB>source<TAB>target`` as LASER, WikiMatrix and CCMatrix have it."""
+
+    def read(
+        self, path: str, source_language: str | None, target_language: str | None, skipped: Counter[str]
+    ) -> Iterator[TextPair]:
+        """Streams the lines; the first one decides between two and three columns."""
+        source, target = named_languages(path, source_language, target_language)
+        columns = 0
+        with open_text(path) as lines:
+            for number, line in enumerate(lines, 1):
+                cells = line.rstrip("\r\n").split("\t")
+                if len(cells) != columns:
+                    if cells == [""]:
+                        skipped["empty line"] += 1
+                        continue
+                    if columns or len(cells) not in (2, 3):
+                        expected = columns or "source<TAB>target or score<TAB>source<TAB>target"
+                        raise DataError(
+                            f"{len(cells)} columns, expected {expected}; tabs inside a text must go", path=path, line=number
+                        )
+                    columns = len(cells)
+                if columns == 2:
+                    yield TextPair(cells[0], cells[1], source, target)
+                else:
+                    yield TextPair(cells[1], cells[2], source, target, _score(cells[0], path, number))
+
+    def write(self, pairs: Iterable[TextPair], path: str) -> int:
+        """Writes two columns, or three if the first pair has a score; tabs and line ends inside a text become spaces."""
+        iterator = one_language_pair(pairs, path)
+        first = next(iterator, None)
+        count = 0
+        with open_text_writer(path) as file:
+            for pair in chain([] if first is None else [first], iterator):
+                score = "" if first is None or first.score is None else f"{pair.score or 0.0:.6g}\t"
+                file.write(f"{score}{one_line(pair.source)}\t{one_line(pair.target)}\n")
+                count += 1
+        return count
+
+
+class Jsonl:
+    """One JSON object a line, with these keys:
+
+    - ``source`` and ``target``: the texts;
+    - ``source_language`` and ``target_language``: any codes; not needed where both are given or in the file's name;
+    - ``score``: optional number.
+
+    Hugging Face's ``{"translation": {"de": "...", "en": "..."}}`` is read too. Other keys are ignored.
+    """  # noqa: D415
+
+    def read(
+        self, path: str, source_language: str | None, target_language: str | None, skipped: Counter[str]
+    ) -> Iterator[TextPair]:
+        """Streams the objects; blank lines are skipped and counted."""
+        named = languages_from_name(path) or (None, None)
+        source, target = source_language or named[0], target_language or named[1]
+        with open_text(path) as lines:
+            for number, line in enumerate(lines, 1):
+                if not line.strip():
+                    skipped["empty line"] += 1
+                    continue
+                try:
+                    yield pair_of_object(json.loads(line), source, target)
+                except (ValueError, TypeError) as error:
+                    raise DataError(str(error), path=path, line=number) from error
+
+    def write(self, pairs: Iterable[TextPair], path: str) -> int:
+        """Writes any mixture of language pairs."""
+        count = 0
+        with open_text_writer(path) as file:
+            for pair in pairs:
+                item = {key: value for key, value in pair._asdict().items() if value is not None}
+                file.write(json.dumps(item, ensure_ascii=False) + "\n")
+                count += 1
+        return count
+
+
+def pair_of_object(item: Any, source: str | None, target: str | None) -> TextPair:
+    """The pair in a JSON object.
+
+    Args:
+        item: with the keys of ``Jsonl``, or with ``translation``.
+        source: source language, where the object names none.
+        target: target language, likewise.
+
+    Raises:
+        ValueError: a key is missing, is no text, or the languages are unknown.
+    """
+    if not isinstance(item, dict):
+        raise ValueError(f"expected an object with source and target, got {type(item).__name__}")
+    if isinstance(item.get("translation"), dict):
+        return pair_of_translation(item["translation"], source, target)
+    for key in ("source", "target"):
+        if not isinstance(item.get(key), str):
+            raise ValueError(f"the key {key!r} is {'not a text' if key in item else 'missing'}; expected source and target")
+    languages_ = [item.get("source_language") or source, item.get("target_language") or target]
+    if not all(languages_):
+        raise ValueError("its languages are unknown; add source_language and target_language, or name them")
+    score = item.get("score")
+    if score is not None and (isinstance(score, bool) or not isinstance(score, int | float)):
+        raise ValueError(f"score is {score!r}, expected a number")
+    first, second = (languages.resolve(str(language)).code for language in languages_)
+    return TextPair(item["source"], item["target"], first, second, None if score is None else float(score))
+
+
+def pair_of_translation(item: dict[str, Any], source: str | None, target: str | None) -> TextPair:
+    """The pair in ``{"de": "...", "en": "..."}``, as Hugging Face's ``translation`` columns hold it.
+
+    Raises:
+        ValueError: not exactly the two languages asked for are there.
+    """
+    texts = {languages.resolve(key).code: value for key, value in item.items()}
+    wanted = (source, target) if source in texts and target in texts else tuple(texts)
+    if len(wanted) != 2:
+        raise ValueError(f"translation holds {len(texts)} languages ({', '.join(item)}); name the two to read")
+    first, second = str(wanted[0]), str(wanted[1])
+    if not isinstance(texts[first], str) or not isinstance(texts[second], str):
+        raise ValueError("translation holds a value that is not a text")
+    return TextPair(texts[first], texts[second], first, second)
+
+
+def _score(cell: str, path: str, line: int) -> float:
+    try:
+        return float(cell)
+    except ValueError:
+        raise DataError(
+            f"the first of three columns is {cell[:40]!r}, expected a score", path=path, line=line
+        ) from None

@@ -1,0 +1,1 @@
+"""From token batches to sentence vectors: backbone, vocabulary, pooling, encode."""

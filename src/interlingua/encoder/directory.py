@@ -1,0 +1,200 @@
+"""Model directories on disk: sentence-transformers' layout around a stock Hugging Face backbone."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from torch import Tensor
+
+from interlingua import __version__
+from interlingua.encoder.backbone import BackboneConfig
+from interlingua.encoder.pooling import POOLING_MODES, PoolingMode
+from interlingua.encoder.weights import from_huggingface_names, read_weights, to_huggingface_names
+from interlingua.errors import CheckpointError
+
+ARCHITECTURES = {"bert": "BertModel", "roberta": "RobertaModel", "xlm-roberta": "XLMRobertaModel"}
+OLD_POOLING_KEYS: dict[str, PoolingMode] = {
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_max_tokens": "max",
+}
+HUB_FILES = ["*.json", "*.model", "*.txt", "model.safetensors", "model-*.safetensors"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EncodingSettings:
+    """How text becomes one vector, besides the weights and the vocabulary."""
+
+    pooling: PoolingMode = "mean"
+    """From token states to a sentence vector."""
+    include_special: bool = True
+    """Whether pooling sees the tokens that the tokenizer puts around a text."""
+    normalize: bool = True
+    """Whether sentence-transformers shall scale vectors to length 1 (the stored Normalize module)."""
+    max_tokens: int = 512
+    """Longer texts are cut."""
+    prompts: dict[str, str] = field(default_factory=dict)
+    """Named texts to put in front of an input, e.g. ``{"query": "query: "}``."""
+    default_prompt: str | None = None
+    """Name of the prompt used where none is asked for."""
+
+
+def write_directory(
+    folder: Path,
+    config: BackboneConfig,
+    weights: dict[str, Tensor],
+    settings: EncodingSettings,
+    special_tokens: dict[str, str],
+) -> None:
+    """Writes everything but the vocabulary's own files.
+
+    Args:
+        folder: an existing folder.
+        config: the backbone's shape.
+        weights: its state dict.
+        settings: pooling, prompts and limits.
+        special_tokens: ``{"pad_token": "<pad>", ...}``.
+    """
+    from safetensors.torch import save_file
+
+    tensors = to_huggingface_names(weights, config)
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    dtype = str(next(iter(tensors.values())).dtype).removeprefix("torch.")
+    shape = {**asdict(config), "type_vocab_size": max(1, config.type_vocab_size)}
+    _write_json(folder / "config.json", {"architectures": [ARCHITECTURES[config.model_type]], **shape, "dtype": dtype})
+    tokenizer = {**special_tokens, "model_max_length": settings.max_tokens, "clean_up_tokenization_spaces": False}
+    names = ["input_ids", "attention_mask"]
+    _write_json(
+        folder / "tokenizer_config.json",
+        {**tokenizer, "model_input_names": names, "tokenizer_class": "PreTrainedTokenizerFast"},
+    )
+    _write_json(folder / "special_tokens_map.json", special_tokens)
+    _write_sentence_transformers(folder, config.hidden_size, settings)
+
+
+def _write_sentence_transformers(folder: Path, dim: int, settings: EncodingSettings) -> None:
+    modules = [("", "Transformer"), ("1_Pooling", "Pooling")] + [("2_Normalize", "Normalize")] * settings.normalize
+    _write_json(
+        folder / "modules.json",
+        [
+            {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
+            for i, (path, kind) in enumerate(modules)
+        ],
+    )
+    for path, _ in modules:
+        (folder / path).mkdir(exist_ok=True)
+    booleans = {key: mode == settings.pooling for key, mode in OLD_POOLING_KEYS.items()}
+    dims = {"embedding_dimension": dim, "word_embedding_dimension": dim}
+    _write_json(
+        folder / "1_Pooling" / "config.json",
+        {**dims, "pooling_mode": settings.pooling, **booleans, "include_prompt": True},
+    )
+    limits = {"max_seq_length": settings.max_tokens, "do_lower_case": False}
+    _write_json(folder / "sentence_bert_config.json", {**limits, "model_args": {"add_pooling_layer": False}})
+    _write_json(
+        folder / "config_sentence_transformers.json",
+        {
+            "__version__": {"interlingua": __version__},
+            "prompts": settings.prompts,
+            "default_prompt_name": settings.default_prompt,
+            "similarity_fn_name": "cosine",
+            "interlingua": {"include_special": settings.include_special},
+        },
+    )
+
+
+def read_directory(folder: Path) -> tuple[BackboneConfig, dict[str, Tensor], EncodingSettings]:
+    """Reads the backbone and the settings of a model directory, ours or any BERT/RoBERTa/XLM-R-shaped one.
+
+    Raises:
+        CheckpointError: a file is missing or broken, or the model is of another kind.
+    """
+    raw = read_json(folder / "config.json")
+    if raw.get("model_type") not in ARCHITECTURES:
+        raise CheckpointError(
+            f"{folder}: model_type is {raw.get('model_type')!r}; supported are {', '.join(ARCHITECTURES)}"
+        )
+    if raw.get("position_embedding_type", "absolute") != "absolute" or raw.get("is_decoder"):
+        raise CheckpointError(f"{folder}: only encoders with absolute positions are supported")
+    if raw.get("vocab_size") is None:
+        raise CheckpointError(f"{folder}: config.json has no vocab_size; is it the backbone's?")
+    config = BackboneConfig.from_dict(raw)
+    weights, config = from_huggingface_names(read_weights(folder), config, folder)
+    return config, weights, _read_settings(folder, config)
+
+
+def _read_settings(folder: Path, config: BackboneConfig) -> EncodingSettings:
+    if not (folder / "modules.json").exists():
+        return EncodingSettings(normalize=False, max_tokens=config.max_tokens)
+    listed = cast("list[dict[str, str]]", read_json(folder / "modules.json"))
+    modules = {module["type"].rsplit(".", 1)[-1]: module["path"] for module in listed}
+    foreign = [kind for kind in modules if kind not in ("Transformer", "Pooling", "Normalize")]
+    if foreign:
+        raise CheckpointError(f"{folder}: module {foreign[0]} is not supported; Transformer, Pooling, Normalize are")
+    pooling = read_json(folder / modules["Pooling"] / "config.json") if "Pooling" in modules else {}
+    limit = read_json(folder / "sentence_bert_config.json", missing={}).get("max_seq_length")
+    prompts = read_json(folder / "config_sentence_transformers.json", missing={})
+    return EncodingSettings(
+        pooling=_pooling_mode(pooling, folder),
+        include_special=prompts.get("interlingua", {}).get("include_special", True),
+        normalize="Normalize" in modules,
+        max_tokens=min(limit or config.max_tokens, config.max_tokens),
+        prompts={name: text for name, text in (prompts.get("prompts") or {}).items() if text},
+        default_prompt=prompts.get("default_prompt_name"),
+    )
+
+
+def _pooling_mode(values: dict[str, Any], folder: Path) -> PoolingMode:
+    chosen = values.get("pooling_mode")
+    modes = [chosen] if isinstance(chosen, str) else list(chosen or ())
+    old = [key for key, value in values.items() if key.startswith("pooling_mode_") and value is True]
+    modes = modes or [OLD_POOLING_KEYS.get(key, key) for key in old]
+    mode = (modes or ["mean"])[0]
+    if len(modes) > 1 or mode not in POOLING_MODES or values.get("include_prompt") is False:
+        raise CheckpointError(f"{folder}: pooling {modes} is not supported; there are {', '.join(POOLING_MODES)}")
+    return cast(PoolingMode, mode)
+
+
+def locate(path_or_id: str | Path) -> Path:
+    """The folder of a model: the path itself, or the hub's snapshot of ``owner/name`` in the local cache.
+
+    Raises:
+        CheckpointError: there is no such folder, and the hub has no such model or can't be reached.
+    """
+    folder = Path(path_or_id).expanduser()
+    if folder.is_dir():
+        return folder
+    if Path(path_or_id).is_absolute() or str(path_or_id).startswith((".", "~")) or str(path_or_id).count("/") > 1:
+        raise CheckpointError(f"{path_or_id}: no such model directory")
+    from huggingface_hub import snapshot_download
+
+    try:
+        return Path(snapshot_download(str(path_or_id), allow_patterns=[*HUB_FILES, "pytorch_model.bin"]))
+    except Exception as error:  # the hub's client raises many kinds
+        reason = " ".join(str(error).split())[:200]
+        raise CheckpointError(
+            f"{path_or_id}: no such directory, and the hub gave no such model ({type(error).__name__}: {reason})"
+        ) from error
+
+
+def read_json(path: Path, missing: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Parses a JSON file of a model directory; ``missing`` is returned where there is none.
+
+    Raises:
+        CheckpointError: the file is absent (and ``missing`` is None) or broken.
+    """
+    try:
+        return cast(dict[str, Any], json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError as error:
+        if missing is not None:
+            return missing
+        raise CheckpointError(f"{path}: no such file; is this a model directory?") from error
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"{path}: can't be read ({error}); fetch the model again") from error
+
+
+def _write_json(path: Path, value: Any) -> None:
+    path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,0 +1,44 @@
+"""A teacher that is the exponential moving average of a student."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import nn
+
+from interlingua.encoder.encoder import Encoder
+
+
+def cosine_decay(step: int, *, base: float, total_steps: int) -> float:
+    r"""Decay of the average at a step: BYOL (Grill et al. 2020), section 3.1.
+
+    tau_k = 1 - (1 - tau_base) (cos(pi k / K) + 1) / 2, so it rises from ``base`` at the first step to 1 at the last.
+
+    *Symbols*: k ``step``; K ``total_steps``; tau_base ``base``. All unitless, in float64: 1 - tau vanishes in half
+    precision. When K is scaled down, keep (1 - base) K, else the teacher hardly moves.
+    """
+    return 1 - (1 - base) * (math.cos(math.pi * step / total_steps) + 1) / 2
+
+
+class EmaTeacher(nn.Module):
+    """A copy of the student that follows it slowly, takes no gradients and uses no dropout.
+
+    Args:
+        student: where it starts; only ``update`` looks at the student again.
+    """
+
+    def __init__(self, student: Encoder) -> None:
+        super().__init__()
+        self.encoder = student.clone().float()
+        self.encoder.requires_grad_(False).eval()
+
+    def train(self, mode: bool = True) -> EmaTeacher:
+        """Stays in evaluation mode whatever its parent does."""
+        return super().train(False)
+
+    @torch.no_grad()
+    def update(self, student: Encoder, decay: float) -> None:
+        """Moves to decay teacher + (1 - decay) student; to be called after the optimizer's step."""
+        for own, new in zip(self.encoder.parameters(), student.parameters(), strict=True):
+            own.lerp_(new.detach().to(own.dtype), 1 - decay)

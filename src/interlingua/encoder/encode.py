@@ -1,0 +1,214 @@
+"""Encoding any number of texts: tokenized ahead in a thread, sorted by length, batched by tokens, written in order."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import torch
+from jaxtyping import Float32
+from torch.nn import functional as F
+
+from interlingua.batches.tokens import TokenBatch
+from interlingua.encoder.inference import FrozenBackbone
+from interlingua.encoder.pooling import HiddenStates
+from interlingua.encoder.vocabulary import truncate
+from interlingua.errors import ConfigError
+from interlingua.files import PathLike, atomic_write
+
+if TYPE_CHECKING:
+    from interlingua.encoder.encoder import Encoder
+
+WINDOW_TEXTS = 16_384
+CPU_BATCH_TOKENS = 4096
+"""Beyond this a batch's activations fall out of the caches and a CPU slows down."""
+Dtype = Literal["float32", "bfloat16", "float16"]
+DTYPES: dict[Dtype, torch.dtype] = {
+    "float32": torch.float32,
+    "bfloat16": torch.bfloat16,
+    "float16": torch.float16,
+}
+log = logging.getLogger("interlingua")
+Vectors = Float32[np.ndarray, "n d"]
+
+
+@dataclass(slots=True)
+class EncodeReport:
+    """What happened to the texts."""
+
+    texts: int = 0
+    tokens: int = 0
+    truncated: int = 0
+    """Texts longer than the encoder's ``max_tokens``, cut there."""
+
+
+def encode(
+    encoder: Encoder,
+    texts: Iterable[str],
+    *,
+    prompt: str | None = None,
+    language: str | None = None,
+    batch_tokens: int = 16_384,
+    normalize: bool = True,
+    dtype: Dtype = "float32",
+    show_progress: bool = False,
+    out: PathLike | None = None,
+) -> tuple[Vectors, EncodeReport]:
+    """One vector per text, in the order given; memory is bounded by the window, whatever the number of texts.
+
+    Args:
+        encoder: the model.
+        texts: any iterable; a generator is read as needed.
+        prompt: name of one of the model's prompts, or a text to put in front; "" = none, None = the model's default.
+        language: of the texts, for vocabularies with pre-tokenizers by language.
+        batch_tokens: upper limit of a batch, in tokens.
+        normalize: scale the vectors to length 1.
+        dtype: to compute in; the vectors are float32.
+        show_progress: draw a bar on standard error.
+        out: a ``.npy`` file to write instead of collecting in memory; it appears when all is done.
+
+    Returns:
+        the vectors (memory-mapped if ``out`` is given), and the report.
+    """
+    if isinstance(texts, str):
+        raise ConfigError("encode takes a list of texts, got one string; put it in a list")
+    if batch_tokens < 1:
+        raise ConfigError(f"batch_tokens is {batch_tokens}; give a positive number of tokens")
+    report = EncodeReport()
+    total = len(texts) if isinstance(texts, Sized) else None
+    windows = _tokenized_windows(encoder, texts, _prompt_text(encoder, prompt), language, report)
+    with _progress(total, show=show_progress) as advance, _BatchRunner(encoder, DTYPES[dtype], normalize) as run:
+        vectors = _collect((run(window, batch_tokens, advance) for window in windows), encoder.dim, out)
+    if report.truncated:
+        log.warning("%d of %d texts were cut to %d tokens", report.truncated, report.texts, encoder.max_tokens)
+    return vectors, report
+
+
+def _prompt_text(encoder: Encoder, prompt: str | None) -> str:
+    name = encoder.settings.default_prompt if prompt is None else prompt
+    return "" if name is None else encoder.settings.prompts.get(name, name)
+
+
+def _tokenized_windows(
+    encoder: Encoder, texts: Iterable[str], prompt: str, language: str | None, report: EncodeReport
+) -> Iterator[list[list[int]]]:
+    """Token ids, a window of texts at a time; the next window is tokenized while this one is encoded."""
+    vocabulary, limit = encoder.vocabulary, encoder.max_tokens
+
+    def tokenize(window: list[str]) -> list[list[int]]:
+        window_ids = vocabulary.encode([prompt + text for text in window] if prompt else window, language=language)
+        report.texts += len(window_ids)
+        report.tokens += sum(map(len, window_ids))
+        for row, ids in enumerate(window_ids):
+            if len(ids) > limit:
+                window_ids[row] = truncate(ids, limit, closing_tokens=vocabulary.closing_tokens)
+                report.truncated += 1
+        return window_ids
+
+    source = iter(texts)
+    with ThreadPoolExecutor(1, thread_name_prefix="tokenize") as pool:
+        ahead: Future[list[list[int]]] | None = None
+        while window := list(itertools.islice(source, WINDOW_TEXTS)):
+            coming = pool.submit(tokenize, window)
+            if ahead is not None:
+                yield ahead.result()
+            ahead = coming
+        if ahead is not None:
+            yield ahead.result()
+
+
+class _BatchRunner:
+    """Runs the batches of a window, on the CPU one per thread: a busy neighbour then slows one batch, not all."""
+
+    def __init__(self, encoder: Encoder, dtype: torch.dtype, normalize: bool) -> None:
+        self.encoder, self.normalize = encoder, normalize
+        self.backbone = FrozenBackbone(encoder.backbone, dtype)
+        self.threads = torch.get_num_threads() if encoder.device.type == "cpu" else 1
+
+    def __enter__(self) -> _BatchRunner:
+        self.pool = ThreadPoolExecutor(self.threads, initializer=_single_threaded if self.threads > 1 else None)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.pool.shutdown(cancel_futures=True)
+        torch.set_num_threads(self.threads if self.threads > 1 else torch.get_num_threads())
+
+    def __call__(self, window: list[list[int]], batch_tokens: int, advance: Callable[[int], None]) -> Vectors:
+        limit = min(batch_tokens, CPU_BATCH_TOKENS) if self.encoder.device.type == "cpu" else batch_tokens
+        vectors = np.zeros((len(window), self.encoder.dim), dtype=np.float32)
+        batches = list(token_budget_batches([len(ids) for ids in window], limit))
+        for rows, result in zip(batches, self.pool.map(lambda b: self.vectors_of(window, b), batches), strict=True):
+            vectors[rows] = result
+            advance(len(rows))
+        return vectors
+
+    @torch.inference_mode()
+    def vectors_of(self, window: list[list[int]], rows: list[int]) -> Vectors:
+        """Pooled states of the texts in these rows of the window."""
+        encoder = self.encoder
+        batch = TokenBatch.from_lists([window[row] for row in rows], ("",) * len(rows)).to(encoder.device)
+        states = self.backbone(batch.input_ids, batch.cu_seqlens)
+        hidden = HiddenStates(states, batch.cu_seqlens, torch.isin(batch.input_ids, encoder.special_ids))
+        pooled = hidden.pool(encoder.pooling, include_special=encoder.settings.include_special)
+        result: Vectors = (F.normalize(pooled, dim=-1) if self.normalize else pooled).cpu().numpy()
+        return result
+
+
+def token_budget_batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
+    """Rows of a window, longest first, in batches of at most ``batch_tokens`` tokens (or one text)."""
+    order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
+    batch: list[int] = []
+    tokens = 0
+    for row in order:
+        if batch and tokens + lengths[row] > batch_tokens:
+            yield batch
+            batch, tokens = [], 0
+        batch.append(row)
+        tokens += lengths[row]
+    if batch:
+        yield batch
+
+
+def _collect(windows: Iterator[Vectors], dim: int, out: PathLike | None) -> Vectors:
+    if out is None:
+        return np.concatenate([np.zeros((0, dim), dtype=np.float32), *windows])
+    with atomic_write(out, "wb") as file:
+        rows = 0
+        _write_header(file, rows, dim)
+        for window in windows:
+            file.write(np.ascontiguousarray(window).data)
+            rows += len(window)
+        file.seek(0)
+        _write_header(file, rows, dim)
+    mapped: Vectors = np.load(out, mmap_mode="r" if rows else None)
+    return mapped
+
+
+def _write_header(file: Any, rows: int, dim: int) -> None:
+    """A .npy header; numpy pads it so that its length is the same for any number of rows."""
+    description = {"descr": np.dtype("<f4").str, "fortran_order": False, "shape": (rows, dim)}
+    np.lib.format.write_array_header_1_0(file, description)
+
+
+@contextlib.contextmanager
+def _progress(total: int | None, *, show: bool) -> Iterator[Callable[[int], None]]:
+    if not show:
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("encoding"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("encoding", total=total)
+        yield lambda n: bar.advance(task, n)
+
+
+def _single_threaded() -> None:
+    torch.set_num_threads(1)

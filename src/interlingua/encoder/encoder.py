@@ -1,0 +1,225 @@
+"""The encoder: text in, one vector per sentence out; what every method trains and every tool uses."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal, Protocol
+
+import numpy as np
+import torch
+from jaxtyping import Float, Float32
+from torch import Tensor, nn
+
+from interlingua.batches.tokens import TokenBatch
+from interlingua.encoder.backbone import Backbone, BackboneConfig
+from interlingua.encoder.directory import EncodingSettings, locate, read_directory, write_directory
+from interlingua.encoder.encode import Dtype, encode
+from interlingua.encoder.pooling import HiddenStates, PoolingMode
+from interlingua.encoder.vocabulary import Vocabulary
+from interlingua.encoder.vocabulary_trimming import trim_vocabulary
+from interlingua.errors import ConfigError
+from interlingua.files import PathLike, atomic_directory
+
+__all__ = ["EmbedsText", "Encoder", "HiddenStates"]
+
+
+class EmbedsText(Protocol):
+    """All that evaluation, mining, search and serving need of a model."""
+
+    @property
+    def dim(self) -> int:
+        """Width of the vectors."""
+        ...
+
+    def encode(
+        self,
+        texts: Iterable[str],
+        *,
+        prompt: str | None = None,
+        language: str | None = None,
+        batch_tokens: int = 16_384,
+    ) -> Float32[np.ndarray, "n d"]:
+        """One vector per text, in the order given."""
+        ...
+
+
+class Encoder(nn.Module):
+    """A backbone, the vocabulary that feeds it, and the settings that turn its states into vectors.
+
+    Args:
+        backbone: the transformer.
+        vocabulary: tokenizer whose ids index the backbone's word embeddings.
+        settings: pooling, prompts and limits.
+
+    Raises:
+        ConfigError: the vocabulary has ids beyond the backbone's word embeddings.
+    """
+
+    special_ids: Tensor
+
+    def __init__(self, backbone: Backbone, vocabulary: Vocabulary, settings: EncodingSettings | None = None) -> None:
+        super().__init__()
+        if vocabulary.size > backbone.config.vocab_size:
+            raise ConfigError(
+                f"the vocabulary has {vocabulary.size} entries but the backbone only {backbone.config.vocab_size} word"
+                " embeddings; set vocab_size to the vocabulary's size"
+            )
+        self.backbone = backbone
+        self.vocabulary = vocabulary
+        self.settings = settings or EncodingSettings(max_tokens=backbone.config.max_tokens)
+        content = {vocabulary.special_tokens.get(role) for role in ("unk_token", "mask_token")}  # these stand for text
+        special = [i for i in vocabulary.special_ids if vocabulary.tokenizer.id_to_token(i) not in content]
+        self.register_buffer("special_ids", torch.tensor(special, dtype=torch.long), persistent=False)
+
+    @property
+    def dim(self) -> int:
+        """Width of the vectors."""
+        return self.backbone.config.hidden_size
+
+    @property
+    def pooling(self) -> PoolingMode:
+        """How token states become a sentence vector."""
+        return self.settings.pooling
+
+    @property
+    def max_tokens(self) -> int:
+        """Longer texts are cut, special tokens included."""
+        return min(self.settings.max_tokens, self.backbone.config.max_tokens)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return self.backbone.word_embeddings.weight.device
+
+    def tokens(self, batch: TokenBatch, *, word_embeddings: Float[Tensor, "t d"] | None = None) -> HiddenStates:
+        """Last-layer states of all tokens.
+
+        Args:
+            batch: the packed sentences.
+            word_embeddings: rows to use instead of looking the ids up.
+        """
+        states = self.backbone(batch.input_ids, batch.cu_seqlens, word_embeddings=word_embeddings)
+        return HiddenStates(states, batch.cu_seqlens, torch.isin(batch.input_ids, self.special_ids))
+
+    def forward(self, batch: TokenBatch) -> Float[Tensor, "b d"]:
+        """Sentence vectors, pooled as the settings say, not normalised."""
+        return self.tokens(batch).pool(self.pooling, include_special=self.settings.include_special)
+
+    def encode(
+        self,
+        texts: Iterable[str],
+        *,
+        prompt: str | None = None,
+        language: str | None = None,
+        batch_tokens: int = 16_384,
+        normalize: bool = True,
+        dtype: Dtype = "float32",
+        show_progress: bool = False,
+        out: PathLike | None = None,
+    ) -> Float32[np.ndarray, "n d"]:
+        """One vector per text, in the order given: see :func:`interlingua.encoder.encode.encode`."""
+        vectors, _ = encode(
+            self,
+            texts,
+            prompt=prompt,
+            language=language,
+            batch_tokens=batch_tokens,
+            normalize=normalize,
+            dtype=dtype,
+            show_progress=show_progress,
+            out=out,
+        )
+        return vectors
+
+    def clone(self) -> Encoder:
+        """A copy with weights of its own (a teacher), on the same device; the vocabulary is shared."""
+        return Encoder(copy.deepcopy(self.backbone), self.vocabulary, self.settings)
+
+    def trim(self, ids_in_use: Iterable[int]) -> Encoder:
+        """A smaller encoder that keeps the word embeddings of these ids (and of special tokens).
+
+        Vectors stay the same for all texts whose tokens are kept.
+
+        Args:
+            ids_in_use: see :func:`interlingua.encoder.vocabulary_trimming.ids_in_use`.
+        """
+        vocabulary, kept = trim_vocabulary(self.vocabulary, ids_in_use)
+        config = dataclasses.replace(self.backbone.config, vocab_size=vocabulary.size, pad_token_id=vocabulary.pad_id)
+        if config.first_position != self.backbone.config.first_position:
+            raise ConfigError(
+                f"trimming would move the padding id from {self.vocabulary.pad_id} to {vocabulary.pad_id}, and with it"
+                f" the positions of a {config.model_type} model; keep the ids below it too"
+            )
+        weights = self.backbone.state_dict()
+        rows = torch.from_numpy(kept).to(self.device)
+        weights["word_embeddings.weight"] = weights["word_embeddings.weight"][rows]
+        with torch.device("meta"):
+            backbone = Backbone(config)
+        backbone.load_state_dict({name: tensor.clone() for name, tensor in weights.items()}, assign=True)
+        return Encoder(backbone.requires_grad_(True), vocabulary, self.settings).train(self.training)
+
+    @classmethod
+    def from_scratch(
+        cls,
+        config: BackboneConfig,
+        vocabulary: Vocabulary,
+        pooling: PoolingMode = "mean",
+        *,
+        initialisation: Literal["torch", "bert"] = "torch",
+    ) -> Encoder:
+        """An untrained encoder, its weights drawn from torch's global generator.
+
+        Args:
+            config: shape of the backbone.
+            vocabulary: its size must be the config's ``vocab_size``.
+            pooling: cls, mean or max.
+            initialisation: "torch" as EMS (embeddings N(0, 1)), or "bert" (N(0, 0.02)).
+        """
+        config = dataclasses.replace(config, pad_token_id=vocabulary.pad_id)
+        with torch.device("meta"):
+            backbone = Backbone(config)
+        backbone.to_empty(device="cpu").initialise(initialisation)
+        return cls(backbone, vocabulary, EncodingSettings(pooling=pooling, max_tokens=config.max_tokens))
+
+    @classmethod
+    def load(cls, path_or_id: PathLike) -> Encoder:
+        """Reads a model directory, ours or any BERT/RoBERTa/XLM-R-shaped Hugging Face one, by path or hub id.
+
+        Raises:
+            CheckpointError: there is no such model, or it is damaged or of another kind.
+        """
+        folder = locate(Path(path_or_id))
+        config, weights, settings = read_directory(folder)
+        own = (folder / "vocabulary.json").exists()
+        vocabulary = Vocabulary.load(folder) if own else Vocabulary.from_huggingface(str(folder))
+        with torch.device("meta"):
+            backbone = Backbone(config)
+        backbone.load_state_dict(weights, assign=True)
+        backbone.requires_grad_(True)
+        return cls(backbone, vocabulary, settings).eval()
+
+    def save(self, folder: PathLike, *, dtype: torch.dtype | None = None) -> None:
+        """Writes a model directory that sentence-transformers and transformers read too.
+
+        Args:
+            folder: replaced whole if it is there.
+            dtype: of the stored weights; default: as they are.
+        """
+        weights = self.backbone.state_dict()
+        if dtype is not None:
+            weights = {name: tensor.to(dtype) for name, tensor in weights.items()}
+        with atomic_directory(folder, overwrite=True) as temporary:
+            self.vocabulary.save(temporary)
+            write_directory(temporary, self.backbone.config, weights, self.settings, self.vocabulary.special_tokens)
+
+    def digest(self) -> str:
+        """Hex SHA-256 of the weights' names and bytes and of the vocabulary."""
+        digest = hashlib.sha256(self.vocabulary.digest().encode())
+        for name, tensor in sorted(self.backbone.state_dict().items()):
+            digest.update(f"{name}\0{tensor.dtype}\0{tuple(tensor.shape)}\n".encode())
+            digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().data)
+        return digest.hexdigest()

@@ -1,0 +1,94 @@
+"""Heads that stand on sentence embeddings in training only; none is exported."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from interlingua.errors import DataError
+from interlingua.registry import did_you_mean
+
+LAYER_NORM_EPSILON = 1e-12
+
+
+class ProjectionHead(nn.Sequential):
+    """Two linear layers with a ReLU between: D -> D -> ``output_dim``.
+
+    Args:
+        dim: width D of the embeddings.
+        output_dim: width of the projection.
+    """
+
+    def __init__(self, dim: int, output_dim: int) -> None:
+        super().__init__(nn.Linear(dim, dim), nn.ReLU(), nn.Linear(dim, output_dim))
+
+
+class LanguageTags(nn.Module):
+    """One learned vector per language, normalised, then dropout.
+
+    Args:
+        languages: codes that get a tag, ``deu_Latn``.
+        dim: width of a tag.
+        dropout: probability of zeroing an element.
+    """
+
+    def __init__(self, languages: Sequence[str], dim: int, *, dropout: float) -> None:
+        super().__init__()
+        self.index = {code: position for position, code in enumerate(languages)}
+        self.embedding = nn.Embedding(len(self.index), dim)
+        self.norm = nn.LayerNorm(dim, LAYER_NORM_EPSILON)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, languages: Sequence[str]) -> Float[Tensor, "b l"]:
+        """The tags of a list of codes.
+
+        Raises:
+            DataError: a language has no tag.
+        """
+        tags: Tensor = self.dropout(self.norm(self.embedding(self.positions(languages))))
+        return tags
+
+    def positions(self, languages: Sequence[str]) -> Int64[Tensor, " b"]:
+        """Row of each language in the table."""
+        try:
+            rows = [self.index[code] for code in languages]
+        except KeyError as error:
+            code = str(error.args[0])
+            raise DataError(
+                f"language {code} has no tag{did_you_mean(code, self.index)}; prepare the vocabulary with it"
+            ) from error
+        return torch.tensor(rows).to(self.embedding.weight.device, non_blocking=True)
+
+
+class TokenPredictionHead(nn.Module):
+    """From a sentence embedding, and a target language, to logits over the vocabulary.
+
+    Args:
+        dim: width D of the embeddings.
+        vocab_size: V.
+        tags: the target languages' tags, of width L; None = the head isn't told the language.
+        shared: the output embeddings are another module's, given in each call, in place of V vectors of width L + D.
+    """
+
+    def __init__(self, dim: int, vocab_size: int, *, tags: LanguageTags | None, shared: bool = False) -> None:
+        super().__init__()
+        width = dim + (tags.embedding.embedding_dim if tags is not None else 0)
+        output_width = dim if shared else width
+        self.tags = tags
+        self.dense = nn.Linear(width, output_width)
+        self.norm = nn.LayerNorm(output_width, LAYER_NORM_EPSILON)
+        self.output = None if shared else nn.Linear(output_width, vocab_size, bias=False)
+
+    def forward(self, embeddings: Float[Tensor, "b d"], languages: Sequence[str]) -> Float[Tensor, "b h"]:
+        """The vector whose inner products with the output embeddings are the logits."""
+        joint = embeddings if self.tags is None else torch.cat([self.tags(languages), embeddings], dim=1)
+        features: Tensor = self.norm(F.silu(self.dense(joint)))
+        return features
+
+    def output_embeddings(self, shared: Float[Tensor, "v d"]) -> Float[Tensor, "v h"]:
+        """The head's own output embeddings, or ``shared`` if it has none."""
+        return shared if self.output is None else self.output.weight

@@ -1,0 +1,92 @@
+"""Tokenizers of Hugging Face models: the definition and which token plays which role."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from interlingua.errors import DataError
+from interlingua.files import PathLike
+
+ROLES = ("pad_token", "unk_token", "mask_token", "cls_token", "sep_token", "bos_token", "eos_token")
+# Tried where no configuration stands beside the tokenizer.
+USUAL_NAMES = {
+    "pad_token": ("<pad>", "[PAD]"),
+    "unk_token": ("<unk>", "[UNK]"),
+    "mask_token": ("<mask>", "[MASK]", "<MASK>"),
+}
+
+
+def read_tokenizer(path_or_id: PathLike) -> tuple[str, dict[str, str]]:
+    """Reads a tokenizer.
+
+    Args:
+        path_or_id: a model directory, a ``tokenizer.json``, or a hub id.
+
+    Returns:
+        the content of its ``tokenizer.json``, without padding and truncation, and its special tokens by role.
+
+    Raises:
+        DataError: there is none, or it can't be read.
+    """
+    path = Path(path_or_id)
+    file = path if path.is_file() else path / "tokenizer.json"
+    if file.is_file():
+        definition, special_tokens = _read_object(file), _special_tokens(file.parent)
+    else:
+        definition, special_tokens = _from_transformers(path_or_id)
+    definition["padding"] = definition["truncation"] = None
+    tokens = _tokens(definition)
+    for role, names in USUAL_NAMES.items():
+        usual = next((name for name in names if name in tokens), None)
+        if role not in special_tokens and usual is not None:
+            special_tokens[role] = usual
+    known = {role: token for role, token in special_tokens.items() if token in tokens}
+    return json.dumps(definition, ensure_ascii=False), known
+
+
+def _special_tokens(folder: Path) -> dict[str, str]:
+    """Roles from ``special_tokens_map.json`` and ``tokenizer_config.json``, the latter having the last word."""
+    found: dict[str, str] = {}
+    for name in ("special_tokens_map.json", "tokenizer_config.json"):
+        if (folder / name).is_file():
+            settings = _read_object(folder / name)
+            for role in ROLES:
+                token = settings.get(role)
+                token = token.get("content") if isinstance(token, dict) else token
+                if isinstance(token, str):
+                    found[role] = token
+    return found
+
+
+def _from_transformers(path_or_id: PathLike) -> tuple[dict[str, Any], dict[str, str]]:
+    """A tokenizer that has no ``tokenizer.json``, or a hub id, through transformers."""
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(str(path_or_id), use_fast=True)
+    except Exception as error:  # transformers and the hub raise a dozen kinds, all of them "no tokenizer here"
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise DataError(f"no tokenizer here and none on the hub by this name: {reason}", path=path_or_id) from error
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        raise DataError("this tokenizer has no fast form; convert it to a tokenizer.json first", path=path_or_id)
+    special_tokens = {role: str(getattr(tokenizer, role)) for role in ROLES if getattr(tokenizer, role, None)}
+    return json.loads(backend.to_str()), special_tokens
+
+
+def _tokens(definition: dict[str, Any]) -> set[str]:
+    vocabulary = definition.get("model", {}).get("vocab", {})
+    pieces = vocabulary if isinstance(vocabulary, dict) else (piece for piece, _ in vocabulary)
+    return {*pieces, *(token["content"] for token in definition.get("added_tokens", []))}
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(f"can't be read as JSON: {error}; copy it again from where it came from", path=path) from error
+    if not isinstance(content, dict):
+        raise DataError("not a JSON object; copy it again from where it came from", path=path)
+    return content

@@ -1,0 +1,118 @@
+"""The backbone with weights laid out once for many forward passes without gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from interlingua.encoder.attention import Layout, attend, flash_available
+from interlingua.encoder.backbone import ACTIVATIONS, Backbone, Layer
+
+TYPICAL_TOKENS = 2048
+FUSED_ACTIVATIONS = {"gelu": "gelu", "relu": "relu", "silu": "swish", "swish": "swish", "tanh": "tanh"}
+
+
+class FrozenBackbone:
+    """A snapshot of a backbone for inference: later changes of the weights don't reach it.
+
+    On the CPU the matrices are reordered for oneDNN, which runs float32 at over twice the speed of the default product
+    at the same precision, and adds bias, activation and residual on the way.
+
+    Args:
+        backbone: where the weights come from; not changed.
+        dtype: to compute in.
+    """
+
+    def __init__(self, backbone: Backbone, dtype: torch.dtype) -> None:
+        config, cast = backbone.config, _Cast(dtype)
+        self.config, self.dtype = config, dtype
+        self.words = cast(backbone.word_embeddings.weight)
+        positions = backbone.position_embeddings.weight
+        if backbone.token_type_embeddings is not None:
+            positions = positions + backbone.token_type_embeddings.weight[0]
+        self.positions = cast(positions)
+        self.norm = _Norm(backbone.embedding_norm, cast)
+        self.layers = [_FrozenLayer(layer, cast) for layer in backbone.layers if isinstance(layer, Layer)]
+
+    @torch.inference_mode()
+    def __call__(self, input_ids: Int[Tensor, " t"], cu_seqlens: Int[Tensor, " b+1"]) -> Float[Tensor, "t d"]:
+        """Hidden states of the last layer, in the order of the tokens."""
+        head_width = self.config.hidden_size // self.config.num_attention_heads
+        layout = Layout.of(cu_seqlens, flash=flash_available(self.words.device, self.dtype, head_width))
+        positions = F.embedding(layout.positions + self.config.first_position, self.positions)
+        x = self.norm(F.embedding(layout.arrange(input_ids), self.words) + positions)
+        for layer in self.layers:
+            x = layer(x, layout)
+        return layout.restore(x)
+
+
+class _FrozenLayer:
+    def __init__(self, layer: Layer, cast: _Cast) -> None:
+        self.heads = layer.config.num_attention_heads
+        self.qkv = _PackedLinear(*layer.joint_projection(), cast)
+        self.attention_output = _PackedLinear(layer.attention_output.weight, layer.attention_output.bias, cast)
+        self.intermediate = _PackedLinear(
+            layer.intermediate.weight, layer.intermediate.bias, cast, activation=layer.config.hidden_act
+        )
+        self.output = _PackedLinear(layer.output.weight, layer.output.bias, cast)
+        self.attention_norm, self.output_norm = _Norm(layer.attention_norm, cast), _Norm(layer.output_norm, cast)
+
+    def __call__(self, x: Tensor, layout: Layout) -> Tensor:
+        context = attend(self.qkv(x), layout, heads=self.heads)
+        x = self.attention_norm(self.attention_output(context, plus=x))
+        return self.output_norm(self.output(self.intermediate(x), plus=x))
+
+
+class _Cast:
+    """To the dtype of the computation, detached from the parameters."""
+
+    def __init__(self, dtype: torch.dtype) -> None:
+        self.dtype = dtype
+
+    def __call__(self, tensor: Tensor) -> Tensor:
+        return tensor.detach().to(self.dtype)
+
+
+class _Norm:
+    def __init__(self, norm: nn.LayerNorm, cast: _Cast) -> None:
+        self.shape, self.eps = norm.normalized_shape, norm.eps
+        self.weight, self.bias = cast(norm.weight), cast(norm.bias)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return F.layer_norm(x, self.shape, self.weight, self.bias, self.eps)
+
+
+class _PackedLinear:
+    """x W' + b, then an activation or a sum, in one oneDNN call where that exists and in plain torch elsewhere."""
+
+    def __init__(self, weight: Tensor, bias: Tensor, cast: _Cast, activation: str | None = None) -> None:
+        self.weight, self.bias = cast(weight).contiguous(), cast(bias)
+        self.activation = activation
+        self.fused: Any = _onednn() if self.weight.device.type == "cpu" else None
+        if self.fused is not None:
+            self.weight = self.fused._reorder_linear_weight(self.weight, TYPICAL_TOKENS)
+
+    def __call__(self, x: Tensor, plus: Tensor | None = None) -> Tensor:
+        y: Tensor
+        if self.fused is None:
+            y = F.linear(x, self.weight, self.bias)
+            if plus is not None:
+                return y + plus
+            return ACTIVATIONS[self.activation](y) if self.activation else y
+        if plus is not None:
+            y = self.fused._linear_pointwise.binary(x, plus, self.weight, self.bias, "add")
+        else:
+            after = FUSED_ACTIVATIONS[self.activation] if self.activation else "none"
+            y = self.fused._linear_pointwise(x, self.weight, self.bias, after, [], "none" if after == "gelu" else "")
+        return y
+
+
+def _onednn() -> Any:
+    operators = torch.ops.mkldnn
+    if not (hasattr(operators, "_linear_pointwise") and hasattr(operators, "_reorder_linear_weight")):
+        return None
+    return operators if torch.backends.mkldnn.is_available() else None  # type: ignore[no-untyped-call]

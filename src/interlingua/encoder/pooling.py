@@ -1,0 +1,75 @@
+"""From the hidden states of tokens to one vector per sentence, without padding."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+PoolingMode = Literal["cls", "mean", "max"]
+POOLING_MODES: tuple[PoolingMode, ...] = ("cls", "mean", "max")
+
+
+class HiddenStates(NamedTuple):
+    """Last-layer states of a batch's tokens, packed in the batch's order. A sentence without tokens pools to zeros."""
+
+    states: Float[Tensor, "t d"]
+    cu_seqlens: Int[Tensor, " b+1"]
+    special: Bool[Tensor, " t"] | None = None
+    """Tokens that the tokenizer put around the text (``<s>``, ``[SEP]``); None = not known, none."""
+
+    def cls(self) -> Float[Tensor, "b d"]:
+        """State of each sentence's first token."""
+        first = self.cu_seqlens[:-1].long().clamp(max=max(len(self.states) - 1, 0))
+        return self._blank_empty(self._wide()[first]) if len(self.states) else self._zeros()
+
+    def mean(self, *, include_special: bool = True) -> Float[Tensor, "b d"]:
+        """Mean state of each sentence's tokens, summed in float32."""
+        kept = self if include_special else self.without_special()
+        sums = kept._zeros().index_add(0, kept.sentence_of_token(), kept._wide())
+        return sums / kept.lengths().clamp(min=1)[:, None]
+
+    def max(self, *, include_special: bool = True) -> Float[Tensor, "b d"]:
+        """Largest state of each sentence's tokens, per dimension."""
+        kept = self if include_special else self.without_special()
+        if not len(kept.states):
+            return kept._zeros()
+        rows = kept.sentence_of_token()[:, None].expand_as(kept.states)
+        return kept._zeros().scatter_reduce(0, rows, kept._wide(), reduce="amax", include_self=False)
+
+    def pool(self, mode: PoolingMode, *, include_special: bool = True) -> Float[Tensor, "b d"]:
+        """The pooling named ``mode``."""
+        if mode == "cls":
+            return self.cls()
+        by_name = {"mean": self.mean, "max": self.max}
+        return by_name[mode](include_special=include_special)
+
+    def lengths(self) -> Int[Tensor, " b"]:
+        """Tokens of each sentence."""
+        return self.cu_seqlens.long().diff()
+
+    def sentence_of_token(self) -> Int[Tensor, " t"]:
+        """Index of the sentence that each token belongs to."""
+        lengths = self.lengths()
+        return torch.repeat_interleave(
+            torch.arange(len(lengths), device=lengths.device), lengths, output_size=len(self.states)
+        )
+
+    def without_special(self) -> HiddenStates:
+        """The same sentences without the tokenizer's own tokens."""
+        if self.special is None:
+            return self
+        kept = ~self.special
+        counts = torch.cat([kept.new_zeros(1, dtype=torch.long), kept.long().cumsum(0)])
+        return HiddenStates(self.states[kept], counts[self.cu_seqlens.long()])
+
+    def _wide(self) -> Float[Tensor, "t d"]:
+        return self.states if self.states.dtype == torch.float64 else self.states.float()
+
+    def _zeros(self) -> Float[Tensor, "b d"]:
+        return self._wide().new_zeros(len(self.cu_seqlens) - 1, self.states.shape[1])
+
+    def _blank_empty(self, vectors: Float[Tensor, "b d"]) -> Float[Tensor, "b d"]:
+        return vectors * (self.lengths() > 0)[:, None]

@@ -1,0 +1,186 @@
+"""From a SentencePiece model to an equal ``tokenizers.Tokenizer``: the same ids for every text.
+
+The two libraries do the same three things: normalise with a compiled character map, write spaces as U+2581 with one in
+front, and segment. Control symbols (language tags) are vocabulary entries that no text can produce.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator, Sequence
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+from interlingua.errors import DataError
+
+SPACE = "▁"
+# Far below any real score: a control symbol is never the best segmentation of the text that spells it.
+CONTROL_SCORE = -1e4
+
+
+class PieceType(IntEnum):
+    """Kinds of pieces, numbered as in sentencepiece_model.proto."""
+
+    NORMAL = 1
+    UNKNOWN = 2
+    CONTROL = 3
+    USER_DEFINED = 4
+    UNUSED = 5
+    BYTE = 6
+
+
+class Piece(NamedTuple):
+    """One entry of a SentencePiece vocabulary."""
+
+    text: str
+    score: float
+    type: PieceType
+
+
+class SentencePieceModel(NamedTuple):
+    """What segmentation needs to know of a SentencePiece model file."""
+
+    pieces: tuple[Piece, ...]
+    algorithm: str
+    """``unigram`` or ``bpe``."""
+    character_map: bytes
+    """Compiled normalisation rules (Darts-clone trie); empty for the identity."""
+
+
+def read_model(model: bytes) -> SentencePieceModel:
+    """Reads a SentencePiece model.
+
+    Raises:
+        DataError: it is not a SentencePiece model, or one of an algorithm other than unigram and bpe.
+    """
+    import sentencepiece
+
+    try:
+        processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+    except RuntimeError as error:
+        raise DataError(f"not a SentencePiece model: {error}") from error
+    trainer, normalizer = _message(model, 2), _message(model, 3)
+    algorithm = {1: "unigram", 2: "bpe"}.get(next((value for key, value in _fields(trainer) if key == 3), 1))
+    if algorithm is None:
+        raise DataError("this SentencePiece model is neither unigram nor bpe; train one of these")
+    pieces = tuple(
+        Piece(processor.id_to_piece(index), processor.get_score(index), _piece_type(processor, index))
+        for index in range(processor.get_piece_size())
+    )
+    character_map = _message(normalizer, 2)
+    return SentencePieceModel(pieces, algorithm, character_map)
+
+
+def tokenizer_definition(model: SentencePieceModel, *, special_tokens: Sequence[str]) -> dict[str, Any]:
+    """The content of the ``tokenizer.json`` that segments as the model does.
+
+    Args:
+        model: the SentencePiece model.
+        special_tokens: pieces to declare as special tokens; like in every Hugging Face tokenizer, a text that spells
+            one yields its id. Control symbols that are not declared can't be spelled.
+    """
+    ids = {piece.text: index for index, piece in enumerate(model.pieces)}
+    metaspace = {"type": "Metaspace", "replacement": SPACE, "prepend_scheme": "always", "split": True}
+    normalizers: list[dict[str, Any]] = [
+        {"type": "Strip", "strip_left": True, "strip_right": True},
+        {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "},
+    ]
+    if model.character_map:
+        encoded = base64.b64encode(model.character_map).decode()
+        normalizers.insert(0, {"type": "Precompiled", "precompiled_charsmap": encoded})
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+    return {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": [{"id": ids[token], "content": token, **flags} for token in special_tokens],
+        "normalizer": {"type": "Sequence", "normalizers": normalizers},
+        "pre_tokenizer": metaspace,
+        "post_processor": None,
+        "decoder": _decoder(model, metaspace),
+        "model": _unigram(model) if model.algorithm == "unigram" else _bpe(model, ids),
+    }
+
+
+def tokenizer_json(model: bytes, *, special_tokens: Sequence[str]) -> str:
+    """``tokenizer_definition`` of a model file, as JSON text."""
+    return json.dumps(tokenizer_definition(read_model(model), special_tokens=special_tokens), ensure_ascii=False)
+
+
+def _unigram(model: SentencePieceModel) -> dict[str, Any]:
+    real = (PieceType.NORMAL, PieceType.BYTE)
+    return {
+        "type": "Unigram",
+        "unk_id": next(i for i, piece in enumerate(model.pieces) if piece.type is PieceType.UNKNOWN),
+        "vocab": [[piece.text, piece.score if piece.type in real else CONTROL_SCORE] for piece in model.pieces],
+        "byte_fallback": any(piece.type is PieceType.BYTE for piece in model.pieces),
+    }
+
+
+def _bpe(model: SentencePieceModel, ids: dict[str, int]) -> dict[str, Any]:
+    """SentencePiece merges any two neighbours that spell a piece, the best-scored piece first: one merge a split."""
+    normal = {piece.text: index for index, piece in enumerate(model.pieces) if piece.type is PieceType.NORMAL}
+    merges = []
+    for text, index in normal.items():
+        splits = [(text[:cut], text[cut:]) for cut in range(1, len(text))]
+        known = [(left, right) for left, right in splits if left in normal and right in normal]
+        known.sort(key=lambda split: (normal[split[0]], normal[split[1]]))
+        merges += [(-model.pieces[index].score, index, rank, split) for rank, split in enumerate(known)]
+    merges.sort(key=lambda merge: merge[:3])
+    return {
+        "type": "BPE",
+        "dropout": None,
+        "unk_token": next(piece.text for piece in model.pieces if piece.type is PieceType.UNKNOWN),
+        "continuing_subword_prefix": None,
+        "end_of_word_suffix": None,
+        "fuse_unk": True,
+        "byte_fallback": any(piece.type is PieceType.BYTE for piece in model.pieces),
+        "ignore_merges": False,
+        "vocab": ids,
+        "merges": [list(merge[3]) for merge in merges],
+    }
+
+
+def _decoder(model: SentencePieceModel, metaspace: dict[str, Any]) -> dict[str, Any]:
+    if all(piece.type is not PieceType.BYTE for piece in model.pieces):
+        return metaspace
+    return {"type": "Sequence", "decoders": [{"type": "ByteFallback"}, metaspace]}
+
+
+def _piece_type(processor: Any, index: int) -> PieceType:
+    if processor.is_unknown(index):
+        return PieceType.UNKNOWN
+    if processor.is_control(index):
+        return PieceType.CONTROL
+    if processor.is_byte(index):
+        return PieceType.BYTE
+    return PieceType.UNUSED if processor.is_unused(index) else PieceType.NORMAL
+
+
+def _message(message: bytes, number: int) -> bytes:
+    """The last value of a length-delimited protobuf field; empty where it is absent."""
+    return next((value for key, value in reversed(list(_fields(message))) if key == number), b"")
+
+
+def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
+    """Protobuf wire format: the (field number, value) pairs of a message."""
+    at = 0
+    while at < len(message):
+        key, at = _varint(message, at)
+        kind = key & 7
+        if kind == 0:
+            value, at = _varint(message, at)
+            yield key >> 3, value
+            continue
+        size, at = _varint(message, at) if kind == 2 else ({1: 8, 5: 4}[kind], at)
+        yield key >> 3, message[at : at + size]
+        at += size
+
+
+def _varint(message: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while message[at] & 0x80:
+        value |= (message[at] & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+    return value | message[at] << shift, at + 1

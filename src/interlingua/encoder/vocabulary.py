@@ -1,0 +1,269 @@
+"""The vocabulary: one ``tokenizers.Tokenizer`` and the names of its special tokens, wherever it came from."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from interlingua.corpus.segmentation import PreTokenizer, segment
+from interlingua.errors import ConfigError, DataError
+from interlingua.files import PathLike, atomic_write
+from interlingua.languages import resolve
+
+FORMAT = "interlingua-vocabulary-1"
+CHUNK_TEXTS = 4096
+"""Texts given to the tokenizer at once: enough for all its threads, few enough to keep memory flat."""
+
+
+class Vocabulary:
+    """Turns texts into token ids and back.
+
+    Args:
+        tokenizer_json: content of a ``tokenizer.json``.
+        special_tokens: ``{"pad_token": "<pad>", ...}``, Hugging Face's names for the roles.
+        language_tags: the tag of each language, e.g. ``{"deu_Latn": "<2de>"}``; each a single token.
+        pre_tokenizer: word segmentation that comes first, see ``corpus.segmentation``.
+        sentencepiece: the SentencePiece model it was converted from, kept beside it.
+
+    Raises:
+        DataError: the JSON is no tokenizer, or a named token is not in it.
+    """
+
+    def __init__(
+        self,
+        tokenizer_json: str,
+        *,
+        special_tokens: Mapping[str, str],
+        language_tags: Mapping[str, str] | None = None,
+        pre_tokenizer: PreTokenizer = "none",
+        sentencepiece: bytes | None = None,
+    ) -> None:
+        from tokenizers import Tokenizer
+
+        try:
+            self.tokenizer = Tokenizer.from_str(tokenizer_json)
+        except Exception as error:  # tokenizers raises bare Exception
+            raise DataError(f"not a tokenizer.json: {error}; copy it again from where it came from") from error
+        self.tokenizer.no_padding()
+        self.tokenizer.no_truncation()
+        self.special_tokens = dict(special_tokens)
+        self.pre_tokenizer = pre_tokenizer
+        self._json = tokenizer_json
+        self._tags = dict(language_tags or {})
+        self._sentencepiece = sentencepiece
+        for token in (*self.special_tokens.values(), *self._tags.values()):
+            if self.tokenizer.token_to_id(token) is None:
+                raise DataError(f"the tokenizer has no token {token!r}, which its configuration names")
+
+    @classmethod
+    def load(cls, folder: PathLike) -> Vocabulary:
+        """Reads what ``save`` wrote.
+
+        Raises:
+            DataError: a file is missing or damaged.
+        """
+        path = Path(folder) / "vocabulary.json"
+        settings = _read_json(path)
+        if settings.get("format") != FORMAT:
+            found = settings.get("format")
+            raise DataError(f"format {found!r} where {FORMAT!r} is read; train or save it again", path=path)
+        model = Path(folder) / "sentencepiece.model"
+        vocabulary = cls(
+            _read_text(Path(folder) / "tokenizer.json"),
+            special_tokens=settings["special_tokens"],
+            language_tags=settings["language_tags"],
+            pre_tokenizer=settings["pre_tokenizer"],
+            sentencepiece=model.read_bytes() if model.is_file() else None,
+        )
+        if vocabulary.digest() != settings["digest"]:
+            raise DataError("tokenizer.json is not the one saved with this file; save the vocabulary again", path=path)
+        return vocabulary
+
+    @classmethod
+    def from_huggingface(cls, path_or_id: PathLike) -> Vocabulary:
+        """Takes the tokenizer of a Hugging Face model with its special tokens and post-processor.
+
+        Args:
+            path_or_id: a model directory, a ``tokenizer.json``, or a hub id.
+
+        Raises:
+            DataError: there is no tokenizer there.
+        """
+        from interlingua.encoder.huggingface_tokenizer import read_tokenizer
+
+        definition, special_tokens = read_tokenizer(path_or_id)
+        return cls(definition, special_tokens=special_tokens)
+
+    def save(self, folder: PathLike) -> None:
+        """Writes ``tokenizer.json``, ``vocabulary.json`` and, where there is one, ``sentencepiece.model``."""
+        folder = Path(folder)
+        settings = {
+            "format": FORMAT,
+            "special_tokens": self.special_tokens,
+            "language_tags": self._tags,
+            "pre_tokenizer": self.pre_tokenizer,
+            "digest": self.digest(),
+        }
+        with atomic_write(folder / "tokenizer.json") as file:
+            file.write(self._json)
+        if self._sentencepiece is not None:
+            with atomic_write(folder / "sentencepiece.model", "wb") as file:
+                file.write(self._sentencepiece)
+        with atomic_write(folder / "vocabulary.json") as file:
+            file.write(json.dumps(settings, ensure_ascii=False, indent=1) + "\n")
+
+    @property
+    def size(self) -> int:
+        """Number of ids: rows the embedding matrix needs."""
+        return max(self.tokenizer.get_vocab_size(with_added_tokens=True), self._largest_id + 1)
+
+    @functools.cached_property
+    def _largest_id(self) -> int:
+        return max(self.tokenizer.get_vocab(with_added_tokens=True).values())
+
+    @property
+    def pad_id(self) -> int:
+        """Id of the padding token."""
+        return self._special_id("pad_token")
+
+    @property
+    def unk_id(self) -> int:
+        """Id that stands for what the vocabulary can't spell."""
+        return self._special_id("unk_token")
+
+    @property
+    def mask_id(self) -> int:
+        """Id of the mask token."""
+        return self._special_id("mask_token")
+
+    @functools.cached_property
+    def language_tags(self) -> dict[str, int]:
+        """Id of each language's tag, by its code (``deu_Latn``); empty for a tokenizer made elsewhere."""
+        return {code: self._id(tag) for code, tag in self._tags.items()}
+
+    @functools.cached_property
+    def special_ids(self) -> tuple[int, ...]:
+        """Ids that stand for no text, in order: padding, unknown, mask, start and end, language tags."""
+        declared = [index for index, token in self.tokenizer.get_added_tokens_decoder().items() if token.special]
+        named = [self._id(token) for token in (*self.special_tokens.values(), *self._tags.values())]
+        return tuple(sorted({*declared, *named}))
+
+    @functools.cached_property
+    def closing_tokens(self) -> int:
+        """Special tokens that end every sequence (1 for ``</s>`` or ``[SEP]``), kept when a sequence is cut."""
+        mask = self.tokenizer.encode("a").special_tokens_mask
+        return next((back for back, special in enumerate(reversed(mask)) if not special), 0)
+
+    def encode(
+        self, texts: Iterable[str], *, language: str | None = None, max_tokens: int | None = None
+    ) -> list[list[int]]:
+        """Token ids of texts, with the special tokens of the post-processor; never an empty sequence.
+
+        A text of no tokens (empty, where no special tokens are added) becomes one unknown token.
+
+        Args:
+            texts: any number.
+            language: their code; needed where the vocabulary pre-tokenizes by language.
+            max_tokens: longer sequences are cut to this many, closing special tokens kept.
+
+        Raises:
+            ConfigError: the vocabulary pre-tokenizes by language and none is given.
+        """
+        texts = list(texts)
+        encoded: list[list[int]] = []
+        for start in range(0, len(texts), CHUNK_TEXTS):
+            chunk = self._segmented(texts[start : start + CHUNK_TEXTS], language)
+            encoded += [encoding.ids for encoding in self.tokenizer.encode_batch_fast(chunk)]
+        for index, ids in enumerate(encoded):
+            if not ids:
+                encoded[index] = [self.unk_id]
+            elif max_tokens is not None and len(ids) > max_tokens:
+                encoded[index] = truncate(ids, max_tokens, closing_tokens=self.closing_tokens)
+        return encoded
+
+    def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = True) -> str:
+        """Text of token ids."""
+        return self.tokenizer.decode(list(ids), skip_special_tokens=skip_special_tokens)
+
+    def digest(self) -> str:
+        """Hex SHA-256 of all that decides the ids; the same before and after ``save`` and ``load``."""
+        parts = [self._json, self.special_tokens, self._tags, self.pre_tokenizer]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """A fresh copy of the content of ``tokenizer.json``."""
+        return cast("dict[str, Any]", json.loads(self._json))
+
+    @property
+    def model_type(self) -> str:
+        """``Unigram``, ``BPE``, ``WordPiece`` or ``WordLevel``."""
+        return type(self.tokenizer.model).__name__
+
+    @property
+    def tag_names(self) -> dict[str, str]:
+        """The tag token of each language, ``{"deu_Latn": "<2de>"}``."""
+        return dict(self._tags)
+
+    def _segmented(self, texts: list[str], language: str | None) -> list[str]:
+        if self.pre_tokenizer == "none":
+            return texts
+        if language is None:
+            raise ConfigError(
+                f"this vocabulary pre-tokenizes by language ({self.pre_tokenizer!r}) and no language was given;"
+                " pass language=, e.g. 'deu_Latn'"
+            )
+        return segment(texts, language=language, pre_tokenizer=self.pre_tokenizer)
+
+    def _special_id(self, role: str) -> int:
+        if role not in self.special_tokens:
+            there = ", ".join(self.special_tokens) or "no special tokens"
+            raise ConfigError(f"this vocabulary has no {role}, only {there}; choose one that has it")
+        return self._id(self.special_tokens[role])
+
+    def _id(self, token: str) -> int:
+        return cast(int, self.tokenizer.token_to_id(token))
+
+
+def truncate(ids: Sequence[int], max_tokens: int, *, closing_tokens: int) -> list[int]:
+    """Cuts a sequence to ``max_tokens``, its last ``closing_tokens`` kept."""
+    closing = min(closing_tokens, max_tokens)
+    return [*ids[: max_tokens - closing], *ids[len(ids) - closing :]]
+
+
+def language_tag_names(languages: Iterable[str]) -> dict[str, str]:
+    """Names the tag of each language: ``<2de>`` from ISO 639-1, else ISO 639-3 (``<2arz>``), EMS (Mao et al. 2023).
+
+    Languages that differ only by script carry it: ``<2zh_Hans>`` and ``<2zh_Hant>``.
+    """
+    found = {language.code: language for language in map(resolve, sorted(set(languages)))}
+    short = {code: language.iso1 or language.iso3 for code, language in found.items()}
+    names = list(short.values())
+    return {
+        code: f"<2{name}_{found[code].script}>" if names.count(name) > 1 else f"<2{name}>"
+        for code, name in short.items()
+    }
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        reason = error.strerror or error
+        raise DataError(f"can't be read: {reason}; it belongs to every saved vocabulary", path=path) from error
+    except UnicodeDecodeError as error:
+        raise DataError("not UTF-8; copy it again from where it came from", path=path) from error
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(_read_text(path))
+    except json.JSONDecodeError as error:
+        raise DataError(f"not JSON ({error}); copy it again from where it came from", path=path) from error
+    if not isinstance(content, dict):
+        raise DataError("not a JSON object; copy it again from where it came from", path=path)
+    return content

@@ -1,0 +1,174 @@
+"""A smaller vocabulary that segments the texts it was trimmed for exactly as the full one does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int64
+
+from interlingua.encoder.vocabulary import Vocabulary
+from interlingua.errors import ConfigError
+
+CHUNK_TEXTS = 16_384
+
+
+def ids_in_use(vocabulary: Vocabulary, texts: Iterable[str], *, language: str | None = None) -> set[int]:
+    """The ids whose entries are needed to segment texts as the vocabulary does.
+
+    Besides the ids of the segmentation these are, for WordPiece, the pieces that were matched in words that became
+    unknown in the end: without them a shorter match might spell the word.
+    """
+    used: set[int] = set()
+    chunk: list[str] = []
+    for text in texts:
+        chunk.append(text)
+        if len(chunk) == CHUNK_TEXTS:
+            used |= _ids_of(vocabulary, chunk, language)
+            chunk.clear()
+    return used | _ids_of(vocabulary, chunk, language)
+
+
+def trim_vocabulary(
+    vocabulary: Vocabulary, ids: Iterable[int]
+) -> tuple[Vocabulary, Int64[np.ndarray, " kept"]]:
+    """Keeps the given ids, all special and added tokens, and what segmentation needs to reach them.
+
+    - Unigram: a best path stays best among fewer; the lowest score stays, on which the unknown token's score depends.
+    - BPE: an entry's merges and their parts, down to characters, so that every merge once made is made again, in the
+      same order; byte-level alphabets stay whole.
+    - WordPiece: a longest match stays the longest among fewer.
+
+    Args:
+        vocabulary: the full one.
+        ids: in use, see ``ids_in_use``.
+
+    Returns:
+        the trimmed vocabulary, and for each of its ids the id it had: ``embeddings[kept_ids]`` are its rows.
+
+    Raises:
+        ConfigError: the tokenizer's model is none of these.
+    """
+    definition = vocabulary.definition
+    model = definition["model"]
+    entries = _entries(model)
+    kept = {*ids, *vocabulary.special_ids, *(token["id"] for token in definition["added_tokens"])}
+    kept |= _needed(model, entries, kept, byte_level="ByteLevel" in json.dumps(definition["pre_tokenizer"]))
+    kept_ids = np.asarray(sorted(kept), dtype=np.int64)
+    new_ids = {old: new for new, old in enumerate(kept_ids.tolist())}
+    _shrink(model, new_ids)
+    for token in definition["added_tokens"]:
+        token["id"] = new_ids[token["id"]]
+    _renumber(definition["post_processor"], new_ids)
+    trimmed = Vocabulary(
+        json.dumps(definition, ensure_ascii=False),
+        special_tokens=vocabulary.special_tokens,
+        language_tags=vocabulary.tag_names,
+        pre_tokenizer=vocabulary.pre_tokenizer,
+    )
+    return trimmed, kept_ids
+
+
+def _ids_of(vocabulary: Vocabulary, texts: list[str], language: str | None) -> set[int]:
+    encoded = vocabulary.encode(texts, language=language)
+    used = set().union(*encoded)
+    model = vocabulary.definition["model"] if vocabulary.model_type == "WordPiece" else None
+    if model is not None and vocabulary.unk_id in used:
+        for text, ids in zip(texts, encoded, strict=True):
+            if vocabulary.unk_id in ids:
+                used |= _matched_in_unknown_words(vocabulary, model, text)
+    return used
+
+
+def _matched_in_unknown_words(vocabulary: Vocabulary, model: dict[str, Any], text: str) -> set[int]:
+    """The pieces that WordPiece's greedy match found before it gave a word up."""
+    tokenizer, pieces, prefix = vocabulary.tokenizer, model["vocab"], model["continuing_subword_prefix"]
+    normalized = tokenizer.normalizer.normalize_str(text) if tokenizer.normalizer else text
+    words = tokenizer.pre_tokenizer.pre_tokenize_str(normalized) if tokenizer.pre_tokenizer else [(normalized, None)]
+    matched = set()
+    for word, _ in words:
+        start = 0
+        while start < len(word):
+            ends = range(len(word), start, -1)
+            found = next((end for end in ends if (prefix if start else "") + word[start:end] in pieces), None)
+            if found is None:
+                break
+            matched.add(pieces[(prefix if start else "") + word[start:found]])
+            start = found
+    return matched
+
+
+def _entries(model: dict[str, Any]) -> dict[str, int]:
+    """Id of each entry of the model."""
+    if model["type"] == "Unigram":
+        return {piece: index for index, (piece, _) in enumerate(model["vocab"])}
+    if model["type"] in ("BPE", "WordPiece"):
+        return dict(model["vocab"])
+    raise ConfigError(f"a {model['type']} tokenizer can't be trimmed; Unigram, BPE and WordPiece can")
+
+
+def _needed(model: dict[str, Any], entries: dict[str, int], kept: set[int], *, byte_level: bool) -> set[int]:
+    """Ids without which the kept ones are not reached."""
+    needed = set()
+    if model.get("byte_fallback"):
+        needed |= {index for piece, index in entries.items() if len(piece) == 6 and piece.startswith("<0x")}
+    if model["type"] == "Unigram":
+        if model["unk_id"] is not None:
+            needed.add(model["unk_id"])
+        needed.add(min(range(len(model["vocab"])), key=lambda index: model["vocab"][index][1]))
+    if model["type"] == "BPE":
+        if byte_level:
+            needed |= {index for piece, index in entries.items() if len(piece) == 1}
+        needed |= _merge_closure(model, entries, kept | needed)
+    return needed
+
+
+def _merge_closure(model: dict[str, Any], entries: dict[str, int], ids: set[int]) -> set[int]:
+    parts: dict[str, set[str]] = {}
+    for left, right, merged in _merges(model):
+        parts.setdefault(merged, set()).update((left, right))
+    pieces = {index: piece for piece, index in entries.items()}
+    waiting = [pieces[index] for index in ids if index in pieces]
+    reached = set(waiting)
+    while waiting:
+        for part in parts.get(waiting.pop(), ()):
+            if part not in reached:
+                reached.add(part)
+                waiting.append(part)
+    return {entries[piece] for piece in reached}
+
+
+def _merges(model: dict[str, Any]) -> Iterable[tuple[str, str, str]]:
+    """Left part, right part and result of each merge; older files write a merge as one string."""
+    prefix = model.get("continuing_subword_prefix") or ""
+    for merge in model["merges"]:
+        left, right = merge.split(" ") if isinstance(merge, str) else merge
+        yield left, right, left + right[len(prefix) :]
+
+
+def _shrink(model: dict[str, Any], new_ids: dict[int, int]) -> None:
+    if model["type"] == "Unigram":
+        model["vocab"] = [entry for index, entry in enumerate(model["vocab"]) if index in new_ids]
+        model["unk_id"] = None if model["unk_id"] is None else new_ids[model["unk_id"]]
+        return
+    model["vocab"] = {piece: new_ids[index] for piece, index in model["vocab"].items() if index in new_ids}
+    if model["type"] == "BPE":
+        there = model["vocab"]
+        merges = zip(model["merges"], _merges(model), strict=True)
+        model["merges"] = [merge for merge, pieces in merges if all(piece in there for piece in pieces)]
+
+
+def _renumber(processor: dict[str, Any] | None, new_ids: dict[int, int]) -> None:
+    """Puts new ids into a post-processor, whichever kind."""
+    if processor is None:
+        return
+    for part in processor.get("processors", ()):
+        _renumber(part, new_ids)
+    for token in (processor.get("special_tokens") or {}).values():
+        token["ids"] = [new_ids[index] for index in token["ids"]]
+    for role in ("sep", "cls"):
+        if role in processor:
+            token, index = processor[role]
+            processor[role] = [token, new_ids[index]]

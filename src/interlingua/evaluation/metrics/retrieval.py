@@ -1,0 +1,39 @@
+"""Retrieval of translations by cosine: is the nearest candidate the right one?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Bool, Float32, Int64
+from numpy import ndarray
+
+from interlingua.mining.knn import mutual_neighbours
+
+
+def normalized(embeddings: Float32[ndarray, "n d"]) -> Float32[ndarray, "n d"]:
+    """A copy with rows of length 1, so that inner products are cosines; a zero row stays zero."""
+    lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
+    return np.asarray(embeddings / np.maximum(lengths, 1e-12), dtype=np.float32)
+
+
+def nearest_both_ways(
+    x: Float32[ndarray, "n d"], y: Float32[ndarray, "m d"]
+) -> tuple[Int64[ndarray, " n"], Int64[ndarray, " m"]]:
+    """The nearest y of every x and the nearest x of every y, by cosine; the lower index among equals."""
+    of_x, of_y = mutual_neighbours(normalized(x), normalized(y), k=1)
+    return of_x.indices[:, 0].numpy(), of_y.indices[:, 0].numpy()
+
+
+def is_right(predicted: Int64[ndarray, " n"], texts: Sequence[str] | None = None) -> Bool[ndarray, " n"]:
+    """Whether candidate ``predicted[i]`` is the translation of query i.
+
+    Args:
+        predicted: an index of a candidate for each query.
+        texts: the candidates' texts; given, a candidate of the same text as candidate i counts as right too
+            (the way LASER's ``similarity_search`` and ``eval.py`` compare).
+    """
+    right = predicted == np.arange(len(predicted))
+    if texts is not None:
+        right |= np.array([texts[chosen] == texts[i] for i, chosen in enumerate(predicted)], dtype=bool)
+    return np.asarray(right)

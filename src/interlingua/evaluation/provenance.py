@@ -1,0 +1,112 @@
+"""What a number depends on besides the task: model, settings, versions, machine."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import resource
+import shlex
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import torch
+
+from interlingua import __version__
+
+PACKAGES = ("torch", "numpy", "transformers", "tokenizers", "sentencepiece", "sentence-transformers")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelInfo:
+    """The encoder under test.
+
+    Attributes:
+        name: as results and tables call it.
+        digest: hex SHA-256 of weights and vocabulary; none for a function, whose weights nobody can see.
+        library: what computes the embeddings.
+        dim: width of the vectors, where known before the first text.
+        pooling: cls, mean or max.
+        dtype: of the weights.
+        max_tokens: longer texts are cut.
+        device: where it runs.
+        overrides: what was asked to differ from the model's own settings, ``pooling=cls``.
+    """
+
+    name: str
+    digest: str | None
+    library: str
+    dim: int | None = None
+    pooling: str | None = None
+    dtype: str | None = None
+    max_tokens: int | None = None
+    device: str | None = None
+    overrides: tuple[str, ...] = ()
+
+    @property
+    def revision(self) -> str:
+        """The first 12 digits of the digest, or mteb's word for none."""
+        return self.digest[:12] if self.digest else "no_revision_available"
+
+
+def describe(encoder: Any, *, name: str | None = None) -> ModelInfo:
+    """Facts about an encoder, from its own ``info`` (the adapters) or its attributes (``Encoder``)."""
+    info = getattr(encoder, "info", None)
+    if isinstance(info, ModelInfo):
+        return info
+    weights = next(iter(encoder.parameters()), None) if isinstance(encoder, torch.nn.Module) else None
+    return ModelInfo(
+        name=name or type(encoder).__name__,
+        digest=encoder.digest() if hasattr(encoder, "digest") else None,
+        library=f"interlingua {__version__}" if weights is not None else type(encoder).__module__,
+        dim=getattr(encoder, "dim", None),
+        pooling=getattr(encoder, "pooling", None),
+        dtype=None if weights is None else str(weights.dtype).removeprefix("torch."),
+        max_tokens=getattr(encoder, "max_tokens", None),
+        device=None if weights is None else str(weights.device),
+    )
+
+
+def prompt_text(encoder: Any, prompt: str | None) -> str:
+    """What is put before every text: a prompt of the model by its name, the model's default for none, or the text."""
+    settings = getattr(encoder, "settings", None)
+    name = getattr(settings, "default_prompt", None) if prompt is None else prompt
+    return "" if name is None else dict(getattr(settings, "prompts", {})).get(name, name)
+
+
+def provenance(model: ModelInfo, prompt: str, measured: Mapping[str, object]) -> dict[str, object]:
+    """The record stored beside a task's scores.
+
+    Args:
+        model: the encoder.
+        prompt: text put before every input.
+        measured: further entries, e.g. seconds and counts.
+    """
+    return {
+        "model": {**asdict(model), "revision": model.revision},
+        "prompt": prompt,
+        **measured,
+        "peak_rss_bytes": peak_rss_bytes(),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": shlex.join([os.path.basename(sys.argv[0]), *sys.argv[1:]]),
+        "python": platform.python_version(),
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPUs",
+        "threads": torch.get_num_threads(),
+        "versions": {"interlingua": __version__, **{name: version for name in PACKAGES if (version := _version(name))}},
+    }
+
+
+def peak_rss_bytes() -> int:
+    """The largest resident memory this process ever had, bytes."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None

@@ -1,0 +1,140 @@
+"""Results on disk, in mteb's layout: ``results/{model}/{revision}/{Task}.json``. Fractions, never percent."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from interlingua.errors import DataError
+from interlingua.evaluation.task import SubsetScores, TaskResult
+from interlingua.files import PathLike, atomic_write
+
+OWN = "interlingua"  # the key of what mteb's layout has no place for
+_OWN_FIELDS = (
+    "version", "main_metric", "higher_is_better", "dataset", "data_sha256", "data_revision", "settings", "changed",
+    "groups", "provenance",
+)  # fmt: skip
+
+
+def write_result(result: TaskResult, folder: PathLike) -> Path:
+    """Writes a result atomically.
+
+    Args:
+        result: with its provenance.
+        folder: gets ``results/{model}/{revision}/{Task}.json``. A revision made with settings that are not the
+            defaults (prompt, pooling, languages, ...) carries their digest, so that one never overwrites another.
+
+    Returns:
+        The file.
+    """
+    path = result_path(result, Path(folder))
+    with atomic_write(path) as file:
+        file.write(json.dumps(to_json(result), ensure_ascii=False, indent=2) + "\n")
+    return path
+
+
+def result_path(result: TaskResult, folder: Path) -> Path:
+    """Where a result belongs below ``folder``."""
+    model: Any = result.provenance["model"]
+    name = re.sub(r"[^\w.+-]", "_", model["name"].strip("/").replace("/", "__"))
+    asked = [f"{option}={result.settings[option]}" for option in result.changed] + list(model["overrides"])
+    suffix = hashlib.sha256("\n".join(asked).encode()).hexdigest()[:8] if asked else ""
+    return folder / "results" / name / "-".join(filter(None, [model["revision"], suffix])) / f"{result.task}.json"
+
+
+def to_json(result: TaskResult) -> dict[str, Any]:
+    """The file's content, a ``TaskResult`` of mteb with one more key."""
+    return {
+        "dataset_revision": result.data_revision or result.data_sha256[:12],
+        "task_name": result.task,
+        "mteb_version": None,
+        "scores": {
+            "test": [
+                {
+                    **subset.scores,
+                    "main_score": subset.scores[result.main_metric],
+                    "pairs": subset.pairs,
+                    "hf_subset": subset.name,
+                    "languages": [code.replace("_", "-") for code in subset.languages],
+                }
+                for subset in result.subsets
+            ]
+        },
+        "evaluation_time": result.seconds,
+        "kg_co2_emissions": None,
+        OWN: {name: getattr(result, name) for name in _OWN_FIELDS},
+    }
+
+
+def read_results(paths: Iterable[PathLike]) -> list[TaskResult]:
+    """Reads result files, and every result file below a folder.
+
+    Raises:
+        DataError: a path is missing, a file is no result, or a folder holds none.
+    """
+    return [read_result(file) for path in paths for file in _result_files(Path(path))]
+
+
+def read_result(path: PathLike) -> TaskResult:
+    """Reads one result file, ours or mteb's own.
+
+    Raises:
+        DataError: it is missing, or is no such file.
+    """
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        return _from_json(content, Path(path))
+    except OSError as error:
+        raise DataError(f"can't be read: {error.strerror or error}; check the path", path=path) from error
+    except (ValueError, KeyError, TypeError, AttributeError, StopIteration) as error:
+        raise DataError(f"not a result file ({type(error).__name__}: {error})", path=path) from error
+
+
+def _from_json(content: dict[str, Any], path: Path) -> TaskResult:
+    own = content.get(OWN)
+    entries = next(iter(content["scores"].values()))
+    if not entries:
+        raise ValueError("no scores")
+    subsets = tuple(_subset(entry, keep_main_score=own is None) for entry in entries)
+    if own is None:  # written by mteb
+        mean = sum(subset.scores["main_score"] for subset in subsets) / len(subsets)
+        own = {
+            "version": f"mteb {content['mteb_version']}",
+            "main_metric": "main_score",
+            "higher_is_better": True,
+            "dataset": content["task_name"],
+            "data_sha256": "",
+            "data_revision": content["dataset_revision"],
+            "settings": {},
+            "changed": [],
+            "groups": {f"all_{len(subsets)}": {"main_score": mean}},
+            "provenance": {"model": {"name": path.parent.parent.name, "revision": path.parent.name, "overrides": []}},
+        }
+    fields = {name: own[name] for name in _OWN_FIELDS} | {"changed": tuple(own["changed"])}
+    return TaskResult(
+        task=content["task_name"], subsets=subsets, seconds=content.get("evaluation_time") or 0.0, **fields
+    )
+
+
+def _subset(entry: dict[str, Any], *, keep_main_score: bool) -> SubsetScores:
+    source, *others = (code.replace("-", "_") for code in entry["languages"])
+    numbers = {name: value for name, value in entry.items() if isinstance(value, int | float)}
+    if not keep_main_score:  # it only repeats the main metric
+        del numbers["main_score"]
+    pairs = int(numbers.pop("pairs", 0))
+    return SubsetScores(
+        name=entry["hf_subset"], languages=(source, others[0] if others else source), pairs=pairs, scores=numbers
+    )
+
+
+def _result_files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    files = sorted(file for file in path.rglob("*.json") if file.name != "model_meta.json")
+    if not files:
+        raise DataError("no result files below this folder; run interlingua evaluate", path=path)
+    return files

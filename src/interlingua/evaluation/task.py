@@ -1,0 +1,148 @@
+"""What a task is, and what it finds: scores per language pair and per group of languages."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from jaxtyping import Float32
+from numpy import ndarray
+
+from interlingua.errors import ConfigError
+
+Progress = Callable[[str, int, int], None]
+"""Told the current piece of work, the sentences done and the sentences in all."""
+
+
+def silent(label: str, done: int, total: int) -> None:
+    """A progress that shows nothing."""
+
+
+class Embeds(Protocol):
+    """What a task is handed: the encoder under test with its prompt and settings already bound."""
+
+    def encode(self, texts: Sequence[str], *, language: str | None = None) -> Float32[ndarray, "n d"]:
+        """One vector per text, in order."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SubsetScores:
+    """The scores of one language pair.
+
+    Attributes:
+        name: the pair as its file spells it, ``deu-eng``.
+        languages: source and target, ``eng_Latn`` codes.
+        pairs: sentence pairs scored.
+        scores: metric -> fraction (0 to 1).
+    """
+
+    name: str
+    languages: tuple[str, str]
+    pairs: int
+    scores: Mapping[str, float]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TaskResult:
+    """What a task found.
+
+    Attributes:
+        task: the protocol, with the data set's name behind it where that is not the protocol's own.
+        version: of the protocol; results of unequal versions can't be compared.
+        main_metric: the metric a table shows.
+        higher_is_better: false for error rates.
+        dataset: the folder's name.
+        data_sha256: of the language pairs and texts that were scored.
+        data_revision: the published revision, where the data were recognised as that.
+        settings: the task's options, the languages asked for among them.
+        changed: the options that differ from the protocol's defaults.
+        subsets: one entry per language pair.
+        groups: group -> metric -> fraction; a group's name carries the count of its languages.
+        seconds: wall time of the task.
+        provenance: model, machine and versions; filled in by the suite.
+    """
+
+    task: str
+    version: str
+    main_metric: str
+    higher_is_better: bool
+    dataset: str
+    data_sha256: str
+    data_revision: str | None
+    settings: Mapping[str, object]
+    changed: tuple[str, ...]
+    subsets: tuple[SubsetScores, ...]
+    groups: Mapping[str, Mapping[str, float]]
+    seconds: float
+    provenance: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def main_score(self) -> float:
+        """The main metric's unweighted mean over all language pairs."""
+        return mean_scores(self.subsets)[self.main_metric]
+
+
+class Task(Protocol):
+    """An evaluation protocol, options included; one file in ``evaluation/tasks`` each."""
+
+    @property
+    def name(self) -> str:
+        """The name in the registry."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """Raised whenever a number could change."""
+        ...
+
+    @property
+    def main_metric(self) -> str:
+        """The metric a table shows."""
+        ...
+
+    def evaluate(self, encoder: Embeds, data: Path, *, progress: Progress = silent) -> TaskResult:
+        """Scores an encoder.
+
+        Args:
+            encoder: what to score.
+            data: the data set's folder, or a folder that holds it under its usual name.
+            progress: told after each language pair.
+
+        Raises:
+            DataError: files are missing, broken or misaligned, or a language is not among them.
+        """
+        ...
+
+
+def check_choice(option: str, value: str | None, choices: Collection[str]) -> None:
+    """Says what an option may be.
+
+    Raises:
+        ConfigError: the value is given and is not among the choices.
+    """
+    if value is not None and value not in choices:
+        raise ConfigError(f"{option} {value!r} is not one of {', '.join(choices)}")
+
+
+def options(task: Any) -> dict[str, Any]:
+    """The fields of a task for its result: ``settings``, and the names of the ``changed`` ones."""
+    fields = dataclasses.fields(task)
+    values = {field.name: getattr(task, field.name) for field in fields}
+    plain = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+    return {"settings": plain, "changed": tuple(f.name for f in fields if values[f.name] != f.default)}
+
+
+def mean_scores(subsets: Sequence[SubsetScores], *, by_pairs: bool = False) -> dict[str, float]:
+    """The mean of every metric over language pairs.
+
+    Args:
+        subsets: at least one.
+        by_pairs: weigh each by its number of sentence pairs, which pools their errors; else all alike.
+    """
+    weighted = [(subset.pairs if by_pairs else 1, subset.scores) for subset in subsets]
+    total = sum(weight for weight, _ in weighted)
+    return {metric: sum(weight * scores[metric] for weight, scores in weighted) / total for metric in subsets[0].scores}

@@ -1,0 +1,97 @@
+"""What the tasks share about their data: finding the folder, choosing languages, recognising a published set."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+
+from interlingua.errors import DataError
+from interlingua.languages import resolve
+
+
+def find_folder(data: Path, names: Sequence[str], holds_data: Callable[[Path], object], expected: str) -> Path:
+    """The data set's folder: ``data`` itself, or the first of ``names`` below it.
+
+    Raises:
+        DataError: none of them holds files of the expected layout.
+    """
+    if not data.is_dir():
+        raise DataError("no such folder; check the path", path=data)
+    for folder in (data, *(data / name for name in names)):
+        if holds_data(folder):
+            return folder
+    raise DataError(f"no {expected} here, nor in {' or '.join(f'{name}/' for name in names)} below it", path=data)
+
+
+def choose_languages(
+    wanted: Sequence[str] | None,
+    available: Mapping[str, str],
+    groups: Mapping[str, Sequence[str]],
+    folder: Path,
+) -> list[str]:
+    """The keys of the files to evaluate, in the files' order.
+
+    Args:
+        wanted: language codes or names of any kind, or groups' names; none for all.
+        available: a file's key -> its source language; the key is the language where that tells files apart.
+        groups: group name -> codes; of a group, the languages that have a file are taken.
+        folder: named in errors.
+
+    Raises:
+        DataError: something wanted is no language, or has no file here.
+    """
+    if wanted is None:
+        return list(available)
+    chosen: set[str] = set()
+    by_code: dict[str, list[str]] = {}
+    for key, language in available.items():
+        by_code.setdefault(full_code(language), []).append(key)
+    for item in wanted:
+        if item in groups:
+            found = [code for code in groups[item] if code in available]
+        elif item in available:
+            found = [item]
+        else:
+            found = by_code.get(full_code(item), [])
+        if not found:
+            known = ", ".join([*available][:12]) + (", ..." if len(available) > 12 else "")
+            raise DataError(f"no file for the language {item!r} here; there are: {known}", path=folder)
+        chosen |= set(found)
+    return [key for key in available if key in chosen]
+
+
+def full_code(code: str) -> str:
+    """``deu`` -> ``deu_Latn``."""
+    return resolve(code).code
+
+
+def content_sha256(texts: Iterable[Sequence[str]]) -> str:
+    """Hex SHA-256 of texts, one per line, whatever files they were read from."""
+    digest = hashlib.sha256()
+    for side in texts:
+        for text in side:
+            digest.update(f"{text}\n".encode())
+        digest.update(b"\0")
+    return digest.hexdigest()
+
+
+@functools.cache
+def published_digests(dataset: str) -> tuple[str, Mapping[str, str]]:
+    """The revision of a published data set, and the first 12 hex digits of each language's ``content_sha256``."""
+    table = json.loads((resources.files("interlingua") / "data" / "evaluation_sets.json").read_text("utf-8"))
+    return table[dataset]["revision"], table[dataset]["sha256"]
+
+
+def recognise(dataset: str, digests: Mapping[str, str]) -> str | None:
+    """The published revision these contents are, or nothing where a single language differs.
+
+    Args:
+        dataset: a key of ``data/evaluation_sets.json``.
+        digests: language -> ``content_sha256``.
+    """
+    revision, published = published_digests(dataset)
+    return revision if all(published.get(code) == digest[:12] for code, digest in digests.items()) else None

@@ -1,0 +1,88 @@
+"""Tatoeba similarity search: P@1 between English and other languages, LASER (Artetxe & Schwenk 2019)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from interlingua.corpus.evaluation_sets import pair_files, read_pair_file
+from interlingua.evaluation.metrics.retrieval import is_right, nearest_both_ways
+from interlingua.evaluation.task import Embeds, Progress, SubsetScores, TaskResult, options, silent
+from interlingua.evaluation.tasks.folders import choose_languages, content_sha256, find_folder, full_code, recognise
+from interlingua.evaluation.tasks.groups import TATOEBA_GROUPS, group_scores
+
+DATASET = "tatoeba_laser"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tatoeba:
+    """P@1 of cosine retrieval within each language's file, both directions and their mean.
+
+    The candidates of a sentence are the other side of its own file, up to 1000. Averages are unweighted over languages.
+    Any folder of ``<a>-<b>.tsv`` files will do, a prepared corpus's ``heldout`` for one; then the result is named
+    after it, and only LASER's own data, recognised by content, stand under the name ``tatoeba``.
+
+    Attributes:
+        languages: languages or groups of them to score; all that have a file by default.
+        compare: ``index`` counts only the sentence's own translation as right, ``text`` also a candidate of the
+            same text (LASER's option for duplicates).
+    """
+
+    name: ClassVar[str] = "tatoeba"
+    version: ClassVar[str] = "1"
+    main_metric: ClassVar[str] = "accuracy"
+
+    languages: Sequence[str] | None = None
+    compare: Literal["index", "text"] = "index"
+
+    def evaluate(self, encoder: Embeds, data: Path, *, progress: Progress = silent) -> TaskResult:
+        """See ``Task.evaluate``."""
+        start = time.perf_counter()
+        folder = find_folder(data, (DATASET, "tatoeba", "heldout"), pair_files, "folder of <lang>-eng.tsv files")
+        files = {file.name.removesuffix("-eng"): file for file in pair_files(folder)}
+        languages = {key: file.source_language for key, file in files.items()}
+        chosen = choose_languages(self.languages, languages, TATOEBA_GROUPS, folder)
+        pairs = {code: read_pair_file(files[code]) for code in chosen}
+        digests = {code: content_sha256(sides) for code, sides in pairs.items()}
+        total, done = sum(2 * len(sources) for sources, _ in pairs.values()), 0
+        subsets = []
+        for code, (sources, targets) in pairs.items():
+            file = files[code]
+            subsets.append(self._score(encoder, file.name, sources, targets))
+            done += 2 * len(sources)
+            progress(file.name, done, total)
+        revision = recognise(DATASET, digests)
+        return TaskResult(
+            task=self.name if revision else f"{self.name}_{folder.resolve().name}",
+            version=self.version,
+            main_metric=self.main_metric,
+            higher_is_better=True,
+            dataset=folder.resolve().name,
+            data_sha256=content_sha256([list(digests), list(digests.values())]),
+            data_revision=revision,
+            subsets=tuple(subsets),
+            groups=group_scores(subsets, TATOEBA_GROUPS if revision else {}),
+            seconds=time.perf_counter() - start,
+            **options(self),
+        )
+
+    def _score(self, encoder: Embeds, name: str, sources: list[str], targets: list[str]) -> SubsetScores:
+        source, target = map(full_code, name.split("-"))
+        x, y = encoder.encode(sources, language=source), encoder.encode(targets, language=target)
+        nearest_target, nearest_source = nearest_both_ways(x, y)
+        by_text = self.compare == "text"
+        forward = float(is_right(nearest_target, targets if by_text else None).mean())
+        backward = float(is_right(nearest_source, sources if by_text else None).mean())
+        return SubsetScores(
+            name=name,
+            languages=(source, target),
+            pairs=len(sources),
+            scores={
+                "accuracy": (forward + backward) / 2,
+                "accuracy_forward": forward,
+                "accuracy_backward": backward,
+            },
+        )

@@ -1,0 +1,140 @@
+"""Token-level objectives: a sentence embedding has to tell the tokens of the translation."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple, get_args
+
+import torch
+from jaxtyping import Float, Int, Int64
+from torch import Tensor
+
+TargetKind = Literal["paper", "code"]
+TARGET_KINDS: tuple[TargetKind, ...] = get_args(TargetKind)
+
+
+class TokenTargets(NamedTuple):
+    """Token distributions of B sentences, sparse: entry t adds ``weights[t]`` to p of ``ids[t]`` in row ``rows[t]``."""
+
+    rows: Int64[Tensor, " t"]
+    ids: Int64[Tensor, " t"]
+    weights: Float[Tensor, " t"]
+    mass: Float[Tensor, " b"]
+    """Sum of p over the vocabulary: 1, or less for the targets of the released code."""
+    negative_entropy: Float[Tensor, " b"]
+    """Sum of p log p over the vocabulary, nats."""
+
+    def dense(self, vocab_size: int) -> Float[Tensor, "b v"]:
+        """The distributions as a matrix."""
+        matrix = self.weights.new_zeros(len(self.mass), vocab_size)
+        return matrix.index_put((self.rows, self.ids), self.weights, accumulate=True)
+
+
+def token_targets(
+    input_ids: Int64[Tensor, " t"],
+    cu_seqlens: Int[Tensor, " b+1"],
+    *,
+    extra_ids: Int64[Tensor, " b"] | None = None,
+    kind: TargetKind = "paper",
+    dtype: torch.dtype = torch.float32,
+) -> TokenTargets:
+    r"""Token distribution of each sentence, EMS (Mao et al. 2023), Eq. (7).
+
+    .. math:: p_S(w) = N_w / |S|
+
+    *Symbols*: N_w, how often token w stands in the sentence S of |S| tokens.
+
+    Args:
+        input_ids: tokens of all sentences, packed.
+        cu_seqlens: where each begins; none is empty.
+        extra_ids: one more token for each sentence, so that p = N_w / (|S| + 1): the masked token of the unified
+            generative task.
+        kind: "paper", or "code": the released implementation writes 1 / |S| once for each distinct token, so that a
+            sentence with repeated tokens has a mass below 1.
+        dtype: of the weights.
+
+    Raises:
+        ValueError: there is no such kind.
+    """
+    if kind not in TARGET_KINDS:
+        raise ValueError(f"unknown kind of targets {kind!r}; choose one of {', '.join(TARGET_KINDS)}")
+    batch = len(cu_seqlens) - 1
+    sentences = torch.arange(batch, device=input_ids.device)
+    lengths = cu_seqlens.long().diff()
+    rows = torch.repeat_interleave(sentences, lengths, output_size=len(input_ids))
+    if extra_ids is not None:
+        rows, input_ids, lengths = torch.cat([rows, sentences]), torch.cat([input_ids, extra_ids]), lengths + 1
+    counts = _counts_within(rows, input_ids).to(dtype)
+    share = lengths.to(dtype).reciprocal()[rows]
+    weights, p = (share, counts * share) if kind == "paper" else (share / counts, share)
+    zeros = torch.zeros(batch, dtype=dtype, device=input_ids.device)
+    return TokenTargets(
+        rows,
+        input_ids,
+        weights,
+        mass=zeros.index_add(0, rows, weights),
+        negative_entropy=zeros.index_add(0, rows, weights * p.log()),
+    )
+
+
+def token_divergence(logits: Float[Tensor, "b v"], targets: TokenTargets) -> Float[Tensor, " b"]:
+    r"""Divergence of the predicted from the true token distribution, EMS, Eq. (6), one direction and one value a pair.
+
+    .. math:: KL(p \Vert q) = \sum_w p(w) \log p(w) - \sum_w p(w) z_w + \Bigl(\sum_w p(w)\Bigr) \log\sum_w e^{z_w}
+
+    *Symbols*: z ``logits``, q = softmax(z); p ``targets``, of the sentence in the other language.
+
+    Returns:
+        Nats. Not negative where p sums to 1.
+    """
+    logits = logits if logits.dtype == torch.float64 else logits.float()
+    expected = torch.zeros_like(targets.mass).index_add(
+        0, targets.rows, targets.weights * logits[targets.rows, targets.ids]
+    )
+    return targets.negative_entropy - expected + targets.mass * torch.logsumexp(logits, dim=1)
+
+
+def linear_token_divergence(
+    hidden: Float[Tensor, "b h"], weight: Float[Tensor, "v h"], targets: TokenTargets
+) -> Float[Tensor, " b"]:
+    """``token_divergence(hidden @ weight.T, targets)`` with a single (B, V) matrix alive from forward to backward.
+
+    That matrix is made in place: logits, then probabilities, then their gradient. Under autocast the two products
+    of the vocabulary run and the matrix is kept in the autocast type; sums and logarithms stay in float32.
+    """
+    device = hidden.device.type
+    if torch.is_autocast_enabled(device):
+        dtype = torch.get_autocast_dtype(device)
+        hidden, weight = hidden.to(dtype), weight.to(dtype)
+    divergence: Tensor = _LinearTokenDivergence.apply(hidden, weight, *targets)  # type: ignore[no-untyped-call]
+    return divergence
+
+
+class _LinearTokenDivergence(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, hidden: Tensor, weight: Tensor, rows: Tensor, ids: Tensor, w: Tensor, mass: Tensor, entropy: Tensor
+    ) -> Tensor:
+        with torch.autocast(hidden.device.type, enabled=False):
+            logits = (hidden @ weight.T).to(w.dtype)
+        expected = torch.zeros_like(mass).index_add(0, rows, w * logits[rows, ids])
+        log_normaliser = torch.logsumexp(logits, dim=1)
+        # d KL / d logits = mass * q - p
+        gradient = logits.sub_(log_normaliser[:, None]).exp_().mul_(mass[:, None])
+        gradient.index_put_((rows, ids), -w, accumulate=True)
+        ctx.save_for_backward(hidden, weight, gradient.to(hidden.dtype))
+        return entropy - expected + mass * log_normaliser
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
+        hidden, weight, gradient = ctx.saved_tensors
+        scale = upstream[:, None].to(hidden.dtype)
+        return scale * (gradient @ weight), gradient.T @ (scale * hidden), None, None, None, None, None
+
+
+def _counts_within(rows: Int64[Tensor, " t"], ids: Int64[Tensor, " t"]) -> Int64[Tensor, " t"]:
+    """How often each entry's (row, id) occurs; shapes known beforehand, so that a GPU need not wait."""
+    span = (ids.max() if len(ids) else ids.new_zeros(())) + 1
+    keys = rows * span + ids
+    order = keys.sort().values
+    return torch.searchsorted(order, keys, right=True) - torch.searchsorted(order, keys)

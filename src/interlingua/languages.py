@@ -1,0 +1,160 @@
+"""One resolver for language codes: whatever comes in, ``eng_Latn`` comes out.
+
+The table is ``data/languages.tsv``: every language of FLORES-200, of LASER's Tatoeba test and of ISO 639-1, and the
+smaller ones that software is translated into. A macro-language stands for its usual member (``ara`` -> ``arb_Arab``).
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import importlib.resources
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from interlingua.errors import DataError
+
+_SCRIPT_OF_VARIANT = {"latin": "Latn", "iqtelif": "Latn", "cyrillic": "Cyrl", "devanagari": "Deva", "arabic": "Arab"}
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """A written language: a language in one script."""
+
+    code: str
+    """FLORES-200 style, ``eng_Latn``: the name used everywhere inside."""
+    iso3: str
+    """ISO 639-3, ``eng``."""
+    iso1: str | None
+    """ISO 639-1 where there is one, ``en``; shared by the scripts of a language."""
+    name: str
+    """English name."""
+    script: str
+    """ISO 15924, ``Latn``."""
+
+    @property
+    def is_latin(self) -> bool:
+        """Whether it is written in the Latin script."""
+        return self.script == "Latn"
+
+
+class LanguageTag(NamedTuple):
+    """A language with the region its code named, which decides nothing but may be worth reporting."""
+
+    language: Language
+    region: str | None
+    """ISO 3166-1 or UN M.49, ``BR`` of ``pt_BR``."""
+
+
+def resolve(code_or_name: str) -> Language:
+    """Finds a language by any usual name for it.
+
+    Args:
+        code_or_name: a FLORES code (``eng_Latn``), ISO 639-1/-2/-3 (``en``, ``ger``, ``deu``), BCP-47 or a locale
+            (``zh-Hant``, ``pt_BR``, ``sr@latin``), MTEB's ``eng-Latn``, an English name, or an alias (``cmn``, ``iw``).
+
+    Raises:
+        DataError: nothing is called so; the nearest code or name is offered.
+    """
+    return parse(code_or_name).language
+
+
+def parse(code_or_name: str) -> LanguageTag:
+    """Like ``resolve``, and tells which region the code named.
+
+    Raises:
+        DataError: see ``resolve``.
+    """
+    index, key = _index(), _key(code_or_name)
+    base, script, region, others = _subtags(key)
+    exact = index.get(key)
+    if exact is not None:
+        return LanguageTag(exact, region)
+    by_region = index.get(f"{base}-{region.lower()}") if region else None
+    language = by_region if by_region and (script is None or script == by_region.script) else index.get(base)
+    if language is None or len(base) > 3 or others:
+        raise _unknown(code_or_name, key, index)
+    if script is None or script == language.script:
+        return LanguageTag(language, region)
+    written = index.get(f"{base}-{script.lower()}") or index.get(f"{language.iso3}-{script.lower()}")
+    if written is None and script not in scripts():
+        raise _unknown(code_or_name, key, index)
+    return LanguageTag(written or _in_script(language, script), region)
+
+
+@functools.cache
+def known() -> tuple[Language, ...]:
+    """Every language of the table, by ISO 639-3 code, each language's usual script first."""
+    return tuple(language for language, _ in _table())
+
+
+@functools.cache
+def scripts() -> frozenset[str]:
+    """The ISO 15924 codes of all scripts in the table."""
+    return frozenset(language.script for language in known())
+
+
+def _in_script(language: Language, script: str) -> Language:
+    name = language.name.partition(" (")[0]
+    return replace(language, code=f"{language.iso3}_{script}", name=f"{name} ({script})", script=script)
+
+
+@functools.cache
+def _table() -> tuple[tuple[Language, tuple[str, ...]], ...]:
+    text = (importlib.resources.files("interlingua") / "data" / "languages.tsv").read_text(encoding="utf-8")
+    rows = []
+    for line in text.splitlines()[1:]:
+        code, iso3, iso1, name, script, aliases = line.split("\t")
+        rows.append((Language(code, iso3, iso1 or None, name, script), tuple(filter(None, aliases.split(",")))))
+    return tuple(rows)
+
+
+@functools.cache
+def _index() -> dict[str, Language]:
+    index: dict[str, Language] = {}
+    # codes before aliases before names ("ga" is Irish, though a language is named Ga); a bare code is the usual script
+    for language, _ in _table():
+        for code in (language.code, language.iso3, language.iso1):
+            if code is not None:
+                index.setdefault(_key(code), language)
+    for language, aliases in _table():
+        for alias in aliases:
+            index.setdefault(_key(alias), language)
+    for language, _ in _table():
+        index.setdefault(_key(language.name), language)
+    return index
+
+
+def _key(name: str) -> str:
+    text = unicodedata.normalize("NFKC", name).strip().casefold().replace("_", "-")
+    return text.partition(".")[0] if text.endswith(("utf-8", "utf8")) else " ".join(text.split())
+
+
+def _subtags(key: str) -> tuple[str, str | None, str | None, list[str]]:
+    """Splits a BCP-47 tag or a locale; what is no script, region or variant comes back last."""
+    tag, _, modifier = key.partition("@")
+    base, *rest = tag.split("-")
+    script, region, others = _SCRIPT_OF_VARIANT.get(modifier), None, []
+    for part in rest:
+        if len(part) == 4 and part.isalpha():
+            script = part.title()
+        elif (len(part) == 2 and part.isalpha()) or (len(part) == 3 and part.isdigit()):
+            region = part.upper()
+        elif part in _SCRIPT_OF_VARIANT:
+            script = _SCRIPT_OF_VARIANT[part]
+        elif not 5 <= len(part) <= 8:
+            others.append(part)
+    return base, script, region, others
+
+
+def _unknown(name: str, key: str, candidates: Iterable[str]) -> DataError:
+    near = difflib.get_close_matches(key, list(candidates), n=1, cutoff=0.6)
+    hint = ""
+    if near:
+        language = _index()[near[0]]
+        hint = f"; did you mean {language.code} ({language.name})?"
+    return DataError(
+        f"unknown language {name!r}{hint or '; use a code such as eng_Latn, en, eng, pt-BR, or an English name'}"
+    )

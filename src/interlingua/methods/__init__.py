@@ -1,0 +1,1 @@
+"""One file, one paper: the objectives an encoder is trained with."""

@@ -1,0 +1,57 @@
+"""What every training objective is: a module that owns the encoder and its heads, and turns a batch into a loss."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from interlingua.encoder.encoder import Encoder
+
+
+class LossOutput(NamedTuple):
+    """A loss and what it is made of."""
+
+    loss: Float[Tensor, ""]
+    """What is minimised, nats."""
+    terms: dict[str, Float[Tensor, ""]]
+    """The weighted terms by name, without gradient; they sum to ``loss``."""
+
+
+class Objective(nn.Module, ABC):
+    """A paper's training objective. It is called once per micro-batch; every encoder pass of the step happens inside.
+
+    Args:
+        config: an instance of ``Config``; a term called ``x`` is weighted by its field ``x_weight``, if it has one.
+        encoder: what is trained, and all that is exported.
+    """
+
+    Config: ClassVar[type]
+    encoder: Encoder
+    all_gather: Callable[[Tensor], Tensor]
+    """Concatenates a (B, ...) tensor over the processes; set by the training loop, the identity outside of it."""
+
+    def __init__(self, config: Any, encoder: Encoder) -> None:
+        super().__init__()
+        self.config = config
+        self.encoder = encoder
+        self.all_gather = _identity
+
+    @abstractmethod
+    def forward(self, batch: Any) -> LossOutput:
+        """The loss of a micro-batch."""
+
+    def after_step(self, step: int) -> None:
+        """Called when the optimizer has finished a step, e.g. to move a teacher."""
+
+    def weighted(self, **terms: Float[Tensor, ""]) -> LossOutput:
+        """Weighs the terms as the config says and adds them up."""
+        weighted = {name: getattr(self.config, f"{name}_weight", 1.0) * term for name, term in terms.items()}
+        return LossOutput(sum(weighted.values()), {name: term.detach() for name, term in weighted.items()})  # type: ignore[arg-type]
+
+
+def _identity(tensor: Tensor) -> Tensor:
+    return tensor

@@ -1,0 +1,129 @@
+"""The configuration of ``interlingua prepare``."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Literal
+
+from interlingua.corpus.clean import CleanConfig
+from interlingua.corpus.segmentation import PreTokenizer
+from interlingua.errors import ConfigError
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class SourceConfig:
+    """A collection of bitext files of one origin and licence."""
+
+    paths: tuple[Path, ...]
+    """Files, globs, Moses prefixes, or ``hf:NAME[:CONFIG[:SPLIT]]``; ``~`` and ``$VARIABLES`` are expanded."""
+    name: str = ""
+    """In the manifest; the first path's name when empty."""
+    format: str | None = None
+    """tsv, jsonl, moses, opus, tmx, gettext or huggingface; guessed from each file's name."""
+    languages: tuple[str, str] | None = None
+    """Source and target, any codes; else from the files' content or names (``news.de-en.tsv``)."""
+    licence: str = "unknown"
+    weight: float = 1.0
+    """Share (0 to 1] of the source's pairs to keep; narrow domains deserve less than 1."""
+    max_pairs: int = 0
+    """Pairs kept per language pair; 0 = all."""
+    heldout: bool = True
+    """Whether held-out and validation pairs may be drawn from it."""
+
+    def __post_init__(self) -> None:
+        if not self.paths:
+            raise ConfigError("a source has no paths; name files or globs")
+        if not 0 < self.weight <= 1:
+            raise ConfigError(f"weight is {self.weight}, expected a share above 0 and at most 1")
+        if self.max_pairs < 0:
+            raise ConfigError(f"max_pairs is {self.max_pairs}, expected 0 (all) or more")
+
+    @property
+    def label(self) -> str:
+        """The name the manifest gives it."""
+        return self.name or self.paths[0].name
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class DeduplicateConfig:
+    """Which repeated pairs go; exact duplicates always do."""
+
+    near: bool = False
+    """Whether near-duplicate pairs go too (MinHash over both sides)."""
+    threshold: float = 0.8
+    """Jaccard similarity (0 to 1) of character n-grams from which two pairs are near-duplicates."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class SplitConfig:
+    """A set of pairs whose sentences, on either side, occur nowhere in training."""
+
+    pairs: int = 0
+    """Pairs per language pair."""
+    min_words: int = 4
+    """Words of the English side (else of the longer side) a pair must have."""
+    short_pairs: int = 0
+    """Further pairs per language pair that are shorter than ``min_words``."""
+    max_share: float = 0.2
+    """Share (0 to 1) of a language pair's pairs that may go into this set."""
+    english_only: bool = True
+    """Whether only language pairs with English give pairs."""
+
+    def __post_init__(self) -> None:
+        if self.pairs < 0 or self.short_pairs < 0 or not 0 <= self.max_share < 1:
+            raise ConfigError(
+                f"pairs {self.pairs} and short_pairs {self.short_pairs} must be 0 or more, max_share {self.max_share} in [0, 1)"
+            )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class VocabularyConfig:
+    """The vocabulary: trained here, or taken over."""
+
+    path: str = ""
+    """A saved vocabulary, a Hugging Face directory, ``tokenizer.json`` or hub id to take; empty = train one."""
+    size: int = 32_000
+    """Ids."""
+    model_type: Literal["bpe", "unigram"] = "bpe"
+    lowercase: bool = True
+    byte_fallback: bool = False
+    character_coverage: float = 0.9995
+    """Share (0 to 1] of all characters that get a piece of their own."""
+    temperature: float = 5.0
+    """Languages are sampled with weight n^(1/temperature)."""
+    sample_sentences: int = 1_000_000
+    """Distinct sentences to train on."""
+    pre_tokenizer: PreTokenizer = "none"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class PrepareConfig:
+    """``interlingua prepare``: what to read, what to keep, and where to put it."""
+
+    output: Path
+    """The folder to make."""
+    sources: tuple[SourceConfig, ...]
+    """In order of preference: of equal pairs the first one stays."""
+    languages: tuple[str, ...] = ()
+    """Languages to keep, any codes; empty = all."""
+    clean: CleanConfig = dataclasses.field(default_factory=CleanConfig)
+    deduplicate: DeduplicateConfig = dataclasses.field(default_factory=DeduplicateConfig)
+    decontaminate: tuple[Path, ...] = ()
+    """Evaluation folders; a pair goes when either side is a sentence of theirs."""
+    heldout: SplitConfig = dataclasses.field(default_factory=SplitConfig)
+    """The test set."""
+    validation: SplitConfig = dataclasses.field(default_factory=lambda: SplitConfig(pairs=200))
+    """To choose a model by while it trains."""
+    vocabulary: VocabularyConfig = dataclasses.field(default_factory=VocabularyConfig)
+    max_tokens: int = 256
+    """Tokens a stored text is cut to."""
+    seed: int = 0
+    processes: int = 2
+    """Processes that clean; 1 = in this one."""
+
+    def __post_init__(self) -> None:
+        if not self.sources:
+            raise ConfigError("there are no sources; add a [[sources]] table with paths")
+        if self.max_tokens < 2 or self.processes < 1:
+            raise ConfigError(f"max_tokens {self.max_tokens} must be 2 or more, processes {self.processes} 1 or more")

@@ -1,0 +1,152 @@
+"""First stage: reads every source, cleans it (over several processes) and leaves shards of clean pairs with their keys."""
+
+from __future__ import annotations
+
+import dataclasses
+import multiprocessing
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import UInt8, UInt64
+from numpy import ndarray
+
+from interlingua import languages
+from interlingua.corpus.clean import CleanConfig, Cleaner
+from interlingua.corpus.keys import text_keys
+from interlingua.corpus.manifest import SourceFile
+from interlingua.prepare.config import PrepareConfig
+from interlingua.prepare.progress import Progress
+from interlingua.prepare.shards import Shard
+from interlingua.prepare.sources import ENGLISH, Chunk, LanguagePair, describe_file, find_files, read_chunks
+
+AHEAD = 3  # chunks in flight for each process: enough to keep it busy, few enough to bound memory
+
+
+@dataclasses.dataclass(slots=True)
+class SourceCounts:
+    """What reading and cleaning did with one source."""
+
+    files: list[SourceFile] = dataclasses.field(default_factory=list)
+    read: Counter[LanguagePair] = dataclasses.field(default_factory=Counter)
+    skipped: Counter[str] = dataclasses.field(default_factory=Counter)
+    dropped: dict[LanguagePair, Counter[str]] = dataclasses.field(default_factory=dict)
+
+
+class CleanBlock(NamedTuple):
+    """A cleaned chunk: lines of text, keys of both sides, words, and what was dropped by which rule."""
+
+    source_index: int
+    language_pair: LanguagePair
+    read: int
+    text: bytes
+    source_keys: UInt64[ndarray, " n"]
+    target_keys: UInt64[ndarray, " n"]
+    words: UInt8[ndarray, " n"]
+    dropped: dict[str, int]
+
+
+class _Worker:
+    """Cleans chunks; one in each process."""
+
+    cleaner: Cleaner
+
+    @classmethod
+    def start(cls, config: CleanConfig) -> None:
+        cls.cleaner = Cleaner(config)
+
+    @classmethod
+    def clean(cls, chunk: Chunk) -> CleanBlock:
+        before = dict(cls.cleaner.counts)
+        pairs = cls.cleaner.clean_many(chunk.pairs())
+        sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
+        return CleanBlock(
+            chunk.source_index,
+            chunk.language_pair,
+            len(chunk.sources),
+            "".join(f"{source}\t{target}\n" for source, target in zip(sources, targets, strict=True)).encode(),
+            text_keys(sources),
+            text_keys(targets),
+            _words(sources, targets, chunk.language_pair),
+            {rule: count - before[rule] for rule, count in cls.cleaner.counts.items() if count > before[rule]},
+        )
+
+
+def ingest(config: PrepareConfig, folder: Path, progress: Progress) -> tuple[list[Shard], list[SourceCounts]]:
+    """Reads and cleans all sources.
+
+    Args:
+        config: what to read and how to clean.
+        folder: where the shards go.
+        progress: told about every chunk.
+
+    Returns:
+        The shards, in the order of language pair and source, and the counts of every source.
+    """
+    counts = [SourceCounts() for _ in config.sources]
+    shards: dict[tuple[LanguagePair, int], Shard] = {}
+    for block in _cleaned(_chunks(config, counts, progress), config):
+        found = counts[block.source_index]
+        found.read[block.language_pair] += block.read
+        found.dropped.setdefault(block.language_pair, Counter()).update(block.dropped)
+        place = (block.language_pair, block.source_index)
+        if place not in shards:
+            shards[place] = Shard(folder, len(shards), block.source_index, block.language_pair)
+        shards[place].append(block.text, block.source_keys, block.target_keys, block.words)
+    return [shards[place] for place in sorted(shards)], counts
+
+
+def _chunks(config: PrepareConfig, counts: list[SourceCounts], progress: Progress) -> Iterator[Chunk]:
+    wanted = frozenset(languages.resolve(code).code for code in config.languages)
+    files = [(index, path) for index, source in enumerate(config.sources) for path in find_files(source)]
+    stage = progress.stage("reading and cleaning", total=len(files), unit="pairs")
+    for index, path in files:
+        source = config.sources[index]
+        counts[index].files.append(describe_file(path, source))
+        for chunk in read_chunks(path, source, index, skipped=counts[index].skipped, wanted=wanted):
+            stage.count(len(chunk.sources))
+            yield chunk
+        stage.advance()
+    stage.done()
+
+
+def _cleaned(chunks: Iterable[Chunk], config: PrepareConfig) -> Iterator[CleanBlock]:
+    if config.processes == 1:
+        _Worker.start(config.clean)
+        yield from map(_Worker.clean, chunks)
+        return
+    # Not fork: the progress bar's thread may hold a lock at that moment.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(
+        config.processes, mp_context=context, initializer=_Worker.start, initargs=(config.clean,)
+    ) as pool:
+        yield from ordered_map(pool.submit, _Worker.clean, chunks, ahead=AHEAD * config.processes)
+
+
+def ordered_map(
+    submit: Callable[..., Future[CleanBlock]],
+    function: Callable[[Chunk], CleanBlock],
+    items: Iterable[Chunk],
+    *,
+    ahead: int,
+) -> Iterator[CleanBlock]:
+    """``pool.map`` that keeps the order and reads at most ``ahead`` items beyond the one it yields."""
+    waiting: deque[Future[CleanBlock]] = deque()
+    for item in items:
+        waiting.append(submit(function, item))
+        if len(waiting) == ahead:
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()
+
+
+def _words(sources: list[str], targets: list[str], language_pair: LanguagePair) -> UInt8[ndarray, " n"]:
+    # Cleaned text has single spaces only.
+    target = [min(text.count(" ") + 1, 255) for text in targets]
+    if language_pair[1] == ENGLISH:
+        return np.array(target, np.uint8)
+    source = [min(text.count(" ") + 1, 255) for text in sources]
+    return np.maximum(np.array(source, np.uint8), np.array(target, np.uint8))

@@ -1,0 +1,36 @@
+"""Drops pairs that nearly repeat an earlier one, both sides taken together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from interlingua.corpus.near_duplicates import NearDuplicates
+from interlingua.prepare.progress import Progress
+from interlingua.prepare.shards import Fate, Shard
+
+
+def drop_near_duplicates(shards: list[Shard], threshold: float, folder: Path, progress: Progress) -> None:
+    """Gives ``Fate.near_duplicate`` to the later one of each two near-duplicate pairs.
+
+    Args:
+        shards: in order of preference, exact duplicates already dropped.
+        threshold: Jaccard index of character shingles, 0 to 1.
+        folder: for the index.
+        progress: told about every shard.
+    """
+    stage = progress.stage("near duplicates", total=len(shards), unit="pairs")
+    index = NearDuplicates(folder, threshold=threshold)
+    for shard in shards:
+        for sources, targets in shard.blocks(shard.fates == Fate.train):
+            index.add([f"{source}\n{target}" for source, target in zip(sources, targets, strict=True)])
+            stage.count(len(sources))
+        stage.advance()
+    found, first = index.duplicates(), 0
+    index.close()
+    for shard in shards:
+        rows = np.flatnonzero(shard.fates == Fate.train)
+        shard.fates[rows[found[first : first + len(rows)]]] = Fate.near_duplicate
+        first += len(rows)
+    stage.done()

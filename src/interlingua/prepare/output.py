@@ -1,0 +1,141 @@
+"""Last stages: the vocabulary, the token stores, and the held-out and validation texts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+import numpy as np
+
+from interlingua import languages
+from interlingua.corpus.dedup import ExactDeduplicator
+from interlingua.corpus.keys import splitmix64
+from interlingua.errors import DataError
+from interlingua.files import open_text_writer
+from interlingua.prepare.config import PrepareConfig
+from interlingua.prepare.progress import Progress
+from interlingua.prepare.shards import Fate, Shard
+from interlingua.prepare.sources import ENGLISH, LanguagePair
+
+if TYPE_CHECKING:
+    from interlingua.encoder.vocabulary import Vocabulary
+
+
+def make_vocabulary(shards: list[Shard], config: PrepareConfig, folder: Path, progress: Progress) -> Vocabulary:
+    """Trains a vocabulary on the training pairs, or takes the one the configuration names.
+
+    Raises:
+        DataError: nothing is left to train on.
+    """
+    from interlingua.encoder.vocabulary import Vocabulary
+
+    if config.vocabulary.path:
+        path = Path(config.vocabulary.path).expanduser()
+        own = (path / "vocabulary.json").is_file()
+        return Vocabulary.load(path) if own else Vocabulary.from_huggingface(config.vocabulary.path)
+    from interlingua.encoder.vocabulary_training import train_vocabulary
+
+    settings = config.vocabulary
+    stage = progress.stage("vocabulary", total=1, unit="distinct sentences")
+    vocabulary = train_vocabulary(
+        _distinct_sentences(shards, folder, stage.count),
+        size=settings.size,
+        languages=sorted({code for shard in shards for code in shard.language_pair}),
+        model_type=settings.model_type,
+        lowercase=settings.lowercase,
+        byte_fallback=settings.byte_fallback,
+        character_coverage=settings.character_coverage,
+        temperature=settings.temperature,
+        sample_sentences=settings.sample_sentences,
+        pre_tokenizer=settings.pre_tokenizer,
+        seed=config.seed,
+    )
+    stage.done()
+    return vocabulary
+
+
+def write_store(
+    path: Path, shards: list[Shard], fate: Fate, vocabulary: Vocabulary, config: PrepareConfig, progress: Progress
+) -> dict[str, int]:
+    """Tokenises all rows of a fate into a token store.
+
+    Returns:
+        Tokens written, by language.
+    """
+    from interlingua.batches.records import TokenStoreWriter
+
+    tokens: Counter[str] = Counter()
+    chosen = [shard for shard in shards if shard.count(fate)]
+    stage = progress.stage(f"tokenising {path.name}", total=sum(shard.count(fate) for shard in chosen), unit="tokens")
+    with TokenStoreWriter(
+        path,
+        vocabulary_size=vocabulary.size,
+        vocabulary_digest=vocabulary.digest(),
+        closing_tokens=vocabulary.closing_tokens,
+    ) as writer:
+        for shard in chosen:
+            source, target = shard.language_pair
+            for sources, targets in shard.blocks(shard.fates == fate):
+                source_ids = vocabulary.encode(sources, language=source, max_tokens=config.max_tokens)
+                target_ids = vocabulary.encode(targets, language=target, max_tokens=config.max_tokens)
+                writer.append(shard.language_pair, source_ids, target_ids)
+                written = sum(map(len, source_ids)), sum(map(len, target_ids))
+                tokens[source] += written[0]
+                tokens[target] += written[1]
+                stage.count(sum(written))
+                stage.advance(len(sources))
+    stage.done()
+    return dict(tokens)
+
+
+def write_texts(folder: Path, shards: list[Shard], fate: Fate) -> None:
+    """Writes all rows of a fate as ``<iso3>-eng.tsv`` (text TAB English), the layout of LASER's Tatoeba set."""
+    folder.mkdir()
+    names = file_names({shard.language_pair for shard in shards})
+    for language_pair, group in groupby(shards, key=lambda shard: shard.language_pair):
+        chosen = [shard for shard in group if shard.count(fate)]
+        if chosen:
+            with open_text_writer(folder / names[language_pair]) as file:
+                for shard in chosen:
+                    for sources, targets in shard.blocks(shard.fates == fate):
+                        file.writelines(f"{a}\t{b}\n" for a, b in zip(sources, targets, strict=True))
+
+
+def file_names(language_pairs: set[LanguagePair]) -> dict[LanguagePair, str]:
+    """A file name per language pair by ISO 639-3, or by full code where a language occurs in two scripts."""
+    found = {code: languages.resolve(code) for pair in language_pairs for code in pair}
+    uses = Counter(language.iso3 for language in found.values())
+    short = {code: code if uses[item.iso3] > 1 and code != ENGLISH else item.iso3 for code, item in found.items()}
+    return {pair: f"{short[pair[0]]}-{short[pair[1]]}.tsv" for pair in language_pairs}
+
+
+def check_not_empty(shards: list[Shard]) -> None:
+    """Refuses a corpus of which nothing is left.
+
+    Raises:
+        DataError: no pair is left to train on, with the rules that took them.
+    """
+    if any(shard.count(Fate.train) for shard in shards):
+        return
+    lost = {fate.name: count for fate in Fate if (count := sum(shard.count(fate) for shard in shards))}
+    found = ", ".join(f"{name} {count:,}" for name, count in lost.items()) or "cleaning left nothing"
+    raise DataError(f"no pair is left to train on ({found}); add sources or relax the rules")
+
+
+def _distinct_sentences(shards: list[Shard], folder: Path, count: object) -> Iterator[tuple[str, str]]:
+    seen = ExactDeduplicator(folder / "sentences")
+    for shard in shards:
+        train = shard.fates == Fate.train
+        for side, keys in enumerate((shard.source_keys, shard.target_keys)):
+            language = shard.language_pair[side]
+            salt = splitmix64(np.array([crc32(language.encode())], np.uint64))
+            fresh = train.copy()
+            fresh[train] = seen.first_seen(keys[train] ^ salt)
+            for block in shard.blocks(fresh):
+                count(len(block[side]))  # type: ignore[operator]
+                for text in block[side]:
+                    yield language, text

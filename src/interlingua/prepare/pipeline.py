@@ -1,0 +1,116 @@
+"""``interlingua prepare``: read, clean, deduplicate, decontaminate, split, tokenise. Texts stay on the disk throughout."""
+
+from __future__ import annotations
+
+import datetime
+import importlib.metadata
+import platform
+import shutil
+from collections import Counter
+from itertools import groupby
+from typing import Any
+
+from interlingua import __version__
+from interlingua.config import to_mapping
+from interlingua.corpus.manifest import LanguagePairRecord, Manifest, SourceRecord
+from interlingua.files import atomic_directory
+from interlingua.prepare.config import PrepareConfig
+from interlingua.prepare.ingest import SourceCounts, ingest
+from interlingua.prepare.output import check_not_empty, make_vocabulary, write_store, write_texts
+from interlingua.prepare.progress import progress_bars
+from interlingua.prepare.selection import select
+from interlingua.prepare.shards import DROPPED, Fate, Shard
+
+
+def prepare(config: PrepareConfig, *, overwrite: bool = False, show_progress: bool = True) -> Manifest:
+    """Makes a corpus to train on; its folder appears whole or not at all.
+
+    The folder holds ``manifest.json``, ``vocabulary/``, the token stores ``train/`` and ``valid/``, and the texts
+    ``valid_text/`` and ``heldout/``.
+
+    Args:
+        config: what to read, what to keep, where to put it.
+        overwrite: replace a folder that is already there.
+        show_progress: bars on stderr.
+
+    Raises:
+        DataError: a file is missing or broken (with its line), nothing is left, or the output exists.
+    """
+    with atomic_directory(config.output, overwrite=overwrite) as folder, progress_bars(show_progress) as progress:
+        work = folder / "work"
+        work.mkdir()
+        shards, counts = ingest(config, work, progress)
+        decontaminated = select(shards, config, work, progress)
+        check_not_empty(shards)
+        vocabulary = make_vocabulary(shards, config, work, progress)
+        vocabulary.save(folder / "vocabulary")
+        tokens = write_store(folder / "train", shards, Fate.train, vocabulary, config, progress)
+        write_store(folder / "valid", shards, Fate.valid, vocabulary, config, progress)
+        write_texts(folder / "valid_text", shards, Fate.valid)
+        write_texts(folder / "heldout", shards, Fate.heldout)
+        shutil.rmtree(work)
+        manifest = Manifest(
+            created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            versions=_versions(),
+            config=to_mapping(config),
+            sources=tuple(_source_record(config, index, found, shards) for index, found in enumerate(counts)),
+            language_pairs=_language_pair_records(shards, counts),
+            dropped=dict(_lost(shards, counts)),
+            decontaminated=decontaminated,
+            vocabulary={"size": vocabulary.size, "digest": vocabulary.digest()},
+            tokens=tokens,
+            seconds=progress.seconds,
+        )
+        manifest.save(folder)
+    return manifest
+
+
+def _lost(shards: list[Shard], counts: list[SourceCounts]) -> Counter[str]:
+    lost: Counter[str] = Counter()
+    for found in counts:
+        for dropped in found.dropped.values():
+            lost.update(dropped)
+    for shard in shards:
+        lost.update({fate.name: count for fate in DROPPED if (count := shard.count(fate))})
+    return lost
+
+
+def _source_record(config: PrepareConfig, index: int, counts: SourceCounts, shards: list[Shard]) -> SourceRecord:
+    own = [shard for shard in shards if shard.source_index == index]
+    return SourceRecord(
+        name=config.sources[index].label,
+        licence=config.sources[index].licence,
+        files=tuple(counts.files),
+        read=counts.read.total(),
+        skipped=dict(counts.skipped),
+        dropped=dict(_lost(own, [counts])),
+        train=sum(shard.count(Fate.train) for shard in own),
+        valid=sum(shard.count(Fate.valid) for shard in own),
+        heldout=sum(shard.count(Fate.heldout) for shard in own),
+    )
+
+
+def _language_pair_records(shards: list[Shard], counts: list[SourceCounts]) -> tuple[LanguagePairRecord, ...]:
+    records = []
+    for language_pair, group in groupby(shards, key=lambda shard: shard.language_pair):
+        own = list(group)
+        lost = _lost(own, [])
+        for found in counts:
+            lost.update(found.dropped.get(language_pair, {}))
+        records.append(
+            LanguagePairRecord(
+                source=language_pair[0],
+                target=language_pair[1],
+                train=sum(shard.count(Fate.train) for shard in own),
+                valid=sum(shard.count(Fate.valid) for shard in own),
+                heldout=sum(shard.count(Fate.heldout) for shard in own),
+                dropped=dict(lost),
+            )
+        )
+    return tuple(records)
+
+
+def _versions() -> dict[str, str]:
+    packages = ("numpy", "sentencepiece", "tokenizers")
+    found: dict[str, Any] = {package: importlib.metadata.version(package) for package in packages}
+    return {"interlingua": __version__, "python": platform.python_version(), **found}

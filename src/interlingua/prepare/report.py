@@ -1,0 +1,55 @@
+"""What preparation did, as tables for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from interlingua.corpus.manifest import Manifest
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+def summary(manifest: Manifest) -> Iterator[Table]:
+    """Tables of the sources, of the rules that dropped pairs, and of the languages."""
+    yield _table(
+        "Sources",
+        ("source", "licence", "read", "dropped", "train", "valid", "held out"),
+        [
+            (s.name, s.licence, s.read, sum(s.dropped.values()), s.train, s.valid, s.heldout)
+            for s in manifest.sources
+        ],
+    )
+    rules = sorted(manifest.dropped.items(), key=lambda item: -item[1])
+    yield _table("Dropped, by rule", ("rule", "pairs"), [*rules, *_sets(manifest)])
+    yield _table("Totals", ("what", "number"), _totals(manifest))
+
+
+def _sets(manifest: Manifest) -> list[tuple[str, int]]:
+    return [(f"  of these in {name}", count) for name, count in manifest.decontaminated.items()]
+
+
+def _totals(manifest: Manifest) -> list[tuple[str, int | str]]:
+    seconds = sum(manifest.seconds.values())
+    read = sum(source.read for source in manifest.sources)
+    return [
+        ("languages", len(manifest.languages)),
+        ("language pairs", len(manifest.language_pairs)),
+        ("training pairs", manifest.train),
+        ("training tokens", sum(manifest.tokens.values())),
+        ("vocabulary", manifest.vocabulary["size"]),
+        ("seconds", f"{seconds:.0f}"),
+        ("pairs read per second", int(read / seconds) if seconds else 0),
+    ]
+
+
+def _table(title: str, columns: tuple[str, ...], rows: list[tuple[object, ...]] | list[tuple[str, int]]) -> Table:
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left")
+    for column in columns:
+        table.add_column(column, justify="left" if column in ("source", "licence", "rule", "what") else "right")
+    for row in rows:
+        table.add_row(*(f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row))
+    return table

@@ -1,0 +1,90 @@
+"""The texts between the stages of preparation: on disk, one shard per source and language pair."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from enum import IntEnum
+from itertools import compress, islice
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Bool, UInt8, UInt64
+from numpy import ndarray
+
+from interlingua.prepare.sources import LanguagePair
+
+BLOCK_ROWS = 20_000
+
+
+class Fate(IntEnum):
+    """What became of a row that passed cleaning; the names are the manifest's."""
+
+    train = 0
+    duplicate = 1
+    near_duplicate = 2
+    in_evaluation_set = 3
+    over_weight = 4
+    over_max_pairs = 5
+    heldout = 6
+    valid = 7
+    in_heldout_or_valid = 8
+
+
+DROPPED = tuple(fate for fate in Fate if fate not in (Fate.train, Fate.heldout, Fate.valid))
+
+
+@dataclasses.dataclass(slots=True)
+class Shard:
+    """Clean pairs of one source and one language pair: text lines and, per row, the keys of both sides."""
+
+    folder: Path
+    number: int
+    source_index: int
+    language_pair: LanguagePair
+    rows: int = 0
+    fates: UInt8[ndarray, " rows"] = dataclasses.field(default_factory=lambda: np.zeros(0, np.uint8))
+    """A ``Fate`` per row; here from the selection stage on."""
+
+    def append(
+        self, text: bytes, source_keys: UInt64[ndarray, " n"], target_keys: UInt64[ndarray, " n"], words: UInt8[ndarray, " n"]
+    ) -> None:
+        """Adds rows; ``text`` is a line ``source<TAB>target`` each."""
+        for kind, content in (("tsv", text), ("source", source_keys), ("target", target_keys), ("words", words)):
+            with self._path(kind).open("ab") as file:
+                file.write(content if isinstance(content, bytes) else content.data)
+        self.rows += len(words)
+
+    @property
+    def source_keys(self) -> UInt64[ndarray, " rows"]:
+        """Key of every source text."""
+        return np.fromfile(self._path("source"), np.uint64)
+
+    @property
+    def target_keys(self) -> UInt64[ndarray, " rows"]:
+        """Key of every target text."""
+        return np.fromfile(self._path("target"), np.uint64)
+
+    @property
+    def words(self) -> UInt8[ndarray, " rows"]:
+        """Words of the target if it is English, else of the longer side; at most 255."""
+        return np.fromfile(self._path("words"), np.uint8)
+
+    def count(self, fate: Fate) -> int:
+        """Rows of a fate."""
+        return int(np.count_nonzero(self.fates == fate))
+
+    def blocks(self, mask: Bool[ndarray, " rows"]) -> Iterator[tuple[list[str], list[str]]]:
+        """Streams the marked rows as lists of sources and of targets."""
+        with self._path("tsv").open(encoding="utf-8", newline="\n") as file:
+            for first in range(0, self.rows, BLOCK_ROWS):
+                lines = islice(file, min(BLOCK_ROWS, self.rows - first))
+                chosen = list(compress(lines, mask[first : first + BLOCK_ROWS].tolist()))
+                for _ in lines:
+                    pass
+                if chosen:
+                    cells = [line[:-1].split("\t") for line in chosen]
+                    yield [cell[0] for cell in cells], [cell[1] for cell in cells]
+
+    def _path(self, kind: str) -> Path:
+        return self.folder / f"{self.number:06d}.{kind}"

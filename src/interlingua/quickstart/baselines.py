@@ -1,0 +1,48 @@
+"""What a model must beat: chance, and character n-grams, which match names, loans and punctuation across languages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from interlingua.errors import MissingExtraError
+
+NGRAMS = (2, 4)
+"""Shortest and longest character n-gram, counted inside words, their edges included."""
+
+
+def random_accuracy(candidates: int) -> float:
+    """P@1 to expect of a candidate drawn at random."""
+    return 1 / candidates
+
+
+def tfidf_accuracy(sources: Sequence[str], targets: Sequence[str]) -> tuple[float, float]:
+    """P@1 of TF-IDF cosines over character n-grams, from sources to targets and back.
+
+    The weights are learned from both sides' texts, without their alignment: the most this baseline can know.
+
+    Args:
+        sources: texts.
+        targets: their translations, in the same order; every one is a candidate for every source.
+
+    Raises:
+        MissingExtraError: scikit-learn is not installed.
+    """
+    try:
+        from sklearn.feature_extraction.text import TfidfVectorizer
+    except ImportError as error:
+        raise MissingExtraError("scikit-learn", "quickstart") from error
+    vectorizer = TfidfVectorizer(analyzer="char_wb", ngram_range=NGRAMS, sublinear_tf=True)
+    vectorizer.fit([*sources, *targets])
+    similarity = (vectorizer.transform(sources) @ vectorizer.transform(targets).T).toarray()
+    return expected_accuracy(similarity), expected_accuracy(similarity.T)
+
+
+def expected_accuracy(similarity: Float[ndarray, "n n"]) -> float:
+    """P@1 where candidate i is the right one for query i and ties are broken at random."""
+    best = similarity.max(axis=1, keepdims=True)
+    tied = similarity >= best
+    return float((np.diagonal(tied) / tied.sum(axis=1)).mean())

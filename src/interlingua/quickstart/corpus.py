@@ -1,0 +1,130 @@
+"""From catalogues to a prepared corpus and the held-out messages to measure on, with the library's own ``prepare``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from zlib import crc32
+
+from interlingua.corpus.clean import CleanConfig
+from interlingua.corpus.evaluation_sets import pair_files, read_pair_file
+from interlingua.corpus.formats import TextPair, write_pairs
+from interlingua.corpus.manifest import Manifest
+from interlingua.errors import DataError
+from interlingua.prepare.config import PrepareConfig, SourceConfig, SplitConfig, VocabularyConfig
+from interlingua.prepare.pipeline import prepare
+from interlingua.quickstart.catalogues import ENGLISH, SENTENCE_WORDS, Progress, Source, is_sentence, read_catalogues
+from interlingua.quickstart.scores import Kind
+
+MIN_SENTENCES = 100
+"""Distinct sentences a language needs to take part."""
+
+
+def collect(sources: Iterable[Source], folder: Path, *, progress: Progress) -> dict[str, dict[str, Path]]:
+    """Reads all catalogues and writes one bitext per source and language.
+
+    Args:
+        sources: where to read.
+        folder: gets ``<source>/<language>-eng_Latn.tsv``.
+        progress: told after each source.
+
+    Returns:
+        for each source, language code -> file; only languages with at least ``MIN_SENTENCES`` distinct sentences
+        over all sources, and of lists of names no more pairs than the language has sentences.
+
+    Raises:
+        DataError: no language has enough.
+    """
+    everything = list(sources)
+    found: dict[str, dict[str, list[TextPair]]] = {source.name: {} for source in everything}
+    sentences: dict[str, set[str]] = {}
+    for done, source in enumerate(everything, 1):
+        for pair in read_catalogues(source):
+            found[source.name].setdefault(pair.target_language, []).append(pair)
+            if is_sentence(pair.source) and not source.only_names:
+                sentences.setdefault(pair.target_language, set()).add(pair.source)
+        progress(source.name, done, len(everything))
+    kept = {language: len(messages) for language, messages in sentences.items() if len(messages) >= MIN_SENTENCES}
+    if not kept:
+        names = ", ".join(source.name for source in everything)
+        raise DataError(
+            f"no language has {MIN_SENTENCES} translated sentences in {names}; name more with --catalogues DIR"
+        )
+    for source in everything:
+        chosen = {language: found[source.name][language] for language in kept if language in found[source.name]}
+        if source.only_names:
+            chosen = {language: _sample(pairs, kept[language]) for language, pairs in chosen.items()}
+        found[source.name] = chosen
+    return {name: _write(chosen, folder / _folder_name(name)) for name, chosen in found.items()}
+
+
+def prepare_config(
+    bitexts: Mapping[str, Mapping[str, Path]], sources: Sequence[Source], output: Path, *, vocabulary_size: int
+) -> PrepareConfig:
+    """What ``interlingua prepare`` is told: placeholders stripped, sentences and names held out by English message."""
+    named = {source.name: source for source in sources}
+    return PrepareConfig(
+        output=output,
+        sources=tuple(
+            SourceConfig(
+                name=f"{name} {named[name].version or ''}".strip(),
+                paths=tuple(files.values()),
+                format="tsv",
+                licence=named[name].licence,
+                heldout=not named[name].only_names,
+            )
+            for name, files in bitexts.items()
+            if files
+        ),
+        clean=CleanConfig(markup="strip", max_characters=400),
+        heldout=SplitConfig(pairs=250, short_pairs=150, min_words=SENTENCE_WORDS, max_share=0.1),
+        validation=SplitConfig(pairs=10, min_words=SENTENCE_WORDS, max_share=0.02),
+        vocabulary=VocabularyConfig(size=vocabulary_size, temperature=2.0, sample_sentences=200_000),
+        max_tokens=64,
+        processes=2,
+    )
+
+
+def build(config: PrepareConfig, *, show_progress: bool = True) -> Manifest:
+    """Prepares the corpus anew."""
+    return prepare(config, overwrite=True, show_progress=show_progress)
+
+
+def split_kinds(heldout: Path, output: Path) -> dict[Kind, Path]:
+    """Parts the held-out pairs into sentences and names.
+
+    Args:
+        heldout: ``<lang>-eng.tsv`` files.
+        output: gets ``sentences/`` and ``names/`` of the same layout; files of a single pair are left out.
+
+    Returns:
+        the folder of each kind that has any.
+    """
+    folders: dict[Kind, Path] = {}
+    for file in pair_files(heldout):
+        parts: dict[Kind, list[str]] = {"sentences": [], "names": []}
+        for foreign, english in zip(*read_pair_file(file), strict=True):
+            parts["sentences" if is_sentence(english) else "names"].append(f"{foreign}\t{english}\n")
+        for kind, lines in parts.items():
+            if len(lines) > 1:
+                folders[kind] = output / kind
+                folders[kind].mkdir(parents=True, exist_ok=True)
+                (folders[kind] / f"{file.name}.tsv").write_text("".join(lines), encoding="utf-8")
+    return folders
+
+
+def _sample(pairs: Sequence[TextPair], count: int) -> list[TextPair]:
+    """At most ``count`` pairs, those of the same messages in every language."""
+    return sorted(pairs, key=lambda pair: (crc32(pair.source.encode()), pair))[:count]
+
+
+def _write(by_language: Mapping[str, Sequence[TextPair]], folder: Path) -> dict[str, Path]:
+    files = {}
+    for language, pairs in sorted(by_language.items()):
+        files[language] = folder / f"{language}-{ENGLISH}.tsv"
+        write_pairs((pair.swapped() for pair in pairs), files[language], format="tsv")
+    return files
+
+
+def _folder_name(source: str) -> str:
+    return "".join(character if character.isalnum() else "_" for character in source).strip("_")

@@ -1,0 +1,94 @@
+"""A small demonstration: where a few sentences land among the held-out messages of other languages."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from interlingua.corpus.evaluation_sets import pair_files, read_pair_file
+from interlingua.encoder.encoder import EmbedsText
+from interlingua.evaluation.metrics.retrieval import nearest_both_ways, normalized
+from interlingua.languages import resolve
+
+SHOWN_LANGUAGES = (
+    "rus_Cyrl", "jpn_Jpan", "arb_Arab", "zho_Hans", "hin_Deva", "kor_Hang", "ell_Grek", "ukr_Cyrl", "pes_Arab",
+    "deu_Latn", "tur_Latn", "spa_Latn", "fra_Latn",
+)  # fmt: skip
+WORDS = range(5, 13)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Neighbour:
+    """The message of another language that lies nearest to a query."""
+
+    language: str
+    """English name of the language."""
+    text: str
+    cosine: float
+    right: bool
+    """Whether it is the query's own translation."""
+    candidates: int
+    """Messages it was chosen from."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Demonstration:
+    """A query and its nearest neighbour in each language."""
+
+    query: str
+    neighbours: tuple[Neighbour, ...]
+
+
+def demonstrate(encoder: EmbedsText, folder: Path, *, queries: int = 4, languages: int = 6) -> list[Demonstration]:
+    """Finds the nearest neighbours of a few English sentences in some languages that translate them.
+
+    Args:
+        encoder: the trained encoder.
+        folder: held-out ``<lang>-eng.tsv`` files.
+        queries: sentences to show.
+        languages: languages to show for each, those of ``SHOWN_LANGUAGES`` first.
+    """
+    texts = _read(folder)
+    chosen = [code for code in SHOWN_LANGUAGES if code in texts]
+    chosen = (chosen + sorted((c for c in texts if c not in chosen), key=lambda c: -len(texts[c])))[: 2 * languages]
+    english = _shared_sentences([texts[code] for code in chosen], queries)
+    if not english:
+        return []
+    asked = normalized(encoder.encode(english, language="eng_Latn"))
+    found: list[list[Neighbour]] = [[] for _ in english]
+    for code in chosen:
+        candidates = list(texts[code].values())
+        vectors = normalized(encoder.encode(candidates, language=code))
+        nearest, _ = nearest_both_ways(asked, vectors)
+        for row, sentence in enumerate(english):
+            translation = texts[code].get(sentence)
+            if translation is None or len(found[row]) == languages:
+                continue
+            best = int(nearest[row])
+            found[row].append(
+                Neighbour(
+                    language=resolve(code).name,
+                    text=candidates[best],
+                    cosine=float(asked[row] @ vectors[best]),
+                    right=candidates[best] == translation,
+                    candidates=len(candidates),
+                )
+            )
+    return [Demonstration(query=q, neighbours=tuple(n)) for q, n in zip(english, found, strict=True)]
+
+
+def _read(folder: Path) -> dict[str, dict[str, str]]:
+    """For each language code, English message -> translation."""
+    texts = {}
+    for file in pair_files(folder):
+        foreign, english = read_pair_file(file)
+        texts[resolve(file.source_language).code] = dict(zip(english, foreign, strict=True))
+    return texts
+
+
+def _shared_sentences(texts: Sequence[Mapping[str, str]], count: int) -> list[str]:
+    """The messages that most of the languages have, of a readable length, in a fixed order."""
+    shared = Counter(message for messages in texts for message in messages if len(message.split()) in WORDS)
+    return sorted(shared, key=lambda message: (-shared[message], message))[:count]

@@ -1,0 +1,207 @@
+"""The quickstart from top to bottom: collect, prepare, train, measure, show."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import importlib.metadata
+import json
+import platform
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bars
+
+from interlingua import __version__
+from interlingua.errors import ConfigError, DataError, InterlinguaError
+from interlingua.quickstart import tables
+from interlingua.quickstart.catalogues import Package, Progress, Source, fetch, packages
+from interlingua.quickstart.corpus import build, collect, prepare_config, split_kinds
+from interlingua.quickstart.report import Findings, write_html, write_json
+
+if TYPE_CHECKING:
+    from interlingua.train.result import TrainResult
+
+MEASURE_SECONDS = 35.0
+"""Set aside for measuring and reporting, but no more than ``MEASURE_SHARE`` of the budget."""
+MEASURE_SHARE = 0.2
+MIN_TRAIN_SECONDS = 5.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settings:
+    """What the user may choose."""
+
+    output: Path
+    """Folder for everything that is made."""
+    budget_seconds: float
+    """Wall time of the whole job; training gets what collecting, preparing and measuring leave."""
+    catalogues: tuple[Path, ...] = ()
+    """Further folders with .mo or .po files."""
+    packages: tuple[Package, ...] | None = None
+    """Packages to fetch; default: those of packages.toml."""
+    cache: Path = Path("~/.cache/interlingua/quickstart")
+    """Where fetched packages are kept."""
+
+
+class Stopwatch:
+    """Wall time of each part of the job."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @property
+    def total(self) -> float:
+        """Seconds of all parts that are over."""
+        return sum(self.seconds.values())
+
+    @contextlib.contextmanager
+    def time(self, part: str) -> Iterator[None]:
+        """Times a block."""
+        start = time.perf_counter()
+        yield
+        self.seconds[part] = round(time.perf_counter() - start, 2)
+
+
+def quickstart(settings: Settings, *, console: Console | None = None) -> Findings:
+    """Does the whole job and shows it.
+
+    The output folder gets ``collected/``, ``corpus/``, ``heldout/``, ``run/``, ``model/``, ``results/``,
+    ``quickstart.json`` and ``report.html``.
+
+    Args:
+        settings: the user's choices.
+        console: where to show it; stdout by default.
+
+    Raises:
+        DataError: there is no catalogue to learn from.
+        ConfigError: the budget is too small to train at all.
+    """
+    console = console or Console(highlight=False)
+    output, watch = settings.output, Stopwatch()
+    with watch.time("collect"):
+        tables.heading(console, 1, "Collecting translations from the catalogues of public packages")
+        sources, unavailable = _sources(settings)
+        with _bar("reading") as progress:
+            shutil.rmtree(output / "collected", ignore_errors=True)
+            bitexts = collect(sources, output / "collected", progress=progress)
+        tables.show_sources(console, sources, unavailable)
+    with watch.time("prepare"):
+        tables.heading(console, 2, "Preparing: cleaning, deduplication, held-out messages, vocabulary")
+        from interlingua.quickstart.training import VOCABULARY_SIZE
+
+        manifest = build(prepare_config(bitexts, sources, output / "corpus", vocabulary_size=VOCABULARY_SIZE))
+        shutil.rmtree(output / "heldout", ignore_errors=True)
+        folders = split_kinds(output / "corpus" / "heldout", output / "heldout")
+        tables.show_corpus(console, manifest)
+    if "sentences" not in folders:
+        raise DataError("too few sentences to hold any out; name more catalogues with --catalogues DIR")
+    with watch.time("train"):
+        tables.heading(console, 3, "Training an EMS encoder from scratch")
+        result = _train(settings, output, settings.budget_seconds - watch.total)
+        assert result.model is not None
+    with watch.time("measure"):
+        tables.heading(console, 4, "Measuring retrieval on messages that training never saw")
+        from interlingua.encoder.encoder import Encoder
+        from interlingua.quickstart.demo import demonstrate
+        from interlingua.quickstart.scores import averages, score
+
+        shutil.rmtree(output / "model", ignore_errors=True)
+        shutil.copytree(result.model, output / "model")
+        encoder = Encoder.load(output / "model")
+        with _bar("measuring") as progress:
+            scores = score(encoder, folders, output=output, progress=progress)
+        demonstrations = demonstrate(encoder, folders["sentences"])
+    findings = Findings(
+        date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        seconds=dict(watch.seconds),
+        sources=sources,
+        unavailable=unavailable,
+        languages=len(manifest.languages) - 1,
+        training_pairs=manifest.train,
+        steps=result.step,
+        pairs_seen=sum(result.exposure.values()),
+        parameters=sum(weight.numel() for weight in encoder.parameters()),
+        loss=_losses(result.run / "metrics.jsonl"),
+        scores=scores,
+        averages=averages(scores),
+        demonstrations=demonstrations,
+        commands=_commands(output),
+        versions=_versions(),
+    )
+    write_json(findings, output / "quickstart.json")
+    write_html(findings, output / "report.html")
+    tables.show_findings(console, findings, output)
+    return findings
+
+
+def _sources(settings: Settings) -> tuple[list[Source], dict[str, str]]:
+    """Fetched packages and the user's folders; what can't be fetched is no error while anything is left."""
+    wanted: Sequence[Package] = packages() if settings.packages is None else settings.packages
+    cache = settings.cache.expanduser()
+    sources: list[Source] = []
+    unavailable: dict[str, str] = {}
+    if wanted:
+        with _bar("fetching") as progress:
+            sources, unavailable = fetch(wanted, cache, progress=progress)
+    sources += [Source(name=str(folder), folder=folder) for folder in settings.catalogues]
+    if not sources:
+        why = next(iter(unavailable.values()), "none was named")
+        raise DataError(f"there is no catalogue to learn from ({why}); name a folder with --catalogues DIR")
+    return sources, unavailable
+
+
+def _train(settings: Settings, output: Path, seconds_left: float) -> TrainResult:
+    from interlingua.quickstart.training import recipe
+    from interlingua.train.loop import train
+
+    seconds = seconds_left - min(MEASURE_SECONDS, MEASURE_SHARE * settings.budget_seconds)
+    if seconds < MIN_TRAIN_SECONDS:
+        raise ConfigError(
+            f"--budget-seconds {settings.budget_seconds:g} leaves {max(0.0, seconds):.0f} s for training; "
+            f"give at least {settings.budget_seconds - seconds + MIN_TRAIN_SECONDS:.0f}"
+        )
+    result = train(recipe(output / "corpus", output / "run", budget_seconds=seconds), resume="never")
+    if result.interrupted:
+        raise InterlinguaError(f"stopped in training; to go on with it: interlingua train {output / 'run'}/config.toml")
+    return result
+
+
+@contextlib.contextmanager
+def _bar(label: str) -> Iterator[Progress]:
+    """A progress bar on stderr; its ``Progress`` is told (what, done, total)."""
+    columns = (TextColumn("{task.description:<28}"), BarColumn(30), MofNCompleteColumn(), TimeElapsedColumn())
+    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task(label, total=None)
+        yield lambda what, done, total: bars.update(task, description=f"{label} {what}", completed=done, total=total)
+
+
+def _losses(metrics: Path) -> list[tuple[int, float]]:
+    records = [json.loads(line) for line in metrics.read_text(encoding="utf-8").splitlines()]
+    return [(record["step"], record["loss"]) for record in records if record["kind"] == "train"]
+
+
+def _commands(output: Path) -> list[str]:
+    return [
+        "# embed a file of your own, one sentence a line",
+        f"interlingua embed {output / 'model'} FILE.txt -o FILE.npy",
+        "# measure again, or measure any other model on the same held-out sentences",
+        f"interlingua evaluate {output / 'model'} --suite tatoeba --data {output / 'heldout' / 'sentences'}",
+        "# train the same model for an hour",
+        f"interlingua train {output / 'run' / 'config.toml'} --set run.output={output / 'longer'} --set run.max_steps=20000",
+        "# use it from sentence-transformers",
+        f"python -c \"from sentence_transformers import SentenceTransformer as S; print(S('{output / 'model'}').encode('Hi'))\"",
+        "# your own parallel text: interlingua prepare --help, interlingua train --help",
+    ]
+
+
+def _versions() -> dict[str, str]:
+    packages_ = ("torch", "numpy", "scikit-learn")
+    found = {name: importlib.metadata.version(name) for name in packages_}
+    return {"interlingua": __version__, "Python": platform.python_version(), **found}

@@ -1,0 +1,132 @@
+"""How good the encoder is on the held-out messages, beside the baselines, per language and on average."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from interlingua.corpus.evaluation_sets import pair_files, read_pair_file
+from interlingua.encoder.encoder import EmbedsText
+from interlingua.evaluation.suite import evaluate
+from interlingua.evaluation.task import Progress, TaskResult, silent
+from interlingua.languages import resolve
+from interlingua.quickstart.baselines import random_accuracy, tfidf_accuracy
+
+Kind = Literal["sentences", "names"]
+Script = Literal["other", "latin"]
+MIN_MESSAGES = 100
+"""A language counts in the averages from this many held-out messages on."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LanguageScore:
+    """P@1 in one language: each message's translation is sought among all held-out ones of the language and kind."""
+
+    code: str
+    """``deu_Latn``."""
+    name: str
+    """``German``."""
+    script: Script
+    kind: Kind
+    messages: int
+    """Held-out messages; also the number of candidates."""
+    random: float
+    """Chance."""
+    tfidf: tuple[float, float]
+    """Character n-grams: from the language to English, and back."""
+    model: tuple[float, float]
+    """The encoder, likewise."""
+
+    @property
+    def tfidf_mean(self) -> float:
+        """Mean of both directions."""
+        return sum(self.tfidf) / 2
+
+    @property
+    def model_mean(self) -> float:
+        """Mean of both directions."""
+        return sum(self.model) / 2
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Average:
+    """Unweighted means over the languages of one kind of script that have ``MIN_MESSAGES`` or more."""
+
+    script: Script
+    kind: Kind
+    languages: int
+    random: float
+    tfidf: float
+    model: float
+
+    @property
+    def ratio(self) -> float:
+        """The encoder's P@1 over that of character n-grams."""
+        return self.model / self.tfidf if self.tfidf else float("inf")
+
+
+def score(
+    encoder: EmbedsText, folders: Mapping[Kind, Path], *, output: Path, progress: Progress = silent
+) -> list[LanguageScore]:
+    """Scores the encoder with the ``tatoeba`` task, and the baselines on the same texts.
+
+    Args:
+        encoder: what to score.
+        folders: for each kind, a folder of ``<lang>-eng.tsv`` files.
+        output: gets the task's own result files.
+        progress: told after each language.
+    """
+    scores: list[LanguageScore] = []
+    for kind, folder in folders.items():
+        result = evaluate(encoder, ["tatoeba"], folder, output=output, progress=progress)[0]
+        scores += _beside_baselines(result, kind, folder)
+    return scores
+
+
+def averages(scores: Sequence[LanguageScore]) -> list[Average]:
+    """Sentences first, other scripts first; a group without languages is left out."""
+    found = []
+    kinds: tuple[Kind, ...] = ("sentences", "names")
+    scripts: tuple[Script, ...] = ("other", "latin")
+    for kind in kinds:
+        for script in scripts:
+            group = [s for s in scores if s.kind == kind and s.script == script and s.messages >= MIN_MESSAGES]
+            if group:
+                means = [sum(column) / len(group) for column in zip(*map(_row, group), strict=True)]
+                found.append(
+                    Average(
+                        script=script,
+                        kind=kind,
+                        languages=len(group),
+                        random=means[0],
+                        tfidf=means[1],
+                        model=means[2],
+                    )
+                )
+    return found
+
+
+def _row(score: LanguageScore) -> tuple[float, float, float]:
+    return score.random, score.tfidf_mean, score.model_mean
+
+
+def _beside_baselines(result: TaskResult, kind: Kind, folder: Path) -> list[LanguageScore]:
+    files = {file.name: file for file in pair_files(folder)}
+    scores = []
+    for subset in result.subsets:
+        language = resolve(subset.languages[0])
+        scores.append(
+            LanguageScore(
+                code=language.code,
+                name=language.name,
+                script="latin" if language.is_latin else "other",
+                kind=kind,
+                messages=subset.pairs,
+                random=random_accuracy(subset.pairs),
+                tfidf=tfidf_accuracy(*read_pair_file(files[subset.name])),
+                model=(subset.scores["accuracy_forward"], subset.scores["accuracy_backward"]),
+            )
+        )
+    return scores

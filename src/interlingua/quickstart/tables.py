@@ -1,0 +1,93 @@
+"""What the quickstart says in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from interlingua.corpus.manifest import Manifest
+from interlingua.quickstart.catalogues import Source
+from interlingua.quickstart.demo import Demonstration
+from interlingua.quickstart.report import SCRIPTS, Findings, headline, verdict
+from interlingua.quickstart.scores import MIN_MESSAGES, LanguageScore
+
+
+def heading(console: Console, number: int, text: str) -> None:
+    """Announces a part of the job."""
+    console.print(f"\n[bold]{number}/4  {text}[/bold]")
+
+
+def show_sources(console: Console, sources: Sequence[Source], unavailable: Mapping[str, str]) -> None:
+    """Where the text comes from, under which licence."""
+    table = _table("source", "version", "licence", "catalogues", "translations", numbers=2)
+    for source in sources:
+        cells = (source.name, source.version or "", source.licence, f"{source.catalogues:,}", f"{source.pairs:,}")
+        table.add_row(*cells)
+    console.print(table)
+    for name, why in unavailable.items():
+        console.print(f"not available: {name} ({why})", markup=False)
+
+
+def show_corpus(console: Console, manifest: Manifest) -> None:
+    """What preparing kept, and what it dropped by which rule."""
+    heldout = sum(pair.heldout for pair in manifest.language_pairs)
+    console.print(
+        f"{manifest.train:,} pairs to train on in {len(manifest.languages) - 1} languages; {heldout:,} held out: neither "
+        "side of them is in training, in any language"
+    )
+    dropped = ", ".join(f"{rule} {count:,}" for rule, count in sorted(manifest.dropped.items(), key=lambda item: -item[1]))
+    console.print(f"dropped: {dropped}", style="dim", markup=False)
+
+
+def show_findings(console: Console, findings: Findings, output: Path) -> None:
+    """Scores, verdict, demonstration, and how to go on."""
+    console.print(_languages(findings.scores))
+    console.print(_averages(findings))
+    console.print(verdict(findings), markup=False)
+    console.print("\n[bold]Nearest neighbours[/bold] of sentences it never saw, in other languages' held-out sentences:")
+    for demonstration in findings.demonstrations:
+        _show_demonstration(console, demonstration)
+    console.print(f"\n[bold]{headline(findings)}.[/bold]")
+    console.print(f"{sum(findings.seconds.values()):.0f} seconds in all. Report: {output / 'report.html'}", markup=False)
+    console.print("\n[bold]Next[/bold]")
+    for command in findings.commands:
+        console.print(command, markup=False, soft_wrap=True, style="dim" if command.startswith("#") else None)
+
+
+def _languages(scores: Sequence[LanguageScore]) -> Table:
+    table = _table("language", "sentences", "random", "TF-IDF", "encoder", "to English", "from English", numbers=6)
+    shown = [score for score in scores if score.kind == "sentences" and score.messages >= MIN_MESSAGES]
+    for script in SCRIPTS:
+        for score in sorted((s for s in shown if s.script == script), key=lambda s: -s.model_mean):
+            measures = (score.random, score.tfidf_mean, score.model_mean, *score.model)
+            table.add_row(score.name, str(score.messages), *(f"{measure:.3f}" for measure in measures))
+        table.add_section()
+    table.title = f"P@1 on held-out sentences, languages with {MIN_MESSAGES} or more (all of a language are candidates)"
+    return table
+
+
+def _averages(findings: Findings) -> Table:
+    table = _table("mean P@1", "script", "languages", "random", "TF-IDF", "encoder", "ratio", numbers=5)
+    for average in findings.averages:
+        measures = (f"{average.random:.3f}", f"{average.tfidf:.3f}", f"{average.model:.3f}", f"{average.ratio:.1f}x")
+        table.add_row(average.kind, SCRIPTS[average.script], str(average.languages), *measures)
+    return table
+
+
+def _show_demonstration(console: Console, demonstration: Demonstration) -> None:
+    console.print(f"\n  “{demonstration.query}”", markup=False)
+    for neighbour in demonstration.neighbours:
+        mark = "✓" if neighbour.right else "✗"
+        line = f"    {mark} {neighbour.cosine:.2f} {neighbour.language:<22} {neighbour.text}"
+        console.print(line, markup=False, style="green" if neighbour.right else "red", soft_wrap=True)
+
+
+def _table(*columns: str, numbers: int) -> Table:
+    """A table whose last ``numbers`` columns are numbers."""
+    table = Table(title_justify="left", title_style="")
+    for place, column in enumerate(columns):
+        table.add_column(column, justify="right" if place >= len(columns) - numbers else "left", no_wrap=place == 0)
+    return table

@@ -1,0 +1,165 @@
+"""Checkpoints that are whole or not there: safetensors for weights and optimizer, JSON for the rest, never pickle.
+
+``checkpoints/step-00000100/`` holds ``model.safetensors`` (all weights of the objective, heads and teachers included),
+``optimizer.safetensors`` and ``state.json``, which also keeps the SHA-256 of the other two.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from interlingua.errors import CheckpointError, DataError
+from interlingua.files import atomic_directory, sha256_file
+
+FORMAT = "interlingua-checkpoint-1"
+TENSOR_FILES = ("model.safetensors", "optimizer.safetensors")
+
+
+@dataclass(slots=True)
+class TrainState:
+    """What a run knows besides its tensors."""
+
+    step: int = 0
+    """Optimizer steps done."""
+    seconds: float = 0.0
+    """Time spent on them, evaluations included."""
+    best_step: int | None = None
+    """When the best evaluation so far was made."""
+    best_metric: float | None = None
+    """Its value."""
+    evaluations_since_best: int = 0
+    """Evaluations made since, none of them better."""
+
+
+def save_checkpoint(folder: Path, objective: nn.Module, optimizer: torch.optim.Optimizer, state: TrainState) -> Path:
+    """Writes ``folder/step-<step>`` under a temporary name, syncs it to the disk and renames it.
+
+    Returns:
+        the checkpoint's folder.
+
+    Raises:
+        CheckpointError: the disk is full or can't be written; older checkpoints are untouched.
+    """
+    target = folder / f"step-{state.step:08d}"
+    tensors = {"model.safetensors": weights_of(objective), "optimizer.safetensors": _moments(objective, optimizer)}
+    try:
+        with atomic_directory(target, overwrite=True) as temporary:
+            for name, content in tensors.items():
+                save_file(content, temporary / name)
+            record = {
+                "format": FORMAT,
+                "state": dataclasses.asdict(state),
+                "sha256": {name: sha256_file(temporary / name) for name in TENSOR_FILES},
+            }
+            (temporary / "state.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    except (DataError, SafetensorError) as error:
+        kept = checkpoints_in(folder)
+        before = f"the checkpoint of step {_step(kept[-1])} is kept" if kept else "there is no earlier one"
+        raise CheckpointError(
+            f"the checkpoint of step {state.step} can't be written: {error}; {before}; free some space and run the same"
+            " command again"
+        ) from error
+    return target
+
+
+def load_checkpoint(path: Path, objective: nn.Module, optimizer: torch.optim.Optimizer) -> TrainState:
+    """Puts a checkpoint's content into an objective and an optimizer built from the same config.
+
+    Raises:
+        CheckpointError: it is damaged, or belongs to another objective.
+    """
+    problem = damage(path)
+    if problem:
+        raise CheckpointError(f"{path}: {problem}; resume from another checkpoint")
+    record = json.loads((path / "state.json").read_text(encoding="utf-8"))
+    weights, moments = load_file(path / "model.safetensors"), load_file(path / "optimizer.safetensors")
+    expected = weights_of(objective)
+    wrong = expected.keys() ^ weights.keys() or {n for n in weights if weights[n].shape != expected[n].shape}
+    if wrong:
+        raise CheckpointError(f"{path}: {min(wrong)} does not fit the config; use the config it was trained with")
+    objective.load_state_dict(weights, strict=False)
+    states: dict[int, dict[str, Tensor]] = {}
+    places = {name: place for place, name in enumerate(_names(objective, optimizer))}
+    for key, tensor in moments.items():
+        name, _, moment = key.partition("/")
+        states.setdefault(places[name], {})[moment] = tensor
+    optimizer.load_state_dict({"state": states, "param_groups": optimizer.state_dict()["param_groups"]})
+    return TrainState(**record["state"])
+
+
+def latest_checkpoint(folder: Path, warn: Callable[[str], None]) -> Path | None:
+    """The newest checkpoint that is whole; says of each newer one why it is passed over."""
+    for path in reversed(checkpoints_in(folder)):
+        problem = damage(path)
+        if problem is None:
+            return path
+        warn(f"{path.name} is damaged ({problem}); going back to the checkpoint before it")
+    return None
+
+
+def damage(path: Path) -> str | None:
+    """Why a checkpoint can't be used, or none."""
+    try:
+        record = json.loads((path / "state.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return "state.json is missing or cut short"
+    if record.get("format") != FORMAT:
+        return f"format {record.get('format')!r} where {FORMAT!r} is read"
+    for name, expected in record["sha256"].items():
+        if not (path / name).is_file():
+            return f"{name} is missing"
+        if sha256_file(path / name) != expected:
+            return f"{name} is cut short or changed"
+    return None
+
+
+def rotate(folder: Path, *, keep: int, best_step: int | None) -> None:
+    """Removes all but the newest ``keep`` checkpoints; that of the best evaluation stays."""
+    for path in checkpoints_in(folder)[:-keep]:
+        if _step(path) != best_step:
+            shutil.rmtree(path)
+
+
+def checkpoints_in(folder: Path) -> list[Path]:
+    """All finished checkpoints, oldest first."""
+    return sorted(path for path in folder.glob("step-*") if path.name[5:].isdigit())
+
+
+def weights_of(objective: nn.Module) -> dict[str, Tensor]:
+    """All weights and buffers by name, those that share memory under their first name only."""
+    first: dict[tuple[int, torch.Size], str] = {}
+    weights: dict[str, Tensor] = {}
+    for name, tensor in objective.state_dict().items():
+        if first.setdefault((tensor.data_ptr(), tensor.shape), name) == name or tensor.numel() == 0:
+            weights[name] = tensor.contiguous()
+    return weights
+
+
+def _moments(objective: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    names = _names(objective, optimizer)
+    return {
+        f"{names[place]}/{moment}": tensor.contiguous()
+        for place, moments in optimizer.state_dict()["state"].items()
+        for moment, tensor in moments.items()
+    }
+
+
+def _names(objective: nn.Module, optimizer: torch.optim.Optimizer) -> list[str]:
+    """Names of the optimizer's parameters, in its own order."""
+    names: dict[Any, str] = {parameter: name for name, parameter in objective.named_parameters()}
+    return [names[parameter] for group in optimizer.param_groups for parameter in group["params"]]
+
+
+def _step(path: Path) -> int:
+    return int(path.name[5:])

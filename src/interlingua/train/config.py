@@ -1,0 +1,311 @@
+"""What a training run is told: six TOML sections as frozen dataclasses, and how they are read and written.
+
+Options are called as in Hugging Face's ``TrainingArguments`` where they mean the same. A number of steps may be given
+as a fraction below 1, which means that share of the whole run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from interlingua.config import config_to_toml, from_mapping, load_toml, to_mapping
+from interlingua.corpus.sampling import Caps
+from interlingua.errors import ConfigError
+from interlingua.files import PathLike
+from interlingua.registry import METHODS, resolve
+
+SIZES = (
+    "hidden_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "intermediate_size",
+    "hidden_act",
+    "hidden_dropout_prob",
+    "attention_probs_dropout_prob",
+    "max_position_embeddings",
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DataConfig:
+    """[data]: what to train on."""
+
+    corpus: Path
+    """Folder that ``interlingua prepare`` wrote."""
+    temperature: float = 1.0
+    """T of the language pairs' shares, proportional to count^(1/T): 1 = as they are, large = all alike."""
+    caps: Caps = field(default_factory=Caps)
+    """Limits to what a language pair gets, e.g. ``caps.max_pairs = 100000``."""
+    max_tokens: int | None = None
+    """Longer sentences are cut to this many tokens; default: what the encoder can take."""
+    valid_pairs: int = 1024
+    """Pairs of the corpus's validation set on which loss and collapse are measured."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EncoderConfig:
+    """[encoder]: a preset to train from scratch, whose sizes may be overridden, or a pretrained backbone."""
+
+    preset: str | None = None
+    """ems-base (the paper's), ems-small or ems-tiny."""
+    path: str | None = None
+    """A pretrained backbone: folder or hub id. The corpus must have been prepared with its vocabulary."""
+    pooling: Literal["cls", "mean", "max"] | None = None
+    """How token states become a sentence vector; default: mean, or what the pretrained model says."""
+    initialisation: Literal["torch", "bert"] | None = None
+    """Weights from scratch: torch's own with N(0, 1) embeddings as in EMS (default), or BERT's N(0, 0.02)."""
+    hidden_size: int | None = None
+    """Width D of the hidden states."""
+    num_hidden_layers: int | None = None
+    """Transformer layers."""
+    num_attention_heads: int | None = None
+    """Heads per layer; must divide ``hidden_size``."""
+    intermediate_size: int | None = None
+    """Width of the feed-forward block."""
+    hidden_act: str | None = None
+    """gelu, relu, silu or tanh."""
+    hidden_dropout_prob: float | None = None
+    """Probability of zeroing an activation."""
+    attention_probs_dropout_prob: float | None = None
+    """Probability of zeroing an attention weight."""
+    max_position_embeddings: int | None = None
+    """Rows of the position table."""
+
+    def __post_init__(self) -> None:
+        if (self.preset is None) == (self.path is None):
+            raise ConfigError("encoder: give either preset (train from scratch) or path (a pretrained backbone)")
+        fixed = [*self.sizes(), *(["initialisation"] if self.initialisation else [])]
+        if self.path is not None and fixed:
+            raise ConfigError(f"encoder: {fixed[0]} can't be changed in a pretrained backbone; remove it")
+
+    def sizes(self) -> dict[str, Any]:
+        """The sizes that are set here and override the preset's."""
+        return {name: getattr(self, name) for name in SIZES if getattr(self, name) is not None}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MethodConfig:
+    """[method]: a name of ``registry.METHODS`` and that method's own options, which stand beside it in the file."""
+
+    name: str
+    """The method, e.g. ems."""
+    options: Any
+    """An instance of the method's ``Config``."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OptimizerConfig:
+    """[optimizer]."""
+
+    name: Literal["adam", "adamw"] = "adamw"
+    """adam adds weight decay to the gradient (coupled L2), adamw takes it off the weight."""
+    learning_rate: float = 3e-4
+    """Peak learning rate, per step."""
+    betas: tuple[float, float] = (0.9, 0.999)
+    """Decay per step of the averages of gradient and squared gradient."""
+    eps: float = 1e-8
+    """Added to the root of the squared gradient's average."""
+    weight_decay: float = 0.01
+    """Coefficient of the weight decay."""
+    amsgrad: bool = False
+    """Divide by the largest squared-gradient average so far."""
+    decay_bias_and_norm: bool = True
+    """Whether weight decay also acts on biases and LayerNorms."""
+
+    def __post_init__(self) -> None:
+        if self.learning_rate <= 0 or self.weight_decay < 0:
+            raise ConfigError("optimizer: learning_rate must be above 0 and weight_decay at least 0")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ScheduleConfig:
+    """[schedule]: the learning rate as a function of the step; see ``train/schedules.py``."""
+
+    name: Literal["constant", "linear", "cosine", "ems"] = "linear"
+    """What follows the warm-up: constant, linear to 0, cosine to 0, or EMS's slow cosine (90 % left at the end)."""
+    warmup_steps: float = 0.1
+    """Steps of linear warm-up, or a share of the run."""
+
+    def __post_init__(self) -> None:
+        if self.warmup_steps < 0:
+            raise ConfigError(f"schedule: warmup_steps must be at least 0, got {self.warmup_steps:g}")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunConfig:
+    """[run]: where, how long, on what, and what is kept."""
+
+    output: Path
+    """Folder of the run."""
+    seed: int = 0
+    """Decides initial weights, batches and dropout."""
+    max_steps: int | None = None
+    """Optimizer steps of the whole run. Give this, or one of the next two, which are turned into it at the start."""
+    num_train_epochs: float | None = None
+    """Passes over the corpus."""
+    budget_seconds: float | None = None
+    """Wall time of the whole run, evaluations included; the speed is measured on a throwaway copy first."""
+    global_batch_size: int = 128
+    """Pairs per step, over all processes and accumulated micro-batches."""
+    micro_batch_size: int | None = None
+    """Pairs in one forward pass of one process; in-batch negatives are within it. Default: a process's share."""
+    precision: Literal["auto", "fp32", "bf16"] = "auto"
+    """bf16 = autocast with float32 weights; auto = bf16 where the hardware computes in it."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """auto = cuda where there is one."""
+    devices: int = 1
+    """Processes, one per GPU (on the CPU: per group of cores), or what torchrun has started."""
+    threads: int | None = None
+    """CPU threads of a process; default: torch's."""
+    max_grad_norm: float | None = None
+    """Gradients are scaled down to this norm; default: never."""
+    logging_steps: float = 10
+    """Steps between two records in metrics.jsonl, or a share of the run."""
+    eval_steps: float = 0.1
+    """Steps between two evaluations, or a share of the run."""
+    save_steps: float = 0.1
+    """Steps between two checkpoints, or a share of the run."""
+    save_total_limit: int = 2
+    """Checkpoints kept, the newest; the one of the best evaluation is kept besides."""
+    metric_for_best_model: str = "valid_loss"
+    """Which measure of the evaluation decides what is copied to best/."""
+    greater_is_better: bool | None = None
+    """Whether a larger value of it is better; default: unless its name ends in "loss"."""
+    early_stopping_patience: int | None = None
+    """Evaluations in a row without a better value after which the run ends; default: it goes to max_steps."""
+    tensorboard: bool = False
+    """Also write event files for TensorBoard (needs the extra of that name)."""
+
+    def __post_init__(self) -> None:
+        lengths = [self.max_steps, self.num_train_epochs, self.budget_seconds]
+        given = [value for value in lengths if value is not None]
+        if len(given) != 1 or given[0] <= 0:
+            raise ConfigError("run: give exactly one of max_steps, num_train_epochs and budget_seconds, above 0")
+        for name in ("global_batch_size", "micro_batch_size", "devices", "threads", "save_total_limit", "max_grad_norm",
+                     "logging_steps", "eval_steps", "save_steps", "early_stopping_patience"):  # fmt: skip
+            value = getattr(self, name)
+            if value is not None and value <= 0:
+                raise ConfigError(f"run: {name} must be above 0, got {value:g}")
+
+    def accumulation(self, world_size: int) -> int:
+        """Micro-batches that a process goes through in a step.
+
+        Raises:
+            ConfigError: the sizes don't divide.
+        """
+        micro = self.micro_batch_size or self.global_batch_size // world_size
+        if micro == 0 or self.global_batch_size % (micro * world_size):
+            raise ConfigError(
+                f"run: global_batch_size {self.global_batch_size} is not a multiple of micro_batch_size {micro} x"
+                f" {world_size} processes; change one of them"
+            )
+        return self.global_batch_size // (micro * world_size)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrainConfig:
+    """A whole run."""
+
+    data: DataConfig
+    encoder: EncoderConfig
+    method: MethodConfig
+    run: RunConfig
+    optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
+    schedule: ScheduleConfig = field(default_factory=ScheduleConfig)
+
+    @property
+    def length(self) -> int:
+        """Optimizer steps of the run, once they are fixed."""
+        assert self.run.max_steps is not None
+        return self.run.max_steps
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Nested dictionaries as in the file: the method's options beside its name."""
+        mapping = to_mapping(self)
+        mapping["method"] = {"name": self.method.name, **to_mapping(self.method.options)}
+        return mapping
+
+    def to_toml(self) -> str:
+        """The file that ``load_train_config`` reads back to an equal config."""
+        return config_to_toml(_AsFile(**self.to_mapping()))
+
+    def replace_run(self, **changes: Any) -> TrainConfig:
+        """The same config with some of [run] changed."""
+        return dataclasses.replace(self, run=dataclasses.replace(self.run, **changes))
+
+    def with_absolute_paths(self) -> TrainConfig:
+        """The same config, meaning the same from any working directory."""
+        data = dataclasses.replace(self.data, corpus=self.data.corpus.absolute())
+        encoder = self.encoder
+        if encoder.path is not None and Path(encoder.path).expanduser().exists():
+            encoder = dataclasses.replace(encoder, path=str(Path(encoder.path).expanduser().absolute()))
+        return dataclasses.replace(self, data=data, encoder=encoder).replace_run(output=self.run.output.absolute())
+
+
+@dataclass(frozen=True, slots=True)
+class _AsFile:
+    """The order of the sections in a written file."""
+
+    data: dict[str, Any]
+    encoder: dict[str, Any]
+    method: dict[str, Any]
+    optimizer: dict[str, Any]
+    schedule: dict[str, Any]
+    run: dict[str, Any]
+
+
+def load_train_config(path: PathLike, *, overrides: Sequence[str] = ()) -> TrainConfig:
+    """Reads a run's TOML file.
+
+    Args:
+        path: the file.
+        overrides: ``"section.key=value"`` strings.
+
+    Raises:
+        ConfigError: see ``interlingua.config.load_config``; also an unknown method.
+    """
+    return train_config_from(load_toml(path, overrides=overrides), where=str(path))
+
+
+def train_config_from(table: Mapping[str, Any], *, where: str = "config") -> TrainConfig:
+    """Builds the config from nested mappings; [method] is read as the ``Config`` of the method it names.
+
+    Raises:
+        ConfigError: see ``load_train_config``.
+    """
+    sections = dict(table)
+    method = sections.get("method")
+    if not isinstance(method, Mapping) or not isinstance(method.get("name"), str):
+        raise ConfigError(f"{where}: [method] needs a name; known: {', '.join(sorted(METHODS))}")
+    options = {key: value for key, value in method.items() if key != "name"}
+    try:
+        schema = resolve(METHODS, method["name"]).Config
+    except ConfigError as error:
+        raise ConfigError(f"{where}: method.name: {error}") from error
+    read = from_mapping(schema, options, where=f"{where}: method")
+    sections["method"] = {"name": method["name"], "options": read}
+    return from_mapping(TrainConfig, sections, where=where)
+
+
+def differences(a: TrainConfig, b: TrainConfig, *, ignore: frozenset[str] = frozenset()) -> list[str]:
+    """The keys in which two configs differ, with both values: ``"run.seed (0, 1)"``.
+
+    Args:
+        a: one config.
+        b: the other.
+        ignore: keys that may differ.
+    """
+    flat_a, flat_b = dict(_flat(a.to_mapping())), dict(_flat(b.to_mapping()))
+    keys = sorted((flat_a.keys() | flat_b.keys()) - ignore)
+    return [f"{key} ({flat_a.get(key)}, {flat_b.get(key)})" for key in keys if flat_a.get(key) != flat_b.get(key)]
+
+
+def _flat(table: Mapping[str, Any], path: str = "") -> list[tuple[str, Any]]:
+    pairs: list[tuple[str, Any]] = []
+    for key, value in table.items():
+        pairs += _flat(value, f"{path}{key}.") if isinstance(value, Mapping) else [(f"{path}{key}", value)]
+    return pairs

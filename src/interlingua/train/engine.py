@@ -1,0 +1,149 @@
+"""The ten calls that know devices, ranks and precision; Lightning Fabric does the work."""
+
+from __future__ import annotations
+
+import os
+from contextlib import AbstractContextManager
+from typing import Any, Literal, TypeVar, cast
+
+import torch
+from jaxtyping import Float, Shaped
+from lightning_fabric import Fabric
+from torch import Tensor, nn
+from torch.nn.utils import clip_grad_norm_
+
+from interlingua.batches.seeds import seed_for
+from interlingua.errors import ConfigError
+from interlingua.methods.objective import Objective
+from interlingua.train.config import RunConfig, TrainConfig
+
+T = TypeVar("T")
+AGREE_EVERY_STEPS = 8
+
+
+class Engine:
+    """One process's place in a run.
+
+    Args:
+        config: the [run] section; ``devices`` processes are started unless torchrun has started them.
+
+    Raises:
+        ConfigError: there is no such device.
+    """
+
+    def __init__(self, config: RunConfig) -> None:
+        self.device_kind = _device(config.device)
+        self.precision: Literal["fp32", "bf16"] = _precision(config.precision, self.device_kind)
+        if config.threads is not None:
+            torch.set_num_threads(config.threads)
+        started = int(os.environ.get("WORLD_SIZE", "1"))
+        self._fabric = Fabric(
+            accelerator=self.device_kind,
+            devices=int(os.environ.get("LOCAL_WORLD_SIZE", started)) if started > 1 else config.devices,
+            num_nodes=started // int(os.environ.get("LOCAL_WORLD_SIZE", started)) if started > 1 else 1,
+            strategy="ddp" if max(started, config.devices) > 1 else "auto",
+            precision="bf16-mixed" if self.precision == "bf16" else "32-true",
+        )
+        self._fabric.launch()
+
+    @property
+    def rank(self) -> int:
+        """Which of the processes this is, from 0."""
+        return int(self._fabric.global_rank)
+
+    @property
+    def world_size(self) -> int:
+        """Number of processes."""
+        return int(self._fabric.world_size)
+
+    @property
+    def is_main(self) -> bool:
+        """Whether this process writes files and talks."""
+        return self.rank == 0
+
+    @property
+    def device(self) -> torch.device:
+        """Where this process computes."""
+        device: torch.device = self._fabric.device
+        return device
+
+    def settle(self, config: TrainConfig) -> TrainConfig:
+        """The config with what depends on the machine written out, so that a resumed run repeats it."""
+        return config.replace_run(
+            device=self.device_kind, precision=self.precision, threads=config.run.threads or torch.get_num_threads()
+        )
+
+    def setup(self, objective: Objective, optimizer: torch.optim.Optimizer) -> nn.Module:
+        """The objective as it is called in training: under autocast, its gradients averaged over the processes."""
+        objective.all_gather = self.all_gather_grad
+        model: nn.Module = self._fabric.setup(objective, optimizer, move_to_device=False)[0]
+        return model
+
+    def seed(self, seed: int, *purpose: str | int) -> None:
+        """Starts torch's random numbers anew: what is drawn next depends on the arguments and the rank alone."""
+        torch.manual_seed(seed_for(seed, *purpose, "rank", self.rank))
+
+    def accumulate(self, model: nn.Module, *, more: bool) -> AbstractContextManager[None]:
+        """Spares the processes the averaging of gradients while more micro-batches of the step follow."""
+        return self._fabric.no_backward_sync(cast(Any, model), enabled=more)
+
+    def backward(self, loss: Float[Tensor, ""]) -> None:
+        """Adds the loss's gradients to the weights'."""
+        self._fabric.backward(loss)
+
+    def clip(self, objective: nn.Module, max_norm: float | None) -> Float[Tensor, ""]:
+        """Norm of all gradients together, which are scaled down to ``max_norm`` if one is given and they exceed it."""
+        return clip_grad_norm_(objective.parameters(), float("inf") if max_norm is None else max_norm)
+
+    def autocast(self) -> AbstractContextManager[Any]:
+        """The precision of training, for a forward pass outside of it."""
+        return self._fabric.autocast()
+
+    def all_gather_grad(self, tensor: Shaped[Tensor, "b ..."]) -> Shaped[Tensor, "w*b ..."]:
+        """Concatenates the processes' tensors, of equal shape, in the order of ranks; gradients flow back to each.
+
+        Differentiated through DDP's mean, a loss over the gathered tensors that every rank computes whole has the
+        gradient of one process on the concatenated batch.
+        """
+        gathered = self._fabric.all_gather(tensor, sync_grads=tensor.requires_grad)
+        assert isinstance(gathered, Tensor)
+        return gathered.flatten(0, 1) if self.world_size > 1 else gathered
+
+    def mean(self, tensor: Tensor) -> Tensor:
+        """Mean over the processes, without gradient."""
+        reduced = self._fabric.all_reduce(tensor.detach(), reduce_op="mean")
+        assert isinstance(reduced, Tensor)
+        return reduced
+
+    def share(self, value: T) -> T:
+        """What the main process has, for all."""
+        return self._fabric.broadcast(value) if self.world_size > 1 else value
+
+    def any(self, flag: bool) -> bool:
+        """Whether the flag is raised in any process."""
+        return flag if self.world_size == 1 else bool(self.mean(torch.tensor(float(flag), device=self.device)) > 0)
+
+    def any_at(self, flag: bool, step: int) -> bool:
+        """``any``, but several processes ask one another only every few steps, as each time a GPU has to wait."""
+        return (self.world_size == 1 or step % AGREE_EVERY_STEPS == 0) and self.any(flag)
+
+    def barrier(self) -> None:
+        """Waits until all processes are here."""
+        self._fabric.barrier()
+
+
+def _device(device: str) -> Literal["cpu", "cuda"]:
+    available = torch.cuda.is_available()
+    if device == "cuda" and not available:
+        raise ConfigError("run: device 'cuda' is asked for and there is none; use --set run.device=cpu")
+    return "cuda" if available and device != "cpu" else "cpu"
+
+
+def _precision(precision: str, device: str) -> Literal["fp32", "bf16"]:
+    if precision == "auto":
+        if device == "cuda":
+            fast = torch.cuda.is_bf16_supported(including_emulation=False)
+        else:
+            fast = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+        return "bf16" if fast else "fp32"
+    return "bf16" if precision == "bf16" else "fp32"

@@ -1,0 +1,250 @@
+"""What a run says: a progress bar or plain lines, one JSON record per line in metrics.jsonl, TensorBoard if asked."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+from jaxtyping import Float
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn
+from torch import Tensor
+
+from interlingua.errors import InterlinguaError, MissingExtraError
+from interlingua.train.checkpoint import checkpoints_in
+from interlingua.train.config import TrainConfig
+from interlingua.train.engine import Engine
+from interlingua.train.run_folder import RunFolder
+
+LATE_STEPS = 16
+"""On a GPU losses are read this many steps late, so that it never waits for the CPU."""
+
+
+class NotFiniteError(InterlinguaError):
+    """A loss term or the gradient is NaN or infinite."""
+
+
+class Meter:
+    """Means of the loss terms since the last record; the first value that is not finite ends the run.
+
+    Args:
+        engine: averages over the processes.
+        checkpoints: where they are, for the message.
+    """
+
+    def __init__(self, engine: Engine, checkpoints: Path) -> None:
+        self._engine, self._checkpoints = engine, checkpoints
+        self._late = 1 if engine.device.type == "cpu" else LATE_STEPS
+        self._waiting: list[tuple[int, Sequence[str], Float[Tensor, " k"]]] = []
+        self._sums: dict[str, float] = {}
+        self._counts: dict[str, int] = {}
+
+    def add(self, step: int, measured: Mapping[str, Float[Tensor, ""]]) -> None:
+        """Takes a step's loss, terms and perhaps gradient norm.
+
+        Raises:
+            NotFiniteError: one of them is not finite (on a GPU some steps later).
+        """
+        self._waiting.append((step, tuple(measured), torch.stack([value.float() for value in measured.values()])))
+        if len(self._waiting) >= self._late:
+            self.flush()
+
+    def flush(self) -> None:
+        """Reads what is still on the device.
+
+        Raises:
+            NotFiniteError: see ``add``.
+        """
+        waiting, self._waiting = self._waiting, []
+        for step, names, values in waiting:
+            read = dict(zip(names, self._engine.mean(values).tolist(), strict=True))
+            wrong = [name for name, value in read.items() if not math.isfinite(value)]
+            if wrong:
+                # the loss is their sum: name the term, not the sum, where there is one
+                name = next((name for name in wrong if name != "loss"), "loss")
+                kept = checkpoints_in(self._checkpoints)
+                raise NotFiniteError(
+                    f"{name} is {read[name]} in step {step + 1};"
+                    f" {f'the last good checkpoint is {kept[-1]}' if kept else 'there is no checkpoint yet'};"
+                    " try a lower optimizer.learning_rate, run.max_grad_norm = 1.0 or run.precision = fp32"
+                )
+            for name, value in read.items():
+                self._sums[name] = self._sums.get(name, 0.0) + value
+                self._counts[name] = self._counts.get(name, 0) + 1
+
+    def means(self) -> dict[str, float]:
+        """Means since the last call."""
+        self.flush()
+        means = {name: value / self._counts[name] for name, value in self._sums.items()}
+        self._sums, self._counts = {}, {}
+        return means
+
+
+class RunLog:
+    """Writes records and shows them. Only the main process has one that does anything.
+
+    Args:
+        metrics: the file of records.
+        tensorboard: folder of its event files, or none.
+        max_steps: length of the run.
+        step: where it begins; records of later steps, left by a run that was killed, are dropped.
+        progress: whether to show anything but warnings.
+        console: where to.
+    """
+
+    def __init__(
+        self,
+        metrics: Path,
+        *,
+        tensorboard: Path | None = None,
+        max_steps: int,
+        step: int = 0,
+        progress: bool = True,
+        console: Console | None = None,
+    ) -> None:
+        self._console = console or Console(stderr=True, highlight=False)
+        self._max_steps, self._first, self._shown = max_steps, step, progress
+        _drop_records_after(metrics, step)
+        self._file = metrics.open("a", encoding="utf-8")
+        self._board = _summary_writer(tensorboard, step) if tensorboard is not None else None
+        self._started = time.perf_counter()
+        self._bar: Progress | None = None
+        self._task = TaskID(0)
+        if progress and self._console.is_terminal:
+            columns = (SpinnerColumn(), BarColumn(24), MofNCompleteColumn(), TextColumn("{task.description}"))
+            self._bar = Progress(*columns, console=self._console, transient=True)
+            self._task = self._bar.add_task("", total=max_steps, completed=step)
+
+    def __enter__(self) -> Self:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+        if self._board is not None:
+            self._board.close()
+        self._file.close()
+
+    def advance(self, step: int) -> None:
+        """Moves the bar."""
+        if self._bar is not None:
+            self._bar.update(self._task, completed=step)
+
+    def train(self, step: int, losses: Mapping[str, float], **rates: float) -> None:
+        """Records and shows the losses since the last record, learning rate and speed."""
+        self._record("train", step, {**losses, **rates})
+        left = (time.perf_counter() - self._started) / (step - self._first) * (self._max_steps - step)
+        terms = " + ".join(f"{name} {value:.3f}" for name, value in losses.items() if name not in ("loss", "grad_norm"))
+        line = (
+            f"loss {losses['loss']:.3f}{f' = {terms}' if terms else ''} | {rates['pairs_per_second']:,.0f} pairs/s |"
+            f" {duration(left)} left"
+        )
+        if self._bar is not None:
+            self._bar.update(self._task, completed=step, description=line)
+        elif self._shown:
+            self._console.print(f"step {step}/{self._max_steps} | {line}", soft_wrap=True)
+
+    def evaluation(self, step: int, metrics: Mapping[str, float], *, best: bool) -> None:
+        """Records and shows an evaluation."""
+        self._record("evaluation", step, {**metrics, "best": best})
+        shown = ", ".join(f"{name} {value:.4g}" for name, value in metrics.items())
+        self.say(f"step {step} | {shown}{' | best so far' if best else ''}")
+
+    def final(self, step: int, facts: Mapping[str, Any]) -> None:
+        """Records how the run ended."""
+        self._record("final", step, facts)
+
+    def say(self, text: str) -> None:
+        """Shows a line above the bar."""
+        if self._shown:
+            self._console.print(text, soft_wrap=True, markup=False)
+
+    def warn(self, text: str) -> None:
+        """Shows a warning, asked for or not."""
+        self._console.print(f"warning: {text}", soft_wrap=True, markup=False, style="yellow")
+
+    def _record(self, kind: str, step: int, values: Mapping[str, Any]) -> None:
+        self._file.write(json.dumps({"kind": kind, "step": step, **values}, ensure_ascii=False) + "\n")
+        self._file.flush()
+        if self._board is not None:
+            for name, value in values.items():
+                if isinstance(value, int | float):
+                    self._board.add_scalar(f"{kind}/{name}", value, step)
+            self._board.flush()
+
+
+class SilentLog(RunLog):
+    """The log of the processes that are not the main one."""
+
+    def __init__(self) -> None:
+        self._bar, self._board, self._shown = None, None, False
+
+    def __exit__(self, *_: object) -> None:
+        return
+
+    def train(self, step: int, losses: Mapping[str, float], **rates: float) -> None:
+        """Says nothing."""
+
+    def warn(self, text: str) -> None:
+        """Says nothing."""
+
+    def _record(self, kind: str, step: int, values: Mapping[str, Any]) -> None:
+        return
+
+
+def open_log(folder: RunFolder, config: TrainConfig, engine: Engine, *, step: int, progress: bool) -> RunLog:
+    """The log of this process.
+
+    Args:
+        folder: of the run.
+        config: of the run.
+        engine: only its main process writes.
+        step: where the run begins.
+        progress: whether to show anything but warnings.
+    """
+    if not engine.is_main:
+        return SilentLog()
+    board = folder.tensorboard if config.run.tensorboard else None
+    return RunLog(folder.metrics, tensorboard=board, max_steps=config.length, step=step, progress=progress)
+
+
+def warn(text: str) -> None:
+    """A warning before there is a log."""
+    Console(stderr=True, highlight=False).print(f"warning: {text}", soft_wrap=True, markup=False, style="yellow")
+
+
+def duration(seconds: float) -> str:
+    """``1:02:03`` or ``2:03``."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def _drop_records_after(metrics: Path, step: int) -> None:
+    """Keeps whole records up to ``step``: what comes after was not in the checkpoint and is computed again."""
+    if not metrics.exists():
+        return
+    kept = []
+    for line in metrics.read_text(encoding="utf-8").splitlines(keepends=True):
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        if line.endswith("\n") and record["step"] <= step and record["kind"] != "final":
+            kept.append(line)
+    metrics.write_text("".join(kept), encoding="utf-8")
+
+
+def _summary_writer(folder: Path, step: int) -> Any:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise MissingExtraError("tensorboard", "tensorboard") from error
+    return SummaryWriter(str(folder), purge_step=step + 1)

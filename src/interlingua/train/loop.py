@@ -1,0 +1,132 @@
+"""The training loop: read ``train`` from top to bottom.
+
+Step t is a pure function of (state, seed, t): its batch comes from the plan, its random numbers from a seed of its own,
+its learning rate from the schedule. So a checkpoint needs neither loader nor generator state, and a run that was killed
+and resumed ends with the bytes of one that was not.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from interlingua.batches.prefetch import Prefetcher
+from interlingua.train.budget import fix_length
+from interlingua.train.build import MicroBatches, build_objective, open_corpus
+from interlingua.train.checkpoint import TrainState, load_checkpoint, rotate, save_checkpoint
+from interlingua.train.config import TrainConfig
+from interlingua.train.engine import Engine
+from interlingua.train.interrupts import Interrupts
+from interlingua.train.log import Meter, open_log, warn
+from interlingua.train.optim import build_optimizer, set_learning_rate
+from interlingua.train.result import Clock, TrainResult, read_result, result_of
+from interlingua.train.run_folder import RunFolder
+from interlingua.train.schedules import due, learning_rate_factor
+from interlingua.train.step import gradients
+from interlingua.train.validation import Evaluate, measure, out_of_patience, take_note, valid_batches
+
+
+def train(
+    config: TrainConfig, *, evaluate: Evaluate | None = None, resume: str | Path = "auto", progress: bool = True
+) -> TrainResult:
+    """Trains an encoder, or goes on where the run in the output folder stopped.
+
+    Args:
+        config: the whole run.
+        evaluate: is given the encoder and the step at each evaluation, and returns further metrics by name.
+        resume: "auto" goes on from the newest whole checkpoint of the output folder, "never" starts over and removes
+            what is there, a path goes on from that checkpoint.
+        progress: whether to show progress on stderr.
+
+    Returns:
+        what was written; ``interrupted`` says whether Ctrl-C ended it early.
+
+    Raises:
+        ConfigError: settings contradict each other, or the output folder holds another run.
+        DataError: the corpus can't be read.
+        CheckpointError: a checkpoint can't be read or written.
+        NotFiniteError: a loss term became NaN or infinite; the last checkpoint is kept.
+    """
+    # Where does it begin, and how long is it?
+    asked = config.with_absolute_paths()
+    folder = RunFolder(asked.run.output)
+    start = folder.start(asked, resume, warn)
+    if resume == "auto" and start.checkpoint is not None and (finished := read_result(folder)) is not None:
+        return finished
+    engine = Engine(start.config.run)
+    corpus = open_corpus(asked.data.corpus)
+    config = fix_length(engine.settle(start.config), corpus, engine, evaluate)
+    if engine.is_main:
+        folder.begin(asked, config, corpus_digest=corpus.digest, fresh=start.checkpoint is None)
+    engine.barrier()
+    run, max_steps = config.run, config.length
+
+    # The parts: objective, optimizer, batches, and what the checkpoint remembers of them.
+    objective = build_objective(config, corpus.vocabulary).to(engine.device).train()
+    optimizer = build_optimizer(objective, config.optimizer)
+    model = engine.setup(objective, optimizer)
+    batches = MicroBatches(config, corpus.train, objective.encoder.max_tokens, engine)
+    validation = valid_batches(config, corpus.valid, batches)
+    state = load_checkpoint(start.checkpoint, objective, optimizer) if start.checkpoint else TrainState()
+    end = state.step if out_of_patience(state, run) else max_steps
+    meter, clock, metrics, stop = Meter(engine, folder.checkpoints), Clock(state.seconds), dict[str, float](), False
+
+    with (
+        open_log(folder, config, engine, step=state.step, progress=progress) as log,
+        Prefetcher(batches, state.step, stop_step=end) as prefetcher,
+        Interrupts() as interrupts,
+    ):
+        for step, micro_batches in enumerate(prefetcher, start=state.step):
+            done = step + 1
+            logs, evaluates, saves = (
+                due(every, done, max_steps) for every in (run.logging_steps, run.eval_steps, run.save_steps)
+            )
+            learning_rate = config.optimizer.learning_rate * learning_rate_factor(
+                step, config=config.schedule, max_steps=max_steps
+            )
+            set_learning_rate(optimizer, learning_rate)
+
+            losses = gradients(model, micro_batches, engine, seed=run.seed, step=step)
+            if run.max_grad_norm is not None or logs:
+                losses["grad_norm"] = engine.clip(objective, run.max_grad_norm)
+            meter.add(step, losses)
+            optimizer.step()
+            optimizer.zero_grad()
+            objective.after_step(step)
+
+            state.step = done
+            clock.count(micro_batches, engine.world_size)
+            log.advance(done)
+            if logs:
+                log.train(done, meter.means(), learning_rate=learning_rate, **clock.rates())
+            if evaluates:
+                measured = measure(objective, validation, engine, evaluate=evaluate, step=done)
+                metrics = measured.metrics
+                best = take_note(state, metrics, run)
+                if best and engine.is_main:
+                    objective.encoder.save(folder.best)
+                log.evaluation(done, metrics, best=best)
+                if measured.spread is not None and (warning := measured.spread.warning()):
+                    log.warn(warning)
+                stop = out_of_patience(state, run)
+            interrupted = engine.any_at(interrupts.asked, done)
+            if saves or stop or interrupted:
+                meter.flush()
+                state.seconds = clock.seconds
+                if engine.is_main:
+                    save_checkpoint(folder.checkpoints, objective, optimizer, state)
+                    rotate(folder.checkpoints, keep=run.save_total_limit, best_step=state.best_step)
+                engine.barrier()
+            if interrupted and done < max_steps:
+                return result_of(folder, config, state, clock, batches.plan, metrics, interrupted=True)
+            if stop:
+                log.say(f"step {done} | no better evaluation since step {state.best_step}: stopping early")
+                break
+            clock.leave_out()
+
+        # The end: the last model beside the best.
+        if engine.is_main:
+            objective.encoder.save(folder.model)
+        result = result_of(folder, config, state, clock, batches.plan, metrics)
+        log.final(state.step, result.to_record())
+        engine.barrier()
+    return result

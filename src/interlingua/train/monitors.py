@@ -1,0 +1,57 @@
+"""Has the embedding space collapsed? Three numbers that tell, and the sentence that says what to do about it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional as F
+
+STD_FLOOR = 0.1
+RANK_FLOOR = 2.0
+COSINE_CEILING = 0.95
+
+
+class Spread(NamedTuple):
+    """How embeddings of different sentences lie; all three are plain numbers."""
+
+    std: float
+    """Standard deviation of the normalised embeddings times sqrt(D): 1 = spread evenly, 0 = all the same."""
+    effective_rank: float
+    """exp of the entropy of the covariance's normalised singular values: directions in use, 1 to D."""
+    mean_cosine: float
+    """Mean cosine of two different sentences: 0 = unrelated, 1 = all the same."""
+
+    def warning(self) -> str | None:
+        """One line on what is wrong and what to try, or none."""
+        if self.std < STD_FLOOR or self.mean_cosine > COSINE_CEILING:
+            sign = f"std {self.std:.3f}, mean cosine of random pairs {self.mean_cosine:.3f}"
+            return (
+                f"the embeddings are collapsing to one point ({sign}): try a lower learning_rate or longer warm-up, a"
+                " larger global_batch_size, or more weight on the contrastive term"
+            )
+        if self.effective_rank < RANK_FLOOR:
+            return (
+                f"the embeddings use hardly more than one direction (effective rank {self.effective_rank:.1f}): try a"
+                " lower learning_rate, a larger global_batch_size, or more weight on the contrastive term"
+            )
+        return None
+
+
+def spread(embeddings: Float[Tensor, "n d"]) -> Spread:
+    """Measures the spread of at least two embeddings of different sentences, normalised first.
+
+    The effective rank is that of Roy & Vetterli (2007), of the centred embeddings, as what all sentences share
+    separates none.
+    """
+    unit = F.normalize(embeddings.float(), dim=-1)
+    n, width = unit.shape
+    centred = unit - unit.mean(0)
+    std = centred.pow(2).mean(0).sqrt().mean() * width**0.5
+    share = torch.linalg.svdvals(centred)
+    share = share / share.sum().clamp_min(torch.finfo(torch.float32).tiny)
+    entropy = torch.special.entr(share).sum()
+    cosine = (unit.sum(0).square().sum() - unit.square().sum()) / (n * (n - 1))
+    return Spread(std.item(), entropy.exp().item(), cosine.item())

@@ -1,0 +1,164 @@
+"""What a run leaves."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import resource
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from interlingua.batches.mixture import ParallelPlan
+from interlingua.batches.tokens import ParallelBatch
+from interlingua.train.checkpoint import TrainState
+from interlingua.train.config import TrainConfig
+from interlingua.train.run_folder import RunFolder
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrainResult:
+    """How a run ended and what it wrote."""
+
+    run: Path
+    """Its folder."""
+    step: int
+    """Optimizer steps done."""
+    max_steps: int
+    """Optimizer steps asked for."""
+    interrupted: bool = False
+    """Whether Ctrl-C or SIGTERM ended it; the same command goes on."""
+    model: Path | None = None
+    """Directory of the last model; none if interrupted."""
+    best: Path | None = None
+    """Directory of the model with the best evaluation; none where there was no evaluation."""
+    best_step: int | None = None
+    """When that evaluation was made."""
+    best_metric: float | None = None
+    """Its value."""
+    metrics: dict[str, float] = field(default_factory=dict)
+    """The last evaluation."""
+    seconds: float = 0.0
+    """Wall time of the whole run, evaluations and checkpoints included."""
+    pairs_per_second: float = 0.0
+    """Over the steps made now, evaluations and checkpoints not counted."""
+    tokens_per_second: float = 0.0
+    """Tokens of both sides, likewise."""
+    peak_rss_bytes: int = 0
+    """Largest resident memory of the process."""
+    exposure: dict[str, int] = field(default_factory=dict)
+    """Pairs seen of each language pair, ``deu_Latn-eng_Latn``."""
+
+    def to_record(self) -> dict[str, Any]:
+        """As JSON, paths as text."""
+        values = dataclasses.asdict(self)
+        return {name: str(value) if isinstance(value, Path) else value for name, value in values.items()}
+
+
+class Clock:
+    """Counts pairs, tokens and the time spent on steps.
+
+    Args:
+        seconds: spent before the checkpoint, by the whole run.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._before, self._started = seconds, time.perf_counter()
+        self._mark = self._started
+        self._total, self._window = Count(), Count()
+
+    @property
+    def seconds(self) -> float:
+        """Of the whole run so far, evaluations and checkpoints included."""
+        return self._before + time.perf_counter() - self._started
+
+    def count(self, micro_batches: Sequence[ParallelBatch], world_size: int) -> None:
+        """Adds a step and the time since the last call of this or ``leave_out``."""
+        now = time.perf_counter()
+        pairs = sum(batch.a.batch_size for batch in micro_batches) * world_size
+        tokens = sum(len(batch.a.input_ids) + len(batch.b.input_ids) for batch in micro_batches) * world_size
+        for count in (self._total, self._window):
+            count.add(pairs, tokens, now - self._mark)
+        self._mark = now
+
+    def leave_out(self) -> None:
+        """Forgets the time since ``count``."""
+        self._mark = time.perf_counter()
+
+    def rates(self) -> dict[str, float]:
+        """Pairs and tokens per second since the last call."""
+        rates = self._window.rates()
+        self._window = Count()
+        return rates
+
+    def total_rates(self) -> dict[str, float]:
+        """Pairs and tokens per second over all steps made now."""
+        return self._total.rates()
+
+
+@dataclass(slots=True)
+class Count:
+    """Pairs and tokens, and the time they took."""
+
+    pairs: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+
+    def add(self, pairs: int, tokens: int, seconds: float) -> None:
+        """Adds to each."""
+        self.pairs, self.tokens, self.seconds = self.pairs + pairs, self.tokens + tokens, self.seconds + seconds
+
+    def rates(self) -> dict[str, float]:
+        """Both per second; 0 where nothing was counted."""
+        seconds = self.seconds or float("inf")
+        return {"pairs_per_second": self.pairs / seconds, "tokens_per_second": self.tokens / seconds}
+
+
+def result_of(
+    folder: RunFolder,
+    config: TrainConfig,
+    state: TrainState,
+    clock: Clock,
+    plan: ParallelPlan,
+    metrics: dict[str, float],
+    *,
+    interrupted: bool = False,
+) -> TrainResult:
+    """Puts the result of a run together."""
+    return TrainResult(
+        run=folder.path,
+        step=state.step,
+        max_steps=config.length,
+        interrupted=interrupted,
+        model=None if interrupted else folder.model,
+        best=None if state.best_step is None else folder.best,
+        best_step=state.best_step,
+        best_metric=state.best_metric,
+        metrics=metrics,
+        seconds=clock.seconds,
+        **clock.total_rates(),
+        peak_rss_bytes=peak_rss_bytes(),
+        exposure={"-".join(pair): count for pair, count in plan.exposure(state.step).items()},
+    )
+
+
+def read_result(folder: RunFolder) -> TrainResult | None:
+    """The result of a run that has ended, from its last record; none if it has not, or its model is gone."""
+    lines = folder.metrics.read_text(encoding="utf-8").splitlines() if folder.metrics.exists() else []
+    try:
+        record = json.loads(lines[-1]) if lines else {}
+    except ValueError:
+        return None
+    if record.pop("kind", None) != "final" or not folder.model.is_dir():
+        return None
+    paths = {name: Path(record[name]) for name in ("run", "model", "best") if record[name] is not None}
+    return TrainResult(**{**record, **paths})
+
+
+def peak_rss_bytes() -> int:
+    """The largest resident memory this process ever had, bytes."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

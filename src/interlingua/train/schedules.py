@@ -1,0 +1,70 @@
+r"""The learning rate as a pure function of the step.
+
+Steps count from 0 and the warm-up reaches the peak in its last step: the factor of step t is (t + 1) / W for t < W, so
+that no step is spent at a learning rate of 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from interlingua.errors import ConfigError
+from interlingua.train.config import ScheduleConfig
+
+EMS_RUNS_PER_COSINE = 5
+"""EMS anneals over 15 epochs and stops after 3."""
+
+
+def steps_of(value: float, max_steps: int) -> int:
+    """A number of steps, where a value below 1 means that share of the run (at least one step; 0 stays 0).
+
+    Raises:
+        ConfigError: the value is 1 or more and not whole.
+    """
+    if value < 1:
+        return max(1, round(value * max_steps)) if value > 0 else 0
+    if value != int(value):
+        raise ConfigError(f"{value:g} is no number of steps; give a whole number, or a share below 1")
+    return int(value)
+
+
+def due(every: float, done: int, max_steps: int) -> bool:
+    """Whether something that is done every so many steps, and after the last one, is to be done now.
+
+    Args:
+        every: steps, or a share of the run.
+        done: optimizer steps done.
+        max_steps: length of the run.
+    """
+    return done % steps_of(every, max_steps) == 0 or done == max_steps
+
+
+def learning_rate_factor(step: int, *, config: ScheduleConfig, max_steps: int) -> float:
+    r"""What the peak learning rate is multiplied with in a step, in [0, 1].
+
+    With warm-up length W, run length N and w = min(1, (t + 1) / W):
+
+    - constant: w
+    - linear: w before W, then (N - t) / (N - W)
+    - cosine: w before W, then (1 + cos(pi (t - W) / (N - W))) / 2
+    - ems: w (1 + cos(pi t / 5N)) / 2, the shape of the released EMS code
+
+    Args:
+        step: t, from 0.
+        config: name and warm-up.
+        max_steps: N.
+    """
+    warmup = steps_of(config.warmup_steps, max_steps)
+    factor = min(1.0, (step + 1) / warmup) if warmup else 1.0
+    if config.name == "ems":
+        return factor * (1 + math.cos(math.pi * step / (EMS_RUNS_PER_COSINE * max_steps))) / 2
+    if config.name == "constant" or step < warmup:
+        return factor
+    return _DECAYS[config.name]((step - warmup) / max(1, max_steps - warmup))
+
+
+_DECAYS: dict[str, Callable[[float], float]] = {
+    "linear": lambda done: 1 - done,
+    "cosine": lambda done: (1 + math.cos(math.pi * done)) / 2,
+}

@@ -1,0 +1,120 @@
+"""What is measured now and then: loss on fixed batches, collapse, and whatever else the caller wants measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import torch
+
+from interlingua.batches.mixture import ParallelPlan
+from interlingua.batches.records import TokenStore
+from interlingua.batches.tokens import ParallelBatch
+from interlingua.encoder.encoder import Encoder
+from interlingua.errors import ConfigError
+from interlingua.methods.objective import Objective
+from interlingua.train.build import MicroBatches
+from interlingua.train.checkpoint import TrainState
+from interlingua.train.config import RunConfig, TrainConfig
+from interlingua.train.engine import Engine
+from interlingua.train.monitors import Spread, spread
+
+Evaluate = Callable[[Encoder, int], dict[str, float]]
+SPREAD_SENTENCES = 512
+
+
+class Measured(NamedTuple):
+    """Result of one evaluation."""
+
+    metrics: dict[str, float]
+    spread: Spread | None
+
+
+def valid_batches(config: TrainConfig, store: TokenStore | None, batches: MicroBatches) -> list[ParallelBatch]:
+    """The fixed validation batches: whole ones, as in-batch negatives make losses of different sizes incomparable.
+
+    Args:
+        config: says how many pairs to use, at most.
+        store: the validation pairs, or none.
+        batches: the training batches, whose size and length they have; smaller only where there are fewer pairs.
+    """
+    pairs = min(config.data.valid_pairs, len(store)) if store is not None else 0
+    if store is None or pairs < 2:
+        return []
+    size = min(batches.micro_batch_size, pairs)
+    plan = ParallelPlan(store, global_batch_size=size, max_tokens=batches.plan.max_tokens)
+    return [plan.batch_at(step) for step in range(pairs // size)]
+
+
+def measure(
+    objective: Objective, batches: Sequence[ParallelBatch], engine: Engine, *, evaluate: Evaluate | None, step: int
+) -> Measured:
+    """Validation loss with its terms, spread of the embeddings, and the caller's own metrics; dropout is off.
+
+    Args:
+        objective: put back into training afterwards.
+        batches: see ``valid_batches``.
+        engine: only its main process measures, all get the result.
+        evaluate: is given the encoder and the step, and returns metrics by name.
+        step: optimizer steps done.
+    """
+    measured = None
+    if engine.is_main:
+        objective.eval()
+        metrics, lying = _on_batches(objective, batches, engine)
+        if evaluate is not None:
+            metrics |= evaluate(objective.encoder, step)
+        measured = Measured(metrics, lying)
+        objective.train()
+    shared = engine.share(measured)
+    assert shared is not None
+    return shared
+
+
+def take_note(state: TrainState, metrics: dict[str, float], config: RunConfig) -> bool:
+    """Enters an evaluation into the state.
+
+    Returns:
+        whether it is the best so far.
+
+    Raises:
+        ConfigError: what decides was not measured.
+    """
+    name = config.metric_for_best_model
+    if name not in metrics:
+        known = ", ".join(metrics) or "nothing, as the corpus has no validation pairs"
+        raise ConfigError(f"run: metric_for_best_model {name!r} is not measured; there is: {known}")
+    value, best = metrics[name], state.best_metric
+    greater = not name.endswith("loss") if config.greater_is_better is None else config.greater_is_better
+    better = best is None or (value > best if greater else value < best)
+    if better:
+        state.best_metric, state.best_step, state.evaluations_since_best = value, state.step, 0
+    else:
+        state.evaluations_since_best += 1
+    return better
+
+
+def out_of_patience(state: TrainState, config: RunConfig) -> bool:
+    """Whether so many evaluations in a row were no better that the run ends."""
+    patience = config.early_stopping_patience
+    return patience is not None and state.evaluations_since_best >= patience
+
+
+@torch.no_grad()
+def _on_batches(
+    objective: Objective, batches: Sequence[ParallelBatch], engine: Engine
+) -> tuple[dict[str, float], Spread | None]:
+    if not batches:
+        return {}, None
+    sums: dict[str, float] = {}
+    embeddings: list[torch.Tensor] = []
+    for batch in (batch.to(engine.device) for batch in batches):
+        with engine.autocast():
+            output = objective(batch)
+            if sum(map(len, embeddings)) < SPREAD_SENTENCES:
+                embeddings.append(objective.encoder(batch.a).float())
+        for name, value in {"loss": output.loss, **output.terms}.items():
+            sums[f"valid_{name}"] = sums.get(f"valid_{name}", 0.0) + value.item()
+    lying = spread(torch.cat(embeddings)[:SPREAD_SENTENCES])
+    means = {name: value / len(batches) for name, value in sums.items()}
+    return {**means, **{f"embedding_{name}": value for name, value in lying._asdict().items()}}, lying

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+import torch
+
+from interlingua.cli import main
+from interlingua.encoder.backbone import BackboneConfig
+from interlingua.encoder.encoder import Encoder
+
+
+@pytest.fixture
+def model(tmp_path, word_vocabulary):
+    torch.manual_seed(0)
+    config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
+    Encoder.from_scratch(config, word_vocabulary).save(tmp_path / "runs" / "tiny" / "model")
+    return tmp_path / "runs" / "tiny" / "model"
+
+
+@pytest.fixture
+def data(tmp_path, prepared):
+    """A prepared corpus with a held-out folder."""
+    shutil.copytree(prepared / "valid_text", tmp_path / "corpus" / "heldout")
+    return tmp_path / "corpus"
+
+
+def run(capsys, *arguments):
+    with pytest.raises(SystemExit) as stop:
+        main.main(["evaluate", *map(str, arguments)])
+    return stop.value.code or 0, capsys.readouterr()
+
+
+def test_tables_and_result_files(capsys, model, data, tmp_path):
+    code, said = run(capsys, model, "--data", data, "--output", tmp_path / "out")
+    assert code == 0, said.err
+    assert all(
+        word in said.out for word in ("tatoeba_heldout", "xsim_heldout", "German", "Russian", "all_2", "written")
+    )
+    files = sorted((tmp_path / "out").rglob("*.json"))
+    assert [file.name for file in files] == ["tatoeba_heldout.json", "xsim_heldout.json"]
+    assert files[0].parts[-3] == "tiny-model"
+    content = json.loads(files[0].read_text())
+    own = content["interlingua"]
+    assert files[0].parent.name == own["provenance"]["model"]["digest"][:12] == Encoder.load(model).digest()[:12]
+    assert own["provenance"]["model"]["pooling"] == "mean"
+    assert own["provenance"]["model"]["dtype"] == "float32"
+    assert own["provenance"]["encoded_texts"] == 80
+    assert [entry["hf_subset"] for entry in content["scores"]["test"]] == ["deu-eng", "rus-eng"]
+
+
+def test_choices_reach_the_encoder_and_the_result(capsys, model, data, tmp_path):
+    options = ["--suite", "tatoeba", "--languages", "de", "--prompt", "en1 ", "--pooling", "max", "--dtype", "bfloat16"]
+    code, said = run(capsys, model, "--data", data, "--output", tmp_path, "--name", "mine", "--quiet", *options)
+    assert code == 0, said.err
+    assert said.err == ""
+    (file,) = (tmp_path / "results" / "mine").rglob("*.json")
+    own = json.loads(file.read_text())["interlingua"]
+    model_info = own["provenance"]["model"]
+    assert (model_info["pooling"], model_info["dtype"]) == ("max", "bfloat16")
+    assert model_info["overrides"] == ["pooling=max", "dtype=bfloat16", "prompt='en1 '"]
+    assert own["provenance"]["prompt"] == "en1 "
+    assert own["settings"]["languages"] == ["de"]
+    assert own["changed"] == ["languages"]
+
+
+def test_sentence_transformers_gives_the_same_scores(capsys, model, data, tmp_path):
+    pytest.importorskip("sentence_transformers")
+    scores = []
+    for backend in ("interlingua", "sentence-transformers"):
+        code, said = run(capsys, model, "--data", data, "--output", tmp_path / backend, "--backend", backend, "--quiet")
+        assert code == 0, said.err
+        files = sorted((tmp_path / backend).rglob("*.json"))
+        scores.append([json.loads(file.read_text())["scores"] for file in files])
+    assert scores[0] == scores[1]
+
+
+def test_a_function(capsys, data, tmp_path, monkeypatch):
+    (tmp_path / "my_words.py").write_text(
+        "import numpy as np\n"
+        "def embed(texts):\n"
+        "    rows = np.zeros((len(texts), 41))\n"
+        "    for row, text in zip(rows, texts):\n"
+        "        for word in text.split():\n"
+        "            row[int(word[2:])] += 1\n"
+        "    return rows\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    code, said = run(capsys, "my_words:embed", "--backend", "function", "--data", data, "--quiet", "--suite", "tatoeba")
+    assert code == 0, said.err
+    assert "100.0" in said.out
+    assert (tmp_path / "results" / "my_words_embed" / "no_revision_available" / "tatoeba_heldout.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--suite", "tatoebe"], "unknown name 'tatoebe'; did you mean 'tatoeba'?"),
+        (["--languages", "zul"], "no file for the language 'zul' here; there are: deu, rus"),
+        (["--languages", "Klingonese"], "Klingonese"),
+        (["--compare", "hash"], "compare 'hash' is not one of index, text"),
+        (["--pooling", "sum"], "pooling 'sum' is not one of cls, mean, max"),
+        (["--data", "nowhere"], "nowhere: no such folder; check the path"),
+    ],
+)
+def test_slips_are_one_line(capsys, model, data, arguments, message):
+    code, said = run(capsys, model, "--quiet", *([] if "--data" in arguments else ["--data", data]), *arguments)
+    assert code == 2
+    assert said.err.startswith("interlingua: ")
+    assert message in said.err
+    assert said.err.count("\n") == 1
+
+
+def test_no_data_and_no_model(capsys, model, tmp_path, monkeypatch):
+    monkeypatch.delenv("INTERLINGUA_DATA", raising=False)
+    code, said = run(capsys, model)
+    assert (code, said.err) == (2, "interlingua: no data: give --data DIR or set INTERLINGUA_DATA\n")
+    code, said = run(capsys, tmp_path / "none", "--data", tmp_path)
+    assert code == 2
+    assert "no such model directory" in said.err

@@ -1,0 +1,67 @@
+"""Tiny things that several folders of tests need, made on the spot: no hub, no network."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+LANGUAGES = ("deu_Latn", "rus_Cyrl")
+WORDS = 40
+
+
+def translate(word: int, language: str) -> str:
+    """Every word has one translation."""
+    return f"{language[:2]}{word}"
+
+
+def pairs(language: str, count: int, *, seed: int) -> list[tuple[str, str]]:
+    """Sentences of invented words beside their translations."""
+    draw = random.Random(f"{language} {seed}")
+    sentences = [draw.choices(range(WORDS), k=draw.randint(2, 9)) for _ in range(count)]
+    return [
+        (" ".join(translate(word, language) for word in words), " ".join(translate(word, "eng_Latn") for word in words))
+        for words in sentences
+    ]
+
+
+@pytest.fixture(scope="session")
+def word_vocabulary():
+    """One id per invented word, with the special tokens and language tags of an EMS vocabulary."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    from interlingua.encoder.vocabulary import Vocabulary
+
+    tags = {code: f"<2{code[:3]}>" for code in (*LANGUAGES, "eng_Latn")}
+    words = [translate(word, code) for code in tags for word in range(WORDS)]
+    ids = {token: i for i, token in enumerate(["<pad>", "<unk>", "<MASK>", *tags.values(), *words])}
+    tokenizer = Tokenizer(models.WordLevel(ids, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer.add_special_tokens(["<pad>", "<unk>", "<MASK>", *tags.values()])
+    roles = {"pad_token": "<pad>", "unk_token": "<unk>", "mask_token": "<MASK>"}
+    return Vocabulary(tokenizer.to_str(), special_tokens=roles, language_tags=tags)
+
+
+@pytest.fixture(scope="session")
+def prepared(tmp_path_factory, word_vocabulary) -> Path:
+    """A prepared corpus of two invented languages beside English: 300 + 60 pairs of each."""
+    from interlingua.batches.records import TokenStoreWriter
+
+    folder = tmp_path_factory.mktemp("prepared")
+    word_vocabulary.save(folder / "vocabulary")
+    (folder / "valid_text").mkdir()
+    for split, count, seed in (("train", 300, 0), ("valid", 60, 1)):
+        with TokenStoreWriter(
+            folder / split, vocabulary_size=word_vocabulary.size, vocabulary_digest=word_vocabulary.digest()
+        ) as writer:
+            for language in LANGUAGES:
+                sources, targets = zip(*pairs(language, count, seed=seed), strict=True)
+                sides = word_vocabulary.encode(sources), word_vocabulary.encode(targets)
+                writer.append((language, "eng_Latn"), *sides)
+    for language in LANGUAGES:
+        lines = "".join(f"{a}\t{b}\n" for a, b in pairs(language, 20, seed=2))
+        (folder / "valid_text" / f"{language[:3]}-eng.tsv").write_text(lines, encoding="utf-8")
+    (folder / "manifest.json").write_text(json.dumps({"name": "invented"}), encoding="utf-8")
+    return folder

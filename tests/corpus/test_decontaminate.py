@@ -1,0 +1,125 @@
+import csv
+import gzip
+import json
+
+import pytest
+
+from interlingua.corpus.decontaminate import EvaluationKeys
+from interlingua.corpus.formats import TextPair
+from interlingua.corpus.keys import text_keys
+from interlingua.errors import DataError
+
+
+def pair(source, target):
+    return TextPair(source, target, "deu_Latn", "eng_Latn")
+
+
+@pytest.fixture
+def folders(tmp_path):
+    tatoeba, other = tmp_path / "tatoeba", tmp_path / "other"
+    tatoeba.mkdir()
+    (tatoeba / "deu-eng.tsv").write_text("Guten Tag!\tGood day!\nWie geht's?\tHow are you?\n", encoding="utf-8")
+    (tatoeba / "tatoeba.fra-eng.fra").write_text("Bonjour !\r\nÇa va ?\r\n", encoding="utf-8")
+    (tatoeba / "SOURCE.md").write_text("Downloaded by hand\n")
+    (other / "deep").mkdir(parents=True)
+    (other / ".cache").mkdir()
+    (other / ".cache" / "x.txt").write_text("A hidden sentence\n")
+    with gzip.open(other / "deep" / "sts.jsonl.gz", "wt", encoding="utf-8") as file:
+        file.write(
+            json.dumps({"score": 3.5, "id": "7", "texts": ["A man is playing.", {"b": "How are you?"}]}) + "\n\n"
+        )
+    (other / "xsim.json").write_text(json.dumps({"An altered sentence.": {"src": "Das Original.", "errtype": "none"}}))
+    with (other / "table.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["1", "A cell, with a comma"], ["2", "two\nlines"]])
+    (other / "image.dat").write_bytes(b"\x89PNG\xff\xfe\x00" * 20)
+    return [tatoeba, other]
+
+
+def test_every_sentence_of_every_layout_is_found(folders):
+    keys = EvaluationKeys.from_folders(folders)
+    in_tatoeba = ["guten tag", "Good day", "Wie geht’s", "how are you", "Bonjour", "ça va"]
+    in_other = [
+        "a man is playing",
+        "How are you",
+        "an altered sentence",
+        "das Original",
+        "A cell with a comma",
+        "Two lines",
+    ]
+    clean = [
+        "A hidden sentence",
+        "Downloaded by hand",
+        "7",
+        "3.5",
+        "1",
+        "",
+        "...",
+        "Good",
+        "a man",
+        "Guten Tag Good day",
+    ]
+    assert keys.contaminated_many(in_tatoeba + in_other).all()
+    assert not keys.contaminated_many(clean).any()
+    assert keys.counts == {"tatoeba": 7, "other": 7}  # "How are you" is in both, and was asked for twice
+    assert keys.names == ("tatoeba", "other")
+    assert [path.name for path in keys.skipped] == ["SOURCE.md", "x.txt", "image.dat"]
+
+
+def test_a_pair_is_contaminated_by_either_side(folders):
+    keys = EvaluationKeys.from_folders(folders)
+    assert keys.contaminated(pair("GUTEN TAG", "Hello")) == "tatoeba"
+    assert keys.contaminated(pair("Hallo", "a man is playing")) == "other"
+    assert keys.contaminated(pair("Ein Mann spielt", "How are you")) == "tatoeba"
+    assert keys.contaminated(pair("Bonjour", "Good day!")) == "tatoeba"
+    assert keys.contaminated(pair("Hallo", "Hello")) is None
+    assert keys.counts == {"tatoeba": 3, "other": 2}
+
+
+def test_rows_count_once_per_set_when_both_sides_are_in_it(folders):
+    keys = EvaluationKeys.from_folders(folders)
+    rows = keys.contaminated_keys(text_keys(["Guten Tag", "neu", "neu"]), text_keys(["Good day", "how are you", "new"]))
+    assert rows.tolist() == [True, True, False]
+    assert keys.counts == {"tatoeba": 2, "other": 1}
+
+
+def test_markup_of_the_evaluation_set_is_treated_as_the_training_texts(tmp_path):
+    (tmp_path / "set.txt").write_text("Click <b>here</b>, %(name)s\n")
+    assert not EvaluationKeys.from_folders([tmp_path]).contaminated_many(["Click here,"]).any()
+    keys = EvaluationKeys.from_folders([tmp_path], markup="strip")
+    assert keys.contaminated_many(["Click here,", "Click <b>here</b>, %(name)s"]).all()
+
+
+def test_sizes_count_sentences_once(tmp_path):
+    (tmp_path / "a.txt").write_text("One sentence\none sentence!\nAnother one\n12\n")
+    keys = EvaluationKeys.from_folders([tmp_path, tmp_path / "a.txt"])
+    assert keys.sizes() == {tmp_path.name: 2, "a.txt": 2}
+    assert len(keys) == 4
+
+
+def test_two_folders_of_one_name_stay_apart(tmp_path):
+    for parent in ("x", "y"):
+        (tmp_path / parent / "devtest").mkdir(parents=True)
+        (tmp_path / parent / "devtest" / "eng.txt").write_text(f"Sentence of {parent}\n")
+    keys = EvaluationKeys.from_folders([tmp_path / "x" / "devtest", tmp_path / "y" / "devtest"])
+    assert keys.contaminated_many(["sentence of x", "sentence of y"]).all()
+    assert keys.counts == {"devtest": 1, str(tmp_path / "y" / "devtest"): 1}
+
+
+def test_no_set_no_contamination():
+    keys = EvaluationKeys.from_folders([])
+    assert not keys.contaminated_many(["anything"]).any()
+    assert keys.contaminated(pair("a", "b")) is None
+
+
+def test_wrong_folders_and_broken_files(tmp_path):
+    with pytest.raises(DataError, match="no such evaluation folder"):
+        EvaluationKeys.from_folders([tmp_path / "nowhere"])
+    with pytest.raises(DataError, match="no sentence found"):
+        EvaluationKeys.from_folders([tmp_path])
+    (tmp_path / "a.jsonl").write_text('{"text": "fine"}\n{"text": \n')
+    with pytest.raises(DataError, match=r"a\.jsonl:2: not valid JSON"):
+        EvaluationKeys.from_folders([tmp_path])
+    (tmp_path / "a.jsonl").unlink()
+    (tmp_path / "b.txt").write_bytes(b"a good line\na b\xffd line\n")
+    with pytest.raises(DataError, match=r"b\.txt:2"):
+        EvaluationKeys.from_folders([tmp_path])

@@ -1,0 +1,168 @@
+import struct
+from collections import Counter
+
+import polib
+import pytest
+
+from interlingua.corpus.formats import TextPair, read_pairs, write_pairs
+from interlingua.errors import DataError
+
+PO = r"""
+msgid ""
+msgstr ""
+"Language: {language}\n"
+"Content-Type: text/plain; charset={charset}\n"
+"Plural-Forms: {plurals};\n"
+
+msgid "Save"
+msgstr "Speichern"
+
+msgctxt "verb"
+msgid "Open"
+msgstr "Öffnen"
+
+#, fuzzy
+msgid "Close"
+msgstr "Zu"
+
+msgid "Missing"
+msgstr ""
+
+msgid "%d file"
+msgid_plural "%d files"
+{forms}
+
+#~ msgid "Old"
+#~ msgstr "Alt"
+"""
+GERMAN = 'msgstr[0] "%d Datei"\nmsgstr[1] "%d Dateien"'
+NAMES = {"language": "de", "charset": "UTF-8", "plurals": "nplurals=2; plural=n != 1", "forms": GERMAN}
+READ = [("Save", "Speichern"), ("Open", "Öffnen"), ("%d file", "%d Datei"), ("%d files", "%d Dateien")]
+
+
+def po(path, **changes):
+    values = NAMES | changes
+    text = PO
+    for key, value in values.items():
+        text = text.replace("{" + key + "}", value)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text.encode(values["charset"]))
+    return path
+
+
+def mo(path, **changes):
+    source = po(path.with_suffix(".po"), **changes)
+    polib.pofile(str(source)).save_as_mofile(str(path))
+    return path
+
+
+def texts(path, **options):
+    return [(pair.source, pair.target) for pair in read_pairs(path, **options)]
+
+
+def test_po(tmp_path):
+    skipped = Counter()
+    path = po(tmp_path / "django.po")
+    assert texts(path, skipped=skipped) == READ
+    assert skipped == {"fuzzy": 1, "untranslated": 1, "obsolete": 1}
+    assert next(read_pairs(path)) == TextPair("Save", "Speichern", "eng_Latn", "deu_Latn")
+
+
+def test_mo_agrees_with_po(tmp_path):
+    assert sorted(texts(mo(tmp_path / "django.mo"))) == sorted(READ)
+
+
+@pytest.mark.parametrize("charset", ["ISO-8859-1", "UTF-8"])
+def test_declared_character_sets(tmp_path, charset):
+    assert ("Open", "Öffnen") in texts(po(tmp_path / "x.po", charset=charset))
+
+
+@pytest.mark.parametrize(
+    ("language", "plurals", "forms", "expected"),
+    [
+        ("ja", "nplurals=1; plural=0", ["F"], [("%d files", "F")]),
+        (
+            "ru",
+            "nplurals=3; plural=(n%10==1 && n%100!=11 ? 0 : n%10>=2 && n%10<=4 && (n%100<10 || n%100>=20) ? 1 : 2)",
+            ["one", "few", "many"],
+            [("%d file", "one"), ("%d files", "many")],
+        ),
+        (
+            "ar",
+            "nplurals=6; plural=n==0 ? 0 : n==1 ? 1 : n==2 ? 2 : n%100>=3 && n%100<=10 ? 3 : n%100>=11 ? 4 : 5",
+            ["zero", "one", "two", "few", "many", "other"],
+            [("%d file", "one"), ("%d files", "other")],
+        ),
+        ("de", "broken", ["eine", "viele"], [("%d file", "eine"), ("%d files", "viele")]),
+    ],
+)
+@pytest.mark.parametrize("make", [po, mo])
+def test_plural_forms(tmp_path, make, language, plurals, forms, expected):
+    lines = "\n".join(f'msgstr[{number}] "{form}"' for number, form in enumerate(forms))
+    path = make(tmp_path / f"x.{make.__name__}", language=language, plurals=plurals, forms=lines)
+    assert [pair for pair in texts(path) if "file" in pair[0]] == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "header", "expected"),
+    [
+        ("locale/de/LC_MESSAGES/django.po", "", "deu_Latn"),
+        ("locale/sr_Latn/LC_MESSAGES/django.po", "xx", "srp_Latn"),
+        ("locale/pt_BR/LC_MESSAGES/django.po", "", "por_Latn"),
+        ("po/fr.po", "", "fra_Latn"),
+        ("po/whatever.po", "nb", "nob_Latn"),
+        ("ko/x.po", "", "kor_Hang"),
+    ],
+)
+def test_where_the_language_is_found(tmp_path, path, header, expected):
+    assert next(read_pairs(po(tmp_path / path, language=header))).target_language == expected
+
+
+def test_unknown_language_and_given_languages(tmp_path):
+    path = po(tmp_path / "x-1.po", language="")
+    with pytest.raises(DataError, match="its language is neither given"):
+        next(read_pairs(path))
+    pair = next(read_pairs(path, source_language="fr", target_language="German"))
+    assert (pair.source_language, pair.target_language) == ("fra_Latn", "deu_Latn")
+
+
+def test_broken_po_names_the_line(tmp_path):
+    path = po(tmp_path / "x.po")
+    path.write_text('msgid "a"\nmsgstr "b"\n\nmsgidd "c"\n')
+    with pytest.raises(DataError, match=r"x\.po:4: syntax error"):
+        next(read_pairs(path, target_language="de"))
+    path.write_bytes(b'msgid "a"\nmsgstr "\xff"\n')
+    with pytest.raises(DataError, match=r"x\.po:2: not in its declared character set"):
+        next(read_pairs(path, target_language="de"))
+
+
+def test_broken_mo(tmp_path):
+    path = mo(tmp_path / "x.mo")
+    content = path.read_bytes()
+    for broken, message in (
+        (b"no catalogue at all", "wrong magic number"),
+        (content[:-30], "cut short"),
+        (content[:40], "cut short"),
+        (content[:10], "cut short"),
+        (content.replace("Öffnen".encode(), b"\xff\xfe" + b"ffnen"), "declared character set"),
+    ):
+        path.write_bytes(broken)
+        with pytest.raises(DataError, match=message):
+            list(read_pairs(path))
+
+
+def test_big_endian_mo(tmp_path):
+    text = b"Save\0"
+    header = struct.pack(">7I", 0x950412DE, 0, 1, 28, 36, 0, 0)
+    path = tmp_path / "de" / "LC_MESSAGES" / "x.mo"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(header + struct.pack(">2I", 4, 44) + struct.pack(">2I", 4, 49) + text + b"Gut!\0")
+    assert texts(path) == [("Save", "Gut!")]
+
+
+def test_a_source_that_comes_again_is_kept(tmp_path):
+    pairs = [TextPair("Open", text, "eng_Latn", "deu_Latn") for text in ("Offen", "Öffnen")]
+    write_pairs(pairs, tmp_path / "x.po")
+    assert list(read_pairs(tmp_path / "x.po")) == pairs
+    with pytest.raises(DataError, match="is not compressed"):
+        write_pairs(pairs, tmp_path / "x.mo.gz")

@@ -1,0 +1,105 @@
+from collections import Counter
+
+import pytest
+
+from interlingua.corpus.formats import TextPair, read_pairs, write_pairs
+from interlingua.corpus.tabular import pair_of_object, pair_of_translation
+from interlingua.errors import DataError
+
+
+def write(path, text):
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_scored_tsv(tmp_path):
+    path = write(tmp_path / "x.de-en.tsv", "1.25\teins\tone\r\n0.5\tzwei\ttwo\n")
+    assert list(read_pairs(path)) == [
+        TextPair("eins", "one", "deu_Latn", "eng_Latn", 1.25),
+        TextPair("zwei", "two", "deu_Latn", "eng_Latn", 0.5),
+    ]
+    again = tmp_path / "y.de-en.tsv"
+    write_pairs(read_pairs(path), again)
+    assert again.read_text() == "1.25\teins\tone\n0.5\tzwei\ttwo\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("eins\tone\nzwei\n", 2, "1 columns, expected 2"),
+        ("eins\tone\nzwei\ttwo\tdrei\n", 2, "3 columns, expected 2"),
+        ("eins\n", 1, "1 columns, expected source<TAB>target"),
+        ("a\tb\tc\td\n", 1, "4 columns"),
+        ("eins\tone\tuno\n", 1, "expected a score"),
+        ("1.0\teins\tone\nx\tzwei\ttwo\n", 2, "expected a score"),
+    ],
+)
+def test_broken_tsv_names_the_line(tmp_path, text, line, message):
+    path = write(tmp_path / "x.de-en.tsv", text)
+    with pytest.raises(DataError, match=message) as caught:
+        list(read_pairs(path))
+    assert str(caught.value).startswith(f"{path}:{line}: ")
+
+
+def test_bad_bytes_name_the_line(tmp_path):
+    path = tmp_path / "x.de-en.tsv"
+    path.write_bytes(b"eins\tone\n\xff\ttwo\n")
+    with pytest.raises(DataError, match=r"x\.de-en\.tsv:2: not UTF-8"):
+        list(read_pairs(path))
+
+
+def test_blank_lines_are_counted(tmp_path):
+    skipped = Counter()
+    path = write(tmp_path / "x.de-en.tsv", "eins\tone\n\nzwei\ttwo\n\n")
+    assert len(list(read_pairs(path, skipped=skipped))) == 2
+    assert skipped == {"empty line": 2}
+
+
+def test_tabs_and_line_ends_in_a_text_become_spaces(tmp_path):
+    path = tmp_path / "x.de-en.tsv"
+    write_pairs([TextPair("a\tb", "c\nd", "deu_Latn", "eng_Latn")], path)
+    assert path.read_text() == "a b\tc d\n"
+
+
+def test_jsonl_keys(tmp_path):
+    path = write(
+        tmp_path / "x.jsonl",
+        '{"source": "eins", "target": "one", "source_language": "de", "target_language": "en", "score": 1, "id": 3}\n\n'
+        '{"translation": {"fr": "deux", "en": "two"}}\n',
+    )
+    assert list(read_pairs(path)) == [
+        TextPair("eins", "one", "deu_Latn", "eng_Latn", 1.0),
+        TextPair("deux", "two", "fra_Latn", "eng_Latn"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "Expecting"),
+        ("[1]", "expected an object"),
+        ('{"source": "a"}', "the key 'target' is missing"),
+        ('{"source": "a", "target": 1}', "the key 'target' is not a text"),
+        ('{"source": "a", "target": "b"}', "languages are unknown"),
+        ('{"source": "a", "target": "b", "source_language": "de", "target_language": "qqq"}', "qqq"),
+        ('{"source": "a", "target": "b", "source_language": "de", "target_language": "en", "score": "x"}', "score is"),
+        ('{"translation": {"de": "a", "en": "b", "fr": "c"}}', "holds 3 languages"),
+    ],
+)
+def test_broken_jsonl_names_the_line(tmp_path, text, message):
+    path = write(tmp_path / "x.jsonl", '{"translation": {"fr": "deux", "en": "two"}}\n' + text + "\n")
+    with pytest.raises(DataError, match=message) as caught:
+        list(read_pairs(path))
+    assert str(caught.value).startswith(f"{path}:2: ")
+
+
+def test_two_of_many_translations_are_chosen_by_name():
+    item = {"de": "a", "en": "b", "fr": "c"}
+    assert pair_of_translation(item, "fra_Latn", "deu_Latn") == TextPair("c", "a", "fra_Latn", "deu_Latn")
+    with pytest.raises(ValueError, match="not a text"):
+        pair_of_translation({"de": None, "en": "b"}, None, None)
+
+
+def test_the_objects_own_languages_come_before_the_given_ones():
+    item = {"source": "a", "target": "b", "source_language": "fr"}
+    assert pair_of_object(item, "deu_Latn", "eng_Latn").source_language == "fra_Latn"

@@ -1,0 +1,86 @@
+import tracemalloc
+from collections import Counter
+
+import pytest
+
+from interlingua.corpus.formats import TextPair, read_pairs, write_pairs
+from interlingua.errors import DataError
+
+HEADER = '<header creationtool="x" creationtoolversion="1" segtype="sentence" o-tmf="x" adminlang="en" {} datatype="x"/>'
+
+
+def tmx(path, units, header='srclang="en"', start='<?xml version="1.0"?>\n<!DOCTYPE tmx SYSTEM "tmx14.dtd">\n'):
+    path.write_text(f'{start}<tmx version="1.4">\n{HEADER.format(header)}\n<body>\n{units}\n</body>\n</tmx>\n', encoding="utf-8")
+    return path
+
+
+def variant(code, text, attribute="xml:lang"):
+    return f'<tuv {attribute}="{code}"><seg>{text}</seg></tuv>'
+
+
+@pytest.mark.parametrize(
+    ("codes", "attribute"),
+    [(("EN-US", "DE-DE"), "xml:lang"), (("en", "de"), "lang"), (("eng", "ger"), "xml:lang"), (("en_GB", "deu_Latn"), "xml:lang")],
+)
+def test_spellings_of_languages(tmp_path, codes, attribute):
+    path = tmx(tmp_path / "x.tmx", f"<tu>{variant(codes[1], 'eins', attribute)}{variant(codes[0], 'one', attribute)}</tu>")
+    assert list(read_pairs(path)) == [TextPair("one", "eins", "eng_Latn", "deu_Latn")]
+
+
+def test_which_pairs_a_unit_gives(tmp_path):
+    unit = f"<tu>{variant('de', 'eins')}{variant('en', 'one')}{variant('fr', 'un')}</tu>"
+    path = tmx(tmp_path / "x.tmx", unit + f"<tu>{variant('de', 'zwei')}</tu>")
+    skipped = Counter()
+    assert [(p.source, p.target) for p in read_pairs(path, skipped=skipped)] == [("one", "eins"), ("one", "un")]
+    assert skipped["no such languages"] == 1
+    chosen = read_pairs(path, source_language="fr", target_language="de")
+    assert list(chosen) == [TextPair("un", "eins", "fra_Latn", "deu_Latn")]
+    assert [p.target for p in read_pairs(path, source_language="fr")] == ["eins", "one"]
+    free = tmx(tmp_path / "y.tmx", unit, header='srclang="*all*"')
+    assert [(p.source, p.target) for p in read_pairs(free)] == [("eins", "one"), ("eins", "un")]
+
+
+def test_inline_elements(tmp_path):
+    text = 'a <bpt i="1">&lt;b&gt;</bpt>bold<ept i="1">&lt;/b&gt;</ept> <hi>high</hi> &amp; <ph>{0}</ph>end'
+    path = tmx(tmp_path / "x.tmx", f"<tu>{variant('en', text)}{variant('de', ' x ')}</tu>")
+    assert next(read_pairs(path)) == TextPair("a bold high & end", "x", "eng_Latn", "deu_Latn")
+
+
+@pytest.mark.parametrize(
+    ("units", "line", "message"),
+    [("<tu>\n<tuv></tu>", 7, "not well-formed XML"), (f"<tu>{variant('qqq', 'a')}</tu>", None, "qqq")],
+)
+def test_broken_files_name_the_line(tmp_path, units, line, message):
+    path = tmx(tmp_path / "x.tmx", units)
+    with pytest.raises(DataError, match=message) as caught:
+        list(read_pairs(path))
+    assert str(caught.value).startswith(f"{path}:{line}: " if line else f"{path}: ")
+
+
+def test_no_body_and_an_entity_bomb(tmp_path):
+    empty = tmp_path / "x.tmx"
+    empty.write_text("<tmx/>")
+    with pytest.raises(DataError, match="no <body>"):
+        list(read_pairs(empty))
+    entities = '<!ENTITY a "' + "a" * 100 + '">' + "".join(
+        f'<!ENTITY {name} "{("&" + before + ";") * 50}">' for before, name in zip("abcd", "bcde", strict=True)
+    )
+    bomb = tmx(tmp_path / "y.tmx", f"<tu>{variant('en', '&e;')}{variant('de', 'x')}</tu>", start=f"<!DOCTYPE tmx [{entities}]>")
+    with pytest.raises(DataError, match="not well-formed XML"):
+        list(read_pairs(bomb))
+
+
+def test_scores_and_control_characters(tmp_path):
+    pair = TextPair("a\x00b", "c", "zho_Hant", "eng_Latn", 0.25)
+    assert write_pairs([pair], tmp_path / "x.tmx") == 1
+    assert list(read_pairs(tmp_path / "x.tmx")) == [pair._replace(source="ab")]
+
+
+def test_memory_does_not_grow_with_the_file(tmp_path):
+    write_pairs((TextPair(f"Satz {i} " * 10, "x", "deu_Latn", "eng_Latn") for i in range(20_000)), tmp_path / "x.tmx")
+    assert (tmp_path / "x.tmx").stat().st_size > 3_000_000
+    tracemalloc.start()
+    assert sum(1 for _ in read_pairs(tmp_path / "x.tmx")) == 20_000
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1_500_000

@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from interlingua.encoder.directory import EncodingSettings, locate, read_directory
+from interlingua.encoder.encoder import Encoder
+from interlingua.errors import CheckpointError
+
+
+@pytest.fixture
+def folder(encoder, tmp_path):
+    encoder.save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def edit(path, **changes):
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+def test_settings_are_read_back(encoder, tmp_path):
+    encoder.settings = EncodingSettings(
+        pooling="max",
+        include_special=False,
+        normalize=False,
+        max_tokens=77,
+        prompts={"query": "Frage: "},
+        default_prompt="query",
+    )
+    encoder.save(tmp_path / "m")
+    config, _, settings = read_directory(tmp_path / "m")
+    assert settings == encoder.settings
+    assert config == encoder.backbone.config
+    assert not (tmp_path / "m" / "2_Normalize").exists()
+
+
+def test_pooling_is_written_under_new_and_old_keys(folder):
+    stored = json.loads((folder / "1_Pooling" / "config.json").read_text())
+    assert stored["pooling_mode"] == "mean"
+    assert stored["pooling_mode_mean_tokens"] is True
+    assert stored["pooling_mode_cls_token"] is stored["pooling_mode_max_tokens"] is False
+    assert stored["embedding_dimension"] == stored["word_embedding_dimension"] == 32
+
+
+@pytest.mark.parametrize(
+    ("stored", "mode"),
+    [
+        ({"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}, "cls"),
+        ({"pooling_mode_max_tokens": True}, "max"),
+        ({"pooling_mode": ["cls"]}, "cls"),
+        ({"word_embedding_dimension": 32}, "mean"),
+    ],
+)
+def test_old_and_new_pooling_keys_are_read(stored, mode, folder):
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(stored))
+    assert read_directory(folder)[2].pooling == mode
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        {"pooling_mode": "lasttoken"},
+        {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": True},
+        {"pooling_mode_mean_sqrt_len_tokens": True},
+        {"pooling_mode": "mean", "include_prompt": False},
+    ],
+)
+def test_other_poolings_are_refused_not_guessed(stored, folder):
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(stored))
+    with pytest.raises(CheckpointError, match=r"pooling .* is not supported"):
+        read_directory(folder)
+
+
+def test_other_modules_are_refused(folder):
+    modules = json.loads((folder / "modules.json").read_text())
+    modules.append({"idx": 3, "name": "3", "path": "3_Dense", "type": "sentence_transformers.models.Dense"})
+    (folder / "modules.json").write_text(json.dumps(modules))
+    with pytest.raises(CheckpointError, match="module Dense is not supported"):
+        read_directory(folder)
+
+
+def test_a_plain_hugging_face_folder_pools_by_mean_and_keeps_lengths(folder):
+    (folder / "modules.json").unlink()
+    assert read_directory(folder)[2] == EncodingSettings(pooling="mean", normalize=False, max_tokens=120)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"model_type": "gpt2"}, "model_type is 'gpt2'; supported are bert, roberta, xlm-roberta"),
+        ({"position_embedding_type": "relative_key"}, "only encoders with absolute positions"),
+        ({"is_decoder": True}, "only encoders with absolute positions"),
+        ({"hidden_size": 64}, r"has shape \(\d+, 32\), config.json says \(\d+, 64\)"),
+        ({"vocab_size": None}, "config.json has no vocab_size"),
+    ],
+)
+def test_other_architectures_are_refused(changes, message, folder):
+    edit(folder / "config.json", **changes)
+    with pytest.raises(CheckpointError, match=message):
+        read_directory(folder)
+
+
+def test_a_broken_or_missing_config_is_one_line(folder):
+    (folder / "config.json").write_text('{"model_type": "be')
+    with pytest.raises(CheckpointError, match=r"config.json: can't be read"):
+        Encoder.load(folder)
+    (folder / "config.json").unlink()
+    with pytest.raises(CheckpointError, match=r"config.json: no such file; is this a model directory"):
+        Encoder.load(folder)
+
+
+def test_locate_asks_the_hub_only_for_names(monkeypatch, tmp_path):
+    asked = []
+
+    def download(name, **_):
+        asked.append(name)
+        if name == "owner/model":
+            return str(tmp_path)
+        raise OSError("no\nconnection")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
+    assert locate(tmp_path) == tmp_path
+    assert locate("owner/model") == tmp_path
+    with pytest.raises(CheckpointError, match=r"owner/other: no such directory, .*OSError: no connection"):
+        locate("owner/other")
+    for path in (tmp_path / "absent", "./absent", "runs/a/model"):
+        with pytest.raises(CheckpointError, match="no such model directory"):
+            locate(path)
+    assert asked == ["owner/model", "owner/other"]

@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pytest
+import torch
+
+from interlingua.batches.tokens import TokenBatch
+from interlingua.encoder import encode as encode_module
+from interlingua.encoder.directory import EncodingSettings
+from interlingua.encoder.encode import encode, token_budget_batches
+from interlingua.errors import ConfigError, DataError
+
+
+def one_by_one(encoder, texts):
+    """Each text alone through the training path."""
+    rows = []
+    with torch.no_grad():
+        for ids in encoder.vocabulary.encode(texts, max_tokens=encoder.max_tokens):
+            rows.append(encoder(TokenBatch.from_lists([ids], [""]))[0])
+    return torch.nn.functional.normalize(torch.stack(rows)).numpy()
+
+
+@pytest.mark.parametrize("batch_tokens", [1, 40, 16_384])
+@pytest.mark.parametrize("window", [3, 16_384])
+def test_vectors_come_in_the_order_of_the_texts(encoder, sentences, batch_tokens, window, monkeypatch):
+    monkeypatch.setattr(encode_module, "WINDOW_TEXTS", window)
+    vectors = encoder.encode((text for text in sentences), batch_tokens=batch_tokens)
+    assert vectors.dtype == np.float32
+    assert np.abs(vectors - one_by_one(encoder, sentences)).max() < 1e-5
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean", "max"])
+@pytest.mark.parametrize("include_special", [True, False])
+def test_every_pooling_is_the_training_path_s(framed_encoder, sentences, pooling, include_special):
+    framed_encoder.settings = EncodingSettings(pooling=pooling, include_special=include_special, max_tokens=64)
+    difference = framed_encoder.encode(sentences) - one_by_one(framed_encoder, sentences)
+    assert np.abs(difference).max() < 1e-5
+
+
+def test_several_threads_give_the_same(encoder, sentences):
+    alone = encoder.encode(sentences * 5, batch_tokens=20)
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        together = encoder.encode(sentences * 5, batch_tokens=20)
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
+    assert np.abs(alone - together).max() < 1e-6
+
+
+def test_normalisation_is_a_choice(encoder, sentences):
+    raw = encoder.encode(sentences, normalize=False)
+    lengths = np.linalg.norm(raw, axis=1, keepdims=True)
+    assert np.abs(lengths - 1).min() > 1e-3
+    assert np.allclose(raw / lengths, encoder.encode(sentences), atol=1e-6)
+
+
+def test_prompts_by_name_by_text_and_by_default(encoder, sentences):
+    prefixed = encoder.encode(["ask: " + text for text in sentences])
+    plain = encoder.encode(sentences)
+    encoder.settings = EncodingSettings(prompts={"query": "ask: "}, max_tokens=120)
+    assert np.array_equal(encoder.encode(sentences, prompt="query"), prefixed)
+    assert np.array_equal(encoder.encode(sentences, prompt="ask: "), prefixed)
+    assert np.array_equal(encoder.encode(sentences), plain)
+    encoder.settings = EncodingSettings(prompts={"query": "ask: "}, default_prompt="query", max_tokens=120)
+    assert np.array_equal(encoder.encode(sentences), prefixed)
+    assert np.array_equal(encoder.encode(sentences, prompt=""), plain)
+
+
+def test_long_texts_are_cut_and_counted(encoder, sentences, caplog):
+    encoder.settings = EncodingSettings(max_tokens=6)
+    with caplog.at_level(logging.WARNING, logger="interlingua"):
+        vectors, report = encode(encoder, sentences)
+    lengths = [len(ids) for ids in encoder.vocabulary.encode(sentences)]
+    long = sum(length > 6 for length in lengths)
+    assert 0 < long < len(sentences)
+    assert (report.texts, report.truncated, report.tokens) == (8, long, sum(lengths))
+    assert f"{long} of 8 texts were cut to 6 tokens" in caplog.text
+    assert np.abs(vectors - one_by_one(encoder, sentences)).max() < 1e-5
+
+
+def test_closing_tokens_survive_the_cut(framed_encoder, sentences):
+    framed_encoder.settings = EncodingSettings(max_tokens=6)
+    assert np.abs(framed_encoder.encode(sentences) - one_by_one(framed_encoder, sentences)).max() < 1e-5
+
+
+def test_empty_texts_and_no_texts(encoder):
+    vectors = encoder.encode(["", "The cat sits on the mat.", " "])
+    assert np.isfinite(vectors).all()
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    assert encoder.encode([]).shape == (0, 32)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_output_to_a_memory_map(encoder, sentences, tmp_path, monkeypatch, known):
+    monkeypatch.setattr(encode_module, "WINDOW_TEXTS", 3)
+    texts = sentences if known else iter(sentences)
+    mapped = encoder.encode(texts, out=tmp_path / "deep" / "out.npy")
+    assert isinstance(mapped, np.memmap)
+    assert np.array_equal(mapped, encoder.encode(sentences))
+    assert np.array_equal(np.load(tmp_path / "deep" / "out.npy"), mapped)
+
+
+def test_an_empty_output_is_a_file_too(encoder, tmp_path):
+    assert encoder.encode([], out=tmp_path / "out.npy").shape == (0, 32)
+    assert np.load(tmp_path / "out.npy").shape == (0, 32)
+
+
+def test_a_failure_leaves_no_output(encoder, sentences, tmp_path, monkeypatch):
+    monkeypatch.setattr(encode_module, "WINDOW_TEXTS", 2)
+
+    def broken():
+        yield from sentences
+        raise DataError("unreadable", path="texts.txt", line=9)
+
+    with pytest.raises(DataError, match=r"texts\.txt:9"):
+        encoder.encode(broken(), out=tmp_path / "out.npy")
+    assert not list(tmp_path.iterdir())
+
+
+def test_memory_stays_bounded_by_the_window(encoder, sentences, tmp_path, monkeypatch):
+    """Never more than three windows read ahead of what is written."""
+    monkeypatch.setattr(encode_module, "WINDOW_TEXTS", 4)
+    read, written = 0, []
+
+    def texts():
+        nonlocal read
+        for text in sentences * 5:
+            read += 1
+            yield text
+
+    original = encode_module._BatchRunner.__call__
+
+    def spy(self, window, *args):
+        written.append(len(window))
+        assert read - sum(written[:-1]) <= 3 * 4
+        return original(self, window, *args)
+
+    monkeypatch.setattr(encode_module._BatchRunner, "__call__", spy)
+    assert encoder.encode(texts(), out=tmp_path / "o.npy").shape == (40, 32)
+    assert written == [4] * 10
+
+
+def test_half_precision_stays_close(encoder, sentences):
+    exact, rounded = encoder.encode(sentences), encoder.encode(sentences, dtype="bfloat16")
+    assert rounded.dtype == np.float32
+    assert 0.999 < (exact * rounded).sum(1).min() < 1 - 1e-9
+
+
+def test_progress_counts_every_text(encoder, sentences, capsys):
+    encoder.encode(sentences, show_progress=True)
+    assert "8/8" in capsys.readouterr().err
+
+
+def test_mistakes_are_named(encoder):
+    with pytest.raises(ConfigError, match="got one string"):
+        encoder.encode("a text")
+    with pytest.raises(ConfigError, match="batch_tokens is 0"):
+        encoder.encode(["a text"], batch_tokens=0)
+
+
+def test_batches_respect_the_budget():
+    lengths = [3, 9, 1, 4, 4, 20, 2]
+    batches = list(token_budget_batches(lengths, 10))
+    assert sorted(row for batch in batches for row in batch) == list(range(7))
+    assert all(sum(lengths[row] for row in batch) <= 10 or len(batch) == 1 for batch in batches)
+    assert batches == [[5], [1], [3, 4], [0, 6, 2]]

@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from interlingua.batches.tokens import TokenBatch
+from interlingua.encoder.backbone import BackboneConfig
+from interlingua.encoder.directory import EncodingSettings
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.vocabulary_trimming import ids_in_use
+from interlingua.errors import ConfigError
+
+KINDS = ["ems", "bert", "roberta", "xlm-roberta"]
+
+
+def make_encoder(kind, plain, framed):
+    torch.manual_seed(2)
+    if kind == "ems":
+        return Encoder.from_scratch(BackboneConfig.preset("ems-tiny", vocab_size=plain.size), plain).eval()
+    config = BackboneConfig(
+        vocab_size=framed.size,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=48,
+        max_position_embeddings=50,
+        type_vocab_size=1,
+        model_type=kind,
+        layer_norm_eps=1e-5,
+    )
+    return Encoder.from_scratch(config, framed).eval()
+
+
+@pytest.fixture(params=KINDS)
+def any_encoder(request, plain_vocabulary, framed_vocabulary):
+    return make_encoder(request.param, plain_vocabulary, framed_vocabulary)
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean", "max"])
+@pytest.mark.parametrize("include_special", [True, False])
+def test_packed_is_padded_for_every_pooling(framed_encoder, sentences, pooling, include_special):
+    """The rectangle of Hugging Face: padded states, masked by hand."""
+    transformers = pytest.importorskip("transformers")
+    encoder = framed_encoder
+    encoder.settings = EncodingSettings(pooling=pooling, include_special=include_special, max_tokens=64)
+    batch = TokenBatch.from_lists(encoder.vocabulary.encode(sentences), [""] * len(sentences))
+    ids, mask = batch.padded(encoder.vocabulary.pad_id)
+    keys = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")
+    shape = {key: getattr(encoder.backbone.config, key) for key in keys}
+    model = transformers.BertModel(
+        transformers.BertConfig(**shape, max_position_embeddings=64, type_vocab_size=2), add_pooling_layer=False
+    ).eval()
+    from interlingua.encoder.weights import to_huggingface_names
+
+    model.load_state_dict(to_huggingface_names(encoder.backbone.state_dict(), encoder.backbone.config))
+    states = model(input_ids=ids, attention_mask=mask.long()).last_hidden_state
+    if not include_special:
+        frame = [encoder.vocabulary.tokenizer.token_to_id(token) for token in ("<s>", "</s>")]
+        mask = mask & ~torch.isin(ids, torch.tensor(frame))
+    expected = {
+        "cls": states[:, 0],
+        "mean": (states * mask[..., None]).sum(1) / mask.sum(1)[:, None],
+        "max": states.masked_fill(~mask[..., None], -torch.inf).amax(1),
+    }[pooling]
+    assert (encoder(batch) - expected).abs().max() < 1e-5
+
+
+def test_a_model_directory_is_read_back_bit_for_bit(any_encoder, sentences, tmp_path):
+    any_encoder.save(tmp_path / "m")
+    back = Encoder.load(tmp_path / "m")
+    assert back.digest() == any_encoder.digest()
+    assert back.settings == any_encoder.settings
+    assert back.backbone.config == any_encoder.backbone.config
+    assert np.array_equal(back.encode(sentences), any_encoder.encode(sentences))
+    assert not back.training
+    assert all(parameter.requires_grad for parameter in back.parameters())
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean", "max"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_round_trip_through_sentence_transformers(
+    kind, pooling, plain_vocabulary, framed_vocabulary, sentences, tmp_path
+):
+    sentence_transformers = pytest.importorskip("sentence_transformers")
+    encoder = make_encoder(kind, plain_vocabulary, framed_vocabulary)
+    limit = 20
+    encoder.settings = EncodingSettings(pooling=pooling, max_tokens=limit, prompts={"query": "cat: "})
+    assert any(len(ids) > limit for ids in encoder.vocabulary.encode(sentences))
+    encoder.save(tmp_path / "m")
+    stock = sentence_transformers.SentenceTransformer(str(tmp_path / "m"), device="cpu")
+    for prompt in ("", "query"):
+        theirs = stock.encode(sentences, prompt_name=prompt or None)
+        assert (encoder.encode(sentences, prompt=prompt) * theirs).sum(1).min() > 1 - 1e-5
+    assert stock.get_embedding_dimension() == encoder.dim
+    assert stock.max_seq_length == limit
+
+
+def test_transformers_reads_backbone_and_tokenizer(framed_encoder, sentences, tmp_path):
+    transformers = pytest.importorskip("transformers")
+    framed_encoder.save(tmp_path / "m")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "m")
+    assert tokenizer(sentences)["input_ids"] == framed_encoder.vocabulary.encode(sentences)
+    assert tokenizer.pad_token == "<pad>"
+    assert tokenizer.cls_token_id == tokenizer(sentences[0])["input_ids"][0]
+    model = transformers.AutoModel.from_pretrained(tmp_path / "m", add_pooling_layer=False).eval()
+    inputs = tokenizer(sentences[0], return_tensors="pt")
+    batch = TokenBatch.from_lists([inputs["input_ids"][0].numpy()], [""])
+    assert (model(**inputs).last_hidden_state[0] - framed_encoder.tokens(batch).states).abs().max() < 1e-5
+
+
+def test_weights_can_be_stored_in_half_precision(encoder, sentences, tmp_path):
+    encoder.save(tmp_path / "whole")
+    encoder.save(tmp_path / "half", dtype=torch.float16)
+    sizes = [(tmp_path / name / "model.safetensors").stat().st_size for name in ("half", "whole")]
+    assert sizes[0] < 0.7 * sizes[1]
+    back = Encoder.load(tmp_path / "half")
+    assert back.backbone.word_embeddings.weight.dtype == torch.float32
+    assert (back.encode(sentences) * encoder.encode(sentences)).sum(1).min() > 1 - 1e-5
+
+
+def test_saving_replaces_the_old_folder_whole(encoder, framed_encoder, tmp_path):
+    framed_encoder.save(tmp_path / "m")
+    (tmp_path / "m" / "stray.txt").write_text("old")
+    encoder.save(tmp_path / "m")
+    assert Encoder.load(tmp_path / "m").digest() == encoder.digest()
+    assert not (tmp_path / "m" / "stray.txt").exists()
+
+
+def test_digest_sees_weights_and_vocabulary(encoder, plain_vocabulary, framed_vocabulary):
+    before = encoder.digest()
+    with torch.no_grad():
+        encoder.backbone.layers[1].output.bias[3] += 1e-6
+    assert encoder.digest() != before
+    torch.manual_seed(0)
+    config = BackboneConfig.preset("ems-tiny", vocab_size=framed_vocabulary.size)
+    first = Encoder.from_scratch(config, framed_vocabulary)
+    assert Encoder(first.backbone, plain_vocabulary).digest() != first.digest()
+
+
+def test_from_scratch_follows_the_seed(plain_vocabulary):
+    config = BackboneConfig.preset("ems-tiny", vocab_size=plain_vocabulary.size)
+    digests = []
+    for seed in (1, 1, 2):
+        torch.manual_seed(seed)
+        digests.append(Encoder.from_scratch(config, plain_vocabulary).digest())
+    assert digests[0] == digests[1] != digests[2]
+
+
+def test_a_vocabulary_too_large_is_refused(plain_vocabulary):
+    config = BackboneConfig.preset("ems-tiny", vocab_size=plain_vocabulary.size - 1)
+    with pytest.raises(ConfigError, match=f"vocabulary has {plain_vocabulary.size} entries"):
+        Encoder.from_scratch(config, plain_vocabulary)
+
+
+def test_trimming_keeps_the_vectors_of_kept_text(any_encoder, sentences, tmp_path):
+    kept = sentences[:2]
+    small = any_encoder.trim(ids_in_use(any_encoder.vocabulary, kept))
+    assert small.vocabulary.size == small.backbone.config.vocab_size < any_encoder.vocabulary.size
+    assert np.array_equal(small.encode(kept), any_encoder.encode(kept))
+    small.save(tmp_path / "small")
+    assert np.array_equal(Encoder.load(tmp_path / "small").encode(kept), any_encoder.encode(kept))
+    with torch.no_grad():  # weights of its own
+        small.backbone.layers[0].output.bias.add_(1)
+    assert not np.array_equal(small.encode(kept), any_encoder.encode(kept))
+
+
+def test_clone_has_weights_of_its_own(encoder):
+    copy = encoder.clone()
+    assert copy.digest() == encoder.digest()
+    with torch.no_grad():
+        encoder.backbone.word_embeddings.weight.add_(1)
+    assert copy.digest() != encoder.digest()
+    assert copy.vocabulary is encoder.vocabulary
+
+
+def test_unknown_and_mask_tokens_are_not_the_frame(framed_encoder):
+    names = [framed_encoder.vocabulary.tokenizer.id_to_token(i) for i in framed_encoder.special_ids.tolist()]
+    assert names == ["<pad>", "<s>", "</s>"]
+    assert "special_ids" not in framed_encoder.state_dict()

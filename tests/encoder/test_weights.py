@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import pickle
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from interlingua.encoder.backbone import Backbone, BackboneConfig
+from interlingua.encoder.weights import from_huggingface_names, huggingface_name, read_weights, to_huggingface_names
+from interlingua.errors import CheckpointError
+
+CONFIG = BackboneConfig(vocab_size=20, hidden_size=8, num_hidden_layers=2, num_attention_heads=2, intermediate_size=12)
+
+
+@pytest.fixture
+def weights():
+    torch.manual_seed(0)
+    return Backbone(CONFIG).state_dict()
+
+
+@pytest.fixture
+def stored(weights):
+    return to_huggingface_names(weights, CONFIG)
+
+
+def test_names_are_hugging_faces():
+    assert huggingface_name("layers.3.query.weight") == "encoder.layer.3.attention.self.query.weight"
+    assert huggingface_name("embedding_norm.bias") == "embeddings.LayerNorm.bias"
+
+
+def test_names_go_there_and_back(weights, stored, tmp_path):
+    back, config = from_huggingface_names(stored, CONFIG, tmp_path)
+    assert config == CONFIG
+    assert back.keys() == weights.keys()
+    assert all(torch.equal(back[name], weights[name]) for name in weights)
+
+
+def test_missing_token_types_become_a_row_of_zeros(stored):
+    row = stored["embeddings.token_type_embeddings.weight"]
+    assert row.shape == (1, 8)
+    assert not row.any()
+
+
+def test_prefixes_old_names_and_other_heads_are_understood(weights, stored, tmp_path):
+    old = {
+        f"bert.{name}".replace("Norm.weight", "Norm.gamma").replace("Norm.bias", "Norm.beta"): tensor
+        for name, tensor in stored.items()
+    }
+    back, _ = from_huggingface_names({**old, "cls.predictions.bias": torch.zeros(20)}, CONFIG, tmp_path)
+    assert all(torch.equal(back[name], weights[name]) for name in weights)
+
+
+def test_what_is_missing_or_misshapen_is_named(stored, tmp_path):
+    short = dict(stored)
+    del short["encoder.layer.1.output.dense.bias"]
+    with pytest.raises(CheckpointError, match=r"encoder.layer.1.output.dense.bias is missing"):
+        from_huggingface_names(short, CONFIG, tmp_path)
+    wrong = {**stored, "encoder.layer.0.output.dense.bias": torch.zeros(3)}
+    with pytest.raises(CheckpointError, match=r"output.dense.bias has shape \(3,\), config.json says \(8,\)"):
+        from_huggingface_names(wrong, CONFIG, tmp_path)
+    with pytest.raises(CheckpointError, match="not a BERT-shaped model"):
+        from_huggingface_names({"wte.weight": torch.zeros(2)}, CONFIG, tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["whole", "sharded", "pickle"])
+def test_every_kind_of_file_is_read(kind, stored, tmp_path):
+    if kind == "whole":
+        save_file(stored, tmp_path / "model.safetensors")
+    elif kind == "pickle":
+        torch.save(stored, tmp_path / "pytorch_model.bin")
+    else:
+        names = sorted(stored)
+        shards = {"model-00001-of-00002.safetensors": names[:9], "model-00002-of-00002.safetensors": names[9:]}
+        for file, part in shards.items():
+            save_file({name: stored[name] for name in part}, tmp_path / file)
+        lines = ",".join(f'"{name}": "{file}"' for file, part in shards.items() for name in part)
+        (tmp_path / "model.safetensors.index.json").write_text('{"weight_map": {' + lines + "}}")
+    found = read_weights(tmp_path)
+    assert found.keys() == stored.keys()
+    assert all(torch.equal(found[name], stored[name]) for name in stored)
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "pytorch_model.bin"])
+@pytest.mark.parametrize("keep", [0, 5, 400, -1])
+def test_a_file_cut_short_is_one_line(name, keep, stored, tmp_path):
+    save = save_file if name.endswith("safetensors") else torch.save
+    save(stored, tmp_path / name)
+    data = (tmp_path / name).read_bytes()
+    (tmp_path / name).write_bytes(data[:keep])
+    with pytest.raises(CheckpointError, match=r"(?s)cut short.*fetch") as caught:
+        read_weights(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["{", '{"metadata": {}}'])
+def test_a_damaged_index_is_one_line(text, tmp_path):
+    (tmp_path / "model.safetensors.index.json").write_text(text)
+    with pytest.raises(CheckpointError, match=r"index.json: cut short or damaged"):
+        read_weights(tmp_path)
+
+
+def test_a_pickle_with_code_is_refused(tmp_path):
+    class Surprise:
+        def __reduce__(self):
+            return print, ("executed",)
+
+    with (tmp_path / "pytorch_model.bin").open("wb") as file:
+        pickle.dump(Surprise(), file)
+    with pytest.raises(CheckpointError, match="not plain tensors"):
+        read_weights(tmp_path)
+
+
+def test_a_folder_without_weights(tmp_path):
+    with pytest.raises(CheckpointError, match=r"no model.safetensors and no pytorch_model.bin"):
+        read_weights(tmp_path)
+
+
+def test_saved_file_is_readable_by_others(weights, tmp_path):
+    save_file(to_huggingface_names(weights, CONFIG), tmp_path / "model.safetensors")
+    assert "embeddings.word_embeddings.weight" in load_file(tmp_path / "model.safetensors")

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+
+from interlingua.errors import DataError
+from interlingua.evaluation.tasks.folders import (
+    choose_languages,
+    content_sha256,
+    find_folder,
+    published_digests,
+    recognise,
+)
+
+FILES = {"ara": "ara", "cmn": "cmn", "deu": "deu", "fra": "fra", "fra-deu": "fra"}
+GROUPS = {"small": ["deu", "fra", "ita"]}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "chosen"),
+    [
+        (None, ["ara", "cmn", "deu", "fra", "fra-deu"]),
+        (["de"], ["deu"]),
+        (["German", "arb_Arab"], ["ara", "deu"]),
+        (["zh", "deu"], ["cmn", "deu"]),
+        (["small"], ["deu", "fra"]),
+        (["fr"], ["fra", "fra-deu"]),
+    ],
+)
+def test_languages_in_any_code_in_the_files_order(tmp_path, wanted, chosen):
+    assert choose_languages(wanted, FILES, GROUPS, tmp_path) == chosen
+
+
+def test_a_language_without_a_file_and_no_language_at_all(tmp_path):
+    with pytest.raises(DataError, match=r"no file for the language 'zul' here; there are: ara, cmn, deu"):
+        choose_languages(["zul"], FILES, GROUPS, tmp_path)
+    with pytest.raises(DataError, match="Klingonese"):
+        choose_languages(["Klingonese"], FILES, GROUPS, tmp_path)
+
+
+def test_folder_itself_or_below(tmp_path):
+    below = tmp_path / "tatoeba_laser"
+    below.mkdir()
+    (below / "x").touch()
+
+    def holds(folder):
+        return (folder / "x").exists()
+
+    assert find_folder(tmp_path, ["tatoeba_laser"], holds, "x") == below
+    assert find_folder(below, ["tatoeba_laser"], holds, "x") == below
+    with pytest.raises(DataError, match="no folder of x here, nor in a/ or b/ below it"):
+        find_folder(tmp_path, ["a", "b"], holds, "folder of x")
+    with pytest.raises(DataError, match="no such folder"):
+        find_folder(tmp_path / "none", ["a"], holds, "x")
+
+
+def test_content_digest_is_of_the_lines_and_where_a_side_ends():
+    assert content_sha256([["a", "b"], ["c"]]) == hashlib.sha256(b"a\nb\n\0c\n\0").hexdigest()
+    assert content_sha256([["a"], ["b", "c"]]) != content_sha256([["a", "b"], ["c"]])
+
+
+def test_published_sets_are_recognised_by_every_language():
+    revision, digests = published_digests("tatoeba_laser")
+    assert len(digests) == 112
+    assert len(published_digests("flores200_devtest")[1]) == 203
+    full = {code: digest + "0" * 52 for code, digest in digests.items()}
+    assert recognise("tatoeba_laser", full) == revision == "LASER@74bc6ae"
+    assert recognise("tatoeba_laser", {"deu": full["deu"]}) == revision
+    assert recognise("tatoeba_laser", full | {"deu": full["fra"]}) is None
+    assert recognise("tatoeba_laser", full | {"eng": full["fra"]}) is None

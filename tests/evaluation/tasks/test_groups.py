@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import pytest
+
+from interlingua.evaluation.task import SubsetScores
+from interlingua.evaluation.tasks.groups import FLORES_GROUPS, group_scores
+
+
+def subset(name, source, pairs, accuracy):
+    return SubsetScores(name=name, languages=(source, "eng_Latn"), pairs=pairs, scores={"accuracy": accuracy})
+
+
+SUBSETS = [
+    subset("deu-eng", "deu_Latn", 100, 0.9),
+    subset("rus-eng", "rus_Cyrl", 300, 0.5),
+    subset("tur-eng", "tur_Latn", 100, 0.7),
+]
+
+
+def test_a_groups_name_counts_the_languages_present():
+    groups = group_scores(SUBSETS, {"two": ["deu", "rus"], "some": ["rus", "fra", "tur"], "none": ["ita"]})
+    assert list(groups) == ["two_2of2", "some_2of3", "all_3", "latin_script_2", "other_scripts_1"]
+    assert groups["two_2of2"]["accuracy"] == pytest.approx(0.7)
+    assert groups["some_2of3"]["accuracy"] == pytest.approx(0.6)
+    assert groups["latin_script_2"]["accuracy"] == pytest.approx(0.8)
+    assert groups["other_scripts_1"]["accuracy"] == pytest.approx(0.5)
+
+
+def test_pooling_counts_every_sentence_alike():
+    scores = group_scores(SUBSETS, {}, pooled=True)["all_3"]
+    assert scores == {"accuracy": pytest.approx(0.7), "accuracy_pooled": pytest.approx((90 + 150 + 70) / 500)}
+
+
+def test_a_set_with_a_list_of_all_its_languages_has_one_row_for_all():
+    assert "all_3of4" in group_scores(SUBSETS, {"all": ["deu", "rus", "tur", "fra"]})
+    assert "all_3" not in group_scores(SUBSETS, {"all": ["deu", "rus", "tur", "fra"]})
+
+
+def test_mexmas_languages():
+    codes = FLORES_GROUPS["mexma"]
+    assert len(codes) == len(set(codes)) == 80
+    assert "eng_Latn" not in codes

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+
+import pytest
+from rich.console import Console
+
+from interlingua.errors import ConfigError
+from interlingua.evaluation.report import compare, render, terminal_tables
+from interlingua.evaluation.task import SubsetScores, TaskResult
+
+
+def make(name="a_model", *, task="tatoeba", scores=(0.9, 0.5), higher=True, revision="r1", **changes):
+    metric = "accuracy" if higher else "xsim"
+    subsets = tuple(
+        SubsetScores(name=f"{code}-eng", languages=(f"{code}_{script}", "eng_Latn"), pairs=10, scores={metric: score})
+        for (code, script), score in zip((("deu", "Latn"), ("rus", "Cyrl")), scores, strict=True)
+    )
+    result = TaskResult(
+        task=task, version="1", main_metric=metric, higher_is_better=higher, dataset="d", data_sha256="f" * 64,
+        data_revision=None, settings={"compare": "index"}, changed=(), subsets=subsets,
+        groups={"all_2": {metric: sum(scores) / 2}, "latin_script_1": {metric: scores[0]}}, seconds=1.0,
+        provenance={"prompt": "", "model": {"name": name, "revision": revision, "overrides": ()}},
+    )  # fmt: skip
+    return dataclasses.replace(result, **changes)
+
+
+def test_terminal_tables_show_percent():
+    console = Console(width=120, record=True, file=io.StringIO())
+    for table in terminal_tables(make()):
+        console.print(table)
+    text = console.export_text()
+    assert all(word in text for word in ("German", "Russian", "90.0", "50.0", "latin_script_1", "70.0", "rus-eng"))
+
+
+def test_markdown_by_groups():
+    (table,) = compare([make(), make("other", scores=(0.8, 0.8))])
+    assert render(table) == (
+        "### tatoeba: accuracy, %, higher is better\n\n"
+        "| group | a_model | other |\n|---|---:|---:|\n"
+        "| all_2 | 70.0 | **80.0** |\n| latin_script_1 | **90.0** | 80.0 |\n"
+    )
+
+
+def test_error_rates_have_two_digits_and_the_lowest_is_best():
+    one = make(task="xsim", scores=(0.0006, 0.01), higher=False)
+    other = make("b", task="xsim", scores=(0.1, 0), higher=False)
+    (table,) = compare([one, other], by="languages")
+    assert "| deu-eng | **0.06** | 10.00 |" in render(table)
+    assert "| rus-eng | 1.00 | **0.00** |" in render(table)
+    assert "lower is better" in render(table)
+
+
+def test_a_missing_language_is_an_empty_cell_and_csv_is_plain():
+    short = dataclasses.replace(make("short"), subsets=make().subsets[:1])
+    (table,) = compare([make(), short], by="languages")
+    assert list(csv.reader(render(table, "csv").splitlines())) == [
+        ["tatoeba", "a_model", "short"],
+        ["deu-eng", "90.0", "90.0"],
+        ["rus-eng", "50.0", ""],
+    ]
+
+
+def test_latex_is_escaped():
+    (table,) = compare([make(), make("b", scores=(0.1, 0.1))])
+    text = render(table, "latex")
+    assert r"group & a\_model & b \\" in text
+    assert r"all\_2 & \textbf{70.0} & 10.0 \\" in text
+    assert text.count(r"\begin{tabular}{lrr}") == text.count(r"\end{tabular}") == 1
+
+
+def test_one_table_per_task():
+    assert [table.title.partition(":")[0] for table in compare([make(), make(task="xsim", higher=False)])] == [
+        "tatoeba",
+        "xsim",
+    ]
+
+
+def test_tasks_without_the_metric_are_left_out():
+    (table,) = compare([make(), make(task="xsim", higher=False)], metric="xsim")
+    assert table.title == "xsim: xsim, %, lower is better"
+
+
+def test_what_cant_be_compared_is_said():
+    (table,) = compare([make(), make("b", data_sha256="0" * 64, version="2")])
+    assert table.notes == [
+        "the columns differ in protocol versions (1, 2) and can't be compared as they are",
+        "the columns differ in data (ffffffffffff, 000000000000) and can't be compared as they are",
+    ]
+    assert "- the columns differ in data" in render(table)
+    assert "% the columns differ in data" in render(table, "latex")
+
+
+def test_columns_of_one_model_are_told_apart():
+    model = {"name": "a_model", "revision": "r1", "overrides": ["prompt='q: '"]}
+    with_prompt = make(provenance={"prompt": "q: ", "model": model})
+    (table,) = compare([make(), with_prompt, make(revision="r2", settings={"compare": "text"}, changed=("compare",))])
+    assert table.columns == ["a_model r1", "a_model r1 (prompt='q: ')", "a_model r2 (compare=text)"]
+    (alone,) = compare([with_prompt])
+    assert alone.columns == ["a_model"]
+    assert alone.notes == ["a_model: prompt='q: '"]
+
+
+def test_unknown_metric_and_format():
+    with pytest.raises(ConfigError, match="metric 'f1' is not one of accuracy"):
+        compare([make()], metric="f1")
+    with pytest.raises(ConfigError, match="format 'html' is not one of markdown, csv, latex"):
+        render(compare([make()])[0], "html")

@@ -1,0 +1,151 @@
+"""Contrastive losses against naive loops, hand-worked numbers and their limits."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from interlingua.functional.contrastive import (
+    additive_margin_softmax,
+    bidirectional_contrastive,
+    cosine_similarities,
+    infonce,
+    semantic_contrastive,
+)
+
+
+def embeddings(rows, *, dim=5, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(rows, dim, dtype=torch.float64, generator=generator)
+
+
+def cosine(u, v):
+    dot = sum(a * b for a, b in zip(u.tolist(), v.tolist(), strict=True))
+    return dot / (math.hypot(*u.tolist()) * math.hypot(*v.tolist()))
+
+
+def naive_margin_softmax(x, y, margin, temperature, excluded=frozenset(), *, after=False):
+    total = 0.0
+    for i in range(len(x)):
+        for anchor, others in ((x, y), (y, x)):
+            positive = cosine(anchor[i], others[i]) / temperature - (margin if after else margin / temperature)
+            normaliser = math.exp(positive)
+            for k in range(len(x)):
+                pair = (i, k) if anchor is x else (k, i)
+                if k != i and pair not in excluded:
+                    normaliser += math.exp(cosine(anchor[i], others[k]) / temperature)
+            total -= positive - math.log(normaliser)
+    return total / len(x)
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize(("margin", "temperature"), [(0.3, 0.1), (0.0, 1.0), (0.5, 0.7)])
+def test_additive_margin_softmax_is_the_naive_loop(margin, temperature, after):
+    x, y = embeddings(4), embeddings(4, seed=1)
+    loss = additive_margin_softmax(x, y, margin=margin, temperature=temperature, margin_after_temperature=after)
+    assert float(loss) == pytest.approx(naive_margin_softmax(x, y, margin, temperature, after=after), abs=1e-12)
+
+
+def test_bidirectional_contrastive_is_the_naive_loop():
+    x, y = embeddings(4), embeddings(4, seed=1)
+    assert float(bidirectional_contrastive(x, y, temperature=0.2)) == pytest.approx(
+        naive_margin_softmax(x, y, 0.0, 0.2), abs=1e-12
+    )
+
+
+def test_excluded_pairs_are_no_negatives():
+    x, y = embeddings(4), embeddings(4, seed=1)
+    excluded = torch.zeros(4, 4, dtype=torch.bool)
+    excluded[0, 2] = excluded[3, 1] = True
+    without = naive_margin_softmax(x, y, 0.0, 0.1, frozenset({(0, 2), (3, 1)}))
+    assert float(bidirectional_contrastive(x, y, excluded=excluded)) == pytest.approx(without, abs=1e-12)
+
+
+def test_the_positive_is_never_excluded():
+    x, y = embeddings(4), embeddings(4, seed=1)
+    everything = torch.ones(4, 4, dtype=torch.bool)
+    assert float(bidirectional_contrastive(x, y, excluded=everything)) == pytest.approx(0, abs=1e-12)
+
+
+def test_two_orthogonal_pairs_by_hand():
+    # cosines 1 and 0 at T = 1: each of the two terms is log(1 + 1/e)
+    eye = torch.eye(2, dtype=torch.float64)
+    assert float(bidirectional_contrastive(eye, eye, temperature=1.0)) == pytest.approx(2 * math.log(1 + math.exp(-1)))
+    # with margin 0.5 the positive is 0.5: log(1 + e^-0.5)
+    loss = additive_margin_softmax(eye, eye, margin=0.5, temperature=1.0)
+    assert float(loss) == pytest.approx(2 * math.log(1 + math.exp(-0.5)))
+
+
+def test_a_single_pair_has_no_loss():
+    x, y = embeddings(1), embeddings(1, seed=1)
+    assert float(bidirectional_contrastive(x, y)) == 0
+
+
+def test_all_alike_costs_the_logarithm_of_the_batch():
+    x = torch.ones(8, 3, dtype=torch.float64)
+    assert float(bidirectional_contrastive(x, x)) == pytest.approx(2 * math.log(8))
+    assert float(infonce(x, x, hard_negatives=x[:3])) == pytest.approx(math.log(11))
+    assert float(semantic_contrastive(x, x)) == pytest.approx(math.log(15))
+
+
+def test_length_of_embeddings_is_of_no_matter_under_the_cosine():
+    x, y = embeddings(4), embeddings(4, seed=1)
+    for loss in (bidirectional_contrastive, additive_margin_softmax, infonce, semantic_contrastive):
+        torch.testing.assert_close(loss(3 * x, 0.1 * y), loss(x, y))
+
+
+def test_sides_can_be_exchanged():
+    x, y = embeddings(4), embeddings(4, seed=1)
+    for loss in (bidirectional_contrastive, additive_margin_softmax, semantic_contrastive):
+        torch.testing.assert_close(loss(x, y), loss(y, x))
+
+
+def test_infonce_is_the_naive_loop():
+    q, p, negatives = embeddings(3), embeddings(3, seed=1), embeddings(2, seed=2)
+    candidates = [*p, *negatives]
+    total = 0.0
+    for i in range(3):
+        scores = [float(q[i] @ candidate) / 0.7 for candidate in candidates]
+        total -= scores[i] - math.log(sum(map(math.exp, scores)))
+    loss = infonce(q, p, hard_negatives=negatives, temperature=0.7, cosine=False)
+    assert float(loss) == pytest.approx(total / 3, abs=1e-12)
+
+
+def test_semantic_contrastive_is_the_naive_double_sum():
+    x, y = embeddings(3), embeddings(3, seed=1)
+    z, total = [*x, *y], 0.0
+    for i in range(6):
+        scores = {k: cosine(z[i], z[k]) / 0.1 for k in range(6) if k != i}
+        total -= scores[(i + 3) % 6] - math.log(sum(map(math.exp, scores.values())))
+    assert float(semantic_contrastive(x, y)) == pytest.approx(total / 6, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [bidirectional_contrastive, additive_margin_softmax, infonce, semantic_contrastive],
+    ids=lambda f: f.__name__,
+)
+def test_gradients(loss):
+    x, y = embeddings(3).requires_grad_(), embeddings(3, seed=1).requires_grad_()
+    assert torch.autograd.gradcheck(lambda x, y: loss(x, y, temperature=0.5), (x, y))
+
+
+@pytest.mark.parametrize("loss", [bidirectional_contrastive, additive_margin_softmax, infonce, semantic_contrastive])
+@pytest.mark.parametrize("temperature", [0.0, -1.0])
+def test_temperature_must_be_positive(loss, temperature):
+    with pytest.raises(ValueError, match="must be positive"):
+        loss(embeddings(2), embeddings(2), temperature=temperature)
+
+
+@pytest.mark.parametrize("loss", [bidirectional_contrastive, additive_margin_softmax, infonce, semantic_contrastive])
+def test_half_precision_embeddings_and_autocast_give_a_float32_loss(loss):
+    x, y = embeddings(4).bfloat16(), embeddings(4, seed=1).bfloat16()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        torch.testing.assert_close(loss(x, y), loss(x.float(), y.float()), rtol=0, atol=0)
+
+
+def test_the_zero_vector_has_cosine_zero():
+    x = torch.zeros(1, 4)
+    assert cosine_similarities(x, torch.ones(2, 4)).tolist() == [[0.0, 0.0]]

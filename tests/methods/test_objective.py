@@ -1,0 +1,51 @@
+"""What all objectives share: weights, the sum of the terms, the hook after a step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+import torch
+
+from interlingua.methods.objective import LossOutput, Objective
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    far_weight: float = 0.5
+
+
+class Toy(Objective):
+    Config = Config
+
+    def forward(self, batch):
+        return self.weighted(near=batch.sum(), far=batch.prod())
+
+
+def test_terms_are_weighted_and_sum_to_the_loss(encoder):
+    batch = torch.tensor([2.0, 3.0], requires_grad=True)
+    output = Toy(Config(), encoder)(batch)
+    assert isinstance(output, LossOutput)
+    assert {name: float(term) for name, term in output.terms.items()} == {"near": 5.0, "far": 3.0}
+    assert float(output.loss.detach()) == 8.0
+    output.loss.backward()
+    assert batch.grad.tolist() == [1 + 0.5 * 3, 1 + 0.5 * 2]
+
+
+def test_terms_carry_no_gradient(encoder):
+    output = Toy(Config(), encoder)(torch.tensor([2.0, 3.0], requires_grad=True))
+    assert not any(term.requires_grad for term in output.terms.values())
+
+
+def test_outside_of_a_run_gathering_is_the_identity_and_a_step_moves_nothing(encoder):
+    objective = Toy(Config(), encoder)
+    tensor = torch.ones(2)
+    assert objective.all_gather(tensor) is tensor
+    before = objective.encoder.digest()
+    objective.after_step(1)
+    assert objective.encoder.digest() == before
+
+
+def test_an_objective_needs_a_forward_pass(encoder):
+    with pytest.raises(TypeError, match="abstract"):
+        Objective(Config(), encoder)

@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from interlingua.errors import DataError
+from interlingua.mining.knn import mutual_neighbours, nearest_neighbours, top_k
+
+TILES = [(2048, 4096), (64, 64), (5, 7), (1, 1000), (1000, 1), (33, 128)]
+
+
+def oracle(x, y, k):
+    """Every similarity in turn, sorted by value and then by index."""
+    rows = []
+    for a in x:
+        scored = sorted((-float(np.dot(a.astype(np.float64), b.astype(np.float64))), j) for j, b in enumerate(y))
+        rows.append([(-score, j) for score, j in scored[:k]])
+    return rows
+
+
+def integers(rng, n, d=3):
+    """Small integers: products are exact, and equal similarities abound."""
+    return rng.integers(-2, 3, (n, d)).astype(np.float32)
+
+
+@pytest.mark.parametrize("tile", TILES)
+@pytest.mark.parametrize(("n", "m", "k"), [(1, 1, 1), (7, 40, 3), (70, 30, 5), (130, 200, 4)])
+def test_both_directions_are_the_oracle_with_the_lower_index_first(tile, n, m, k):
+    rng = np.random.default_rng(n * m + k)
+    x, y = integers(rng, n), integers(rng, m)
+    of_x, of_y = mutual_neighbours(x, y, k=k, rows=tile[0], columns=tile[1])
+    for found, expected in ((of_x, oracle(x, y, k)), (of_y, oracle(y, x, k))):
+        assert torch.stack([found.similarities, found.indices], dim=2).tolist() == [
+            [list(p) for p in r] for r in expected
+        ]
+
+
+@pytest.mark.parametrize("tile", TILES[1:])
+@pytest.mark.parametrize("d", [7, 64, 300])
+def test_repeated_vectors_are_equal_in_every_tile(tile, d):
+    rng = np.random.default_rng(d)
+    few = rng.standard_normal((30, d)).astype(np.float32)
+    x, y = few[rng.integers(0, 30, 150)], few[rng.integers(0, 30, 217)]
+    whole, tiled = mutual_neighbours(x, y, k=6), mutual_neighbours(x, y, k=6, rows=tile[0], columns=tile[1])
+    for expected, found in zip(whole, tiled, strict=True):
+        assert torch.equal(expected.similarities, found.similarities)
+        assert torch.equal(expected.indices, found.indices)
+    first_of_its_kind = [next(j for j in range(217) if np.array_equal(y[j], y[i])) for i in whole[0].indices[:, 0]]
+    assert whole[0].indices[:, 0].tolist() == first_of_its_kind
+
+
+def test_one_direction_is_half_of_both():
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((50, 8)), rng.standard_normal((90, 8))
+    one = nearest_neighbours(x, y, k=4, rows=16, columns=32)
+    both, _ = mutual_neighbours(x, y, k=4, rows=16, columns=32)
+    assert torch.equal(one.indices, both.indices)
+    assert torch.equal(one.similarities, both.similarities)
+
+
+def test_fewer_candidates_than_k():
+    of_x, of_y = mutual_neighbours(np.eye(5)[:, :3], np.eye(3), k=4)
+    assert of_x.indices.shape == (5, 3)
+    assert of_y.indices.shape == (3, 4)
+    assert of_x.indices[1].tolist() == [1, 0, 2]
+
+
+class Counted:
+    """A memory map that remembers how much of it was asked for at once."""
+
+    def __init__(self, mapped):
+        self.mapped, self.most = mapped, 0
+        self.ndim, self.shape = mapped.ndim, mapped.shape
+
+    def __len__(self):
+        return len(self.mapped)
+
+    def __getitem__(self, rows):
+        block = self.mapped[rows]
+        self.most = max(self.most, len(block))
+        return block
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_memory_maps_are_read_block_by_block(tmp_path, dtype):
+    rng = np.random.default_rng(3)
+    sides = []
+    for name, n in (("x", 300), ("y", 500)):
+        np.save(tmp_path / f"{name}.npy", rng.standard_normal((n, 16)).astype(dtype))
+        sides.append(Counted(np.load(tmp_path / f"{name}.npy", mmap_mode="r")))
+    of_x, _ = mutual_neighbours(*sides, k=2, rows=64, columns=128)
+    assert [side.most for side in sides] == [64, 128]
+    whole = np.asarray(sides[0].mapped, np.float32) @ np.asarray(sides[1].mapped, np.float32).T
+    assert of_x.indices[:, 0].tolist() == whole.argmax(axis=1).tolist()
+
+
+def test_top_k_takes_the_lower_index_where_the_edge_is_open():
+    similarities = torch.tensor([[1.0, 3.0, 2.0, 3.0, 2.0, 2.0], [0.0, 0.0, 0.0, 0.0, 0.0, 0.0]])
+    assert top_k(similarities, 3).indices.tolist() == [[1, 3, 2], [0, 1, 2]]
+    assert top_k(similarities, 9).indices.tolist() == [[1, 3, 2, 4, 5, 0], [0, 1, 2, 3, 4, 5]]
+
+
+def test_faiss_finds_the_same():
+    faiss = pytest.importorskip("faiss")
+    rng = np.random.default_rng(5)
+    x, y = (rng.standard_normal((n, 48)).astype(np.float32) for n in (400, 700))
+    of_x, of_y = mutual_neighbours(x, y, k=4, rows=128, columns=256)
+    for queries, candidates, found in ((x, y, of_x), (y, x, of_y)):
+        index = faiss.IndexFlatIP(48)
+        index.add(candidates)
+        similarities, indices = index.search(queries, 4)
+        assert np.array_equal(indices, found.indices.numpy())
+        np.testing.assert_allclose(similarities, found.similarities.numpy(), rtol=1e-5, atol=1e-5)
+
+
+def test_errors_say_which_vector():
+    good, bad = np.ones((200, 4)), np.ones((200, 4))
+    bad[130, 2] = np.nan
+    with pytest.raises(DataError, match="vector 130 "):
+        mutual_neighbours(good, bad, k=1, rows=64, columns=64)
+    with pytest.raises(DataError, match=r"shapes \(200, 4\) and \(200, 3\)"):
+        nearest_neighbours(good, bad[:, :3], k=1)
+    with pytest.raises(DataError, match="0 vectors against 200"):
+        nearest_neighbours(good[:0], bad, k=1)
+    with pytest.raises(ValueError, match="k must be at least 1, got 0"):
+        nearest_neighbours(good, good, k=0)

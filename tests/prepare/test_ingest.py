@@ -1,0 +1,75 @@
+import dataclasses
+from concurrent.futures import Future
+
+import numpy as np
+import pytest
+
+from interlingua.corpus.keys import text_keys
+from interlingua.errors import DataError
+from interlingua.prepare.config import SourceConfig
+from interlingua.prepare.ingest import ingest, ordered_map
+from interlingua.prepare.progress import Progress
+
+from .conftest import config_for, sentences, write_tsv
+
+
+def test_shards_hold_clean_text_its_keys_and_its_words(tmp_path):
+    write_tsv(tmp_path / "de-en.a.tsv", [("Ein  Haus", "a house"), ("gleich", "gleich"), ("", "x"), ("Drei kleine Wörter", "words")])
+    config = config_for(tmp_path, tmp_path, sources=(SourceConfig(paths=(tmp_path / "*.a.tsv",)),))
+    (shard,), (counts,) = ingest(config, tmp_path, Progress())
+    assert list(shard.blocks(np.ones(2, bool))) == [(["Ein Haus", "Drei kleine Wörter"], ["a house", "words"])]
+    assert shard.source_keys.tolist() == text_keys(["Ein Haus", "Drei kleine Wörter"]).tolist()
+    assert shard.target_keys.tolist() == text_keys(["a house", "words"]).tolist()
+    assert shard.words.tolist() == [2, 1]
+    pair = ("deu_Latn", "eng_Latn")
+    assert counts.read == {pair: 4}
+    assert counts.dropped == {pair: {"identical": 1, "empty": 1}}
+    assert counts.files[0].bytes == (tmp_path / "de-en.a.tsv").stat().st_size
+
+
+def test_two_processes_do_what_one_does(tmp_path, corpus):
+    results = []
+    for processes in (1, 2):
+        folder = tmp_path / str(processes)
+        folder.mkdir()
+        config = dataclasses.replace(config_for(tmp_path, corpus), processes=processes)
+        shards, counts = ingest(config, folder, Progress())
+        results.append((
+            [(shard.language_pair, shard.source_index, shard.rows) for shard in shards],
+            counts,
+            {path.name: path.read_bytes() for path in folder.iterdir()},
+        ))  # fmt: skip
+    assert results[0] == results[1]
+
+
+def test_words_of_a_pair_without_english_are_those_of_the_longer_side(tmp_path):
+    write_tsv(tmp_path / "de-fr.a.tsv", [("Ein kleines Haus", "une maisonette")])
+    config = config_for(tmp_path, tmp_path, sources=(SourceConfig(paths=(tmp_path / "*.a.tsv",)),))
+    assert ingest(config, tmp_path, Progress())[0][0].words.tolist() == [3]
+
+
+def test_a_broken_file_is_told_with_its_line(tmp_path, corpus):
+    rows = [(german, english) for english, german, _ in sentences(30, seed=3)]
+    path = write_tsv(tmp_path / "de-en.x.tsv", [*rows, ("no tab", "a\tb")])
+    config = config_for(tmp_path, corpus, sources=(SourceConfig(paths=(path,)),), processes=2)
+    with pytest.raises(DataError, match=r"de-en\.x\.tsv:31: 3 columns, expected 2"):
+        ingest(config, tmp_path, Progress())
+
+
+def test_ordered_map_reads_only_so_far_ahead():
+    read = []
+
+    def items():
+        for item in range(10):
+            read.append(item)
+            yield item
+
+    def submit(function, item):
+        future = Future()
+        future.set_result(function(item))
+        return future
+
+    results = ordered_map(submit, lambda item: -item, items(), ahead=3)
+    assert next(results) == 0
+    assert read == [0, 1, 2]
+    assert list(results) == [-item for item in range(1, 10)]

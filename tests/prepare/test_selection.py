@@ -1,0 +1,128 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from interlingua.prepare.config import DeduplicateConfig, SourceConfig, SplitConfig
+from interlingua.prepare.ingest import ingest
+from interlingua.prepare.progress import Progress
+from interlingua.prepare.selection import drop, select
+from interlingua.prepare.shards import Fate, Shard
+
+from .conftest import config_for, sentences, write_tsv
+
+
+def selected(tmp_path, config):
+    """The rows of each fate as a list of (source, target), and the counts per evaluation set."""
+    folder = tmp_path / "work"
+    folder.mkdir(exist_ok=True)
+    shards, _ = ingest(config, folder, Progress())
+    decontaminated = select(shards, config, folder, Progress())
+    rows = {
+        fate.name: [row for s in shards for block in s.blocks(s.fates == fate) for row in zip(*block, strict=True)]
+        for fate in Fate
+    }
+    return rows, decontaminated
+
+
+def no_split(**changes):
+    return {"heldout": SplitConfig(), "validation": SplitConfig()} | changes
+
+
+def test_exact_duplicates_go_whatever_the_case_and_the_direction(tmp_path):
+    write_tsv(tmp_path / "de-en.news.tsv", [("das Haus", "the house"), ("ein Baum", "a tree"), ("Das Haus.", "The house!")])
+    write_tsv(tmp_path / "en-de.talks.tsv", [("the house", "das Haus"), ("a stone", "ein Stein")])
+    rows, _ = selected(tmp_path, config_for(tmp_path, tmp_path, **no_split()))
+    assert rows["train"] == [("das Haus", "the house"), ("ein Baum", "a tree"), ("ein Stein", "a stone")]
+    assert len(rows["duplicate"]) == 2
+
+
+def test_near_duplicates_go_where_asked(tmp_path):
+    german, english = "der alte Mann ging langsam über die lange Brücke nach Hause", "the old man walked home over the long bridge"
+    write_tsv(tmp_path / "de-en.news.tsv", [(german, english), (german + " heim", english), ("ganz anderes", "another thing")])
+    write_tsv(tmp_path / "fr-en.talks.tsv", [("une autre chose", "another thing")])
+    config = config_for(tmp_path, tmp_path, **no_split())
+    (tmp_path / "a").mkdir()
+    assert selected(tmp_path / "a", config)[0]["near_duplicate"] == []
+    near = dataclasses.replace(config, deduplicate=DeduplicateConfig(near=True, threshold=0.8))
+    (tmp_path / "b").mkdir()
+    rows, _ = selected(tmp_path / "b", near)
+    assert rows["near_duplicate"] == [(german + " heim", english)]
+    assert len(rows["train"]) == 3
+
+
+def test_sentences_of_an_evaluation_set_go_on_either_side(tmp_path):
+    write_tsv(tmp_path / "de-en.news.tsv", [("das Haus", "the house"), ("ein Baum", "a tree"), ("ein Stein", "a stone")])
+    write_tsv(tmp_path / "fr-en.talks.tsv", [("une pierre", "a  Stone")])
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set" / "deu-eng.tsv").write_text("Das Haus!\tIt is a house.\nfoo\tA stone?\n")
+    rows, counts = selected(tmp_path, config_for(tmp_path, tmp_path, **no_split(decontaminate=(tmp_path / "set",))))
+    assert rows["train"] == [("ein Baum", "a tree")]
+    assert counts == {"set": 3}
+
+
+def test_weights_and_caps_are_per_language_pair_and_exact(tmp_path, corpus):
+    sources = (
+        SourceConfig(paths=(corpus / "*.news.tsv",), weight=0.5),
+        SourceConfig(paths=(corpus / "*.talks.tsv",), weight=0.5, max_pairs=40),
+    )
+    rows, _ = selected(tmp_path, config_for(tmp_path, corpus, **no_split(sources=sources)))
+    assert len(rows["train"]) == 150 + 40
+    assert (len(rows["over_weight"]), len(rows["over_max_pairs"])) == (300, 110)
+    assert sum(english.startswith("the") and german.endswith("en") for german, english in rows["train"]) == 150
+
+
+def test_no_sentence_of_a_split_is_in_training_on_either_side(tmp_path, corpus):
+    rows, _ = selected(tmp_path, config_for(tmp_path, corpus))
+    assert len(rows["heldout"]) == 40
+    assert len(rows["valid"]) == 20
+    sides = {name: {text for row in rows[name] for text in row} for name in ("train", "heldout", "valid")}
+    assert not sides["train"] & (sides["heldout"] | sides["valid"])
+    assert not sides["heldout"] & sides["valid"]
+    # Both language pairs hold out translations of the same English sentences, so nothing else is lost.
+    assert rows["in_heldout_or_valid"] == []
+    assert len(rows["train"]) == 600 - 60
+
+
+def test_the_seed_and_nothing_else_decides(tmp_path, corpus):
+    config = config_for(tmp_path, corpus)
+    runs = []
+    for number, seed in enumerate((0, 0, 1)):
+        (tmp_path / str(number)).mkdir()
+        runs.append(selected(tmp_path / str(number), dataclasses.replace(config, seed=seed))[0])
+    assert runs[0] == runs[1]
+    assert runs[0]["heldout"] != runs[2]["heldout"]
+
+
+def test_split_options(tmp_path):
+    rows = [(german, english) for english, german, _ in sentences(60)]
+    write_tsv(tmp_path / "de-en.news.tsv", [*rows, *((f"Wort{chr(97 + i)}", f"word{chr(98 + i)}") for i in range(20))])
+    write_tsv(tmp_path / "de-en.talks.tsv", [(german, english) for english, german, _ in sentences(60, 1, " now")])
+    write_tsv(tmp_path / "de-fr.talks.tsv", [(german, french) for _, german, french in sentences(60, 2)])
+    talks_too = config_for(tmp_path, tmp_path, heldout=SplitConfig(pairs=1000, short_pairs=3), validation=SplitConfig())
+    (tmp_path / "a").mkdir()
+    found = selected(tmp_path / "a", talks_too)[0]["heldout"]
+    assert sum(" " in english for _, english in found) == 28  # max_share of the 140 German-English pairs
+    assert sum(" " not in english for _, english in found) == 3
+    assert not any(french.endswith("eau") for _, french in found)
+
+    sources = (talks_too.sources[0], dataclasses.replace(talks_too.sources[1], heldout=False))
+    all_languages = SplitConfig(pairs=5, english_only=False)
+    (tmp_path / "b").mkdir()
+    other = dataclasses.replace(talks_too, sources=sources, heldout=all_languages)
+    found = selected(tmp_path / "b", other)[0]["heldout"]
+    assert len(found) == 5
+    assert not any(english.endswith("now") or english.endswith("eau") for _, english in found)
+
+
+def test_an_earlier_rule_has_the_row():
+    shard = Shard(None, 0, 0, ("deu_Latn", "eng_Latn"), rows=3, fates=np.zeros(3, np.uint8))
+    drop(shard, np.array([True, True, False]), Fate.duplicate)
+    drop(shard, np.array([False, True, True]), Fate.near_duplicate)
+    assert shard.fates.tolist() == [Fate.duplicate, Fate.duplicate, Fate.near_duplicate]
+
+
+def test_an_empty_corpus_is_no_crash(tmp_path):
+    assert select([], config_for(tmp_path, tmp_path), tmp_path, Progress()) == {}
+    with pytest.raises(Exception, match="no such evaluation folder"):
+        select([], config_for(tmp_path, tmp_path, decontaminate=(tmp_path / "none",)), tmp_path, Progress())

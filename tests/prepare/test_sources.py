@@ -1,0 +1,74 @@
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from interlingua.errors import DataError
+from interlingua.prepare import sources
+from interlingua.prepare.config import SourceConfig
+from interlingua.prepare.sources import describe_file, find_files, is_turned, read_chunks
+
+
+def test_globs_are_expanded_and_sorted(tmp_path):
+    for name in ("b.de-en.tsv", "a.de-en.tsv", "c.txt"):
+        (tmp_path / name).write_text("")
+    found = find_files(SourceConfig(paths=(tmp_path / "*.tsv", tmp_path / "a.de-en.tsv", tmp_path / "none.tsv")))
+    assert [Path(path).name for path in found] == ["a.de-en.tsv", "b.de-en.tsv", "none.tsv"]
+    with pytest.raises(DataError, match="no file matches"):
+        find_files(SourceConfig(paths=(tmp_path / "*.zip",)))
+    assert find_files(SourceConfig(paths=(Path("hf:a/b*:de-en"),))) == ["hf:a/b*:de-en"]
+
+
+def test_a_moses_pair_is_found_once(tmp_path):
+    for code, text in (("de", "eins\n"), ("en", "one\n")):
+        (tmp_path / f"x.de-en.{code}").write_text(text)
+    source = SourceConfig(paths=(tmp_path / "x.*",), format="moses")
+    (path,) = find_files(source)
+    assert describe_file(path, source).bytes == 9
+    (chunk,) = read_chunks(path, source, 3, skipped=Counter())
+    assert chunk == (3, ("deu_Latn", "eng_Latn"), ["eins"], ["one"])
+
+
+def test_describe_a_folder_and_a_hub_name(tmp_path):
+    (tmp_path / "a.parquet").write_bytes(b"12345")
+    source = SourceConfig(paths=(tmp_path,))
+    assert describe_file(str(tmp_path), source).bytes == 5
+    assert describe_file("hf:a/b", source) == sources.SourceFile(path="hf:a/b", bytes=0, sha256="")
+
+
+@pytest.mark.parametrize(
+    ("pair", "turned"),
+    [
+        (("deu_Latn", "eng_Latn"), False),
+        (("eng_Latn", "deu_Latn"), True),
+        (("eng_Latn", "zho_Hans"), True),
+        (("zho_Hans", "eng_Latn"), False),
+        (("fra_Latn", "deu_Latn"), True),
+        (("deu_Latn", "fra_Latn"), False),
+    ],
+)
+def test_english_is_always_the_target(pair, turned):
+    assert is_turned(*pair) == turned
+
+
+def test_chunks_are_turned_split_and_filtered(tmp_path, monkeypatch):
+    monkeypatch.setattr(sources, "CHUNK_PAIRS", 2)
+    path = tmp_path / "x.jsonl"
+    path.write_text(
+        "".join(
+            f'{{"translation": {{"{a}": "{a}{i}", "{b}": "{b}{i}"}}}}\n'
+            for i in range(3)
+            for a, b in (("en", "de"), ("fr", "de"), ("it", "en"))
+        )
+    )
+    skipped = Counter()
+    source = SourceConfig(paths=(path,))
+    chunks = list(read_chunks(str(path), source, 0, skipped=skipped, wanted=frozenset({"eng_Latn", "deu_Latn", "fra_Latn"})))
+    assert [(chunk.language_pair, chunk.sources, chunk.targets) for chunk in chunks] == [
+        (("deu_Latn", "eng_Latn"), ["de0", "de1"], ["en0", "en1"]),
+        (("deu_Latn", "fra_Latn"), ["de0", "de1"], ["fr0", "fr1"]),
+        (("deu_Latn", "eng_Latn"), ["de2"], ["en2"]),
+        (("deu_Latn", "fra_Latn"), ["de2"], ["fr2"]),
+    ]
+    assert skipped == {"other language": 3}
+    assert chunks[0].pairs()[1].source_language == "deu_Latn"

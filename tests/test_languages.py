@@ -1,0 +1,143 @@
+"""The resolver: every test set's file names, aliases, locales, and what it says to a typing error."""
+
+from __future__ import annotations
+
+import pytest
+
+from interlingua.errors import DataError
+from interlingua.languages import known, parse, resolve, scripts
+
+FLORES = """
+ace_Arab ace_Latn acm_Arab acq_Arab aeb_Arab afr_Latn ajp_Arab aka_Latn als_Latn amh_Ethi apc_Arab arb_Arab
+arb_Latn ars_Arab ary_Arab arz_Arab asm_Beng ast_Latn awa_Deva ayr_Latn azb_Arab azj_Latn bak_Cyrl bam_Latn
+ban_Latn bel_Cyrl bem_Latn ben_Beng bho_Deva bjn_Arab bjn_Latn bod_Tibt bos_Latn bug_Latn bul_Cyrl cat_Latn
+ceb_Latn ces_Latn cjk_Latn ckb_Arab crh_Latn cym_Latn dan_Latn deu_Latn dik_Latn dyu_Latn dzo_Tibt ell_Grek
+eng_Latn epo_Latn est_Latn eus_Latn ewe_Latn fao_Latn fij_Latn fin_Latn fon_Latn fra_Latn fur_Latn fuv_Latn
+gaz_Latn gla_Latn gle_Latn glg_Latn grn_Latn guj_Gujr hat_Latn hau_Latn heb_Hebr hin_Deva hne_Deva hrv_Latn
+hun_Latn hye_Armn ibo_Latn ilo_Latn ind_Latn isl_Latn ita_Latn jav_Latn jpn_Jpan kab_Latn kac_Latn kam_Latn
+kan_Knda kas_Arab kas_Deva kat_Geor kaz_Cyrl kbp_Latn kea_Latn khk_Cyrl khm_Khmr kik_Latn kin_Latn kir_Cyrl
+kmb_Latn kmr_Latn knc_Arab knc_Latn kon_Latn kor_Hang lao_Laoo lij_Latn lim_Latn lin_Latn lit_Latn lmo_Latn
+ltg_Latn ltz_Latn lua_Latn lug_Latn luo_Latn lus_Latn lvs_Latn mag_Deva mai_Deva mal_Mlym mar_Deva min_Arab
+min_Latn mkd_Cyrl mlt_Latn mni_Beng mos_Latn mri_Latn mya_Mymr nld_Latn nno_Latn nob_Latn npi_Deva nso_Latn
+nus_Latn nya_Latn oci_Latn ory_Orya pag_Latn pan_Guru pap_Latn pbt_Arab pes_Arab plt_Latn pol_Latn por_Latn
+prs_Arab quy_Latn ron_Latn run_Latn rus_Cyrl sag_Latn san_Deva sat_Olck scn_Latn shn_Mymr sin_Sinh slk_Latn
+slv_Latn smo_Latn sna_Latn snd_Arab som_Latn sot_Latn spa_Latn srd_Latn srp_Cyrl ssw_Latn sun_Latn swe_Latn
+swh_Latn szl_Latn tam_Taml taq_Latn taq_Tfng tat_Cyrl tel_Telu tgk_Cyrl tgl_Latn tha_Thai tir_Ethi tpi_Latn
+tsn_Latn tso_Latn tuk_Latn tum_Latn tur_Latn twi_Latn tzm_Tfng uig_Arab ukr_Cyrl umb_Latn urd_Arab uzn_Latn
+vec_Latn vie_Latn war_Latn wol_Latn xho_Latn ydd_Hebr yor_Latn yue_Hant zho_Hans zho_Hant zsm_Latn zul_Latn
+"""
+TATOEBA = """
+afr amh ang ara arq arz ast awa aze bel ben ber bos bre bul cat cbk ceb ces cha cmn cor csb cym dan deu dsb dtp
+ell epo est eus fao fin fra fry gla gle glg gsw heb hin hrv hsb hun hye ido ile ina ind isl ita jav jpn kab kat
+kaz khm kor kur kzj lat lfn lit lvs mal mar max mhr mkd mon nds nld nno nob nov oci orv pam pes pms pol por ron
+rus slk slv spa sqi srp swe swg swh tam tat tel tgl tha tuk tur tzl uig ukr urd uzb vie war wuu xho yid yue zsm
+"""
+TRAIN_MIX = """
+ar az be bg bn ca cs da de el en eo es et eu fa fi fr gl he hi hr hu hy id it ja ka kk ko lt lv mk mr ms nb nl
+no pl pt ro ru sk sl sq sr sv sw ta te th tl tr uk ur vi zh
+"""
+
+
+@pytest.mark.parametrize("code", FLORES.split())
+def test_a_flores_code_is_its_own_code(code: str) -> None:
+    assert resolve(code).code == code
+
+
+def test_the_112_tatoeba_files_are_112_languages() -> None:
+    assert len({resolve(code).code for code in TATOEBA.split()}) == 112
+
+
+def test_two_letter_codes_keep_their_iso1() -> None:
+    codes = TRAIN_MIX.split()
+    assert len(codes) == 57
+    for code in codes:
+        assert resolve(code).iso1 == {"no": "nb"}.get(code, code)
+
+
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        *((name, "zho_Hans") for name in ("cmn", "zho", "zh", "chi", "zh_Hans", "zh_CN", "cmn-Hans", "Chinese")),
+        *((name, "zho_Hant") for name in ("zh-Hant", "zho_Hant", "zh_TW", "zh_HK", "zh-Hant-HK", "cmn_Hant")),
+        *((name, "swh_Latn") for name in ("swh", "swa", "sw", "Swahili", "kiswahili")),
+        *((name, "arb_Arab") for name in ("arb", "ar", "ara", "ara-Arab", "ar_EG", "Arabic")),
+        *((name, "pes_Arab") for name in ("pes", "fas", "fa", "per", "Farsi", "fa_IR")),
+        *((name, "zsm_Latn") for name in ("zsm", "msa", "ms", "may")),
+        *((name, "nob_Latn") for name in ("nob", "no", "nb", "nb_NO", "nor", "Norwegian")),
+        *((name, "npi_Deva") for name in ("npi", "nep", "ne")),
+        *((name, "lvs_Latn") for name in ("lvs", "lav", "lv")),
+        *((name, "est_Latn") for name in ("ekk", "est", "et")),
+        *((name, "azj_Latn") for name in ("azj", "aze", "az")),
+        *((name, "als_Latn") for name in ("als", "sqi", "sq", "alb")),
+        *((name, "khk_Cyrl") for name in ("khk", "mon", "mn")),
+        *((name, "uzn_Latn") for name in ("uzn", "uzb", "uz")),
+        *((name, "pbt_Arab") for name in ("pbt", "pus", "ps")),
+        *((name, "gaz_Latn") for name in ("gaz", "orm", "om")),
+        *((name, "kmr_Latn") for name in ("kmr", "kur", "ku")),
+        *((name, "ydd_Hebr") for name in ("ydd", "yid", "yi", "ji")),
+        *((name, "plt_Latn") for name in ("plt", "mlg", "mg")),
+        *((name, "ory_Orya") for name in ("ory", "ori", "or")),
+        *((name, "quy_Latn") for name in ("quy", "que", "qu")),
+        *((name, "ayr_Latn") for name in ("ayr", "aym", "ay")),
+        *((name, "tgl_Latn") for name in ("tl", "fil", "tgl", "Filipino")),
+        *((name, "srp_Latn") for name in ("sr_Latn", "sr@latin", "sr-Latn-RS", "sr_RS@latin")),
+        *((name, "eng_Latn") for name in ("en", "en_GB", "eng-Latn", "en_US.UTF-8", " English ", "EN")),
+        ("iw", "heb_Hebr"),
+        ("in", "ind_Latn"),
+        ("ga", "gle_Latn"),
+        ("pt_BR", "por_Latn"),
+        ("es-419", "spa_Latn"),
+        ("ca_ES@valencia", "cat_Latn"),
+        ("ku-Arab", "ckb_Arab"),
+        ("pa_PK", "pnb_Arab"),
+        ("fa_AF", "prs_Arab"),
+        ("uz@cyrillic", "uzn_Cyrl"),
+        ("kor-Kore", "kor_Hang"),
+        ("ber-Tfng", "ber_Tfng"),
+        ("max", "max_Latn"),
+    ],
+)
+def test_alias(given: str, code: str) -> None:
+    assert resolve(given).code == code
+
+
+def test_a_macro_language_code_with_a_script_is_the_usual_member_in_it() -> None:
+    assert resolve("ara_Latn").code == "arb_Latn"
+    cyrillic = resolve("tuk-Cyrl")
+    assert (cyrillic.code, cyrillic.iso1, cyrillic.name) == ("tuk_Cyrl", "tk", "Turkmen (Cyrl)")
+
+
+@pytest.mark.parametrize(
+    ("tag", "region"), [("pt_BR", "BR"), ("es-419", "419"), ("zh_TW", "TW"), ("sr-Latn-RS", "RS"), ("de", None)]
+)
+def test_the_region_is_recorded(tag: str, region: str | None) -> None:
+    assert parse(tag).region == region
+
+
+@pytest.mark.parametrize(
+    ("typo", "offered"),
+    [("Germn", "deu_Latn"), ("eng_Latm", "eng_Latn"), ("Swahilli", "swh_Latn"), ("engLatn", "eng_Latn")],
+)
+def test_an_unknown_language_names_the_nearest(typo: str, offered: str) -> None:
+    with pytest.raises(DataError, match=f"unknown language '{typo}'; did you mean {offered}"):
+        resolve(typo)
+
+
+@pytest.mark.parametrize("name", ["", "xx", "qqqqqq", "pt_BRX", "en-US-x-foo"])
+def test_nonsense_is_an_error(name: str) -> None:
+    with pytest.raises(DataError, match="unknown language"):
+        resolve(name)
+
+
+def test_the_table_is_consistent() -> None:
+    languages = known()
+    assert len({language.code for language in languages}) == len({language.name for language in languages})
+    for language in languages:
+        assert language.code == f"{language.iso3}_{language.script}"
+        assert resolve(language.code) is language
+        assert resolve(language.name) is language or len(language.name) <= 3
+        assert language.is_latin == (language.script == "Latn")
+        assert language.script in scripts()
+    iso1 = [language.iso1 for language in languages if language.iso1]
+    assert all(len(code) == 2 for code in iso1)
+    assert {resolve(code).iso1 for code in iso1} == set(iso1)

@@ -1,0 +1,40 @@
+"""A config of a tiny EMS run."""
+
+from __future__ import annotations
+
+import pytest
+
+from interlingua.train.config import train_config_from
+
+
+@pytest.fixture
+def tiny_table(prepared, tmp_path):
+    """The nested mapping of a run of 12 steps, for a test to change."""
+    return {
+        "data": {"corpus": str(prepared), "valid_pairs": 32},
+        "encoder": {"preset": "ems-tiny"},
+        "method": {"name": "ems", "projection_dim": 16, "language_dim": 8},
+        "optimizer": {"name": "adam", "learning_rate": 1e-3, "amsgrad": True, "weight_decay": 1e-5},
+        "schedule": {"name": "ems", "warmup_steps": 4},
+        "run": {
+            "output": str(tmp_path / "run"),
+            "max_steps": 12,
+            "global_batch_size": 16,
+            "precision": "fp32",
+            "device": "cpu",
+            "threads": 1,
+            "logging_steps": 1,
+            "eval_steps": 6,
+            "save_steps": 4,
+        },
+    }
+
+
+@pytest.fixture
+def tiny_config(tiny_table):
+    """A function from changes of [run] to the config."""
+
+    def make(**run):
+        return train_config_from({**tiny_table, "run": {**tiny_table["run"], **run}})
+
+    return make
