@@ -122,7 +122,7 @@ def test_temperature_and_caps_shift_the_shares(store):
     assert tuple(proportional.shares.values()) == COUNTS
     assert tuple(flat.shares.values()) == (54, 54, 54)
     capped = plan(store, caps=Caps(max_share=0.5))
-    assert tuple(capped.shares.values())[0] == 81
+    assert next(iter(capped.shares.values())) == 81
 
 
 def test_long_sides_are_cut(store):

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -28,7 +30,7 @@ def test_groups_hold_whole_sequences_in_order(lengths):
     found = length_groups(cu_seqlens)
     assert torch.equal(tokens[found.permutation][found.inverse], tokens)
     assert sum(found.sizes) == len(tokens)
-    sequences = [tokens[a:b].tolist() for a, b in zip(cu_seqlens[:-1], cu_seqlens[1:], strict=True)]
+    sequences = [tokens[a:b].tolist() for a, b in itertools.pairwise(cu_seqlens)]
     for group, part in zip(found.groups, tokens[found.permutation].split(found.sizes), strict=True):
         expected = [sequence for sequence in sequences if len(sequence) == group.length]
         assert part.view(group.sequences, group.length).tolist() == expected

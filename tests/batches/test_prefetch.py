@@ -41,7 +41,7 @@ def test_an_error_is_raised_at_its_place():
     seen = []
     with Prefetcher(batch_at) as batches, pytest.raises(ValueError, match="broken store"):
         for batch in batches:
-            seen.append(batch)  # noqa: PERF402
+            seen.append(batch)
     assert seen == [0, 1]
     assert not workers()
 

@@ -28,7 +28,9 @@ def test_languages_choose_among_many_files(tmp_path):
     (tmp_path / "corpus.fr").write_text("un\ndeux\n")
     pairs = read_pairs(tmp_path / "corpus", source_language="fr", target_language="de")
     assert next(pairs) == TextPair("un", "eins", "fra_Latn", "deu_Latn")
-    with pytest.raises(DataError, match=r"expected two files corpus\.<source> and corpus\.<target>, found .*corpus\.fr"):
+    with pytest.raises(
+        DataError, match=r"expected two files corpus\.<source> and corpus\.<target>, found .*corpus\.fr"
+    ):
         next(read_pairs(tmp_path / "corpus"))
 
 
@@ -41,7 +43,9 @@ def test_files_of_other_names(tmp_path):
         next(read_pairs(both))
 
 
-@pytest.mark.parametrize(("german", "english", "short"), [("eins\n", "one\ntwo\n", "de"), ("eins\nzwei\n", "one\n", "en")])
+@pytest.mark.parametrize(
+    ("german", "english", "short"), [("eins\n", "one\ntwo\n", "de"), ("eins\nzwei\n", "one\n", "en")]
+)
 def test_misaligned_files_name_the_short_one_and_its_line(tmp_path, german, english, short):
     prefix = two_files(tmp_path, "x.de-en", german, english)
     with pytest.raises(DataError, match="goes on; the two files are not aligned") as caught:

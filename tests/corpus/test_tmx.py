@@ -6,11 +6,15 @@ import pytest
 from interlingua.corpus.formats import TextPair, read_pairs, write_pairs
 from interlingua.errors import DataError
 
-HEADER = '<header creationtool="x" creationtoolversion="1" segtype="sentence" o-tmf="x" adminlang="en" {} datatype="x"/>'
+HEADER = (
+    '<header creationtool="x" creationtoolversion="1" segtype="sentence" o-tmf="x" adminlang="en" {} datatype="x"/>'
+)
 
 
 def tmx(path, units, header='srclang="en"', start='<?xml version="1.0"?>\n<!DOCTYPE tmx SYSTEM "tmx14.dtd">\n'):
-    path.write_text(f'{start}<tmx version="1.4">\n{HEADER.format(header)}\n<body>\n{units}\n</body>\n</tmx>\n', encoding="utf-8")
+    path.write_text(
+        f'{start}<tmx version="1.4">\n{HEADER.format(header)}\n<body>\n{units}\n</body>\n</tmx>\n', encoding="utf-8"
+    )
     return path
 
 
@@ -20,10 +24,17 @@ def variant(code, text, attribute="xml:lang"):
 
 @pytest.mark.parametrize(
     ("codes", "attribute"),
-    [(("EN-US", "DE-DE"), "xml:lang"), (("en", "de"), "lang"), (("eng", "ger"), "xml:lang"), (("en_GB", "deu_Latn"), "xml:lang")],
+    [
+        (("EN-US", "DE-DE"), "xml:lang"),
+        (("en", "de"), "lang"),
+        (("eng", "ger"), "xml:lang"),
+        (("en_GB", "deu_Latn"), "xml:lang"),
+    ],
 )
 def test_spellings_of_languages(tmp_path, codes, attribute):
-    path = tmx(tmp_path / "x.tmx", f"<tu>{variant(codes[1], 'eins', attribute)}{variant(codes[0], 'one', attribute)}</tu>")
+    path = tmx(
+        tmp_path / "x.tmx", f"<tu>{variant(codes[1], 'eins', attribute)}{variant(codes[0], 'one', attribute)}</tu>"
+    )
     assert list(read_pairs(path)) == [TextPair("one", "eins", "eng_Latn", "deu_Latn")]
 
 
@@ -62,10 +73,17 @@ def test_no_body_and_an_entity_bomb(tmp_path):
     empty.write_text("<tmx/>")
     with pytest.raises(DataError, match="no <body>"):
         list(read_pairs(empty))
-    entities = '<!ENTITY a "' + "a" * 100 + '">' + "".join(
-        f'<!ENTITY {name} "{("&" + before + ";") * 50}">' for before, name in zip("abcd", "bcde", strict=True)
+    entities = (
+        '<!ENTITY a "'
+        + "a" * 100
+        + '">'
+        + "".join(
+            f'<!ENTITY {name} "{("&" + before + ";") * 50}">' for before, name in zip("abcd", "bcde", strict=True)
+        )
     )
-    bomb = tmx(tmp_path / "y.tmx", f"<tu>{variant('en', '&e;')}{variant('de', 'x')}</tu>", start=f"<!DOCTYPE tmx [{entities}]>")
+    bomb = tmx(
+        tmp_path / "y.tmx", f"<tu>{variant('en', '&e;')}{variant('de', 'x')}</tu>", start=f"<!DOCTYPE tmx [{entities}]>"
+    )
     with pytest.raises(DataError, match="not well-formed XML"):
         list(read_pairs(bomb))
 

@@ -69,7 +69,9 @@ def test_every_command_runs(said, workplace):
 def test_compare_shows_them_all(said):
     markdown, table = [output for command, output in said.items() if command.startswith("interlingua compare")]
     assert "### tatoeba_tatoeba_laser: accuracy" in markdown
-    assert all(name in markdown for name in ("theirs", "my_code_embed", "(prompt='query: '", "languages="))
+    assert all(
+        name in markdown for name in ("theirs", "my_code:embed", "prompt='query: ')", "languages=de+Swahili+cmn")
+    )
     assert any(line.startswith("swh-eng,") for line in table.splitlines())
 
 

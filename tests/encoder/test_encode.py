@@ -160,6 +160,10 @@ def test_mistakes_are_named(encoder):
         encoder.encode("a text")
     with pytest.raises(ConfigError, match="batch_tokens is 0"):
         encoder.encode(["a text"], batch_tokens=0)
+    with pytest.raises(ConfigError, match="dtype 'float8' is unknown; there are: float32"):
+        encoder.encode(["a text"], dtype="float8")
+    with pytest.raises(DataError, match="Germn"):
+        encoder.encode(["a text"], language="Germn")
 
 
 def test_batches_respect_the_budget():

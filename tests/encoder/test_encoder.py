@@ -7,7 +7,7 @@ import torch
 from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.directory import EncodingSettings
-from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.encoder import Encoder, choose_device
 from interlingua.encoder.vocabulary_trimming import ids_in_use
 from interlingua.errors import ConfigError
 
@@ -178,3 +178,11 @@ def test_unknown_and_mask_tokens_are_not_the_frame(framed_encoder):
     names = [framed_encoder.vocabulary.tokenizer.id_to_token(i) for i in framed_encoder.special_ids.tolist()]
     assert names == ["<pad>", "<s>", "</s>"]
     assert "special_ids" not in framed_encoder.state_dict()
+
+
+def test_devices_that_are_not_there_are_named():
+    assert choose_device("cpu") == torch.device("cpu")
+    assert choose_device().type == ("cuda" if torch.cuda.is_available() else "cpu")
+    for name in ("cuda:99", "tpu7"):
+        with pytest.raises(ConfigError, match=f"device '{name}' can't be used"):
+            choose_device(name)

@@ -4,8 +4,8 @@ import pytest
 
 from interlingua.prepare.config import PrepareConfig, SourceConfig, SplitConfig, VocabularyConfig
 
-NOUNS = "tree house river stone cloud bread knife wheel horse apple chair table".split()
-VERBS = "sees finds takes keeps moves loses makes holds".split()
+NOUNS = ["tree", "house", "river", "stone", "cloud", "bread", "knife", "wheel", "horse", "apple", "chair", "table"]
+VERBS = ["sees", "finds", "takes", "keeps", "moves", "loses", "makes", "holds"]
 
 
 def sentences(number, seed=0, extra=""):

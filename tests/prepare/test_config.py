@@ -33,8 +33,14 @@ def test_toml_round_trip(tmp_path):
         (lambda: SplitConfig(pairs=-1), "must be 0 or more"),
         (lambda: SplitConfig(max_share=1), "max_share 1"),
         (lambda: PrepareConfig(output=Path("o"), sources=()), "no sources"),
-        (lambda: PrepareConfig(output=Path("o"), sources=(SourceConfig(paths=(Path("a"),)),), processes=0), "processes 0"),
-        (lambda: PrepareConfig(output=Path("o"), sources=(SourceConfig(paths=(Path("a"),)),), max_tokens=1), "max_tokens 1"),
+        (
+            lambda: PrepareConfig(output=Path("o"), sources=(SourceConfig(paths=(Path("a"),)),), processes=0),
+            "processes 0",
+        ),
+        (
+            lambda: PrepareConfig(output=Path("o"), sources=(SourceConfig(paths=(Path("a"),)),), max_tokens=1),
+            "max_tokens 1",
+        ),
     ],
 )
 def test_impossible_settings(make, message):

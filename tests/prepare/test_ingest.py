@@ -14,7 +14,10 @@ from .conftest import config_for, sentences, write_tsv
 
 
 def test_shards_hold_clean_text_its_keys_and_its_words(tmp_path):
-    write_tsv(tmp_path / "de-en.a.tsv", [("Ein  Haus", "a house"), ("gleich", "gleich"), ("", "x"), ("Drei kleine Wörter", "words")])
+    write_tsv(
+        tmp_path / "de-en.a.tsv",
+        [("Ein  Haus", "a house"), ("gleich", "gleich"), ("", "x"), ("Drei kleine Wörter", "words")],
+    )
     config = config_for(tmp_path, tmp_path, sources=(SourceConfig(paths=(tmp_path / "*.a.tsv",)),))
     (shard,), (counts,) = ingest(config, tmp_path, Progress())
     assert list(shard.blocks(np.ones(2, bool))) == [(["Ein Haus", "Drei kleine Wörter"], ["a house", "words"])]

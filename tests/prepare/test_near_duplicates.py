@@ -16,7 +16,9 @@ def shard_of(folder, number, rows):
 def test_the_later_pair_goes_across_shards_and_dropped_rows_count_for_nothing(tmp_path):
     german, english = "der alte Mann ging langsam nach Hause", "the old man walked home slowly that evening"
     first = shard_of(tmp_path, 0, [("etwas anderes", "something else"), (german, english)])
-    second = shard_of(tmp_path, 1, [(german + "!", english + "s"), ("noch etwas", "yet another"), (german, english + "t")])
+    second = shard_of(
+        tmp_path, 1, [(german + "!", english + "s"), ("noch etwas", "yet another"), (german, english + "t")]
+    )
     second.fates[0] = Fate.duplicate
     drop_near_duplicates([first, second], 0.8, tmp_path / "near", Progress())
     assert first.fates.tolist() == [0, 0]
@@ -26,7 +28,10 @@ def test_the_later_pair_goes_across_shards_and_dropped_rows_count_for_nothing(tm
 
 def test_one_equal_side_is_not_enough(tmp_path):
     english = "the old man walked home slowly that evening"
-    rows = [("der alte Mann ging an jenem Abend langsam heim", english), ("sehr gemächlich lief der Greis nach Hause", english)]
+    rows = [
+        ("der alte Mann ging an jenem Abend langsam heim", english),
+        ("sehr gemächlich lief der Greis nach Hause", english),
+    ]
     shard = shard_of(tmp_path, 0, rows)
     drop_near_duplicates([shard], 0.8, tmp_path / "near", Progress())
     assert shard.fates.tolist() == [0, 0]

@@ -30,7 +30,9 @@ def no_split(**changes):
 
 
 def test_exact_duplicates_go_whatever_the_case_and_the_direction(tmp_path):
-    write_tsv(tmp_path / "de-en.news.tsv", [("das Haus", "the house"), ("ein Baum", "a tree"), ("Das Haus.", "The house!")])
+    write_tsv(
+        tmp_path / "de-en.news.tsv", [("das Haus", "the house"), ("ein Baum", "a tree"), ("Das Haus.", "The house!")]
+    )
     write_tsv(tmp_path / "en-de.talks.tsv", [("the house", "das Haus"), ("a stone", "ein Stein")])
     rows, _ = selected(tmp_path, config_for(tmp_path, tmp_path, **no_split()))
     assert rows["train"] == [("das Haus", "the house"), ("ein Baum", "a tree"), ("ein Stein", "a stone")]
@@ -38,8 +40,13 @@ def test_exact_duplicates_go_whatever_the_case_and_the_direction(tmp_path):
 
 
 def test_near_duplicates_go_where_asked(tmp_path):
-    german, english = "der alte Mann ging langsam über die lange Brücke nach Hause", "the old man walked home over the long bridge"
-    write_tsv(tmp_path / "de-en.news.tsv", [(german, english), (german + " heim", english), ("ganz anderes", "another thing")])
+    german, english = (
+        "der alte Mann ging langsam über die lange Brücke nach Hause",
+        "the old man walked home over the long bridge",
+    )
+    write_tsv(
+        tmp_path / "de-en.news.tsv", [(german, english), (german + " heim", english), ("ganz anderes", "another thing")]
+    )
     write_tsv(tmp_path / "fr-en.talks.tsv", [("une autre chose", "another thing")])
     config = config_for(tmp_path, tmp_path, **no_split())
     (tmp_path / "a").mkdir()
@@ -52,7 +59,9 @@ def test_near_duplicates_go_where_asked(tmp_path):
 
 
 def test_sentences_of_an_evaluation_set_go_on_either_side(tmp_path):
-    write_tsv(tmp_path / "de-en.news.tsv", [("das Haus", "the house"), ("ein Baum", "a tree"), ("ein Stein", "a stone")])
+    write_tsv(
+        tmp_path / "de-en.news.tsv", [("das Haus", "the house"), ("ein Baum", "a tree"), ("ein Stein", "a stone")]
+    )
     write_tsv(tmp_path / "fr-en.talks.tsv", [("une pierre", "a  Stone")])
     (tmp_path / "set").mkdir()
     (tmp_path / "set" / "deu-eng.tsv").write_text("Das Haus!\tIt is a house.\nfoo\tA stone?\n")
@@ -112,7 +121,7 @@ def test_split_options(tmp_path):
     other = dataclasses.replace(talks_too, sources=sources, heldout=all_languages)
     found = selected(tmp_path / "b", other)[0]["heldout"]
     assert len(found) == 5
-    assert not any(english.endswith("now") or english.endswith("eau") for _, english in found)
+    assert not any(english.endswith(("now", "eau")) for _, english in found)
 
 
 def test_an_earlier_rule_has_the_row():

@@ -12,7 +12,9 @@ def shard(tmp_path, monkeypatch):
     for first in (0, 3):
         rows = range(first, first + 3)
         text = "".join(f"s{i}\u2028\tt{i}\n" for i in rows).encode()
-        found.append(text, np.array(rows, np.uint64), np.array(rows, np.uint64) + np.uint64(10), np.array(rows, np.uint8))
+        found.append(
+            text, np.array(rows, np.uint64), np.array(rows, np.uint64) + np.uint64(10), np.array(rows, np.uint8)
+        )
     found.fates = np.zeros(6, np.uint8)
     return found
 

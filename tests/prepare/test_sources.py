@@ -63,7 +63,9 @@ def test_chunks_are_turned_split_and_filtered(tmp_path, monkeypatch):
     )
     skipped = Counter()
     source = SourceConfig(paths=(path,))
-    chunks = list(read_chunks(str(path), source, 0, skipped=skipped, wanted=frozenset({"eng_Latn", "deu_Latn", "fra_Latn"})))
+    chunks = list(
+        read_chunks(str(path), source, 0, skipped=skipped, wanted=frozenset({"eng_Latn", "deu_Latn", "fra_Latn"}))
+    )
     assert [(chunk.language_pair, chunk.sources, chunk.targets) for chunk in chunks] == [
         (("deu_Latn", "eng_Latn"), ["de0", "de1"], ["en0", "en1"]),
         (("deu_Latn", "fra_Latn"), ["de0", "de1"], ["fr0", "fr1"]),

@@ -1,4 +1,4 @@
-"""Token stores: tokenised parallel text on disk, read by row through a memory map whose resident part stays bounded.
+"""Token stores: tokenised parallel text on disk, read by row in constant memory however large it is.
 
 A store is a folder of three files:
 
@@ -14,7 +14,8 @@ import contextlib
 import hashlib
 import itertools
 import json
-import mmap
+import os
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -28,10 +29,6 @@ from interlingua.files import PathLike, atomic_directory, sha256_file
 
 LanguagePair = tuple[str, str]
 FORMAT = "interlingua-token-store-1"
-RELEASE_BYTES = 64 << 20
-"""Mapped pages are given back after at most this much became resident."""
-FAULT_BYTES = 64 << 10
-"""What one page fault makes resident where the file is in the page cache: Linux maps the neighbours too."""
 
 
 class TokenRows(NamedTuple):
@@ -178,8 +175,9 @@ class TokenStore:
         self.counts: tuple[int, ...] = tuple(pair["rows"] for pair in header["language_pairs"])
         self._header = header
         self._first_rows = np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)]).astype(np.int64)
-        self._tokens = _MappedArray(self.path / "tokens.bin", np.dtype(header["dtype"]))
-        self._offsets = _MappedArray(self.path / "offsets.bin", np.dtype("<u8"))
+        self._tokens = _RandomReads(self.path / "tokens.bin", np.dtype(header["dtype"]))
+        self._offsets = _RandomReads(self.path / "offsets.bin", np.dtype("<u8"))
+        self._size = header["bytes"]["tokens.bin"] // np.dtype(header["dtype"]).itemsize
 
     @classmethod
     def open(cls, path: PathLike) -> TokenStore:
@@ -252,52 +250,49 @@ class TokenStore:
         Raises:
             DataError: the offsets found are not possible ones: the store is damaged.
         """
-        place = 2 * (self._first_rows[pair_indices] + rows)
-        bounds = self._offsets.gather(place[:, None] + np.arange(3), rows=len(place)).astype(np.int64)
+        places = 2 * (self._first_rows[pair_indices] + rows)
+        bounds = self._offsets.gather(places, np.full_like(places, 3)).astype(np.int64).reshape(-1, 3)
         lengths = np.diff(bounds, axis=1)
-        if (lengths < 1).any() or bounds.max(initial=0) > len(self._tokens):
+        if (lengths < 1).any() or bounds.max(initial=0) > self._size:
             raise DataError("impossible offsets; the store is damaged, prepare it again", path=self._offsets.path)
-        source_ids, source_lengths = self._side(bounds[:, 0], lengths[:, 0], max_tokens)
-        target_ids, target_lengths = self._side(bounds[:, 1], lengths[:, 1], max_tokens)
-        return TokenRows(source_ids, source_lengths, target_ids, target_lengths)
+        tokens = self._tokens.gather(bounds[:, 0], lengths.sum(axis=1)).astype(np.int64)
+        ends = np.cumsum(lengths).reshape(-1, 2)
+        sides = [self._side(ends[:, side] - lengths[:, side], lengths[:, side], max_tokens) for side in (0, 1)]
+        (sources, source_lengths), (targets, target_lengths) = sides
+        return TokenRows(tokens[sources], source_lengths, tokens[targets], target_lengths)
 
     def _side(
         self, starts: Int64[np.ndarray, " n"], full: Int64[np.ndarray, " n"], max_tokens: int | None
     ) -> tuple[Int64[np.ndarray, " t"], Int64[np.ndarray, " n"]]:
+        """Which tokens of one side stay, and how many they are in each row."""
         lengths = full if max_tokens is None else np.minimum(full, max_tokens)
         ends = np.cumsum(lengths)
         index = np.repeat(starts - (ends - lengths), lengths) + np.arange(ends[-1] if len(ends) else 0)
-        if max_tokens is not None and self.closing_tokens:
-            for back in range(1, min(self.closing_tokens, max_tokens) + 1):
-                index[ends - np.minimum(back, lengths)] = starts + full - np.minimum(back, full)
-        return self._tokens.gather(index, rows=len(starts)).astype(np.int64), lengths
+        for back in range(1, 1 + (0 if max_tokens is None else min(self.closing_tokens, max_tokens))):
+            index[ends - np.minimum(back, lengths)] = starts + full - np.minimum(back, full)
+        return index, lengths
 
 
-class _MappedArray:
-    """A file as an array for random gathers: no read-ahead, and resident pages are given back now and then."""
+class _RandomReads:
+    """Pieces of a file of numbers, each read by its place.
+
+    Not a memory map: touching one page of a map can make megabytes around it resident (Linux maps whole large folios),
+    so a process that reads rows at random would grow to the size of the store.
+    """
 
     def __init__(self, path: Path, dtype: np.dtype[Any]) -> None:
         self.path = path
-        self._touched = 0
-        self._map: mmap.mmap | None = None
-        self._array = np.empty(0, dtype=dtype)
-        if path.stat().st_size:
-            with path.open("rb") as file:
-                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            if hasattr(mmap, "MADV_RANDOM"):
-                self._map.madvise(mmap.MADV_RANDOM)
-            self._array = np.frombuffer(self._map, dtype=dtype)
+        self._dtype = dtype
+        self._file = os.open(path, os.O_RDONLY)
+        weakref.finalize(self, os.close, self._file)
+        if hasattr(os, "posix_fadvise"):
+            os.posix_fadvise(self._file, 0, 0, os.POSIX_FADV_RANDOM)
 
-    def __len__(self) -> int:
-        return len(self._array)
-
-    def gather(self, index: Int64[np.ndarray, " *n"], *, rows: int) -> np.ndarray:
-        values: np.ndarray = self._array[index]
-        self._touched += values.nbytes + rows * FAULT_BYTES
-        if self._touched > RELEASE_BYTES and self._map is not None and hasattr(mmap, "MADV_DONTNEED"):
-            self._map.madvise(mmap.MADV_DONTNEED)
-            self._touched = 0
-        return values
+    def gather(self, starts: Int64[np.ndarray, " n"], lengths: Int64[np.ndarray, " n"]) -> np.ndarray:
+        """The numbers ``start : start + length`` of all pieces, behind one another."""
+        size = self._dtype.itemsize
+        spans = zip((lengths * size).tolist(), (starts * size).tolist(), strict=True)
+        return np.frombuffer(b"".join([os.pread(self._file, *span) for span in spans]), dtype=self._dtype)
 
 
 def _checksum(header: dict[str, Any]) -> str:

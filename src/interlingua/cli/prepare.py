@@ -12,9 +12,12 @@ import typer
 def prepare(
     config: Annotated[Path, typer.Argument(help="TOML file; see experiments/ems/prepare_trainmix.toml.")],
     set_: Annotated[
-        list[str] | None, typer.Option("--set", help="Override a key: --set vocabulary.size=60000.", metavar="KEY=VALUE")
+        list[str] | None,
+        typer.Option("--set", help="Override a key: --set vocabulary.size=60000.", metavar="KEY=VALUE"),
     ] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder to make, instead of the file's.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder to make, instead of the file's.")
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the folder if it is there.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bars, no table.")] = False,
 ) -> None:

@@ -12,6 +12,9 @@ def quickstart(
     budget_seconds: Annotated[
         float, typer.Option(help="Seconds for everything together; what is left after the rest is for training.", min=1)
     ] = 330.0,
+    steps: Annotated[
+        int | None, typer.Option(help="Training steps, instead of as many as the budget bears.", min=1)
+    ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for everything it makes.")] = Path("quickstart"),
     catalogues: Annotated[
         list[Path] | None,
@@ -30,6 +33,7 @@ def quickstart(
     settings = Settings(
         output=output,
         budget_seconds=budget_seconds,
+        steps=steps,
         catalogues=tuple(catalogues or ()),
         packages=None if fetch else (),
         cache=cache,

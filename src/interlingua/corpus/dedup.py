@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Bool, UInt64
 from numpy import ndarray
 
+_ASKED = 1 << 19  # keys looked up at a time
 RUN_KEYS = 1 << 22  # 32 MiB: what is sorted in memory at once
 
 
@@ -65,7 +66,9 @@ class ExactDeduplicator:
 
 def is_in(ordered: UInt64[ndarray, " m"], keys: UInt64[ndarray, " n"]) -> Bool[ndarray, " n"]:
     """Marks the ``keys`` that are among the sorted keys ``ordered``; quick where ``keys`` are sorted too."""
-    if not len(ordered):
-        return np.zeros(len(keys), dtype=bool)
-    places = np.searchsorted(ordered, keys)
-    return np.asarray(ordered[np.minimum(places, len(ordered) - 1)] == keys)
+    found = np.zeros(len(keys), dtype=bool)
+    for first in range(0, len(keys) if len(ordered) else 0, _ASKED):
+        asked = keys[first : first + _ASKED]
+        places = np.searchsorted(ordered, asked)
+        found[first : first + _ASKED] = ordered[np.minimum(places, len(ordered) - 1)] == asked
+    return found

@@ -86,7 +86,7 @@ def read_pairs(
         DataError: the file is missing, broken or misaligned, with its name and line, or its languages are unknown.
     """
     if isinstance(path, tuple):
-        format, path = format or "moses", ",".join(map(os.fspath, path))
+        format, path = format or "moses", ",".join(os.fspath(side) for side in path)
     path = os.fspath(path)
     source = languages.resolve(source_language).code if source_language else None
     target = languages.resolve(target_language).code if target_language else None

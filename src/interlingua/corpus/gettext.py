@@ -96,7 +96,11 @@ def _read_mo(content: bytes, path: str) -> tuple[dict[str, str], list[Message]]:
         to = struct.unpack_from(f"{order}{2 * count}I", content, translations)
     except struct.error as error:
         raise DataError("the catalogue is cut short; fetch it again", path=path) from error
-    if any(start + length > len(content) for table in (from_, to) for length, start in zip(table[::2], table[1::2], strict=True)):
+    if any(
+        start + length > len(content)
+        for table in (from_, to)
+        for length, start in zip(table[::2], table[1::2], strict=True)
+    ):
         raise DataError("the catalogue is cut short; fetch it again", path=path)
     entries = [
         (content[from_[i + 1] : from_[i + 1] + from_[i]], content[to[i + 1] : to[i + 1] + to[i]])
@@ -124,7 +128,9 @@ def _read_po(content: bytes, path: str, skipped: Counter[str]) -> tuple[dict[str
         text = content.decode(charset).removeprefix("\ufeff")
     except (UnicodeDecodeError, LookupError) as error:
         line = content[: error.start].count(b"\n") + 1 if isinstance(error, UnicodeDecodeError) else None
-        raise DataError(f"not in its declared character set {charset}; convert it to UTF-8", path=path, line=line) from error
+        raise DataError(
+            f"not in its declared character set {charset}; convert it to UTF-8", path=path, line=line
+        ) from error
     # Through a file, since polib breaks the lines of a string at U+2028 and its like.
     with tempfile.NamedTemporaryFile("w", encoding="utf-8", newline="\n", suffix=".po") as file:
         file.write(text)

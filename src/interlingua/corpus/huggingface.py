@@ -74,7 +74,9 @@ def _rows(path: str) -> Iterator[dict[str, Any]]:
     except DataError:
         raise
     except Exception as error:  # the library raises its own and its backends' exceptions, of a dozen kinds
-        raise DataError(f"can't be read as a data set: {str(error).splitlines()[0] if str(error) else error!r}", path=path) from error
+        raise DataError(
+            f"can't be read as a data set: {str(error).splitlines()[0] if str(error) else error!r}", path=path
+        ) from error
 
 
 def _open(datasets: Any, path: str) -> Any:

@@ -41,7 +41,7 @@ class Moses:
         yield from aligned(_lines(first), _lines(second), str(first), str(second), source, target)
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
-        """Writes ``path.<source>`` and ``path.<target>``, or the two files of ``a,b``; line ends in a text become spaces."""
+        """Writes ``path.<source>`` and ``path.<target>``, or the files of ``a,b``; line ends in a text become spaces."""
         iterator = one_language_pair(pairs, path)
         head = next(iterator, None)
         if head is None:
@@ -66,8 +66,8 @@ class OpusZip:
         try:
             with zipfile.ZipFile(path) as archive:
                 first, second, source, target = _members(archive, path, source_language, target_language)
-                sides = (_member_lines(archive, name, path) for name in (first, second))
-                yield from aligned(*sides, f"{path}!{first}", f"{path}!{second}", source, target)
+                sources, targets = _member_lines(archive, first, path), _member_lines(archive, second, path)
+                yield from aligned(sources, targets, f"{path}!{first}", f"{path}!{second}", source, target)
         except zipfile.BadZipFile as error:
             raise DataError(f"not a whole zip archive ({error}); fetch it again", path=path) from error
         except OSError as error:
@@ -112,7 +112,8 @@ def moses_files(path: str, source_language: str | None, target_language: str | N
     if len(order) != 2 or any(language not in sides for language in order):
         there = ", ".join(sorted(file.name for file in sides.values())) or "none"
         raise DataError(
-            f"expected two files {prefix.name}.<source> and {prefix.name}.<target>, found {there}; name both as a,b", path=path
+            f"expected two files {prefix.name}.<source> and {prefix.name}.<target>, found {there}; name both as a,b",
+            path=path,
         )
     first_language, second_language = str(order[0]), str(order[1])
     return MosesFiles((sides[first_language], sides[second_language]), (first_language, second_language))
@@ -174,7 +175,9 @@ def _members(
         if len(order) == 2 and all(language in members for language in order):
             first, second = str(order[0]), str(order[1])
             return members[first], members[second], first, second
-    raise DataError(f"no two members <name>.<source> and <name>.<target> among {', '.join(archive.namelist())}", path=path)
+    raise DataError(
+        f"no two members <name>.<source> and <name>.<target> among {', '.join(archive.namelist())}", path=path
+    )
 
 
 def _names(path: str, pair: TextPair) -> tuple[str, str]:

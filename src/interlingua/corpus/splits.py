@@ -61,7 +61,8 @@ def hold_out(
     frequencies = _frequencies(sources, targets)
     held_out = np.zeros(len(sources), dtype=bool)
     by_group = np.argsort(groups, kind="stable")
-    for rows in np.split(by_group, np.flatnonzero(np.diff(groups[by_group])) + 1):
+    bounds = np.flatnonzero(groups[by_group[1:]] != groups[by_group[:-1]]) + 1
+    for rows in np.split(by_group, bounds):
         limit = min(per_group, int(max_share * len(rows)))
         candidates = rows[allowed[rows]]
         pivots = _pivots(sources[candidates], targets[candidates], frequencies)
@@ -77,7 +78,8 @@ def _frequencies(*sides: UInt64[ndarray, " n"]) -> UInt32[ndarray, " bins"]:
     """How many rows have a key, counted by the key's low bits: exact enough to tell the pivot language's side."""
     counts = np.zeros(FREQUENCY_BINS, np.uint32)
     for keys in sides:
-        np.add.at(counts, keys & np.uint64(FREQUENCY_BINS - 1), np.uint32(1))
+        for first in range(0, len(keys), 1 << 19):
+            np.add.at(counts, keys[first : first + (1 << 19)] & np.uint64(FREQUENCY_BINS - 1), np.uint32(1))
     return counts
 
 

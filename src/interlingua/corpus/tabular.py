@@ -33,7 +33,9 @@ class Tsv:
                     if columns or len(cells) not in (2, 3):
                         expected = columns or "source<TAB>target or score<TAB>source<TAB>target"
                         raise DataError(
-                            f"{len(cells)} columns, expected {expected}; tabs inside a text must go", path=path, line=number
+                            f"{len(cells)} columns, expected {expected}; tabs inside a text must go",
+                            path=path,
+                            line=number,
                         )
                     columns = len(cells)
                 if columns == 2:
@@ -42,7 +44,7 @@ class Tsv:
                     yield TextPair(cells[1], cells[2], source, target, _score(cells[0], path, number))
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
-        """Writes two columns, or three if the first pair has a score; tabs and line ends inside a text become spaces."""
+        """Writes two columns, or three if the first pair has a score; tabs and line ends in a text become spaces."""
         iterator = one_language_pair(pairs, path)
         first = next(iterator, None)
         count = 0
@@ -108,7 +110,9 @@ def pair_of_object(item: Any, source: str | None, target: str | None) -> TextPai
         return pair_of_translation(item["translation"], source, target)
     for key in ("source", "target"):
         if not isinstance(item.get(key), str):
-            raise ValueError(f"the key {key!r} is {'not a text' if key in item else 'missing'}; expected source and target")
+            raise ValueError(
+                f"the key {key!r} is {'not a text' if key in item else 'missing'}; expected source and target"
+            )
     languages_ = [item.get("source_language") or source, item.get("target_language") or target]
     if not all(languages_):
         raise ValueError("its languages are unknown; add source_language and target_language, or name them")

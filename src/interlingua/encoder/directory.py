@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -14,6 +15,7 @@ from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.pooling import POOLING_MODES, PoolingMode
 from interlingua.encoder.weights import from_huggingface_names, read_weights, to_huggingface_names
 from interlingua.errors import CheckpointError
+from interlingua.files import PathLike
 
 ARCHITECTURES = {"bert": "BertModel", "roberta": "RobertaModel", "xlm-roberta": "XLMRobertaModel"}
 OLD_POOLING_KEYS: dict[str, PoolingMode] = {
@@ -158,21 +160,22 @@ def _pooling_mode(values: dict[str, Any], folder: Path) -> PoolingMode:
     return cast(PoolingMode, mode)
 
 
-def locate(path_or_id: str | Path) -> Path:
+def locate(path_or_id: PathLike) -> Path:
     """The folder of a model: the path itself, or the hub's snapshot of ``owner/name`` in the local cache.
 
     Raises:
         CheckpointError: there is no such folder, and the hub has no such model or can't be reached.
     """
-    folder = Path(path_or_id).expanduser()
+    name = os.fspath(path_or_id)
+    folder = Path(name).expanduser()
     if folder.is_dir():
         return folder
-    if Path(path_or_id).is_absolute() or str(path_or_id).startswith((".", "~")) or str(path_or_id).count("/") > 1:
+    if name.startswith((".", "~", "/")) or name.count("/") > 1:
         raise CheckpointError(f"{path_or_id}: no such model directory")
     from huggingface_hub import snapshot_download
 
     try:
-        return Path(snapshot_download(str(path_or_id), allow_patterns=[*HUB_FILES, "pytorch_model.bin"]))
+        return Path(snapshot_download(name, allow_patterns=[*HUB_FILES, "pytorch_model.bin"]))
     except Exception as error:  # the hub's client raises many kinds
         reason = " ".join(str(error).split())[:200]
         raise CheckpointError(

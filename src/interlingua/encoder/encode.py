@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,6 +21,7 @@ from interlingua.encoder.pooling import HiddenStates
 from interlingua.encoder.vocabulary import truncate
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike, atomic_write
+from interlingua.languages import resolve
 
 if TYPE_CHECKING:
     from interlingua.encoder.encoder import Encoder
@@ -29,7 +30,7 @@ WINDOW_TEXTS = 16_384
 CPU_BATCH_TOKENS = 4096
 """Beyond this a batch's activations fall out of the caches and a CPU slows down."""
 Dtype = Literal["float32", "bfloat16", "float16"]
-DTYPES: dict[Dtype, torch.dtype] = {
+DTYPES: Mapping[Dtype, torch.dtype] = {
     "float32": torch.float32,
     "bfloat16": torch.bfloat16,
     "float16": torch.float16,
@@ -66,7 +67,7 @@ def encode(
         encoder: the model.
         texts: any iterable; a generator is read as needed.
         prompt: name of one of the model's prompts, or a text to put in front; "" = none, None = the model's default.
-        language: of the texts, for vocabularies with pre-tokenizers by language.
+        language: of the texts, in any code; needed by vocabularies that pre-tokenize by language.
         batch_tokens: upper limit of a batch, in tokens.
         normalize: scale the vectors to length 1.
         dtype: to compute in; the vectors are float32.
@@ -80,6 +81,9 @@ def encode(
         raise ConfigError("encode takes a list of texts, got one string; put it in a list")
     if batch_tokens < 1:
         raise ConfigError(f"batch_tokens is {batch_tokens}; give a positive number of tokens")
+    if dtype not in DTYPES:
+        raise ConfigError(f"dtype {dtype!r} is unknown; there are: {', '.join(DTYPES)}")
+    language = None if language is None else resolve(language).code
     report = EncodeReport()
     total = len(texts) if isinstance(texts, Sized) else None
     windows = _tokenized_windows(encoder, texts, _prompt_text(encoder, prompt), language, report)

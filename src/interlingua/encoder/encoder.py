@@ -6,7 +6,6 @@ import copy
 import dataclasses
 import hashlib
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Literal, Protocol
 
 import numpy as np
@@ -192,7 +191,7 @@ class Encoder(nn.Module):
         Raises:
             CheckpointError: there is no such model, or it is damaged or of another kind.
         """
-        folder = locate(Path(path_or_id))
+        folder = locate(path_or_id)
         config, weights, settings = read_directory(folder)
         own = (folder / "vocabulary.json").exists()
         vocabulary = Vocabulary.load(folder) if own else Vocabulary.from_huggingface(str(folder))
@@ -223,3 +222,19 @@ class Encoder(nn.Module):
             digest.update(f"{name}\0{tensor.dtype}\0{tuple(tensor.shape)}\n".encode())
             digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().data)
         return digest.hexdigest()
+
+
+def choose_device(name: str | None = None) -> torch.device:
+    """The device of that name, or the first GPU where there is one, else the CPU.
+
+    Raises:
+        ConfigError: there is no such device here.
+    """
+    if name is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        torch.empty(1, device=name)
+    except (RuntimeError, AssertionError) as error:  # torch without CUDA asserts
+        reason = str(error).splitlines()[0]
+        raise ConfigError(f"device {name!r} can't be used ({reason}); there is always: cpu") from error
+    return torch.device(name)

@@ -1,7 +1,10 @@
-"""From a SentencePiece model to an equal ``tokenizers.Tokenizer``: the same ids for every text.
+"""From a SentencePiece model to an equal ``tokenizers.Tokenizer``: the same ids for every text in NFKC.
 
 The two libraries do the same three things: normalise with a compiled character map, write spaces as U+2581 with one in
-front, and segment. Control symbols (language tags) are vocabulary entries that no text can produce.
+front, and segment. Only normalisation needs care: SentencePiece replaces the longest match at each place, ``tokenizers``
+the shortest one of each grapheme, which loses the accent behind a letter that is mapped. So where a model normalises, the
+text is put into NFKC first, which leaves no match longer than a character, and graphemes are broken up by a control
+character that is removed after it. Text that was not in NFKC gets the ids of its NFKC form.
 """
 
 from __future__ import annotations
@@ -15,8 +18,9 @@ from typing import Any, NamedTuple
 from interlingua.errors import DataError
 
 SPACE = "▁"
-# Far below any real score: a control symbol is never the best segmentation of the text that spells it.
+# Far below any real score: a control symbol or byte is never the best segmentation of the text that spells its name.
 CONTROL_SCORE = -1e4
+GRAPHEME_BREAK = "\x01"
 
 
 class PieceType(IntEnum):
@@ -68,8 +72,7 @@ def read_model(model: bytes) -> SentencePieceModel:
         Piece(processor.id_to_piece(index), processor.get_score(index), _piece_type(processor, index))
         for index in range(processor.get_piece_size())
     )
-    character_map = _message(normalizer, 2)
-    return SentencePieceModel(pieces, algorithm, character_map)
+    return SentencePieceModel(pieces, algorithm, _message(normalizer, 2))
 
 
 def tokenizer_definition(model: SentencePieceModel, *, special_tokens: Sequence[str]) -> dict[str, Any]:
@@ -82,20 +85,13 @@ def tokenizer_definition(model: SentencePieceModel, *, special_tokens: Sequence[
     """
     ids = {piece.text: index for index, piece in enumerate(model.pieces)}
     metaspace = {"type": "Metaspace", "replacement": SPACE, "prepend_scheme": "always", "split": True}
-    normalizers: list[dict[str, Any]] = [
-        {"type": "Strip", "strip_left": True, "strip_right": True},
-        {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "},
-    ]
-    if model.character_map:
-        encoded = base64.b64encode(model.character_map).decode()
-        normalizers.insert(0, {"type": "Precompiled", "precompiled_charsmap": encoded})
     flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
     return {
         "version": "1.0",
         "truncation": None,
         "padding": None,
         "added_tokens": [{"id": ids[token], "content": token, **flags} for token in special_tokens],
-        "normalizer": {"type": "Sequence", "normalizers": normalizers},
+        "normalizer": {"type": "Sequence", "normalizers": _normalizers(model)},
         "pre_tokenizer": metaspace,
         "post_processor": None,
         "decoder": _decoder(model, metaspace),
@@ -108,12 +104,26 @@ def tokenizer_json(model: bytes, *, special_tokens: Sequence[str]) -> str:
     return json.dumps(tokenizer_definition(read_model(model), special_tokens=special_tokens), ensure_ascii=False)
 
 
+def _normalizers(model: SentencePieceModel) -> list[dict[str, Any]]:
+    steps: list[dict[str, Any]] = []
+    if model.character_map:
+        encoded = base64.b64encode(model.character_map).decode()
+        steps += [
+            {"type": "NFKC"},
+            {"type": "Replace", "pattern": {"Regex": r"(?=[\p{M}\p{Cf}\p{Sk}])"}, "content": GRAPHEME_BREAK},
+            {"type": "Precompiled", "precompiled_charsmap": encoded},
+            {"type": "Replace", "pattern": {"String": GRAPHEME_BREAK}, "content": ""},
+        ]
+    # Spaces alone: SentencePiece keeps other white space that no rule has mapped.
+    steps += [{"type": "Replace", "pattern": {"Regex": r"\A +| +\z"}, "content": ""}]
+    return [*steps, {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}]
+
+
 def _unigram(model: SentencePieceModel) -> dict[str, Any]:
-    real = (PieceType.NORMAL, PieceType.BYTE)
     return {
         "type": "Unigram",
         "unk_id": next(i for i, piece in enumerate(model.pieces) if piece.type is PieceType.UNKNOWN),
-        "vocab": [[piece.text, piece.score if piece.type in real else CONTROL_SCORE] for piece in model.pieces],
+        "vocab": [[piece.text, piece.score if piece.type is PieceType.NORMAL else CONTROL_SCORE] for piece in model.pieces],
         "byte_fallback": any(piece.type is PieceType.BYTE for piece in model.pieces),
     }
 

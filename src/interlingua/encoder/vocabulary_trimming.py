@@ -31,9 +31,7 @@ def ids_in_use(vocabulary: Vocabulary, texts: Iterable[str], *, language: str | 
     return used | _ids_of(vocabulary, chunk, language)
 
 
-def trim_vocabulary(
-    vocabulary: Vocabulary, ids: Iterable[int]
-) -> tuple[Vocabulary, Int64[np.ndarray, " kept"]]:
+def trim_vocabulary(vocabulary: Vocabulary, ids: Iterable[int]) -> tuple[Vocabulary, Int64[np.ndarray, " kept"]]:
     """Keeps the given ids, all special and added tokens, and what segmentation needs to reach them.
 
     - Unigram: a best path stays best among fewer; the lowest score stays, on which the unknown token's score depends.

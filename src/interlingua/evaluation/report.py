@@ -101,19 +101,21 @@ def _values(result: TaskResult, by: str, metric: str) -> dict[str, float]:
 
 def _column_names(results: list[TaskResult]) -> list[str]:
     models: list[Any] = [result.provenance["model"] for result in results]
-    names = [model["name"] for model in models]
-    settings = [_settings(result) for result in results]
+    names: list[str] = [model["name"] for model in models]
     full = []
-    for name, model, setting in zip(names, models, settings, strict=True):
+    for name, model, result in zip(names, models, results, strict=True):
+        setting = _settings(result)
         alike = names.count(name) > 1
-        full.append(" ".join(filter(None, [name, model["revision"] if alike else "", setting if alike else ""])))
+        full.append(f"{name} {model['revision']}{f' ({setting})' if setting else ''}" if alike else name)
     return full
 
 
 def _settings(result: TaskResult) -> str:
     model: Any = result.provenance["model"]
-    parts = [*model["overrides"], *(f"{option}={result.settings[option]}" for option in result.changed)]
-    return f"({', '.join(parts)})" if parts else ""
+    values: dict[str, Any] = {option: result.settings[option] for option in result.changed}
+    shown = (f"{option}={'+'.join(value) if isinstance(value, list) else value}" for option, value in values.items())
+    parts = [*model["overrides"], *shown]
+    return ", ".join(parts)
 
 
 def _notes(results: list[TaskResult]) -> list[str]:
@@ -127,7 +129,7 @@ def _notes(results: list[TaskResult]) -> list[str]:
             notes.append(f"the columns differ in {what} ({', '.join(values)}) and can't be compared as they are")
     for name, result in zip(_column_names(results), results, strict=True):
         if (setting := _settings(result)) and setting not in name:
-            notes.append(f"{name}: {setting.strip('()')}")
+            notes.append(f"{name}: {setting}")
     return notes
 
 

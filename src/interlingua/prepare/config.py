@@ -73,7 +73,8 @@ class SplitConfig:
     def __post_init__(self) -> None:
         if self.pairs < 0 or self.short_pairs < 0 or not 0 <= self.max_share < 1:
             raise ConfigError(
-                f"pairs {self.pairs} and short_pairs {self.short_pairs} must be 0 or more, max_share {self.max_share} in [0, 1)"
+                f"pairs {self.pairs} and short_pairs {self.short_pairs} must be 0 or more, "
+                f"max_share {self.max_share} in [0, 1)"
             )
 
 

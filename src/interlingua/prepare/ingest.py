@@ -1,4 +1,4 @@
-"""First stage: reads every source, cleans it (over several processes) and leaves shards of clean pairs with their keys."""
+"""First stage: reads and cleans every source (in several processes) and leaves shards of clean pairs with their keys."""
 
 from __future__ import annotations
 

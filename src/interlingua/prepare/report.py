@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from interlingua.corpus.manifest import Manifest
@@ -16,10 +16,7 @@ def summary(manifest: Manifest) -> Iterator[Table]:
     yield _table(
         "Sources",
         ("source", "licence", "read", "dropped", "train", "valid", "held out"),
-        [
-            (s.name, s.licence, s.read, sum(s.dropped.values()), s.train, s.valid, s.heldout)
-            for s in manifest.sources
-        ],
+        [(s.name, s.licence, s.read, sum(s.dropped.values()), s.train, s.valid, s.heldout) for s in manifest.sources],
     )
     rules = sorted(manifest.dropped.items(), key=lambda item: -item[1])
     yield _table("Dropped, by rule", ("rule", "pairs"), [*rules, *_sets(manifest)])
@@ -44,7 +41,7 @@ def _totals(manifest: Manifest) -> list[tuple[str, int | str]]:
     ]
 
 
-def _table(title: str, columns: tuple[str, ...], rows: list[tuple[object, ...]] | list[tuple[str, int]]) -> Table:
+def _table(title: str, columns: tuple[str, ...], rows: Sequence[tuple[object, ...]]) -> Table:
     from rich.table import Table
 
     table = Table(title=title, title_justify="left")

@@ -47,7 +47,11 @@ class Shard:
     """A ``Fate`` per row; here from the selection stage on."""
 
     def append(
-        self, text: bytes, source_keys: UInt64[ndarray, " n"], target_keys: UInt64[ndarray, " n"], words: UInt8[ndarray, " n"]
+        self,
+        text: bytes,
+        source_keys: UInt64[ndarray, " n"],
+        target_keys: UInt64[ndarray, " n"],
+        words: UInt8[ndarray, " n"],
     ) -> None:
         """Adds rows; ``text`` is a line ``source<TAB>target`` each."""
         for kind, content in (("tsv", text), ("source", source_keys), ("target", target_keys), ("words", words)):

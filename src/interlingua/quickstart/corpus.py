@@ -41,7 +41,7 @@ def collect(sources: Iterable[Source], folder: Path, *, progress: Progress) -> d
     for done, source in enumerate(everything, 1):
         for pair in read_catalogues(source):
             found[source.name].setdefault(pair.target_language, []).append(pair)
-            if is_sentence(pair.source) and not source.only_names:
+            if is_sentence(pair.source) and pair.source != pair.target and not source.only_names:
                 sentences.setdefault(pair.target_language, set()).add(pair.source)
         progress(source.name, done, len(everything))
     kept = {language: len(messages) for language, messages in sentences.items() if len(messages) >= MIN_SENTENCES}

@@ -42,6 +42,8 @@ class Settings:
     """Folder for everything that is made."""
     budget_seconds: float
     """Wall time of the whole job; training gets what collecting, preparing and measuring leave."""
+    steps: int | None = None
+    """Training steps; default: as many as the budget bears."""
     catalogues: tuple[Path, ...] = ()
     """Further folders with .mo or .po files."""
     packages: tuple[Package, ...] | None = None
@@ -158,16 +160,17 @@ def _sources(settings: Settings) -> tuple[list[Source], dict[str, str]]:
 
 
 def _train(settings: Settings, output: Path, seconds_left: float) -> TrainResult:
-    from interlingua.quickstart.training import recipe
+    from interlingua.quickstart.training import RunLength, recipe
     from interlingua.train.loop import train
 
     seconds = seconds_left - min(MEASURE_SECONDS, MEASURE_SHARE * settings.budget_seconds)
-    if seconds < MIN_TRAIN_SECONDS:
+    if settings.steps is None and seconds < MIN_TRAIN_SECONDS:
         raise ConfigError(
             f"--budget-seconds {settings.budget_seconds:g} leaves {max(0.0, seconds):.0f} s for training; "
             f"give at least {settings.budget_seconds - seconds + MIN_TRAIN_SECONDS:.0f}"
         )
-    result = train(recipe(output / "corpus", output / "run", budget_seconds=seconds), resume="never")
+    length = RunLength(budget_seconds=seconds) if settings.steps is None else RunLength(max_steps=settings.steps)
+    result = train(recipe(output / "corpus", output / "run", length), resume="never")
     if result.interrupted:
         raise InterlinguaError(f"stopped in training; to go on with it: interlingua train {output / 'run'}/config.toml")
     return result

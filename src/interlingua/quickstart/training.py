@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 from interlingua.methods.ems import EMSConfig
 from interlingua.train.config import (
@@ -18,7 +19,15 @@ from interlingua.train.config import (
 VOCABULARY_SIZE = 8_000
 
 
-def recipe(corpus: Path, output: Path, *, budget_seconds: float) -> TrainConfig:
+class RunLength(NamedTuple):
+    """How long to train: one of the two."""
+
+    budget_seconds: float | None = None
+    """Wall time of the whole run."""
+    max_steps: int | None = None
+
+
+def recipe(corpus: Path, output: Path, length: RunLength) -> TrainConfig:
     """The training run.
 
     Differs from EMS's own settings where minutes have to do for days: two narrow layers, embeddings that begin small
@@ -28,30 +37,31 @@ def recipe(corpus: Path, output: Path, *, budget_seconds: float) -> TrainConfig:
     Args:
         corpus: the prepared corpus.
         output: folder of the run.
-        budget_seconds: wall time of the whole run.
+        length: how long to train.
     """
     return TrainConfig(
-        data=DataConfig(corpus=corpus, temperature=2.0, max_tokens=32),
+        data=DataConfig(corpus=corpus, temperature=2.0, max_tokens=32, valid_pairs=512),
         encoder=EncoderConfig(
             preset="ems-small",
             initialisation="bert",
-            hidden_size=256,
+            hidden_size=128,
             num_hidden_layers=2,
             num_attention_heads=4,
-            intermediate_size=512,
+            intermediate_size=256,
             attention_probs_dropout_prob=0.0,
             max_position_embeddings=64,
         ),
         method=MethodConfig(name="ems", options=EMSConfig(mlp=False, exclude_repeats=True, language_dim=64)),
-        optimizer=OptimizerConfig(learning_rate=2e-3, betas=(0.9, 0.98), weight_decay=0.0),
+        optimizer=OptimizerConfig(learning_rate=3e-3, betas=(0.9, 0.98), weight_decay=0.0),
         schedule=ScheduleConfig(name="linear", warmup_steps=0.05),
         run=RunConfig(
             output=output,
-            budget_seconds=budget_seconds,
+            budget_seconds=length.budget_seconds,
+            max_steps=length.max_steps,
             global_batch_size=256,
             max_grad_norm=1.0,
             logging_steps=0.02,
-            eval_steps=None,
+            eval_steps=0.25,
             save_steps=0.5,
         ),
     )

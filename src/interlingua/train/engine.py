@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Literal, TypeVar, cast
 
 import torch
@@ -95,6 +96,15 @@ class Engine:
         """Norm of all gradients together, which are scaled down to ``max_norm`` if one is given and they exceed it."""
         return clip_grad_norm_(objective.parameters(), float("inf") if max_norm is None else max_norm)
 
+    @contextmanager
+    def alone(self, objective: Objective) -> Iterator[None]:
+        """Lets one process call the objective while the others wait: it gathers nothing from them."""
+        gather, objective.all_gather = objective.all_gather, _itself
+        try:
+            yield
+        finally:
+            objective.all_gather = gather
+
     def autocast(self) -> AbstractContextManager[Any]:
         """The precision of training, for a forward pass outside of it."""
         return self._fabric.autocast()
@@ -130,6 +140,10 @@ class Engine:
     def barrier(self) -> None:
         """Waits until all processes are here."""
         self._fabric.barrier()
+
+
+def _itself(tensor: Tensor) -> Tensor:
+    return tensor
 
 
 def _device(device: str) -> Literal["cpu", "cuda"]:

@@ -61,7 +61,8 @@ def measure(
     measured = None
     if engine.is_main:
         objective.eval()
-        metrics, lying = _on_batches(objective, batches, engine)
+        with engine.alone(objective):
+            metrics, lying = _on_batches(objective, batches, engine)
         if evaluate is not None:
             metrics |= evaluate(objective.encoder, step)
         measured = Measured(metrics, lying)

@@ -1,0 +1,103 @@
+"""Speed and memory of ``interlingua prepare`` on many pairs: real ones with a running number inserted.
+
+    python benchmarks/prepare.py --pairs 10_000_000
+
+The number stands after every sixteen characters of both sides, so that neither exact nor near-duplicate removal takes a
+pair when the corpus is gone through more than once. Prints pairs/s of every stage and the peak memory above what the
+imports take (of this process, and of the largest of the cleaning processes). Needs some 1 GB of disk per million pairs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import tempfile
+import time
+from itertools import count
+from pathlib import Path
+
+from interlingua.files import PathLike
+from interlingua.prepare.config import DeduplicateConfig, PrepareConfig, SourceConfig, SplitConfig, VocabularyConfig
+
+MEBIBYTE = 1024  # ru_maxrss is in KiB
+EVERY = 16
+
+
+def numbered(text: str, number: int) -> str:
+    """The text with the number after every sixteen characters."""
+    pieces = [text[start : start + EVERY] for start in range(0, len(text), EVERY)]
+    return f" {number} ".join(pieces) + f" {number}"
+
+
+def write_corpus(pairs_folder: Path, folder: Path, pairs: int) -> None:
+    """Goes through the corpus until so many pairs are written, one file of the same name for each of its files."""
+    files = sorted(pairs_folder.glob("*.tsv"))
+    if not files:
+        raise SystemExit(f"{pairs_folder}: no .tsv file; give --data or set INTERLINGUA_DATA")
+    number = 0
+    for turn in count():
+        for file in files:
+            with file.open(encoding="utf-8") as lines, (folder / file.name).open("a", encoding="utf-8") as out:
+                for line in lines:
+                    source, target = line.rstrip("\n").split("\t")
+                    out.write(f"{numbered(source, number)}\t{numbered(target, number)}\n")
+                    number += 1
+                    if number == pairs:
+                        return
+        print(f"  {number:,} pairs after pass {turn + 1}", flush=True)
+
+
+def main() -> None:
+    import os
+
+    data = Path(os.environ.get("INTERLINGUA_DATA", "~/.cache/interlingua/data")).expanduser()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--pairs", type=lambda text: int(text.replace("_", "")), default=10_000_000)
+    parser.add_argument("--data", type=Path, default=data / "train-mix" / "pairs", help="folder of TSV files")
+    parser.add_argument("--scratch", type=Path, default=None, help="where the corpus is written and prepared")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--near", action=argparse.BooleanOptionalAction, default=True, help="near-duplicate removal")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=options.scratch) as name:
+        folder = Path(name)
+        print(f"writing {options.pairs:,} numbered pairs", flush=True)
+        write_corpus(options.data, folder, options.pairs)
+        run(folder, options)
+
+
+def run(folder: PathLike, options: argparse.Namespace) -> None:
+    """Prepares the corpus and prints what it took."""
+    import sentencepiece  # noqa: F401  (imported here so that it counts as an import)
+    import tokenizers  # noqa: F401
+
+    from interlingua.encoder import vocabulary_training  # noqa: F401
+    from interlingua.prepare.pipeline import prepare
+
+    config = PrepareConfig(
+        output=Path(folder) / "prepared",
+        sources=(SourceConfig(paths=(Path(folder) / "*.tsv",), name="numbered"),),
+        deduplicate=DeduplicateConfig(near=options.near),
+        heldout=SplitConfig(pairs=100),
+        validation=SplitConfig(pairs=100),
+        vocabulary=VocabularyConfig(size=32_000),
+        processes=options.processes,
+    )
+    imports = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    started = time.perf_counter()
+    manifest = prepare(config)
+    seconds = time.perf_counter() - started
+    usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    for stage, spent in manifest.seconds.items():
+        print(f"{stage:<30} {spent:8.1f} s {options.pairs / max(spent, 1e-9):12,.0f} pairs/s")
+    print(f"{'all':<30} {seconds:8.1f} s {options.pairs / seconds:12,.0f} pairs/s")
+    print(f"processor time                 {sum(u.ru_utime + u.ru_stime for u in usage):8.1f} s")
+    print(f"training pairs                 {manifest.train:,} of {options.pairs:,}; dropped: {manifest.dropped}")
+    print(
+        f"peak memory above imports      {(usage[0].ru_maxrss - imports) / MEBIBYTE:8.0f} MiB (imports {imports / MEBIBYTE:.0f})"
+    )
+    if options.processes > 1:
+        print(f"peak of a cleaning process     {usage[1].ru_maxrss / MEBIBYTE:8.0f} MiB, imports included")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,167 @@
+"""The model card: README.md with YAML front matter, written from what is on record about a run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from interlingua import __version__
+from interlingua.corpus.manifest import NAME as MANIFEST
+from interlingua.corpus.manifest import Manifest
+from interlingua.encoder.encoder import Encoder
+from interlingua.errors import CheckpointError, DataError
+from interlingua.languages import resolve
+
+TAGS = ("sentence-transformers", "feature-extraction", "sentence-similarity", "interlingua")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Provenance:
+    """What a card says besides the model itself; whatever is not known is left out."""
+
+    name: str
+    """Heading of the card."""
+    licence: str | None = None
+    """SPDX identifier the model is published under."""
+    method: str | None = None
+    """Training method, e.g. ems."""
+    languages: tuple[str, ...] = ()
+    """Codes of the languages of the training data."""
+    sources: tuple[tuple[str, str, int], ...] = ()
+    """Name, licence and training pairs of each source."""
+    results: tuple[tuple[str, str, float], ...] = ()
+    """Task, measure and mean over its languages."""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    """Versions of the libraries it was trained with."""
+
+
+def read_provenance(
+    run: Path | None, *, name: str, licence: str | None = None, results: Iterable[Path] = ()
+) -> Provenance:
+    """Collects the facts from a run's folder, its corpus's manifest and result files.
+
+    Args:
+        run: the folder that ``interlingua train`` wrote, or None.
+        name: of the model.
+        licence: of the model; the licences of the data are listed beside it, whether they allow it is yours to judge.
+        results: files that ``interlingua evaluate`` wrote, or folders of them.
+
+    Raises:
+        CheckpointError: a result file is broken.
+    """
+    record = _read_json(run / MANIFEST) if run is not None and (run / MANIFEST).exists() else {}
+    asked = record.get("asked", {})
+    corpus = _corpus_manifest(asked.get("data", {}).get("corpus"))
+    return Provenance(
+        name=name,
+        licence=licence,
+        method=asked.get("method", {}).get("name"),
+        languages=corpus.languages if corpus else (),
+        sources=tuple((s.name, s.licence, s.train) for s in corpus.sources if s.train) if corpus else (),
+        results=tuple(_main_scores(results)),
+        versions=record.get("versions", {}),
+    )
+
+
+def model_card(encoder: Encoder, provenance: Provenance) -> str:
+    """README.md of a model directory."""
+    parts = [
+        _front_matter(provenance),
+        f"# {provenance.name}",
+        f"A multilingual sentence encoder: texts in, vectors of {encoder.dim} numbers out; sentences that mean the same"
+        " lie close together, whatever their language.",
+        _usage(encoder, provenance.name),
+        _facts(encoder, provenance),
+    ]
+    if provenance.sources:
+        rows = [(name, licence or "not recorded", f"{pairs:,}") for name, licence, pairs in provenance.sources]
+        parts += ["## Training data", _table(("source", "licence", "pairs"), rows)]
+    if provenance.languages:
+        names = ", ".join(f"{resolve(code).name} ({code})" for code in provenance.languages)
+        parts += ["## Languages", names]
+    if provenance.results:
+        rows = [(task, measure, f"{100 * score:.2f} %") for task, measure, score in provenance.results]
+        parts += ["## Results", "Means over the languages of each task.", _table(("task", "measure", "value"), rows)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _front_matter(provenance: Provenance) -> str:
+    """YAML whose strings are all quoted: ``no`` is Norwegian, not false."""
+    languages = sorted({resolve(code).iso1 or resolve(code).iso3 for code in provenance.languages})
+    lines = ["---"]
+    if languages:
+        lines += ["language:", *(f"- {json.dumps(code)}" for code in languages)]
+    if provenance.licence:
+        lines.append(f"license: {json.dumps(provenance.licence)}")
+    lines += ["library_name: sentence-transformers", "pipeline_tag: sentence-similarity", "tags:"]
+    return "\n".join([*lines, *(f"- {tag}" for tag in TAGS), "---"])
+
+
+def _usage(encoder: Encoder, name: str) -> str:
+    prompts = encoder.settings.prompts
+    asked = f", prompt_name={json.dumps(next(iter(prompts)))}" if prompts else ""
+    return f"""## Use
+
+```python
+from sentence_transformers import SentenceTransformer
+
+model = SentenceTransformer({json.dumps(name)})  # or the path of this directory
+vectors = model.encode(["The cat sits on the mat.", "Die Katze sitzt auf der Matte."]{asked})
+print(model.similarity(vectors, vectors))
+```
+
+or, faster on a CPU, with `interlingua.load({json.dumps(name)}).encode([...])`."""
+
+
+def _facts(encoder: Encoder, provenance: Provenance) -> str:
+    config, settings = encoder.backbone.config, encoder.settings
+    rows = [
+        ("backbone", f"{config.model_type}, {config.num_hidden_layers} layers, {config.num_attention_heads} heads"),
+        ("parameters", f"{sum(parameter.numel() for parameter in encoder.backbone.parameters()):,}"),
+        ("vocabulary", f"{encoder.vocabulary.size:,} entries"),
+        ("dimensions", str(encoder.dim)),
+        ("pooling", settings.pooling),
+        ("longest input", f"{encoder.max_tokens} tokens"),
+        *((f"prompt `{name}`", f"`{text}`") for name, text in settings.prompts.items()),
+        *([("method", provenance.method)] if provenance.method else []),
+        ("digest", f"`{encoder.digest()[:16]}`"),
+        *((f"trained with {name}", version) for name, version in provenance.versions.items()),
+        ("written by", f"interlingua {__version__}"),
+    ]
+    return "## Model\n\n" + _table(("", ""), rows)
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    cells = [head, tuple("---" for _ in head), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in cells)
+
+
+def _corpus_manifest(corpus: str | None) -> Manifest | None:
+    try:
+        return Manifest.load(corpus) if corpus else None
+    except DataError:  # the corpus may have been removed or moved since
+        return None
+
+
+def _main_scores(paths: Iterable[Path]) -> Iterable[tuple[str, str, float]]:
+    """Task, main measure and its mean over subsets, of result files in mteb's layout."""
+    files = [file for path in paths for file in (sorted(path.rglob("*.json")) if path.is_dir() else [path])]
+    for file in files:
+        content = _read_json(file)
+        try:
+            scores = [entry["main_score"] for split in content["scores"].values() for entry in split]
+            measure = content.get("interlingua", {}).get("main_metric", "main_score")
+            yield content["task_name"], measure, sum(scores) / len(scores)
+        except (KeyError, TypeError, ZeroDivisionError) as error:
+            raise CheckpointError(f"{file}: not a result file ({error}); give what interlingua evaluate wrote") from error
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"{path}: can't be read ({error})") from error
+    return content

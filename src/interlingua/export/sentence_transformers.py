@@ -1,0 +1,88 @@
+"""A directory that ``SentenceTransformer(...)`` loads, with stock modules only and a card."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from interlingua.encoder.encode import DTYPES, Dtype
+from interlingua.encoder.encoder import Encoder
+from interlingua.errors import CheckpointError, ConfigError
+from interlingua.export.card import model_card, read_provenance
+from interlingua.export.verify import Verification, verify
+from interlingua.files import PathLike, atomic_directory
+
+
+def export(
+    source: PathLike,
+    out: PathLike,
+    *,
+    dtype: Dtype = "float32",
+    name: str | None = None,
+    licence: str | None = None,
+    results: Iterable[PathLike] = (),
+    check: bool = True,
+    overwrite: bool = False,
+) -> Verification | None:
+    """Writes a model for use elsewhere. Nothing appears at ``out`` unless the round trip succeeds.
+
+    Args:
+        source: a model directory or hub id, or a run's folder, of which the best model is taken, else the last.
+        out: the new directory.
+        dtype: of the stored weights.
+        name: in the card; default: the name of ``out``.
+        licence: SPDX identifier for the card.
+        results: result files or folders whose means the card shows.
+        check: compare vectors with sentence-transformers'.
+        overwrite: replace ``out`` if it is there.
+
+    Returns:
+        how close the vectors are, or None if not checked.
+
+    Raises:
+        CheckpointError: there is no model at ``source``, sentence-transformers can't express it, or vectors differ.
+    """
+    if dtype not in DTYPES:
+        raise ConfigError(f"dtype {dtype!r} is unknown; there are: {', '.join(DTYPES)}")
+    model, run = find_model(source)
+    encoder = Encoder.load(model)
+    refuse_inexpressible(encoder, model)
+    provenance = read_provenance(
+        run, name=name or Path(out).name, licence=licence, results=[Path(path) for path in results]
+    )
+    with atomic_directory(out, overwrite=overwrite) as folder:
+        encoder.save(folder, dtype=DTYPES[dtype])
+        (folder / "README.md").write_text(model_card(encoder, provenance), encoding="utf-8")
+        return verify(encoder, folder, dtype=dtype, prompts=(None, *encoder.settings.prompts)) if check else None
+
+
+def find_model(source: PathLike) -> tuple[PathLike, Path | None]:
+    """The model directory meant by ``source``, and the run it comes from if it is part of one.
+
+    Raises:
+        CheckpointError: a run's folder holds no model yet.
+    """
+    folder = Path(source)
+    if not folder.is_dir():
+        return source, None  # a hub id, or a mistake that loading names
+    if (folder / "config.toml").exists():
+        for part in ("best", "model"):
+            if (folder / part / "config.json").exists():
+                return folder / part, folder
+        raise CheckpointError(f"{folder}: this run has no model yet; train it to its end or first evaluation")
+    return folder, folder.parent if (folder.parent / "config.toml").exists() else None
+
+
+def refuse_inexpressible(encoder: Encoder, model: PathLike) -> None:
+    """Raises CheckpointError for settings that stock modules would silently ignore."""
+    framed = len(encoder.vocabulary.encode(["a"])[0]) > len(encoder.vocabulary.encode(["a"], frame=False)[0])
+    if not encoder.settings.include_special and framed:
+        raise CheckpointError(
+            f"{model}: it pools without special tokens, which sentence-transformers' modules can't; use it with"
+            " interlingua, or train with special tokens included"
+        )
+    if encoder.vocabulary.pre_tokenizer != "none":
+        raise CheckpointError(
+            f"{model}: its vocabulary segments words by language first ({encoder.vocabulary.pre_tokenizer}), which"
+            " sentence-transformers can't; use it with interlingua, or give it segmented text"
+        )

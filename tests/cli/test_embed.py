@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import gzip
+import io
+import types
+
+import numpy as np
+import pytest
+import torch
+
+from interlingua.cli import main
+from interlingua.encoder.backbone import BackboneConfig
+from interlingua.encoder.encoder import Encoder
+
+LINES = ["de1 de2 de3", "", "en4", "de5 de6 ru7 ru8 en9"]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory, word_vocabulary):
+    torch.manual_seed(0)
+    encoder = Encoder.from_scratch(BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size), word_vocabulary)
+    folder = tmp_path_factory.mktemp("models") / "tiny"
+    encoder.save(folder)
+    return folder
+
+
+def embed(*arguments):
+    try:
+        main.main(["embed", *map(str, arguments)])
+    except SystemExit as stop:
+        return stop.code or 0
+    return 0
+
+
+@pytest.fixture
+def text(tmp_path):
+    path = tmp_path / "lines.txt"
+    path.write_text("".join(f"{line}\n" for line in LINES), encoding="utf-8")
+    return path
+
+
+def test_row_i_is_line_i(model, text, tmp_path, capsys):
+    assert embed(model, text, "-o", tmp_path / "out.npy") == 0
+    expected = Encoder.load(model).encode(LINES)
+    assert np.array_equal(np.load(tmp_path / "out.npy"), expected)
+    assert "4 x 32 float32" in capsys.readouterr().err
+
+
+def test_compressed_files_and_standard_input(model, text, tmp_path, monkeypatch):
+    packed = tmp_path / "lines.txt.gz"
+    packed.write_bytes(gzip.compress(text.read_bytes()))
+    assert embed(model, packed, "-o", tmp_path / "a.npy", "--quiet") == 0
+    monkeypatch.setattr("sys.stdin", types.SimpleNamespace(buffer=io.BytesIO(text.read_bytes())))
+    assert embed(model, "-", "-o", tmp_path / "b.npy", "--quiet") == 0
+    assert np.array_equal(np.load(tmp_path / "a.npy"), np.load(tmp_path / "b.npy"))
+
+
+def test_options_reach_the_encoder(model, text, tmp_path):
+    options = ("--prompt", "ru1 ", "--no-normalize", "--batch-tokens", 3, "--dtype", "bfloat16", "--device", "cpu")
+    assert embed(model, text, "-o", tmp_path / "out.npy", "--language", "de", *options) == 0
+    expected = Encoder.load(model).encode(
+        LINES, prompt="ru1 ", normalize=False, batch_tokens=3, dtype="bfloat16", language="deu_Latn"
+    )
+    assert np.array_equal(np.load(tmp_path / "out.npy"), expected)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("MODEL", "absent.txt"), "absent.txt: no such file"),
+        (("./absent", "TEXT"), "absent: no such model directory"),
+        (("MODEL", "TEXT", "--dtype", "float8"), "dtype 'float8' is unknown"),
+        (("MODEL", "TEXT", "--device", "cuda:99"), "device 'cuda:99' can't be used"),
+        (("MODEL", "TEXT", "--language", "Germn"), "Germn"),
+        (("MODEL", "LATIN1"), "latin1.txt:2: not UTF-8 (byte 0xe4)"),
+    ],
+)
+def test_mistakes_are_one_line_and_leave_nothing(arguments, message, model, text, tmp_path, capsys):
+    latin = tmp_path / "latin1.txt"
+    latin.write_bytes("gut\nB\xe4r\n".encode("latin-1"))
+    places = {"MODEL": model, "TEXT": text, "LATIN1": latin}
+    assert embed(*(places.get(a, a) for a in arguments), "-o", tmp_path / "out.npy") == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert len(error.splitlines()) == 1
+    assert not (tmp_path / "out.npy").exists()
+
+
+def test_bytes_that_are_not_utf8_on_standard_input(model, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", types.SimpleNamespace(buffer=io.BytesIO(b"ok\n\xff\n")))
+    assert embed(model, "-", "-o", tmp_path / "out.npy") == 2
+    assert "not UTF-8 (byte 0xff)" in capsys.readouterr().err

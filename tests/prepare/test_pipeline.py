@@ -1,0 +1,101 @@
+import dataclasses
+import subprocess
+import sys
+
+import pytest
+
+from interlingua.batches.records import TokenStore
+from interlingua.corpus.manifest import Manifest
+from interlingua.encoder.vocabulary import Vocabulary
+from interlingua.errors import DataError
+from interlingua.files import sha256_file, sha256_tree
+from interlingua.prepare.pipeline import prepare
+
+from .conftest import config_for, sentences, write_tsv
+
+
+def test_the_folder_and_its_manifest(tmp_path, corpus):
+    write_tsv(corpus / "de-en.more.news.tsv", [("gleich", "gleich")])
+    config = config_for(tmp_path, corpus)
+    manifest = prepare(config, show_progress=False)
+    folder = config.output
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "heldout", "manifest.json", "train", "valid", "valid_text", "vocabulary",
+    ]  # fmt: skip
+    assert manifest == Manifest.load(folder)
+    assert [(s.name, s.licence, s.read, s.dropped, s.train, s.valid, s.heldout) for s in manifest.sources] == [
+        ("news", "CC0", 301, {"identical": 1}, 270, 10, 20),
+        ("talks", "unknown", 300, {}, 270, 10, 20),
+    ]
+    assert [(p.source, p.target, p.train, p.valid, p.heldout, p.dropped) for p in manifest.language_pairs] == [
+        ("deu_Latn", "eng_Latn", 270, 10, 20, {"identical": 1}),
+        ("fra_Latn", "eng_Latn", 270, 10, 20, {}),
+    ]
+    assert manifest.dropped == {"identical": 1}
+    assert manifest.sources[1].files[0].sha256 == sha256_file(corpus / "en-fr.talks.tsv")
+    assert manifest.vocabulary == {"size": 120, "digest": Vocabulary.load(folder / "vocabulary").digest()}
+    store = TokenStore.open(folder / "train")
+    assert store.counts == (270, 270)
+    assert store.vocabulary_digest == manifest.vocabulary["digest"]
+    assert sum(manifest.tokens.values()) == (folder / "train" / "tokens.bin").stat().st_size // 2
+    assert len((folder / "heldout" / "fra-eng.tsv").read_text().splitlines()) == 20
+    assert next(iter(manifest.seconds)) == "reading and cleaning"
+
+
+def test_every_pair_is_accounted_for(tmp_path, corpus):
+    rows = [(german, english) for english, german, _ in sentences(50)]
+    write_tsv(corpus / "de-en.x.talks.tsv", [*rows, ("zu lang " * 200, "short"), ("123", "456"), ("", "")])
+    (tmp_path / "test").mkdir()
+    (tmp_path / "test" / "a.txt").write_text(rows[0][1])
+    config = config_for(tmp_path, corpus, decontaminate=(tmp_path / "test",))
+    capped = (config.sources[0], dataclasses.replace(config.sources[1], max_pairs=100, weight=0.5))
+    manifest = prepare(dataclasses.replace(config, sources=capped), show_progress=False)
+    for record in manifest.sources:
+        assert record.read == sum(record.dropped.values()) + record.train + record.valid + record.heldout
+    for name in ("train", "valid", "heldout"):
+        assert sum(getattr(s, name) for s in manifest.sources) == sum(getattr(p, name) for p in manifest.language_pairs)
+    assert sum(sum(p.dropped.values()) for p in manifest.language_pairs) == sum(manifest.dropped.values())
+    assert manifest.dropped["duplicate"] == 50
+    assert manifest.decontaminated == {"test": 2}
+    assert {"too_long", "no_letters", "empty", "over_weight", "over_max_pairs", "in_evaluation_set"} <= set(
+        manifest.dropped
+    )
+
+
+def test_the_same_config_gives_the_same_bytes(tmp_path, corpus):
+    digests = []
+    for number in (1, 2):
+        config = dataclasses.replace(config_for(tmp_path, corpus), output=tmp_path / str(number), processes=number)
+        prepare(config, show_progress=False)
+        digests.append([sha256_tree(config.output / name) for name in ("train", "valid", "vocabulary", "heldout")])
+    assert digests[0] == digests[1]
+
+
+def test_nothing_is_left_behind_by_a_failure(tmp_path, corpus):
+    config = config_for(tmp_path, corpus)
+    write_tsv(corpus / "en-fr.z.talks.tsv", [("a house", "une maison"), ("a", "b\tc")])
+    with pytest.raises(DataError, match=r"en-fr\.z\.talks\.tsv:2"):
+        prepare(config, show_progress=False)
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
+
+
+def test_an_old_folder_stays_unless_it_may_go(tmp_path, corpus):
+    config = config_for(tmp_path, corpus)
+    config.output.mkdir()
+    (config.output / "precious").write_text("x")
+    with pytest.raises(DataError, match="already there"):
+        prepare(config, show_progress=False)
+    assert (config.output / "precious").exists()
+    prepare(config, overwrite=True, show_progress=False)
+    assert not (config.output / "precious").exists()
+
+
+def test_only_the_wanted_languages(tmp_path, corpus):
+    manifest = prepare(config_for(tmp_path, corpus, languages=("en", "de")), show_progress=False)
+    assert manifest.languages == ("deu_Latn", "eng_Latn")
+    assert manifest.sources[1].skipped == {"other language": 300}
+
+
+def test_torch_is_not_needed():
+    code = "import sys, interlingua.prepare.pipeline, interlingua.cli.prepare; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -1,0 +1,82 @@
+import io
+import json
+
+import pytest
+from rich.console import Console
+
+from interlingua.encoder.encoder import Encoder
+from interlingua.errors import ConfigError, DataError
+from interlingua.quickstart.run import Settings, quickstart
+from tests.quickstart.conftest import write_catalogue
+
+
+@pytest.fixture(scope="module")
+def done(catalogues, tmp_path_factory):
+    """The whole job on invented languages, without a network."""
+    output = tmp_path_factory.mktemp("quickstart")
+    console = Console(record=True, width=120, file=io.StringIO())
+    settings = Settings(output=output, budget_seconds=60, steps=120, catalogues=(catalogues,), packages=())
+    return quickstart(settings, console=console), output, console.export_text()
+
+
+def test_it_learns_what_character_ngrams_cannot_see(done):
+    findings, _, _ = done
+    scores = {score.code: score for score in findings.scores if score.kind == "sentences"}
+    assert set(scores) == {"rus_Cyrl", "ell_Grek", "deu_Latn"}
+    for score in scores.values():
+        assert score.messages >= 30
+        assert score.model_mean > 3 * score.tfidf_mean
+        assert score.random == 1 / score.messages
+
+
+def test_held_out_messages_are_nowhere_in_training(done):
+    _, output, _ = done
+    held_out = {
+        side for file in (output / "heldout" / "sentences").iterdir() for line in file.read_text().splitlines()
+        for side in line.split("\t")
+    }  # fmt: skip
+    from interlingua.batches.records import TokenStore
+    from interlingua.encoder.vocabulary import Vocabulary
+
+    vocabulary = Vocabulary.load(output / "corpus" / "vocabulary")
+    tokens = {tuple(ids) for ids in vocabulary.encode(sorted(held_out), max_tokens=64)}
+    store = TokenStore.open(output / "corpus" / "train")
+    trained = set()
+    for index in range(len(store.language_pairs)):
+        for side in store.read(index, range(store.count(index))):
+            trained |= {tuple(ids.tolist()) for ids in side}
+    assert len(trained) > 500
+    assert not tokens & trained
+
+
+def test_everything_is_left_behind(done):
+    findings, output, said = done
+    assert {path.name for path in output.iterdir()} == {
+        "collected", "corpus", "heldout", "run", "model", "results", "quickstart.json", "report.html"
+    }  # fmt: skip
+    assert Encoder.load(output / "model").encode(["the page was removed"]).shape == (1, 128)
+    recorded = json.loads((output / "quickstart.json").read_text())
+    assert recorded["training_pairs"] == findings.training_pairs > 500
+    assert set(recorded["seconds"]) == {"collect", "prepare", "train", "measure"}
+    assert "1/4" in said
+    assert "4/4" in said
+    assert f"interlingua embed {output / 'model'}" in said.replace("\n", "")
+    assert findings.demonstrations[0].query in said
+
+
+def test_nothing_to_learn_from(tmp_path):
+    with pytest.raises(DataError, match="there is no catalogue to learn from"):
+        quickstart(Settings(output=tmp_path, budget_seconds=15, packages=()), console=Console(quiet=True))
+
+
+def test_too_few_sentences(tmp_path):
+    write_catalogue(tmp_path / "in" / "de.mo", {"Page not found": "Seite nicht gefunden"})
+    settings = Settings(output=tmp_path / "out", budget_seconds=15, catalogues=(tmp_path / "in",), packages=())
+    with pytest.raises(DataError, match="no language has 100 translated sentences"):
+        quickstart(settings, console=Console(quiet=True))
+
+
+def test_too_small_a_budget_says_how_much_it_needs(catalogues, tmp_path):
+    settings = Settings(output=tmp_path, budget_seconds=1, catalogues=(catalogues,), packages=())
+    with pytest.raises(ConfigError, match="--budget-seconds 1 leaves 0 s for training; give at least"):
+        quickstart(settings, console=Console(quiet=True))
