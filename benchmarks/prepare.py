@@ -92,9 +92,8 @@ def run(folder: PathLike, options: argparse.Namespace) -> None:
     print(f"{'all':<30} {seconds:8.1f} s {options.pairs / seconds:12,.0f} pairs/s")
     print(f"processor time                 {sum(u.ru_utime + u.ru_stime for u in usage):8.1f} s")
     print(f"training pairs                 {manifest.train:,} of {options.pairs:,}; dropped: {manifest.dropped}")
-    print(
-        f"peak memory above imports      {(usage[0].ru_maxrss - imports) / MEBIBYTE:8.0f} MiB (imports {imports / MEBIBYTE:.0f})"
-    )
+    above = (usage[0].ru_maxrss - imports) / MEBIBYTE
+    print(f"peak memory above imports      {above:8.0f} MiB (imports {imports / MEBIBYTE:.0f})")
     if options.processes > 1:
         print(f"peak of a cleaning process     {usage[1].ru_maxrss / MEBIBYTE:8.0f} MiB, imports included")
 

@@ -1,7 +1,7 @@
 import unicodedata
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from interlingua.corpus.codepoints import PLANES, decode, encode, in_categories, join_lines, segment
@@ -9,6 +9,7 @@ from interlingua.corpus.codepoints import PLANES, decode, encode, in_categories,
 texts = st.lists(st.text(st.characters(exclude_characters="\n")), max_size=8)
 
 
+@settings(deadline=None)
 @given(texts)
 def test_segments_are_the_texts(lines):
     points = segment(encode(join_lines(lines)))

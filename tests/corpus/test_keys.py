@@ -2,7 +2,7 @@ import unicodedata
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from interlingua.corpus.formats import TextPair
@@ -45,16 +45,19 @@ def test_texts_that_do_not(a, b):
     assert text_keys([a]) != text_keys([b])
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(max_codepoint=0x24F, exclude_characters="`´ˈ¨¯¸"), max_size=30))
 def test_text_key_is_what_a_plain_loop_makes_of_it(text):
     assert text_key(text) == plain_key(text)
 
 
+@settings(deadline=None)
 @given(any_text)
 def test_cleaning_a_text_does_not_change_its_key(text):
     assert text_key(normalize_text(text)) == text_key(text)
 
 
+@settings(deadline=None)
 @given(st.lists(any_text, max_size=12))
 def test_equal_hashes_for_equal_keys_only_whatever_the_batch(texts):
     hashes = text_keys(texts)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from interlingua.corpus.keys import text_key
@@ -25,6 +25,7 @@ def hashed(texts, size=SIZE):
     return shingle_hashes(codes, starts, size), starts
 
 
+@settings(deadline=None)
 @given(st.lists(words, min_size=1, max_size=8))
 def test_shingles_are_those_of_each_text_alone(texts):
     hashes, starts = hashed(texts)
@@ -33,6 +34,7 @@ def test_shingles_are_those_of_each_text_alone(texts):
     assert sets == [set(hashed([text])[0].tolist()) for text in texts]
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(words, words), min_size=1, max_size=8))
 def test_jaccard_is_exact(pairs):
     a, b = ([pair[side] for pair in pairs] for side in (0, 1))

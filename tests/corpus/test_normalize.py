@@ -1,7 +1,7 @@
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from interlingua.corpus.normalize import normalize_text, normalize_texts, replace_markup
@@ -29,6 +29,7 @@ def test_spelling(text, expected):
     assert normalize_text(text) == expected
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(), max_size=8))
 def test_normalising_is_done_after_once_and_knows_no_neighbours(texts):
     once = normalize_texts(texts)

@@ -2,7 +2,7 @@ import math
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from interlingua.corpus.sampling import Caps, exposure_table, language_shares, temperature_weights
@@ -36,6 +36,7 @@ def test_hand_worked_shares(temperature, caps, expected):
     assert list(shares.values()) == pytest.approx(expected, rel=1e-4)
 
 
+@settings(deadline=None)
 @given(counts, st.floats(0.5, 100), st.floats(0, 1), st.floats(0, 1), st.none() | st.integers(1, 10**6))
 def test_shares_are_clipped_multiples_of_the_weights_and_sum_to_one(n, temperature, low, high, max_pairs):
     k = len(n)
@@ -51,6 +52,7 @@ def test_shares_are_clipped_multiples_of_the_weights_and_sum_to_one(n, temperatu
     assert all(a <= b + 1e-9 for a, b in pairwise(ordered))
 
 
+@settings(deadline=None)
 @given(counts)
 def test_a_low_temperature_takes_the_largest_and_a_high_one_all(n):
     assert sum(temperature_weights(n, 1e6).values()) == pytest.approx(1)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from interlingua.corpus.keys import text_keys
@@ -14,6 +14,7 @@ def arrays(triples):
     return sources.astype(np.uint64), targets.astype(np.uint64), groups
 
 
+@settings(deadline=None)
 @given(rows, st.integers(0, 5), st.floats(0, 1), st.integers(0, 9))
 def test_held_out_sentences_occur_nowhere_in_training(triples, per_group, max_share, seed):
     sources, targets, groups = arrays(triples)

@@ -1,12 +1,18 @@
 from __future__ import annotations
 
+import dataclasses
 import sys
 
 import numpy as np
 import pytest
+import torch
 
+from interlingua.encoder.backbone import BackboneConfig
+from interlingua.encoder.encoder import Encoder
 from interlingua.errors import CheckpointError, ConfigError, MissingExtraError
 from interlingua.evaluation.encoders import FunctionEncoder, import_function, load_encoder, model_name
+from interlingua.evaluation.metrics.retrieval import normalized
+from interlingua.evaluation.provenance import prompt_text
 
 
 @pytest.fixture
@@ -49,6 +55,8 @@ def test_a_function_that_cant_be_had(function_module, spec, message):
         ({"backend": "onnx"}, "backend 'onnx' is not one of interlingua, sentence-transformers, function"),
         ({"dtype": "int8"}, "dtype 'int8' is not one of float32, bfloat16, float16"),
         ({"pooling": "sum"}, "pooling 'sum' is not one of"),
+        ({"device": "toaster"}, "device 'toaster' can't be used here"),
+        ({"device": "cuda:77"}, "device 'cuda:77' can't be used here"),
         ({"pooling": "cls", "backend": "sentence-transformers"}, "brings its own pooling; drop"),
         ({"dtype": "float16", "backend": "function"}, "brings its own dtype and device; drop"),
     ],
@@ -61,6 +69,46 @@ def test_choices_that_dont_go_are_said_before_anything_is_loaded(choice, message
 def test_no_such_model(tmp_path):
     with pytest.raises(CheckpointError, match="no such model directory"):
         load_encoder(str(tmp_path / "none"))
+
+
+@pytest.fixture
+def prompted(tmp_path, word_vocabulary):
+    """A model that puts "en1 " before every text unless told otherwise."""
+    torch.manual_seed(0)
+    config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
+    encoder = Encoder.from_scratch(config, word_vocabulary)
+    settings = {"prompts": {"query": "en1 ", "passage": "en2 "}, "default_prompt": "query", "normalize": False}
+    encoder.settings = dataclasses.replace(encoder.settings, **settings)
+    encoder.save(tmp_path / "prompted")
+    return str(tmp_path / "prompted")
+
+
+@pytest.mark.parametrize("prompt", [None, "passage", "en3 ", ""])
+def test_sentence_transformers_reads_prompts_as_we_do(prompted, prompt):
+    pytest.importorskip("sentence_transformers")
+    ours, _ = load_encoder(prompted)
+    theirs, info = load_encoder(prompted, backend="sentence-transformers")
+    assert (
+        prompt_text(theirs, prompt)
+        == prompt_text(ours, prompt)
+        == {None: "en1 ", "passage": "en2 "}.get(prompt, prompt)
+    )
+    texts = ["de1 de2", "en7 en8 en9", "de5"]
+    unit = normalized(ours.encode(texts, prompt=prompt))
+    np.testing.assert_allclose(normalized(theirs.encode(texts, prompt=prompt)), unit, atol=1e-5)
+    assert (info.name, info.pooling, info.dim, info.max_tokens) == ("prompted", "mean", ours.dim, ours.info.max_tokens)
+
+
+def test_other_pooling_and_dtype(prompted):
+    vectors = {}
+    for options in ({}, {"pooling": "cls"}, {"dtype": "bfloat16"}):
+        encoder, info = load_encoder(prompted, **options)
+        vectors[info.overrides] = encoder.encode(["de1 de2 de3"], prompt="")[0]
+        assert (info.pooling, info.dtype) == (options.get("pooling", "mean"), options.get("dtype", "float32"))
+    plain, cls, half = vectors.values()
+    assert list(vectors) == [(), ("pooling=cls",), ("dtype=bfloat16",)]
+    assert np.dot(plain, cls) < 0.99
+    assert 0.999 < np.dot(plain, half) < 1 - 1e-9
 
 
 def test_names(tmp_path):

@@ -135,3 +135,17 @@ def test_an_empty_corpus_is_no_crash(tmp_path):
     assert select([], config_for(tmp_path, tmp_path), tmp_path, Progress()) == {}
     with pytest.raises(Exception, match="no such evaluation folder"):
         select([], config_for(tmp_path, tmp_path, decontaminate=(tmp_path / "none",)), tmp_path, Progress())
+
+
+def test_weights_hold_over_the_shards_of_a_source_together(tmp_path, corpus, monkeypatch):
+    sources = (SourceConfig(paths=(corpus / "*.news.tsv",), weight=0.5, max_pairs=40),)
+    config = config_for(tmp_path, corpus, **no_split(sources=sources))
+    (tmp_path / "a").mkdir()
+    whole, _ = selected(tmp_path / "a", config)
+    monkeypatch.setattr("interlingua.prepare.ingest.SHARD_ROWS", 100)
+    monkeypatch.setattr("interlingua.prepare.sources.CHUNK_PAIRS", 50)
+    (tmp_path / "b").mkdir()
+    parts, _ = selected(tmp_path / "b", config)
+    assert len(list((tmp_path / "b" / "work").glob("*.tsv"))) == 3
+    assert parts == whole
+    assert [len(parts[name]) for name in ("train", "over_weight", "over_max_pairs")] == [40, 150, 110]

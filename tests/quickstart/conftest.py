@@ -9,9 +9,17 @@ from pathlib import Path
 import polib
 import pytest
 
-SUBJECTS = "the user|the server|the page|a password|this file|your account|the address|the image".split("|")
-VERBS = "was changed|could not be found|is not valid|was removed|must be confirmed|has been saved".split("|")
-ENDINGS = "today|again|by the administrator|without an error|for this site|in the last hour|on request".split("|")
+SUBJECTS = ["the user", "the server", "the page", "a password", "this file", "your account", "the address", "the image"]
+VERBS = ["was changed", "could not be found", "is not valid", "was removed", "must be confirmed", "has been saved"]
+ENDINGS = [
+    "today",
+    "again",
+    "by the administrator",
+    "without an error",
+    "for this site",
+    "in the last hour",
+    "on request",
+]
 ALPHABETS = {"ru": "абвгдежзиклмнопрст", "el": "αβγδεζηθικλμνξοπρσ", "de": "aeiounrstlmkdgbpfh"}
 
 

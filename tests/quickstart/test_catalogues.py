@@ -54,7 +54,7 @@ def nothing(*_):
 
 def test_packages_are_pinned_and_licensed():
     found = {package.name: package for package in packages()}
-    assert {"Django", "djangorestframework", "pycountry", "wagtail", "django-oscar", "Sphinx", "django-allauth"} <= set(found)
+    assert {"Django", "djangorestframework", "wagtail", "django-oscar", "Sphinx", "django-allauth"} <= set(found)
     assert all(package.version[0].isdigit() and package.licence for package in found.values())
     assert found["pycountry"].licence == "LGPL-2.1-only"
 
@@ -85,7 +85,7 @@ def test_compiled_catalogues_go_before_their_sources(tmp_path):
 
 
 def test_read_counts_what_it_reads_and_skips(tmp_path):
-    write_catalogue(tmp_path / "locale/ja/LC_MESSAGES/app.mo", {"Save": "保存", "Page not found": "ページが見つかりません"})
+    write_catalogue(tmp_path / "locale/ja/LC_MESSAGES/app.mo", {"Save": "保存", "Page not found": "ページがありません"})
     write_catalogue(tmp_path / "locale/en_GB/LC_MESSAGES/app.mo", {"Color": "Colour"})
     write_catalogue(tmp_path / "locale/qqq/LC_MESSAGES/app.mo", {"Save": "x"})
     broken = tmp_path / "locale/ru/LC_MESSAGES/app.mo"
@@ -95,11 +95,11 @@ def test_read_counts_what_it_reads_and_skips(tmp_path):
     pairs = {(pair.source, pair.target, pair.source_language, pair.target_language) for pair in read_catalogues(source)}
     assert pairs == {
         ("Save", "保存", "eng_Latn", "jpn_Jpan"),
-        ("Page not found", "ページが見つかりません", "eng_Latn", "jpn_Jpan"),
+        ("Page not found", "ページがありません", "eng_Latn", "jpn_Jpan"),
     }
     assert (source.catalogues, source.pairs) == (1, 2)
-    skipped = {reason: source.skipped[reason] for reason in ("files in English", "files of no known language", "broken files")}
-    assert skipped == dict.fromkeys(skipped, 1)
+    for reason in ("files in English", "files of no known language", "broken files"):
+        assert source.skipped[reason] == 1
 
 
 def test_missing_folder_is_named(tmp_path):

@@ -15,7 +15,7 @@ def done(catalogues, tmp_path_factory):
     """The whole job on invented languages, without a network."""
     output = tmp_path_factory.mktemp("quickstart")
     console = Console(record=True, width=120, file=io.StringIO())
-    settings = Settings(output=output, budget_seconds=60, steps=120, catalogues=(catalogues,), packages=())
+    settings = Settings(output=output, budget_seconds=60, steps=50, catalogues=(catalogues,), packages=())
     return quickstart(settings, console=console), output, console.export_text()
 
 

@@ -32,9 +32,10 @@ def tiny_table(prepared, tmp_path):
 
 @pytest.fixture
 def tiny_config(tiny_table):
-    """A function from changes of [run] to the config."""
+    """A function from changes of [run] to the config; None takes a key out."""
 
     def make(**run):
-        return train_config_from({**tiny_table, "run": {**tiny_table["run"], **run}})
+        section = {key: value for key, value in {**tiny_table["run"], **run}.items() if value is not None}
+        return train_config_from({**tiny_table, "run": section})
 
     return make

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+CACHE = Path("~/.cache/interlingua/quickstart")
+
 
 def quickstart(
     budget_seconds: Annotated[
@@ -15,13 +17,13 @@ def quickstart(
     steps: Annotated[
         int | None, typer.Option(help="Training steps, instead of as many as the budget bears.", min=1)
     ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for everything it makes.")] = Path("quickstart"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for all it makes.")] = Path("quickstart"),
     catalogues: Annotated[
         list[Path] | None,
         typer.Option(help="A further folder with .mo or .po files; may be given several times.", metavar="DIR"),
     ] = None,
     fetch: Annotated[bool, typer.Option(help="Whether to fetch public packages with pip.")] = True,
-    cache: Annotated[Path, typer.Option(help="Where fetched packages are kept.")] = Path("~/.cache/interlingua/quickstart"),
+    cache: Annotated[Path, typer.Option(help="Where fetched packages are kept.")] = CACHE,
     require_ratio: Annotated[
         float | None,
         typer.Option(help="Fail unless, across scripts, the encoder's P@1 is so many times that of character n-grams."),

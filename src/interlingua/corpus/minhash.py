@@ -72,11 +72,12 @@ def jaccard(
     a: tuple[UInt32[ndarray, " c"], Int64[ndarray, " n"]], b: tuple[UInt32[ndarray, " d"], Int64[ndarray, " n"]]
 ) -> Float64[ndarray, " n"]:
     """Exact Jaccard index |A & B| / |A | B| of the shingle sets of n texts with those of n others."""
-    sets = [_distinct(*side) for side in (a, b)]
-    both = np.sort(np.concatenate(sets))
-    shared = both[1:][both[1:] == both[:-1]]
+    marked = [_marked(hashes, starts, side) for side, (hashes, starts) in enumerate((a, b))]
+    shingles = np.sort(np.concatenate(marked))
+    shingles = shingles[np.append(True, shingles[1:] != shingles[:-1])]
+    shared = shingles[1:][(shingles[1:] ^ shingles[:-1]) == 1]  # the same but for the side
     n = len(a[1])
-    total, common = (np.bincount((part >> np.uint64(32)).astype(np.int64), minlength=n) for part in (both, shared))
+    total, common = (np.bincount((part >> np.uint64(33)).astype(np.int64), minlength=n) for part in (shingles, shared))
     return np.asarray(common / (total - common))
 
 
@@ -91,12 +92,10 @@ def banding(threshold: float, permutations: int, recall: float = 0.99) -> tuple[
     return permutations // rows, rows
 
 
-def _distinct(hashes: UInt32[ndarray, " c"], starts: Int64[ndarray, " n"]) -> UInt64[ndarray, " s"]:
-    """Text number (high half) and shingle (low half), each once, in order."""
-    owners = np.repeat(np.arange(len(starts), dtype=np.uint64), np.diff(starts, append=len(hashes)))
-    numbered = np.sort((owners << np.uint64(32)) | hashes)
-    first = np.append(True, numbered[1:] != numbered[:-1])
-    return np.asarray(numbered[first])
+def _marked(hashes: UInt32[ndarray, " c"], starts: Int64[ndarray, " n"], side: int) -> UInt64[ndarray, " c"]:
+    """Text number (31 bits), shingle (32 bits) and side (1 bit) in one integer each."""
+    numbers = np.repeat(np.arange(len(starts), dtype=np.uint64), np.diff(starts, append=len(hashes)))
+    return np.asarray((numbers << np.uint64(33)) | (hashes.astype(np.uint64) << np.uint64(1)) | np.uint64(side))
 
 
 @functools.cache

@@ -41,7 +41,7 @@ class Moses:
         yield from aligned(_lines(first), _lines(second), str(first), str(second), source, target)
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
-        """Writes ``path.<source>`` and ``path.<target>``, or the files of ``a,b``; line ends in a text become spaces."""
+        """Writes ``path.<source>`` and ``path.<target>``, or the files of ``a,b``; line ends in texts become spaces."""
         iterator = one_language_pair(pairs, path)
         head = next(iterator, None)
         if head is None:

@@ -74,6 +74,7 @@ def write_directory(
         {**tokenizer, "model_input_names": names, "tokenizer_class": "PreTrainedTokenizerFast"},
     )
     _write_json(folder / "special_tokens_map.json", special_tokens)
+    (folder / "model.safetensors").chmod((folder / "config.json").stat().st_mode)  # safetensors writes it for us alone
     _write_sentence_transformers(folder, config.hidden_size, settings)
 
 

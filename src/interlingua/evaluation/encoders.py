@@ -16,11 +16,12 @@ import torch
 from jaxtyping import Float32
 from numpy import ndarray
 
+from interlingua.encoder.directory import EncodingSettings
 from interlingua.encoder.encode import DTYPES, Dtype
 from interlingua.encoder.encoder import EmbedsText, Encoder
 from interlingua.encoder.pooling import PoolingMode
 from interlingua.errors import ConfigError, MissingExtraError
-from interlingua.evaluation.provenance import ModelInfo, describe
+from interlingua.evaluation.provenance import ModelInfo, describe, prompt_text
 from interlingua.evaluation.task import check_choice
 
 Backend = Literal["interlingua", "sentence-transformers", "function"]
@@ -148,6 +149,8 @@ class SentenceTransformersEncoder:
         options = {"dtype": DTYPES[dtype]} if dtype else {}
         self._model: Any = sentence_transformers.SentenceTransformer(model, device=device, model_kwargs=options)
         self.dim: int = self._model.get_embedding_dimension() or 0
+        prompts = {name: text or "" for name, text in self._model.prompts.items()}
+        self.settings = EncodingSettings(prompts=prompts, default_prompt=self._model.default_prompt_name)
         pooling = next((module for module in self._model if hasattr(module, "pooling_mode")), None)
         weights = next(self._model.parameters())
         self.info = ModelInfo(
@@ -170,7 +173,7 @@ class SentenceTransformersEncoder:
         batch_tokens: int = 16_384,
     ) -> Float32[ndarray, "n d"]:
         """Embeds in that library's own batches of 32; languages and the token budget are nothing to it."""
-        vectors = self._model.encode(list(texts), prompt=prompt, show_progress_bar=False)
+        vectors = self._model.encode(list(texts), prompt=prompt_text(self, prompt), show_progress_bar=False)
         return np.asarray(vectors, dtype=np.float32)
 
 
@@ -211,6 +214,11 @@ def _check(backend: str, pooling: str | None, dtype: str | None, device: str | N
         raise ConfigError(f"the backend {backend} brings its own pooling; drop the pooling option")
     if (dtype or device) and backend == "function":
         raise ConfigError("a function brings its own dtype and device; drop these options")
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = " ".join(str(error).split())[:100]
+        raise ConfigError(f"device {device!r} can't be used here ({reason}); drop the option or say cpu") from error
 
 
 def _state_digest(state: dict[str, torch.Tensor]) -> str:

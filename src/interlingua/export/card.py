@@ -156,7 +156,9 @@ def _main_scores(paths: Iterable[Path]) -> Iterable[tuple[str, str, float]]:
             measure = content.get("interlingua", {}).get("main_metric", "main_score")
             yield content["task_name"], measure, sum(scores) / len(scores)
         except (KeyError, TypeError, ZeroDivisionError) as error:
-            raise CheckpointError(f"{file}: not a result file ({error}); give what interlingua evaluate wrote") from error
+            raise CheckpointError(
+                f"{file}: not a result file ({error}); give what interlingua evaluate wrote"
+            ) from error
 
 
 def _read_json(path: Path) -> dict[str, Any]:

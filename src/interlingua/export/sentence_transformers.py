@@ -33,7 +33,7 @@ def export(
         name: in the card; default: the name of ``out``.
         licence: SPDX identifier for the card.
         results: result files or folders whose means the card shows.
-        check: compare vectors with sentence-transformers'.
+        check: refuse what stock modules can't express, and compare vectors with sentence-transformers'.
         overwrite: replace ``out`` if it is there.
 
     Returns:
@@ -46,7 +46,8 @@ def export(
         raise ConfigError(f"dtype {dtype!r} is unknown; there are: {', '.join(DTYPES)}")
     model, run = find_model(source)
     encoder = Encoder.load(model)
-    refuse_inexpressible(encoder, model)
+    if check:
+        refuse_inexpressible(encoder, model)
     provenance = read_provenance(
         run, name=name or Path(out).name, licence=licence, results=[Path(path) for path in results]
     )
@@ -75,14 +76,14 @@ def find_model(source: PathLike) -> tuple[PathLike, Path | None]:
 
 def refuse_inexpressible(encoder: Encoder, model: PathLike) -> None:
     """Raises CheckpointError for settings that stock modules would silently ignore."""
-    framed = len(encoder.vocabulary.encode(["a"])[0]) > len(encoder.vocabulary.encode(["a"], frame=False)[0])
-    if not encoder.settings.include_special and framed:
+    vocabulary = encoder.vocabulary
+    if not encoder.settings.include_special and any(vocabulary.tokenizer.encode("a").special_tokens_mask):
         raise CheckpointError(
             f"{model}: it pools without special tokens, which sentence-transformers' modules can't; use it with"
-            " interlingua, or train with special tokens included"
+            " interlingua, or export without verification and expect other vectors"
         )
-    if encoder.vocabulary.pre_tokenizer != "none":
+    if vocabulary.pre_tokenizer != "none":
         raise CheckpointError(
-            f"{model}: its vocabulary segments words by language first ({encoder.vocabulary.pre_tokenizer}), which"
-            " sentence-transformers can't; use it with interlingua, or give it segmented text"
+            f"{model}: its vocabulary first segments words by language ({vocabulary.pre_tokenizer}), which"
+            " sentence-transformers can't; export without verification and give the export segmented text"
         )

@@ -1,4 +1,4 @@
-"""First stage: reads and cleans every source (in several processes) and leaves shards of clean pairs with their keys."""
+"""First stage: reads and cleans every source (in several processes), leaves shards of clean pairs and keys."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import multiprocessing
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ from interlingua.prepare.progress import Progress
 from interlingua.prepare.shards import Shard
 from interlingua.prepare.sources import ENGLISH, Chunk, LanguagePair, describe_file, find_files, read_chunks
 
+SHARD_ROWS = 1_000_000  # what later stages hold the keys of at once
 AHEAD = 3  # chunks in flight for each process: enough to keep it busy, few enough to bound memory
 
 
@@ -87,16 +89,17 @@ def ingest(config: PrepareConfig, folder: Path, progress: Progress) -> tuple[lis
         The shards, in the order of language pair and source, and the counts of every source.
     """
     counts = [SourceCounts() for _ in config.sources]
-    shards: dict[tuple[LanguagePair, int], Shard] = {}
+    shards: dict[tuple[LanguagePair, int], list[Shard]] = {}
+    numbers = count()
     for block in _cleaned(_chunks(config, counts, progress), config):
         found = counts[block.source_index]
         found.read[block.language_pair] += block.read
         found.dropped.setdefault(block.language_pair, Counter()).update(block.dropped)
-        place = (block.language_pair, block.source_index)
-        if place not in shards:
-            shards[place] = Shard(folder, len(shards), block.source_index, block.language_pair)
-        shards[place].append(block.text, block.source_keys, block.target_keys, block.words)
-    return [shards[place] for place in sorted(shards)], counts
+        parts = shards.setdefault((block.language_pair, block.source_index), [])
+        if not parts or parts[-1].rows >= SHARD_ROWS:
+            parts.append(Shard(folder, next(numbers), block.source_index, block.language_pair))
+        parts[-1].append(block.text, block.source_keys, block.target_keys, block.words)
+    return [shard for place in sorted(shards) for shard in shards[place]], counts
 
 
 def _chunks(config: PrepareConfig, counts: list[SourceCounts], progress: Progress) -> Iterator[Chunk]:

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
-from zlib import crc32
-
-import numpy as np
 
 from interlingua import languages
-from interlingua.corpus.dedup import ExactDeduplicator
-from interlingua.corpus.keys import splitmix64
 from interlingua.errors import DataError
 from interlingua.files import open_text_writer
 from interlingua.prepare.config import PrepareConfig
 from interlingua.prepare.progress import Progress
+from interlingua.prepare.sampling import balanced_sentences
 from interlingua.prepare.shards import Fate, Shard
 from interlingua.prepare.sources import ENGLISH, LanguagePair
 
@@ -40,17 +35,24 @@ def make_vocabulary(shards: list[Shard], config: PrepareConfig, folder: Path, pr
     from interlingua.encoder.vocabulary_training import train_vocabulary
 
     settings = config.vocabulary
-    stage = progress.stage("vocabulary", total=1, unit="distinct sentences")
+    stage = progress.stage("vocabulary", total=1, unit="sentences")
     vocabulary = train_vocabulary(
-        _distinct_sentences(shards, folder, stage.count),
+        balanced_sentences(
+            shards,
+            folder,
+            sentences=settings.sample_sentences,
+            temperature=settings.temperature,
+            seed=config.seed,
+            count=stage.count,
+        ),
         size=settings.size,
         languages=sorted({code for shard in shards for code in shard.language_pair}),
         model_type=settings.model_type,
         lowercase=settings.lowercase,
         byte_fallback=settings.byte_fallback,
         character_coverage=settings.character_coverage,
-        temperature=settings.temperature,
-        sample_sentences=settings.sample_sentences,
+        temperature=1.0,  # the sample is balanced already
+        sample_sentences=2 * settings.sample_sentences,
         pre_tokenizer=settings.pre_tokenizer,
         seed=config.seed,
     )
@@ -124,18 +126,3 @@ def check_not_empty(shards: list[Shard]) -> None:
     lost = {fate.name: count for fate in Fate if (count := sum(shard.count(fate) for shard in shards))}
     found = ", ".join(f"{name} {count:,}" for name, count in lost.items()) or "cleaning left nothing"
     raise DataError(f"no pair is left to train on ({found}); add sources or relax the rules")
-
-
-def _distinct_sentences(shards: list[Shard], folder: Path, count: object) -> Iterator[tuple[str, str]]:
-    seen = ExactDeduplicator(folder / "sentences")
-    for shard in shards:
-        train = shard.fates == Fate.train
-        for side, keys in enumerate((shard.source_keys, shard.target_keys)):
-            language = shard.language_pair[side]
-            salt = splitmix64(np.array([crc32(language.encode())], np.uint64))
-            fresh = train.copy()
-            fresh[train] = seen.first_seen(keys[train] ^ salt)
-            for block in shard.blocks(fresh):
-                count(len(block[side]))  # type: ignore[operator]
-                for text in block[side]:
-                    yield language, text

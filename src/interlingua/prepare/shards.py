@@ -1,4 +1,4 @@
-"""The texts between the stages of preparation: on disk, one shard per source and language pair."""
+"""The texts between the stages of preparation: on disk, in shards of one source and language pair."""
 
 from __future__ import annotations
 

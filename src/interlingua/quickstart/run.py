@@ -191,15 +191,16 @@ def _losses(metrics: Path) -> list[tuple[int, float]]:
 
 
 def _commands(output: Path) -> list[str]:
+    model, config = output / "model", output / "run" / "config.toml"
     return [
         "# embed a file of your own, one sentence a line",
-        f"interlingua embed {output / 'model'} FILE.txt -o FILE.npy",
+        f"interlingua embed {model} FILE.txt -o FILE.npy",
         "# measure again, or measure any other model on the same held-out sentences",
-        f"interlingua evaluate {output / 'model'} --suite tatoeba --data {output / 'heldout' / 'sentences'}",
+        f"interlingua evaluate {model} --suite tatoeba --data {output / 'heldout' / 'sentences'}",
         "# train the same model for an hour",
-        f"interlingua train {output / 'run' / 'config.toml'} --set run.output={output / 'longer'} --set run.max_steps=20000",
+        f"interlingua train {config} --set run.output={output / 'longer'} --set run.max_steps=20000",
         "# use it from sentence-transformers",
-        f"python -c \"from sentence_transformers import SentenceTransformer as S; print(S('{output / 'model'}').encode('Hi'))\"",
+        f"python -c \"from sentence_transformers import SentenceTransformer as S; print(S('{model}').encode('Hi'))\"",
         "# your own parallel text: interlingua prepare --help, interlingua train --help",
     ]
 

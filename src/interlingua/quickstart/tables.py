@@ -35,10 +35,11 @@ def show_corpus(console: Console, manifest: Manifest) -> None:
     """What preparing kept, and what it dropped by which rule."""
     heldout = sum(pair.heldout for pair in manifest.language_pairs)
     console.print(
-        f"{manifest.train:,} pairs to train on in {len(manifest.languages) - 1} languages; {heldout:,} held out: neither "
-        "side of them is in training, in any language"
+        f"{manifest.train:,} pairs to train on in {len(manifest.languages) - 1} languages; {heldout:,} held out: "
+        "neither side of them is in training, in any language"
     )
-    dropped = ", ".join(f"{rule} {count:,}" for rule, count in sorted(manifest.dropped.items(), key=lambda item: -item[1]))
+    rules = sorted(manifest.dropped.items(), key=lambda item: -item[1])
+    dropped = ", ".join(f"{rule} {count:,}" for rule, count in rules)
     console.print(f"dropped: {dropped}", style="dim", markup=False)
 
 
@@ -47,11 +48,12 @@ def show_findings(console: Console, findings: Findings, output: Path) -> None:
     console.print(_languages(findings.scores))
     console.print(_averages(findings))
     console.print(verdict(findings), markup=False)
-    console.print("\n[bold]Nearest neighbours[/bold] of sentences it never saw, in other languages' held-out sentences:")
+    console.print("\n[bold]Nearest neighbours[/bold] of sentences it never saw, among other languages' held-out ones:")
     for demonstration in findings.demonstrations:
         _show_demonstration(console, demonstration)
     console.print(f"\n[bold]{headline(findings)}.[/bold]")
-    console.print(f"{sum(findings.seconds.values()):.0f} seconds in all. Report: {output / 'report.html'}", markup=False)
+    seconds = sum(findings.seconds.values())
+    console.print(f"{seconds:.0f} seconds in all. Report: {output / 'report.html'}", markup=False)
     console.print("\n[bold]Next[/bold]")
     for command in findings.commands:
         console.print(command, markup=False, soft_wrap=True, style="dim" if command.startswith("#") else None)

@@ -18,6 +18,7 @@ from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.registry import METHODS, resolve
 
+LENGTHS = ("max_steps", "num_train_epochs", "budget_seconds")
 SIZES = (
     "hidden_size",
     "num_hidden_layers",
@@ -181,10 +182,9 @@ class RunConfig:
     """Also write event files for TensorBoard (needs the extra of that name)."""
 
     def __post_init__(self) -> None:
-        lengths = [self.max_steps, self.num_train_epochs, self.budget_seconds]
-        given = [value for value in lengths if value is not None]
+        given = [value for name in LENGTHS if (value := getattr(self, name)) is not None]
         if len(given) != 1 or given[0] <= 0:
-            raise ConfigError("run: give exactly one of max_steps, num_train_epochs and budget_seconds, above 0")
+            raise ConfigError(f"run: give exactly one of {', '.join(LENGTHS)}, above 0")
         for name in ("global_batch_size", "micro_batch_size", "devices", "threads", "save_total_limit", "max_grad_norm",
                      "logging_steps", "eval_steps", "save_steps", "early_stopping_patience"):  # fmt: skip
             value = getattr(self, name)
@@ -263,12 +263,17 @@ def load_train_config(path: PathLike, *, overrides: Sequence[str] = ()) -> Train
 
     Args:
         path: the file.
-        overrides: ``"section.key=value"`` strings.
+        overrides: ``"section.key=value"`` strings. One that sets the run's length takes the place of the file's,
+            whichever of the three keys that is.
 
     Raises:
         ConfigError: see ``interlingua.config.load_config``; also an unknown method.
     """
-    return train_config_from(load_toml(path, overrides=overrides), where=str(path))
+    table = load_toml(path, overrides=overrides)
+    chosen = {key for key in LENGTHS if any(text.partition("=")[0].strip() == f"run.{key}" for text in overrides)}
+    if chosen and isinstance(table.get("run"), dict):
+        table["run"] = {key: value for key, value in table["run"].items() if key not in LENGTHS or key in chosen}
+    return train_config_from(table, where=str(path))
 
 
 def train_config_from(table: Mapping[str, Any], *, where: str = "config") -> TrainConfig:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -11,6 +12,7 @@ import torch
 from jaxtyping import Float, Shaped
 from lightning_fabric import Fabric
 from torch import Tensor, nn
+from torch import distributed as dist
 from torch.nn.utils import clip_grad_norm_
 
 from interlingua.batches.seeds import seed_for
@@ -33,6 +35,7 @@ class Engine:
     """
 
     def __init__(self, config: RunConfig) -> None:
+        logging.getLogger("lightning_fabric").setLevel(logging.WARNING)
         self.device_kind = _device(config.device)
         self.precision: Literal["fp32", "bf16"] = _precision(config.precision, self.device_kind)
         if config.threads is not None:
@@ -115,9 +118,8 @@ class Engine:
         Differentiated through DDP's mean, a loss over the gathered tensors that every rank computes whole has the
         gradient of one process on the concatenated batch.
         """
-        gathered = self._fabric.all_gather(tensor, sync_grads=tensor.requires_grad)
-        assert isinstance(gathered, Tensor)
-        return gathered.flatten(0, 1) if self.world_size > 1 else gathered
+        gathered: Tensor = _Gather.apply(tensor) if self.world_size > 1 else tensor  # type: ignore[no-untyped-call]
+        return gathered
 
     def mean(self, tensor: Tensor) -> Tensor:
         """Mean over the processes, without gradient."""
@@ -140,6 +142,22 @@ class Engine:
     def barrier(self) -> None:
         """Waits until all processes are here."""
         self._fabric.barrier()
+
+
+class _Gather(torch.autograd.Function):
+    """Concatenation over the processes. A rank's own part gets the sum of what all ranks ask of it."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor) -> Tensor:
+        parts = [torch.empty_like(tensor, memory_format=torch.contiguous_format) for _ in range(dist.get_world_size())]
+        dist.all_gather(parts, tensor.contiguous())
+        return torch.cat(parts)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        total = gradients[0].contiguous()
+        dist.all_reduce(total)
+        return total.chunk(dist.get_world_size())[dist.get_rank()]
 
 
 def _itself(tensor: Tensor) -> Tensor:

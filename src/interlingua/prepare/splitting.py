@@ -1,0 +1,119 @@
+"""Third stage: the test set and the validation set, whose sentences occur nowhere in training."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Int64, UInt64
+from numpy import ndarray
+
+from interlingua.corpus.dedup import is_in
+from interlingua.corpus.keys import splitmix64
+from interlingua.corpus.splits import hold_out
+from interlingua.prepare.config import PrepareConfig, SplitConfig
+from interlingua.prepare.progress import Progress
+from interlingua.prepare.shards import Fate, Shard
+from interlingua.prepare.sources import ENGLISH
+
+CANDIDATES = 100_000  # pairs a language pair's set is drawn from, where it has as many: bounds memory
+
+
+class _Candidates(NamedTuple):
+    """Training rows of a shard that take part in the draw."""
+
+    shard: Shard
+    rows: Int64[ndarray, " n"]
+    source_keys: UInt64[ndarray, " n"]
+    target_keys: UInt64[ndarray, " n"]
+    eligible: Bool[ndarray, " n"]
+    """Which may be drawn; the others only count for ``max_share``."""
+
+
+def split(shards: list[Shard], config: PrepareConfig, progress: Progress) -> None:
+    """Gives rows the fate ``heldout`` or ``valid``, and those that share a sentence with one ``in_heldout_or_valid``.
+
+    Args:
+        shards: in the order of their language pairs; every other rule has been applied.
+        config: how many pairs of which kind.
+        progress: told about every set and shard.
+    """
+    stage = progress.stage("held-out and validation", total=2 + len(shards), unit="pairs")
+    taken = np.zeros(0, np.uint64)
+    for fate, settings, salt in ((Fate.heldout, config.heldout, 1), (Fate.valid, config.validation, 2)):
+        for number, short in ((settings.pairs, False), (settings.short_pairs, True)):
+            drawn = _draw(shards, config, settings, number, short, config.seed + salt, taken) if number else []
+            for part, chosen in drawn:
+                part.shard.fates[part.rows[chosen]] = fate
+                # What is taken once is no candidate again, so that validation shares no sentence with the test set.
+                taken = np.unique(np.concatenate((taken, part.source_keys[chosen], part.target_keys[chosen])))
+                stage.count(int(np.count_nonzero(chosen)))
+        stage.advance()
+    for shard in shards:
+        shares = is_in(taken, shard.source_keys) | is_in(taken, shard.target_keys)
+        shard.fates[shares & (shard.fates == Fate.train)] = Fate.in_heldout_or_valid
+        stage.advance()
+    stage.done()
+
+
+def _draw(
+    shards: list[Shard],
+    config: PrepareConfig,
+    settings: SplitConfig,
+    number: int,
+    short: bool,
+    seed: int,
+    taken: UInt64[ndarray, " k"],
+) -> list[tuple[_Candidates, Bool[ndarray, " n"]]]:
+    parts: list[_Candidates] = []
+    groups: list[ndarray] = []
+    for group, (language_pair, members) in enumerate(groupby(shards, key=lambda shard: shard.language_pair)):
+        if settings.english_only and ENGLISH not in language_pair:
+            continue
+        own = list(members)
+        share = _share(sum(shard.count(Fate.train) for shard in own), number, settings.max_share)
+        for shard in own:
+            allowed = config.sources[shard.source_index].heldout
+            parts.append(_candidates(shard, share, seed, taken, settings.min_words, short, allowed))
+            groups.append(np.full(len(parts[-1].rows), group, np.uint32))
+    if not parts:
+        return []
+    chosen = hold_out(
+        np.concatenate([part.source_keys for part in parts]),
+        np.concatenate([part.target_keys for part in parts]),
+        np.concatenate(groups),
+        per_group=number,
+        max_share=settings.max_share,
+        eligible=np.concatenate([part.eligible for part in parts]),
+        seed=seed,
+    ).held_out
+    ends = np.cumsum([len(part.rows) for part in parts])
+    return list(zip(parts, np.split(chosen, ends[:-1]), strict=True))
+
+
+def _share(rows: int, number: int, max_share: float) -> float:
+    """The share of a language pair's rows that takes part: all, or enough for ``max_share`` not to bind."""
+    enough = max(CANDIDATES, 2 * number / max_share) if max_share else 0
+    return min(1.0, enough / rows) if rows else 0.0
+
+
+def _candidates(
+    shard: Shard,
+    share: float,
+    seed: int,
+    taken: UInt64[ndarray, " k"],
+    min_words: int,
+    short: bool,
+    allowed: bool,
+) -> _Candidates:
+    among = shard.fates == Fate.train
+    target_keys = shard.target_keys
+    if share < 1:
+        # By the random number `hold_out` gives the target sentence: of a sample those that it prefers.
+        ranks = splitmix64(target_keys ^ splitmix64(np.array([seed], np.uint64)))
+        among &= ranks < np.uint64(int(share * 2**64))
+    rows = np.flatnonzero(among)
+    sources, targets = shard.source_keys[rows], target_keys[rows]
+    eligible = ((shard.words[rows] < min_words) == short) & ~(is_in(taken, sources) | is_in(taken, targets))
+    return _Candidates(shard, rows, sources, targets, eligible & allowed)

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import dataclasses
+import shutil
+
+import pytest
+import torch
+
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.vocabulary import Vocabulary
+from interlingua.errors import CheckpointError, ConfigError, DataError
+from interlingua.export.sentence_transformers import export, find_model
+
+pytest.importorskip("sentence_transformers")
+
+
+@pytest.mark.parametrize(("dtype", "closeness"), [("float32", 1e-5), ("float16", 1e-4), ("bfloat16", 1e-2)])
+def test_export_is_a_checked_directory_with_a_card(encoder, model, tmp_path, dtype, closeness):
+    verification = export(model, tmp_path / "out", dtype=dtype)
+    assert verification.minimum > 1 - closeness
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "# out" in card
+    back = Encoder.load(tmp_path / "out")
+    assert (back.digest() == encoder.digest()) == (dtype == "float32")
+
+
+def test_a_run_gives_its_best_model_else_the_last(encoder, model, tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "config.toml").write_text("")
+    with pytest.raises(CheckpointError, match="this run has no model yet"):
+        find_model(run)
+    shutil.copytree(model, run / "model")
+    assert find_model(run) == (run / "model", run)
+    shutil.copytree(model, run / "best")
+    assert find_model(run) == (run / "best", run)
+    assert find_model(run / "model") == (run / "model", run)
+    assert find_model(model) == (model, None)
+    assert find_model("owner/name") == ("owner/name", None)
+
+
+def test_a_failed_check_leaves_nothing(model, tmp_path, monkeypatch):
+    from interlingua.export import sentence_transformers as module
+
+    original = Encoder.save
+
+    def save_damaged(self, folder, **options):
+        broken = self.clone()
+        with torch.no_grad():
+            broken.backbone.layers[0].value.weight.mul_(3)
+        original(broken, folder, **options)
+
+    monkeypatch.setattr(module.Encoder, "save", save_damaged)
+    with pytest.raises(CheckpointError, match="hidden states differ"):
+        export(model, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    assert export(model, tmp_path / "out", check=False) is None
+
+
+def test_an_existing_directory_is_kept_unless_asked(model, tmp_path):
+    export(model, tmp_path / "out", check=False)
+    with pytest.raises(DataError, match="already there"):
+        export(model, tmp_path / "out", check=False)
+    export(model, tmp_path / "out", check=False, overwrite=True)
+
+
+def test_what_stock_modules_cannot_express_is_refused(encoder, tmp_path):
+    encoder.settings = dataclasses.replace(encoder.settings, include_special=False)
+    encoder.save(tmp_path / "m")
+    with pytest.raises(CheckpointError, match="pools without special tokens"):
+        export(tmp_path / "m", tmp_path / "out")
+    encoder.settings = dataclasses.replace(encoder.settings, include_special=True)
+    vocabulary = encoder.vocabulary
+    encoder.vocabulary = Vocabulary(
+        vocabulary.tokenizer.to_str(), special_tokens=vocabulary.special_tokens, pre_tokenizer="ems"
+    )
+    encoder.save(tmp_path / "m")
+    with pytest.raises(CheckpointError, match="first segments words by language"):
+        export(tmp_path / "m", tmp_path / "out")
+    export(tmp_path / "m", tmp_path / "out", check=False)
+
+
+def test_an_unknown_dtype_is_named(model, tmp_path):
+    with pytest.raises(ConfigError, match="dtype 'int4' is unknown"):
+        export(model, tmp_path / "out", dtype="int4")

@@ -1,0 +1,72 @@
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from interlingua.corpus.keys import text_keys
+from interlingua.prepare.sampling import balanced_sentences, quotas
+from interlingua.prepare.shards import Fate, Shard
+
+
+def shard_of(folder, number, pair, rows):
+    shard = Shard(folder, number, 0, pair)
+    sources, targets = zip(*rows, strict=True)
+    text = "".join(f"{a}\t{b}\n" for a, b in rows).encode()
+    shard.append(text, text_keys(sources), text_keys(targets), np.zeros(len(rows), np.uint8))
+    shard.fates = np.zeros(len(rows), np.uint8)
+    return shard
+
+
+@pytest.fixture
+def shards(tmp_path):
+    """4,000 German, 200 Czech and 4,100 distinct English sentences, 100 of them in both pairs."""
+    czech = [(f"věta {i}", f"sentence {i}") for i in range(200)]
+    german = [(f"Satz {i}", f"sentence {i + 100}") for i in range(4000)]
+    return [
+        shard_of(tmp_path, 0, ("ces_Latn", "eng_Latn"), czech),
+        shard_of(tmp_path, 1, ("deu_Latn", "eng_Latn"), german),
+    ]
+
+
+def drawn(shards, folder, **options):
+    passed = []
+    defaults = {"sentences": 10**6, "temperature": 5.0, "seed": 0, "count": passed.append}
+    found = list(balanced_sentences(shards, folder, **(defaults | options)))
+    assert sum(passed) == len(found)
+    return found
+
+
+def test_every_sentence_once_where_all_are_wanted(tmp_path, shards):
+    shards[1].fates[:10] = Fate.heldout
+    found = drawn(shards, tmp_path)
+    assert len(found) == len(set(found))
+    assert Counter(language for language, _ in found) == {"ces_Latn": 200, "deu_Latn": 3990, "eng_Latn": 4100}
+
+
+def test_a_text_counts_in_each_of_its_languages(tmp_path):
+    shard = shard_of(tmp_path, 0, ("deu_Latn", "eng_Latn"), [("Paris", "Paris"), ("Paris!", "Rome")])
+    assert sorted(drawn([shard], tmp_path)) == [("deu_Latn", "Paris"), ("eng_Latn", "Paris"), ("eng_Latn", "Rome")]
+
+
+def test_the_sample_is_balanced_and_decided_by_the_seed(tmp_path, shards):
+    found = drawn(shards, tmp_path, sentences=1500)
+    counts = Counter(language for language, _ in found)
+    assert counts["ces_Latn"] == 200
+    assert counts["deu_Latn"] == pytest.approx(650, abs=90)  # a standard deviation is 23
+    assert counts["eng_Latn"] == pytest.approx(650, abs=90)
+    assert drawn(shards, tmp_path / "again", sentences=1500) == found
+    assert drawn(shards, tmp_path / "other", sentences=1500, seed=1) != found
+
+
+@pytest.mark.parametrize(
+    ("there", "sentences", "temperature", "expected"),
+    [
+        ({"a": 5, "b": 5}, 20, 5.0, {"a": 5, "b": 5}),
+        ({"a": 900, "b": 100}, 100, 1.0, {"a": 90, "b": 10}),
+        ({"a": 900, "b": 100}, 100, float("inf"), {"a": 50, "b": 50}),
+        ({"a": 900, "b": 100, "c": 10, "d": 0}, 300, float("inf"), {"a": 190, "b": 100, "c": 10, "d": 0}),
+        ({"a": 400, "b": 100}, 300, 2.0, {"a": 200, "b": 100}),
+    ],
+)
+def test_quotas(there, sentences, temperature, expected):
+    assert quotas(Counter(there), sentences, temperature) == expected

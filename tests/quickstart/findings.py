@@ -1,0 +1,48 @@
+"""Findings made up for the tests of what shows them."""
+
+from pathlib import Path
+
+from interlingua.quickstart.catalogues import Source
+from interlingua.quickstart.demo import Demonstration, Neighbour
+from interlingua.quickstart.report import Findings
+from interlingua.quickstart.scores import LanguageScore, averages
+
+
+def made_up(*, model: float = 0.6, tfidf: float = 0.1) -> Findings:
+    """Greek and Russian in other scripts, German and Turkish in Latin, where n-grams win."""
+    languages = (("ell_Grek", "Greek", "other"), ("rus_Cyrl", "Russian", "other"), ("deu_Latn", "German", "latin"))
+    scores = [
+        LanguageScore(
+            code=code,
+            name=name,
+            script=script,
+            kind=kind,
+            messages=200,
+            random=0.005,
+            tfidf=(0.7, 0.7) if script == "latin" else (tfidf, tfidf),
+            model=(model, model),
+        )
+        for kind in ("sentences", "names")
+        for code, name, script in languages
+    ]
+    neighbours = (
+        Neighbour(language="Greek", text="Η σελίδα <b>", cosine=0.8, right=True, candidates=200),
+        Neighbour(language="Hebrew", text="הדף", cosine=0.4, right=False, candidates=150),
+    )
+    return Findings(
+        date="2026-01-02T03:04:05+00:00",
+        seconds={"collect": 5.0, "prepare": 15.0, "train": 200.0, "measure": 20.0},
+        sources=[Source(name="Django", folder=Path("x"), licence="BSD-3-Clause", catalogues=9, pairs=1234)],
+        unavailable={"wagtail": "no matching distribution"},
+        languages=3,
+        training_pairs=210_000,
+        steps=900,
+        pairs_seen=230_400,
+        parameters=2_300_000,
+        loss=[(100, 20.0), (500, 12.0), (900, 10.5)],
+        scores=scores,
+        averages=averages(scores),
+        demonstrations=[Demonstration(query="The page & more", neighbours=neighbours)],
+        commands=["interlingua embed model FILE.txt -o FILE.npy"],
+        versions={"interlingua": "0.1.0"},
+    )

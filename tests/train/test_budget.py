@@ -1,0 +1,58 @@
+import time
+
+import pytest
+
+from interlingua.errors import ConfigError
+from interlingua.train.budget import fix_length, steps_within
+from interlingua.train.build import open_corpus
+from interlingua.train.engine import Engine
+from interlingua.train.schedules import due
+
+
+@pytest.mark.parametrize(("eval_steps", "save_steps"), [(7, 5), (0.1, 0.25), (1, 0.5)])
+@pytest.mark.parametrize("seconds", [0.5, 3.0, 40.0])
+def test_steps_within_is_the_most_that_fits(tiny_config, eval_steps, save_steps, seconds):
+    run = tiny_config(eval_steps=eval_steps, save_steps=save_steps).run
+
+    def needed(steps):
+        evaluations, checkpoints = (
+            sum(due(every, done, steps) for done in range(1, steps + 1)) for every in (eval_steps, save_steps)
+        )
+        return 0.1 * steps + 0.3 * evaluations + 0.2 * checkpoints
+
+    steps = steps_within(seconds, run, step_seconds=0.1, evaluation_seconds=0.3, checkpoint_seconds=0.2)
+    assert needed(steps) <= seconds + 1e-9
+    # rounding a share to steps makes the need jump, so a little more may happen to fit
+    assert needed(steps + 4) > seconds
+
+
+def test_epochs_become_steps(tiny_config, prepared):
+    config = tiny_config(max_steps=None, num_train_epochs=1.5)
+    fixed = fix_length(config, open_corpus(prepared), Engine(config.run), None)
+    assert (fixed.run.max_steps, fixed.run.num_train_epochs) == (round(1.5 * 600 / 16), None)
+
+
+def test_a_length_in_steps_stays(tiny_config, prepared):
+    config = tiny_config()
+    assert fix_length(config, open_corpus(prepared), Engine(config.run), None) is config
+
+
+def test_the_budget_counts_evaluations(tiny_config, prepared):
+    def evaluate(encoder, step):
+        time.sleep(0.5)
+        return {}
+
+    steps = {}
+    for name, evaluation in (("cheap", None), ("dear", evaluate)):
+        config = tiny_config(max_steps=None, budget_seconds=8, eval_steps=0.1)
+        fixed = fix_length(config, open_corpus(prepared), Engine(config.run), evaluation)
+        assert fixed.run.budget_seconds is None
+        steps[name] = fixed.run.max_steps
+        assert list(config.run.output.parent.iterdir()) == []  # the throwaway copy is gone
+    assert 1 <= steps["dear"] < 0.75 * steps["cheap"]
+
+
+def test_a_budget_for_nothing(tiny_config, prepared):
+    config = tiny_config(max_steps=None, budget_seconds=0.01)
+    with pytest.raises(ConfigError, match="too small for one step"):
+        fix_length(config, open_corpus(prepared), Engine(config.run), None)

@@ -1,0 +1,89 @@
+import shutil
+
+import pytest
+import torch
+
+from interlingua.errors import ConfigError, DataError
+from interlingua.train.build import MicroBatches, build_encoder, build_objective, open_corpus
+from interlingua.train.config import train_config_from
+from interlingua.train.engine import Engine
+
+
+def test_the_seed_decides_the_weights(tiny_config, word_vocabulary):
+    first, again, other = (build_objective(tiny_config(seed=seed), word_vocabulary) for seed in (1, 1, 2))
+    weights = [torch.cat([p.flatten() for p in objective.parameters()]) for objective in (first, again, other)]
+    assert torch.equal(weights[0], weights[1])
+    assert not torch.equal(weights[0], weights[2])
+
+
+def test_preset_with_a_size_of_its_own(tiny_table, word_vocabulary):
+    tiny_table["encoder"] = {"preset": "ems-tiny", "num_hidden_layers": 1, "pooling": "cls", "initialisation": "bert"}
+    encoder = build_encoder(train_config_from(tiny_table), word_vocabulary)
+    assert (len(encoder.backbone.layers), encoder.pooling, encoder.dim) == (1, "cls", 32)
+    assert encoder.backbone.config.vocab_size == word_vocabulary.size
+    assert encoder.backbone.word_embeddings.weight.std().item() == pytest.approx(0.02, rel=0.1)
+
+
+def test_pretrained_backbone_with_the_corpus_vocabulary(tiny_config, tiny_table, word_vocabulary, tmp_path):
+    encoder = build_encoder(tiny_config(), word_vocabulary)
+    encoder.save(tmp_path / "model")
+    tiny_table["encoder"] = {"path": str(tmp_path / "model"), "pooling": "max"}
+    loaded = build_encoder(train_config_from(tiny_table), word_vocabulary)
+    assert loaded.pooling == "max"
+    assert torch.equal(loaded.backbone.word_embeddings.weight, encoder.backbone.word_embeddings.weight)
+
+
+def test_pretrained_backbone_with_another_vocabulary(tiny_config, tiny_table, word_vocabulary, tmp_path):
+    from interlingua.encoder.vocabulary import Vocabulary
+
+    build_encoder(tiny_config(), word_vocabulary).save(tmp_path / "model")
+    other = Vocabulary(word_vocabulary.tokenizer.to_str(), special_tokens=word_vocabulary.special_tokens)
+    tiny_table["encoder"] = {"path": str(tmp_path / "model")}
+    with pytest.raises(ConfigError, match="another vocabulary than the corpus"):
+        build_encoder(train_config_from(tiny_table), other)
+
+
+def test_micro_batches_are_the_global_batch_in_order(tiny_config, prepared, monkeypatch):
+    train = open_corpus(prepared).train
+    config = tiny_config(global_batch_size=24, micro_batch_size=4)
+    whole = MicroBatches(tiny_config(global_batch_size=24), train, 120, Engine(config.run))(5)
+    found = []
+    for rank in (0, 1):
+        engine = Engine(config.run)
+        monkeypatch.setattr(Engine, "world_size", 2)
+        monkeypatch.setattr(Engine, "rank", rank)
+        batches = MicroBatches(config, train, 120, engine)
+        assert (batches.accumulation, batches.micro_batch_size) == (3, 4)
+        found += batches(5)
+        monkeypatch.undo()
+    assert [batch.first_row for batch in found] == [0, 4, 8, 12, 16, 20]
+    assert len(whole) == 1
+    for side in ("a", "b"):
+        ids = torch.cat([getattr(batch, side).input_ids for batch in found])
+        assert torch.equal(ids, getattr(whole[0], side).input_ids)
+
+
+def test_sentences_are_cut_to_what_the_encoder_takes(tiny_table, prepared):
+    tiny_table["data"]["max_tokens"] = 7
+    config = train_config_from(tiny_table)
+    store, engine = open_corpus(prepared).train, Engine(config.run)
+    assert MicroBatches(config, store, 5, engine)(0)[0].a.max_seqlen == 5
+    assert MicroBatches(config, store, 120, engine)(0)[0].a.max_seqlen == 7
+
+
+def test_corpora_that_are_none(tmp_path, prepared, word_vocabulary):
+    with pytest.raises(DataError, match="no such folder; run: interlingua prepare"):
+        open_corpus(tmp_path / "nowhere")
+    with pytest.raises(DataError, match=r"header\.json"):
+        open_corpus(tmp_path)
+    copy = tmp_path / "copy"
+    shutil.copytree(prepared, copy)
+    shutil.rmtree(copy / "valid")
+    assert open_corpus(copy).valid is None
+    from interlingua.encoder.vocabulary import Vocabulary
+
+    Vocabulary(word_vocabulary.tokenizer.to_str(), special_tokens=word_vocabulary.special_tokens).save(
+        copy / "vocabulary"
+    )
+    with pytest.raises(DataError, match="another vocabulary"):
+        open_corpus(copy)

@@ -1,0 +1,110 @@
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from interlingua.errors import ConfigError
+from interlingua.train.config import (
+    SIZES,
+    EncoderConfig,
+    RunConfig,
+    differences,
+    load_train_config,
+    train_config_from,
+)
+
+
+def test_written_file_reads_back_to_the_same_config(tiny_config, tmp_path):
+    config = tiny_config(max_grad_norm=1.5, metric_for_best_model="tatoeba_accuracy")
+    path = tmp_path / "config.toml"
+    path.write_text(config.to_toml(), encoding="utf-8")
+    assert load_train_config(path) == config
+
+
+def test_method_section_is_the_method_s_own_config(tiny_config):
+    config = tiny_config()
+    assert (config.method.name, type(config.method.options).__name__) == ("ems", "EMSConfig")
+    assert config.method.options.projection_dim == 16
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("method.projectiondim=16", "projection_dim"),
+        ("method.name=emz", "did you mean 'ems'"),
+        ("run.max_step=3", "max_steps"),
+        ("optimizer.name=sgd", "adamw"),
+        ("optimizer.learning_rate=0", "learning_rate must be above 0"),
+        ("schedule.warmup_steps=-1", "at least 0"),
+        ("run.save_steps=0", "save_steps must be above 0"),
+        ("run.max_steps=0", "exactly one of"),
+        ("encoder.path=xlm-roberta-base", "either preset"),
+        ("learning_rate=0.1", "unknown key"),
+    ],
+)
+def test_slips_name_what_is_wrong(tiny_config, tmp_path, override, message):
+    path = tmp_path / "config.toml"
+    path.write_text(tiny_config().to_toml(), encoding="utf-8")
+    with pytest.raises(ConfigError, match=message):
+        load_train_config(path, overrides=[override])
+
+
+def test_an_override_of_the_length_takes_its_place(tiny_config, tmp_path):
+    path = tmp_path / "config.toml"
+    path.write_text(tiny_config().to_toml(), encoding="utf-8")
+    run = load_train_config(path, overrides=["run.budget_seconds=60"]).run
+    assert (run.max_steps, run.num_train_epochs, run.budget_seconds) == (None, None, 60.0)
+    with pytest.raises(ConfigError, match="exactly one of"):
+        load_train_config(path, overrides=["run.budget_seconds=60", "run.max_steps=5"])
+
+
+def test_method_must_be_named(tiny_table):
+    del tiny_table["method"]["name"]
+    with pytest.raises(ConfigError, match="needs a name; known: .*ems"):
+        train_config_from(tiny_table)
+
+
+def test_a_pretrained_backbone_has_its_sizes():
+    with pytest.raises(ConfigError, match="hidden_size can't be changed"):
+        EncoderConfig(path="somewhere", hidden_size=64)
+    with pytest.raises(ConfigError, match="initialisation can't be changed"):
+        EncoderConfig(path="somewhere", initialisation="bert")
+
+
+def test_sizes_are_fields_of_the_backbone():
+    from interlingua.encoder.backbone import BackboneConfig
+
+    assert set(SIZES) <= {field.name for field in dataclasses.fields(BackboneConfig)}
+    assert EncoderConfig(preset="ems-tiny", hidden_size=48).sizes() == {"hidden_size": 48}
+
+
+@pytest.mark.parametrize(
+    ("global_size", "micro_size", "processes", "micro_batches"), [(24, None, 1, 1), (24, 6, 1, 4), (24, 6, 2, 2)]
+)
+def test_accumulation(global_size, micro_size, processes, micro_batches):
+    run = RunConfig(output=Path("x"), max_steps=1, global_batch_size=global_size, micro_batch_size=micro_size)
+    assert run.accumulation(processes) == micro_batches
+
+
+@pytest.mark.parametrize(("micro_size", "processes"), [(7, 1), (24, 2), (None, 25)])
+def test_sizes_that_do_not_divide(micro_size, processes):
+    run = RunConfig(output=Path("x"), max_steps=1, global_batch_size=24, micro_batch_size=micro_size)
+    with pytest.raises(ConfigError, match="not a multiple"):
+        run.accumulation(processes)
+
+
+def test_differences_name_keys_and_values(tiny_config):
+    a, b = tiny_config(), tiny_config(seed=3, logging_steps=5)
+    assert differences(a, b) == ["run.logging_steps (1.0, 5.0)", "run.seed (0, 3)"]
+    assert differences(a, b, ignore=frozenset({"run.seed", "run.logging_steps"})) == []
+
+
+def test_absolute_paths_mean_the_same_elsewhere(tiny_table, tmp_path, monkeypatch):
+    (tmp_path / "backbone").mkdir()
+    monkeypatch.chdir(tmp_path)
+    tiny_table["encoder"] = {"path": "backbone"}
+    tiny_table["run"]["output"] = "run"
+    config = train_config_from(tiny_table).with_absolute_paths()
+    assert (config.run.output, config.encoder.path) == (tmp_path / "run", str(tmp_path / "backbone"))
+    hub = dataclasses.replace(config, encoder=EncoderConfig(path="someone/model")).with_absolute_paths()
+    assert hub.encoder.path == "someone/model"

@@ -1,0 +1,126 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from interlingua.errors import ConfigError
+from interlingua.train.config import RunConfig
+from interlingua.train.engine import Engine
+
+
+def make(**options):
+    return Engine(RunConfig(output=Path("unused"), max_steps=1, **{"device": "cpu", "precision": "fp32", **options}))
+
+
+def test_one_process():
+    engine = make()
+    tensor = torch.randn(3, 2, requires_grad=True)
+    assert (engine.rank, engine.world_size, engine.is_main, engine.device) == (0, 1, True, torch.device("cpu"))
+    assert engine.all_gather_grad(tensor) is tensor
+    assert (engine.any(True), engine.any(False), engine.any_at(True, 3), engine.share("x")) == (True, False, True, "x")
+
+
+def test_random_numbers_by_name():
+    engine = make()
+    draws = []
+    for purpose in (("step", 1), ("step", 2), ("step", 1)):
+        engine.seed(5, *purpose)
+        draws.append(torch.rand(4))
+    assert torch.equal(draws[0], draws[2])
+    assert not torch.equal(draws[0], draws[1])
+
+
+def test_clipping_returns_the_norm_before():
+    engine, layer = make(), nn.Linear(2, 1, bias=False)
+    layer.weight.grad = torch.tensor([[3.0, 4.0]])
+    assert engine.clip(layer, None) == 5
+    torch.testing.assert_close(layer.weight.grad, torch.tensor([[3.0, 4.0]]))
+    assert engine.clip(layer, 1.0) == 5
+    torch.testing.assert_close(layer.weight.grad, torch.tensor([[0.6, 0.8]]), rtol=1e-5, atol=0)
+
+
+def test_bf16_computes_in_bfloat16_and_keeps_float32_weights():
+    engine = make(precision="bf16")
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(4, 4)
+
+        def forward(self, x):
+            self.seen = self.layer(x).dtype
+            return self.layer(x).sum()
+
+    net = Net()
+    model = engine.setup(net, torch.optim.Adam(net.parameters()))
+    engine.backward(model(torch.randn(2, 4)))
+    assert net.seen == torch.bfloat16
+    assert {p.dtype for p in net.parameters()} == {p.grad.dtype for p in net.parameters()} == {torch.float32}
+    with engine.autocast():
+        assert net.layer(torch.randn(2, 4)).dtype == torch.bfloat16
+
+
+def test_what_the_machine_decides_is_written_out(tiny_config):
+    threads = torch.get_num_threads()
+    config = tiny_config(device="auto", precision="auto", threads=None)
+    settled = Engine(config.run).settle(config).run
+    assert settled.device == ("cuda" if torch.cuda.is_available() else "cpu")
+    assert settled.precision in ("fp32", "bf16")
+    assert settled.threads == threads
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_no_gpu_is_the_users_error():
+    with pytest.raises(ConfigError, match=r"--set run\.device=cpu"):
+        make(device="cuda")
+
+
+WORKER = """
+import json, sys, torch
+from pathlib import Path
+from interlingua.train.config import RunConfig
+from interlingua.train.engine import Engine
+
+engine = Engine(RunConfig(output=Path("unused"), max_steps=1, device="cpu", precision="fp32", threads=1, devices=2))
+x = torch.arange(6.0).reshape(3, 2) + 10 * engine.rank
+x.requires_grad_()
+gathered = engine.all_gather_grad(x)
+(gathered * torch.arange(6.0)[:, None] * (engine.rank + 1)).sum().backward()
+engine.seed(1, "step", 1)
+found = {
+    "rank": engine.rank, "world": engine.world_size, "main": engine.is_main, "gathered": gathered.tolist(),
+    "grad": x.grad.tolist(), "ints": engine.all_gather_grad(torch.tensor([engine.rank])).tolist(),
+    "mean": engine.mean(torch.tensor(float(engine.rank))).item(), "shared": engine.share(f"from {engine.rank}"),
+    "any": [engine.any(engine.rank == 1), engine.any(False)],
+    "any_at": [engine.any_at(engine.rank == 1, 7), engine.any_at(engine.rank == 1, 8)], "draw": torch.rand(1).item(),
+}
+Path(sys.argv[1], f"{engine.rank}.json").write_text(json.dumps(found))
+engine.barrier()
+torch.distributed.destroy_process_group()
+"""
+
+
+def test_two_processes(tmp_path):
+    script = tmp_path / "worker.py"
+    script.write_text(WORKER)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    subprocess.run([sys.executable, script, tmp_path], check=True, env=environment, timeout=240, capture_output=True)
+    first, second = (json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1))
+    assert (first["rank"], second["rank"], first["world"]) == (0, 1, 2)
+    assert (first["main"], second["main"]) == (True, False)
+    rows = [[0, 1], [2, 3], [4, 5]]
+    assert first["gathered"] == second["gathered"] == rows + [[a + 10, b + 10] for a, b in rows]
+    # each row gets what both ranks' losses ask of it: (1 + 2) times its weight
+    assert first["grad"] == [[0, 0], [3, 3], [6, 6]]
+    assert second["grad"] == [[9, 9], [12, 12], [15, 15]]
+    assert first["ints"] == [0, 1]
+    assert first["mean"] == second["mean"] == 0.5
+    assert first["shared"] == second["shared"] == "from 0"
+    assert first["any"] == second["any"] == [True, False]
+    assert first["any_at"] == second["any_at"] == [False, True]
+    assert first["draw"] != second["draw"]

@@ -1,0 +1,50 @@
+import math
+
+import pytest
+
+from interlingua.errors import ConfigError
+from interlingua.train.config import ScheduleConfig
+from interlingua.train.schedules import due, learning_rate_factor, steps_of
+
+
+def factors(name, warmup, steps):
+    config = ScheduleConfig(name=name, warmup_steps=warmup)
+    return [learning_rate_factor(step, config=config, max_steps=steps) for step in range(steps)]
+
+
+def test_constant_by_hand():
+    assert factors("constant", 4, 6) == [0.25, 0.5, 0.75, 1.0, 1.0, 1.0]
+
+
+def test_linear_by_hand():
+    assert factors("linear", 2, 6) == [0.5, 1.0, 1.0, 0.75, 0.5, 0.25]
+
+
+def test_cosine_by_hand():
+    assert factors("cosine", 2, 6) == pytest.approx([0.5, 1.0, 1.0, 0.85355339, 0.5, 0.14644661])
+
+
+def test_ems_is_a_cosine_over_five_runs_times_the_warm_up():
+    got = factors("ems", 10, 1000)
+    assert got[4] == pytest.approx(0.5 * (1 + math.cos(math.pi * 4 / 5000)) / 2)
+    assert got[500] == pytest.approx(0.9755282581)  # (1 + cos 18 degrees) / 2
+    assert got[-1] == pytest.approx(0.9045, abs=3e-4)  # 90 % are left at the end
+
+
+def test_without_warm_up_the_peak_comes_first():
+    assert factors("linear", 0, 4) == [1.0, 0.75, 0.5, 0.25]
+
+
+@pytest.mark.parametrize(("value", "steps"), [(0, 0), (0.1, 20), (0.001, 1), (1, 1), (7, 7)])
+def test_shares_of_the_run(value, steps):
+    assert steps_of(value, 200) == steps
+
+
+def test_part_of_a_step():
+    with pytest.raises(ConfigError, match=r"1\.5 is no number of steps"):
+        steps_of(1.5, 200)
+
+
+def test_due_every_so_many_steps_and_at_the_end():
+    assert [done for done in range(1, 12) if due(4, done, 11)] == [4, 8, 11]
+    assert [done for done in range(1, 12) if due(0.5, done, 10)] == [5, 10]

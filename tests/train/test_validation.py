@@ -1,0 +1,94 @@
+import pytest
+import torch
+
+from interlingua.errors import ConfigError
+from interlingua.train.build import MicroBatches, build_objective, open_corpus
+from interlingua.train.checkpoint import TrainState
+from interlingua.train.engine import Engine
+from interlingua.train.validation import measure, out_of_patience, take_note, valid_batches
+
+
+@pytest.fixture
+def parts(tiny_config, prepared):
+    config = tiny_config()
+    corpus, engine = open_corpus(prepared), Engine(config.run)
+    objective = build_objective(config, corpus.vocabulary).train()
+    batches = MicroBatches(config, corpus.train, objective.encoder.max_tokens, engine)
+    return config, corpus, engine, objective, batches
+
+
+def test_batches_are_whole_and_do_not_change(parts):
+    config, corpus, _, _, batches = parts
+    first, again = (valid_batches(config, corpus.valid, batches) for _ in range(2))
+    assert [batch.a.batch_size for batch in first] == [16, 16]  # valid_pairs = 32
+    assert all(torch.equal(x.a.input_ids, y.a.input_ids) for x, y in zip(first, again, strict=True))
+
+
+def test_no_validation_pairs(parts):
+    config, _, engine, objective, batches = parts
+    assert valid_batches(config, None, batches) == []
+    measured = measure(objective, [], engine, evaluate=lambda encoder, step: {"own": step / 2}, step=3)
+    assert measured == ({"own": 1.5}, None)
+
+
+def test_loss_is_the_mean_over_batches_without_dropout(parts):
+    config, corpus, engine, objective, batches = parts
+    fixed = valid_batches(config, corpus.valid, batches)
+    seen = []
+    metrics, spread = measure(
+        objective, fixed, engine, evaluate=lambda encoder, step: seen.append(encoder.training) or {}, step=3
+    )
+    assert objective.training
+    assert seen == [False]
+    objective.eval()
+    with torch.no_grad():
+        losses = [objective(batch).loss.item() for batch in fixed]
+        embeddings = torch.cat([objective.encoder(batch.a) for batch in fixed])
+    assert metrics["valid_loss"] == pytest.approx(sum(losses) / 2, rel=1e-6)
+    assert metrics["valid_xtr"] + metrics["valid_contrastive"] == pytest.approx(metrics["valid_loss"], rel=1e-6)
+    normal = torch.nn.functional.normalize(embeddings, dim=1)
+    cosines = (normal @ normal.T)[~torch.eye(32, dtype=torch.bool)]
+    assert spread.mean_cosine == pytest.approx(cosines.mean().item(), rel=1e-4)
+    assert metrics["embedding_mean_cosine"] == spread.mean_cosine
+
+
+def test_measuring_alone_gathers_from_nobody(parts):
+    config, corpus, engine, objective, batches = parts
+    fixed = valid_batches(config, corpus.valid, batches)
+
+    def gather(tensor):
+        raise AssertionError("the other processes are waiting elsewhere")
+
+    objective.all_gather = gather
+    object.__setattr__(objective, "config", type(objective.config)(negatives="processes"))
+    measure(objective, fixed, engine, evaluate=None, step=1)
+    assert objective.all_gather is gather
+
+
+@pytest.mark.parametrize(
+    ("name", "greater", "values", "best"),
+    [("valid_loss", None, [3.0, 2.0, 2.5], [1, 1, 0]), ("accuracy", None, [0.1, 0.3, 0.2], [1, 1, 0])],
+)
+def test_the_best_by_name(tiny_config, name, greater, values, best):
+    run = tiny_config(metric_for_best_model=name, greater_is_better=greater, early_stopping_patience=2).run
+    state = TrainState()
+    found = []
+    for step, value in enumerate(values):
+        state.step = step
+        found.append(take_note(state, {name: value}, run))
+    assert found == [bool(b) for b in best]
+    assert (state.best_step, state.best_metric, state.evaluations_since_best) == (1, values[1], 1)
+    assert not out_of_patience(state, run)
+    take_note(state, {name: values[1]}, run)  # as good is not better
+    assert out_of_patience(state, run)
+
+
+def test_direction_can_be_said(tiny_config):
+    run = tiny_config(metric_for_best_model="rank", greater_is_better=False).run
+    assert take_note(TrainState(best_metric=2.0), {"rank": 1.0}, run)
+    assert not out_of_patience(TrainState(evaluations_since_best=99), run)
+
+
+def test_a_metric_that_is_not_measured(tiny_config):
+    with pytest.raises(ConfigError, match="'bleu' is not measured; there is: valid_loss"):
+        take_note(TrainState(), {"valid_loss": 1.0}, tiny_config(metric_for_best_model="bleu").run)
