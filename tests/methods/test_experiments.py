@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.methods.conftest import tiny_pairs, tiny_vocabulary
 
 from interlingua.train.build import build_objective
 from interlingua.train.config import EncoderConfig, load_train_config
 from interlingua.train.optim import build_optimizer, set_learning_rate
 from interlingua.train.schedules import learning_rate_factor
+from tests.methods.conftest import tiny_pairs, tiny_vocabulary
 
 ROOT = Path(__file__).parents[2] / "experiments"
 FILES = sorted(path for path in ROOT.rglob("*.toml") if not path.name.startswith("prepare_"))

@@ -1,5 +1,3 @@
-import time
-
 import pytest
 
 from interlingua.errors import ConfigError
@@ -37,19 +35,16 @@ def test_a_length_in_steps_stays(tiny_config, prepared):
     assert fix_length(config, open_corpus(prepared), Engine(config.run), None) is config
 
 
-def test_the_budget_counts_evaluations(tiny_config, prepared):
-    def evaluate(encoder, step):
-        time.sleep(0.5)
-        return {}
-
-    steps = {}
-    for name, evaluation in (("cheap", None), ("dear", evaluate)):
-        config = tiny_config(max_steps=None, budget_seconds=8, eval_steps=0.1)
-        fixed = fix_length(config, open_corpus(prepared), Engine(config.run), evaluation)
-        assert fixed.run.budget_seconds is None
-        steps[name] = fixed.run.max_steps
-        assert list(config.run.output.parent.iterdir()) == []  # the throwaway copy is gone
-    assert 1 <= steps["dear"] < 0.75 * steps["cheap"]
+def test_a_budget_becomes_steps_on_a_throwaway_copy(tiny_config, prepared):
+    calls = []
+    config = tiny_config(max_steps=None, budget_seconds=30)
+    fixed = fix_length(
+        config, open_corpus(prepared), Engine(config.run), lambda encoder, step: calls.append(step) or {}
+    )
+    assert fixed.run.budget_seconds is None
+    assert fixed.run.max_steps >= 1
+    assert calls == [0]  # evaluations are part of the budget, so one is timed
+    assert list(config.run.output.parent.iterdir()) == []
 
 
 def test_a_budget_for_nothing(tiny_config, prepared):

@@ -60,7 +60,7 @@ def test_an_override_of_the_length_takes_its_place(tiny_config, tmp_path):
 
 def test_method_must_be_named(tiny_table):
     del tiny_table["method"]["name"]
-    with pytest.raises(ConfigError, match="needs a name; known: .*ems"):
+    with pytest.raises(ConfigError, match=r"needs a name; known: .*ems"):
         train_config_from(tiny_table)
 
 

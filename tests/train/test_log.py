@@ -61,17 +61,18 @@ RATES = {"learning_rate": 1e-3, "pairs_per_second": 1234.0, "tokens_per_second":
 
 
 def test_lines_and_records(tmp_path):
+    losses = {"loss": 3.0, "xtr": 1.0, "contrastive": 2.0, "grad_norm": 0.5}
     console, log = log_of(tmp_path / "metrics.jsonl")
     with log:
         log.advance(50)
-        log.train(50, {"loss": 3.0, "xtr": 1.0, "contrastive": 2.0, "grad_norm": 0.5}, **RATES)
+        log.train(50, losses, **RATES)
         log.evaluation(50, {"valid_loss": 2.5}, best=True)
         log.final(100, {"pairs_per_second": 5.0})
     text = console.file.getvalue()
     assert "step 50/100 | loss 3.000 = xtr 1.000 + contrastive 2.000 | 1,234 pairs/s | 0:00 left" in text
     assert "step 50 | valid_loss 2.5 | best so far" in text
     train, evaluation, final = records(tmp_path / "metrics.jsonl")
-    assert train == {"kind": "train", "step": 50, "loss": 3.0, "xtr": 1.0, "contrastive": 2.0, "grad_norm": 0.5, **RATES}
+    assert train == {"kind": "train", "step": 50, **losses, **RATES}
     assert evaluation == {"kind": "evaluation", "step": 50, "valid_loss": 2.5, "best": True}
     assert final == {"kind": "final", "step": 100, "pairs_per_second": 5.0}
 

@@ -70,6 +70,8 @@ def train_vocabulary(
             vocab_size=size,
             model_type=model_type,
             control_symbols=[SPECIAL_TOKENS["mask_token"], *tags.values()],
+            # With all its characters known, a text that spells a tag or a byte's name is never cheapest as that piece.
+            required_chars="".join(sorted(set("".join(tags.values())) | set("<0x123456789>"))),
             normalization_rule_name="nmt_nfkc_cf" if lowercase else "nmt_nfkc",
             byte_fallback=byte_fallback,
             character_coverage=character_coverage,

@@ -195,7 +195,7 @@ def _demonstration(demonstration: Demonstration) -> str:
         f"<td>{'<span class=right>✓</span>' if n.right else '<span class=wrong>✗</span>'}</td></tr>"
         for n in demonstration.neighbours
     )
-    return f'<h3>“{escape(demonstration.query)}”</h3><div class="scroll"><table class="text">{rows}</table></div>'
+    return f'<h3>“{escape(demonstration.query)}”</h3><div class="scroll"><table class="text neighbours">{rows}</table></div>'
 
 
 def _curve(loss: Sequence[tuple[int, float]]) -> str:

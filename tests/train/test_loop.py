@@ -1,0 +1,275 @@
+"""The run as a whole: what it writes, and that whatever stops it leaves a run that goes on as if nothing had been."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from interlingua.encoder.encoder import Encoder
+from interlingua.errors import CheckpointError, ConfigError
+from interlingua.files import sha256_file
+from interlingua.methods.ems import EMS
+from interlingua.train.checkpoint import checkpoints_in, load_checkpoint
+from interlingua.train.config import train_config_from
+from interlingua.train.log import NotFiniteError
+from interlingua.train.loop import train
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "ems.json"
+
+
+def records(run, kind):
+    found = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    return [record for record in found if record["kind"] == kind]
+
+
+def digest(run):
+    """Weights and optimizer of the newest checkpoint, byte by byte."""
+    newest = checkpoints_in(run / "checkpoints")[-1]
+    return [newest.name, *(sha256_file(newest / f"{name}.safetensors") for name in ("model", "optimizer"))]
+
+
+@pytest.fixture
+def uninterrupted(tiny_config, tmp_path):
+    """Digest and losses of the run that nothing stops."""
+    run = train(tiny_config(output=str(tmp_path / "whole")), progress=False).run
+    return digest(run), [record["loss"] for record in records(run, "train")]
+
+
+def test_what_a_run_leaves(tiny_config):
+    config = tiny_config(save_total_limit=1)
+    result = train(config, evaluate=lambda encoder, step: {"own": float(step)}, progress=False)
+    run = config.run.output
+    assert (result.step, result.max_steps, result.interrupted) == (12, 12, False)
+    assert [record["step"] for record in records(run, "train")] == list(range(1, 13))
+    assert [(record["step"], record["own"]) for record in records(run, "evaluation")] == [(6, 6.0), (12, 12.0)]
+    assert [path.name for path in checkpoints_in(run / "checkpoints")] == ["step-00000012"]
+    for record in records(run, "train"):
+        assert record["loss"] == pytest.approx(record["xtr"] + record["contrastive"], rel=1e-6)
+    assert sum(result.exposure.values()) == 12 * 16
+    assert result.metrics["own"] == 12.0
+    assert result.pairs_per_second > 0
+    saved = checkpoints_in(run / "checkpoints")[-1]
+    model = Encoder.load(result.model)
+    weights = {name: tensor for name, tensor in _read(saved).items() if name.startswith("encoder.")}
+    assert all(torch.equal(weights[f"encoder.{name}"], tensor) for name, tensor in model.state_dict().items())
+    assert result.best_step in (6, 12)
+    assert Encoder.load(result.best).dim == 32
+
+
+def _read(checkpoint):
+    from safetensors.torch import load_file
+
+    return load_file(checkpoint / "model.safetensors")
+
+
+def test_loss_curve_of_ems_is_as_it_was(tiny_config):
+    """Twenty steps in float32 on one thread, `UPDATE_GOLDEN=1` to write them anew."""
+    torch.manual_seed(123)  # must not matter
+    config = tiny_config(max_steps=20, eval_steps=20, save_steps=20)
+    train(config, progress=False)
+    found = [{name: record[name] for name in ("loss", "xtr", "contrastive")} for record in records(config.run.output, "train")]
+    if os.environ.get("UPDATE_GOLDEN"):
+        GOLDEN.parent.mkdir(exist_ok=True)
+        GOLDEN.write_text(json.dumps(found, indent=1) + "\n")
+    expected = json.loads(GOLDEN.read_text())
+    assert len(found) == len(expected) == 20
+    for one, other in zip(found, expected, strict=True):
+        assert one == pytest.approx(other, rel=1e-4)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_saves_and_the_same_call_goes_on(tiny_config, uninterrupted, number):
+    config = tiny_config()
+
+    def interrupt(encoder, step):
+        if step == 6:
+            os.kill(os.getpid(), number)
+        return {}
+
+    result = train(config, evaluate=interrupt, progress=False)
+    assert (result.interrupted, result.step, result.model) == (True, 6, None)
+    assert checkpoints_in(config.run.output / "checkpoints")[-1].name == "step-00000006"
+    result = train(config, progress=False)
+    assert (result.interrupted, result.step) == (False, 12)
+    assert (digest(config.run.output), [r["loss"] for r in records(config.run.output, "train")]) == uninterrupted
+
+
+def test_ctrl_c_in_the_last_step_is_too_late(tiny_config):
+    def interrupt(encoder, step):
+        if step == 12:
+            os.kill(os.getpid(), signal.SIGINT)
+        return {}
+
+    assert not train(tiny_config(), evaluate=interrupt, progress=False).interrupted
+
+
+def test_kill_9_at_a_random_step(tiny_config, tmp_path, uninterrupted):
+    """The process is killed as soon as it has logged some step; checkpoints may be older, or half-written."""
+    config = tiny_config()
+    path = tmp_path / "run.toml"
+    path.write_text(config.to_toml(), encoding="utf-8")
+    code = f"from interlingua.train.config import *; from interlingua.train.loop import train; train(load_train_config({str(path)!r}), progress=False)"
+    log, step = config.run.output / "metrics.jsonl", random.randint(1, 12)
+    process = subprocess.Popen([sys.executable, "-c", code], env={**os.environ, "OMP_NUM_THREADS": "1"})
+    deadline = time.monotonic() + 120
+    while process.poll() is None and time.monotonic() < deadline:
+        if log.exists() and f'"step": {step},' in log.read_text():
+            break
+        time.sleep(0.002)
+    process.kill()
+    assert process.wait() in (0, -signal.SIGKILL), f"failed by itself before step {step}"
+    result = train(config, progress=False)
+    assert result.step == 12
+    found = digest(config.run.output), [record["loss"] for record in records(config.run.output, "train")]
+    assert found == uninterrupted, f"killed at step {step}"
+
+
+def test_a_truncated_checkpoint_is_passed_over_with_a_warning(tiny_config, uninterrupted, capsys):
+    config = tiny_config()
+    train(config, progress=False)
+    newest = checkpoints_in(config.run.output / "checkpoints")[-1]
+    (newest / "optimizer.safetensors").write_bytes(b"\0" * 10)
+    (config.run.output / "metrics.jsonl").write_text("")  # the run did not get to its last record
+    train(config, progress=False)
+    assert "step-00000012 is damaged (optimizer.safetensors" in capsys.readouterr().err
+    assert digest(config.run.output) == uninterrupted[0]
+
+
+def test_a_finished_run_is_not_run_again(tiny_config):
+    config = tiny_config()
+    first = train(config, progress=False)
+    before = (config.run.output / "metrics.jsonl").read_text()
+    assert train(config, progress=False) == first
+    assert (config.run.output / "metrics.jsonl").read_text() == before
+
+
+def test_another_config_in_the_same_folder(tiny_config, tiny_table):
+    train(tiny_config(), progress=False)
+    with pytest.raises(ConfigError, match=r"run\.seed \(0, 1\)"):
+        train(tiny_config(seed=1), progress=False)
+    tiny_table["method"]["temperature"] = 0.5
+    with pytest.raises(ConfigError, match=r"method\.temperature \(0\.1, 0\.5\)"):
+        train(train_config_from(tiny_table), progress=False)
+    assert train(tiny_config(seed=1), resume="never", progress=False).step == 12
+
+
+def test_from_a_named_checkpoint_into_another_folder(tiny_config, tmp_path, uninterrupted):
+    config = tiny_config(save_total_limit=9)
+    train(config, progress=False)
+    elsewhere = tiny_config(output=str(tmp_path / "elsewhere"))
+    train(elsewhere, resume=config.run.output / "checkpoints" / "step-00000004", progress=False)
+    assert digest(elsewhere.run.output) == uninterrupted[0]
+    assert records(elsewhere.run.output, "train")[0]["step"] == 5
+
+
+def test_a_term_that_is_not_finite_stops_the_run(tiny_config, monkeypatch):
+    config = tiny_config()
+    whole = EMS.forward
+
+    def broken(self, batch):
+        output = whole(self, batch)
+        if batch.step < 9:
+            return output
+        terms = {**output.terms, "contrastive": output.terms["contrastive"] * float("nan")}
+        return output._replace(loss=output.loss * float("nan"), terms=terms)
+
+    monkeypatch.setattr(EMS, "forward", broken)
+    with pytest.raises(NotFiniteError, match=r"contrastive is nan in step 10; the last good checkpoint is .*step-00000008"):
+        train(config, progress=False)
+    newest = checkpoints_in(config.run.output / "checkpoints")[-1]
+    assert all(tensor.isfinite().all() for tensor in _read(newest).values())
+
+
+def test_early_stopping(tiny_config):
+    config = tiny_config(metric_for_best_model="own", eval_steps=2, early_stopping_patience=2)
+    values = {2: 1.0, 4: 3.0, 6: 2.0, 8: 3.0, 10: 9.0}
+    result = train(config, evaluate=lambda encoder, step: {"own": values[step]}, progress=False)
+    assert (result.step, result.best_step, result.best_metric) == (8, 4, 3.0)
+    assert result.model.is_dir()
+    names = [path.name for path in checkpoints_in(config.run.output / "checkpoints")]
+    assert names == ["step-00000004", "step-00000008"]
+
+
+def test_best_is_the_model_of_that_step(tiny_config):
+    config = tiny_config(metric_for_best_model="own", save_total_limit=1, eval_steps=4)
+    values = {4: 1.0, 8: 0.5, 12: 0.2}
+    result = train(config, evaluate=lambda encoder, step: {"own": values[step]}, progress=False)
+    kept = config.run.output / "checkpoints" / "step-00000004"
+    weights = _read(kept)
+    best = Encoder.load(result.best).state_dict()
+    assert all(torch.equal(weights[f"encoder.{name}"], tensor) for name, tensor in best.items())
+
+
+def test_a_checkpoint_that_does_not_fit_the_disk(tiny_config, monkeypatch):
+    import interlingua.train.checkpoint as module
+
+    config, save = tiny_config(), module.save_file
+
+    def full(tensors, path):
+        if "step-00000008" in str(path):
+            raise OSError(28, "No space left on device")
+        save(tensors, path)
+
+    monkeypatch.setattr(module, "save_file", full)
+    with pytest.raises(CheckpointError, match="No space left on device.*step 4 is kept"):
+        train(config, progress=False)
+    monkeypatch.undo()
+    assert train(config, progress=False).step == 12
+
+
+def test_two_ranks_are_one_rank_on_the_whole_batch(tiny_table, tmp_path):
+    """With negatives from all processes and without dropout EMS's loss is a function of the global batch alone."""
+    tiny_table["encoder"] |= {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    tiny_table["method"] |= {"negatives": "processes", "tag_dropout": 0.0}
+    tiny_table["run"] |= {"devices": 2, "micro_batch_size": 8, "max_steps": 8, "output": str(tmp_path / "two")}
+    two = train_config_from(tiny_table)
+    path = tmp_path / "two.toml"
+    path.write_text(two.to_toml(), encoding="utf-8")
+    command = [sys.executable, "-m", "interlingua.cli.main", "train", str(path), "--quiet"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    subprocess.run(command, check=True, env=environment, timeout=240, capture_output=True)
+    tiny_table["run"] |= {"devices": 1, "micro_batch_size": 16, "output": str(tmp_path / "one")}
+    one = train_config_from(tiny_table)
+    train(one, progress=False)
+    for a, b in zip(records(one.run.output, "train"), records(two.run.output, "train"), strict=True):
+        assert b["loss"] == pytest.approx(a["loss"], rel=1e-5)
+        assert b["grad_norm"] == pytest.approx(a["grad_norm"], rel=1e-4)
+    a, b = (_read(checkpoints_in(config.run.output / "checkpoints")[-1]) for config in (one, two))
+    assert a.keys() == b.keys()
+    for name in a:
+        torch.testing.assert_close(b[name], a[name], rtol=1e-3, atol=2e-4)
+
+
+def test_a_budget_is_fixed_once(tiny_config):
+    config = tiny_config(max_steps=None, budget_seconds=6, logging_steps=0.5, eval_steps=0.5, save_steps=0.5)
+
+    def interrupt(encoder, step):
+        if step:  # step 0 is the throwaway copy's
+            os.kill(os.getpid(), signal.SIGINT)
+        return {}
+
+    first = train(config, evaluate=interrupt, progress=False)
+    assert first.interrupted or first.max_steps == 1
+    second = train(config, progress=False)
+    assert second.max_steps == second.step == first.max_steps
+
+
+def test_loading_needs_the_same_objective(tiny_config, tiny_table, word_vocabulary):
+    from interlingua.train.build import build_objective
+    from interlingua.train.optim import build_optimizer
+
+    config = tiny_config()
+    train(config, progress=False)
+    tiny_table["method"]["projection_dim"] = 24
+    other = build_objective(train_config_from(tiny_table), word_vocabulary)
+    with pytest.raises(CheckpointError, match="does not fit the config"):
+        load_checkpoint(
+            checkpoints_in(config.run.output / "checkpoints")[-1], other, build_optimizer(other, config.optimizer)
+        )
