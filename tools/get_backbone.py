@@ -75,6 +75,15 @@ MINILM = [
         "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
     }.items()
 ]
+XLMR_TOKENS = {
+    "bos_token": "<s>",
+    "eos_token": "</s>",
+    "cls_token": "<s>",
+    "sep_token": "</s>",
+    "pad_token": "<pad>",
+    "unk_token": "<unk>",
+    "mask_token": "<mask>",
+}
 HUB_IDS = {
     "multilingual-e5-small": "intfloat/multilingual-e5-small",
     "all-MiniLM-L6-v2": "sentence-transformers/all-MiniLM-L6-v2",
@@ -157,7 +166,8 @@ def multilingual_e5_small(weights: Path, tokenizer: Path) -> Encoder:
     }
     backbone.load_state_dict(state, assign=True)
     settings = EncodingSettings(prompts={"query": "query: ", "passage": "passage: "})
-    return Encoder(backbone, Vocabulary.from_huggingface(tokenizer), settings)
+    vocabulary = Vocabulary(tokenizer.read_text(encoding="utf-8"), special_tokens=XLMR_TOKENS)
+    return Encoder(backbone, vocabulary, settings)
 
 
 def e5s1_name(name: str) -> str:

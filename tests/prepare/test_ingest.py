@@ -1,4 +1,5 @@
 import dataclasses
+import os
 from concurrent.futures import Future
 
 import numpy as np
@@ -9,6 +10,7 @@ from interlingua.errors import DataError
 from interlingua.prepare.config import SourceConfig
 from interlingua.prepare.ingest import ingest, ordered_map
 from interlingua.prepare.progress import Progress
+from interlingua.prepare.sources import Chunk
 
 from .conftest import config_for, sentences, write_tsv
 
@@ -76,3 +78,15 @@ def test_ordered_map_reads_only_so_far_ahead():
     assert next(results) == 0
     assert read == [0, 1, 2]
     assert list(results) == [-item for item in range(1, 10)]
+
+
+def test_a_killed_process_is_told_in_one_line(tmp_path, corpus, monkeypatch):
+    class Killer:
+        def __reduce__(self):
+            return os._exit, (1,)  # what unpickling this does in the worker
+
+    monkeypatch.setattr(
+        "interlingua.prepare.ingest.read_chunks", lambda *arguments, **options: iter([Chunk(0, Killer(), [], [])])
+    )
+    with pytest.raises(DataError, match="a cleaning process was killed"):
+        ingest(config_for(tmp_path, corpus, processes=2), tmp_path, Progress())

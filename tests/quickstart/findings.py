@@ -1,5 +1,6 @@
 """Findings made up for the tests of what shows them."""
 
+from collections import Counter
 from pathlib import Path
 
 from interlingua.quickstart.catalogues import Source
@@ -32,7 +33,11 @@ def made_up(*, model: float = 0.6, tfidf: float = 0.1) -> Findings:
     return Findings(
         date="2026-01-02T03:04:05+00:00",
         seconds={"collect": 5.0, "prepare": 15.0, "train": 200.0, "measure": 20.0},
-        sources=[Source(name="Django", folder=Path("x"), licence="BSD-3-Clause", catalogues=9, pairs=1234)],
+        sources=[
+            Source(
+                name="Django", folder=Path("x"), licence="BSD-3-Clause", catalogues=9, pairs=1234, skipped=Counter(x=3)
+            )
+        ],
         unavailable={"wagtail": "no matching distribution"},
         languages=3,
         training_pairs=210_000,

@@ -2,8 +2,9 @@ import pytest
 
 from interlingua.batches.records import TokenStore
 from interlingua.errors import DataError
+from interlingua.prepare.pipeline import prepare
 from interlingua.quickstart.catalogues import Source
-from interlingua.quickstart.corpus import MIN_SENTENCES, build, collect, prepare_config, split_kinds
+from interlingua.quickstart.corpus import MIN_SENTENCES, collect, prepare_config, split_kinds
 from tests.quickstart.conftest import SUBJECTS, translate, write_catalogue
 
 
@@ -43,12 +44,14 @@ def test_too_few_sentences_are_an_error_that_names_the_sources(sources, tmp_path
         collect(sources[1:], tmp_path / "out", progress=nothing)
 
 
-def test_build_holds_out_no_names_and_strips_placeholders(sources, tmp_path):
+def test_prepared_corpus_holds_out_no_names_and_strips_placeholders(sources, tmp_path):
     filler = {f"Delete {n} of %(count)s items": f"Удалить {translate(str(n), 'ru')} из %(count)s" for n in range(200)}
     write_catalogue(tmp_path / "more" / "ru.mo", filler)
     sources.append(Source(name="more", folder=tmp_path / "more"))
     bitexts = collect(sources, tmp_path / "out", progress=nothing)
-    manifest = build(prepare_config(bitexts, sources, tmp_path / "corpus", vocabulary_size=500), show_progress=False)
+    manifest = prepare(
+        prepare_config(bitexts, sources, tmp_path / "corpus", vocabulary_size=500, max_tokens=50), show_progress=False
+    )
     records = {record.name: record for record in manifest.sources}
     assert set(records) == {"app 1.0", "iso names", "more"}
     assert records["iso names"].heldout == 0

@@ -1,6 +1,7 @@
 import numpy as np
+import pytest
 
-from interlingua.quickstart.demo import demonstrate
+from interlingua.quickstart.demo import _is_readable, demonstrate
 
 ENGLISH = ["the page was not found", "your password must be changed now", "save", "a file that nobody else has got"]
 
@@ -34,3 +35,18 @@ def test_neighbours_come_from_the_languages_own_messages(tmp_path):
 def test_nothing_fit_to_show(tmp_path):
     (tmp_path / "rus-eng.tsv").write_text("да\tyes\nнет\tno\n")
     assert demonstrate(ByLength(), tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("message", "readable"),
+    [
+        ("Please enter a valid address, or none.", True),
+        ("Too short to show", False),
+        ("The ' ' voucher has expired now", False),
+        ("Use the CSRF token of this page", False),
+        ("a " * 9 + "(b)", False),
+        ("word" * 10_000 + " b c d e!!", False),  # and that at once
+    ],
+)
+def test_demonstrated_sentences_are_plain(message, readable):
+    assert _is_readable(message) == readable

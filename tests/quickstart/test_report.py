@@ -88,3 +88,4 @@ def test_json_holds_everything(tmp_path):
         "script": "other", "kind": "sentences", "languages": 2, "random": 0.005, "tfidf": 0.1, "model": 0.6
     }  # fmt: skip
     assert found["sources"][0]["licence"] == "BSD-3-Clause"
+    assert found["sources"][0]["skipped"] == {"x": 3}

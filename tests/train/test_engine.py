@@ -100,8 +100,8 @@ found = {
     "any_at": [engine.any_at(engine.rank == 1, 7), engine.any_at(engine.rank == 1, 8)], "draw": torch.rand(1).item(),
 }
 Path(sys.argv[1], f"{engine.rank}.json").write_text(json.dumps(found))
-engine.barrier()
-torch.distributed.destroy_process_group()
+engine.close()
+assert not torch.distributed.is_initialized()
 """
 
 

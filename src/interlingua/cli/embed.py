@@ -51,6 +51,8 @@ def embed(
         seconds = time.perf_counter() - start
         rate = f"{report.texts / seconds:,.0f} lines/s, {report.tokens / seconds:,.0f} tokens/s"
         print(f"{output}: {len(vectors):,} x {encoder.dim} float32, {seconds:.1f} s, {rate}", file=sys.stderr)
+    if report.truncated:
+        print(f"{report.truncated:,} lines were cut to {encoder.max_tokens} tokens", file=sys.stderr)
 
 
 @contextlib.contextmanager

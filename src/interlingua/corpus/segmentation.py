@@ -62,10 +62,13 @@ def _chinese() -> Callable[[str], Sequence[str]]:
 
 @functools.cache
 def _japanese() -> Callable[[str], Sequence[str]]:
-    dictionary = _imported("sudachipy.dictionary", package="sudachipy").Dictionary
-    mode = _imported("sudachipy", package="sudachipy").SplitMode.A
+    sudachi = _imported("sudachipy", package="sudachipy")
+    mode = sudachi.SplitMode.A
     try:
-        tokenizer = dictionary().create()
+        dictionary = sudachi.Dictionary()
+        # Called create before version 0.7.
+        make = getattr(dictionary, "tokenizer", None) or dictionary.create
+        tokenizer = make()
     except ModuleNotFoundError as error:
         raise MissingExtraError("sudachidict-core", "pretokenizers") from error
     return lambda text: [word.surface() for word in tokenizer.tokenize(text, mode) if not word.surface().isspace()]

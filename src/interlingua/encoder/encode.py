@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -29,13 +28,14 @@ if TYPE_CHECKING:
 WINDOW_TEXTS = 16_384
 CPU_BATCH_TOKENS = 4096
 """Beyond this a batch's activations fall out of the caches and a CPU slows down."""
+MIN_SHARE_TOKENS = 512
+"""Fewer tokens than this are not worth a thread of their own."""
 Dtype = Literal["float32", "bfloat16", "float16"]
 DTYPES: Mapping[Dtype, torch.dtype] = {
     "float32": torch.float32,
     "bfloat16": torch.bfloat16,
     "float16": torch.float16,
 }
-log = logging.getLogger("interlingua")
 Vectors = Float32[np.ndarray, "n d"]
 
 
@@ -89,8 +89,6 @@ def encode(
     windows = _tokenized_windows(encoder, texts, _prompt_text(encoder, prompt), language, report)
     with _progress(total, show=show_progress) as advance, _BatchRunner(encoder, DTYPES[dtype], normalize) as run:
         vectors = _collect((run(window, batch_tokens, advance) for window in windows), encoder.dim, out)
-    if report.truncated:
-        log.warning("%d of %d texts were cut to %d tokens", report.truncated, report.texts, encoder.max_tokens)
     return vectors, report
 
 
@@ -133,21 +131,29 @@ class _BatchRunner:
     def __init__(self, encoder: Encoder, dtype: torch.dtype, normalize: bool) -> None:
         self.encoder, self.normalize = encoder, normalize
         self.backbone = FrozenBackbone(encoder.backbone, dtype)
-        self.threads = torch.get_num_threads() if encoder.device.type == "cpu" else 1
+        self.on_cpu = encoder.device.type == "cpu"
+        self.threads = torch.get_num_threads() if self.on_cpu else 1
+        self.pool: ThreadPoolExecutor | None = None
 
     def __enter__(self) -> _BatchRunner:
-        self.pool = ThreadPoolExecutor(self.threads, initializer=_single_threaded if self.threads > 1 else None)
+        if self.threads > 1:
+            self.pool = ThreadPoolExecutor(self.threads, "encode", initializer=lambda: torch.set_num_threads(1))
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.pool.shutdown(cancel_futures=True)
-        torch.set_num_threads(self.threads if self.threads > 1 else torch.get_num_threads())
+        if self.pool is not None:
+            self.pool.shutdown(cancel_futures=True)
+            torch.set_num_threads(self.threads)  # what the workers set counts for threads made from now on
 
     def __call__(self, window: list[list[int]], batch_tokens: int, advance: Callable[[int], None]) -> Vectors:
-        limit = min(batch_tokens, CPU_BATCH_TOKENS) if self.encoder.device.type == "cpu" else batch_tokens
-        vectors = np.zeros((len(window), self.encoder.dim), dtype=np.float32)
-        batches = list(token_budget_batches([len(ids) for ids in window], limit))
-        for rows, result in zip(batches, self.pool.map(lambda b: self.vectors_of(window, b), batches), strict=True):
+        lengths = [len(ids) for ids in window]
+        if self.on_cpu:
+            share = max(MIN_SHARE_TOKENS, sum(lengths) // self.threads)
+            batch_tokens = min(batch_tokens, CPU_BATCH_TOKENS, share)
+        batches = list(token_budget_batches(lengths, batch_tokens))
+        vectors = np.empty((len(window), self.encoder.dim), dtype=np.float32)
+        run = map if self.pool is None else self.pool.map
+        for rows, result in zip(batches, run(lambda rows: self.vectors_of(window, rows), batches), strict=True):
             vectors[rows] = result
             advance(len(rows))
         return vectors
@@ -212,7 +218,3 @@ def _progress(total: int | None, *, show: bool) -> Iterator[Callable[[int], None
     with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task("encoding", total=total)
         yield lambda n: bar.advance(task, n)
-
-
-def _single_threaded() -> None:
-    torch.set_num_threads(1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import hashlib
+import logging
 from collections.abc import Iterable
 from typing import Literal, Protocol
 
@@ -23,6 +24,7 @@ from interlingua.encoder.vocabulary_trimming import trim_vocabulary
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike, atomic_directory
 
+log = logging.getLogger("interlingua")
 __all__ = ["EmbedsText", "Encoder", "HiddenStates"]
 
 
@@ -120,8 +122,11 @@ class Encoder(nn.Module):
         show_progress: bool = False,
         out: PathLike | None = None,
     ) -> Float32[np.ndarray, "n d"]:
-        """One vector per text, in the order given: see :func:`interlingua.encoder.encode.encode`."""
-        vectors, _ = encode(
+        """One vector per text, in the order given: see :func:`interlingua.encoder.encode.encode`.
+
+        Texts that had to be cut are counted in a warning of the logger ``interlingua``.
+        """
+        vectors, report = encode(
             self,
             texts,
             prompt=prompt,
@@ -132,6 +137,8 @@ class Encoder(nn.Module):
             show_progress=show_progress,
             out=out,
         )
+        if report.truncated:
+            log.warning("%d of %d texts were cut to %d tokens", report.truncated, report.texts, self.max_tokens)
         return vectors
 
     def clone(self) -> Encoder:

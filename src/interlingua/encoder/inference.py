@@ -30,7 +30,7 @@ class FrozenBackbone:
     def __init__(self, backbone: Backbone, dtype: torch.dtype) -> None:
         config, cast = backbone.config, _Cast(dtype)
         self.config, self.dtype = config, dtype
-        self.words = cast(backbone.word_embeddings.weight)
+        self.words = backbone.word_embeddings.weight.detach()  # looked up, then cast: most rows are never asked for
         positions = backbone.position_embeddings.weight
         if backbone.token_type_embeddings is not None:
             positions = positions + backbone.token_type_embeddings.weight[0]
@@ -44,7 +44,7 @@ class FrozenBackbone:
         head_width = self.config.hidden_size // self.config.num_attention_heads
         layout = Layout.of(cu_seqlens, flash=flash_available(self.words.device, self.dtype, head_width))
         positions = F.embedding(layout.positions + self.config.first_position, self.positions)
-        x = self.norm(F.embedding(layout.arrange(input_ids), self.words) + positions)
+        x = self.norm(F.embedding(layout.arrange(input_ids), self.words).to(self.dtype) + positions)
         for layer in self.layers:
             x = layer(x, layout)
         return layout.restore(x)

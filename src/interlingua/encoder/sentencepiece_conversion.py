@@ -1,11 +1,11 @@
 """From a SentencePiece model to an equal ``tokenizers.Tokenizer``: the same ids for every text in NFKC.
 
 The two libraries do the same three things: normalise with a compiled character map, write spaces as U+2581 with one in
-front, and segment. Only normalisation needs care: SentencePiece replaces the longest match at each place, ``tokenizers``
-the shortest one of each grapheme, which loses the accent behind a letter that is mapped. So where a model normalises, the
-text is put into NFKC first, which leaves no match longer than a character, and graphemes are broken up by a control
-character that is removed after it. Text that was not in NFKC gets the ids of its NFKC form. Between two unigram
-segmentations of equal score, rounding may decide differently (some 20 sentences in 500,000).
+front, and segment. Only normalisation needs care: SentencePiece replaces the longest match at each place,
+``tokenizers`` the shortest one of each grapheme, which loses the accent behind a letter that is mapped. So where a
+model normalises, the text is put into NFKC first, which leaves no match longer than a character, and graphemes are
+broken up by a control character that is removed after the map. Text that was not in NFKC gets the ids of its NFKC
+form. Between two unigram segmentations of equal score, rounding may decide differently (some 20 sentences in 500,000).
 """
 
 from __future__ import annotations
@@ -124,7 +124,9 @@ def _unigram(model: SentencePieceModel) -> dict[str, Any]:
     return {
         "type": "Unigram",
         "unk_id": next(i for i, piece in enumerate(model.pieces) if piece.type is PieceType.UNKNOWN),
-        "vocab": [[piece.text, piece.score if piece.type is PieceType.NORMAL else CONTROL_SCORE] for piece in model.pieces],
+        "vocab": [
+            [piece.text, piece.score if piece.type is PieceType.NORMAL else CONTROL_SCORE] for piece in model.pieces
+        ],
         "byte_fallback": any(piece.type is PieceType.BYTE for piece in model.pieces),
     }
 

@@ -77,13 +77,7 @@ def train_vocabulary(
             character_coverage=character_coverage,
             num_threads=threads or os.cpu_count() or 1,
         )
-    vocabulary = Vocabulary(
-        tokenizer_json(model, special_tokens=list(SPECIAL_TOKENS.values())),
-        special_tokens=SPECIAL_TOKENS,
-        language_tags=tags,
-        pre_tokenizer=pre_tokenizer,
-        sentencepiece=model,
-    )
+    vocabulary = _converted(model, tags, pre_tokenizer)
     if vocabulary.size < size:
         print(f"vocabulary: {size:,} pieces were asked for, the text yields {vocabulary.size:,}")
     return vocabulary
@@ -150,9 +144,10 @@ def _shuffled(texts: dict[str, list[str]], pre_tokenizer: PreTokenizer, seed: in
     """Texts of all languages mixed, since SentencePiece's suffix array and pruning see them in the order given."""
     everything: list[str] = []
     for language in sorted(texts):
-        everything += segment(texts[language], language=language, pre_tokenizer=pre_tokenizer)
+        everything += segment(texts.pop(language), language=language, pre_tokenizer=pre_tokenizer)
     random.Random(seed_for(seed, "vocabulary order")).shuffle(everything)
-    return iter(everything)
+    while everything:
+        yield everything.pop()  # SentencePiece keeps its own copy: two of a million texts would be too many
 
 
 def _train_sentencepiece(texts: Iterator[str], **options: Any) -> bytes:
@@ -181,6 +176,16 @@ def _train_sentencepiece(texts: Iterator[str], **options: Any) -> bytes:
             ) from error
         raise DataError(f"SentencePiece can't train on this text: {str(error).splitlines()[0]}") from error
     return model.getvalue()
+
+
+def _converted(model: bytes, tags: dict[str, str], pre_tokenizer: PreTokenizer) -> Vocabulary:
+    return Vocabulary(
+        tokenizer_json(model, special_tokens=list(SPECIAL_TOKENS.values())),
+        special_tokens=SPECIAL_TOKENS,
+        language_tags=tags,
+        pre_tokenizer=pre_tokenizer,
+        sentencepiece=model,
+    )
 
 
 @contextlib.contextmanager

@@ -87,7 +87,8 @@ def _matched_in_unknown_words(vocabulary: Vocabulary, model: dict[str, Any], tex
     words = tokenizer.pre_tokenizer.pre_tokenize_str(normalized) if tokenizer.pre_tokenizer else [(normalized, None)]
     matched = set()
     for word, _ in words:
-        start = 0
+        # Words beyond the model's limit are unknown without being looked at.
+        start = 0 if len(word) <= model["max_input_chars_per_word"] else len(word)
         while start < len(word):
             ends = range(len(word), start, -1)
             found = next((end for end in ends if (prefix if start else "") + word[start:end] in pieces), None)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32
 
-from interlingua.batches.tokens import TokenBatch
+from interlingua.encoder.encode import encode
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import CheckpointError, MissingExtraError
 
@@ -74,7 +74,7 @@ def verify(
     worst: dict[str, float] = {}
     for language, texts in samples.items():
         for prompt in prompts:
-            ours = encoder.encode(texts, prompt=prompt, language=language)
+            ours, _ = encode(encoder, texts, prompt=prompt, language=language)
             theirs: Float32[np.ndarray, "n d"] = stock.encode(
                 list(texts), prompt_name=prompt, normalize_embeddings=True, show_progress_bar=False
             )
@@ -124,10 +124,10 @@ def difference(encoder: Encoder, stock: Any, text: str, *, language: str, prompt
             (i for i, (a, b) in enumerate(zip(ids, theirs, strict=False)) if a != b), min(len(ids), len(theirs))
         )
         return f"the tokens differ, from place {place}: ids {ids[place : place + 3]} and {theirs[place : place + 3]}"
-    batch = TokenBatch.from_lists([ids], [language])
     with torch.no_grad():
+        own = encoder.backbone(torch.tensor(ids), torch.tensor([0, len(ids)]))
         states = stock[0]({key: value for key, value in features.items() if isinstance(value, torch.Tensor)})
-        apart = (encoder.tokens(batch).states - states["token_embeddings"][0].float()).abs().max().item()
+        apart = (own - states["token_embeddings"][0].float()).abs().max().item()
     if apart > 0.05:
         return f"the hidden states differ by up to {apart:.3g}, so weights, positions or activation are not the same"
     return f"tokens and hidden states agree; pooling or normalisation differ (the encoder pools by {encoder.pooling})"

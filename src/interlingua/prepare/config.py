@@ -24,6 +24,7 @@ class SourceConfig:
     languages: tuple[str, str] | None = None
     """Source and target, any codes; else from the files' content or names (``news.de-en.tsv``)."""
     licence: str = "unknown"
+    """For the manifest."""
     weight: float = 1.0
     """Share (0 to 1] of the source's pairs to keep; narrow domains deserve less than 1."""
     max_pairs: int = 0
@@ -87,15 +88,19 @@ class VocabularyConfig:
     size: int = 32_000
     """Ids."""
     model_type: Literal["bpe", "unigram"] = "bpe"
+    """Kind of SentencePiece model."""
     lowercase: bool = True
+    """Whether case is folded before anything else."""
     byte_fallback: bool = False
+    """Whether unknown characters are spelled as bytes instead of one unknown token."""
     character_coverage: float = 0.9995
     """Share (0 to 1] of all characters that get a piece of their own."""
     temperature: float = 5.0
     """Languages are sampled with weight n^(1/temperature)."""
-    sample_sentences: int = 1_000_000
+    sample_sentences: int = 500_000
     """Distinct sentences to train on."""
     pre_tokenizer: PreTokenizer = "none"
+    """Word segmentation that comes first, by language as in EMS; needs the extra ``pretokenizers``."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -109,7 +114,9 @@ class PrepareConfig:
     languages: tuple[str, ...] = ()
     """Languages to keep, any codes; empty = all."""
     clean: CleanConfig = dataclasses.field(default_factory=CleanConfig)
+    """What cleaning changes and drops."""
     deduplicate: DeduplicateConfig = dataclasses.field(default_factory=DeduplicateConfig)
+    """Which repeated pairs go."""
     decontaminate: tuple[Path, ...] = ()
     """Evaluation folders; a pair goes when either side is a sentence of theirs."""
     heldout: SplitConfig = dataclasses.field(default_factory=SplitConfig)
@@ -117,9 +124,11 @@ class PrepareConfig:
     validation: SplitConfig = dataclasses.field(default_factory=lambda: SplitConfig(pairs=200))
     """To choose a model by while it trains."""
     vocabulary: VocabularyConfig = dataclasses.field(default_factory=VocabularyConfig)
+    """Trained on the training pairs, or taken over."""
     max_tokens: int = 256
     """Tokens a stored text is cut to."""
     seed: int = 0
+    """Of every draw; equal files, config and seed give equal bytes."""
     processes: int = 2
     """Processes that clean; 1 = in this one."""
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import multiprocessing
+import signal
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +21,7 @@ from interlingua import languages
 from interlingua.corpus.clean import CleanConfig, Cleaner
 from interlingua.corpus.keys import text_keys
 from interlingua.corpus.manifest import SourceFile
+from interlingua.errors import DataError
 from interlingua.prepare.config import PrepareConfig
 from interlingua.prepare.progress import Progress
 from interlingua.prepare.shards import Shard
@@ -57,8 +60,10 @@ class _Worker:
     cleaner: Cleaner
 
     @classmethod
-    def start(cls, config: CleanConfig) -> None:
+    def start(cls, config: CleanConfig, alone: bool = False) -> None:
         cls.cleaner = Cleaner(config)
+        if not alone:  # Ctrl-C is the parent's to handle
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     @classmethod
     def clean(cls, chunk: Chunk) -> CleanBlock:
@@ -118,7 +123,7 @@ def _chunks(config: PrepareConfig, counts: list[SourceCounts], progress: Progres
 
 def _cleaned(chunks: Iterable[Chunk], config: PrepareConfig) -> Iterator[CleanBlock]:
     if config.processes == 1:
-        _Worker.start(config.clean)
+        _Worker.start(config.clean, alone=True)
         yield from map(_Worker.clean, chunks)
         return
     # Not fork: the progress bar's thread may hold a lock at that moment.
@@ -126,7 +131,12 @@ def _cleaned(chunks: Iterable[Chunk], config: PrepareConfig) -> Iterator[CleanBl
     with ProcessPoolExecutor(
         config.processes, mp_context=context, initializer=_Worker.start, initargs=(config.clean,)
     ) as pool:
-        yield from ordered_map(pool.submit, _Worker.clean, chunks, ahead=AHEAD * config.processes)
+        try:
+            yield from ordered_map(pool.submit, _Worker.clean, chunks, ahead=AHEAD * config.processes)
+        except BrokenProcessPool as error:
+            raise DataError(
+                "a cleaning process was killed (is the memory full?); try again with --set processes=1"
+            ) from error
 
 
 def ordered_map(

@@ -26,7 +26,8 @@ def prepare(config: PrepareConfig, *, overwrite: bool = False, show_progress: bo
     """Makes a corpus to train on; its folder appears whole or not at all.
 
     The folder holds ``manifest.json``, ``vocabulary/``, the token stores ``train/`` and ``valid/``, and the texts
-    ``valid_text/`` and ``heldout/``.
+    ``valid_text/`` and ``heldout/``. With more than one process, a script must call this below
+    ``if __name__ == "__main__":``, as all that starts processes.
 
     Args:
         config: what to read, what to keep, where to put it.

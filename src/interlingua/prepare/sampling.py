@@ -94,7 +94,8 @@ def _first_occurrences(shards: list[Shard], folder: Path) -> list[tuple[ndarray,
 
 def _keys(keys: UInt64[ndarray, " n"], language: str) -> UInt64[ndarray, " n"]:
     """The texts' keys, apart by language."""
-    return keys ^ splitmix64(np.array([crc32(language.encode())], np.uint64))
+    apart: UInt64[ndarray, " n"] = keys ^ splitmix64(np.array([crc32(language.encode())], np.uint64))
+    return apart
 
 
 def _unpacked(packed: ndarray, shard: Shard) -> Bool[ndarray, " rows"]:

@@ -9,10 +9,8 @@ from zlib import crc32
 from interlingua.corpus.clean import CleanConfig
 from interlingua.corpus.evaluation_sets import pair_files, read_pair_file
 from interlingua.corpus.formats import TextPair, write_pairs
-from interlingua.corpus.manifest import Manifest
 from interlingua.errors import DataError
 from interlingua.prepare.config import PrepareConfig, SourceConfig, SplitConfig, VocabularyConfig
-from interlingua.prepare.pipeline import prepare
 from interlingua.quickstart.catalogues import ENGLISH, SENTENCE_WORDS, Progress, Source, is_sentence, read_catalogues
 from interlingua.quickstart.scores import Kind
 
@@ -59,7 +57,12 @@ def collect(sources: Iterable[Source], folder: Path, *, progress: Progress) -> d
 
 
 def prepare_config(
-    bitexts: Mapping[str, Mapping[str, Path]], sources: Sequence[Source], output: Path, *, vocabulary_size: int
+    bitexts: Mapping[str, Mapping[str, Path]],
+    sources: Sequence[Source],
+    output: Path,
+    *,
+    vocabulary_size: int,
+    max_tokens: int,
 ) -> PrepareConfig:
     """What ``interlingua prepare`` is told: placeholders stripped, sentences and names held out by English message."""
     named = {source.name: source for source in sources}
@@ -80,14 +83,9 @@ def prepare_config(
         heldout=SplitConfig(pairs=250, short_pairs=150, min_words=SENTENCE_WORDS, max_share=0.1),
         validation=SplitConfig(pairs=10, min_words=SENTENCE_WORDS, max_share=0.02),
         vocabulary=VocabularyConfig(size=vocabulary_size, temperature=2.0, sample_sentences=200_000),
-        max_tokens=64,
+        max_tokens=max_tokens,
         processes=2,
     )
-
-
-def build(config: PrepareConfig, *, show_progress: bool = True) -> Manifest:
-    """Prepares the corpus anew."""
-    return prepare(config, overwrite=True, show_progress=show_progress)
 
 
 def split_kinds(heldout: Path, output: Path) -> dict[Kind, Path]:

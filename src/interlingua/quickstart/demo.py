@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ SHOWN_LANGUAGES = (
     "deu_Latn", "tur_Latn", "spa_Latn", "fra_Latn",
 )  # fmt: skip
 WORDS = range(5, 13)
+_PLAIN_WORD = re.compile(r"[^\W\d_][a-z']*[,.?!]?")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -89,6 +91,12 @@ def _read(folder: Path) -> dict[str, dict[str, str]]:
 
 
 def _shared_sentences(texts: Sequence[Mapping[str, str]], count: int) -> list[str]:
-    """The messages that most of the languages have, of a readable length, in a fixed order."""
-    shared = Counter(message for messages in texts for message in messages if len(message.split()) in WORDS)
+    """The readable messages that most of the languages have, in a fixed order."""
+    shared = Counter(message for messages in texts for message in messages if _is_readable(message))
     return sorted(shared, key=lambda message: (-shared[message], message))[:count]
+
+
+def _is_readable(message: str) -> bool:
+    """Plain words only: no quotes, numbers, abbreviations, or what is left of stripped placeholders."""
+    words = message.split()
+    return len(words) in WORDS and all(map(_PLAIN_WORD.fullmatch, words))

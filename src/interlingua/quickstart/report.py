@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import importlib.resources
 import json
 from collections.abc import Mapping, Sequence
@@ -12,6 +11,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from interlingua.config import to_mapping
 from interlingua.errors import TaskError
 from interlingua.files import atomic_write
 from interlingua.quickstart.catalogues import Source
@@ -74,7 +74,7 @@ class Findings:
 def write_json(findings: Findings, path: Path) -> None:
     """Writes the findings as JSON: fractions, never percent."""
     with atomic_write(path) as file:
-        json.dump(dataclasses.asdict(findings), file, ensure_ascii=False, indent=1, default=str)
+        json.dump(to_mapping(findings), file, ensure_ascii=False, indent=1)
         file.write("\n")
 
 
@@ -175,8 +175,8 @@ def _chart(scores: Sequence[LanguageScore], script: Script) -> str:
 
 
 def _average_row(average: Average) -> str:
-    cells = (average.kind, SCRIPTS[average.script], average.languages, f"{average.random:.3f}", f"{average.tfidf:.3f}")
-    return _row(*cells, f"<b>{average.model:.3f}</b>", f"{average.ratio:.1f}x")
+    measures = (f"<b>{average.model:.3f}</b>", f"{average.tfidf:.3f}", f"{average.ratio:.1f}x", f"{average.random:.3f}")
+    return _row(average.kind, SCRIPTS[average.script], *measures, average.languages)
 
 
 def _language_row(score: LanguageScore) -> str:
@@ -195,7 +195,8 @@ def _demonstration(demonstration: Demonstration) -> str:
         f"<td>{'<span class=right>✓</span>' if n.right else '<span class=wrong>✗</span>'}</td></tr>"
         for n in demonstration.neighbours
     )
-    return f'<h3>“{escape(demonstration.query)}”</h3><div class="scroll"><table class="text neighbours">{rows}</table></div>'
+    table = f'<div class="scroll"><table class="text neighbours">{rows}</table></div>'
+    return f"<h3>“{escape(demonstration.query)}”</h3>{table}"
 
 
 def _curve(loss: Sequence[tuple[int, float]]) -> str:

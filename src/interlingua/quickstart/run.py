@@ -6,27 +6,33 @@ import contextlib
 import datetime
 import importlib.metadata
 import json
+import logging
 import platform
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
 from interlingua import __version__
+from interlingua.corpus.manifest import Manifest
+from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, DataError, InterlinguaError
+from interlingua.prepare.pipeline import prepare
 from interlingua.quickstart import tables
 from interlingua.quickstart.catalogues import Package, Progress, Source, fetch, packages
-from interlingua.quickstart.corpus import build, collect, prepare_config, split_kinds
+from interlingua.quickstart.corpus import collect, prepare_config, split_kinds
+from interlingua.quickstart.demo import Demonstration, demonstrate
 from interlingua.quickstart.report import Findings, write_html, write_json
-
-if TYPE_CHECKING:
-    from interlingua.train.result import TrainResult
+from interlingua.quickstart.scores import Kind, LanguageScore, averages, score
+from interlingua.quickstart.training import MAX_TOKENS, VOCABULARY_SIZE, RunLength, recipe
+from interlingua.train.loop import train
+from interlingua.train.result import TrainResult
 
 MEASURE_SECONDS = 35.0
 """Set aside for measuring and reporting, but no more than ``MEASURE_SHARE`` of the budget."""
@@ -90,36 +96,18 @@ def quickstart(settings: Settings, *, console: Console | None = None) -> Finding
     with watch.time("collect"):
         tables.heading(console, 1, "Collecting translations from the catalogues of public packages")
         sources, unavailable = _sources(settings)
-        with _bar("reading") as progress:
-            shutil.rmtree(output / "collected", ignore_errors=True)
-            bitexts = collect(sources, output / "collected", progress=progress)
+        bitexts = _collect(sources, output)
         tables.show_sources(console, sources, unavailable)
     with watch.time("prepare"):
         tables.heading(console, 2, "Preparing: cleaning, deduplication, held-out messages, vocabulary")
-        from interlingua.quickstart.training import VOCABULARY_SIZE
-
-        manifest = build(prepare_config(bitexts, sources, output / "corpus", vocabulary_size=VOCABULARY_SIZE))
-        shutil.rmtree(output / "heldout", ignore_errors=True)
-        folders = split_kinds(output / "corpus" / "heldout", output / "heldout")
+        manifest, folders = _prepare(bitexts, sources, output)
         tables.show_corpus(console, manifest)
-    if "sentences" not in folders:
-        raise DataError("too few sentences to hold any out; name more catalogues with --catalogues DIR")
     with watch.time("train"):
         tables.heading(console, 3, "Training an EMS encoder from scratch")
         result = _train(settings, output, settings.budget_seconds - watch.total)
-        assert result.model is not None
     with watch.time("measure"):
         tables.heading(console, 4, "Measuring retrieval on messages that training never saw")
-        from interlingua.encoder.encoder import Encoder
-        from interlingua.quickstart.demo import demonstrate
-        from interlingua.quickstart.scores import averages, score
-
-        shutil.rmtree(output / "model", ignore_errors=True)
-        shutil.copytree(result.model, output / "model")
-        encoder = Encoder.load(output / "model")
-        with _bar("measuring") as progress:
-            scores = score(encoder, folders, output=output, progress=progress)
-        demonstrations = demonstrate(encoder, folders["sentences"])
+        measured = _measure(result, folders, output)
     findings = Findings(
         date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         seconds=dict(watch.seconds),
@@ -129,11 +117,11 @@ def quickstart(settings: Settings, *, console: Console | None = None) -> Finding
         training_pairs=manifest.train,
         steps=result.step,
         pairs_seen=sum(result.exposure.values()),
-        parameters=sum(weight.numel() for weight in encoder.parameters()),
+        parameters=measured.parameters,
         loss=_losses(result.run / "metrics.jsonl"),
-        scores=scores,
-        averages=averages(scores),
-        demonstrations=demonstrations,
+        scores=measured.scores,
+        averages=averages(measured.scores),
+        demonstrations=measured.demonstrations,
         commands=_commands(output),
         versions=_versions(),
     )
@@ -159,10 +147,25 @@ def _sources(settings: Settings) -> tuple[list[Source], dict[str, str]]:
     return sources, unavailable
 
 
-def _train(settings: Settings, output: Path, seconds_left: float) -> TrainResult:
-    from interlingua.quickstart.training import RunLength, recipe
-    from interlingua.train.loop import train
+def _collect(sources: Sequence[Source], output: Path) -> dict[str, dict[str, Path]]:
+    shutil.rmtree(output / "collected", ignore_errors=True)
+    with _bar("reading") as progress:
+        return collect(sources, output / "collected", progress=progress)
 
+
+def _prepare(
+    bitexts: Mapping[str, Mapping[str, Path]], sources: Sequence[Source], output: Path
+) -> tuple[Manifest, dict[Kind, Path]]:
+    config = prepare_config(bitexts, sources, output / "corpus", vocabulary_size=VOCABULARY_SIZE, max_tokens=MAX_TOKENS)
+    manifest = prepare(config, overwrite=True)
+    shutil.rmtree(output / "heldout", ignore_errors=True)
+    folders = split_kinds(output / "corpus" / "heldout", output / "heldout")
+    if "sentences" not in folders:
+        raise DataError("too few sentences to hold any out; name more catalogues with --catalogues DIR")
+    return manifest, folders
+
+
+def _train(settings: Settings, output: Path, seconds_left: float) -> TrainResult:
     seconds = seconds_left - min(MEASURE_SECONDS, MEASURE_SHARE * settings.budget_seconds)
     if settings.steps is None and seconds < MIN_TRAIN_SECONDS:
         raise ConfigError(
@@ -174,6 +177,33 @@ def _train(settings: Settings, output: Path, seconds_left: float) -> TrainResult
     if result.interrupted:
         raise InterlinguaError(f"stopped in training; to go on with it: interlingua train {output / 'run'}/config.toml")
     return result
+
+
+class _Measured(NamedTuple):
+    parameters: int
+    scores: list[LanguageScore]
+    demonstrations: list[Demonstration]
+
+
+def _measure(result: TrainResult, folders: Mapping[Kind, Path], output: Path) -> _Measured:
+    assert result.model is not None
+    shutil.rmtree(output / "model", ignore_errors=True)
+    shutil.copytree(result.model, output / "model")
+    encoder = Encoder.load(output / "model")
+    with _bar("measuring") as progress, _errors_only():
+        scores = score(encoder, folders, output=output, progress=progress)
+        demonstrations = demonstrate(encoder, folders["sentences"])
+    return _Measured(sum(weight.numel() for weight in encoder.parameters()), scores, demonstrations)
+
+
+@contextlib.contextmanager
+def _errors_only() -> Iterator[None]:
+    """Silences warnings: that a message in a hundred is cut would be said once for every language."""
+    logger = logging.getLogger("interlingua")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    yield
+    logger.setLevel(level)
 
 
 @contextlib.contextmanager

@@ -1,1 +1,22 @@
 """Training: an explicit loop over an engine; step t depends on (state, seed, t) and nothing else."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from interlingua.train.config import TrainConfig as TrainConfig
+    from interlingua.train.config import load_train_config as load_train_config
+    from interlingua.train.loop import train as train
+    from interlingua.train.result import TrainResult as TrainResult
+
+__all__ = ["TrainConfig", "TrainResult", "load_train_config", "train"]
+
+_HOMES = {"TrainConfig": "config", "TrainResult": "result", "load_train_config": "config", "train": "loop"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -143,6 +143,12 @@ class Engine:
         """Waits until all processes are here."""
         self._fabric.barrier()
 
+    def close(self) -> None:
+        """Lets the processes go, all at once."""
+        self.barrier()
+        if self.world_size > 1:
+            dist.destroy_process_group()
+
 
 class _Gather(torch.autograd.Function):
     """Concatenation over the processes. A rank's own part gets the sum of what all ranks ask of it."""

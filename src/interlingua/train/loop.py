@@ -117,6 +117,7 @@ def train(
                     rotate(folder.checkpoints, keep=run.save_total_limit, best_step=state.best_step)
                 engine.barrier()
             if interrupted and done < max_steps:
+                engine.close()
                 return result_of(folder, config, state, clock, batches.plan, metrics, interrupted=True)
             if stop:
                 log.say(f"step {done} | no better evaluation since step {state.best_step}: stopping early")
@@ -128,5 +129,5 @@ def train(
             objective.encoder.save(folder.model)
         result = result_of(folder, config, state, clock, batches.plan, metrics)
         log.final(state.step, result.to_record())
-        engine.barrier()
+        engine.close()
     return result

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
+
+from interlingua.encoder.huggingface_tokenizer import read_tokenizer
+from interlingua.encoder.vocabulary import Vocabulary
+from interlingua.errors import DataError
+
+from .multilingual import AWKWARD, TEXTS
+
+ROLES = {"pad_token": "<pad>", "unk_token": "<unk>", "mask_token": "<mask>"}
+FRAME = {"cls_token": "<s>", "sep_token": "</s>", "bos_token": "<s>", "eos_token": "</s>"}
+
+
+@pytest.fixture
+def folder(framed_vocabulary, tmp_path):
+    """A tokenizer as transformers saves it, with padding and truncation switched on."""
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=framed_vocabulary.tokenizer, **ROLES, **FRAME)
+    tokenizer.save_pretrained(tmp_path / "model")
+    definition = json.loads((tmp_path / "model" / "tokenizer.json").read_text())
+    definition["truncation"] = {"direction": "Right", "max_length": 8, "strategy": "LongestFirst", "stride": 0}
+    (tmp_path / "model" / "tokenizer.json").write_text(json.dumps(definition))
+    return tmp_path / "model"
+
+
+def test_ids_are_those_of_transformers(folder):
+    vocabulary = Vocabulary.from_huggingface(folder)
+    reference = AutoTokenizer.from_pretrained(str(folder))
+    assert vocabulary.encode(TEXTS + AWKWARD) == reference(TEXTS + AWKWARD)["input_ids"]
+    assert vocabulary.encode(TEXTS, max_tokens=8) == reference(TEXTS, truncation=True, max_length=8)["input_ids"]
+
+
+def test_roles_come_from_the_configuration(folder):
+    vocabulary = Vocabulary.from_huggingface(folder)
+    assert vocabulary.special_tokens == {**ROLES, **FRAME}
+    reference = AutoTokenizer.from_pretrained(str(folder))
+    assert (vocabulary.pad_id, vocabulary.mask_id) == (reference.pad_token_id, reference.mask_token_id)
+    assert vocabulary.special_ids == tuple(sorted(set(reference.all_special_ids)))
+    assert vocabulary.closing_tokens == 1
+    assert vocabulary.language_tags == {}
+
+
+def test_a_lone_tokenizer_file_has_the_usual_names(folder, tmp_path):
+    (tmp_path / "t.json").write_bytes((folder / "tokenizer.json").read_bytes())
+    vocabulary = Vocabulary.from_huggingface(tmp_path / "t.json")
+    assert vocabulary.special_tokens == ROLES
+    assert vocabulary.encode(TEXTS) == Vocabulary.from_huggingface(folder).encode(TEXTS)
+
+
+def test_tokens_written_as_objects_and_null_are_read(folder):
+    config = json.loads((folder / "tokenizer_config.json").read_text())
+    config["pad_token"] = {"content": "<s>", "special": True}
+    config["bos_token"] = None
+    (folder / "tokenizer_config.json").write_text(json.dumps(config))
+    _, special_tokens = read_tokenizer(folder)
+    assert special_tokens["pad_token"] == "<s>"
+    assert "bos_token" not in special_tokens
+
+
+def test_a_folder_without_tokenizer_json_goes_through_transformers(tmp_path):
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "##s"]
+    (tmp_path / "vocab.txt").write_text("\n".join(pieces))
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "BertTokenizer"}')
+    vocabulary = Vocabulary.from_huggingface(tmp_path)
+    assert vocabulary.encode(["The cats"]) == [[2, 5, 6, 7, 3]]
+    assert vocabulary.special_tokens["mask_token"] == "[MASK]"
+
+
+@pytest.mark.parametrize("content", ["{", "[1]"])
+def test_a_damaged_tokenizer_is_named(tmp_path, content):
+    (tmp_path / "tokenizer.json").write_text(content)
+    with pytest.raises(DataError, match=r"tokenizer\.json: (can't be read as JSON|not a JSON object)"):
+        Vocabulary.from_huggingface(tmp_path)
+    (tmp_path / "tokenizer.json").write_text('{"model": {"vocab": {}}}')
+    with pytest.raises(DataError, match=r"not a tokenizer\.json"):
+        Vocabulary.from_huggingface(tmp_path)
+
+
+def test_nothing_there(tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(DataError, match="no tokenizer here and none on the hub"):
+        Vocabulary.from_huggingface(tmp_path)

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+
+from interlingua.encoder.vocabulary import Vocabulary
+from interlingua.encoder.vocabulary_training import train_vocabulary
+from interlingua.encoder.vocabulary_trimming import ids_in_use, trim_vocabulary
+from interlingua.errors import ConfigError
+
+from .multilingual import AWKWARD, LINES, SENTENCES, TEXTS
+
+KEPT = [text for language in ("eng_Latn", "deu_Latn") for text in SENTENCES[language]]
+ROLES = {"pad_token": "[PAD]", "unk_token": "[UNK]", "mask_token": "[MASK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+
+
+def sentencepiece(**settings) -> Vocabulary:
+    return train_vocabulary(LINES, languages=["deu_Latn", "eng_Latn"], threads=1, **{"size": 800} | settings)
+
+
+def word_piece() -> Vocabulary:
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    trainer = trainers.WordPieceTrainer(vocab_size=700, special_tokens=list(ROLES.values()), show_progress=False)
+    tokenizer.train_from_iterator(TEXTS, trainer)
+    ids = [(token, tokenizer.token_to_id(token)) for token in ("[SEP]", "[CLS]")]
+    tokenizer.post_processor = processors.BertProcessing(*ids)
+    return Vocabulary(tokenizer.to_str(), special_tokens=ROLES)
+
+
+def byte_level() -> Vocabulary:
+    """As RoBERTa's."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    special = ["<s>", "<pad>", "</s>", "<unk>"]
+    trainer = trainers.BpeTrainer(
+        vocab_size=900, special_tokens=special, initial_alphabet=alphabet, show_progress=False
+    )
+    tokenizer.train_from_iterator(TEXTS, trainer)
+    tokenizer.add_special_tokens(["<mask>"])
+    tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
+    roles = {"pad_token": "<pad>", "unk_token": "<unk>", "mask_token": "<mask>"}
+    return Vocabulary(tokenizer.to_str(), special_tokens=roles)
+
+
+def xlm_r() -> Vocabulary:
+    """Unigram with <s> ... </s> from a template, as XLM-R's."""
+    definition = sentencepiece(model_type="unigram").definition
+    definition["post_processor"] = json.loads(
+        processors.TemplateProcessing(
+            single="<MASK> $A <2de>", special_tokens=[("<MASK>", 2), ("<2de>", 3)]
+        ).__getstate__()
+    )
+    roles = {"pad_token": "<pad>", "unk_token": "<unk>", "mask_token": "<MASK>"}
+    return Vocabulary(json.dumps(definition), special_tokens=roles)
+
+
+KINDS = {
+    "bpe": sentencepiece,
+    "bpe, bytes": lambda: sentencepiece(byte_fallback=True, size=1000),
+    "unigram": lambda: sentencepiece(model_type="unigram"),
+    "unigram, bytes": lambda: sentencepiece(model_type="unigram", byte_fallback=True, size=900),
+    "xlm-r": xlm_r,
+    "wordpiece": word_piece,
+    "byte-level": byte_level,
+}
+
+
+@pytest.fixture(scope="module", params=KINDS, ids=KINDS.keys())
+def full(request):
+    return KINDS[request.param]()
+
+
+@pytest.mark.parametrize("texts", [KEPT, KEPT[:1], TEXTS[10:20], AWKWARD], ids=["two", "one", "scripts", "awkward"])
+def test_kept_text_is_segmented_exactly_as_before(full, texts):
+    trimmed, kept_ids = trim_vocabulary(full, ids_in_use(full, texts))
+    back = [[int(kept_ids[index]) for index in ids] for ids in trimmed.encode(texts)]
+    assert back == full.encode(texts)
+
+
+def test_the_embedding_rows_are_those_of_the_same_entries(full):
+    trimmed, kept_ids = trim_vocabulary(full, ids_in_use(full, KEPT))
+    assert trimmed.size == len(kept_ids) < full.size
+    assert (np.diff(kept_ids) > 0).all()
+    tokens = [full.tokenizer.id_to_token(int(index)) for index in kept_ids]
+    assert tokens == [trimmed.tokenizer.id_to_token(index) for index in range(trimmed.size)]
+
+
+def test_special_tokens_keep_their_roles(full):
+    trimmed, kept_ids = trim_vocabulary(full, ids_in_use(full, KEPT[:1]))
+    assert trimmed.special_tokens == full.special_tokens
+    assert [int(kept_ids[index]) for index in trimmed.special_ids] == list(full.special_ids)
+    assert int(kept_ids[trimmed.mask_id]) == full.mask_id
+    assert set(trimmed.language_tags) == set(full.language_tags)
+    assert trimmed.closing_tokens == full.closing_tokens
+
+
+def test_unseen_text_can_still_be_encoded(full):
+    trimmed, _ = trim_vocabulary(full, ids_in_use(full, KEPT))
+    assert all(trimmed.encode(TEXTS + AWKWARD))
+
+
+def test_trimming_to_everything_changes_nothing(full):
+    trimmed, kept_ids = trim_vocabulary(full, range(full.size))
+    assert kept_ids.tolist() == list(range(full.size))
+    assert trimmed.encode(TEXTS) == full.encode(TEXTS)
+
+
+def test_a_trimmed_vocabulary_is_saved_and_loaded(full, tmp_path):
+    trimmed, _ = trim_vocabulary(full, ids_in_use(full, KEPT))
+    trimmed.save(tmp_path)
+    assert Vocabulary.load(tmp_path).encode(KEPT) == trimmed.encode(KEPT)
+    assert not (tmp_path / "sentencepiece.model").exists()
+
+
+def test_unknown_words_stay_unknown_in_wordpiece():
+    # Greedy matching takes "ab" and finds nothing for "c"; without "ab" in the vocabulary "a" + "##bc" would spell it.
+    vocab = {"[PAD]": 0, "[UNK]": 1, "a": 2, "ab": 3, "##bc": 4, "d": 5}
+    tokenizer = Tokenizer(models.WordPiece(vocab, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    full = Vocabulary(tokenizer.to_str(), special_tokens={"pad_token": "[PAD]", "unk_token": "[UNK]"})
+    texts = ["abc d a", "abd"]
+    used = ids_in_use(full, texts) | {4}
+    trimmed, kept_ids = trim_vocabulary(full, used)
+    assert [[int(kept_ids[i]) for i in ids] for ids in trimmed.encode(texts)] == full.encode(texts) == [[1, 5, 2], [1]]
+
+
+def test_other_models_are_refused():
+    tokenizer = Tokenizer(models.WordLevel({"[UNK]": 0, "a": 1}, unk_token="[UNK]"))
+    with pytest.raises(ConfigError, match="WordLevel tokenizer can't be trimmed"):
+        trim_vocabulary(Vocabulary(tokenizer.to_str(), special_tokens={"unk_token": "[UNK]"}), [1])
