@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from interlingua.encoder.encoder import Encoder as Encoder
     from interlingua.evaluation.suite import evaluate as evaluate
-    from interlingua.train.loop import train as train
 
 __version__ = "0.1.0"
-__all__ = ["Encoder", "__version__", "evaluate", "train"]
+__all__ = ["Encoder", "__version__", "evaluate"]
 
 # Public names are imported on first use, so that `import interlingua` does not import torch.
 _HOMES = {
     "Encoder": "interlingua.encoder.encoder",
     "evaluate": "interlingua.evaluation.suite",
-    "train": "interlingua.train.loop",
 }
 
 
