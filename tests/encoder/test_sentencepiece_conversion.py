@@ -84,7 +84,7 @@ def test_ids_are_equal_on_awkward_text(both, text):
 
 
 @settings(max_examples=150, deadline=None)
-@given(text=st.text(alphabet=st.sampled_from(sorted(set("".join(TEXTS + AWKWARD)))), max_size=40))
+@given(text=st.text(alphabet=st.sampled_from(sorted(set("".join(TEXTS + AWKWARD)) - {"▁"})), max_size=40))
 def test_ids_are_equal_on_any_mixture_of_characters(both, text):
     original, converted = both
     assert converted.encode(text).ids == original.encode(composed(original, text))

@@ -6,6 +6,8 @@ front, and segment. Only normalisation needs care: SentencePiece replaces the lo
 model normalises, the text is put into NFKC first, which leaves no match longer than a character, and graphemes are
 broken up by a control character that is removed after the map. Text that was not in NFKC gets the ids of its NFKC
 form. Between two unigram segmentations of equal score, rounding may decide differently (some 20 sentences in 500,000).
+
+One difference is left: a text that itself holds U+2581, SentencePiece's sign for a space, at its edges.
 """
 
 from __future__ import annotations
