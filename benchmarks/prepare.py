@@ -4,12 +4,14 @@
 
 The number stands after every sixteen characters of both sides, so that neither exact nor near-duplicate removal takes a
 pair when the corpus is gone through more than once. Prints pairs/s of every stage and the peak memory above what the
-imports take (of this process, and of the largest of the cleaning processes). Needs some 1 GB of disk per million pairs.
+imports take (of this process, and of the largest of the cleaning processes); then the same of a process that reads
+training batches from all over the store. Needs some 1 GB of disk per million pairs.
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import resource
 import tempfile
 import time
@@ -21,6 +23,7 @@ from interlingua.prepare.config import DeduplicateConfig, PrepareConfig, SourceC
 
 MEBIBYTE = 1024  # ru_maxrss is in KiB
 EVERY = 16
+BATCHES, BATCH_SIZE = 2_000, 256
 
 
 def numbered(text: str, number: int) -> str:
@@ -96,6 +99,24 @@ def run(folder: PathLike, options: argparse.Namespace) -> None:
     print(f"peak memory above imports      {above:8.0f} MiB (imports {imports / MEBIBYTE:.0f})")
     if options.processes > 1:
         print(f"peak of a cleaning process     {usage[1].ru_maxrss / MEBIBYTE:8.0f} MiB, imports included")
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        pool.apply(read_batches, (config.output / "train",))
+
+
+def read_batches(store: Path) -> None:
+    """Reads training batches as a run does, and prints how fast and in how much memory."""
+    from interlingua.batches.mixture import ParallelPlan
+    from interlingua.batches.records import TokenStore
+
+    imports = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    plan = ParallelPlan(TokenStore.open(store), global_batch_size=BATCH_SIZE, temperature=2.0)
+    started = time.perf_counter()
+    for step in range(BATCHES):
+        plan.batch_at(step)
+    seconds = time.perf_counter() - started
+    above = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - imports) / MEBIBYTE
+    print(f"{f'{BATCHES} training batches':<30} {seconds:8.1f} s {BATCHES * BATCH_SIZE / seconds:12,.0f} pairs/s")
+    print(f"peak memory above imports      {above:8.0f} MiB (imports {imports / MEBIBYTE:.0f})")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@ import pytest
 
 from interlingua.errors import ConfigError
 from interlingua.train.budget import fix_length, steps_within
-from interlingua.train.build import open_corpus
+from interlingua.train.feeds import open_data
 from interlingua.train.engine import Engine
 from interlingua.train.schedules import due
 
@@ -24,22 +24,22 @@ def test_steps_within_is_the_most_that_fits(tiny_config, eval_steps, save_steps,
     assert needed(steps + 4) > seconds
 
 
-def test_epochs_become_steps(tiny_config, prepared):
+def test_epochs_become_steps(tiny_config):
     config = tiny_config(max_steps=None, num_train_epochs=1.5)
-    fixed = fix_length(config, open_corpus(prepared), Engine(config.run), None)
+    fixed = fix_length(config, open_data(config, ("parallel",)), Engine(config.run), None)
     assert (fixed.run.max_steps, fixed.run.num_train_epochs) == (round(1.5 * 600 / 16), None)
 
 
-def test_a_length_in_steps_stays(tiny_config, prepared):
+def test_a_length_in_steps_stays(tiny_config):
     config = tiny_config()
-    assert fix_length(config, open_corpus(prepared), Engine(config.run), None) is config
+    assert fix_length(config, open_data(config, ("parallel",)), Engine(config.run), None) is config
 
 
-def test_a_budget_becomes_steps_on_a_throwaway_copy(tiny_config, prepared):
+def test_a_budget_becomes_steps_on_a_throwaway_copy(tiny_config):
     calls = []
     config = tiny_config(max_steps=None, budget_seconds=30)
     fixed = fix_length(
-        config, open_corpus(prepared), Engine(config.run), lambda encoder, step: calls.append(step) or {}
+        config, open_data(config, ("parallel",)), Engine(config.run), lambda encoder, step: calls.append(step) or {}
     )
     assert fixed.run.budget_seconds is None
     assert fixed.run.max_steps >= 1
@@ -47,7 +47,7 @@ def test_a_budget_becomes_steps_on_a_throwaway_copy(tiny_config, prepared):
     assert list(config.run.output.parent.iterdir()) == []
 
 
-def test_a_budget_for_nothing(tiny_config, prepared):
+def test_a_budget_for_nothing(tiny_config):
     config = tiny_config(max_steps=None, budget_seconds=0.01)
     with pytest.raises(ConfigError, match="too small for one step"):
-        fix_length(config, open_corpus(prepared), Engine(config.run), None)
+        fix_length(config, open_data(config, ("parallel",)), Engine(config.run), None)

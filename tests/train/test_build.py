@@ -4,9 +4,10 @@ import pytest
 import torch
 
 from interlingua.errors import ConfigError, DataError
-from interlingua.train.build import MicroBatches, build_encoder, build_objective, open_corpus
+from interlingua.train.build import MicroBatches, build_encoder, build_objective
 from interlingua.train.config import train_config_from
 from interlingua.train.engine import Engine
+from interlingua.train.feeds import open_data
 
 
 def test_the_seed_decides_the_weights(tiny_config, word_vocabulary):
@@ -43,9 +44,9 @@ def test_pretrained_backbone_with_another_vocabulary(tiny_config, tiny_table, wo
         build_encoder(train_config_from(tiny_table), other)
 
 
-def test_micro_batches_are_the_global_batch_in_order(tiny_config, prepared, monkeypatch):
-    train = open_corpus(prepared).train
+def test_micro_batches_are_the_global_batch_in_order(tiny_config, monkeypatch):
     config = tiny_config(global_batch_size=24, micro_batch_size=4)
+    train = open_data(config, ("parallel",)).train
     whole = MicroBatches(tiny_config(global_batch_size=24), train, 120, Engine(config.run))(5)
     found = []
     for rank in (0, 1):
@@ -63,27 +64,9 @@ def test_micro_batches_are_the_global_batch_in_order(tiny_config, prepared, monk
         assert torch.equal(ids, getattr(whole[0], side).input_ids)
 
 
-def test_sentences_are_cut_to_what_the_encoder_takes(tiny_table, prepared):
+def test_sentences_are_cut_to_what_the_encoder_takes(tiny_table):
     tiny_table["data"]["max_tokens"] = 7
     config = train_config_from(tiny_table)
-    store, engine = open_corpus(prepared).train, Engine(config.run)
-    assert MicroBatches(config, store, 5, engine)(0)[0].a.max_seqlen == 5
-    assert MicroBatches(config, store, 120, engine)(0)[0].a.max_seqlen == 7
-
-
-def test_corpora_that_are_none(tmp_path, prepared, word_vocabulary):
-    with pytest.raises(DataError, match="no such folder; run: interlingua prepare"):
-        open_corpus(tmp_path / "nowhere")
-    with pytest.raises(DataError, match=r"header\.json"):
-        open_corpus(tmp_path)
-    copy = tmp_path / "copy"
-    shutil.copytree(prepared, copy)
-    shutil.rmtree(copy / "valid")
-    assert open_corpus(copy).valid is None
-    from interlingua.encoder.vocabulary import Vocabulary
-
-    Vocabulary(word_vocabulary.tokenizer.to_str(), special_tokens=word_vocabulary.special_tokens).save(
-        copy / "vocabulary"
-    )
-    with pytest.raises(DataError, match="another vocabulary"):
-        open_corpus(copy)
+    train, engine = open_data(config, ("parallel",)).train, Engine(config.run)
+    assert MicroBatches(config, train, 5, engine)(0)[0].a.max_seqlen == 5
+    assert MicroBatches(config, train, 120, engine)(0)[0].a.max_seqlen == 7

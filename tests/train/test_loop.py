@@ -22,7 +22,7 @@ from interlingua.train.config import train_config_from
 from interlingua.train.log import NotFiniteError
 from interlingua.train.loop import train
 
-GOLDEN = Path(__file__).parent.parent / "golden" / "ems.json"
+GOLDEN = Path(__file__).parent.parent / "golden" / "loop.json"
 
 
 def records(run, kind):

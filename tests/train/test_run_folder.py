@@ -14,7 +14,7 @@ def begun(tiny_config, tmp_path):
     asked = tiny_config(max_steps=None, num_train_epochs=2, threads=None, precision="auto")
     settled = tiny_config()
     folder = RunFolder(settled.run.output)
-    folder.begin(asked, settled, corpus_digest="abc", fresh=True)
+    folder.begin(asked, settled, data_digest="abc", fresh=True)
     module = torch.nn.Linear(1, 1)
     save_checkpoint(folder.checkpoints, module, torch.optim.Adam(module.parameters()), TrainState(step=4))
     return folder, asked, settled
@@ -51,7 +51,7 @@ def test_never_starts_over_and_clears_the_folder(begun):
     other = asked.replace_run(seed=5)
     assert folder.start(other, "never", print) == (other, None)
     folder.metrics.write_text("old\n")
-    folder.begin(other, other, corpus_digest="abc", fresh=True)
+    folder.begin(other, other, data_digest="abc", fresh=True)
     assert not folder.checkpoints.exists()
     assert not folder.metrics.exists()
     assert folder.read_manifest()["asked"]["run"]["seed"] == 5
@@ -77,15 +77,15 @@ def test_only_damaged_checkpoints(begun):
 
 def test_a_corpus_that_changed(begun):
     folder, asked, settled = begun
-    with pytest.raises(DataError, match="changed since this run began"):
-        folder.begin(asked, settled, corpus_digest="other", fresh=False)
-    folder.begin(asked, settled, corpus_digest="abc", fresh=False)
+    with pytest.raises(DataError, match="training data changed since it began"):
+        folder.begin(asked, settled, data_digest="other", fresh=False)
+    folder.begin(asked, settled, data_digest="abc", fresh=False)
 
 
 def test_the_manifest_says_what_it_was_run_with(begun):
     manifest = begun[0].read_manifest()
     assert manifest["versions"]["torch"] == torch.__version__
-    assert manifest["corpus_digest"] == "abc"
+    assert manifest["data_digest"] == "abc"
     assert manifest["asked"]["run"]["num_train_epochs"] == 2
 
 

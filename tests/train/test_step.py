@@ -13,6 +13,8 @@ from interlingua.train.step import gradients
 class Square(nn.Module):
     """Mean over the batch of (w x)^2, with dropout if asked: its gradient is the mean of the rows' gradients."""
 
+    parts = ()
+
     def __init__(self, dropout=0.0):
         super().__init__()
         self.layer, self.dropout = nn.Linear(3, 2), nn.Dropout(dropout)
@@ -30,7 +32,7 @@ def engine(tmp_path):
 def run(engine, module, batches, *, step=0):
     module = copy.deepcopy(module)
     model = engine.setup(module, torch.optim.Adam(module.parameters()))
-    measured = gradients(model, batches, engine, seed=3, step=step)
+    measured = gradients(model, module, batches, engine, seed=3, step=step)
     return {name: value.item() for name, value in measured.items()}, module.layer.weight.grad
 
 
@@ -61,3 +63,24 @@ def test_micro_batches_draw_different_numbers(engine):
     once, _ = run(engine, module, [batch])
     twice, _ = run(engine, module, [batch, batch])
     assert once["loss"] != pytest.approx(twice["loss"], rel=1e-6)
+
+
+class TwoParts(Square):
+    """The same loss, its two terms computed in turn."""
+
+    parts = ("first", "second")
+
+    def forward(self, batch, part=None):
+        squares = self.layer(batch).square().mean(0)
+        terms = {name: squares[place] for place, name in enumerate(self.parts) if part in (None, name)}
+        return LossOutput(sum(terms.values()), {name: term.detach() for name, term in terms.items()})
+
+
+def test_parts_are_backpropagated_in_turn(engine):
+    torch.manual_seed(0)
+    module, batch = Square(), torch.randn(12, 3)
+    parts = TwoParts()
+    parts.load_state_dict(module.state_dict())
+    (whole, gradient), (measured, summed) = (run(engine, each, list(batch.split(6))) for each in (module, parts))
+    assert measured == pytest.approx(whole, rel=1e-6)
+    torch.testing.assert_close(summed, gradient, rtol=1e-6, atol=1e-7)

@@ -2,38 +2,39 @@ import pytest
 import torch
 
 from interlingua.errors import ConfigError
-from interlingua.train.build import MicroBatches, build_objective, open_corpus
+from interlingua.train.build import MicroBatches, build_objective
 from interlingua.train.checkpoint import TrainState
 from interlingua.train.engine import Engine
+from interlingua.train.feeds import open_data
 from interlingua.train.validation import measure, out_of_patience, take_note, valid_batches
 
 
 @pytest.fixture
-def parts(tiny_config, prepared):
+def parts(tiny_config):
     config = tiny_config()
-    corpus, engine = open_corpus(prepared), Engine(config.run)
-    objective = build_objective(config, corpus.vocabulary).train()
-    batches = MicroBatches(config, corpus.train, objective.encoder.max_tokens, engine)
-    return config, corpus, engine, objective, batches
+    data, engine = open_data(config, ("parallel",)), Engine(config.run)
+    objective = build_objective(config, data.vocabulary).train()
+    batches = MicroBatches(config, data.train, objective.encoder.max_tokens, engine)
+    return config, data, engine, objective, batches
 
 
 def test_batches_are_whole_and_do_not_change(parts):
-    config, corpus, _, _, batches = parts
-    first, again = (valid_batches(config, corpus.valid, batches) for _ in range(2))
+    config, data, _, _, batches = parts
+    first, again = (valid_batches(config, data, batches) for _ in range(2))
     assert [batch.a.batch_size for batch in first] == [16, 16]  # valid_pairs = 32
     assert all(torch.equal(x.a.input_ids, y.a.input_ids) for x, y in zip(first, again, strict=True))
 
 
 def test_no_validation_pairs(parts):
-    config, _, engine, objective, batches = parts
-    assert valid_batches(config, None, batches) == []
+    config, data, engine, objective, batches = parts
+    assert valid_batches(config, data._replace(valid={}), batches) == []
     measured = measure(objective, [], engine, evaluate=lambda encoder, step: {"own": step / 2}, step=3)
     assert measured == ({"own": 1.5}, None)
 
 
 def test_loss_is_the_mean_over_batches_without_dropout(parts):
-    config, corpus, engine, objective, batches = parts
-    fixed = valid_batches(config, corpus.valid, batches)
+    config, data, engine, objective, batches = parts
+    fixed = valid_batches(config, data, batches)
     seen = []
     metrics, spread = measure(
         objective, fixed, engine, evaluate=lambda encoder, step: seen.append(encoder.training) or {}, step=3
@@ -53,8 +54,8 @@ def test_loss_is_the_mean_over_batches_without_dropout(parts):
 
 
 def test_measuring_alone_gathers_from_nobody(parts):
-    config, corpus, engine, objective, batches = parts
-    fixed = valid_batches(config, corpus.valid, batches)
+    config, data, engine, objective, batches = parts
+    fixed = valid_batches(config, data, batches)
 
     def gather(tensor):
         raise AssertionError("the other processes are waiting elsewhere")

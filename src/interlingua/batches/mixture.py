@@ -112,6 +112,10 @@ class ParallelPlan:
             seen = seen + np.bincount(pair_indices, minlength=len(self._slots))
         return dict(zip(self.store.language_pairs, map(int, seen), strict=True))
 
+    def seen(self, step: int) -> dict[str, int]:
+        """``exposure`` by names such as ``deu_Latn-eng_Latn``."""
+        return {"-".join(pair): count for pair, count in self.exposure(step).items()}
+
     def _draws(self, places: Int64[np.ndarray, " n"]) -> tuple[Int64[np.ndarray, " n"], Int64[np.ndarray, " n"]]:
         """Language pair at each place, and how many slots that pair had before in slot order."""
         epochs, position = np.divmod(places, self.epoch_size)

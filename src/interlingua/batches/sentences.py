@@ -1,12 +1,15 @@
-"""What can be done with the sentences of packed batches: put two batches together, find repeats."""
+"""What can be done with the sentences of packed batches: join and part them, take some, find those that say the same."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import torch
-from jaxtyping import Int64
+from jaxtyping import Bool, Int64
 from torch import Tensor
 
-from interlingua.batches.tokens import TokenBatch
+from interlingua.batches.tokens import ParallelBatch, TokenBatch
+from interlingua.errors import DataError
 
 
 def join(a: TokenBatch, b: TokenBatch) -> TokenBatch:
@@ -19,6 +22,58 @@ def join(a: TokenBatch, b: TokenBatch) -> TokenBatch:
     )
 
 
+def split(batch: TokenBatch, size: int) -> list[TokenBatch]:
+    """The batch in parts of ``size`` consecutive sentences, the last of what is left; parts share its memory."""
+    ends = batch.cu_seqlens.tolist()
+    parts = []
+    for first in range(0, batch.batch_size, size):
+        last = min(first + size, batch.batch_size)
+        bounds = ends[first : last + 1]
+        longest = max(end - start for start, end in zip(bounds, bounds[1:], strict=False))
+        parts.append(
+            TokenBatch(
+                batch.input_ids[bounds[0] : bounds[-1]],
+                batch.cu_seqlens[first : last + 1] - bounds[0],
+                longest,
+                batch.languages[first:last],
+            )
+        )
+    return parts
+
+
+def take(batch: TokenBatch, rows: Sequence[int]) -> TokenBatch:
+    """The sentences of these rows, in the order given."""
+    index = torch.tensor(rows, device=batch.cu_seqlens.device)
+    lengths = batch.lengths[index]
+    bounds = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)]).to(batch.cu_seqlens.dtype)
+    shifts = torch.repeat_interleave(batch.cu_seqlens[:-1][index] - bounds[:-1], lengths)
+    tokens = torch.arange(len(shifts), device=shifts.device) + shifts
+    return TokenBatch(
+        batch.input_ids[tokens], bounds, int(lengths.max()), tuple(batch.languages[row] for row in rows)
+    )
+
+
+def by_pivot(batch: ParallelBatch, pivot: str) -> tuple[TokenBatch, TokenBatch]:
+    """The pairs of a batch the right way round: what is to be aligned, and the pivot language's side.
+
+    Where both sides are in the pivot language, the stored target is taken for the pivot.
+
+    Raises:
+        DataError: a pair has no side in the pivot language.
+    """
+    a, b = batch.a, batch.b
+    if all(code == pivot for code in b.languages):
+        return a, b
+    wrong = [row for row, pair in enumerate(zip(a.languages, b.languages, strict=True)) if pivot not in pair]
+    if wrong:
+        pair = f"{a.languages[wrong[0]]}-{b.languages[wrong[0]]}"
+        raise DataError(f"a pair {pair} has no side in {pivot}; set the method's pivot, or prepare without such pairs")
+    size = a.batch_size
+    at = [row if code == pivot else row + size for row, code in enumerate(b.languages)]  # the other language's row
+    both = join(a, b)
+    return take(both, at), take(both, [(row + size) % (2 * size) for row in at])
+
+
 def sentence_keys(batch: TokenBatch) -> Int64[Tensor, " b"]:
     """A 64-bit number for each sentence that depends on its tokens and their order alone; equal sentences, equal keys.
 
@@ -28,3 +83,27 @@ def sentence_keys(batch: TokenBatch) -> Int64[Tensor, " b"]:
     z = (z ^ (z >> 30)) * -4658895280553007687
     z = (z ^ (z >> 27)) * -7723592293110705685
     return z.new_zeros(batch.batch_size).index_add(0, batch.sequence_ids(), z ^ (z >> 31))
+
+
+def same_meaning(
+    a: TokenBatch, b: TokenBatch, gather: Callable[[Tensor], Tensor] = lambda keys: keys
+) -> Bool[Tensor, "b b"]:
+    """Which pairs of translations say the same: those that share a sentence, on whichever side, also by way of others.
+
+    With "Hallo" = "Hello", "Salut" = "Hello" and "Salut" = "Hi", all three pairs say the same, and a contrastive
+    loss that takes "Hallo" and "Hi" for negatives of one another is wrong about them. True on the diagonal.
+
+    Args:
+        a: one side of the pairs.
+        b: the other.
+        gather: concatenates over the processes, where their pairs are to be compared too.
+    """
+    keys = gather(torch.stack([sentence_keys(a), sentence_keys(b)], dim=1))
+    _, sentence = keys.unique(return_inverse=True)  # (B, 2): pairs are edges between distinct sentences
+    group = torch.arange(int(sentence.max()) + 1, device=keys.device)
+    while True:  # each sentence takes the least group of its pairs, until none changes
+        least = group[sentence].amin(dim=1, keepdim=True).expand_as(sentence)
+        smaller = group.scatter_reduce(0, sentence.flatten(), least.flatten(), "amin")
+        if torch.equal(smaller, group):
+            return group[sentence[:, :1]] == group[sentence[:, 0]]
+        group = smaller

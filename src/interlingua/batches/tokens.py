@@ -130,11 +130,3 @@ class ParallelBatch(NamedTuple):
     def place(self, side: str) -> Place:
         """What draws on side ``"a"`` or ``"b"`` depend on."""
         return Place(self.seed, self.step, side, self.first_row)
-
-    def to(self, device: torch.device | str) -> ParallelBatch:
-        """The same batch on another device."""
-        return self._replace(a=self.a.to(device), b=self.b.to(device))
-
-    def pin_memory(self) -> ParallelBatch:
-        """The same batch in page-locked memory."""
-        return self._replace(a=self.a.pin_memory(), b=self.b.pin_memory())

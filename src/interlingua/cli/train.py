@@ -45,13 +45,13 @@ def train(
             print(line)
 
 
-def _evaluator(corpus: Path) -> Evaluate | None:
+def _evaluator(corpus: Path | None) -> Evaluate | None:
     """Retrieval on the corpus's validation texts, where it has any."""
     from interlingua.corpus.evaluation_sets import pair_files
     from interlingua.evaluation.validation import validation_evaluator
 
-    folder = corpus / "valid_text"
-    return validation_evaluator(folder) if folder.is_dir() and pair_files(folder) else None
+    folder = corpus / "valid_text" if corpus is not None else None
+    return validation_evaluator(folder) if folder is not None and folder.is_dir() and pair_files(folder) else None
 
 
 def _summary(result: TrainResult) -> Iterator[str]:

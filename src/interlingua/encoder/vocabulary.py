@@ -84,6 +84,16 @@ class Vocabulary:
         return vocabulary
 
     @classmethod
+    def of_model(cls, path_or_id: PathLike) -> Vocabulary:
+        """The vocabulary of a model directory, ours or Hugging Face's, or of a model of the hub.
+
+        Raises:
+            DataError: there is no tokenizer there.
+        """
+        own = (Path(path_or_id).expanduser() / "vocabulary.json").is_file()
+        return cls.load(Path(path_or_id).expanduser()) if own else cls.from_huggingface(path_or_id)
+
+    @classmethod
     def from_huggingface(cls, path_or_id: PathLike) -> Vocabulary:
         """Takes the tokenizer of a Hugging Face model with its special tokens and post-processor.
 

@@ -78,10 +78,10 @@ def additive_margin_softmax(
         ValueError: the temperature is not positive.
     """
     logits = _scaled(cosine_similarities(x, y), temperature)
-    diagonal = torch.eye(len(logits), dtype=torch.bool, device=logits.device)
-    logits = logits - diagonal.to(logits.dtype) * (margin if margin_after_temperature else margin / temperature)
+    taken = margin if margin_after_temperature else margin / temperature
+    logits = logits - taken * torch.eye(len(logits), dtype=logits.dtype, device=logits.device)
     if excluded is not None:
-        logits = logits.masked_fill(excluded & ~diagonal, -torch.inf)
+        logits = logits.masked_fill(_without_diagonal(excluded), -torch.inf)
     positives = torch.arange(len(logits), device=logits.device)
     return F.cross_entropy(logits, positives) + F.cross_entropy(logits.T, positives)
 
@@ -93,6 +93,7 @@ def infonce(
     hard_negatives: Float[Tensor, "n d"] | None = None,
     temperature: float = 1.0,
     cosine: bool = True,
+    excluded: Bool[Tensor, "b b"] | None = None,
 ) -> Float[Tensor, ""]:
     r"""InfoNCE from queries to passages, multilingual-IR contrastive learning (Hu et al. 2022), Eq. (1).
 
@@ -104,6 +105,7 @@ def infonce(
         hard_negatives: further negatives, shared by all queries.
         temperature: T > 0.
         cosine: s is the cosine, else the inner product as in DPR.
+        excluded: pairs of query and passage that are not to count as negatives; the diagonal is never excluded.
 
     Returns:
         Nats, a mean over B.
@@ -113,11 +115,19 @@ def infonce(
     """
     candidates = passages if hard_negatives is None else torch.cat([passages, hard_negatives])
     similarity = cosine_similarities(queries, candidates) if cosine else queries @ candidates.T
-    return F.cross_entropy(_scaled(similarity, temperature), torch.arange(len(queries), device=queries.device))
+    logits = _scaled(similarity, temperature)
+    if excluded is not None:
+        spared = F.pad(_without_diagonal(excluded), (0, len(candidates) - len(passages)))  # hard negatives stay
+        logits = logits.masked_fill(spared, -torch.inf)
+    return F.cross_entropy(logits, torch.arange(len(queries), device=queries.device))
 
 
 def semantic_contrastive(
-    x: Float[Tensor, "b d"], y: Float[Tensor, "b d"], *, temperature: float = 0.1
+    x: Float[Tensor, "b d"],
+    y: Float[Tensor, "b d"],
+    *,
+    temperature: float = 0.1,
+    excluded: Bool[Tensor, "b b"] | None = None,
 ) -> Float[Tensor, ""]:
     r"""NT-Xent over the 2B sentences of B translation pairs, multilingual-IR contrastive learning, Eq. (2).
 
@@ -125,6 +135,12 @@ def semantic_contrastive(
               \frac{e^{\cos(z_i, z_{i'})/\tau}}{\sum_{k \ne i} e^{\cos(z_i, z_k)/\tau}}, \qquad z = [x; y]
 
     *Symbols*: i' is the translation of i; tau ``temperature``. Unlike EMS, sentences of the own side are negatives too.
+
+    Args:
+        x: embeddings of one side.
+        y: embeddings of the other; row i translates row i of ``x``.
+        temperature: tau > 0, in cosine units.
+        excluded: pairs whose sentences, of either side, are not to count as negatives of one another.
 
     Returns:
         Nats, a mean over the 2B anchors.
@@ -134,7 +150,13 @@ def semantic_contrastive(
     """
     z = torch.cat([x, y])
     logits = _scaled(cosine_similarities(z, z), temperature).fill_diagonal_(-torch.inf)
+    if excluded is not None:
+        logits = logits.masked_fill(_without_diagonal(excluded).repeat(2, 2), -torch.inf)
     return F.cross_entropy(logits, torch.arange(len(z), device=z.device).roll(len(x)))
+
+
+def _without_diagonal(excluded: Bool[Tensor, "b b"]) -> Bool[Tensor, "b b"]:
+    return excluded & ~torch.eye(len(excluded), dtype=torch.bool, device=excluded.device)
 
 
 def _scaled(similarity: Float[Tensor, "b n"], temperature: float) -> Float[Tensor, "b n"]:

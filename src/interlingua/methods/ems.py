@@ -11,7 +11,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from interlingua.batches.masking import coin_flips, one_token_mask
-from interlingua.batches.sentences import join, sentence_keys
+from interlingua.batches.sentences import join, same_meaning
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.heads import LanguageTags, ProjectionHead, TokenPredictionHead
@@ -19,7 +19,7 @@ from interlingua.errors import ConfigError
 from interlingua.functional.contrastive import additive_margin_softmax, bidirectional_contrastive
 from interlingua.functional.token import TargetKind, linear_token_divergence, token_targets
 from interlingua.languages import resolve
-from interlingua.methods.objective import LossOutput, Objective
+from interlingua.methods.objective import LossOutput, Objective, itself
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,7 +61,7 @@ class EMSConfig:
     negatives: Literal["micro_batch", "processes"] = "micro_batch"
     """Where negatives come from: a process's own micro-batch as in the paper, or those of all processes."""
     exclude_repeats: bool = False
-    """Don't count as negatives pairs that share a sentence with the positive (as n-way parallel corpora have)."""
+    """Don't count as negatives what translates the positive too (as in n-way parallel corpora)."""
 
     def __post_init__(self) -> None:
         if self.generative == self.contrastive == "none":
@@ -144,14 +144,10 @@ class EMS(Objective):
 
     def contrast(self, h_a: Float[Tensor, "b p"], h_b: Float[Tensor, "b p"], batch: ParallelBatch) -> Float[Tensor, ""]:
         """Each sentence has to find its translation among those of the batch, both ways."""
-        config, everywhere = self.config, self.config.negatives == "processes"
-        excluded = None
-        if config.exclude_repeats:
-            keys = torch.stack([sentence_keys(batch.a), sentence_keys(batch.b)], dim=1)
-            keys = self.all_gather(keys) if everywhere else keys
-            excluded = (keys[:, None] == keys).any(dim=2)
-        if everywhere:
-            h_a, h_b = self.all_gather(h_a), self.all_gather(h_b)
+        config = self.config
+        gather = self.all_gather if config.negatives == "processes" else itself
+        excluded = same_meaning(batch.a, batch.b, gather) if config.exclude_repeats else None
+        h_a, h_b = gather(h_a), gather(h_b)
         if config.contrastive == "softmax":
             return bidirectional_contrastive(h_a, h_b, temperature=config.temperature, excluded=excluded)
         return additive_margin_softmax(

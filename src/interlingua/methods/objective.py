@@ -9,7 +9,9 @@ from typing import Any, ClassVar, NamedTuple
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from interlingua.batches.feeds import FeedName
 from interlingua.encoder.encoder import Encoder
+from interlingua.files import PathLike
 
 
 class LossOutput(NamedTuple):
@@ -30,7 +32,14 @@ class Objective(nn.Module, ABC):
     """
 
     Config: ClassVar[type]
+    feeds: ClassVar[tuple[FeedName, ...]] = ("parallel",)
+    """What a step is made of; with several, ``forward`` is given a dict of batches by feed."""
+    parts: ClassVar[tuple[str, ...]] = ()
+    """Parts of the loss that are computed and backpropagated in turn, to hold the activations of one at a time;
+    ``forward`` then takes ``part=``, and None means all of them."""
     encoder: Encoder
+    total_steps: int = 1
+    """Optimizer steps of the whole run; set by the training loop."""
     all_gather: Callable[[Tensor], Tensor]
     """Concatenates a (B, ...) tensor over the processes; set by the training loop, the identity outside of it."""
 
@@ -43,6 +52,10 @@ class Objective(nn.Module, ABC):
     @abstractmethod
     def forward(self, batch: Any) -> LossOutput:
         """The loss of a micro-batch."""
+
+    def save(self, folder: PathLike) -> None:
+        """Writes the model directory that is to be used after training; replaced whole if it is there."""
+        self.encoder.save(folder)
 
     def after_step(self, step: int) -> None:
         """Called when the optimizer has finished a step, e.g. to move a teacher."""

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from interlingua.methods.ems import EMSConfig
 from interlingua.train.config import (
-    DataConfig,
     EncoderConfig,
     MethodConfig,
     OptimizerConfig,
@@ -15,6 +14,7 @@ from interlingua.train.config import (
     ScheduleConfig,
     TrainConfig,
 )
+from interlingua.train.data_config import DataConfig
 
 VOCABULARY_SIZE = 8_000
 MAX_TOKENS = 96

@@ -12,22 +12,24 @@ from torch import nn
 from interlingua.batches.prefetch import Prefetcher
 from interlingua.errors import ConfigError
 from interlingua.methods.objective import Objective
-from interlingua.train.build import Corpus, MicroBatches, build_objective
+from interlingua.train.build import MicroBatches, build_objective
 from interlingua.train.checkpoint import TrainState, save_checkpoint
 from interlingua.train.config import RunConfig, TrainConfig
 from interlingua.train.engine import Engine
+from interlingua.train.feeds import TrainingData
 from interlingua.train.optim import build_optimizer
 from interlingua.train.schedules import steps_of
 from interlingua.train.step import gradients
 from interlingua.train.validation import Evaluate, measure, valid_batches
 
+UNBOUNDED = 1 << 30
 WARMUP_STEPS = 2
 MOST_STEPS = 40
 SHARE_FOR_MEASURING = 0.04
 """Of the budget, spent on timing steps."""
 
 
-def fix_length(config: TrainConfig, corpus: Corpus, engine: Engine, evaluate: Evaluate | None) -> TrainConfig:
+def fix_length(config: TrainConfig, data: TrainingData, engine: Engine, evaluate: Evaluate | None) -> TrainConfig:
     """The config with ``max_steps`` in place of ``num_train_epochs`` or ``budget_seconds``.
 
     Raises:
@@ -37,10 +39,10 @@ def fix_length(config: TrainConfig, corpus: Corpus, engine: Engine, evaluate: Ev
     if run.max_steps is not None:
         return config
     if run.num_train_epochs is not None:
-        pairs = run.num_train_epochs * MicroBatches(config, corpus.train, 1, engine).plan.epoch_size
+        pairs = run.num_train_epochs * MicroBatches(config, data.train, UNBOUNDED, engine).epoch_size
         return config.replace_run(max_steps=max(1, round(pairs / run.global_batch_size)), num_train_epochs=None)
     assert run.budget_seconds is not None
-    steps = engine.share(_measured_steps(config, corpus, engine, evaluate, run.budget_seconds))
+    steps = engine.share(_measured_steps(config, data, engine, evaluate, run.budget_seconds))
     if steps < 1:
         raise ConfigError(f"run: budget_seconds {run.budget_seconds:g} is too small for one step; give more")
     return config.replace_run(max_steps=steps, budget_seconds=None)
@@ -66,16 +68,19 @@ def steps_within(
 
 
 def _measured_steps(
-    config: TrainConfig, corpus: Corpus, engine: Engine, evaluate: Evaluate | None, budget_seconds: float
+    config: TrainConfig, data: TrainingData, engine: Engine, evaluate: Evaluate | None, budget_seconds: float
 ) -> int:
     started = time.perf_counter()
-    objective = build_objective(config, corpus.vocabulary).to(engine.device)
+    objective = build_objective(config, data.vocabulary).to(engine.device)
     optimizer = build_optimizer(objective, config.optimizer)
     model = engine.setup(objective, optimizer)
-    batches = MicroBatches(config, corpus.train, objective.encoder.max_tokens, engine)
+    batches = MicroBatches(config, data.train, objective.encoder.max_tokens, engine)
     build_seconds = time.perf_counter() - started
-    step_seconds = _time_steps(config, model, optimizer, batches, engine, SHARE_FOR_MEASURING * budget_seconds)
-    evaluation_seconds = _time_evaluation(config, objective, corpus, batches, engine, evaluate)
+    model_and_objective = (model, objective)
+    step_seconds = _time_steps(
+        config, model_and_objective, optimizer, batches, engine, SHARE_FOR_MEASURING * budget_seconds
+    )
+    evaluation_seconds = _time_evaluation(config, objective, data, batches, engine, evaluate)
     with tempfile.TemporaryDirectory(dir=_existing(config.run.output)) as folder:
         saving = time.perf_counter()
         save_checkpoint(Path(folder), objective, optimizer, TrainState())
@@ -93,7 +98,7 @@ def _measured_steps(
 
 def _time_steps(
     config: TrainConfig,
-    model: nn.Module,
+    model_and_objective: tuple[nn.Module, Objective],
     optimizer: torch.optim.Optimizer,
     batches: MicroBatches,
     engine: Engine,
@@ -102,7 +107,7 @@ def _time_steps(
     with Prefetcher(batches, stop_step=WARMUP_STEPS + MOST_STEPS) as prefetched:
         first = time.perf_counter()
         for step, made in enumerate(prefetched):
-            losses = gradients(model, made, engine, seed=config.run.seed, step=step)
+            losses = gradients(*model_and_objective, made, engine, seed=config.run.seed, step=step)
             optimizer.step()
             optimizer.zero_grad()
             losses["loss"].item()  # waits for the device
@@ -117,13 +122,13 @@ def _time_steps(
 def _time_evaluation(
     config: TrainConfig,
     objective: Objective,
-    corpus: Corpus,
+    data: TrainingData,
     batches: MicroBatches,
     engine: Engine,
     evaluate: Evaluate | None,
 ) -> float:
     started = time.perf_counter()
-    fixed = valid_batches(config, corpus.valid, batches)
+    fixed = valid_batches(config, data, batches)
     measure(objective, fixed, engine, evaluate=evaluate, step=0)
     return time.perf_counter() - started
 

@@ -1,56 +1,24 @@
-"""From config to parts: corpus, objective, batches; each is a pure function of the config."""
+"""From config to parts: objective and batches; each is a pure function of the config."""
 
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 import torch
 
-from interlingua.batches.mixture import ParallelPlan
-from interlingua.batches.records import TokenStore
+from interlingua.batches.feeds import FeedName, Plan, to_device
 from interlingua.batches.seeds import seed_for
-from interlingua.batches.tokens import ParallelBatch
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.vocabulary import Vocabulary
-from interlingua.errors import ConfigError, DataError
+from interlingua.errors import ConfigError
 from interlingua.methods.objective import Objective
 from interlingua.registry import METHODS, resolve
-from interlingua.train.config import TrainConfig
+from interlingua.train.config import MethodConfig, TrainConfig
 from interlingua.train.engine import Engine
-
-
-class Corpus(NamedTuple):
-    """A prepared corpus, opened."""
-
-    vocabulary: Vocabulary
-    train: TokenStore
-    valid: TokenStore | None
-
-    @property
-    def digest(self) -> str:
-        """Identifies the training pairs and the vocabulary that made their tokens."""
-        return self.train.digest
-
-
-def open_corpus(path: Path) -> Corpus:
-    """Opens what ``interlingua prepare`` wrote; a validation set may be missing or empty.
-
-    Raises:
-        DataError: it is not a prepared corpus, or it has no training pairs.
-    """
-    if not path.is_dir():
-        raise DataError("no such folder; run: interlingua prepare CONFIG", path=path)
-    train = TokenStore.open(path / "train")
-    if len(train) == 0:
-        raise DataError("there are no pairs to train on; see the counts in manifest.json", path=path)
-    vocabulary = Vocabulary.load(path / "vocabulary")
-    if train.vocabulary_digest != vocabulary.digest():
-        raise DataError("its tokens come from another vocabulary; prepare the corpus again", path=path / "train")
-    valid = TokenStore.open(path / "valid") if (path / "valid").is_dir() else None
-    return Corpus(vocabulary, train, valid if valid is not None and len(valid) else None)
+from interlingua.train.feeds import Source, batch_sizes, make_plan
 
 
 def build_objective(config: TrainConfig, vocabulary: Vocabulary) -> Objective:
@@ -63,7 +31,14 @@ def build_objective(config: TrainConfig, vocabulary: Vocabulary) -> Objective:
     objective: Objective = resolve(METHODS, config.method.name)(
         config.method.options, build_encoder(config, vocabulary)
     )
+    objective.total_steps = config.run.max_steps or 1
     return objective
+
+
+def feeds_of(method: MethodConfig) -> tuple[FeedName, ...]:
+    """The feeds that a method takes, its main one first."""
+    feeds: tuple[FeedName, ...] = resolve(METHODS, method.name).feeds
+    return feeds
 
 
 def build_encoder(config: TrainConfig, vocabulary: Vocabulary) -> Encoder:
@@ -92,30 +67,49 @@ def build_encoder(config: TrainConfig, vocabulary: Vocabulary) -> Encoder:
 class MicroBatches:
     """The training batches of this process: called with a step, the list of its micro-batches, on its device.
 
+    A micro-batch is a feed's batch, or a dict of them for a method of several feeds.
+
     Args:
         config: decides the batches, with the step.
-        store: the training pairs.
+        sources: the training data by feed, in the method's order.
         max_tokens: what the encoder can take.
         engine: the processes that share a batch, and this one's device.
     """
 
-    def __init__(self, config: TrainConfig, store: TokenStore, max_tokens: int, engine: Engine) -> None:
-        self.plan = ParallelPlan(
-            store,
-            global_batch_size=config.run.global_batch_size,
-            seed=config.run.seed,
-            temperature=config.data.temperature,
-            caps=config.data.caps,
-            max_tokens=min(max_tokens, config.data.max_tokens or max_tokens),
-        )
+    def __init__(
+        self, config: TrainConfig, sources: Mapping[FeedName, Source], max_tokens: int, engine: Engine
+    ) -> None:
+        sizes = batch_sizes(config, list(sources))
+        self.plans: dict[FeedName, Plan] = {
+            feed: make_plan(
+                feed, source, config.data, batch_size=sizes[feed], max_tokens=max_tokens, seed=config.run.seed
+            )
+            for feed, source in sources.items()
+        }
         self.accumulation = config.run.accumulation(engine.world_size)
         self.micro_batch_size = config.run.global_batch_size // (self.accumulation * engine.world_size)
+        self.max_tokens = max_tokens
         self._engine = engine
 
-    def __call__(self, step: int) -> list[ParallelBatch]:
+    @property
+    def epoch_size(self) -> int:
+        """Rows of one pass over the first feed, which ``run.global_batch_size`` counts."""
+        return next(iter(self.plans.values())).epoch_size
+
+    def seen(self, step: int) -> dict[str, int]:
+        """Rows in the steps before ``step``, by language pair or feed."""
+        return {name: count for plan in self.plans.values() for name, count in plan.seen(step).items()}
+
+    def __call__(self, step: int) -> list[Any]:
         """This process's consecutive part of the step's batch."""
         slices, first = self._engine.world_size * self.accumulation, self._engine.rank * self.accumulation
-        parts = [self.plan.batch_at(step, rank=first + i, world_size=slices) for i in range(self.accumulation)]
-        if self._engine.device.type == "cuda":
-            return [part.pin_memory().to(self._engine.device) for part in parts]
-        return parts
+        return [
+            to_device(batch_of(self.plans, step, rank=first + i, world_size=slices), self._engine.device)
+            for i in range(self.accumulation)
+        ]
+
+
+def batch_of(plans: Mapping[FeedName, Plan], step: int, *, rank: int = 0, world_size: int = 1) -> Any:
+    """The batch of a step: that of the only feed, or a dict of the feeds' batches."""
+    batches = {feed: plan.batch_at(step, rank=rank, world_size=world_size) for feed, plan in plans.items()}
+    return batches if len(batches) > 1 else next(iter(batches.values()))

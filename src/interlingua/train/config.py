@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from interlingua.config import config_to_toml, from_mapping, load_toml, to_mapping
-from interlingua.corpus.sampling import Caps
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.registry import METHODS, resolve
+from interlingua.train.data_config import DataConfig
 
 LENGTHS = ("max_steps", "num_train_epochs", "budget_seconds")
 SIZES = (
@@ -29,22 +29,6 @@ SIZES = (
     "attention_probs_dropout_prob",
     "max_position_embeddings",
 )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DataConfig:
-    """[data]: what to train on."""
-
-    corpus: Path
-    """Folder that ``interlingua prepare`` wrote."""
-    temperature: float = 1.0
-    """T of the language pairs' shares, proportional to count^(1/T): 1 = as they are, large = all alike."""
-    caps: Caps = field(default_factory=Caps)
-    """Limits to what a language pair gets, e.g. ``caps.max_pairs = 100000``."""
-    max_tokens: int | None = None
-    """Longer sentences are cut to this many tokens; default: what the encoder can take."""
-    valid_pairs: int = 1024
-    """Pairs of the corpus's validation set on which loss and collapse are measured."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -151,7 +135,7 @@ class RunConfig:
     budget_seconds: float | None = None
     """Wall time of the whole run, evaluations included; the speed is measured on a throwaway copy first."""
     global_batch_size: int = 128
-    """Pairs per step, over all processes and accumulated micro-batches."""
+    """Pairs (questions, for retrieval) per step, over all processes and accumulated micro-batches."""
     micro_batch_size: int | None = None
     """Pairs in one forward pass of one process; in-batch negatives are within it. Default: a process's share."""
     precision: Literal["auto", "fp32", "bf16"] = "auto"
@@ -239,11 +223,12 @@ class TrainConfig:
 
     def with_absolute_paths(self) -> TrainConfig:
         """The same config, meaning the same from any working directory."""
-        data = dataclasses.replace(self.data, corpus=self.data.corpus.absolute())
         encoder = self.encoder
         if encoder.path is not None and Path(encoder.path).expanduser().exists():
             encoder = dataclasses.replace(encoder, path=str(Path(encoder.path).expanduser().absolute()))
-        return dataclasses.replace(self, data=data, encoder=encoder).replace_run(output=self.run.output.absolute())
+        return dataclasses.replace(self, data=self.data.with_absolute_paths(), encoder=encoder).replace_run(
+            output=self.run.output.absolute()
+        )
 
 
 @dataclass(frozen=True, slots=True)

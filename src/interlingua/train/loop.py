@@ -11,10 +11,11 @@ from pathlib import Path
 
 from interlingua.batches.prefetch import Prefetcher
 from interlingua.train.budget import fix_length
-from interlingua.train.build import MicroBatches, build_objective, open_corpus
+from interlingua.train.build import MicroBatches, build_objective, feeds_of
 from interlingua.train.checkpoint import TrainState, load_checkpoint, rotate, save_checkpoint
 from interlingua.train.config import TrainConfig
 from interlingua.train.engine import Engine
+from interlingua.train.feeds import open_data
 from interlingua.train.interrupts import Interrupts
 from interlingua.train.log import Meter, open_log, warn
 from interlingua.train.optim import build_optimizer, set_learning_rate
@@ -53,19 +54,19 @@ def train(
     if resume == "auto" and start.checkpoint is not None and (finished := read_result(folder)) is not None:
         return finished
     engine = Engine(start.config.run)
-    corpus = open_corpus(asked.data.corpus)
-    config = fix_length(engine.settle(start.config), corpus, engine, evaluate)
+    data = open_data(asked, feeds_of(asked.method))
+    config = fix_length(engine.settle(start.config), data, engine, evaluate)
     if engine.is_main:
-        folder.begin(asked, config, corpus_digest=corpus.digest, fresh=start.checkpoint is None)
+        folder.begin(asked, config, data_digest=data.digest, fresh=start.checkpoint is None)
     engine.barrier()
     run, max_steps = config.run, config.length
 
     # The parts: objective, optimizer, batches, and what the checkpoint remembers of them.
-    objective = build_objective(config, corpus.vocabulary).to(engine.device).train()
+    objective = build_objective(config, data.vocabulary).to(engine.device).train()
     optimizer = build_optimizer(objective, config.optimizer)
     model = engine.setup(objective, optimizer)
-    batches = MicroBatches(config, corpus.train, objective.encoder.max_tokens, engine)
-    validation = valid_batches(config, corpus.valid, batches)
+    batches = MicroBatches(config, data.train, objective.encoder.max_tokens, engine)
+    validation = valid_batches(config, data, batches)
     state = load_checkpoint(start.checkpoint, objective, optimizer) if start.checkpoint else TrainState()
     end = state.step if out_of_patience(state, run) else max_steps
     meter, clock, metrics, stop = Meter(engine, folder.checkpoints), Clock(state.seconds), dict[str, float](), False
@@ -85,7 +86,7 @@ def train(
             )
             set_learning_rate(optimizer, learning_rate)
 
-            losses = gradients(model, micro_batches, engine, seed=run.seed, step=step)
+            losses = gradients(model, objective, micro_batches, engine, seed=run.seed, step=step)
             if run.max_grad_norm is not None or logs:
                 losses["grad_norm"] = engine.clip(objective, run.max_grad_norm)
             meter.add(step, losses)
@@ -103,7 +104,7 @@ def train(
                 metrics = measured.metrics
                 best = take_note(state, metrics, run)
                 if best and engine.is_main:
-                    objective.encoder.save(folder.best)
+                    objective.save(folder.best)
                 log.evaluation(done, metrics, best=best)
                 if measured.spread is not None and (warning := measured.spread.warning()):
                     log.warn(warning)
@@ -118,7 +119,7 @@ def train(
                 engine.barrier()
             if interrupted and done < max_steps:
                 engine.close()
-                return result_of(folder, config, state, clock, batches.plan, metrics, interrupted=True)
+                return result_of(folder, config, state, clock, batches.seen(state.step), metrics, interrupted=True)
             if stop:
                 log.say(f"step {done} | no better evaluation since step {state.best_step}: stopping early")
                 break
@@ -126,8 +127,8 @@ def train(
 
         # The end: the last model beside the best.
         if engine.is_main:
-            objective.encoder.save(folder.model)
-        result = result_of(folder, config, state, clock, batches.plan, metrics)
+            objective.save(folder.model)
+        result = result_of(folder, config, state, clock, batches.seen(state.step), metrics)
         log.final(state.step, result.to_record())
         engine.close()
     return result

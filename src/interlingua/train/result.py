@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from interlingua.batches.mixture import ParallelPlan
-from interlingua.batches.tokens import ParallelBatch
+from interlingua.batches.feeds import rows, token_batches
 from interlingua.train.checkpoint import TrainState
 from interlingua.train.config import TrainConfig
 from interlingua.train.run_folder import RunFolder
@@ -50,7 +49,7 @@ class TrainResult:
     peak_rss_bytes: int = 0
     """Largest resident memory of the process."""
     exposure: dict[str, int] = field(default_factory=dict)
-    """Pairs seen of each language pair, ``deu_Latn-eng_Latn``."""
+    """Pairs seen of each language pair, ``deu_Latn-eng_Latn``, or rows of another feed."""
 
     def to_record(self) -> dict[str, Any]:
         """As JSON, paths as text."""
@@ -75,11 +74,11 @@ class Clock:
         """Of the whole run so far, evaluations and checkpoints included."""
         return self._before + time.perf_counter() - self._started
 
-    def count(self, micro_batches: Sequence[ParallelBatch], world_size: int) -> None:
+    def count(self, micro_batches: Sequence[Any], world_size: int) -> None:
         """Adds a step and the time since the last call of this or ``leave_out``."""
         now = time.perf_counter()
-        pairs = sum(batch.a.batch_size for batch in micro_batches) * world_size
-        tokens = sum(len(batch.a.input_ids) + len(batch.b.input_ids) for batch in micro_batches) * world_size
+        pairs = sum(map(rows, micro_batches)) * world_size
+        tokens = sum(len(batch.input_ids) for batch in token_batches(micro_batches)) * world_size
         for count in (self._total, self._window):
             count.add(pairs, tokens, now - self._mark)
         self._mark = now
@@ -122,7 +121,7 @@ def result_of(
     config: TrainConfig,
     state: TrainState,
     clock: Clock,
-    plan: ParallelPlan,
+    seen: dict[str, int],
     metrics: dict[str, float],
     *,
     interrupted: bool = False,
@@ -141,7 +140,7 @@ def result_of(
         seconds=clock.seconds,
         **clock.total_rates(),
         peak_rss_bytes=peak_rss_bytes(),
-        exposure={"-".join(pair): count for pair, count in plan.exposure(state.step).items()},
+        exposure=seen,
     )
 
 

@@ -103,32 +103,34 @@ class RunFolder:
         values = {key: getattr(config.run, key) for key in MAY_CHANGE}
         return settled.replace_run(**{key: value for key, value in values.items() if value != MAY_CHANGE[key]})
 
-    def begin(self, asked: TrainConfig, settled: TrainConfig, *, corpus_digest: str, fresh: bool) -> None:
+    def begin(self, asked: TrainConfig, settled: TrainConfig, *, data_digest: str, fresh: bool) -> None:
         """Writes config.toml and manifest.json; a fresh start first removes what an earlier run left.
 
         Args:
             asked: the config as given.
             settled: the config as it is computed with.
-            corpus_digest: of the training pairs.
+            data_digest: of the training data.
             fresh: whether the run begins at step 0.
 
         Raises:
-            DataError: the run goes on with other training pairs than it began with.
+            DataError: the run goes on with other training data than it began with.
         """
         if fresh:
             for leftover in (self.checkpoints, self.best, self.model, self.tensorboard):
                 shutil.rmtree(leftover, ignore_errors=True)
             for leftover in (self.metrics, self.manifest):
                 leftover.unlink(missing_ok=True)
-        elif self.manifest.exists() and self.read_manifest().get("corpus_digest") != corpus_digest:
-            raise DataError("changed since this run began; start over with --resume never", path=settled.data.corpus)
+        elif self.manifest.exists() and self.read_manifest().get("data_digest") != data_digest:
+            raise DataError(
+                "its training data changed since it began; start over with --resume never", path=self.path
+            )
         with atomic_write(self.config) as file:
             file.write(settled.to_toml())
         if not self.manifest.exists():
             versions = {"interlingua": __version__, **{name: importlib.metadata.version(name) for name in PACKAGES}}
             record = {
                 "asked": asked.to_mapping(),
-                "corpus_digest": corpus_digest,
+                "data_digest": data_digest,
                 "versions": versions,
                 "python": platform.python_version(),
                 "machine": f"{platform.system()} {platform.machine()}",

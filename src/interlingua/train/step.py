@@ -8,27 +8,40 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from interlingua.methods.objective import Objective
 from interlingua.train.engine import Engine
 
 
 def gradients(
-    model: nn.Module, batches: Sequence[Any], engine: Engine, *, seed: int, step: int
+    model: nn.Module, objective: Objective, batches: Sequence[Any], engine: Engine, *, seed: int, step: int
 ) -> dict[str, Float[Tensor, ""]]:
     """Forward and backward over a step's micro-batches; each counts the same.
 
-    The random numbers of a micro-batch depend on (seed, step, its place, rank) and nothing else.
+    Parts of the loss are backpropagated in turn, which adds up to the gradient of their sum. The random numbers of a
+    micro-batch depend on (seed, step, its place, rank) and nothing else.
+
+    Args:
+        model: the objective as the engine has set it up.
+        objective: the objective itself.
+        batches: the micro-batches.
+        engine: this process's.
+        seed: of the run.
+        step: of the run.
 
     Returns:
         the loss and its terms, mean over the micro-batches.
     """
     count = len(batches)
+    parts: tuple[str | None, ...] = objective.parts or (None,)
     measured: dict[str, Tensor] = {}
     for place, batch in enumerate(batches):
         engine.seed(seed, "step", step, "micro-batch", place)
-        with engine.accumulate(model, more=place + 1 < count):
-            output = model(batch)
-            engine.backward(output.loss / count)
-        for name, value in {"loss": output.loss, **output.terms}.items():
-            share = value.detach() / count
-            measured[name] = measured[name] + share if name in measured else share
+        for part in parts:
+            last = part == parts[-1] and place + 1 == count
+            with engine.accumulate(model, more=not last):
+                output = model(batch) if part is None else model(batch, part=part)
+                engine.backward(output.loss / count)
+            for name, value in {"loss": output.loss, **output.terms}.items():
+                share = value.detach() / count
+                measured[name] = measured[name] + share if name in measured else share
     return measured

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
-from interlingua.batches.mixture import ParallelPlan
-from interlingua.batches.records import TokenStore
-from interlingua.batches.tokens import ParallelBatch
+from interlingua.batches.feeds import to_device, token_batches
+from interlingua.corpus.sampling import Caps
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
 from interlingua.methods.objective import Objective
-from interlingua.train.build import MicroBatches
+from interlingua.train.build import MicroBatches, batch_of
 from interlingua.train.checkpoint import TrainState
 from interlingua.train.config import RunConfig, TrainConfig
 from interlingua.train.engine import Engine
+from interlingua.train.feeds import TrainingData, make_plan
 from interlingua.train.monitors import Spread, spread
 
 Evaluate = Callable[[Encoder, int], dict[str, float]]
@@ -30,24 +31,38 @@ class Measured(NamedTuple):
     spread: Spread | None
 
 
-def valid_batches(config: TrainConfig, store: TokenStore | None, batches: MicroBatches) -> list[ParallelBatch]:
+def valid_batches(config: TrainConfig, data: TrainingData, batches: MicroBatches) -> list[Any]:
     """The fixed validation batches: whole ones, as in-batch negatives make losses of different sizes incomparable.
 
     Args:
-        config: says how many pairs to use, at most.
-        store: the validation pairs, or none.
-        batches: the training batches, whose size and length they have; smaller only where there are fewer pairs.
+        config: says how many rows to use, at most.
+        data: where the method's main feed has no validation rows there are no batches; where another feed has none,
+            its training rows are taken.
+        batches: the training batches, whose size they have; smaller only where there are fewer rows.
     """
-    pairs = min(config.data.valid_pairs, len(store)) if store is not None else 0
-    if store is None or pairs < 2:
+    main = next(iter(data.train))
+    available = len(data.valid[main]) if main in data.valid else 0
+    count = min(config.data.valid_pairs, available)
+    if count < 2:
         return []
-    size = min(batches.micro_batch_size, pairs)
-    plan = ParallelPlan(store, global_batch_size=size, max_tokens=batches.plan.max_tokens)
-    return [plan.batch_at(step) for step in range(pairs // size)]
+    size = min(batches.micro_batch_size, count)
+    unmixed = dataclasses.replace(config.data, temperature=1.0, caps=Caps())
+    plans = {
+        feed: make_plan(
+            feed,
+            data.valid.get(feed, data.train[feed]),
+            unmixed,
+            batch_size=size if feed == main else max(1, plan.global_batch_size * size // config.run.global_batch_size),
+            max_tokens=batches.max_tokens,
+            seed=0,
+        )
+        for feed, plan in batches.plans.items()
+    }
+    return [batch_of(plans, step) for step in range(count // size)]
 
 
 def measure(
-    objective: Objective, batches: Sequence[ParallelBatch], engine: Engine, *, evaluate: Evaluate | None, step: int
+    objective: Objective, batches: Sequence[Any], engine: Engine, *, evaluate: Evaluate | None, step: int
 ) -> Measured:
     """Validation loss with its terms, spread of the embeddings, and the caller's own metrics; dropout is off.
 
@@ -102,18 +117,16 @@ def out_of_patience(state: TrainState, config: RunConfig) -> bool:
 
 
 @torch.no_grad()
-def _on_batches(
-    objective: Objective, batches: Sequence[ParallelBatch], engine: Engine
-) -> tuple[dict[str, float], Spread | None]:
+def _on_batches(objective: Objective, batches: Sequence[Any], engine: Engine) -> tuple[dict[str, float], Spread | None]:
     if not batches:
         return {}, None
     sums: dict[str, float] = {}
     embeddings: list[torch.Tensor] = []
-    for batch in (batch.to(engine.device) for batch in batches):
+    for batch in (to_device(batch, engine.device) for batch in batches):
         with engine.autocast():
             output = objective(batch)
             if sum(map(len, embeddings)) < SPREAD_SENTENCES:
-                embeddings.append(objective.encoder(batch.a).float())
+                embeddings.append(objective.encoder(next(token_batches(batch))).float())
         for name, value in {"loss": output.loss, **output.terms}.items():
             sums[f"valid_{name}"] = sums.get(f"valid_{name}", 0.0) + value.item()
     lying = spread(torch.cat(embeddings)[:SPREAD_SENTENCES])

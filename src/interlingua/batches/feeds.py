@@ -1,0 +1,113 @@
+"""What a step is made of besides translations: labelled pairs, questions with passages, sentences without translation.
+
+A method names its feeds (``Objective.feeds``). It is called with the batch of its feed, or, if it has several, with a
+dict of batches by feed. Whatever batches are made of, they are moved and counted here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar, get_args
+
+import torch
+from jaxtyping import Float32
+from torch import Tensor
+
+from interlingua.batches.tokens import Place, TokenBatch
+
+FeedName = Literal["parallel", "labelled", "questions", "monolingual"]
+FEEDS: tuple[FeedName, ...] = get_args(FeedName)
+BatchT = TypeVar("BatchT")
+
+
+class LabelledBatch(NamedTuple):
+    """Pairs of sentences with a number each: a class (natural language inference) or a score (similarity)."""
+
+    a: TokenBatch
+    b: TokenBatch
+    labels: Float32[Tensor, " b"]
+    """Index of the class, or score in [0, 1]."""
+    step: int
+    first_row: int = 0
+    seed: int = 0
+
+    def place(self, side: str) -> Place:
+        """What draws on side ``"a"`` or ``"b"`` depend on."""
+        return Place(self.seed, self.step, side, self.first_row)
+
+
+class QuestionBatch(NamedTuple):
+    """Questions and the passages that answer them."""
+
+    questions: TokenBatch
+    passages: TokenBatch
+    """Passage i answers question i; behind these stand the hard negatives, if there are any."""
+    step: int
+    first_row: int = 0
+    seed: int = 0
+
+
+class SentenceBatch(NamedTuple):
+    """Sentences without a translation."""
+
+    sentences: TokenBatch
+    step: int
+    first_row: int = 0
+    seed: int = 0
+
+    def place(self) -> Place:
+        """What draws on the sentences depend on."""
+        return Place(self.seed, self.step, "a", self.first_row)
+
+
+class Plan(Protocol):
+    """Batches of one feed, each a pure function of (seed, step)."""
+
+    global_batch_size: int
+    """Rows of a step, over all ranks."""
+
+    @property
+    def epoch_size(self) -> int:
+        """Rows of one pass."""
+        ...
+
+    def batch_at(self, step: int, *, rank: int = 0, world_size: int = 1) -> Any:
+        """A rank's consecutive part of a step's rows."""
+        ...
+
+    def seen(self, step: int) -> dict[str, int]:
+        """Rows in the steps before ``step``, by a name such as the language pair's."""
+        ...
+
+
+def token_batches(batch: Any) -> Iterator[TokenBatch]:
+    """All token batches inside a batch of whatever kind, in order."""
+    if isinstance(batch, TokenBatch):
+        yield batch
+    elif isinstance(batch, Mapping | tuple | list):
+        for part in batch.values() if isinstance(batch, Mapping) else batch:
+            yield from token_batches(part)
+
+
+def rows(batch: Any) -> int:
+    """Rows of a batch: those of its feeds together."""
+    if isinstance(batch, Mapping):
+        return sum(rows(part) for part in batch.values())
+    return next(token_batches(batch)).batch_size
+
+
+def to_device(batch: BatchT, device: torch.device | str) -> BatchT:
+    """The same batch on another device; towards a GPU through page-locked memory, without waiting."""
+    pinned = torch.device(device).type == "cuda"
+
+    def moved(part: Any) -> Any:
+        if isinstance(part, Tensor):
+            return (part.pin_memory() if pinned else part).to(device, non_blocking=True)
+        if isinstance(part, Mapping):
+            return {name: moved(value) for name, value in part.items()}
+        if isinstance(part, tuple) and hasattr(part, "_fields"):
+            return type(part)(*map(moved, part))
+        return part
+
+    result: BatchT = moved(batch)
+    return result

@@ -1,0 +1,184 @@
+"""Token sequences in memory, and an endless order of rows: for sets that need no disk (labelled pairs, questions)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float32, Int64
+
+from interlingua.batches.feeds import LabelledBatch, SentenceBatch
+from interlingua.batches.permutation import keys, permute
+from interlingua.batches.seeds import seed_for
+from interlingua.batches.tokens import TokenBatch
+from interlingua.errors import ConfigError, DataError
+
+
+class TokenColumn:
+    """Sequences behind one another in one array, 4 bytes a token.
+
+    Args:
+        sequences: token ids of each row, none empty.
+        languages: one code a row.
+
+    Raises:
+        DataError: there are none, or one is empty.
+    """
+
+    def __init__(self, sequences: Sequence[Sequence[int]], languages: Sequence[str]) -> None:
+        lengths = np.fromiter(map(len, sequences), dtype=np.int64, count=len(sequences))
+        if not len(lengths) or not lengths.all():
+            raise DataError("no sentences, or an empty one; remove it from the file")
+        self._ids = np.concatenate([np.asarray(ids, dtype=np.int32) for ids in sequences])
+        self._ends = np.cumsum(lengths)
+        self._lengths = lengths
+        self.languages = tuple(languages)
+
+    def __len__(self) -> int:
+        return len(self._lengths)
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest sequence."""
+        return int(self._lengths.max())
+
+    def read(self, rows: Int64[np.ndarray, " n"]) -> TokenBatch:
+        """The rows, in the order given, packed."""
+        lengths = self._lengths[rows]
+        starts = self._ends[rows] - lengths
+        index = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
+        return TokenBatch.from_flat(self._ids[index].astype(np.int64), lengths, [self.languages[row] for row in rows])
+
+    @property
+    def digest(self) -> str:
+        """Hex SHA-256 of ids and lengths."""
+        return hashlib.sha256(self._ids.tobytes() + self._lengths.tobytes()).hexdigest()
+
+
+class RowOrder:
+    """Rows of an endless sequence of passes, each a permutation of its own: a pure function of (seed, place).
+
+    Args:
+        count: rows of a pass.
+        global_batch_size: rows of a step, over all ranks.
+        seed: decides the order.
+        purpose: kept apart from other orders of the same seed by this name.
+
+    Raises:
+        ConfigError: a number is below 1.
+    """
+
+    def __init__(self, count: int, *, global_batch_size: int, seed: int, purpose: str) -> None:
+        if global_batch_size < 1 or count < 1:
+            raise ConfigError(f"{purpose}: {count} rows in batches of {global_batch_size}; both must be 1 or more")
+        self.count, self.global_batch_size = count, global_batch_size
+        self._key = seed_for(seed, "row order", purpose)
+
+    def rows_at(self, step: int, *, rank: int = 0, world_size: int = 1) -> Int64[np.ndarray, " n"]:
+        """A rank's consecutive part of a step's rows.
+
+        Raises:
+            ConfigError: the batch can't be shared out evenly.
+        """
+        return self.places_at(step, rank=rank, world_size=world_size)[0]
+
+    def places_at(
+        self, step: int, *, rank: int = 0, world_size: int = 1
+    ) -> tuple[Int64[np.ndarray, " n"], Int64[np.ndarray, " n"]]:
+        """As ``rows_at``, with the number of the pass that each row is read in."""
+        if self.global_batch_size % world_size:
+            raise ConfigError(
+                f"a batch of {self.global_batch_size} can't be shared evenly by {world_size} ranks or micro-batches;"
+                f" choose a multiple of {world_size}"
+            )
+        size = self.global_batch_size // world_size
+        places = step * self.global_batch_size + rank * size + np.arange(size, dtype=np.int64)
+        passes, position = np.divmod(places, self.count)
+        return permute(position, np.full_like(position, self.count), keys(self._key, passes)), passes
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledRows:
+    """Labelled pairs, tokenised."""
+
+    a: TokenColumn
+    b: TokenColumn
+    labels: Float32[np.ndarray, " n"]
+    """Class or score of each pair."""
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest sentence."""
+        return max(self.a.longest, self.b.longest)
+
+    @property
+    def digest(self) -> str:
+        """Hex SHA-256 of tokens and labels."""
+        return hashlib.sha256(f"{self.a.digest} {self.b.digest}".encode() + self.labels.tobytes()).hexdigest()
+
+
+class LabelledPlan:
+    """Batches of labelled pairs, shuffled anew in every pass.
+
+    Args:
+        rows: the pairs.
+        global_batch_size: pairs a step, over all ranks.
+        seed: decides the order.
+    """
+
+    def __init__(self, rows: LabelledRows, *, global_batch_size: int, seed: int = 0) -> None:
+        self.global_batch_size, self.seed = global_batch_size, seed
+        self._rows = rows
+        self._order = RowOrder(len(rows.labels), global_batch_size=global_batch_size, seed=seed, purpose="labelled")
+
+    @property
+    def epoch_size(self) -> int:
+        """Pairs of one pass."""
+        return self._order.count
+
+    def batch_at(self, step: int, *, rank: int = 0, world_size: int = 1) -> LabelledBatch:
+        """A rank's consecutive part of a step's pairs."""
+        rows = self._order.rows_at(step, rank=rank, world_size=world_size)
+        labels = torch.from_numpy(self._rows.labels[rows])
+        return LabelledBatch(
+            self._rows.a.read(rows), self._rows.b.read(rows), labels, step, rank * len(rows), self.seed
+        )
+
+    def seen(self, step: int) -> dict[str, int]:
+        """Pairs in the steps before ``step``."""
+        return {"labelled": step * self.global_batch_size}
+
+
+class SentencePlan:
+    """Batches of sentences without translations, shuffled anew in every pass over all languages together.
+
+    Args:
+        sentences: the texts' tokens.
+        global_batch_size: sentences a step, over all ranks.
+        seed: decides the order.
+    """
+
+    def __init__(self, sentences: TokenColumn, *, global_batch_size: int, seed: int = 0) -> None:
+        self.global_batch_size, self.seed = global_batch_size, seed
+        self._sentences = sentences
+        self._order = RowOrder(len(sentences), global_batch_size=global_batch_size, seed=seed, purpose="monolingual")
+
+    @property
+    def epoch_size(self) -> int:
+        """Sentences of one pass."""
+        return self._order.count
+
+    def batch_at(self, step: int, *, rank: int = 0, world_size: int = 1) -> SentenceBatch:
+        """A rank's consecutive part of a step's sentences."""
+        rows = self._order.rows_at(step, rank=rank, world_size=world_size)
+        return SentenceBatch(self._sentences.read(rows), step, rank * len(rows), self.seed)
+
+    def seen(self, step: int) -> dict[str, int]:
+        """Sentences in the steps before ``step``."""
+        return {"monolingual": step * self.global_batch_size}

@@ -1,0 +1,211 @@
+"""The feeds of a run: from the [data] section to sources on disk or in memory, and from those to plans of batches."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from interlingua.batches.feeds import FeedName, Plan
+from interlingua.batches.mixture import ParallelPlan
+from interlingua.batches.records import TokenStore
+from interlingua.batches.table import LabelledPlan, LabelledRows, SentencePlan, TokenColumn
+from interlingua.corpus.labelled import read_labelled
+from interlingua.corpus.monolingual import language_of, read_sentences
+from interlingua.encoder.vocabulary import Vocabulary
+from interlingua.errors import ConfigError, DataError
+from interlingua.train.config import TrainConfig
+from interlingua.train.data_config import DataConfig, LabelledConfig, MonolingualConfig
+
+Source = Any
+"""A ``TokenStore``, or rows in memory; all have a ``digest`` and a length, rows in memory ``longest``, tokens."""
+
+
+class TrainingData(NamedTuple):
+    """What a run trains and validates on, opened."""
+
+    vocabulary: Vocabulary
+    train: dict[FeedName, Source]
+    valid: dict[FeedName, Source]
+
+    @property
+    def digest(self) -> str:
+        """Identifies the training data and the vocabulary that made their tokens."""
+        digests = {name: source.digest for name, source in self.train.items()}
+        if digests.keys() == {"parallel"}:
+            return str(digests["parallel"])
+        return hashlib.sha256(repr((sorted(digests.items()), self.vocabulary.digest())).encode()).hexdigest()
+
+
+def open_data(config: TrainConfig, feeds: Sequence[FeedName]) -> TrainingData:
+    """Opens the feeds that a method takes; a validation set may be missing.
+
+    Raises:
+        ConfigError: a feed that the method takes is not given, or one that it does not take is.
+        DataError: files are missing or broken, or have nothing to train on.
+    """
+    data, name = config.data, config.method.name
+    given = {"parallel": data.corpus, "labelled": data.labelled, "questions": data.questions,
+             "monolingual": data.monolingual}  # fmt: skip
+    for feed in feeds:
+        if given[feed] is None:
+            key = "corpus" if feed == "parallel" else feed
+            raise ConfigError(f"data: the method {name} needs {feed} data; give data.{key}")
+    for feed in ("labelled", "questions", "monolingual"):
+        if given[feed] is not None and feed not in feeds:
+            raise ConfigError(f"data: the method {name} does not read {feed} data; remove data.{feed}")
+    vocabulary = _vocabulary(config)
+    train: dict[FeedName, Source] = {}
+    valid: dict[FeedName, Source] = {}
+    for feed in feeds:
+        train[feed], held_out = _OPEN[feed](data, vocabulary)
+        if held_out is not None:
+            valid[feed] = held_out
+    return TrainingData(vocabulary, train, valid)
+
+
+def make_plan(feed: FeedName, source: Source, data: DataConfig, *, batch_size: int, max_tokens: int, seed: int) -> Plan:
+    """The plan of a feed's batches.
+
+    Args:
+        feed: which.
+        source: its data.
+        data: says how it is mixed.
+        batch_size: rows of a step, over all ranks.
+        max_tokens: what the encoder can take.
+        seed: decides the order.
+
+    Raises:
+        ConfigError: a sentence in memory is longer than the encoder can take.
+    """
+    if feed == "parallel":
+        return ParallelPlan(
+            source,
+            global_batch_size=batch_size,
+            seed=seed,
+            temperature=data.temperature,
+            caps=data.caps,
+            max_tokens=min(max_tokens, data.max_tokens or max_tokens),
+        )
+    if source.longest > max_tokens:
+        raise ConfigError(
+            f"data.{feed}: a text of {source.longest} tokens, but the encoder takes {max_tokens}; lower the section's"
+            " limit of tokens"
+        )
+    if feed == "labelled":
+        return LabelledPlan(source, global_batch_size=batch_size, seed=seed)
+    if feed == "monolingual":
+        return SentencePlan(source, global_batch_size=batch_size, seed=seed)
+    from interlingua.batches.questions import QuestionPlan
+
+    return QuestionPlan(source, global_batch_size=batch_size, seed=seed)
+
+
+def batch_sizes(config: TrainConfig, feeds: Sequence[FeedName]) -> dict[FeedName, int]:
+    """Rows of a step by feed: the first goes by ``run.global_batch_size``, the others by a size of their own."""
+    whole = config.run.global_batch_size
+    own = {
+        "parallel": config.data.batch_size or whole,
+        "monolingual": config.data.monolingual.batch_size if config.data.monolingual else whole,
+    }
+    return {feed: whole if place == 0 else own.get(feed, whole) for place, feed in enumerate(feeds)}
+
+
+def _vocabulary(config: TrainConfig) -> Vocabulary:
+    if config.data.corpus is not None:
+        if not config.data.corpus.is_dir():
+            raise DataError("no such folder; run: interlingua prepare CONFIG", path=config.data.corpus)
+        return Vocabulary.load(config.data.corpus / "vocabulary")
+    if config.encoder.path is None:
+        raise ConfigError("data: without data.corpus there is no vocabulary for encoder.preset; give one of them")
+    return Vocabulary.of_model(config.encoder.path)
+
+
+def _open_parallel(data: DataConfig, vocabulary: Vocabulary) -> tuple[TokenStore, TokenStore | None]:
+    path = data.corpus
+    assert path is not None
+    train = TokenStore.open(path / "train")
+    if len(train) == 0:
+        raise DataError("there are no pairs to train on; see the counts in manifest.json", path=path)
+    if train.vocabulary_digest != vocabulary.digest():
+        raise DataError("its tokens come from another vocabulary; prepare the corpus again", path=path / "train")
+    valid = TokenStore.open(path / "valid") if (path / "valid").is_dir() else None
+    return train, valid if valid is not None and len(valid) else None
+
+
+def _open_labelled(data: DataConfig, vocabulary: Vocabulary) -> tuple[LabelledRows, LabelledRows | None]:
+    section = data.labelled
+    assert section is not None
+    train = _labelled_rows(section.paths, section, vocabulary, split="train")
+    if train is None:
+        raise DataError("no labelled pairs to train on", path=section.paths[0])
+    return train, _labelled_rows(section.valid, section, vocabulary, split="dev")
+
+
+def _labelled_rows(
+    paths: Sequence[Path], section: LabelledConfig, vocabulary: Vocabulary, *, split: str
+) -> LabelledRows | None:
+    pairs = [
+        pair
+        for path in paths
+        for pair in read_labelled(path, kind=section.kind, split=split, languages=section.languages)
+    ]
+    if not pairs:
+        return None
+    sides = (
+        _column([pair.a for pair in pairs], [pair.language_a for pair in pairs], vocabulary, section.max_tokens),
+        _column([pair.b for pair in pairs], [pair.language_b for pair in pairs], vocabulary, section.max_tokens),
+    )
+    return LabelledRows(*sides, np.asarray([pair.label for pair in pairs], dtype=np.float32))
+
+
+def _open_questions(data: DataConfig, vocabulary: Vocabulary) -> tuple[Source, Source | None]:
+    from interlingua.train.question_feed import open_questions
+
+    assert data.questions is not None
+    return open_questions(data.questions, vocabulary)
+
+
+def _open_monolingual(data: DataConfig, vocabulary: Vocabulary) -> tuple[TokenColumn, None]:
+    section = data.monolingual
+    assert section is not None
+    texts: list[str] = []
+    languages: list[str] = []
+    for path in section.paths:
+        found = _sentences(path, section)
+        texts += found
+        languages += [language_of(path)] * len(found)
+    return _column(texts, languages, vocabulary, section.max_tokens), None
+
+
+def _sentences(path: Path, section: MonolingualConfig) -> list[str]:
+    texts = []
+    for text in read_sentences(path):
+        texts.append(text)
+        if len(texts) == section.max_sentences:
+            break
+    if not texts:
+        raise DataError("no sentences in it", path=path)
+    return texts
+
+
+def _column(texts: list[str], languages: list[str], vocabulary: Vocabulary, max_tokens: int) -> TokenColumn:
+    """Tokenises texts, language by language, and puts them back in order."""
+    ids: list[Sequence[int]] = [()] * len(texts)
+    for language in sorted(set(languages)):
+        rows = [row for row, code in enumerate(languages) if code == language]
+        encoded = vocabulary.encode([texts[row] for row in rows], language=language, max_tokens=max_tokens)
+        for row, sequence in zip(rows, encoded, strict=True):
+            ids[row] = sequence
+    return TokenColumn(ids, languages)
+
+
+_OPEN: dict[FeedName, Any] = {
+    "parallel": _open_parallel,
+    "labelled": _open_labelled,
+    "questions": _open_questions,
+    "monolingual": _open_monolingual,
+}

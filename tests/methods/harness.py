@@ -1,0 +1,95 @@
+"""Any method at tiny size: an objective by name, and the batches its feeds are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+
+from interlingua.batches.feeds import FeedName, LabelledBatch, QuestionBatch, SentenceBatch
+from interlingua.batches.tokens import TokenBatch
+from interlingua.config import from_mapping
+from interlingua.methods.objective import Objective
+from interlingua.registry import METHODS, resolve
+from interlingua.train.build import feeds_of
+from interlingua.train.config import MethodConfig
+from tests.methods.conftest import FIRST_WORD, tiny_encoder, tiny_pairs
+
+BATCH = 6
+TINY_OPTIONS: dict[str, dict[str, Any]] = {
+    "ems": {"projection_dim": 8, "language_dim": 4, "tag_dropout": 0.0},
+}
+"""By method: options without which it can't be built, or that make it smaller."""
+
+
+def method_config(method: str, options: Mapping[str, Any] = {}) -> MethodConfig:  # noqa: B006
+    """The [method] section with the tiny options and these."""
+    schema = resolve(METHODS, method).Config
+    return MethodConfig(name=method, options=from_mapping(schema, {**TINY_OPTIONS.get(method, {}), **options}))
+
+
+def tiny_objective(
+    method: str, options: Mapping[str, Any] = {}, *, seed: int = 1, dropout: float = 0.0  # noqa: B006
+) -> Objective:
+    """The objective over a tiny encoder, in training mode; its weights depend on the seed."""
+    encoder = tiny_encoder(hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout)
+    torch.manual_seed(seed)
+    objective: Objective = resolve(METHODS, method)(method_config(method, options).options, encoder)
+    objective.total_steps = 20
+    return objective.train()
+
+
+def tiny_batch(method: str, options: Mapping[str, Any] = {}, *, step: int = 3, seed: int = 0) -> Any:  # noqa: B006
+    """A batch of the right kind: that of the only feed, or a dict by feed."""
+    feeds = feeds_of(method_config(method, options))
+    batches = {feed: feed_batch(feed, method, step=step, seed=seed) for feed in feeds}
+    return batches if len(batches) > 1 else batches[feeds[0]]
+
+
+def feed_batch(feed: FeedName, method: str, *, step: int, seed: int) -> Any:
+    """Six rows of one feed."""
+    if feed == "parallel":
+        return tiny_pairs(BATCH, step=step, seed=seed, languages=("deu_Latn", "fra_Latn"))
+    if feed == "questions":
+        return QuestionBatch(sentences(BATCH, seed=seed), sentences(2 * BATCH, seed=seed + 100), step)
+    if feed == "monolingual":
+        return SentenceBatch(sentences(BATCH, seed=seed + 200, language="fra_Latn"), step)
+    generator = torch.Generator().manual_seed(seed)
+    classes = torch.randint(0, 3, (BATCH,), generator=generator)
+    labels = classes.float() if method == "nli" else torch.rand(BATCH, generator=generator)
+    return LabelledBatch(sentences(BATCH, seed=seed), sentences(BATCH, seed=seed + 300), labels, step)
+
+
+def sentences(count: int, *, seed: int, language: str = "eng_Latn") -> TokenBatch:
+    """Random sentences of different lengths."""
+    generator = torch.Generator().manual_seed(seed)
+    lengths = torch.randint(2, 12, (count,), generator=generator).tolist()
+    ids = [torch.randint(FIRST_WORD, 20, (length,), generator=generator).tolist() for length in lengths]
+    return TokenBatch.from_lists(ids, [language] * count)
+
+
+def training(
+    objective: Objective, method: str, options: Mapping[str, Any] = {}, *, steps: range  # noqa: B006
+) -> Iterator[float]:
+    """The loss at each step of a few: Adam(amsgrad) with coupled weight decay, four batches in turn."""
+    yield from _training(objective, optimizer_of(objective), method, options, steps)
+
+
+def optimizer_of(objective: Objective) -> torch.optim.Optimizer:
+    """What ``training`` uses."""
+    trained = [parameter for parameter in objective.parameters() if parameter.requires_grad]
+    return torch.optim.Adam(trained, lr=3e-3, weight_decay=1e-5, amsgrad=True)
+
+
+def _training(
+    objective: Objective, optimizer: torch.optim.Optimizer, method: str, options: Mapping[str, Any], steps: range
+) -> Iterator[float]:
+    for step in steps:
+        torch.manual_seed(step)
+        optimizer.zero_grad()
+        loss = objective(tiny_batch(method, options, step=step, seed=step % 4)).loss
+        loss.backward()
+        optimizer.step()
+        objective.after_step(step)
+        yield loss.item()

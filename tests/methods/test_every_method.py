@@ -1,0 +1,70 @@
+"""What holds for every training method, whatever it computes."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+import torch
+
+from interlingua.registry import METHODS, resolve
+from interlingua.train.checkpoint import TrainState, load_checkpoint, save_checkpoint, weights_of
+from tests.methods.harness import _training, optimizer_of, tiny_batch, tiny_objective
+
+NAMES = sorted(METHODS)
+
+
+def digest(objective):
+    found = hashlib.sha256()
+    for name, tensor in sorted(weights_of(objective).items()):
+        found.update(name.encode() + tensor.detach().numpy().tobytes())
+    return found.hexdigest()
+
+
+@pytest.mark.parametrize("method", NAMES)
+def test_terms_sum_to_the_loss(method):
+    output = tiny_objective(method)(tiny_batch(method))
+    assert output.terms
+    torch.testing.assert_close(sum(output.terms.values()), output.loss.detach(), rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("method", NAMES)
+def test_every_trained_weight_gets_a_finite_gradient(method):
+    objective = tiny_objective(method)
+    objective(tiny_batch(method)).loss.backward()
+    trained = {name: weight for name, weight in objective.named_parameters() if weight.requires_grad}
+    assert trained
+    assert [name for name, weight in trained.items() if weight.grad is None] == []
+    assert all(torch.isfinite(weight.grad).all() for weight in trained.values())
+
+
+@pytest.mark.parametrize("method", [name for name in NAMES if resolve(METHODS, name).parts])
+def test_parts_add_up_to_the_whole(method):
+    objective, batch = tiny_objective(method), tiny_batch(method)
+    objective(batch).loss.backward()
+    whole = {name: weight.grad.clone() for name, weight in objective.named_parameters() if weight.grad is not None}
+    objective.zero_grad()
+    losses = []
+    for part in objective.parts:
+        losses.append(objective(batch, part=part).loss)
+        losses[-1].backward()
+    for name, weight in objective.named_parameters():
+        if name in whole:
+            torch.testing.assert_close(weight.grad, whole[name], rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(sum(losses), objective(batch).loss, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("method", NAMES)
+def test_a_resumed_run_ends_with_the_same_bytes(method, tmp_path):
+    straight = tiny_objective(method, dropout=0.1)
+    list(_training(straight, optimizer_of(straight), method, {}, range(6)))
+
+    first = tiny_objective(method, dropout=0.1)
+    optimizer = optimizer_of(first)
+    list(_training(first, optimizer, method, {}, range(3)))
+    path = save_checkpoint(tmp_path, first, optimizer, TrainState(step=3))
+    resumed = tiny_objective(method, seed=5, dropout=0.1)
+    optimizer = optimizer_of(resumed)
+    state = load_checkpoint(path, resumed, optimizer)
+    list(_training(resumed, optimizer, method, {}, range(state.step, 6)))
+    assert digest(resumed) == digest(straight)

@@ -1,0 +1,111 @@
+import shutil
+
+import pytest
+
+from interlingua.encoder.vocabulary import Vocabulary
+from interlingua.errors import ConfigError, DataError
+from interlingua.train.build import MicroBatches, build_encoder
+from interlingua.train.config import train_config_from
+from interlingua.train.engine import Engine
+from interlingua.train.feeds import batch_sizes, make_plan, open_data
+
+
+@pytest.fixture
+def table(tiny_table, tmp_path):
+    """The tiny run with labelled pairs and with sentences of one language besides."""
+    (tmp_path / "nli.tsv").write_text("en1 en2\ten3\tneutral\nen4\ten5 en6 en7\tentailment\n" * 4, encoding="utf-8")
+    (tmp_path / "ru.txt").write_text("".join(f"ru{word}\n" for word in range(30)), encoding="utf-8")
+    tiny_table["data"]["labelled"] = {"paths": [str(tmp_path / "nli.tsv")], "kind": "nli"}
+    tiny_table["data"]["monolingual"] = {"paths": [str(tmp_path / "ru.txt")], "batch_size": 4, "max_sentences": 20}
+    return tiny_table
+
+
+def without(table, *keys):
+    table["data"] = {key: value for key, value in table["data"].items() if key not in keys}
+    return train_config_from(table)
+
+
+def test_only_the_pairs_of_the_corpus(tiny_config):
+    data = open_data(tiny_config(), ("parallel",))
+    assert (len(data.train["parallel"]), len(data.valid["parallel"])) == (600, 120)
+    assert data.digest == data.train["parallel"].digest
+
+
+def test_several_feeds_in_one_step(table):
+    config = train_config_from(table)
+    feeds = ("labelled", "parallel", "monolingual")
+    data = open_data(config, feeds)
+    batches = MicroBatches(config, data.train, 120, Engine(config.run))
+    batch = batches(3)[0]
+    assert list(batch) == list(feeds)
+    assert [batch["labelled"].a.batch_size, batch["parallel"].a.batch_size] == [16, 16]
+    assert batch["monolingual"].sentences.languages == ("rus_Cyrl",) * 4
+    assert batches.epoch_size == 8
+    assert set(data.valid) == {"parallel"}
+    seen = batches.seen(2)
+    assert (seen["labelled"], seen["monolingual"]) == (32, 8)
+    assert seen["deu_Latn-eng_Latn"] + seen["rus_Cyrl-eng_Latn"] == 32
+
+
+def test_the_digest_of_several_feeds_sees_each(table, tmp_path):
+    config = train_config_from(table)
+    feeds = ("labelled", "monolingual")
+    before = open_data(config, feeds).digest
+    assert open_data(config, feeds).digest == before
+    with (tmp_path / "nli.tsv").open("a", encoding="utf-8") as file:
+        file.write("en1\ten1\tneutral\n")
+    assert open_data(config, feeds).digest != before
+
+
+def test_a_feed_that_is_missing_or_not_read(table):
+    with pytest.raises(ConfigError, match=r"needs labelled data; give data\.labelled"):
+        open_data(without(table, "labelled"), ("labelled", "monolingual"))
+    with pytest.raises(ConfigError, match=r"does not read monolingual data; remove data\.monolingual"):
+        open_data(train_config_from(table), ("parallel",))
+
+
+def test_a_vocabulary_without_a_corpus(table, tmp_path, word_vocabulary):
+    config = without(table, "corpus", "monolingual")
+    with pytest.raises(ConfigError, match="no vocabulary for encoder.preset"):
+        open_data(config, ("labelled",))
+    build_encoder(config, word_vocabulary).save(tmp_path / "model")
+    table["encoder"] = {"path": str(tmp_path / "model")}
+    data = open_data(train_config_from(table), ("labelled",))
+    assert data.vocabulary.digest() == word_vocabulary.digest()
+    assert data.train["labelled"].labels.tolist() == [2, 1] * 4
+
+
+def test_texts_in_memory_that_the_encoder_can_not_take(table):
+    config = train_config_from(table)
+    rows = open_data(config, ("labelled", "monolingual")).train["labelled"]
+    with pytest.raises(ConfigError, match=r"data\.labelled: a text of 3 tokens, but the encoder takes 2"):
+        make_plan("labelled", rows, config.data, batch_size=2, max_tokens=2, seed=0)
+
+
+def test_the_first_feed_goes_by_the_global_batch_size(table):
+    table["data"]["batch_size"] = 8
+    config = train_config_from(table)
+    assert batch_sizes(config, ["labelled", "parallel", "monolingual"]) == {
+        "labelled": 16, "parallel": 8, "monolingual": 4,
+    }  # fmt: skip
+    assert batch_sizes(config, ["parallel"]) == {"parallel": 16}
+
+
+def test_corpora_that_are_none(tiny_table, tmp_path, prepared, word_vocabulary):
+    def opened(path):
+        tiny_table["data"]["corpus"] = str(path)
+        return open_data(train_config_from(tiny_table), ("parallel",))
+
+    with pytest.raises(DataError, match="no such folder; run: interlingua prepare"):
+        opened(tmp_path / "nowhere")
+    with pytest.raises(DataError, match=r"vocabulary\.json"):
+        opened(tmp_path)
+    copy = tmp_path / "copy"
+    shutil.copytree(prepared, copy)
+    shutil.rmtree(copy / "valid")
+    assert opened(copy).valid == {}
+    Vocabulary(word_vocabulary.tokenizer.to_str(), special_tokens=word_vocabulary.special_tokens).save(
+        copy / "vocabulary"
+    )
+    with pytest.raises(DataError, match="another vocabulary"):
+        opened(copy)
