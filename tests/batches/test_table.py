@@ -58,7 +58,8 @@ def test_orders_of_nothing_are_errors(count, size):
 
 
 def test_labels_stay_with_their_pairs(column):
-    rows = LabelledRows(column, TokenColumn([[ids[0], 99] for ids in IDS], ["x"] * 11), np.arange(1, 12, dtype=np.float32))
+    other = TokenColumn([[ids[0], 99] for ids in IDS], ["x"] * 11)
+    rows = LabelledRows(column, other, np.arange(1, 12, dtype=np.float32))
     plan = LabelledPlan(rows, global_batch_size=4, seed=1)
     for step in range(6):
         for rank in range(2):

@@ -28,3 +28,12 @@ def test_export_says_how_close_the_vectors_are(word_vocabulary, tmp_path, capsys
         main.main([*arguments, "--overwrite", "--no-verify"])
     assert not stop.value.code
     assert "not checked" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as stop:
+        main.main([*arguments, "--overwrite", "--layers", "1"])
+    assert not stop.value.code
+    assert Encoder.load(tmp_path / "out").backbone.config.num_hidden_layers == 1
+    (tmp_path / "kept.txt").write_text("en1 en2 de3\n", encoding="utf-8")
+    with pytest.raises(SystemExit) as stop:
+        main.main([*arguments, "--overwrite", "--vocabulary-of", str(tmp_path / "kept.txt")])
+    assert stop.value.code == 2
+    assert "a WordLevel tokenizer can't be trimmed" in capsys.readouterr().err

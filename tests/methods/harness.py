@@ -23,15 +23,13 @@ TINY_OPTIONS: dict[str, dict[str, Any]] = {
 """By method: options without which it can't be built, or that make it smaller."""
 
 
-def method_config(method: str, options: Mapping[str, Any] = {}) -> MethodConfig:  # noqa: B006
+def method_config(method: str, options: Mapping[str, Any] = {}) -> MethodConfig:
     """The [method] section with the tiny options and these."""
     schema = resolve(METHODS, method).Config
     return MethodConfig(name=method, options=from_mapping(schema, {**TINY_OPTIONS.get(method, {}), **options}))
 
 
-def tiny_objective(
-    method: str, options: Mapping[str, Any] = {}, *, seed: int = 1, dropout: float = 0.0  # noqa: B006
-) -> Objective:
+def tiny_objective(method: str, options: Mapping[str, Any] = {}, *, seed: int = 1, dropout: float = 0.0) -> Objective:
     """The objective over a tiny encoder, in training mode; its weights depend on the seed."""
     encoder = tiny_encoder(hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout)
     torch.manual_seed(seed)
@@ -40,7 +38,7 @@ def tiny_objective(
     return objective.train()
 
 
-def tiny_batch(method: str, options: Mapping[str, Any] = {}, *, step: int = 3, seed: int = 0) -> Any:  # noqa: B006
+def tiny_batch(method: str, options: Mapping[str, Any] = {}, *, step: int = 3, seed: int = 0) -> Any:
     """A batch of the right kind: that of the only feed, or a dict by feed."""
     feeds = feeds_of(method_config(method, options))
     batches = {feed: feed_batch(feed, method, step=step, seed=seed) for feed in feeds}
@@ -69,9 +67,7 @@ def sentences(count: int, *, seed: int, language: str = "eng_Latn") -> TokenBatc
     return TokenBatch.from_lists(ids, [language] * count)
 
 
-def training(
-    objective: Objective, method: str, options: Mapping[str, Any] = {}, *, steps: range  # noqa: B006
-) -> Iterator[float]:
+def training(objective: Objective, method: str, options: Mapping[str, Any] = {}, *, steps: range) -> Iterator[float]:
     """The loss at each step of a few: Adam(amsgrad) with coupled weight decay, four batches in turn."""
     yield from _training(objective, optimizer_of(objective), method, options, steps)
 

@@ -2,8 +2,8 @@ import pytest
 
 from interlingua.errors import ConfigError
 from interlingua.train.budget import fix_length, steps_within
-from interlingua.train.feeds import open_data
 from interlingua.train.engine import Engine
+from interlingua.train.feeds import open_data
 from interlingua.train.schedules import due
 
 

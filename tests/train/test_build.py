@@ -1,9 +1,7 @@
-import shutil
-
 import pytest
 import torch
 
-from interlingua.errors import ConfigError, DataError
+from interlingua.errors import ConfigError
 from interlingua.train.build import MicroBatches, build_encoder, build_objective
 from interlingua.train.config import train_config_from
 from interlingua.train.engine import Engine

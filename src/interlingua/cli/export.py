@@ -17,6 +17,10 @@ def export(
     name: Annotated[Text, typer.Option(help="The model's name in the card; the directory's by default.")] = None,
     licence: Annotated[Text, typer.Option(help="SPDX identifier for the card, e.g. Apache-2.0.")] = None,
     results: Annotated[list[Path] | None, typer.Option(help="Result files or folders to show in the card.")] = None,
+    vocabulary_of: Annotated[
+        list[Path] | None, typer.Option(help="Keep only the vocabulary of these files: .txt, or pairs in any format.")
+    ] = None,
+    layers: Annotated[int | None, typer.Option(help="Keep only so many layers, from the first.")] = None,
     verify: Annotated[bool, typer.Option(help="Compare the vectors with sentence-transformers'.")] = True,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the directory if it is there.")] = False,
 ) -> None:
@@ -32,6 +36,8 @@ def export(
         results=results or (),
         check=verify,
         overwrite=overwrite,
+        texts=vocabulary_of or (),
+        layers=layers,
     )
     print(f"{output}: written" + ("; not checked" if verification is None else ""))
     if verification is not None:

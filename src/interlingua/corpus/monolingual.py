@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from interlingua.errors import DataError
-from interlingua.files import open_text, stem_and_suffix
+from interlingua.files import PathLike, open_text, stem_and_suffix
 from interlingua.languages import resolve
 
 
-def read_sentences(path: Path) -> Iterator[str]:
+def read_sentences(path: PathLike) -> Iterator[str]:
     """The lines of a text file (.gz, .xz or .zst too) that are not blank.
 
     Raises:

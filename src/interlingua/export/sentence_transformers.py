@@ -9,6 +9,7 @@ from interlingua.encoder.encode import DTYPES, Dtype
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import CheckpointError, ConfigError
 from interlingua.export.card import model_card, read_provenance
+from interlingua.export.shrink import shrink
 from interlingua.export.verify import Verification, verify
 from interlingua.files import PathLike, atomic_directory
 
@@ -23,6 +24,8 @@ def export(
     results: Iterable[PathLike] = (),
     check: bool = True,
     overwrite: bool = False,
+    texts: Iterable[PathLike] = (),
+    layers: int | None = None,
 ) -> Verification | None:
     """Writes a model for use elsewhere. Nothing appears at ``out`` unless the round trip succeeds.
 
@@ -35,6 +38,8 @@ def export(
         results: result files or folders whose means the card shows.
         check: refuse what stock modules can't express, and compare vectors with sentence-transformers'.
         overwrite: replace ``out`` if it is there.
+        texts: keep only the vocabulary of these files, see :func:`interlingua.export.shrink.shrink`.
+        layers: keep only so many layers, from the first.
 
     Returns:
         how close the vectors are, or None if not checked.
@@ -45,7 +50,7 @@ def export(
     if dtype not in DTYPES:
         raise ConfigError(f"dtype {dtype!r} is unknown; there are: {', '.join(DTYPES)}")
     model, run = find_model(source)
-    encoder = Encoder.load(model)
+    encoder = shrink(Encoder.load(model), texts=texts, layers=layers)
     if check:
         refuse_inexpressible(encoder, model)
     provenance = read_provenance(

@@ -1,0 +1,67 @@
+"""A smaller model from a large one: the vocabulary of the texts at hand, the first layers; a start for training."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Iterable, Iterator
+
+import torch
+
+from interlingua.corpus.formats import read_pairs
+from interlingua.corpus.monolingual import read_sentences
+from interlingua.encoder.backbone import Backbone
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.vocabulary_trimming import ids_in_use
+from interlingua.errors import ConfigError
+from interlingua.files import PathLike, stem_and_suffix
+
+
+def shrink(encoder: Encoder, *, texts: Iterable[PathLike] = (), layers: int | None = None) -> Encoder:
+    """Takes word embeddings that no text needs out of an encoder, and layers from its end.
+
+    Without ``layers`` the vectors of these texts stay what they are. Other texts may contain pieces that are gone, and
+    are then spelled in smaller ones.
+
+    Args:
+        encoder: stays as it is.
+        texts: files whose tokens are kept: ``.txt`` of one sentence a line, or pairs in any known format, both sides.
+            None = the vocabulary stays whole.
+        layers: how many to keep, from the first.
+
+    Raises:
+        ConfigError: the encoder has fewer layers, or none are to be kept.
+        DataError: a file is missing or broken.
+    """
+    files = list(texts)
+    if files:
+        encoder = encoder.trim(ids_in_use(encoder.vocabulary, _sentences(files)))
+    return encoder if layers is None else first_layers(encoder, layers)
+
+
+def first_layers(encoder: Encoder, layers: int) -> Encoder:
+    """The encoder without its later layers.
+
+    Raises:
+        ConfigError: it has fewer, or none are to be kept.
+    """
+    had = encoder.backbone.config.num_hidden_layers
+    if not 1 <= layers <= had:
+        raise ConfigError(f"{layers} layers of a model that has {had}; choose 1 to {had}")
+    config = dataclasses.replace(encoder.backbone.config, num_hidden_layers=layers)
+    with torch.device("meta"):
+        backbone = Backbone(config)
+    wanted = backbone.state_dict().keys()
+    weights = {name: copy.deepcopy(tensor) for name, tensor in encoder.backbone.state_dict().items() if name in wanted}
+    backbone.load_state_dict(weights, assign=True)
+    return Encoder(backbone.requires_grad_(True), encoder.vocabulary, encoder.settings).train(encoder.training)
+
+
+def _sentences(files: Iterable[PathLike]) -> Iterator[str]:
+    for file in files:
+        if stem_and_suffix(file)[1] == ".txt":
+            yield from read_sentences(file)
+        else:
+            for pair in read_pairs(file):
+                yield pair.source
+                yield pair.target

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from interlingua.errors import ConfigError
+from interlingua.export.shrink import first_layers, shrink
+from interlingua.export.verify import SAMPLES
+
+
+@pytest.fixture
+def texts(tmp_path):
+    """Two languages' sentences in two files, and as a list."""
+    (tmp_path / "en.txt").write_text("\n".join(SAMPLES["eng_Latn"]), encoding="utf-8")
+    pairs = zip(SAMPLES["deu_Latn"], SAMPLES["fra_Latn"], strict=False)
+    (tmp_path / "de-fr.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in pairs), encoding="utf-8")
+    kept = [*SAMPLES["eng_Latn"], *SAMPLES["deu_Latn"], *SAMPLES["fra_Latn"]]
+    return [tmp_path / "en.txt", tmp_path / "de-fr.tsv"], kept
+
+
+def test_vectors_of_the_texts_stay(encoder, texts):
+    files, kept = texts
+    small = shrink(encoder, texts=files)
+    assert small.vocabulary.size < encoder.vocabulary.size
+    assert small.backbone.word_embeddings.weight.shape[0] == small.vocabulary.size
+    np.testing.assert_allclose(small.encode(kept), encoder.encode(kept), atol=1e-6)
+    assert encoder.backbone.word_embeddings.weight.shape[0] == encoder.vocabulary.size
+
+
+def test_the_first_layers_compute_what_they_did(encoder, texts):
+    small = shrink(encoder, layers=1)
+    assert len(small.backbone.layers) == 1
+    assert small.vocabulary is encoder.vocabulary
+    for name, weight in small.backbone.state_dict().items():
+        assert torch.equal(weight, encoder.backbone.state_dict()[name])
+    with torch.no_grad():
+        small.backbone.layers[0].value.weight.zero_()
+    assert encoder.backbone.layers[0].value.weight.any()
+
+
+def test_nothing_asked_is_the_same_encoder(encoder):
+    assert shrink(encoder) is encoder
+
+
+@pytest.mark.parametrize("layers", [0, 9])
+def test_layers_that_are_not_there(encoder, layers):
+    with pytest.raises(ConfigError, match=f"{layers} layers of a model that has {len(encoder.backbone.layers)}"):
+        first_layers(encoder, layers)
