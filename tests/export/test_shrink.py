@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from interlingua.errors import ConfigError
+from interlingua.errors import ConfigError, DataError
 from interlingua.export.shrink import first_layers, shrink
 from interlingua.export.verify import SAMPLES
 
@@ -26,6 +26,13 @@ def test_vectors_of_the_texts_stay(encoder, texts):
     assert small.backbone.word_embeddings.weight.shape[0] == small.vocabulary.size
     np.testing.assert_allclose(small.encode(kept), encoder.encode(kept), atol=1e-6)
     assert encoder.backbone.word_embeddings.weight.shape[0] == encoder.vocabulary.size
+    by_pattern = shrink(encoder, texts=[files[0].parent / "*.t[xs][tv]"])
+    assert by_pattern.digest() == small.digest()
+
+
+def test_a_pattern_of_nothing(encoder, tmp_path):
+    with pytest.raises(DataError, match="no file matches"):
+        shrink(encoder, texts=[tmp_path / "*.tsv"])
 
 
 def test_the_first_layers_compute_what_they_did(encoder, texts):

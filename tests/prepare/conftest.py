@@ -1,8 +1,10 @@
 import random
 
+import numpy as np
 import pytest
 
 from interlingua.prepare.config import PrepareConfig, SourceConfig, SplitConfig, VocabularyConfig
+from interlingua.prepare.shards import Fate, Shard
 
 NOUNS = ["tree", "house", "river", "stone", "cloud", "bread", "knife", "wheel", "horse", "apple", "chair", "table"]
 VERBS = ["sees", "finds", "takes", "keeps", "moves", "loses", "makes", "holds"]
@@ -47,3 +49,18 @@ def config_for(folder, corpus, **changes):
         "processes": 1,
     }
     return PrepareConfig(**(values | changes))
+
+
+@pytest.fixture
+def shards(tmp_path):
+    found = []
+    for number, code in enumerate(("deu_Latn", "fra_Latn")):
+        rows = [(row[1 + number], row[0]) for row in sentences(100)]
+        shard = Shard(tmp_path, number, number, (code, "eng_Latn"))
+        keys = np.arange(100, dtype=np.uint64)
+        text = "".join(f"{a}\t{b}\n" for a, b in rows).encode()
+        shard.append(text, keys + np.uint64(1000 * (number + 1)), keys, np.zeros(100, np.uint8))
+        shard.fates = np.zeros(100, np.uint8)
+        shard.fates[3:5] = Fate.valid
+        found.append(shard)
+    return found

@@ -2,60 +2,18 @@ import numpy as np
 import pytest
 
 from interlingua.batches.records import TokenStore
-from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import DataError
-from interlingua.prepare.config import VocabularyConfig
-from interlingua.prepare.output import check_not_empty, file_names, make_vocabulary, write_store, write_texts
+from interlingua.prepare.output import check_not_empty, file_names, write_store, write_texts
 from interlingua.prepare.progress import Progress
-from interlingua.prepare.shards import Fate, Shard
+from interlingua.prepare.shards import Fate
+from interlingua.prepare.vocabulary import make_vocabulary
 
 from .conftest import config_for, sentences
 
 
-@pytest.fixture
-def shards(tmp_path):
-    found = []
-    for number, code in enumerate(("deu_Latn", "fra_Latn")):
-        rows = [(row[1 + number], row[0]) for row in sentences(100)]
-        shard = Shard(tmp_path, number, number, (code, "eng_Latn"))
-        keys = np.arange(100, dtype=np.uint64)
-        text = "".join(f"{a}\t{b}\n" for a, b in rows).encode()
-        shard.append(text, keys + np.uint64(1000 * (number + 1)), keys, np.zeros(100, np.uint8))
-        shard.fates = np.zeros(100, np.uint8)
-        shard.fates[3:5] = Fate.valid
-        found.append(shard)
-    return found
-
-
-def test_the_vocabulary_sees_every_training_sentence_once(tmp_path, shards, monkeypatch):
-    seen = []
-
-    def train(sample, **options):
-        seen.extend(sample)
-        assert (options["size"], options["languages"]) == (120, ["deu_Latn", "eng_Latn", "fra_Latn"])
-        return "vocabulary"
-
-    monkeypatch.setattr("interlingua.encoder.vocabulary_training.train_vocabulary", train)
-    assert make_vocabulary(shards, config_for(tmp_path, tmp_path), tmp_path, Progress()) == "vocabulary"
-    assert len(seen) == len(set(seen)) == 3 * 98
-    assert sum(language == "eng_Latn" for language, _ in seen) == 98
-
-
-def test_a_vocabulary_can_be_taken_over(tmp_path, shards):
-    config = config_for(tmp_path, tmp_path)
-    vocabulary = make_vocabulary(shards, config, tmp_path, Progress())
-    vocabulary.save(tmp_path / "saved")
-    own = config_for(tmp_path, tmp_path, vocabulary=VocabularyConfig(path=str(tmp_path / "saved")))
-    assert make_vocabulary(shards, own, tmp_path, Progress()).digest() == vocabulary.digest()
-    (tmp_path / "hf").mkdir()
-    (tmp_path / "saved" / "tokenizer.json").rename(tmp_path / "hf" / "tokenizer.json")
-    theirs = config_for(tmp_path, tmp_path, vocabulary=VocabularyConfig(path=str(tmp_path / "hf")))
-    assert make_vocabulary(shards, theirs, tmp_path, Progress()).encode(["the tree"]) == vocabulary.encode(["the tree"])
-
-
 def test_the_store_holds_the_rows_of_one_fate(tmp_path, shards):
     config = config_for(tmp_path, tmp_path, max_tokens=4)
-    vocabulary = make_vocabulary(shards, config, tmp_path, Progress())
+    vocabulary = make_vocabulary(shards, config, tmp_path / "made", tmp_path, Progress())
     tokens = write_store(tmp_path / "valid", shards, Fate.valid, vocabulary, config, Progress())
     store = TokenStore.open(tmp_path / "valid")
     assert store.language_pairs == (("deu_Latn", "eng_Latn"), ("fra_Latn", "eng_Latn"))
@@ -94,9 +52,3 @@ def test_nothing_left_says_what_took_it(shards):
         check_not_empty(shards)
     with pytest.raises(DataError, match="cleaning left nothing"):
         check_not_empty([])
-
-
-def test_vocabularies_are_the_librarys_own(tmp_path, shards):
-    vocabulary = make_vocabulary(shards, config_for(tmp_path, tmp_path), tmp_path, Progress())
-    assert isinstance(vocabulary, Vocabulary)
-    assert set(vocabulary.language_tags) == {"deu_Latn", "eng_Latn", "fra_Latn"}

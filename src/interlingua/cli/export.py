@@ -18,7 +18,7 @@ def export(
     licence: Annotated[Text, typer.Option(help="SPDX identifier for the card, e.g. Apache-2.0.")] = None,
     results: Annotated[list[Path] | None, typer.Option(help="Result files or folders to show in the card.")] = None,
     vocabulary_of: Annotated[
-        list[Path] | None, typer.Option(help="Keep only the vocabulary of these files: .txt, or pairs in any format.")
+        list[str] | None, typer.Option(help="Keep only the vocabulary of these files or globs: .txt, or pairs.")
     ] = None,
     layers: Annotated[int | None, typer.Option(help="Keep only so many layers, from the first.")] = None,
     verify: Annotated[bool, typer.Option(help="Compare the vectors with sentence-transformers'.")] = True,

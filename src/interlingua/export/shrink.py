@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import glob
+import os
 from collections.abc import Iterable, Iterator
 
 import torch
@@ -13,7 +15,7 @@ from interlingua.corpus.monolingual import read_sentences
 from interlingua.encoder.backbone import Backbone
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.vocabulary_trimming import ids_in_use
-from interlingua.errors import ConfigError
+from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, stem_and_suffix
 
 
@@ -25,15 +27,15 @@ def shrink(encoder: Encoder, *, texts: Iterable[PathLike] = (), layers: int | No
 
     Args:
         encoder: stays as it is.
-        texts: files whose tokens are kept: ``.txt`` of one sentence a line, or pairs in any known format, both sides.
-            None = the vocabulary stays whole.
+        texts: files whose tokens are kept, or globs: ``.txt`` of one sentence a line, or pairs in any known format,
+            both sides. None = the vocabulary stays whole.
         layers: how many to keep, from the first.
 
     Raises:
         ConfigError: the encoder has fewer layers, or none are to be kept.
         DataError: a file is missing or broken.
     """
-    files = list(texts)
+    files = [file for text in texts for file in _matching(os.fspath(text))]
     if files:
         encoder = encoder.trim(ids_in_use(encoder.vocabulary, _sentences(files)))
     return encoder if layers is None else first_layers(encoder, layers)
@@ -55,6 +57,15 @@ def first_layers(encoder: Encoder, layers: int) -> Encoder:
     weights = {name: copy.deepcopy(tensor) for name, tensor in encoder.backbone.state_dict().items() if name in wanted}
     backbone.load_state_dict(weights, assign=True)
     return Encoder(backbone.requires_grad_(True), encoder.vocabulary, encoder.settings).train(encoder.training)
+
+
+def _matching(pattern: str) -> list[str]:
+    if not any(sign in pattern for sign in "*?["):
+        return [pattern]
+    files = sorted(glob.glob(os.path.expanduser(os.path.expandvars(pattern))))
+    if not files:
+        raise DataError("no file matches", path=pattern)
+    return files
 
 
 def _sentences(files: Iterable[PathLike]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32
 
-from interlingua.encoder.encode import encode
+from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import CheckpointError, MissingExtraError
 
@@ -74,7 +74,7 @@ def verify(
     worst: dict[str, float] = {}
     for language, texts in samples.items():
         for prompt in prompts:
-            ours, _ = encode(encoder, texts, prompt=prompt, language=language)
+            ours = encoder.encode(texts, prompt=prompt, language=language, report=EncodeReport())
             theirs: Float32[np.ndarray, "n d"] = stock.encode(
                 list(texts), prompt_name=prompt, normalize_embeddings=True, show_progress_bar=False
             )

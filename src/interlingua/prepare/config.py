@@ -85,6 +85,9 @@ class VocabularyConfig:
 
     path: str = ""
     """A saved vocabulary, a Hugging Face directory, ``tokenizer.json`` or hub id to take; empty = train one."""
+    trim: bool = False
+    """Keep of the model at ``path`` only the vocabulary that the pairs need; ``backbone/`` in the output is the model
+    to train from, smaller and equal on these texts."""
     size: int = 32_000
     """Ids."""
     model_type: Literal["bpe", "unigram"] = "bpe"
@@ -101,6 +104,10 @@ class VocabularyConfig:
     """Distinct sentences to train on."""
     pre_tokenizer: PreTokenizer = "none"
     """Word segmentation that comes first, by language as in EMS; needs the extra ``pretokenizers``."""
+
+    def __post_init__(self) -> None:
+        if self.trim and not self.path:
+            raise ConfigError("vocabulary: trim is set, but there is no path to a model whose vocabulary to trim")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)

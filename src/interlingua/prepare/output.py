@@ -1,4 +1,4 @@
-"""Last stages: the vocabulary, the token stores, and the held-out and validation texts."""
+"""Last stages: the token stores, and the held-out and validation texts."""
 
 from __future__ import annotations
 
@@ -12,52 +12,11 @@ from interlingua.errors import DataError
 from interlingua.files import open_text_writer
 from interlingua.prepare.config import PrepareConfig
 from interlingua.prepare.progress import Progress
-from interlingua.prepare.sampling import balanced_sentences
 from interlingua.prepare.shards import Fate, Shard
 from interlingua.prepare.sources import ENGLISH, LanguagePair
 
 if TYPE_CHECKING:
     from interlingua.encoder.vocabulary import Vocabulary
-
-
-def make_vocabulary(shards: list[Shard], config: PrepareConfig, folder: Path, progress: Progress) -> Vocabulary:
-    """Trains a vocabulary on the training pairs, or takes the one the configuration names.
-
-    Raises:
-        DataError: nothing is left to train on.
-    """
-    from interlingua.encoder.vocabulary import Vocabulary
-
-    if config.vocabulary.path:
-        path = Path(config.vocabulary.path).expanduser()
-        own = (path / "vocabulary.json").is_file()
-        return Vocabulary.load(path) if own else Vocabulary.from_huggingface(config.vocabulary.path)
-    from interlingua.encoder.vocabulary_training import train_vocabulary
-
-    settings = config.vocabulary
-    stage = progress.stage("vocabulary", total=1, unit="sentences")
-    vocabulary = train_vocabulary(
-        balanced_sentences(
-            shards,
-            folder,
-            sentences=settings.sample_sentences,
-            temperature=settings.temperature,
-            seed=config.seed,
-            count=stage.count,
-        ),
-        size=settings.size,
-        languages=sorted({code for shard in shards for code in shard.language_pair}),
-        model_type=settings.model_type,
-        lowercase=settings.lowercase,
-        byte_fallback=settings.byte_fallback,
-        character_coverage=settings.character_coverage,
-        temperature=1.0,  # the sample is balanced already
-        sample_sentences=2 * settings.sample_sentences,
-        pre_tokenizer=settings.pre_tokenizer,
-        seed=config.seed,
-    )
-    stage.done()
-    return vocabulary
 
 
 def write_store(

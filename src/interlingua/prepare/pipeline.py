@@ -16,18 +16,19 @@ from interlingua.corpus.manifest import LanguagePairRecord, Manifest, SourceReco
 from interlingua.files import atomic_directory
 from interlingua.prepare.config import PrepareConfig
 from interlingua.prepare.ingest import SourceCounts, ingest
-from interlingua.prepare.output import check_not_empty, make_vocabulary, write_store, write_texts
+from interlingua.prepare.output import check_not_empty, write_store, write_texts
 from interlingua.prepare.progress import progress_bars
 from interlingua.prepare.selection import select
 from interlingua.prepare.shards import DROPPED, Fate, Shard
+from interlingua.prepare.vocabulary import make_vocabulary
 
 
 def prepare(config: PrepareConfig, *, overwrite: bool = False, show_progress: bool = True) -> Manifest:
     """Makes a corpus to train on; its folder appears whole or not at all.
 
-    The folder holds ``manifest.json``, ``vocabulary/``, the token stores ``train/`` and ``valid/``, and the texts
-    ``valid_text/`` and ``heldout/``. With more than one process, a script must call this below
-    ``if __name__ == "__main__":``, as all that starts processes.
+    The folder holds ``manifest.json``, ``vocabulary/`` (and ``backbone/`` if trimmed), the token stores ``train/`` and
+    ``valid/``, and the texts ``valid_text/`` and ``heldout/``. With more than one process, a script must call this
+    below ``if __name__ == "__main__":``, as all that starts processes.
 
     Args:
         config: what to read, what to keep, where to put it.
@@ -43,8 +44,7 @@ def prepare(config: PrepareConfig, *, overwrite: bool = False, show_progress: bo
         shards, counts = ingest(config, work, progress)
         decontaminated = select(shards, config, work, progress)
         check_not_empty(shards)
-        vocabulary = make_vocabulary(shards, config, work, progress)
-        vocabulary.save(folder / "vocabulary")
+        vocabulary = make_vocabulary(shards, config, folder, work, progress)
         tokens = write_store(folder / "train", shards, Fate.train, vocabulary, config, progress)
         write_store(folder / "valid", shards, Fate.valid, vocabulary, config, progress)
         write_texts(folder / "valid_text", shards, Fate.valid)

@@ -1,0 +1,67 @@
+import pytest
+import torch
+
+from interlingua.encoder.backbone import BackboneConfig
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.vocabulary import Vocabulary
+from interlingua.errors import ConfigError
+from interlingua.prepare.config import VocabularyConfig
+from interlingua.prepare.progress import Progress
+from interlingua.prepare.shards import Fate
+from interlingua.prepare.vocabulary import make_vocabulary
+
+from .conftest import config_for
+
+
+def made(shards, folder, **vocabulary):
+    config = config_for(folder, folder, **({"vocabulary": VocabularyConfig(**vocabulary)} if vocabulary else {}))
+    return make_vocabulary(shards, config, folder / "made", folder, Progress())
+
+
+def test_the_vocabulary_sees_every_training_sentence_once(tmp_path, shards, monkeypatch):
+    seen = []
+
+    def train(sample, **options):
+        seen.extend(sample)
+        assert (options["size"], options["languages"]) == (120, ["deu_Latn", "eng_Latn", "fra_Latn"])
+        return original(seen, **options)
+
+    from interlingua.encoder import vocabulary_training
+
+    original = vocabulary_training.train_vocabulary
+    monkeypatch.setattr(vocabulary_training, "train_vocabulary", train)
+    vocabulary = made(shards, tmp_path)
+    assert len(seen) == len(set(seen)) == 3 * 98
+    assert sum(language == "eng_Latn" for language, _ in seen) == 98
+    assert set(vocabulary.language_tags) == {"deu_Latn", "eng_Latn", "fra_Latn"}
+    assert Vocabulary.load(tmp_path / "made" / "vocabulary").digest() == vocabulary.digest()
+
+
+def test_a_vocabulary_can_be_taken_over(tmp_path, shards):
+    vocabulary = made(shards, tmp_path)
+    vocabulary.save(tmp_path / "saved")
+    assert made(shards, tmp_path, path=str(tmp_path / "saved")).digest() == vocabulary.digest()
+    (tmp_path / "hf").mkdir()
+    (tmp_path / "saved" / "tokenizer.json").rename(tmp_path / "hf" / "tokenizer.json")
+    theirs = made(shards, tmp_path, path=str(tmp_path / "hf"))
+    assert theirs.encode(["the tree"]) == vocabulary.encode(["the tree"])
+
+
+def test_a_model_is_trimmed_to_the_pairs(tmp_path, shards):
+    torch.manual_seed(0)
+    full = made(shards, tmp_path)
+    encoder = Encoder.from_scratch(BackboneConfig.preset("ems-tiny", vocab_size=full.size), full).eval()
+    encoder.save(tmp_path / "model")
+    for shard in shards[1:]:
+        shard.fates[:] = Fate.duplicate
+    vocabulary = made(shards, tmp_path, path=str(tmp_path / "model"), trim=True)
+    assert vocabulary.size < full.size
+    backbone = Encoder.load(tmp_path / "made" / "backbone")
+    assert backbone.vocabulary.digest() == vocabulary.digest()
+    sources, targets = next(shards[0].blocks(shards[0].fates == Fate.valid))
+    assert abs(backbone.encode([*sources, *targets]) - encoder.encode([*sources, *targets])).max() < 1e-6
+
+
+def test_trimming_needs_a_model():
+    with pytest.raises(ConfigError, match="there is no path to a model"):
+        VocabularyConfig(trim=True)
