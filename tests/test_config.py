@@ -95,3 +95,12 @@ def test_toml_round_trip(tmp_path):
         parts=(Inner(), Inner(betas=(0.1, 0.2))),
     )
     assert config.load_config(Outer, write(tmp_path, config.config_to_toml(original))) == original
+
+
+def test_options_that_nothing_reads_are_refused():
+    outer = Outer(corpus=Path("x"), steps=11, caps={"a": 0.5})
+    config.refuse_unread(outer, "name", "inner", reason="name = None", when=True)
+    config.refuse_unread(outer, "steps", "caps", reason="name = None", when=False)
+    for field in ("steps", "caps"):
+        with pytest.raises(ConfigError, match=f"{field} is set, but with name = None nothing reads it; remove one"):
+            config.refuse_unread(outer, "inner", field, reason="name = None", when=True)

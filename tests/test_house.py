@@ -26,6 +26,7 @@ ORDER = [
     {"methods"},
     {"train"},
     {"mining"},
+    {"search"},
     {"export"},
     {"evaluation"},
     {"quickstart"},
@@ -34,6 +35,7 @@ ORDER = [
 # What uses an encoder knows nothing of training; what trains knows nothing of what uses an encoder.
 NEVER = {
     "mining": {"methods", "train", "prepare", "batches"},
+    "search": {"methods", "train", "prepare", "batches", "mining"},
     "export": {"methods", "train", "prepare", "batches", "mining"},
     "evaluation": {"methods", "train", "prepare", "export"},
     "train": {"prepare"},

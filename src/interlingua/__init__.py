@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import importlib
+import operator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from interlingua.encoder.encoder import Encoder as Encoder
     from interlingua.evaluation.suite import evaluate as evaluate
 
+    load = Encoder.load
+
 __version__ = "0.1.0"
-__all__ = ["Encoder", "__version__", "evaluate"]
+__all__ = ["Encoder", "__version__", "evaluate", "load"]
 
 # Public names are imported on first use, so that `import interlingua` does not import torch.
 _HOMES = {
-    "Encoder": "interlingua.encoder.encoder",
-    "evaluate": "interlingua.evaluation.suite",
+    "Encoder": "interlingua.encoder.encoder:Encoder",
+    "evaluate": "interlingua.evaluation.suite:evaluate",
+    "load": "interlingua.encoder.encoder:Encoder.load",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
+        module, _, attribute = _HOMES[name].partition(":")
+        return operator.attrgetter(attribute)(importlib.import_module(module))
     raise AttributeError(f"module 'interlingua' has no attribute {name!r}")
 
 

@@ -52,7 +52,7 @@ def load_toml(path: str | os.PathLike[str], *, overrides: Sequence[str] = ()) ->
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{os.fspath(path)}: not valid TOML: {error}") from error
     for override in overrides:
-        _apply_override(table, override)
+        apply_override(table, override)
     return table
 
 
@@ -93,7 +93,30 @@ def to_mapping(config: Any) -> dict[str, Any]:
     return plain
 
 
-def _apply_override(table: dict[str, Any], override: str) -> None:
+def refuse_unread(config: Any, *names: str, reason: str, when: bool) -> None:
+    """Refuses an option that was changed from its default though nothing would read it.
+
+    Args:
+        config: a dataclass.
+        names: fields that nothing reads in a certain case.
+        reason: the setting that makes it so, as ``"mlp = false"``.
+        when: whether it is the case.
+
+    Raises:
+        ConfigError: one of them has another value than its default.
+    """
+    for field in dataclasses.fields(config):
+        default = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+        if when and field.name in names and getattr(config, field.name) != default:
+            raise ConfigError(f"{field.name} is set, but with {reason} nothing reads it; remove one of the two")
+
+
+def apply_override(table: dict[str, Any], override: str) -> None:
+    """Sets a key of nested tables as ``"section.key=value"`` says.
+
+    Raises:
+        ConfigError: it is not ``key=value``, or goes through something that is no section.
+    """
     key, equals, text = override.partition("=")
     if not equals or not key.strip():
         raise ConfigError(f"--set {override!r}: expected section.key=value")

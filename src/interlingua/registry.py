@@ -10,12 +10,43 @@ from typing import Any
 from interlingua.errors import ConfigError
 
 METHODS: dict[str, str] = {
+    "calibrated": "interlingua.methods.calibrated:Calibrated",
+    "cross_encoder": "interlingua.methods.cross_encoder:CrossEncoder",
+    "nli": "interlingua.methods.nli:NLI",
+    "sts": "interlingua.methods.sts:STS",
     "ems": "interlingua.methods.ems:EMS",
+    "mexma": "interlingua.methods.mexma:MEXMA",
+    "distill": "interlingua.methods.distill:Distill",
+    "infonce": "interlingua.methods.infonce:InfoNCE",
+    "labse": "interlingua.methods.labse:LaBSE",
+    "tlm": "interlingua.methods.tlm:TLM",
+    "infoxlm": "interlingua.methods.infoxlm:InfoXLM",
+    "dap": "interlingua.methods.dap:DAP",
+    "retromae": "interlingua.methods.retromae:RetroMAE",
+    "laser": "interlingua.methods.laser:LASER",
+    "combination": "interlingua.methods.combination:Combination",
+    "multilingual_ir": "interlingua.methods.multilingual_ir:MultilingualIR",
 }
 TASKS: dict[str, str] = {
     "tatoeba": "interlingua.evaluation.tasks.tatoeba:Tatoeba",
     "xsim": "interlingua.evaluation.tasks.xsim:XSim",
+    "flores_p_at_1": "interlingua.evaluation.tasks.flores:FloresP1",
+    "sts17": "interlingua.evaluation.tasks.sts:STS17",
+    "stsb": "interlingua.evaluation.tasks.sts:STSBenchmark",
+    "sts12_16": "interlingua.evaluation.tasks.sts:STS12to16",
+    "sick": "interlingua.evaluation.tasks.sts:Sick",
+    "tydi_goldp": "interlingua.evaluation.tasks.retrieval:TyDiGoldP",
+    "xquad_r": "interlingua.evaluation.tasks.retrieval:XQuADR",
+    "xquad": "interlingua.evaluation.tasks.retrieval:XQuAD",
+    "mr_tydi": "interlingua.evaluation.tasks.retrieval:MrTyDi",
+    "miracl": "interlingua.evaluation.tasks.retrieval:Miracl",
+    "beir": "interlingua.evaluation.tasks.retrieval:Beir",
 }
+SUITES: dict[str, tuple[str, ...]] = {
+    "sts": ("sts17", "stsb", "sts12_16", "sick"),
+    "retrieval": ("tydi_goldp", "xquad_r", "xquad", "mr_tydi", "miracl", "beir"),
+}
+"""Names for several tasks, of which those are run whose data are there."""
 FORMATS: dict[str, str] = {
     "moses": "interlingua.corpus.moses:Moses",
     "opus": "interlingua.corpus.moses:OpusZip",

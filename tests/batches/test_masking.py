@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from interlingua.batches.masking import IGNORED, coin_flips, mlm_mask, one_token_mask
+from interlingua.batches.masking import IGNORED, coin_flips, mlm_mask, one_token_mask, random_context
 from interlingua.batches.masking import _mix as mix
 from interlingua.batches.tokens import Place, TokenBatch
 from interlingua.errors import ConfigError
@@ -155,3 +155,25 @@ def test_the_hash_is_splitmix64(value):
     z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
     z ^= z >> 31
     assert int(mix(torch.tensor([value]))[0]) % 2**64 == z
+
+
+def test_contexts_are_drawn_for_each_token_alone():
+    shown = random_context(PLACE, torch.arange(40), 30, hidden=0.7)
+    assert shown.shape == (40, 30, 30)
+    assert float(shown.float().mean()) == pytest.approx(0.3, abs=0.01)
+    for axis in range(3):  # neighbours in any direction agree as often as chance has it
+        agree = (shown == shown.roll(1, axis)).float().mean()
+        assert float(agree) == pytest.approx(0.3**2 + 0.7**2, abs=0.02)
+
+
+def test_contexts_depend_on_the_place_and_the_row_in_the_global_batch():
+    whole = random_context(PLACE, torch.arange(6), 9, hidden=0.5)
+    part = random_context(PLACE._replace(first_row=4), torch.tensor([1, 0]), 9, hidden=0.5)
+    assert torch.equal(part, whole[[5, 4]])
+    for other in (PLACE._replace(step=8), PLACE._replace(seed=2), PLACE._replace(side="b")):
+        assert not torch.equal(random_context(other, torch.arange(6), 9, hidden=0.5), whole)
+
+
+def test_limits_of_contexts():
+    assert not random_context(PLACE, torch.arange(3), 5, hidden=1.0).any()
+    assert random_context(PLACE, torch.arange(3), 5, hidden=0.0).all()

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from interlingua.batches.mixture import ParallelPlan, apportion
+from interlingua.batches.mixture import ParallelPlan, apportion, named_pair
 from interlingua.batches.records import TokenStore, TokenStoreWriter
 from interlingua.corpus.sampling import Caps
 from interlingua.errors import ConfigError, DataError
@@ -166,3 +166,61 @@ def test_apportioning_by_hand():
     assert apportion(np.asarray([0.96, 0.02, 0.02, 0.0]), 10).tolist() == [8, 1, 1, 0]
     with pytest.raises(ConfigError, match="2 pairs can't be shared by 3"):
         apportion(np.ones(3), 2)
+
+
+@pytest.mark.parametrize("name", ["eng_Latn-jpn_Jpan", "jpn_Jpan-eng_Latn", "ja-en"])
+def test_chosen_language_pairs_are_read_and_no_other(store, name):
+    found = plan(store, language_pairs=(name,))
+    assert found.epoch_size == 37
+    assert sorted(draws(found, 37)) == [(1, row) for row in range(37)]
+    assert found.exposure(37) == {
+        ("deu_Latn", "eng_Latn"): 0,
+        ("eng_Latn", "jpn_Jpan"): 444,
+        ("eng_Latn", "kat_Geor"): 0,
+    }
+
+
+def test_several_language_pairs_keep_their_proportions(store):
+    shares = plan(store, language_pairs=("ka-en", "en-de", "fi-ja")).shares
+    assert list(shares.values()) == [120, 0, 5]
+
+
+def test_language_pairs_that_are_not_there(store):
+    with pytest.raises(ConfigError, match=r"none of the language pairs en-ko is in .*; there are: deu_Latn-eng_Latn, "):
+        plan(store, language_pairs=("en-ko",))
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("en", "expected two languages"), ("en-eng_Latn", "expected two languages"), ("en-qqq", "'en-qqq': .*qqq")],
+)
+def test_names_that_are_no_language_pair(name, message):
+    with pytest.raises(ConfigError, match=message):
+        named_pair(name)
+
+
+def test_only_so_many_pairs_of_each_language_pair(store):
+    found = plan(store, max_pairs=20)
+    assert found.epoch_size == 45
+    assert list(found.shares.values()) == [20, 20, 5]
+    seen = Counter(draws(found, 450))
+    assert set(seen.values()) == {10}
+    assert Counter(pair for pair, _ in seen) == {0: 20, 1: 20, 2: 5}
+    rows = sorted(row for pair, row in seen if pair == 0)
+    assert rows != list(range(20))
+    assert rows == sorted(row for pair, row in set(draws(plan(store, max_pairs=20, temperature=5.0), 450)) if pair == 0)
+
+
+def test_more_pairs_hold_those_of_fewer(store):
+    read = [set(draws(plan(store, max_pairs=count), 300)) for count in (10, 30)]
+    assert read[0] < read[1]
+    assert read[0] != set(draws(plan(store, max_pairs=10, seed=4), 300))
+
+
+def test_as_many_pairs_as_there_are_change_nothing(store):
+    assert draws(plan(store, max_pairs=120), 400) == draws(plan(store), 400)
+
+
+def test_no_pairs_are_too_few(store):
+    with pytest.raises(ConfigError, match="max_pairs 0: all must be 1 or more"):
+        plan(store, max_pairs=0)

@@ -50,7 +50,7 @@ def test_lines_that_are_cut_are_counted(model, tmp_path, capsys):
     long = tmp_path / "long.txt"
     long.write_text("en1 " * 121 + "\nen2\n", encoding="utf-8")
     assert embed(model, long, "-o", tmp_path / "out.npy", "--quiet") == 0
-    assert capsys.readouterr().err == "1 lines were cut to 120 tokens\n"
+    assert capsys.readouterr().err == "1 of 2 texts were cut to 120 tokens\n"
 
 
 def test_compressed_files_and_standard_input(model, text, tmp_path, monkeypatch):

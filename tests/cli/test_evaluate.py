@@ -65,6 +65,35 @@ def test_choices_reach_the_encoder_and_the_result(capsys, model, data, tmp_path)
     assert own["changed"] == ["languages"]
 
 
+def test_cut_texts_are_one_closing_line(capsys, model, data, tmp_path):
+    long = "en1 " * 115
+    code, said = run(capsys, model, "--data", data, "--output", tmp_path, "--quiet", "--prompt", long)
+    assert code == 0
+    own = json.loads(next(tmp_path.rglob("tatoeba*.json")).read_text())["interlingua"]
+    cut = own["provenance"]["truncated_texts"]
+    assert own["provenance"]["texts"] == 80 > cut > 0
+    counted = ", ".join(f"{cut} of 80 texts of {task}_heldout" for task in ("tatoeba", "xsim"))
+    assert said.err == f"{counted} were cut to 120 tokens\n"
+
+
+def test_ctrl_c_keeps_the_vectors(capsys, model, data, tmp_path, monkeypatch):
+    def stop(self, *arguments, **options):
+        raise KeyboardInterrupt
+
+    options = ["--data", data, "--output", tmp_path / "out", "--quiet"]
+    with monkeypatch.context() as patch:
+        patch.setattr("interlingua.evaluation.tasks.xsim.XSim.evaluate", stop)
+        code, said = run(capsys, model, *options)
+    kept = tmp_path / "out" / "results"
+    assert (code, said.out) == (2, "")
+    line = f"stopped; the vectors so far are kept below {kept}, so the same command goes on from there"
+    assert said.err == f"interlingua: {line}\n"
+    assert run(capsys, model, *options)[0] == 0
+    made = [json.loads(file.read_text())["interlingua"]["provenance"] for file in kept.rglob("*.json")]
+    assert [provenance["encoded_texts"] for provenance in made] == [0, 0]
+    assert list(kept.rglob("unfinished*")) == []
+
+
 def test_sentence_transformers_gives_the_same_scores(capsys, model, data, tmp_path):
     pytest.importorskip("sentence_transformers")
     scores = []

@@ -1,4 +1,4 @@
-"""Reads the runnable parts of a how-to: files to write and commands to run, in the order of the page.
+"""Follows a how-to: writes its files and runs its commands in the order of the page, then its Python part.
 
 A fenced ``toml`` block whose first line is ``# name.toml`` is a file; a fenced ``console`` block holds commands
 behind ``$ ``; what stands below a command is for the reader.
@@ -6,9 +6,18 @@ behind ``$ ``; what stands below a command is for the reader.
 
 from __future__ import annotations
 
+import contextlib
+import io
+import os
 import re
+import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import pytest
+
+from interlingua.cli import main
 
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
 
@@ -31,3 +40,45 @@ def steps(page: Path) -> list[Step]:
             joined = re.sub(r"\\\n\s*", "", body)
             found += [Step(None, "", line[2:]) for line in joined.splitlines() if line.startswith("$ ")]
     return found
+
+
+def follow(
+    page: Path, folder: Path, *, extra: Sequence[str] = (), instead: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Does all the steps of a page in a folder; each command must end well.
+
+    Args:
+        page: the how-to.
+        folder: the working directory meanwhile.
+        extra: options put behind every command, ``--set run.device=cpu``.
+        instead: what is in commands for people -> what is quick enough for a test.
+
+    Returns:
+        Command -> what it printed.
+    """
+    printed = {}
+    with contextlib.chdir(folder):
+        for step in steps(page):
+            if step.command is None:
+                (folder / step.file).write_text(step.text, encoding="utf-8")
+                continue
+            command = step.command
+            for long, short in (instead or {}).items():
+                command = command.replace(long, short)
+            program, *arguments = shlex.split(os.path.expandvars(command))
+            assert program == "interlingua", step.command
+            out = io.StringIO()
+            with contextlib.redirect_stdout(out), pytest.raises(SystemExit) as stop:
+                main.main([*arguments, *extra])
+            assert not stop.value.code, step.command
+            printed[step.command] = out.getvalue()
+    return printed
+
+
+def run_python(page: Path, folder: Path) -> dict[str, Any]:
+    """Runs the one Python part of a page in a folder; the names it has set."""
+    (code,) = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+    names: dict[str, Any] = {}
+    with contextlib.chdir(folder):
+        exec(compile(code, page.name, "exec"), names)
+    return names

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
-import os
-import re
-import shlex
 import sys
 from pathlib import Path
 
 import pytest
 import torch
 
-from interlingua.cli import main
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
+from tests.docs.markdown import follow, run_python
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-GUIDE = (DOCS / "how-to" / "evaluate.md").read_text(encoding="utf-8")
-COMMANDS = [line[2:] for line in GUIDE.splitlines() if line.startswith("$ interlingua ")]
+GUIDE = DOCS / "how-to" / "evaluate.md"
 FUNCTION = "import numpy as np\n\ndef embed(texts):\n    return np.array([[len(t), t.count(' '), 1] for t in texts])\n"
 
 
@@ -44,22 +38,14 @@ def workplace(tmp_path_factory, word_vocabulary):
 @pytest.fixture(scope="module")
 def said(workplace):
     """Command -> what it printed."""
-    printed = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(workplace)
         patch.setenv("INTERLINGUA_DATA", str(workplace / "data"))
         patch.setattr(sys, "path", [*sys.path])
-        for command in COMMANDS:
-            out = io.StringIO()
-            with contextlib.redirect_stdout(out), pytest.raises(SystemExit) as stop:
-                main.main(shlex.split(os.path.expandvars(command))[1:])
-            assert not stop.value.code, command
-            printed[command] = out.getvalue()
-    return printed
+        return follow(GUIDE, workplace)
 
 
 def test_every_command_runs(said, workplace):
-    assert len(said) == len(COMMANDS) >= 9
+    assert len(said) >= 9
     for command, output in said.items():
         assert ("written: reports/results/" in output) == command.startswith("interlingua evaluate"), output
     written = {path.parent.parent.name for path in (workplace / "reports").rglob("*.json")}
@@ -75,10 +61,8 @@ def test_compare_shows_them_all(said):
     assert any(line.startswith("swh-eng,") for line in table.splitlines())
 
 
-def test_the_python_part_runs(workplace, monkeypatch, capsys):
-    monkeypatch.chdir(workplace)
-    (code,) = re.findall(r"```python\n(.*?)```", GUIDE, re.S)
-    exec(compile(code, "evaluate.md", "exec"), {})
+def test_the_python_part_runs(said, workplace, capsys):
+    run_python(GUIDE, workplace)
     assert "all_2" in capsys.readouterr().out
 
 

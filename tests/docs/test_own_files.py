@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-import shlex
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from interlingua.cli import main
 from tests.conftest import pairs
-from tests.docs.markdown import steps
+from tests.docs.markdown import follow, run_python
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "own-files.md"
 
@@ -31,25 +29,12 @@ def workplace(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def done(workplace):
-    """Runs the page; command -> exit code."""
-    codes = {}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(workplace)
-        for step in steps(PAGE):
-            if step.file:
-                (workplace / step.file).write_text(step.text, encoding="utf-8")
-                continue
-            try:
-                main.main(shlex.split(step.command)[1:])
-                codes[step.command] = 0
-            except SystemExit as stop:
-                codes[step.command] = stop.code or 0
-    return codes
+    """Command -> what it printed."""
+    return follow(PAGE, workplace)
 
 
 def test_every_command_ends_well(done):
     assert len(done) == 8
-    assert {command: code for command, code in done.items() if code} == {}
 
 
 def test_the_output_is_there(done, workplace):
@@ -61,9 +46,6 @@ def test_the_output_is_there(done, workplace):
     assert re.search(r'"tests": [1-9]', manifest), "the twenty sentences shared with tests/ must be counted as removed"
 
 
-def test_the_python_part_runs(done, workplace, monkeypatch):
-    monkeypatch.chdir(workplace)
-    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
-    names = {}
-    exec(compile(code, "own-files.md", "exec"), names)
-    np.testing.assert_allclose(np.diag(names["vectors"] @ names["vectors"].T), 1, atol=1e-5)
+def test_the_python_part_runs(done, workplace):
+    vectors = run_python(PAGE, workplace)["vectors"]
+    np.testing.assert_allclose(np.diag(vectors @ vectors.T), 1, atol=1e-5)

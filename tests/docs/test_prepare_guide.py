@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import shlex
 from pathlib import Path
 
 import pytest
 
-from interlingua.cli import main
 from interlingua.corpus.clean import CleanConfig
 from interlingua.corpus.formats import read_pairs
 from interlingua.corpus.manifest import Manifest
 from interlingua.prepare import config as configs
 from interlingua.registry import FORMATS
-from tests.docs.markdown import FENCE, steps
-from tests.docs.test_train_guide import rows
+from tests.docs.markdown import FENCE, follow, run_python
+from tests.docs.reference import check_page, key_table
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 GUIDE = DOCS / "how-to" / "prepare.md"
@@ -31,18 +28,10 @@ a glob, and `~` and `$VARIABLES` are expanded.
 @pytest.fixture(scope="module")
 def workplace(tmp_path_factory):
     folder = tmp_path_factory.mktemp("prepare-guide")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        blocks = dict(FENCE.findall(GUIDE.read_text(encoding="utf-8")))
-        (folder / "corpus.de-en.tsv").write_text(blocks["tsv"].split("\n", 1)[1], encoding="utf-8")
-        for step in steps(GUIDE):
-            if step.file:
-                (folder / step.file).write_text(step.text, encoding="utf-8")
-                continue
-            with pytest.raises(SystemExit) as stop:
-                main.main([*shlex.split(step.command)[1:], "--set", "processes=1"])
-            assert not stop.value.code, step.command
-        exec(blocks["python"], {})
+    corpus = dict(FENCE.findall(GUIDE.read_text(encoding="utf-8")))["tsv"]
+    (folder / "corpus.de-en.tsv").write_text(corpus.split("\n", 1)[1], encoding="utf-8")
+    follow(GUIDE, folder, extra=["--set", "processes=1"])
+    run_python(GUIDE, folder)
     return folder
 
 
@@ -71,10 +60,5 @@ def test_reference_names_every_key():
         ("heldout], [validation", configs.SplitConfig),
         ("vocabulary", configs.VocabularyConfig),
     ):
-        lines += rows(section, cls)
-    text = "\n".join(lines).replace("[at the top]", "At the top") + "\n"
-    if os.environ.get("UPDATE_DOCS"):
-        REFERENCE.write_text(text, encoding="utf-8")
-    assert REFERENCE.read_text(encoding="utf-8") == text, (
-        "docs/reference/prepare.md is old; run: UPDATE_DOCS=1 make test"
-    )
+        lines += key_table(section, cls)
+    check_page(REFERENCE, "\n".join(lines).replace("[at the top]", "At the top") + "\n")

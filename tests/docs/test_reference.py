@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from interlingua.cli.main import VERBS, overview
+from tests.docs.reference import check_page
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "cli.md"
 
@@ -28,10 +29,7 @@ def test_reference_is_what_the_commands_say():
     parts = ["# The command line", "", "```text", overview(), "```"]
     for verb in VERBS:
         parts += ["", f"## interlingua {verb}", "", "```text", help_of(verb), "```"]
-    text = "\n".join(parts) + "\n"
-    if os.environ.get("UPDATE_DOCS"):
-        PAGE.write_text(text, encoding="utf-8")
-    assert PAGE.read_text(encoding="utf-8") == text, "docs/reference/cli.md is old; run: UPDATE_DOCS=1 make test"
+    check_page(PAGE, "\n".join(parts) + "\n")
 
 
 def test_readme_mentions_every_command():

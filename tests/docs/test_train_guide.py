@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import ast
-import dataclasses
-import inspect
-import itertools
-import os
-import shlex
-import textwrap
 from pathlib import Path
 
 import pytest
 
-from interlingua.cli import main
 from interlingua.config import to_mapping
 from interlingua.corpus.sampling import Caps
 from interlingua.registry import METHODS, resolve
 from interlingua.train import config as configs
 from interlingua.train.run_folder import MAY_CHANGE
-from tests.docs.markdown import steps
+from tests.docs.markdown import follow
+from tests.docs.reference import check_page, key_table
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 GUIDE = DOCS / "how-to" / "train.md"
@@ -35,18 +28,8 @@ A TOML file with six sections; what has no default must be given. `--set section
 def workplace(tmp_path_factory, prepared):
     folder = tmp_path_factory.mktemp("train-guide")
     (folder / "prepared").symlink_to(prepared)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        for step in steps(GUIDE):
-            if step.file:
-                (folder / step.file).write_text(step.text, encoding="utf-8")
-                continue
-            arguments = [*shlex.split(step.command)[1:], "--set", "run.device=cpu", "--set", "run.threads=1"]
-            if "budget_seconds" in step.command:
-                arguments += ["--set", "run.budget_seconds=3"]
-            with pytest.raises(SystemExit) as stop:
-                main.main(arguments)
-            assert not stop.value.code, step.command
+    here = ["--set", "run.device=cpu", "--set", "run.threads=1"]
+    follow(GUIDE, folder, extra=here, instead={"budget_seconds=3600": "budget_seconds=3"})
     return folder
 
 
@@ -62,21 +45,6 @@ def test_the_guide_names_what_may_change():
     assert [key for key in MAY_CHANGE if f"`{key}`" not in sentence] == []
 
 
-def rows(section: str, cls: type) -> list[str]:
-    """Each field with its default and the string that stands under it."""
-    body = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0].body
-    meaning = {
-        field.target.id: " ".join(text.value.value.replace("``", "`").split())
-        for field, text in itertools.pairwise(body)
-        if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr)
-    }
-    table = ["", f"## [{section}]", "", "| key | default | meaning |", "|---|---|---|"]
-    for field in dataclasses.fields(cls):
-        default = "" if field.default is dataclasses.MISSING else f"`{field.default!r}`"
-        table.append(f"| `{field.name}` | {default} | {meaning[field.name]} |")
-    return table
-
-
 def test_reference_names_every_key():
     lines = [HEAD.rstrip()]
     for section, cls in (
@@ -88,11 +56,8 @@ def test_reference_names_every_key():
         ("run", configs.RunConfig),
         *((f'method], name = "{name}"', resolve(METHODS, name).Config) for name in sorted(METHODS)),
     ):
-        lines += rows(section, cls)
-    text = "\n".join(lines).replace('"]', '"') + "\n"
-    if os.environ.get("UPDATE_DOCS"):
-        REFERENCE.write_text(text, encoding="utf-8")
-    assert REFERENCE.read_text(encoding="utf-8") == text, "docs/reference/train.md is old; run: UPDATE_DOCS=1 make test"
+        lines += key_table(section, cls)
+    check_page(REFERENCE, "\n".join(lines).replace('"]', '"') + "\n")
 
 
 def test_every_section_is_in_the_reference(prepared, tmp_path):

@@ -164,3 +164,36 @@ def test_mistakes_in_the_shape_are_named():
     with pytest.raises(ConfigError, match=r"no such preset 'ems-smal'.*ems-small"):
         BackboneConfig.preset("ems-smal", vocab_size=10)
     assert set(PRESETS) == {"ems-base", "ems-small", "ems-tiny"}
+
+
+def test_attention_dropout_can_be_set_and_is_not_saved_with_the_model():
+    config = BackboneConfig(vocab_size=9, hidden_size=8, num_attention_heads=2, attention_probs_dropout_prob=0.3)
+    backbone = Backbone(config).train()
+    assert {layer.dropout_rates()[1] for layer in backbone.layers} == {0.3}
+    backbone.set_attention_dropout(0.05)
+    assert {layer.dropout_rates()[1] for layer in backbone.layers} == {0.05}
+    assert backbone.config == config
+    assert {layer.dropout_rates() for layer in backbone.eval().layers} == {(0.0, 0.0)}
+    with pytest.raises(ConfigError, match=r"attention dropout is 1\.0"):
+        backbone.set_attention_dropout(1.0)
+
+
+@torch.no_grad()
+def test_given_positions_take_the_place_of_those_in_the_sequence(encoder, random_batch):
+    batch = random_batch([3, 5, 2])
+    own = torch.tensor([0, 1, 2, 0, 1, 2, 3, 4, 0, 1])
+    expected = encoder.backbone(batch.input_ids, batch.cu_seqlens)
+    torch.testing.assert_close(encoder.backbone(batch.input_ids, batch.cu_seqlens, positions=own), expected)
+    shifted = encoder.backbone(batch.input_ids, batch.cu_seqlens, positions=own + (own == 4))
+    changed = (shifted != expected).any(dim=1)
+    assert changed.tolist() == [False] * 3 + [True] * 5 + [False] * 2
+
+
+@torch.no_grad()
+def test_states_of_a_lower_layer(encoder, random_batch):
+    batch = random_batch([3, 5, 2])
+    first = encoder.backbone(batch.input_ids, batch.cu_seqlens, num_layers=1)
+    whole = encoder.backbone(batch.input_ids, batch.cu_seqlens)
+    assert torch.equal(encoder.backbone(batch.input_ids, batch.cu_seqlens, num_layers=2), whole)
+    del encoder.backbone.layers[1:]
+    assert torch.equal(encoder.backbone(batch.input_ids, batch.cu_seqlens), first)

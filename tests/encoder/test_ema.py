@@ -52,3 +52,11 @@ def test_teacher_never_trains(encoder, random_batch):
     assert all(not parameter.requires_grad for parameter in teacher.parameters())
     assert all(parameter.requires_grad for parameter in encoder.parameters())
     assert teacher.encoder.vocabulary is encoder.vocabulary
+
+
+def test_a_teacher_that_drops_out_with_its_parent(encoder, random_batch):
+    teacher = EmaTeacher(encoder, dropout=True).train()
+    batch = random_batch([4, 6])
+    assert teacher.encoder.training
+    assert not torch.equal(teacher.encoder(batch), teacher.encoder(batch))
+    assert not teacher.eval().encoder.training

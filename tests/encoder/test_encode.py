@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import logging
-
 import numpy as np
 import pytest
 import torch
@@ -9,7 +7,7 @@ import torch
 from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder import encode as encode_module
 from interlingua.encoder.directory import EncodingSettings
-from interlingua.encoder.encode import encode, token_budget_batches
+from interlingua.encoder.encode import EncodeReport, token_budget_batches
 from interlingua.errors import ConfigError, DataError
 
 
@@ -70,17 +68,30 @@ def test_prompts_by_name_by_text_and_by_default(encoder, sentences):
     assert np.array_equal(encoder.encode(sentences, prompt=""), plain)
 
 
-def test_long_texts_are_cut_and_counted(encoder, sentences, caplog):
+def test_long_texts_are_cut_and_counted(encoder, sentences, caplog, monkeypatch):
+    monkeypatch.setattr(encode_module, "WINDOW_TEXTS", 3)
     encoder.settings = EncodingSettings(max_tokens=6)
-    vectors, report = encode(encoder, sentences)
+    report = EncodeReport()
+    vectors = encoder.encode(sentences, report=report)
     lengths = [len(ids) for ids in encoder.vocabulary.encode(sentences)]
-    long = sum(length > 6 for length in lengths)
-    assert 0 < long < len(sentences)
-    assert (report.texts, report.truncated, report.tokens) == (8, long, sum(lengths))
+    long = [row for row, length in enumerate(lengths) if length > 6]
+    assert 0 < len(long) < len(sentences)
+    assert (report.texts, report.max_tokens, report.tokens) == (8, 6, sum(lengths))
+    assert list(report.cut_rows) == long
     assert np.abs(vectors - one_by_one(encoder, sentences)).max() < 1e-5
-    with caplog.at_level(logging.WARNING, logger="interlingua"):
-        encoder.encode(sentences)
-    assert f"{long} of 8 texts were cut to 6 tokens" in caplog.text
+    encoder.encode(sentences[long[0] :], report=report)
+    assert list(report.cut_rows) == long + [8 + row - long[0] for row in long]
+    assert report.cuts == f"{2 * len(long)} of {16 - long[0]} texts were cut to 6 tokens"
+    assert not caplog.records
+
+
+def test_a_limit_is_warned_of_once(encoder, sentences, caplog, monkeypatch):
+    monkeypatch.setattr(encode_module, "_WARNED_LIMITS", set())
+    for limit in (6, 6, 5):
+        encoder.settings = EncodingSettings(max_tokens=limit)
+        encoder.encode(["Yes."])
+        encoder.encode(["One two three four five six seven", "Yes."])
+    assert caplog.messages == [f"1 of 2 texts were cut to {limit} tokens; this is said once" for limit in (6, 5)]
 
 
 def test_closing_tokens_survive_the_cut(framed_encoder, sentences):

@@ -1,5 +1,11 @@
 from __future__ import annotations
 
+import copy
+import gc
+import logging
+import pickle
+import weakref
+
 import numpy as np
 import pytest
 import torch
@@ -8,6 +14,7 @@ from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.directory import EncodingSettings
 from interlingua.encoder.encoder import Encoder, choose_device
+from interlingua.encoder.inference import FrozenBackbone
 from interlingua.encoder.vocabulary_trimming import ids_in_use
 from interlingua.errors import ConfigError
 
@@ -80,7 +87,7 @@ def test_a_model_directory_is_read_back_bit_for_bit(any_encoder, sentences, tmp_
 @pytest.mark.parametrize("pooling", ["cls", "mean", "max"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_round_trip_through_sentence_transformers(
-    kind, pooling, plain_vocabulary, framed_vocabulary, sentences, tmp_path
+    kind, pooling, plain_vocabulary, framed_vocabulary, sentences, tmp_path, caplog
 ):
     sentence_transformers = pytest.importorskip("sentence_transformers")
     encoder = make_encoder(kind, plain_vocabulary, framed_vocabulary)
@@ -88,7 +95,9 @@ def test_round_trip_through_sentence_transformers(
     encoder.settings = EncodingSettings(pooling=pooling, max_tokens=limit, prompts={"query": "cat: "})
     assert any(len(ids) > limit for ids in encoder.vocabulary.encode(sentences))
     encoder.save(tmp_path / "m")
+    logging.Logger.warning_once.cache_clear()  # transformers' own
     stock = sentence_transformers.SentenceTransformer(str(tmp_path / "m"), device="cpu")
+    assert [record.message for record in caplog.records if record.levelno >= logging.WARNING] == []
     for prompt in ("", "query"):
         theirs = stock.encode(sentences, prompt_name=prompt or None)
         assert (encoder.encode(sentences, prompt=prompt) * theirs).sum(1).min() > 1 - 1e-5
@@ -172,6 +181,52 @@ def test_clone_has_weights_of_its_own(encoder):
         encoder.backbone.word_embeddings.weight.add_(1)
     assert copy.digest() != encoder.digest()
     assert copy.vocabulary is encoder.vocabulary
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """The snapshots that were laid out, as weak references."""
+    found, init = [], FrozenBackbone.__init__
+
+    def noted(self, *arguments):
+        found.append(weakref.ref(self))
+        init(self, *arguments)
+
+    monkeypatch.setattr(FrozenBackbone, "__init__", noted)
+    return found
+
+
+def test_weights_are_laid_out_once_until_they_change(encoder, sentences, made):
+    before = encoder.encode(sentences)
+    assert np.array_equal(encoder.encode(sentences), before)
+    assert len(made) == 1
+    copies = [encoder.clone(), copy.deepcopy(encoder)]
+    with torch.no_grad():
+        for layer in encoder.backbone.layers:
+            layer.output.weight.mul_(2)
+    assert np.abs(encoder.encode(sentences) - before).max() > 1e-3
+    assert len(made) == 2
+    for other in copies:
+        assert np.array_equal(other.eval().encode(sentences), before)
+
+
+def test_training_frees_what_was_laid_out(encoder, sentences, made):
+    objective = torch.nn.ModuleDict({"student": encoder})
+    encoder.encode(sentences)
+    assert made[0]() is not None
+    objective.train()
+    gc.collect()
+    assert made[0]() is None
+    encoder.encode(sentences)
+    gc.collect()
+    assert made[1]() is None, "the weights of an encoder in training change all the time"
+
+
+def test_what_was_laid_out_is_not_stored(encoder, sentences):
+    keys, pickled = list(encoder.state_dict()), len(pickle.dumps(encoder))
+    encoder.encode(sentences)
+    assert list(encoder.state_dict()) == keys
+    assert len(pickle.dumps(encoder)) == pickled
 
 
 def test_unknown_and_mask_tokens_are_not_the_frame(framed_encoder):

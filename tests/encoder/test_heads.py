@@ -24,6 +24,12 @@ def test_a_tag_is_normalised_and_belongs_to_its_language():
     torch.testing.assert_close(vectors.var(1, correction=0), torch.ones(3))
 
 
+def test_tags_may_go_unnormalised():
+    head = LanguageTags(LANGUAGES, 4, dropout=0.0, normalize=False)
+    assert torch.equal(head(["eng_Latn", "deu_Latn"]), head.embedding.weight[[1, 0]])
+    assert [name for name, _ in head.named_parameters()] == ["embedding.weight"]
+
+
 def test_an_unknown_language_names_the_nearest():
     with pytest.raises(DataError, match=r"deu_Latm has no tag; did you mean 'deu_Latn'\?"):
         tags()(["deu_Latm"])

@@ -46,6 +46,7 @@ def test_long_texts_are_cut_and_keep_their_end(vocabulary, framed_vocabulary):
     assert vocabulary.encode([text], max_tokens=100) == [whole]
     framed = framed_vocabulary.encode([text])[0]
     assert (vocabulary.closing_tokens, framed_vocabulary.closing_tokens) == (0, 1)
+    assert (vocabulary.opening_tokens, framed_vocabulary.opening_tokens) == (0, 1)
     assert framed_vocabulary.encode([text], max_tokens=5) == [[*framed[:4], framed[-1]]]
 
 

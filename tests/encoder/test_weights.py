@@ -1,13 +1,21 @@
 from __future__ import annotations
 
+import hashlib
 import pickle
+import struct
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
 from interlingua.encoder.backbone import Backbone, BackboneConfig
-from interlingua.encoder.weights import from_huggingface_names, huggingface_name, read_weights, to_huggingface_names
+from interlingua.encoder.weights import (
+    from_huggingface_names,
+    huggingface_name,
+    read_weights,
+    to_huggingface_names,
+    weights_digest,
+)
 from interlingua.errors import CheckpointError
 
 CONFIG = BackboneConfig(vocab_size=20, hidden_size=8, num_hidden_layers=2, num_attention_heads=2, intermediate_size=12)
@@ -119,3 +127,11 @@ def test_a_folder_without_weights(tmp_path):
 def test_saved_file_is_readable_by_others(weights, tmp_path):
     save_file(to_huggingface_names(weights, CONFIG), tmp_path / "model.safetensors")
     assert "embeddings.word_embeddings.weight" in load_file(tmp_path / "model.safetensors")
+
+
+def test_digest_is_that_of_names_shapes_and_bytes():
+    weights = {"b": torch.tensor([[1.0, 2.0]]).T, "a": torch.tensor(3, dtype=torch.int16)}
+    expected = hashlib.sha256(b"begin" + b"a\0torch.int16\0()\n" + struct.pack("<h", 3))
+    expected.update(b"b\0torch.float32\0(2, 1)\n" + struct.pack("<2f", 1.0, 2.0))
+    assert weights_digest(weights, begin="begin") == expected.hexdigest()
+    assert weights_digest(dict(reversed(weights.items())), begin="begin") == expected.hexdigest()

@@ -1,9 +1,14 @@
 from __future__ import annotations
 
+import dataclasses
 import re
 
 import numpy as np
 import pytest
+import torch
+
+from interlingua.encoder.backbone import BackboneConfig
+from interlingua.encoder.encoder import Encoder
 
 
 class NumberEncoder:
@@ -46,6 +51,16 @@ def number_encoder():
 @pytest.fixture
 def table_encoder():
     return TableEncoder
+
+
+@pytest.fixture
+def short_encoder(word_vocabulary):
+    """One of ours that reads three words of a text."""
+    torch.manual_seed(0)
+    config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
+    encoder = Encoder.from_scratch(config, word_vocabulary).eval()
+    encoder.settings = dataclasses.replace(encoder.settings, max_tokens=3)
+    return encoder
 
 
 @pytest.fixture

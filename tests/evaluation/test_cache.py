@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from interlingua.errors import TaskError
+from interlingua.evaluation import cache
 from interlingua.evaluation.cache import CachedEncoder
+from interlingua.evaluation.encoders import OwnEncoder
 
 
 def test_each_text_is_embedded_once_and_comes_back_in_order(number_encoder):
@@ -23,6 +25,54 @@ def test_a_text_in_two_languages_is_two_texts(number_encoder):
         cached.encode(["OK 1"], language="eng_Latn")
         cached.encode(["OK 1"], language="deu_Latn")
     assert number_encoder.texts == ["OK 1", "OK 1"]
+
+
+def test_counts_are_of_the_task(number_encoder):
+    with CachedEncoder(number_encoder) as cached:
+        cached.encode(["one 1", "two 2", "one 1"])
+        cached.start_counting()
+        cached.encode(["one 1", "three 3", "three 3"])
+        counts = cached.counts()
+    assert counts.pop("encode_seconds") >= 0
+    assert counts == {"texts": 2, "truncated_texts": None, "encoded_texts": 1, "reused_texts": 2}
+
+
+@pytest.mark.parametrize("wrap", [lambda encoder: encoder, lambda encoder: OwnEncoder(encoder, name="m")])
+def test_cut_texts_are_counted_once_whoever_asks(short_encoder, wrap, monkeypatch, caplog):
+    monkeypatch.setattr(cache, "PORTION_TEXTS", 2)
+    with CachedEncoder(wrap(short_encoder)) as cached:
+        cached.encode(["de1", "de1 de2 de3 de4", "de2", "de2 de3 de4 de5", "de1 de2 de3 de4"])
+        assert cached.counts()["texts"] == 4
+        assert cached.counts()["truncated_texts"] == 2
+        assert cached.report.cuts == "2 of 4 texts were cut to 3 tokens"
+        cached.start_counting()
+        cached.encode(["de2", "de2 de3 de4 de5"])
+        assert (cached.counts()["texts"], cached.counts()["truncated_texts"]) == (2, 1)
+    assert not caplog.records
+
+
+def test_a_block_that_is_left_by_an_error_keeps_its_vectors(short_encoder, tmp_path, monkeypatch):
+    monkeypatch.setattr(cache, "PORTION_TEXTS", 2)
+    texts, real, calls = ["de1", "de2 de3 de4 de5", "de3", "de4", "de5"], short_encoder.encode, []
+
+    def stopped(texts, **options):
+        calls.append(texts)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return real(texts, **options)
+
+    object.__setattr__(short_encoder, "encode", stopped)
+    file = tmp_path / "model" / "unfinished.vectors"
+    with pytest.raises(KeyboardInterrupt), CachedEncoder(short_encoder, unfinished=file) as cached:
+        cached.encode(texts, language="deu_Latn")
+    with CachedEncoder(short_encoder, unfinished=file) as cached:
+        vectors = cached.encode(texts, language="deu_Latn")
+        counts = cached.counts()
+    assert calls == [texts[:2], texts[2:4], texts[4:], texts[4:]]
+    assert (counts["texts"], counts["truncated_texts"]) == (5, 1)
+    assert (counts["encoded_texts"], counts["reused_texts"]) == (1, 4)
+    assert np.allclose(vectors, real(texts), atol=1e-6)
+    assert not file.exists()
 
 
 class Wrong:

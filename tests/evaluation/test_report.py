@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from interlingua.errors import ConfigError
-from interlingua.evaluation.report import compare, render, terminal_tables
+from interlingua.evaluation.report import compare, cut_texts, render, terminal_tables
 from interlingua.evaluation.task import SubsetScores, TaskResult
 
 
@@ -33,6 +33,18 @@ def test_terminal_tables_show_percent():
         console.print(table)
     text = console.export_text()
     assert all(word in text for word in ("German", "Russian", "90.0", "50.0", "latin_script_1", "70.0", "rus-eng"))
+
+
+def test_cut_texts_of_all_tasks_are_one_sentence():
+    def cut(task, texts, cut_texts):
+        made = make(task=task)
+        model = {**made.provenance["model"], "max_tokens": 64}
+        return dataclasses.replace(made, provenance={"model": model, "texts": texts, "truncated_texts": cut_texts})
+
+    results = [cut("tatoeba", 12_000, 1_500), cut("sts", 5, 0), cut("xsim", 700, 3)]
+    expected = "1,500 of 12,000 texts of tatoeba, 3 of 700 texts of xsim were cut to 64 tokens"
+    assert cut_texts(results) == expected
+    assert cut_texts([cut("sts", 5, 0), cut("xsim", 9, None)]) is None
 
 
 def test_markdown_by_groups():

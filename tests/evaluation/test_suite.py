@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import pytest
 
 from interlingua.errors import ConfigError
+from interlingua.evaluation.provenance import describe
+from interlingua.evaluation.report import cut_texts
 from interlingua.evaluation.results import read_result
-from interlingua.evaluation.suite import evaluate
+from interlingua.evaluation.suite import evaluate, unfinished_file
 from interlingua.evaluation.tasks.xsim import XSim
 
 
@@ -50,3 +53,64 @@ def test_unknown_task_before_any_work(pair_folder, number_encoder):
     with pytest.raises(ConfigError, match=r"unknown name 'tatoebe'; did you mean 'tatoeba'\?"):
         evaluate(number_encoder, ["tatoeba", "tatoebe"], pair_folder)
     assert number_encoder.calls == []
+
+
+def test_progress_is_that_of_the_whole_suite(pair_folder, aligned_folder, number_encoder):
+    told = []
+    evaluate(number_encoder, ["tatoeba", "xsim"], pair_folder.parent, progress=lambda *values: told.append(values))
+    # 60 sentences in Tatoeba, so as many are expected of xsim; 16 when it has said so
+    assert told == [
+        ("tatoeba deu-eng", 20, 120),
+        ("tatoeba fra-eng", 40, 120),
+        ("tatoeba rus-eng", 60, 120),
+        ("xsim hin_Deva-eng_Latn", 68, 76),
+        ("xsim ita_Latn-eng_Latn", 76, 76),
+    ]
+
+
+def test_a_suite_that_is_stopped_goes_on_where_it_was(pair_folder, short_encoder, tmp_path, monkeypatch):
+    class Stop:
+        name = "stop"
+
+        def evaluate(self, encoder, data, *, progress):
+            encoder.encode(["de7"], language="deu_Latn")
+            raise KeyboardInterrupt
+
+    out = tmp_path / "out"
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(short_encoder, ["tatoeba", Stop()], pair_folder, output=out)
+    (kept,) = out.rglob("unfinished-*")
+    assert kept.parent == out / "results" / "Encoder"
+    (again,) = evaluate(short_encoder, ["tatoeba"], pair_folder, output=out)
+    assert again.provenance["encoded_texts"] == 0
+    assert again.provenance["texts"] == 40
+    assert not kept.exists()
+    (anew,) = evaluate(short_encoder, ["tatoeba"], pair_folder)
+    assert anew.provenance["encoded_texts"] == 40
+    assert anew.subsets == again.subsets
+
+
+def test_vectors_of_other_weights_settings_or_prompts_are_not_taken(short_encoder, number_encoder, tmp_path):
+    base = describe(short_encoder)
+    files = {
+        unfinished_file(model, encoder, prompt, tmp_path)
+        for model, encoder, prompt in [
+            (base, short_encoder, ""),
+            (base, short_encoder, "query: "),
+            (dataclasses.replace(base, digest="0"), short_encoder, ""),
+            (dataclasses.replace(base, dtype="bfloat16"), short_encoder, ""),
+        ]
+    }
+    short_encoder.settings = dataclasses.replace(short_encoder.settings, include_special=False)
+    files.add(unfinished_file(base, short_encoder, "", tmp_path))
+    assert len(files) == 5
+    assert unfinished_file(describe(number_encoder), number_encoder, "", tmp_path) is None
+
+
+def test_cut_texts_are_in_the_provenance(pair_folder, short_encoder, caplog):
+    (folder,) = pair_folder.glob("deu-eng.tsv")
+    folder.write_text("de1 de2 de3 de4\ten1\nde5\ten1 en2\n", encoding="utf-8")
+    (result,) = evaluate(short_encoder, ["tatoeba"], pair_folder, languages=["de"])
+    assert (result.provenance["texts"], result.provenance["truncated_texts"]) == (4, 1)
+    assert cut_texts([result]) == "1 of 4 texts of tatoeba_tatoeba_laser were cut to 3 tokens"
+    assert not caplog.records

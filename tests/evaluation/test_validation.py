@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from interlingua.encoder.pair_scorer import PairScorer
 from interlingua.errors import DataError
-from interlingua.evaluation.validation import validation_evaluator
+from interlingua.evaluation.validation import similarity_evaluator, validation_evaluator
+from tests.methods.conftest import tiny_encoder
 
 
 def test_scores_for_the_training_loop(pair_folder, number_encoder):
@@ -43,3 +45,46 @@ def test_directions_are_told_apart(tmp_path, table_encoder):
 def test_an_empty_folder_is_an_error_before_training(tmp_path):
     with pytest.raises(DataError, match=r"no <lang>-eng.tsv files here to validate on"):
         validation_evaluator(tmp_path)
+
+
+def test_cut_texts_are_counted_in_one_line(tmp_path, short_encoder, caplog):
+    for code in ("deu", "rus"):
+        (tmp_path / f"{code}-eng.tsv").write_text(f"{code[:2]}1 de2 de3 de4\ten1\nde5\ten1 en2\n")
+    evaluate = validation_evaluator(tmp_path)
+    for step in (1, 2):
+        evaluate(short_encoder, step)
+    assert caplog.messages == ["in validation 2 of 6 texts were cut to 3 tokens"]
+
+
+def scored_pairs(path, *rows):
+    path.write_text("".join(f"{a}\t{b}\t{score}\n" for a, b, score in rows))
+    return path
+
+
+def test_similarity_by_hand(tmp_path, table_encoder):
+    """Cosines 1, 0.6, 0 and 0.8: people swap the second and the fourth. rho = 1 - 6 (1 + 1) / (4 * 15)."""
+    encoder = table_encoder({"a": [1, 0], "b": [2, 0], "c": [3, 4], "d": [0, 7], "e": [4, 3]})
+    rows = [("a", "b", 5), ("a", "c", 3), ("a", "d", 0), ("a", "e", 2)]
+    path = scored_pairs(tmp_path / "pairs.tsv", *rows)
+    assert similarity_evaluator([path])(encoder, 1) == {"valid_spearman": pytest.approx(0.8)}
+
+
+def test_similarity_is_a_mean_over_files_and_tells_languages_apart(tmp_path, table_encoder):
+    encoder = table_encoder({"a": [1, 0], "b": [2, 0], "c": [3, 4], "d": [0, 7]})
+    right = scored_pairs(tmp_path / "one.tsv", ("a", "b", 5), ("a", "c", 3), ("a", "d", 0))
+    wrong = scored_pairs(tmp_path / "en-de.tsv", ("a", "b", 0), ("a", "c", 3), ("a", "d", 5))
+    assert similarity_evaluator([right, wrong])(encoder, 1)["valid_spearman"] == pytest.approx(0.0)
+    assert {language for _, language, _ in encoder.calls} == {"eng_Latn", "deu_Latn"}
+
+
+def test_similarity_of_a_cross_encoder_is_its_score(tmp_path):
+    scorer = PairScorer(tiny_encoder(), pooling="mean").eval()
+    texts = [(f"w{i} w{2 * i}", f"w{3 * i}") for i in range(6)]
+    scores = scorer.score(*zip(*texts, strict=True))
+    order = scores.argsort().argsort()
+    path = scored_pairs(tmp_path / "pairs.tsv", *((a, b, y) for (a, b), y in zip(texts, order, strict=True)))
+    assert similarity_evaluator([path])(scorer, 1)["valid_spearman"] == pytest.approx(1.0)
+
+
+def test_a_cross_encoder_can_not_retrieve(pair_folder):
+    assert validation_evaluator(pair_folder)(PairScorer(tiny_encoder()), 1) == {}

@@ -149,3 +149,46 @@ def test_half_precision_embeddings_and_autocast_give_a_float32_loss(loss):
 def test_the_zero_vector_has_cosine_zero():
     x = torch.zeros(1, 4)
     assert cosine_similarities(x, torch.ones(2, 4)).tolist() == [[0.0, 0.0]]
+
+
+def test_infonce_without_the_excluded_is_the_naive_loop():
+    q, p, negatives = embeddings(4), embeddings(4, seed=1), embeddings(2, seed=2)
+    excluded = torch.zeros(4, 4, dtype=torch.bool)
+    excluded[0, 2] = excluded[3, 1] = excluded[1, 1] = True
+    total = 0.0
+    for i in range(4):
+        kept = [k for k in range(4) if k == i or not excluded[i, k]]
+        scores = [cosine(q[i], c) / 0.7 for c in [*(p[k] for k in kept), *negatives]]
+        total -= cosine(q[i], p[i]) / 0.7 - math.log(sum(map(math.exp, scores)))
+    loss = infonce(q, p, hard_negatives=negatives, temperature=0.7, excluded=excluded)
+    assert float(loss) == pytest.approx(total / 4, abs=1e-12)
+
+
+def test_semantic_contrastive_without_the_excluded_is_the_naive_double_sum():
+    x, y = embeddings(4), embeddings(4, seed=1)
+    excluded = torch.eye(4, dtype=torch.bool)
+    excluded[0, 2] = excluded[2, 0] = True
+    z, total = [*x, *y], 0.0
+    for i in range(8):
+        kept = [k for k in range(8) if k != i and (k % 4 == i % 4 or not excluded[i % 4, k % 4])]
+        scores = {k: cosine(z[i], z[k]) / 0.1 for k in kept}
+        total -= scores[(i + 4) % 8] - math.log(sum(map(math.exp, scores.values())))
+    assert len(kept) == 7
+    assert float(semantic_contrastive(x, y, excluded=excluded)) == pytest.approx(total / 8, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [bidirectional_contrastive, additive_margin_softmax, infonce, semantic_contrastive],
+    ids=lambda f: f.__name__,
+)
+def test_excluded_pairs_get_no_gradient_and_the_others_theirs(loss):
+    x, y = embeddings(4).requires_grad_(), embeddings(4, seed=1).requires_grad_()
+    excluded = torch.zeros(4, 4, dtype=torch.bool)
+    excluded[0, 1] = excluded[1, 0] = True
+    assert torch.autograd.gradcheck(lambda x, y: loss(x, y, temperature=0.5, excluded=excluded), (x, y))
+    everything = torch.ones(4, 4, dtype=torch.bool)
+    torch.testing.assert_close(
+        loss(x, y, temperature=0.5, excluded=everything),
+        torch.zeros((), dtype=torch.float64),
+    )

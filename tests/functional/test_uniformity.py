@@ -44,3 +44,11 @@ def test_repeats_are_finite():
 def test_one_row_has_no_neighbour():
     with pytest.raises(ValueError, match="at least 2"):
         koleo(embeddings(1))
+
+
+def test_half_precision_does_not_get_in():
+    x = (1 + 1e-3 * embeddings(6)).float()  # in bfloat16 most of these rows are equal
+    expected = koleo(x)
+    with torch.autocast("cpu", torch.bfloat16):
+        torch.testing.assert_close(koleo(x), expected)
+    assert koleo(x.bfloat16()).dtype == torch.float32

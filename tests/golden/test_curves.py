@@ -42,6 +42,6 @@ def test_loss_curve(method, case):
     options = cases[case]["options"]
     curve = list(training(tiny_objective(method, options), method, options, steps=range(20)))
     if os.environ.get("UPDATE_GOLDEN"):
-        cases[case]["curve"] = [round(loss, 5) for loss in curve]
+        cases[case]["curve"] = [float(f"{loss:.6g}") for loss in curve]
         file.write_text(json.dumps(cases, indent=1) + "\n", encoding="utf-8")
     assert curve == pytest.approx(cases[case]["curve"], rel=TOLERANCE)

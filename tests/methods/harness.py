@@ -19,6 +19,17 @@ from tests.methods.conftest import FIRST_WORD, tiny_encoder, tiny_pairs
 BATCH = 6
 TINY_OPTIONS: dict[str, dict[str, Any]] = {
     "ems": {"projection_dim": 8, "language_dim": 4, "tag_dropout": 0.0},
+    "mexma": {"pooling": "any", "head": {"layers": 1, "heads": 2, "intermediate_size": 24, "dropout": 0.0}},
+    "infoxlm": {"reset_positions": True, "queue_size": 8, "temperature": 1.0},
+    "laser": {"language_dim": 3, "token_dim": 5, "hidden_dim": 12, "output_dim": 7, "dropout": 0.0},
+    "combination": {
+        "terms": {
+            "tell": {"method": "ems", "weight": 0.5, "contrastive": "none", "language_dim": 4, "tag_dropout": 0.0},
+            "hide": {"method": "tlm", "mlm_weight": 0.0},
+            "momentum": {"method": "infoxlm", "tlm_weight": 0.0, "mlm_weight": 0.0, "queue_size": 8, "mixup": False},
+            "mono": {"method": "retromae"},
+        }
+    },
 }
 """By method: options without which it can't be built, or that make it smaller."""
 
@@ -56,13 +67,15 @@ def feed_batch(feed: FeedName, method: str, *, step: int, seed: int) -> Any:
     generator = torch.Generator().manual_seed(seed)
     classes = torch.randint(0, 3, (BATCH,), generator=generator)
     labels = classes.float() if method == "nli" else torch.rand(BATCH, generator=generator)
-    return LabelledBatch(sentences(BATCH, seed=seed), sentences(BATCH, seed=seed + 300), labels, step)
+    # both sentences of a pair must fit into the tiny encoder's 16 positions
+    a, b = (sentences(BATCH, seed=seed + more, longest=7) for more in (0, 300))
+    return LabelledBatch(a, b, labels, step)
 
 
-def sentences(count: int, *, seed: int, language: str = "eng_Latn") -> TokenBatch:
+def sentences(count: int, *, seed: int, language: str = "eng_Latn", longest: int = 11) -> TokenBatch:
     """Random sentences of different lengths."""
     generator = torch.Generator().manual_seed(seed)
-    lengths = torch.randint(2, 12, (count,), generator=generator).tolist()
+    lengths = torch.randint(2, longest + 1, (count,), generator=generator).tolist()
     ids = [torch.randint(FIRST_WORD, 20, (length,), generator=generator).tolist() for length in lengths]
     return TokenBatch.from_lists(ids, [language] * count)
 

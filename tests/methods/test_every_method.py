@@ -7,6 +7,7 @@ import hashlib
 import pytest
 import torch
 
+from interlingua.encoder.encoder import Encoder
 from interlingua.registry import METHODS, resolve
 from interlingua.train.checkpoint import TrainState, load_checkpoint, save_checkpoint, weights_of
 from tests.methods.harness import _training, optimizer_of, tiny_batch, tiny_objective
@@ -68,3 +69,20 @@ def test_a_resumed_run_ends_with_the_same_bytes(method, tmp_path):
     state = load_checkpoint(path, resumed, optimizer)
     list(_training(resumed, optimizer, method, {}, range(state.step, 6)))
     assert digest(resumed) == digest(straight)
+
+
+@pytest.mark.parametrize("method", NAMES)
+def test_sentences_in_parts_give_the_same_gradients(method):
+    gradients, losses, batch = [], [], tiny_batch(method)
+    for sentences in (None, 2):
+        objective = tiny_objective(method)
+        for module in objective.modules():
+            if isinstance(module, Encoder):
+                module.gradcache_sentences = sentences
+        losses.append(objective(batch).loss)
+        losses[-1].backward()
+        gradients.append({n: weight.grad for n, weight in objective.named_parameters() if weight.grad is not None})
+    torch.testing.assert_close(losses[1], losses[0], rtol=1e-5, atol=1e-6)
+    assert gradients[1].keys() == gradients[0].keys()
+    for name, gradient in gradients[1].items():
+        torch.testing.assert_close(gradient, gradients[0][name], rtol=1e-3, atol=1e-5)

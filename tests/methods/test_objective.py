@@ -49,3 +49,7 @@ def test_outside_of_a_run_gathering_is_the_identity_and_a_step_moves_nothing(enc
 def test_an_objective_needs_a_forward_pass(encoder):
     with pytest.raises(TypeError, match="abstract"):
         Objective(Config(), encoder)
+
+
+def test_an_objective_takes_its_class_s_feeds_unless_it_says_otherwise(encoder):
+    assert Toy.feeds_for(Config()) == Toy.feeds == ("parallel",)

@@ -1,5 +1,7 @@
 import numpy as np
+import pytest
 
+from interlingua.corpus.near_duplicates import NearDuplicates
 from interlingua.prepare.near_duplicates import drop_near_duplicates
 from interlingua.prepare.progress import Progress
 from interlingua.prepare.shards import Fate, Shard
@@ -35,3 +37,14 @@ def test_one_equal_side_is_not_enough(tmp_path):
     shard = shard_of(tmp_path, 0, rows)
     drop_near_duplicates([shard], 0.8, tmp_path / "near", Progress())
     assert shard.fates.tolist() == [0, 0]
+
+
+def test_an_error_leaves_no_index_behind(tmp_path, monkeypatch):
+    def broken(self, texts):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(NearDuplicates, "add", broken)
+    shard = shard_of(tmp_path, 0, [("ein Haus", "a house")])
+    with pytest.raises(OSError, match="No space left"):
+        drop_near_duplicates([shard], 0.8, tmp_path / "near", Progress())
+    assert list((tmp_path / "near").iterdir()) == []

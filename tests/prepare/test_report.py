@@ -10,14 +10,18 @@ from .conftest import config_for, write_tsv
 
 def test_tables_name_sources_rules_and_totals(tmp_path, corpus):
     write_tsv(corpus / "de-en.x.news.tsv", [("gleich", "gleich")])
-    (tmp_path / "exam.txt").write_text("no such sentence")
-    manifest = prepare(config_for(tmp_path, corpus, decontaminate=(tmp_path / "exam.txt",)), show_progress=False)
+    (tmp_path / "exam").mkdir()
+    (tmp_path / "exam" / "exam.txt").write_text("no such sentence")
+    for name in ("README.md", "vectors.npy"):
+        (tmp_path / "exam" / name).write_text("no text of the exam")
+    manifest = prepare(config_for(tmp_path, corpus, decontaminate=(tmp_path / "exam",)), show_progress=False)
     console = Console(file=io.StringIO(), width=120)
     for table in summary(manifest):
         console.print(table)
     rows = [line.replace("│", " ").split() for line in console.file.getvalue().splitlines()]
     assert ["news", "CC0", "301", "1", "270", "10", "20"] in rows
     assert ["identical", "1"] in rows
-    assert ["of", "these", "in", "exam.txt", "0"] in rows
+    assert ["of", "these", "in", "exam", "0"] in rows
+    assert ["evaluation", "files", "without", "text,", "not", "compared", "2"] in rows
     assert ["training", "pairs", "540"] in rows
     assert ["languages", "3"] in rows

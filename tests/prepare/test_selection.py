@@ -13,7 +13,7 @@ from .conftest import config_for, sentences, write_tsv
 
 
 def selected(tmp_path, config):
-    """The rows of each fate as a list of (source, target), and the counts per evaluation set."""
+    """The rows of each fate as a list of (source, target), and what decontamination found."""
     folder = tmp_path / "work"
     folder.mkdir(exist_ok=True)
     shards, _ = ingest(config, folder, Progress())
@@ -65,9 +65,10 @@ def test_sentences_of_an_evaluation_set_go_on_either_side(tmp_path):
     write_tsv(tmp_path / "fr-en.talks.tsv", [("une pierre", "a  Stone")])
     (tmp_path / "set").mkdir()
     (tmp_path / "set" / "deu-eng.tsv").write_text("Das Haus!\tIt is a house.\nfoo\tA stone?\n")
+    (tmp_path / "set" / "README.md").write_text("ein Baum\n")
     rows, counts = selected(tmp_path, config_for(tmp_path, tmp_path, **no_split(decontaminate=(tmp_path / "set",))))
     assert rows["train"] == [("ein Baum", "a tree")]
-    assert counts == {"set": 3}
+    assert counts == ({"set": 3}, (str(tmp_path / "set" / "README.md"),))
 
 
 def test_weights_and_caps_are_per_language_pair_and_exact(tmp_path, corpus):
@@ -132,7 +133,7 @@ def test_an_earlier_rule_has_the_row():
 
 
 def test_an_empty_corpus_is_no_crash(tmp_path):
-    assert select([], config_for(tmp_path, tmp_path), tmp_path, Progress()) == {}
+    assert select([], config_for(tmp_path, tmp_path), tmp_path, Progress()) == ({}, ())
     with pytest.raises(Exception, match="no such evaluation folder"):
         select([], config_for(tmp_path, tmp_path, decontaminate=(tmp_path / "none",)), tmp_path, Progress())
 

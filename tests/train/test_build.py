@@ -68,3 +68,19 @@ def test_sentences_are_cut_to_what_the_encoder_takes(tiny_table):
     train, engine = open_data(config, ("parallel",)).train, Engine(config.run)
     assert MicroBatches(config, train, 5, engine)(0)[0].a.max_seqlen == 5
     assert MicroBatches(config, train, 120, engine)(0)[0].a.max_seqlen == 7
+
+
+def test_parts_of_a_pass_hold_for_every_encoder_of_the_objective(tiny_config, tiny_table, word_vocabulary):
+    assert build_objective(tiny_config(), word_vocabulary).encoder.gradcache_sentences is None
+    tiny_table["method"] = {"name": "distill"}
+    tiny_table["run"]["gradcache_sentences"] = 5
+    objective = build_objective(train_config_from(tiny_table), word_vocabulary)
+    assert objective.encoder.gradcache_sentences == objective.teacher.gradcache_sentences == 5
+
+
+def test_a_method_that_calls_the_backbone_itself_can_t_be_computed_in_parts(tiny_table, word_vocabulary):
+    tiny_table["method"] = {"name": "tlm"}
+    build_objective(train_config_from(tiny_table), word_vocabulary)
+    tiny_table["run"]["gradcache_sentences"] = 5
+    with pytest.raises(ConfigError, match=r"gradcache_sentences is set, but tlm computes its passes whole; remove it"):
+        build_objective(train_config_from(tiny_table), word_vocabulary)

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from interlingua.errors import ConfigError
-from interlingua.train.data_config import DataConfig, LabelledConfig, MonolingualConfig
+from interlingua.train.data_config import DataConfig, LabelledConfig, MonolingualConfig, QuestionsConfig
 
 
 def test_nothing_to_train_on():
@@ -22,3 +22,22 @@ def test_all_paths_become_absolute(tmp_path, monkeypatch):
     assert (config.labelled.paths, config.labelled.valid) == ((tmp_path / "a.tsv",), (tmp_path / "b.tsv",))
     assert config.monolingual.paths == (tmp_path / "ru.txt",)
     assert config.questions is None
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"paths": ()}, "paths is empty"),
+        ({"valid": (Path("dev.json"),), "held_out": 5}, "valid and held_out are both given"),
+        ({"hard_negatives": -1}, "out of range"),
+        ({"max_passage_tokens": 0}, "out of range"),
+    ],
+)
+def test_questions_that_contradict_themselves(options, message):
+    with pytest.raises(ConfigError, match=message):
+        QuestionsConfig(**{"paths": (Path("train.json"),), **options})
+
+
+def test_a_language_pair_that_is_none():
+    with pytest.raises(ConfigError, match="language pair 'en': expected two languages"):
+        DataConfig(corpus=Path("prepared"), language_pairs=("en-ko", "en"))

@@ -57,7 +57,7 @@ def test_bf16_computes_in_bfloat16_and_keeps_float32_weights():
             return self.layer(x).sum()
 
     net = Net()
-    model = engine.setup(net, torch.optim.Adam(net.parameters()))
+    model = engine.setup(net)
     engine.backward(model(torch.randn(2, 4)))
     assert net.seen == torch.bfloat16
     assert {p.dtype for p in net.parameters()} == {p.grad.dtype for p in net.parameters()} == {torch.float32}

@@ -2,6 +2,7 @@ import shutil
 
 import pytest
 
+from interlingua.batches.records import TokenStoreWriter
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import ConfigError, DataError
 from interlingua.train.build import MicroBatches, build_encoder
@@ -109,3 +110,28 @@ def test_corpora_that_are_none(tiny_table, tmp_path, prepared, word_vocabulary):
     )
     with pytest.raises(DataError, match="another vocabulary"):
         opened(copy)
+
+
+def test_chosen_language_pairs(tiny_table):
+    def opened(*names, **data):
+        tiny_table["data"] |= {"language_pairs": list(names), **data}
+        config = train_config_from(tiny_table)
+        return config, open_data(config, ("parallel",))
+
+    config, data = opened("en-de", max_pairs=50)
+    plans = [make_plan("parallel", part["parallel"], config.data, batch_size=10, max_tokens=20, seed=0)
+             for part in (data.train, data.valid)]  # fmt: skip
+    assert [plan.epoch_size for plan in plans] == [50, 50]
+    assert set(plans[1].batch_at(0).a.languages) == {"deu_Latn"}
+    with pytest.raises(ConfigError, match=r"none of the language pairs en-ko is in .*; there are: deu_Latn-eng_Latn"):
+        opened("en-de", "en-ko")
+
+
+def test_no_validation_pairs_of_the_chosen_languages(tiny_table, tmp_path, prepared):
+    copy = tmp_path / "copy"
+    shutil.copytree(prepared, copy)
+    shutil.rmtree(copy / "valid")
+    with TokenStoreWriter(copy / "valid", vocabulary_size=200) as writer:
+        writer.append(("rus_Cyrl", "eng_Latn"), [[5]], [[6]])
+    tiny_table["data"] |= {"corpus": str(copy), "language_pairs": ["de-en"]}
+    assert open_data(train_config_from(tiny_table), ("parallel",)).valid == {}

@@ -3,8 +3,8 @@ import math
 import pytest
 
 from interlingua.errors import ConfigError
-from interlingua.train.config import ScheduleConfig
-from interlingua.train.schedules import due, learning_rate_factor, steps_of
+from interlingua.train.config import OptimizerConfig, ScheduleConfig
+from interlingua.train.schedules import due, learning_rate_factor, notes, peak_learning_rate, steps_of
 
 
 def factors(name, warmup, steps):
@@ -48,3 +48,39 @@ def test_part_of_a_step():
 def test_due_every_so_many_steps_and_at_the_end():
     assert [done for done in range(1, 12) if due(4, done, 11)] == [4, 8, 11]
     assert [done for done in range(1, 12) if due(0.5, done, 10)] == [5, 10]
+
+
+def test_ramp_rises_to_the_end_of_the_run():
+    config = ScheduleConfig(name="ramp", warmup_start=0.25)  # MEXMA's 1e-5 to 4e-5
+    got = [4e-5 * learning_rate_factor(step, config=config, max_steps=300) for step in (0, 100, 200, 299, 300)]
+    assert got == pytest.approx([1e-5, 2e-5, 3e-5, 3.99e-5, 4e-5])
+
+
+def test_a_warm_up_from_nothing_reaches_the_peak_one_step_later():
+    config = ScheduleConfig(name="cosine", warmup_steps=4, warmup_start=0.0)
+    assert [learning_rate_factor(t, config=config, max_steps=8) for t in range(5)] == [0.0, 0.25, 0.5, 0.75, 1.0]
+
+
+def test_a_warm_up_from_a_share_of_the_peak():
+    config = ScheduleConfig(name="constant", warmup_steps=10, warmup_start=0.1)
+    found = [learning_rate_factor(t, config=config, max_steps=20) for t in (0, 5, 10, 15)]
+    assert found == pytest.approx([0.1, 0.55, 1.0, 1.0])
+
+
+@pytest.mark.parametrize("start", [-0.1, 1.5])
+def test_a_start_that_is_no_share(start):
+    with pytest.raises(ConfigError, match="warmup_start is a share of the peak"):
+        ScheduleConfig(warmup_start=start)
+
+
+@pytest.mark.parametrize("steps", [105_000, 2000, 100])
+def test_a_shorter_run_keeps_rate_times_steps(steps):
+    config = OptimizerConfig(name="lars", learning_rate=0.02, learning_rate_steps=105_000)
+    assert peak_learning_rate(config, steps) * steps == pytest.approx(2100)
+    assert f"becomes {2100 / steps:.4g} in {steps:,}" in notes(config, steps)[0]
+
+
+def test_the_rate_as_it_is():
+    config = OptimizerConfig(name="lars", learning_rate=0.02)
+    assert peak_learning_rate(config, 100) == 0.02
+    assert notes(config, 100) == []

@@ -31,7 +31,7 @@ def engine(tmp_path):
 
 def run(engine, module, batches, *, step=0):
     module = copy.deepcopy(module)
-    model = engine.setup(module, torch.optim.Adam(module.parameters()))
+    model = engine.setup(module)
     measured = gradients(model, module, batches, engine, seed=3, step=step)
     return {name: value.item() for name, value in measured.items()}, module.layer.weight.grad
 

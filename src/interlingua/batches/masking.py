@@ -118,6 +118,24 @@ def coin_flips(batch: TokenBatch, place: Place) -> Bool[Tensor, " b"]:
     return _draws(batch, place, "coin")[first].lt(2 ** (BITS - 1))
 
 
+def random_context(
+    place: Place, rows: Int64[Tensor, " n"], length: int, *, hidden: float
+) -> Bool[Tensor, "n length length"]:
+    """For each token of sentences of one length, which tokens it is shown: each is hidden with probability ``hidden``.
+
+    Args:
+        place: what the draws depend on.
+        rows: of the sentences in their batch.
+        length: of these sentences.
+        hidden: share of tokens that a token is not shown, each token another share.
+    """
+    positions = torch.arange(length, device=rows.device)
+    token = _mix(((rows + place.first_row) << POSITION_BITS)[:, None] | positions)  # (n, length)
+    key = seed_for(place.seed, "mask", "context", place.side, place.step)
+    draws = torch.bitwise_and(_mix(token[:, :, None] ^ _mix(positions) ^ key), 2**BITS - 1)
+    return draws >= int(hidden * 2**BITS)
+
+
 def _choose(batch: TokenBatch, place: Place, maskable: Bool[Tensor, " t"], ratio: float) -> Bool[Tensor, " t"]:
     chosen = torch.zeros_like(maskable)
     for attempt in range(MAX_DRAWS if bool(maskable.any()) else 0):

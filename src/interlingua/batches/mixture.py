@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
-from jaxtyping import Int64
+from jaxtyping import Bool, Int64
 
 from interlingua.batches.permutation import keys, permute
 from interlingua.batches.records import LanguagePair, TokenStore
@@ -11,6 +13,7 @@ from interlingua.batches.seeds import seed_for
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.corpus.sampling import Caps, temperature_weights
 from interlingua.errors import ConfigError, DataError
+from interlingua.languages import resolve
 
 CHUNK_SLOTS = 1 << 20
 
@@ -30,9 +33,11 @@ class ParallelPlan:
         temperature: language pairs are drawn with weight rows^(1/temperature); 1 is proportional.
         caps: limits to what a language pair gets.
         max_tokens: longer sides are cut to this many tokens, closing special tokens kept.
+        language_pairs: names of those to draw from, see ``named_pair``; default: all. Those the store lacks don't count.
+        max_pairs: rows of each language pair that are ever read, drawn by the seed; more of them hold those of fewer.
 
     Raises:
-        ConfigError: a number is out of range.
+        ConfigError: a number is out of range, or the store has none of the language pairs.
         DataError: the store has no rows.
     """
 
@@ -45,25 +50,35 @@ class ParallelPlan:
         temperature: float = 1.0,
         caps: Caps | None = None,
         max_tokens: int | None = None,
+        language_pairs: Sequence[str] = (),
+        max_pairs: int | None = None,
     ) -> None:
-        if global_batch_size < 1 or (max_tokens is not None and max_tokens < 1):
-            raise ConfigError(f"global_batch_size {global_batch_size}, max_tokens {max_tokens}: both must be 1 or more")
+        if min(global_batch_size, *(limit for limit in (max_tokens, max_pairs) if limit is not None), 1) < 1:
+            raise ConfigError(
+                f"global_batch_size {global_batch_size}, max_tokens {max_tokens}, max_pairs {max_pairs}: all must be"
+                " 1 or more"
+            )
         if len(store) == 0:
             raise DataError("the token store has no rows; prepare one with text in it", path=store.path)
         self.store = store
         self.global_batch_size = global_batch_size
         self.seed = seed
         self.max_tokens = max_tokens
-        self._rows = np.asarray(store.counts, dtype=np.int64)
-        weights = temperature_weights(dict(zip(store.language_pairs, store.counts, strict=True)), temperature, caps)
-        self._slots = apportion(np.asarray([weights[pair] for pair in store.language_pairs]), len(store))
+        self._stored_rows = np.asarray(store.counts, dtype=np.int64)
+        self._rows = np.where(selected(store, language_pairs), self._stored_rows, 0)
+        if max_pairs is not None:
+            self._rows = np.minimum(self._rows, max_pairs)
+        counts = dict(zip(store.language_pairs, self._rows.tolist(), strict=True))
+        weights = temperature_weights(counts, temperature, caps)
+        self._slots = apportion(np.asarray([weights[pair] for pair in store.language_pairs]), int(self._rows.sum()))
         self._ends = np.cumsum(self._slots)
         self._slot_key, self._row_key = seed_for(seed, "slot order"), seed_for(seed, "row order")
+        self._subset_key = seed_for(seed, "subset")
         self._languages = np.asarray(store.language_pairs, dtype=object)
 
     @property
     def epoch_size(self) -> int:
-        """Pairs in an epoch: the rows of the store."""
+        """Pairs in an epoch: the rows that are read."""
         return int(self._ends[-1])
 
     @property
@@ -100,7 +115,11 @@ class ParallelPlan:
         """Language pair and row at places of the endless sequence of pairs; step t begins at t * global_batch_size."""
         pair_indices, draws = self._draws(np.asarray(places, dtype=np.int64))
         passes, position = np.divmod(draws, self._rows[pair_indices])
-        return pair_indices, permute(position, self._rows[pair_indices], keys(self._row_key, pair_indices, passes))
+        rows = permute(position, self._rows[pair_indices], keys(self._row_key, pair_indices, passes))
+        part = self._rows[pair_indices] < self._stored_rows[pair_indices]
+        drawn, key = self._stored_rows[pair_indices[part]], keys(self._subset_key, pair_indices[part])
+        rows[part] = permute(rows[part], drawn, key)
+        return pair_indices, rows
 
     def exposure(self, step: int) -> dict[LanguagePair, int]:
         """Pairs of each language pair in the steps before ``step``, exactly."""
@@ -113,8 +132,9 @@ class ParallelPlan:
         return dict(zip(self.store.language_pairs, map(int, seen), strict=True))
 
     def seen(self, step: int) -> dict[str, int]:
-        """``exposure`` by names such as ``deu_Latn-eng_Latn``."""
-        return {"-".join(pair): count for pair, count in self.exposure(step).items()}
+        """``exposure`` by names such as ``deu_Latn-eng_Latn``, of the language pairs that are drawn from."""
+        shares = self.shares
+        return {"-".join(pair): count for pair, count in self.exposure(step).items() if shares[pair]}
 
     def _draws(self, places: Int64[np.ndarray, " n"]) -> tuple[Int64[np.ndarray, " n"], Int64[np.ndarray, " n"]]:
         """Language pair at each place, and how many slots that pair had before in slot order."""
@@ -123,6 +143,36 @@ class ParallelPlan:
         pair_indices = np.searchsorted(self._ends, slots, side="right")
         within = slots - (self._ends - self._slots)[pair_indices]
         return pair_indices, epochs * self._slots[pair_indices] + within
+
+
+def named_pair(name: str) -> frozenset[str]:
+    """The two languages of a name such as ``eng_Latn-kor_Hang`` or ``en-ko``, in any order.
+
+    Raises:
+        ConfigError: it does not name two languages.
+    """
+    sides = name.split("-")
+    try:
+        found = frozenset(resolve(side).code for side in sides)
+    except DataError as error:
+        raise ConfigError(f"language pair {name!r}: {error}") from error
+    if len(sides) != 2 or len(found) != 2:
+        raise ConfigError(f"language pair {name!r}: expected two languages, such as eng_Latn-kor_Hang")
+    return found
+
+
+def selected(store: TokenStore, names: Sequence[str]) -> Bool[np.ndarray, " p"]:
+    """Which of the store's language pairs are named; all if no name is given.
+
+    Raises:
+        ConfigError: none of them.
+    """
+    wanted = {named_pair(name) for name in names}
+    found = np.asarray([not wanted or frozenset(pair) in wanted for pair in store.language_pairs])
+    if not found.any():
+        there = ", ".join(map("-".join, store.language_pairs))
+        raise ConfigError(f"none of the language pairs {', '.join(names)} is in {store.path}; there are: {there}")
+    return found
 
 
 def apportion(weights: np.ndarray, total: int) -> Int64[np.ndarray, " n"]:

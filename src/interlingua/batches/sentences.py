@@ -1,11 +1,13 @@
-"""What can be done with the sentences of packed batches: join and part them, take some, find those that say the same."""
+"""What can be done with the sentences of packed batches: join and part them, take some, find what says the same."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Int64
+from jaxtyping import Bool, Int, Int64
 from torch import Tensor
 
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
@@ -29,7 +31,7 @@ def split(batch: TokenBatch, size: int) -> list[TokenBatch]:
     for first in range(0, batch.batch_size, size):
         last = min(first + size, batch.batch_size)
         bounds = ends[first : last + 1]
-        longest = max(end - start for start, end in zip(bounds, bounds[1:], strict=False))
+        longest = max(end - start for start, end in pairwise(bounds))
         parts.append(
             TokenBatch(
                 batch.input_ids[bounds[0] : bounds[-1]],
@@ -48,9 +50,45 @@ def take(batch: TokenBatch, rows: Sequence[int]) -> TokenBatch:
     bounds = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)]).to(batch.cu_seqlens.dtype)
     shifts = torch.repeat_interleave(batch.cu_seqlens[:-1][index] - bounds[:-1], lengths)
     tokens = torch.arange(len(shifts), device=shifts.device) + shifts
-    return TokenBatch(
-        batch.input_ids[tokens], bounds, int(lengths.max()), tuple(batch.languages[row] for row in rows)
-    )
+    return TokenBatch(batch.input_ids[tokens], bounds, int(lengths.max()), tuple(batch.languages[row] for row in rows))
+
+
+def chained(*boundaries: Int[Tensor, " b+1"]) -> tuple[Int64[Tensor, " t"], Int[Tensor, " b+1"]]:
+    """How to put packed batches of B sequences side by side: sequence i becomes its first part, its second, and so on.
+
+    Args:
+        boundaries: ``cu_seqlens`` of each batch; its sequences may be empty.
+
+    Returns:
+        ``order`` and ``cu_seqlens``, so that ``torch.cat(batches)[order]`` is the result, packed.
+    """
+    rows = torch.arange(len(boundaries[0]) - 1, device=boundaries[0].device)
+    sequence = torch.cat([torch.repeat_interleave(rows, cu_seqlens.diff()) for cu_seqlens in boundaries])
+    order = sequence.argsort(stable=True)
+    return order, torch.stack(boundaries).sum(dim=0).to(boundaries[0].dtype)
+
+
+class Tails(NamedTuple):
+    """Where the tokens of packed sentences stand, but for the first few of each (``<s>``, ``[CLS]``)."""
+
+    kept: Int64[Tensor, " t"]
+    """Their index in the batch."""
+    cu_seqlens: Int[Tensor, " b+1"]
+    """Boundaries of the sentences among them."""
+    rows: Int64[Tensor, " t"]
+    """Which sentence each belongs to."""
+    positions: Int64[Tensor, " t"]
+    """Place of each in its whole sentence, from 0."""
+
+    @classmethod
+    def of(cls, cu_seqlens: Int[Tensor, " b+1"], skip: int) -> Tails:
+        """Leaves out the first ``skip`` tokens of each sentence; none is shorter."""
+        count = len(cu_seqlens) - 1
+        rows = torch.repeat_interleave(torch.arange(count, device=cu_seqlens.device), cu_seqlens.diff())
+        positions = torch.arange(len(rows), device=rows.device) - cu_seqlens[:-1].long()[rows]
+        kept = (positions >= skip).nonzero()[:, 0]
+        left = cu_seqlens - skip * torch.arange(count + 1, device=cu_seqlens.device, dtype=cu_seqlens.dtype)
+        return cls(kept, left, rows[kept], positions[kept])
 
 
 def by_pivot(batch: ParallelBatch, pivot: str) -> tuple[TokenBatch, TokenBatch]:
@@ -85,6 +123,14 @@ def sentence_keys(batch: TokenBatch) -> Int64[Tensor, " b"]:
     return z.new_zeros(batch.batch_size).index_add(0, batch.sequence_ids(), z ^ (z >> 31))
 
 
+def first_occurrences(batch: TokenBatch) -> Int64[Tensor, " n"]:
+    """The rows of the distinct sentences, each at its first place, in order."""
+    _, sentence = sentence_keys(batch).unique(return_inverse=True)
+    rows = torch.arange(batch.batch_size, device=sentence.device)
+    first = rows.new_full((batch.batch_size,), batch.batch_size).scatter_reduce(0, sentence, rows, "amin")
+    return rows[first[sentence] == rows]
+
+
 def same_meaning(
     a: TokenBatch, b: TokenBatch, gather: Callable[[Tensor], Tensor] = lambda keys: keys
 ) -> Bool[Tensor, "b b"]:
@@ -99,7 +145,7 @@ def same_meaning(
         gather: concatenates over the processes, where their pairs are to be compared too.
     """
     keys = gather(torch.stack([sentence_keys(a), sentence_keys(b)], dim=1))
-    _, sentence = keys.unique(return_inverse=True)  # (B, 2): pairs are edges between distinct sentences
+    _, sentence = torch.unique(keys, return_inverse=True)  # (B, 2): pairs are edges between distinct sentences
     group = torch.arange(int(sentence.max()) + 1, device=keys.device)
     while True:  # each sentence takes the least group of its pairs, until none changes
         least = group[sentence].amin(dim=1, keepdim=True).expand_as(sentence)

@@ -28,7 +28,7 @@ class TokenColumn:
         DataError: there are none, or one is empty.
     """
 
-    def __init__(self, sequences: Sequence[Sequence[int]], languages: Sequence[str]) -> None:
+    def __init__(self, sequences: Sequence[Sequence[int] | np.ndarray], languages: Sequence[str]) -> None:
         lengths = np.fromiter(map(len, sequences), dtype=np.int64, count=len(sequences))
         if not len(lengths) or not lengths.all():
             raise DataError("no sentences, or an empty one; remove it from the file")

@@ -30,14 +30,14 @@ def embed(
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar and no closing line.")] = False,
 ) -> None:
     """Writes one vector per line of FILE; memory stays bounded whatever its length."""
-    from interlingua.encoder.encode import encode
+    from interlingua.encoder.encode import EncodeReport
     from interlingua.encoder.encoder import Encoder, choose_device
 
     encoder = Encoder.load(model).to(choose_device(device))
+    report = EncodeReport()
     start = time.perf_counter()
     with _lines(file) as lines:
-        vectors, report = encode(
-            encoder,
+        vectors = encoder.encode(
             lines,
             prompt=prompt,
             language=language,
@@ -46,13 +46,14 @@ def embed(
             dtype=dtype,  # type: ignore[arg-type]
             show_progress=not quiet and sys.stderr.isatty(),
             out=output,
+            report=report,
         )
     if not quiet:
         seconds = time.perf_counter() - start
         rate = f"{report.texts / seconds:,.0f} lines/s, {report.tokens / seconds:,.0f} tokens/s"
         print(f"{output}: {len(vectors):,} x {encoder.dim} float32, {seconds:.1f} s, {rate}", file=sys.stderr)
-    if report.truncated:
-        print(f"{report.truncated:,} lines were cut to {encoder.max_tokens} tokens", file=sys.stderr)
+    if report.cut_rows:
+        print(report.cuts, file=sys.stderr)
 
 
 @contextlib.contextmanager

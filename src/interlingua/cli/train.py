@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from interlingua.errors import InterlinguaError
+
 if TYPE_CHECKING:
+    from interlingua.train.data_config import DataConfig
     from interlingua.train.result import TrainResult
     from interlingua.train.validation import Evaluate
 
@@ -27,31 +30,56 @@ def train(
     ] = "auto",
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no summary; warnings still show.")] = False,
 ) -> None:
-    """Trains, saves checkpoints on the way, and writes RUN/model and RUN/best."""
-    from interlingua.errors import InterlinguaError
+    """Trains, saves checkpoints on the way, and writes RUN/model and RUN/best; or runs all stages of a file."""
     from interlingua.train.config import load_train_config
     from interlingua.train.loop import train as run
+    from interlingua.train.stages import is_staged, load_stages, run_stages
 
-    overrides = [*(set_ or []), *([] if output is None else [f"run.output={output}"])]
-    settings = load_train_config(config, overrides=overrides)
-    result = run(settings, evaluate=_evaluator(settings.data.corpus), resume=resume, progress=not quiet)
-    if result.interrupted:
-        raise InterlinguaError(
-            f"stopped after step {result.step} of {result.max_steps}, which is saved; go on with:"
-            f" interlingua train {shlex.quote(str(result.run / 'config.toml'))}"
+    if is_staged(config):
+        overrides = [*(set_ or []), *([] if output is None else [f"output={output}"])]
+        folder, stages = load_stages(config, overrides=overrides)
+        results = run_stages(
+            folder, stages, evaluator=lambda run: _evaluator(run.data), resume=resume, progress=not quiet
         )
-    if not quiet and int(os.environ.get("RANK", os.environ.get("LOCAL_RANK", "0"))) == 0:
-        for line in _summary(result):
-            print(line)
+        again = " ".join(["interlingua train", *map(shlex.quote, [str(config), *_options(set_, output)])])
+    else:
+        overrides = [*(set_ or []), *([] if output is None else [f"run.output={output}"])]
+        settings = load_train_config(config, overrides=overrides)
+        results = [run(settings, evaluate=_evaluator(settings.data), resume=resume, progress=not quiet)]
+        again = f"interlingua train {shlex.quote(str(results[0].run / 'config.toml'))}"
+    for result in results:
+        if result.interrupted:
+            raise InterlinguaError(
+                f"stopped after step {result.step} of {result.max_steps}, which is saved; go on with: {again}"
+            )
+        if not quiet and int(os.environ.get("RANK", os.environ.get("LOCAL_RANK", "0"))) == 0:
+            for line in _summary(result):
+                print(line)
 
 
-def _evaluator(corpus: Path | None) -> Evaluate | None:
-    """Retrieval on the corpus's validation texts, where it has any."""
+def _options(set_: list[str] | None, output: Path | None) -> Iterator[str]:
+    for override in set_ or []:
+        yield from ("--set", override)
+    if output is not None:
+        yield from ("--output", str(output))
+
+
+def _evaluator(data: DataConfig) -> Evaluate | None:
+    """Retrieval on the corpus's validation texts and similarity on scored pairs, where there are any."""
     from interlingua.corpus.evaluation_sets import pair_files
-    from interlingua.evaluation.validation import validation_evaluator
+    from interlingua.evaluation.validation import similarity_evaluator, validation_evaluator
 
-    folder = corpus / "valid_text" if corpus is not None else None
-    return validation_evaluator(folder) if folder is not None and folder.is_dir() and pair_files(folder) else None
+    folder = data.corpus / "valid_text" if data.corpus is not None else None
+    scored = data.labelled.valid if data.labelled is not None and data.labelled.kind == "sts" else ()
+    evaluators: list[Evaluate] = []
+    if folder is not None and folder.is_dir() and pair_files(folder):
+        evaluators.append(validation_evaluator(folder))
+    if paths := data.similarity or scored:
+        languages = data.labelled.languages if data.labelled is not None else ("eng_Latn", "eng_Latn")
+        evaluators.append(similarity_evaluator(paths, languages=languages))
+    if not evaluators:
+        return None
+    return lambda model, step: {name: value for own in evaluators for name, value in own(model, step).items()}
 
 
 def _summary(result: TrainResult) -> Iterator[str]:

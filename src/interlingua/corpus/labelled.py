@@ -1,16 +1,46 @@
-"""Pairs of sentences with a label: natural language inference and similarity sets."""
+"""Pairs of sentences with a label, natural language inference and similarity sets, in the layouts they are handed out.
+
+- ``.jsonl``: SNLI's, MultiNLI's and XNLI's own (``gold_label``, ``sentence1``, ``sentence2``);
+- tables with a header: sentence-transformers' ``AllNLI.tsv.gz`` and ``stsbenchmark.tsv.gz``, SNLI's and XNLI's ``.txt``
+  and ``.tsv``, GLUE's; a ``split`` column chooses the rows, a ``language`` column tells the language;
+- tables without: ``a<TAB>b<TAB>label`` (XTREME's XNLI, silver pairs), ``score<TAB>a<TAB>b``, and STS benchmark's own
+  seven columns (``sts-train.csv``).
+
+``en.dev.tsv``, ``dev-de.tsv`` or ``en-de.test.tsv`` tell the languages by name, two of them first those of ``a``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import logging
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from interlingua.errors import DataError
-from interlingua.files import open_text
+from interlingua.files import open_text, stem_and_suffix
+from interlingua.languages import resolve
 
+log = logging.getLogger("interlingua")
+Kind = Literal["nli", "sts"]
 NLI_CLASSES = ("contradiction", "entailment", "neutral")
 """Index = class, in sentence-transformers' order."""
+CLASS_OF = {name: index for index, name in enumerate(NLI_CLASSES)} | {"contradictory": 0}
+NO_GOLD_LABEL = "-"
+"""Stands in SNLI and MultiNLI where the annotators disagreed."""
+MAX_SCORE = 5.0
+COLUMNS: dict[str, tuple[str, ...]] = {
+    "a": ("sentence1", "premise"),
+    "b": ("sentence2", "hypothesis"),
+    "nli": ("gold_label", "label"),
+    "sts": ("score", "label"),
+    "split": ("split",),
+    "language": ("language",),
+}
+"""What a column may be called, the name that counts first."""
+STS_BENCHMARK_COLUMNS = 7
+LANGUAGE_IN_NAME = re.compile(r"[a-z]{2,3}(?:_[A-Z][a-z]{3})?")
 
 
 class LabelledPair(NamedTuple):
@@ -24,20 +54,143 @@ class LabelledPair(NamedTuple):
     language_b: str
 
 
-def read_labelled(
-    path: Path, *, kind: Literal["nli", "sts"], split: str = "train", languages: tuple[str, str]
-) -> Iterator[LabelledPair]:
-    """Reads ``a<TAB>b<TAB>label`` lines; similarity scores run from 0 to 5.
+class _Row(NamedTuple):
+    a: str
+    b: str
+    label: str
+    language: str | None
+
+
+def read_labelled(path: Path, *, kind: Kind, split: str = "train", languages: tuple[str, str]) -> list[LabelledPair]:
+    """Reads a labelled set; rows without a gold label (``-``) are left out and counted in a warning.
+
+    Args:
+        path: the file, plain or compressed (.gz, .xz, .zst).
+        kind: nli has one of three classes, sts a score from 0 to 5.
+        split: of a file whose rows name their split; others are read whole.
+        languages: of first and second sentences, where neither rows nor the file's name say.
 
     Raises:
-        DataError: the file is missing or a line is not of this shape.
+        DataError: the file is missing, a row is not of the layout, or none is left.
     """
+    languages = languages_in_name(path) or languages
+    pairs: list[LabelledPair] = []
+    unlabelled = 0
+    for number, row in _rows(path, kind, split):
+        if kind == "nli" and row.label == NO_GOLD_LABEL:
+            unlabelled += 1
+            continue
+        if not row.a.strip() or not row.b.strip():
+            raise DataError("a sentence is empty; remove the row", path=path, line=number)
+        own = (resolve(row.language).code,) * 2 if row.language else languages
+        pairs.append(LabelledPair(row.a, row.b, _label(row.label, kind, path, number), *own))
+    if unlabelled:
+        log.warning("%s: %d of %d pairs have no gold label and are left out", path, unlabelled, unlabelled + len(pairs))
+    if not pairs:
+        raise DataError(f"no labelled pairs in it (of the split {split!r}, if it has splits)", path=path)
+    return pairs
+
+
+def languages_in_name(path: Path) -> tuple[str, str] | None:
+    """The languages that a file is called by (``de.train.tsv``, ``dev-de.tsv``, ``en-de.test.tsv``), or none."""
+    found = []
+    for part in re.split(r"[.-]", stem_and_suffix(path)[0]):
+        if LANGUAGE_IN_NAME.fullmatch(part):
+            try:
+                found.append(resolve(part).code)
+            except DataError:
+                continue
+    return (found[0], found[-1]) if 1 <= len(found) <= 2 else None
+
+
+def _rows(path: Path, kind: Kind, split: str) -> Iterator[tuple[int, _Row]]:
+    if stem_and_suffix(path)[1] in (".jsonl", ".json"):
+        return _json_rows(path, kind, split)
+    return _table_rows(path, kind, split)
+
+
+def _json_rows(path: Path, kind: Kind, split: str) -> Iterator[tuple[int, _Row]]:
     with open_text(path) as lines:
         for number, line in enumerate(lines, 1):
-            fields = line.rstrip("\r\n").split("\t")
-            if len(fields) != 3:
-                raise DataError(f"{len(fields)} fields; expected a<TAB>b<TAB>label", path=path, line=number)
-            if kind == "nli" and fields[2] not in NLI_CLASSES:
-                raise DataError(f"label {fields[2]!r} is none of {', '.join(NLI_CLASSES)}", path=path, line=number)
-            label = NLI_CLASSES.index(fields[2]) if kind == "nli" else float(fields[2]) / 5
-            yield LabelledPair(fields[0], fields[1], label, *languages)
+            try:
+                record = json.loads(line)
+            except ValueError as error:
+                raise DataError(f"not JSON ({error}); expected one object a line", path=path, line=number) from error
+            if not isinstance(record, dict):
+                raise DataError("not an object; expected sentence1, sentence2 and a label", path=path, line=number)
+            chosen = _columns(list(record), kind, path, number)
+            if (row := _pick(record, chosen, split)) is not None:
+                yield number, row
+
+
+def _table_rows(path: Path, kind: Kind, split: str) -> Iterator[tuple[int, _Row]]:
+    with open_text(path) as lines:
+        header: Sequence[str] = ()
+        chosen: dict[str, Any] = {}
+        for number, line in enumerate(lines, 1):
+            fields = line.rstrip("\r\n").split("\t")  # none of these files is quoted: quotation marks are text
+            if number == 1:
+                if {"sentence1", "premise"} & set(fields):
+                    header, chosen = fields, _columns(fields, kind, path, number)
+                    continue
+                chosen = _layout(fields, kind, path)
+            if len(fields) < (len(header) or 1 + max(chosen.values())):
+                expected = f"{len(header)} columns" if header else "two sentences and a label, separated by tabs"
+                raise DataError(f"{len(fields)} columns; expected {expected}", path=path, line=number)
+            record = dict(zip(header, fields, strict=False)) if header else dict(enumerate(fields))
+            if (row := _pick(record, chosen, split)) is not None:
+                yield number, row
+
+
+def _columns(names: Sequence[str], kind: Kind, path: Path, line: int) -> dict[str, Any]:
+    """Which column is what, by name."""
+    chosen = {role: next((name for name in COLUMNS[role] if name in names), None) for role in COLUMNS}
+    chosen["label"] = chosen[kind]
+    for role in ("a", "b", "label"):
+        if chosen[role] is None:
+            wanted = " or ".join(COLUMNS[kind if role == "label" else role])
+            there = ", ".join(map(str, names))
+            raise DataError(f"no column {wanted} for kind {kind!r}; there are: {there}", path=path, line=line)
+    return {role: name for role, name in chosen.items() if name is not None}
+
+
+def _layout(fields: Sequence[str], kind: Kind, path: Path) -> dict[str, int]:
+    """Which column is what, by the first row of a table without a header."""
+    if kind == "sts" and len(fields) >= STS_BENCHMARK_COLUMNS and _is_label(fields[4], kind):
+        return {"label": 4, "a": 5, "b": 6}
+    if len(fields) == 3 and _is_label(fields[2], kind):
+        return {"a": 0, "b": 1, "label": 2}
+    if len(fields) == 3 and _is_label(fields[0], kind):
+        return {"label": 0, "a": 1, "b": 2}
+    label = "a score from 0 to 5" if kind == "sts" else f"one of {', '.join(NLI_CLASSES)}"
+    raise DataError(
+        f"{len(fields)} columns, none of them a header or a label of kind {kind!r}; expected a<TAB>b<TAB>label, where"
+        f" label is {label}",
+        path=path,
+        line=1,
+    )
+
+
+def _pick(record: Mapping[Any, Any], chosen: Mapping[str, Any], split: str) -> _Row | None:
+    """The row, or none if it belongs to another split."""
+    if "split" in chosen and record[chosen["split"]] != split:
+        return None
+    language = record[chosen["language"]] if "language" in chosen else None
+    a, b, label = (str(record[chosen[role]]) for role in ("a", "b", "label"))
+    return _Row(a, b, label, language)
+
+
+def _is_label(text: str, kind: Kind) -> bool:
+    if kind == "nli":
+        return text in CLASS_OF or text == NO_GOLD_LABEL
+    try:
+        return 0 <= float(text) <= MAX_SCORE
+    except ValueError:
+        return False
+
+
+def _label(text: str, kind: Kind, path: Path, line: int) -> float:
+    if not _is_label(text, kind):
+        expected = f"one of {', '.join(NLI_CLASSES)}" if kind == "nli" else f"a number from 0 to {MAX_SCORE:g}"
+        raise DataError(f"label {text!r}; expected {expected}", path=path, line=line)
+    return float(CLASS_OF[text]) if kind == "nli" else float(text) / MAX_SCORE

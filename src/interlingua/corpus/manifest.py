@@ -72,6 +72,8 @@ class Manifest:
     """Pairs dropped, by rule, over all sources."""
     decontaminated: dict[str, int]
     """Pairs that touch an evaluation set, by set; one may touch several."""
+    skipped_evaluation_files: tuple[str, ...] = ()
+    """Files below the evaluation sets' folders that hold no text and were not compared."""
     vocabulary: dict[str, Any]
     """Size and digest."""
     tokens: dict[str, int]

@@ -111,6 +111,7 @@ class Layer(nn.Module):
         super().__init__()
         width, inner, eps = config.hidden_size, config.intermediate_size, config.layer_norm_eps
         self.config = config
+        self.attention_dropout = config.attention_probs_dropout_prob
         self.activation = ACTIVATIONS[config.hidden_act]
         self.query, self.key, self.value = (nn.Linear(width, width) for _ in range(3))
         self.attention_output = nn.Linear(width, width)
@@ -121,10 +122,15 @@ class Layer(nn.Module):
 
     def forward(self, x: Float[Tensor, "t d"], layout: Layout) -> Float[Tensor, "t d"]:
         """Transforms the hidden states of all sentences; only the attention looks at where sentences end."""
-        hidden_rate, attention_rate = self.dropout_rates()
+        attention_rate = self.dropout_rates()[1]
         qkv = F.linear(x, *self.joint_projection())
-        context = attend(qkv, layout, heads=self.config.num_attention_heads, dropout_rate=attention_rate)
-        x = self.attention_norm(x + dropout(self.attention_output(context), hidden_rate))
+        attended = attend(qkv, layout, heads=self.config.num_attention_heads, dropout_rate=attention_rate)
+        return self.after_attention(x, attended)
+
+    def after_attention(self, x: Float[Tensor, "t d"], attended: Float[Tensor, "t d"]) -> Float[Tensor, "t d"]:
+        """All of the layer that comes after what attention has brought together."""
+        hidden_rate = self.dropout_rates()[0]
+        x = self.attention_norm(x + dropout(self.attention_output(attended), hidden_rate))
         inner = self.activation(self.intermediate(x))
         normalised: Tensor = self.output_norm(x + dropout(self.output(inner), hidden_rate))
         return normalised
@@ -138,7 +144,20 @@ class Layer(nn.Module):
         """Hidden and attention dropout now: zero when not training."""
         if not self.training:
             return 0.0, 0.0
-        return self.config.hidden_dropout_prob, self.config.attention_probs_dropout_prob
+        return self.config.hidden_dropout_prob, self.attention_dropout
+
+    def uses_flash(self) -> bool:
+        """Whether attention runs as FlashAttention now; its variable-length entry knows no dropout."""
+        weight, config = self.query.weight, self.config
+        kind = weight.device.type
+        dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else weight.dtype
+        drops = self.dropout_rates()[1] > 0
+        return not drops and flash_available(weight.device, dtype, config.hidden_size // config.num_attention_heads)
+
+
+def layout_for(layers: nn.ModuleList, cu_seqlens: Int[Tensor, " b+1"]) -> Layout:
+    """The order of tokens in which a stack of layers runs fastest now."""
+    return Layout.of(cu_seqlens, flash=all(layer.uses_flash() for layer in layers))  # type: ignore[operator]
 
 
 class Backbone(nn.Module):
@@ -164,6 +183,8 @@ class Backbone(nn.Module):
         cu_seqlens: Int[Tensor, " b+1"],
         *,
         word_embeddings: Float[Tensor, "t d"] | None = None,
+        positions: Int[Tensor, " t"] | None = None,
+        num_layers: int | None = None,
     ) -> Float[Tensor, "t d"]:
         """Hidden states of the last layer, in the order of the tokens.
 
@@ -171,33 +192,43 @@ class Backbone(nn.Module):
             input_ids: the sentences' ids one after another.
             cu_seqlens: where each sentence begins, and the total at the end.
             word_embeddings: looked-up rows to use instead of the table's (gradients with respect to inputs).
+            positions: place of each token, from 0, where it is not that in its sequence.
+            num_layers: stop after so many layers; default: all.
         """
-        layout = Layout.of(cu_seqlens, flash=self.uses_flash())
-        x = self.embed(input_ids, layout, word_embeddings)
-        for layer in self.layers:
+        layout = layout_for(self.layers, cu_seqlens)
+        x = self.embed(input_ids, layout, word_embeddings, positions)
+        for layer in self.layers[:num_layers]:
             x = layer(x, layout)
         return layout.restore(x)
 
-    def uses_flash(self) -> bool:
-        """Whether attention runs as FlashAttention now; its variable-length entry knows no dropout."""
-        weight, config = self.word_embeddings.weight, self.config
-        kind = weight.device.type
-        dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else weight.dtype
-        drops = self.training and config.attention_probs_dropout_prob > 0
-        return not drops and flash_available(weight.device, dtype, config.hidden_size // config.num_attention_heads)
+    def set_attention_dropout(self, rate: float) -> None:
+        """Attention dropout from now on, in training; ``config``, and so what is saved, keeps the model's own.
+
+        Raises:
+            ConfigError: it is no probability below 1.
+        """
+        if not 0 <= rate < 1:
+            raise ConfigError(f"attention dropout is {rate}; it must be at least 0 and below 1")
+        for layer in self.layers:
+            layer.attention_dropout = rate  # type: ignore[assignment]
 
     def embed(
-        self, input_ids: Int[Tensor, " t"], layout: Layout, word_embeddings: Float[Tensor, "t d"] | None = None
+        self,
+        input_ids: Int[Tensor, " t"],
+        layout: Layout,
+        word_embeddings: Float[Tensor, "t d"] | None = None,
+        positions: Int[Tensor, " t"] | None = None,
     ) -> Float[Tensor, "t d"]:
         """Sum of the embeddings, normalised, in the layout's order."""
         if word_embeddings is None:
             x = self.word_embeddings(layout.arrange(input_ids))
         else:
             x = layout.arrange(word_embeddings)
-        positions = self.position_embeddings.weight
+        places = layout.positions if positions is None else layout.arrange(positions)
+        table = self.position_embeddings.weight
         if self.token_type_embeddings is not None:
-            positions = positions + self.token_type_embeddings.weight[0]
-        x = self.embedding_norm(x + F.embedding(layout.positions + self.config.first_position, positions))
+            table = table + self.token_type_embeddings.weight[0]
+        x = self.embedding_norm(x + F.embedding(places + self.config.first_position, table))
         if x.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
             x = x.to(torch.get_autocast_dtype("cpu"))  # else every residual sum would promote to float32 again
         return dropout(x, self.config.hidden_dropout_prob if self.training else 0.0)

@@ -90,10 +90,10 @@ def _write_sentence_transformers(folder: Path, dim: int, settings: EncodingSetti
     for path, _ in modules:
         (folder / path).mkdir(exist_ok=True)
     booleans = {key: mode == settings.pooling for key, mode in OLD_POOLING_KEYS.items()}
-    dims = {"embedding_dimension": dim, "word_embedding_dimension": dim}
+    # The width has its old name: versions from 5.4 on take it silently, those before refuse the new one.
     _write_json(
         folder / "1_Pooling" / "config.json",
-        {**dims, "pooling_mode": settings.pooling, **booleans, "include_prompt": True},
+        {"word_embedding_dimension": dim, "pooling_mode": settings.pooling, **booleans, "include_prompt": True},
     )
     limits = {"max_seq_length": settings.max_tokens, "do_lower_case": False}
     _write_json(folder / "sentence_bert_config.json", {**limits, "model_args": {"add_pooling_layer": False}})

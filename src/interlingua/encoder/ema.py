@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from interlingua.encoder.encoder import Encoder
 
@@ -22,23 +22,26 @@ def cosine_decay(step: int, *, base: float, total_steps: int) -> float:
 
 
 class EmaTeacher(nn.Module):
-    """A copy of the student that follows it slowly, takes no gradients and uses no dropout.
+    """A copy of the student that follows it slowly and takes no gradients.
 
     Args:
         student: where it starts; only ``update`` looks at the student again.
+        dropout: drop out in training, with the student's rates; without, it is always in evaluation mode.
     """
 
-    def __init__(self, student: Encoder) -> None:
+    def __init__(self, student: Encoder, *, dropout: bool = False) -> None:
         super().__init__()
+        self.dropout = dropout
         self.encoder = student.clone().float()
         self.encoder.requires_grad_(False).eval()
 
     def train(self, mode: bool = True) -> EmaTeacher:
-        """Stays in evaluation mode whatever its parent does."""
-        return super().train(False)
+        """Stays in evaluation mode whatever its parent does, unless it is to drop out."""
+        return super().train(mode and self.dropout)
 
     @torch.no_grad()
     def update(self, student: Encoder, decay: float) -> None:
         """Moves to decay teacher + (1 - decay) student; to be called after the optimizer's step."""
-        for own, new in zip(self.encoder.parameters(), student.parameters(), strict=True):
-            own.lerp_(new.detach().to(own.dtype), 1 - decay)
+        own: list[Tensor] = list(self.encoder.parameters())
+        new = [weight.detach().to(mine.dtype) for mine, weight in zip(own, student.parameters(), strict=True)]
+        torch._foreach_lerp_(own, new, 1 - decay)

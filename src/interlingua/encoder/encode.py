@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import logging
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -15,7 +17,6 @@ from jaxtyping import Float32
 from torch.nn import functional as F
 
 from interlingua.batches.tokens import TokenBatch
-from interlingua.encoder.inference import FrozenBackbone
 from interlingua.encoder.pooling import HiddenStates
 from interlingua.encoder.vocabulary import truncate
 from interlingua.errors import ConfigError
@@ -25,6 +26,7 @@ from interlingua.languages import resolve
 if TYPE_CHECKING:
     from interlingua.encoder.encoder import Encoder
 
+log = logging.getLogger("interlingua")
 WINDOW_TEXTS = 16_384
 CPU_BATCH_TOKENS = 4096
 """Beyond this a batch's activations fall out of the caches and a CPU slows down."""
@@ -39,14 +41,24 @@ DTYPES: Mapping[Dtype, torch.dtype] = {
 Vectors = Float32[np.ndarray, "n d"]
 
 
+_WARNED_LIMITS: set[int] = set()
+
+
 @dataclass(slots=True)
 class EncodeReport:
-    """What happened to the texts."""
+    """What happened to the texts; one report can go through many calls."""
 
     texts: int = 0
     tokens: int = 0
-    truncated: int = 0
-    """Texts longer than the encoder's ``max_tokens``, cut there."""
+    max_tokens: int = 0
+    """The encoder's limit."""
+    cut_rows: array[int] = field(default_factory=lambda: array("q"))
+    """Numbers, from 0 over all calls, of the texts longer than the limit, which were cut there."""
+
+    @property
+    def cuts(self) -> str:
+        """``3 of 800 texts were cut to 64 tokens``."""
+        return f"{len(self.cut_rows):,} of {self.texts:,} texts were cut to {self.max_tokens} tokens"
 
 
 def encode(
@@ -60,7 +72,8 @@ def encode(
     dtype: Dtype = "float32",
     show_progress: bool = False,
     out: PathLike | None = None,
-) -> tuple[Vectors, EncodeReport]:
+    report: EncodeReport | None = None,
+) -> Vectors:
     """One vector per text, in the order given; memory is bounded by the window, whatever the number of texts.
 
     Args:
@@ -73,9 +86,11 @@ def encode(
         dtype: to compute in; the vectors are float32.
         show_progress: draw a bar on standard error.
         out: a ``.npy`` file to write instead of collecting in memory; it appears when all is done.
+        report: counts texts, tokens and cut texts. Without one, the first call of this process that cuts texts at
+            the encoder's limit says how many, in a warning of the logger ``interlingua``.
 
     Returns:
-        the vectors (memory-mapped if ``out`` is given), and the report.
+        the vectors, memory-mapped if ``out`` is given.
     """
     if isinstance(texts, str):
         raise ConfigError("encode takes a list of texts, got one string; put it in a list")
@@ -84,12 +99,15 @@ def encode(
     if dtype not in DTYPES:
         raise ConfigError(f"dtype {dtype!r} is unknown; there are: {', '.join(DTYPES)}")
     language = None if language is None else resolve(language).code
-    report = EncodeReport()
+    counts = EncodeReport() if report is None else report
     total = len(texts) if isinstance(texts, Sized) else None
-    windows = _tokenized_windows(encoder, texts, _prompt_text(encoder, prompt), language, report)
+    windows = _tokenized_windows(encoder, texts, _prompt_text(encoder, prompt), language, counts)
     with _progress(total, show=show_progress) as advance, _BatchRunner(encoder, DTYPES[dtype], normalize) as run:
         vectors = _collect((run(window, batch_tokens, advance) for window in windows), encoder.dim, out)
-    return vectors, report
+    if report is None and counts.cut_rows and counts.max_tokens not in _WARNED_LIMITS:
+        _WARNED_LIMITS.add(counts.max_tokens)
+        log.warning("%s; this is said once", counts.cuts)
+    return vectors
 
 
 def _prompt_text(encoder: Encoder, prompt: str | None) -> str:
@@ -102,15 +120,16 @@ def _tokenized_windows(
 ) -> Iterator[list[list[int]]]:
     """Token ids, a window of texts at a time; the next window is tokenized while this one is encoded."""
     vocabulary, limit = encoder.vocabulary, encoder.max_tokens
+    report.max_tokens = limit
 
     def tokenize(window: list[str]) -> list[list[int]]:
         window_ids = vocabulary.encode([prompt + text for text in window] if prompt else window, language=language)
-        report.texts += len(window_ids)
         report.tokens += sum(map(len, window_ids))
         for row, ids in enumerate(window_ids):
             if len(ids) > limit:
                 window_ids[row] = truncate(ids, limit, closing_tokens=vocabulary.closing_tokens)
-                report.truncated += 1
+                report.cut_rows.append(report.texts + row)
+        report.texts += len(window_ids)
         return window_ids
 
     source = iter(texts)
@@ -130,7 +149,7 @@ class _BatchRunner:
 
     def __init__(self, encoder: Encoder, dtype: torch.dtype, normalize: bool) -> None:
         self.encoder, self.normalize = encoder, normalize
-        self.backbone = FrozenBackbone(encoder.backbone, dtype)
+        self.backbone = encoder.frozen_backbone(dtype)
         self.on_cpu = encoder.device.type == "cpu"
         self.threads = torch.get_num_threads() if self.on_cpu else 1
         self.pool: ThreadPoolExecutor | None = None

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import hashlib
-import logging
 from collections.abc import Iterable
 from typing import Literal, Protocol
 
@@ -17,14 +15,16 @@ from torch import Tensor, nn
 from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.backbone import Backbone, BackboneConfig
 from interlingua.encoder.directory import EncodingSettings, locate, read_directory, write_directory
-from interlingua.encoder.encode import Dtype, encode
+from interlingua.encoder.encode import encode
+from interlingua.encoder.gradcache import in_parts
+from interlingua.encoder.inference import FrozenBackbone, SnapshotCache
 from interlingua.encoder.pooling import HiddenStates, PoolingMode
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.encoder.vocabulary_trimming import trim_vocabulary
+from interlingua.encoder.weights import weights_digest
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike, atomic_directory
 
-log = logging.getLogger("interlingua")
 __all__ = ["EmbedsText", "Encoder", "HiddenStates"]
 
 
@@ -61,6 +61,8 @@ class Encoder(nn.Module):
     """
 
     special_ids: Tensor
+    gradcache_sentences: int | None = None
+    """Sentences whose activations are held at a time in training, see ``encoder/gradcache.py``; None = all."""
 
     def __init__(self, backbone: Backbone, vocabulary: Vocabulary, settings: EncodingSettings | None = None) -> None:
         super().__init__()
@@ -70,6 +72,7 @@ class Encoder(nn.Module):
                 " embeddings; set vocab_size to the vocabulary's size"
             )
         self.backbone = backbone
+        self._snapshots = SnapshotCache()
         self.vocabulary = vocabulary
         self.settings = settings or EncodingSettings(max_tokens=backbone.config.max_tokens)
         content = {vocabulary.special_tokens.get(role) for role in ("unk_token", "mask_token")}  # these stand for text
@@ -103,43 +106,36 @@ class Encoder(nn.Module):
             batch: the packed sentences.
             word_embeddings: rows to use instead of looking the ids up.
         """
-        states = self.backbone(batch.input_ids, batch.cu_seqlens, word_embeddings=word_embeddings)
+        if self.gradcache_sentences is None or word_embeddings is not None:
+            states = self.backbone(batch.input_ids, batch.cu_seqlens, word_embeddings=word_embeddings)
+        else:
+            states = in_parts(self._states, batch, self.gradcache_sentences)
         return HiddenStates(states, batch.cu_seqlens, torch.isin(batch.input_ids, self.special_ids))
 
     def forward(self, batch: TokenBatch) -> Float[Tensor, "b d"]:
         """Sentence vectors, pooled as the settings say, not normalised."""
-        return self.tokens(batch).pool(self.pooling, include_special=self.settings.include_special)
+        if self.gradcache_sentences is None:
+            return self._vectors(batch)
+        return in_parts(self._vectors, batch, self.gradcache_sentences)
 
-    def encode(
-        self,
-        texts: Iterable[str],
-        *,
-        prompt: str | None = None,
-        language: str | None = None,
-        batch_tokens: int = 16_384,
-        normalize: bool = True,
-        dtype: Dtype = "float32",
-        show_progress: bool = False,
-        out: PathLike | None = None,
-    ) -> Float32[np.ndarray, "n d"]:
-        """One vector per text, in the order given: see :func:`interlingua.encoder.encode.encode`.
+    def _states(self, batch: TokenBatch) -> Float[Tensor, "t d"]:
+        states: Tensor = self.backbone(batch.input_ids, batch.cu_seqlens)
+        return states
 
-        Texts that had to be cut are counted in a warning of the logger ``interlingua``.
-        """
-        vectors, report = encode(
-            self,
-            texts,
-            prompt=prompt,
-            language=language,
-            batch_tokens=batch_tokens,
-            normalize=normalize,
-            dtype=dtype,
-            show_progress=show_progress,
-            out=out,
-        )
-        if report.truncated:
-            log.warning("%d of %d texts were cut to %d tokens", report.truncated, report.texts, self.max_tokens)
-        return vectors
+    def _vectors(self, batch: TokenBatch) -> Float[Tensor, "b d"]:
+        hidden = HiddenStates(self._states(batch), batch.cu_seqlens, torch.isin(batch.input_ids, self.special_ids))
+        return hidden.pool(self.pooling, include_special=self.settings.include_special)
+
+    encode = encode
+
+    def frozen_backbone(self, dtype: torch.dtype) -> FrozenBackbone:
+        """The backbone laid out for inference; kept, outside of training, until the weights change."""
+        return self._snapshots.snapshot(self.backbone, dtype)
+
+    def train(self, mode: bool = True) -> Encoder:
+        """Also frees the memory of ``frozen_backbone``."""
+        self._snapshots.clear()
+        return super().train(mode)
 
     def clone(self) -> Encoder:
         """A copy with weights of its own (a teacher), on the same device; the vocabulary is shared."""
@@ -224,11 +220,7 @@ class Encoder(nn.Module):
 
     def digest(self) -> str:
         """Hex SHA-256 of the weights' names and bytes and of the vocabulary."""
-        digest = hashlib.sha256(self.vocabulary.digest().encode())
-        for name, tensor in sorted(self.backbone.state_dict().items()):
-            digest.update(f"{name}\0{tensor.dtype}\0{tuple(tensor.shape)}\n".encode())
-            digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().data)
-        return digest.hexdigest()
+        return weights_digest(self.backbone.state_dict(), begin=self.vocabulary.digest())
 
 
 def choose_device(name: str | None = None) -> torch.device:

@@ -28,19 +28,20 @@ class ProjectionHead(nn.Sequential):
 
 
 class LanguageTags(nn.Module):
-    """One learned vector per language, normalised, then dropout.
+    """One learned vector per language, normalised unless asked otherwise, then dropout.
 
     Args:
         languages: codes that get a tag, ``deu_Latn``.
         dim: width of a tag.
         dropout: probability of zeroing an element.
+        normalize: whether tags pass through a LayerNorm.
     """
 
-    def __init__(self, languages: Sequence[str], dim: int, *, dropout: float) -> None:
+    def __init__(self, languages: Sequence[str], dim: int, *, dropout: float, normalize: bool = True) -> None:
         super().__init__()
         self.index = {code: position for position, code in enumerate(languages)}
         self.embedding = nn.Embedding(len(self.index), dim)
-        self.norm = nn.LayerNorm(dim, LAYER_NORM_EPSILON)
+        self.norm = nn.LayerNorm(dim, LAYER_NORM_EPSILON) if normalize else nn.Identity()
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, languages: Sequence[str]) -> Float[Tensor, "b l"]:

@@ -165,8 +165,12 @@ class Vocabulary:
     @functools.cached_property
     def closing_tokens(self) -> int:
         """Special tokens that end every sequence (1 for ``</s>`` or ``[SEP]``), kept when a sequence is cut."""
-        mask = self.tokenizer.encode("a").special_tokens_mask
-        return next((back for back, special in enumerate(reversed(mask)) if not special), 0)
+        return self._special_until_text(reversed(self.tokenizer.encode("a").special_tokens_mask))
+
+    @functools.cached_property
+    def opening_tokens(self) -> int:
+        """Special tokens that begin every sequence (1 for ``<s>`` or ``[CLS]``)."""
+        return self._special_until_text(self.tokenizer.encode("a").special_tokens_mask)
 
     def encode(
         self, texts: Iterable[str], *, language: str | None = None, max_tokens: int | None = None
@@ -218,6 +222,10 @@ class Vocabulary:
     def tag_names(self) -> dict[str, str]:
         """The tag token of each language, ``{"deu_Latn": "<2de>"}``."""
         return dict(self._tags)
+
+    @staticmethod
+    def _special_until_text(special_tokens_mask: Iterable[int]) -> int:
+        return next((count for count, special in enumerate(special_tokens_mask) if not special), 0)
 
     def _segmented(self, texts: list[str], language: str | None) -> list[str]:
         if self.pre_tokenizer == "none":

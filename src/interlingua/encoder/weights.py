@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
@@ -124,3 +126,17 @@ def _read_pickle(path: Path) -> dict[str, Tensor]:
         reason = " ".join(str(error).split())[:150]
         raise CheckpointError(f"{path}: cut short, damaged or not plain tensors ({reason}); fetch it again") from error
     return tensors
+
+
+def weights_digest(weights: Mapping[str, Tensor], *, begin: str = "") -> str:
+    """Hex SHA-256 of names, dtypes, shapes and bytes.
+
+    Args:
+        weights: in any order.
+        begin: hashed before them.
+    """
+    digest = hashlib.sha256(begin.encode())
+    for name, tensor in sorted(weights.items()):
+        digest.update(f"{name}\0{tensor.dtype}\0{tuple(tensor.shape)}\n".encode())
+        digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import abc
 import dataclasses
+import functools
 import hashlib
 import importlib
 import os
@@ -17,12 +19,15 @@ from jaxtyping import Float32
 from numpy import ndarray
 
 from interlingua.encoder.directory import EncodingSettings
+from interlingua.encoder.dual_encoder import DualEncoder
 from interlingua.encoder.encode import DTYPES, Dtype
 from interlingua.encoder.encoder import EmbedsText, Encoder
 from interlingua.encoder.pooling import PoolingMode
+from interlingua.encoder.weights import weights_digest
 from interlingua.errors import ConfigError, MissingExtraError
 from interlingua.evaluation.provenance import ModelInfo, describe, prompt_text
 from interlingua.evaluation.task import check_choice
+from interlingua.evaluation.training_record import training_record
 
 Backend = Literal["interlingua", "sentence-transformers", "function"]
 
@@ -54,18 +59,19 @@ def load_encoder(
     _check(backend, pooling, dtype, device)
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     name = name or model_name(model)
-    encoder: Any
+    encoder: OwnEncoder | FunctionEncoder | SentenceTransformersEncoder
     if backend == "function":
         encoder = FunctionEncoder(import_function(model), name=name)
-        return encoder, encoder.info
-    if backend == "sentence-transformers":
+    elif backend == "sentence-transformers":
         encoder = SentenceTransformersEncoder(model, name=name, dtype=dtype, device=device)
-        info = encoder.info
     else:
-        encoder = OwnEncoder(Encoder.load(model).to(torch.device(device)), name=name, pooling=pooling, dtype=dtype)
-        info = encoder.info
+        towers = DualEncoder.load(model).to(device)
+        questions = None if towers.questions is towers.passages else towers.questions
+        encoder = OwnEncoder(towers.passages, name=name, pooling=pooling, dtype=dtype, questions=questions)
     asked = tuple(f"{key}={value}" for key, value in {"pooling": pooling, "dtype": dtype}.items() if value)
-    return encoder, dataclasses.replace(info, overrides=asked)
+    training = None if backend == "function" else training_record(model)
+    encoder.info = dataclasses.replace(encoder.info, overrides=asked, training=training)
+    return encoder, encoder.info
 
 
 class OwnEncoder:
@@ -76,16 +82,43 @@ class OwnEncoder:
         name: as results call it.
         pooling: instead of the model's own.
         dtype: float32, bfloat16 or float16 to compute in.
+        questions: a second tower, which embeds the questions of a search; the first one embeds all else.
+
+    Attributes:
+        encode: the encoder's own, in that dtype.
+
+    Raises:
+        ConfigError: a dtype is asked for and there are two towers.
     """
 
     def __init__(
-        self, encoder: Encoder, *, name: str, pooling: PoolingMode | None = None, dtype: Dtype | None = None
+        self,
+        encoder: Encoder,
+        *,
+        name: str,
+        pooling: PoolingMode | None = None,
+        dtype: Dtype | None = None,
+        questions: Encoder | None = None,
     ) -> None:
         if pooling is not None:
             encoder.settings = dataclasses.replace(encoder.settings, pooling=pooling)
-        self._encoder, self._dtype = encoder, dtype or "float32"
         self.dim, self.settings = encoder.dim, encoder.settings
-        self.info = dataclasses.replace(describe(encoder, name=name), dtype=self._dtype)
+        self.info = dataclasses.replace(describe(encoder, name=name), dtype=dtype or "float32")
+        self.encode = functools.partial(encoder.encode, dtype=dtype or "float32")
+        if questions is not None:
+            if dtype not in (None, "float32"):
+                raise ConfigError("a model with two towers is measured in float32; drop the dtype option")
+            towers = DualEncoder(encoder, questions)
+            self.encode_queries, self.encode_passages = towers.encode_queries, towers.encode_passages
+            both = f"{encoder.digest()} {questions.digest()}".encode()
+            self.info = dataclasses.replace(self.info, digest=hashlib.sha256(both).hexdigest())
+
+
+class _ForeignEncoder(abc.ABC):
+    """An encoder that batches as it likes; languages and the token budget are nothing to it."""
+
+    dim: int
+    info: ModelInfo
 
     def encode(
         self,
@@ -96,12 +129,16 @@ class OwnEncoder:
         batch_tokens: int = 16_384,
     ) -> Float32[ndarray, "n d"]:
         """One vector per text, in the order given."""
-        return self._encoder.encode(
-            texts, prompt=prompt, language=language, batch_tokens=batch_tokens, dtype=self._dtype
-        )
+        vectors = np.asarray(self._embed(list(texts), prompt_text(self, prompt)), dtype=np.float32)
+        self.dim = vectors.shape[-1]
+        return vectors
+
+    @abc.abstractmethod
+    def _embed(self, texts: list[str], prompt: str) -> Any:
+        """An array (n, d) for these texts with the prompt before each."""
 
 
-class FunctionEncoder:
+class FunctionEncoder(_ForeignEncoder):
     """A Python function ``texts -> array (n, d)`` as an encoder.
 
     Args:
@@ -114,22 +151,12 @@ class FunctionEncoder:
         self.dim = 0  # known after the first call
         self.info = ModelInfo(name=name or str(getattr(function, "__name__", "")), digest=None, library="function")
 
-    def encode(
-        self,
-        texts: Iterable[str],
-        *,
-        prompt: str | None = None,
-        language: str | None = None,
-        batch_tokens: int = 16_384,
-    ) -> Float32[ndarray, "n d"]:
-        """Calls the function once; languages and the token budget are nothing to it."""
-        vectors = np.asarray(self._function([(prompt or "") + text for text in texts]), dtype=np.float32)
-        self.dim = vectors.shape[-1]
-        return vectors
+    def _embed(self, texts: list[str], prompt: str) -> Any:
+        return self._function([prompt + text for text in texts])
 
 
-class SentenceTransformersEncoder:
-    """A sentence-transformers model as an encoder, run by that library.
+class SentenceTransformersEncoder(_ForeignEncoder):
+    """A sentence-transformers model as an encoder, run by that library in its own batches of 32.
 
     Args:
         model: a directory or hub id.
@@ -148,14 +175,14 @@ class SentenceTransformersEncoder:
             raise MissingExtraError("sentence-transformers", "sentence-transformers") from error
         options = {"dtype": DTYPES[dtype]} if dtype else {}
         self._model: Any = sentence_transformers.SentenceTransformer(model, device=device, model_kwargs=options)
-        self.dim: int = self._model.get_embedding_dimension() or 0
+        self.dim = self._model.get_embedding_dimension() or 0
         prompts = {name: text or "" for name, text in self._model.prompts.items()}
         self.settings = EncodingSettings(prompts=prompts, default_prompt=self._model.default_prompt_name)
         pooling = next((module for module in self._model if hasattr(module, "pooling_mode")), None)
         weights = next(self._model.parameters())
         self.info = ModelInfo(
             name=name or model_name(model),
-            digest=_state_digest(self._model.state_dict()),
+            digest=weights_digest(self._model.state_dict()),
             library=f"sentence-transformers {sentence_transformers.__version__}",
             dim=self.dim,
             pooling=None if pooling is None else str(pooling.pooling_mode),
@@ -164,17 +191,8 @@ class SentenceTransformersEncoder:
             device=str(weights.device),
         )
 
-    def encode(
-        self,
-        texts: Iterable[str],
-        *,
-        prompt: str | None = None,
-        language: str | None = None,
-        batch_tokens: int = 16_384,
-    ) -> Float32[ndarray, "n d"]:
-        """Embeds in that library's own batches of 32; languages and the token budget are nothing to it."""
-        vectors = self._model.encode(list(texts), prompt=prompt_text(self, prompt), show_progress_bar=False)
-        return np.asarray(vectors, dtype=np.float32)
+    def _embed(self, texts: list[str], prompt: str) -> Any:
+        return self._model.encode(texts, prompt=prompt, show_progress_bar=False)
 
 
 def model_name(model: str) -> str:
@@ -219,11 +237,3 @@ def _check(backend: str, pooling: str | None, dtype: str | None, device: str | N
     except (RuntimeError, AssertionError) as error:
         reason = " ".join(str(error).split())[:100]
         raise ConfigError(f"device {device!r} can't be used here ({reason}); drop the option or say cpu") from error
-
-
-def _state_digest(state: dict[str, torch.Tensor]) -> str:
-    digest = hashlib.sha256()
-    for name, tensor in sorted(state.items()):
-        digest.update(f"{name}\0{tensor.dtype}\0{tuple(tensor.shape)}\n".encode())
-        digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
-    return digest.hexdigest()

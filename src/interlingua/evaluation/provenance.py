@@ -34,6 +34,7 @@ class ModelInfo:
         max_tokens: longer texts are cut.
         device: where it runs.
         overrides: what was asked to differ from the model's own settings, ``pooling=cls``.
+        training: what the run that made it says of itself, see ``training_record``.
     """
 
     name: str
@@ -45,6 +46,7 @@ class ModelInfo:
     max_tokens: int | None = None
     device: str | None = None
     overrides: tuple[str, ...] = ()
+    training: Mapping[str, object] | None = None
 
     @property
     def revision(self) -> str:

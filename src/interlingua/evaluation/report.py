@@ -46,6 +46,13 @@ def terminal_tables(result: TaskResult) -> list[Table]:
     return [by_pair, by_group]
 
 
+def cut_texts(results: Sequence[TaskResult]) -> str | None:
+    """A sentence on the texts that the encoder did not read to their end; None if there were none."""
+    made: list[Any] = [{"task": result.task, **result.provenance} for result in results]
+    cuts = [f"{m['truncated_texts']:,} of {m['texts']:,} texts of {m['task']}" for m in made if m["truncated_texts"]]
+    return f"{', '.join(cuts)} were cut to {made[0]['model']['max_tokens']} tokens" if cuts else None
+
+
 def compare(results: Sequence[TaskResult], *, by: str = "groups", metric: str | None = None) -> list[Comparison]:
     """One table per task from any number of results.
 

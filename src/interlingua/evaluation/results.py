@@ -5,19 +5,22 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from interlingua.errors import DataError
-from interlingua.evaluation.task import SubsetScores, TaskResult
+from interlingua.evaluation.task import Items, SubsetScores, TaskResult
 from interlingua.files import PathLike, atomic_write
 
 OWN = "interlingua"  # the key of what mteb's layout has no place for
 _OWN_FIELDS = (
     "version", "main_metric", "higher_is_better", "dataset", "data_sha256", "data_revision", "settings", "changed",
-    "groups", "provenance",
+    "groups", "provenance", "members", "notes",
 )  # fmt: skip
+_LATER_FIELDS: dict[str, Any] = {"members": {}, "notes": ()}  # files of earlier versions don't have them
 
 
 def write_result(result: TaskResult, folder: PathLike) -> Path:
@@ -32,18 +35,32 @@ def write_result(result: TaskResult, folder: PathLike) -> Path:
         The file.
     """
     path = result_path(result, Path(folder))
+    items_path(path).unlink(missing_ok=True)  # never beside scores of another run
     with atomic_write(path) as file:
         file.write(json.dumps(to_json(result), ensure_ascii=False, indent=2) + "\n")
+    if result.items:
+        with atomic_write(items_path(path), "wb") as file:
+            np.savez_compressed(file, **_to_arrays(result.items))
     return path
+
+
+def items_path(path: Path) -> Path:
+    """Where the values of single items are kept, ``{Task}.items.npz`` beside the result."""
+    return path.with_suffix(".items.npz")
 
 
 def result_path(result: TaskResult, folder: Path) -> Path:
     """Where a result belongs below ``folder``."""
     model: Any = result.provenance["model"]
-    name = re.sub(r"[^\w.+-]", "_", model["name"].strip("/").replace("/", "__"))
     asked = [f"{option}={result.settings[option]}" for option in result.changed] + list(model["overrides"])
     suffix = hashlib.sha256("\n".join(asked).encode()).hexdigest()[:8] if asked else ""
-    return folder / "results" / name / "-".join(filter(None, [model["revision"], suffix])) / f"{result.task}.json"
+    revision = "-".join(filter(None, [model["revision"], suffix]))
+    return model_folder(model["name"], folder) / revision / f"{result.task}.json"
+
+
+def model_folder(name: str, folder: Path) -> Path:
+    """Where all results of a model belong below ``folder``."""
+    return folder / "results" / re.sub(r"[^\w.+-]", "_", name.strip("/").replace("/", "__"))
 
 
 def to_json(result: TaskResult) -> dict[str, Any]:
@@ -114,10 +131,36 @@ def _from_json(content: dict[str, Any], path: Path) -> TaskResult:
             "groups": {f"all_{len(subsets)}": {"main_score": mean}},
             "provenance": {"model": {"name": path.parent.parent.name, "revision": path.parent.name, "overrides": []}},
         }
-    fields = {name: own[name] for name in _OWN_FIELDS} | {"changed": tuple(own["changed"])}
+    fields = _LATER_FIELDS | {name: own[name] for name in _OWN_FIELDS if name not in _LATER_FIELDS or name in own}
+    fields["changed"], fields["notes"] = tuple(own["changed"]), tuple(fields["notes"])
+    fields["members"] = {name: tuple(subset_names) for name, subset_names in fields["members"].items()}
     return TaskResult(
-        task=content["task_name"], subsets=subsets, seconds=content.get("evaluation_time") or 0.0, **fields
+        task=content["task_name"],
+        subsets=subsets,
+        seconds=content.get("evaluation_time") or 0.0,
+        items=_read_items(items_path(path)),
+        **fields,
     )
+
+
+def _to_arrays(items: Mapping[str, Items]) -> dict[str, Any]:
+    arrays = {}
+    for subset, kept in items.items():
+        arrays[f"{subset}/values"] = np.asarray(kept.values, dtype=np.float64)
+        if kept.gold is not None:
+            arrays[f"{subset}/gold"] = np.asarray(kept.gold, dtype=np.float64)
+    return arrays
+
+
+def _read_items(path: Path) -> dict[str, Items]:
+    if not path.exists():
+        return {}
+    with np.load(path, allow_pickle=False) as arrays:
+        names = [name.removesuffix("/values") for name in arrays.files if name.endswith("/values")]
+        return {
+            name: Items(arrays[f"{name}/values"], arrays[f"{name}/gold"] if f"{name}/gold" in arrays.files else None)
+            for name in names
+        }
 
 
 def _subset(entry: dict[str, Any], *, keep_main_score: bool) -> SubsetScores:

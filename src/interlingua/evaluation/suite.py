@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Sequence
+import hashlib
+import logging
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from interlingua.config import apply_override, from_mapping
 from interlingua.encoder.encoder import EmbedsText
+from interlingua.errors import ConfigError, DataError
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.provenance import ModelInfo, describe, prompt_text, provenance
-from interlingua.evaluation.results import write_result
-from interlingua.evaluation.task import Progress, Task, TaskResult, check_choice, silent
+from interlingua.evaluation.results import model_folder, write_result
+from interlingua.evaluation.task import Progress, Role, Task, TaskResult, check_choice, silent
+from interlingua.evaluation.tasks.folders import find_folder
 from interlingua.files import PathLike
-from interlingua.registry import TASKS, resolve
+from interlingua.registry import SUITES, TASKS, did_you_mean, resolve
+
+log = logging.getLogger("interlingua")
 
 
 def evaluate(
@@ -23,6 +32,7 @@ def evaluate(
     languages: Sequence[str] | None = None,
     compare: str = "index",
     prompt: str | None = None,
+    role_prompts: Mapping[Role, str] | None = None,
     batch_tokens: int = 16_384,
     output: PathLike | None = None,
     model: ModelInfo | None = None,
@@ -32,15 +42,17 @@ def evaluate(
 
     Args:
         encoder: what to score.
-        suite: names of tasks, or tasks built with options of their own.
+        suite: names of tasks or of several (``sts``, ``retrieval``), or tasks built with options of their own.
         data: a data set's folder, or the folder that holds the data sets under their usual names.
         languages: languages in any code or name, or a task's groups; for the tasks given by name.
         compare: ``index``, or ``text`` to forgive duplicates; for the tasks given by name.
         prompt: put before every text, or the name of one of the model's own prompts; its default prompt if none.
+        role_prompts: put before questions and passages instead of the model's own prompts for these.
         batch_tokens: token budget of a batch.
-        output: write each result below this folder as soon as its task ends.
+        output: write each result below this folder as soon as its task ends. If the suite is stopped, the vectors it
+            has are kept there too, and the next call with the same model and settings goes on with them.
         model: how results name the encoder; read off the encoder by default.
-        progress: told after each language pair.
+        progress: told after each language pair, with the sentences done and to be done in the whole suite.
 
     Returns:
         One result per task, in the suite's order.
@@ -50,37 +62,144 @@ def evaluate(
         DataError: files are missing, broken or misaligned, or a language is not among them.
         TaskError: the encoder gave no usable vectors.
     """
-    tasks = build_tasks(suite, languages=languages, compare=compare)
+    tasks = build_tasks(suite, languages=languages, compare=compare, data=data)
     model = model or describe(encoder)
-    if prompt is not None:
-        model = dataclasses.replace(model, overrides=(*model.overrides, f"prompt={prompt!r}"))
+    asked = {"prompt": prompt, **{f"{role}_prompt": text for role, text in (role_prompts or {}).items()}}
+    overrides = tuple(f"{name}={text!r}" for name, text in asked.items() if text is not None)
+    model = dataclasses.replace(model, overrides=(*model.overrides, *overrides))
+    before = prompt_text(encoder, prompt)
+    unfinished = None if output is None else unfinished_file(model, encoder, before, Path(output))
+    shown = _SuiteProgress(progress, len(tasks))
     results = []
-    with CachedEncoder(encoder, prompt=prompt, batch_tokens=batch_tokens) as cached:
+    how: dict[str, Any] = {"prompt": prompt, "role_prompts": role_prompts, "batch_tokens": batch_tokens}
+    with CachedEncoder(encoder, **how, unfinished=unfinished) as cached:
         for task in tasks:
-            encoded, reused, seconds = cached.encoded_texts, cached.reused_texts, cached.encode_seconds
-            result = task.evaluate(cached, Path(data), progress=progress)
-            measured = {
-                "encoded_texts": cached.encoded_texts - encoded,
-                "reused_texts": cached.reused_texts - reused,
-                "encode_seconds": cached.encode_seconds - seconds,
-                "wall_seconds": result.seconds,
-            }
-            result = dataclasses.replace(result, provenance=provenance(model, prompt_text(encoder, prompt), measured))
+            cached.start_counting()
+            result = task.evaluate(cached, Path(data), progress=shown.of(task.name))
+            measured = {**cached.counts(), "wall_seconds": result.seconds, "role_prompts": cached.used_prompts}
+            result = dataclasses.replace(result, provenance=provenance(model, before, measured))
             if output is not None:
                 write_result(result, output)
             results.append(result)
     return results
 
 
+def unfinished_file(model: ModelInfo, encoder: EmbedsText, prompt: str, folder: Path) -> Path | None:
+    """Where a suite that is stopped leaves its vectors, to go on with them when it is run again.
+
+    Args:
+        model: what is known of the encoder; without a digest nobody can tell whether it is still the same.
+        encoder: its settings count too.
+        prompt: the text before every input.
+        folder: of the results.
+
+    Returns:
+        A file beside the model's results, its name a digest of all that vectors depend on; None without a digest.
+    """
+    if model.digest is None:
+        return None
+    decides = repr((model, getattr(encoder, "settings", None), prompt))
+    return model_folder(model.name, folder) / f"unfinished-{hashlib.sha256(decides.encode()).hexdigest()[:12]}.vectors"
+
+
+class _SuiteProgress:
+    """One count of sentences over all tasks; those to come are taken to be as long as those known."""
+
+    def __init__(self, progress: Progress, tasks: int) -> None:
+        self._progress, self._tasks = progress, tasks
+        self._totals: list[int] = []
+
+    def of(self, task: str) -> Progress:
+        """The progress to hand to the next task."""
+        number = len(self._totals)
+        self._totals.append(0)
+
+        def tell(label: str, done: int, total: int) -> None:
+            self._totals[number] = total
+            known = sum(self._totals)
+            expected = round(known * self._tasks / len(self._totals))
+            self._progress(f"{task} {label}", known - total + done, expected)
+
+        return tell
+
+
 def build_tasks(
-    suite: Sequence[str | Task], *, languages: Sequence[str] | None = None, compare: str = "index"
+    suite: Sequence[str | Task],
+    *,
+    languages: Sequence[str] | None = None,
+    compare: str = "index",
+    settings: Sequence[str] = (),
+    data: PathLike | None = None,
 ) -> list[Task]:
-    """The tasks of a suite; those given by name are built with these options.
+    """The tasks of a suite; those given by name are built with these options, each with those that it has.
+
+    Args:
+        suite: names of tasks or of several, or tasks.
+        languages: see ``evaluate``.
+        compare: see ``evaluate``.
+        settings: ``task.option=value`` with the value in TOML, e.g. ``stsb.split=dev`` or ``retrieval.bm25=true``.
+        data: of a name for several tasks, those without data here are left out, with a warning.
 
     Raises:
-        ConfigError: a task's name is unknown (the nearest one is offered), or ``compare`` is.
+        ConfigError: a task's name is unknown (the nearest one is offered), or an option is, or what it is set to.
+        DataError: of several tasks under one name none has data here.
     """
     check_choice("compare", compare, ("index", "text"))
-    return [
-        resolve(TASKS, task)(languages=languages, compare=compare) if isinstance(task, str) else task for task in suite
-    ]
+    options = {**({} if languages is None else {"languages": languages}), "compare": compare}
+    asked = settings_table(settings)
+    names = [member for name in suite if isinstance(name, str) for member in SUITES.get(name, (name,))]
+    for name in asked:
+        if not set(SUITES.get(name, (name,))) & set(names):
+            raise ConfigError(f"--set {name}.…: the suite has no task {name!r}{did_you_mean(name, names)}")
+    tasks: list[Task] = []
+    for item in suite:
+        if not isinstance(item, str):
+            tasks.append(item)
+            continue
+        members = {name: _build(name, item, asked, options) for name in SUITES.get(item, (item,))}
+        tasks += _with_data(item, members, data) if item in SUITES and data is not None else members.values()
+    return tasks
+
+
+def settings_table(settings: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """``["stsb.split=dev"]`` -> ``{"stsb": {"split": "dev"}}``.
+
+    Raises:
+        ConfigError: one is no ``task.option=value``.
+    """
+    table: dict[str, dict[str, Any]] = {}
+    for setting in settings:
+        if "." not in setting.partition("=")[0]:
+            raise ConfigError(f"--set {setting!r}: expected task.option=value, e.g. stsb.split=dev")
+        apply_override(table, setting)
+    return table
+
+
+def _build(name: str, group: str, asked: Mapping[str, Mapping[str, Any]], options: Mapping[str, Any]) -> Task:
+    """One task with the options of its own; what is set for a name of several goes to those that have it."""
+    kind = resolve(TASKS, name)
+    known = {field.name for field in dataclasses.fields(kind)}
+    for_all = {} if group == name else asked.get(group, {})
+    unknown = [key for key in for_all if not any(key in _fields_of(member) for member in SUITES[group])]
+    if unknown:
+        raise ConfigError(f"--set {group}.{unknown[0]}: no task of {group} has that option")
+    own = {**{key: value for key, value in for_all.items() if key in known}, **asked.get(name, {})}
+    task = from_mapping(kind, own, where=f"--set {name}")
+    return dataclasses.replace(task, **{key: value for key, value in options.items() if key in known})  # type: ignore[no-any-return]
+
+
+def _fields_of(name: str) -> set[str]:
+    return {field.name for field in dataclasses.fields(resolve(TASKS, name))}
+
+
+def _with_data(group: str, members: Mapping[str, Any], data: PathLike) -> list[Task]:
+    here = {}
+    for name, task in members.items():
+        with contextlib.suppress(DataError):
+            find_folder(Path(data), task.folders, task.files, task.expected)
+            here[name] = task
+    if not here:
+        raise DataError(f"none of the sets of {group} is here ({', '.join(members)}); see docs/data.md", path=data)
+    if absent := [name for name in members if name not in here]:
+        log.warning("%s: no data for %s, left out", group, ", ".join(absent))
+    return list(here.values())

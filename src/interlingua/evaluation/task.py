@@ -6,9 +6,9 @@ import dataclasses
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
-from jaxtyping import Float32
+from jaxtyping import Float32, Float64
 from numpy import ndarray
 
 from interlingua.errors import ConfigError
@@ -21,11 +21,22 @@ def silent(label: str, done: int, total: int) -> None:
     """A progress that shows nothing."""
 
 
+Role = Literal["query", "passage"]
+"""What a text is in a search; some encoders embed the two differently."""
+
+
 class Embeds(Protocol):
     """What a task is handed: the encoder under test with its prompt and settings already bound."""
 
-    def encode(self, texts: Sequence[str], *, language: str | None = None) -> Float32[ndarray, "n d"]:
-        """One vector per text, in order."""
+    def encode(
+        self,
+        texts: Sequence[str],
+        *,
+        language: str | None = None,
+        role: Role | None = None,
+        titles: Sequence[str] | None = None,
+    ) -> Float32[ndarray, "n d"]:
+        """One vector per text, in order; a passage may have a title."""
         ...
 
 
@@ -46,6 +57,17 @@ class SubsetScores:
     scores: Mapping[str, float]
 
 
+class Items(NamedTuple):
+    """What the main metric of a subset was computed from, one value per item in the data's order.
+
+    The score is the mean of the values or, where there is a ``gold`` value per item, their Spearman correlation with
+    it. Kept so that two encoders can be compared item by item.
+    """
+
+    values: Float64[ndarray, " n"]
+    gold: Float64[ndarray, " n"] | None = None
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TaskResult:
     """What a task found.
@@ -64,6 +86,9 @@ class TaskResult:
         groups: group -> metric -> fraction; a group's name carries the count of its languages.
         seconds: wall time of the task.
         provenance: model, machine and versions; filled in by the suite.
+        members: group -> the subsets in it, by name.
+        notes: what a reader of the numbers must know, such as queries that were counted as 0.
+        items: subset -> what its main score was computed from; not every task keeps it.
     """
 
     task: str
@@ -79,6 +104,9 @@ class TaskResult:
     groups: Mapping[str, Mapping[str, float]]
     seconds: float
     provenance: Mapping[str, object] = field(default_factory=dict)
+    members: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    items: Mapping[str, Items] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def main_score(self) -> float:
@@ -129,8 +157,11 @@ def check_choice(option: str, value: str | None, choices: Collection[str]) -> No
 
 
 def options(task: Any) -> dict[str, Any]:
-    """The fields of a task for its result: ``settings``, and the names of the ``changed`` ones."""
-    fields = dataclasses.fields(task)
+    """The fields of a task for its result: ``settings``, and the names of the ``changed`` ones.
+
+    A field whose metadata say ``{"output": True}`` (a folder to write to) decides no number and is left out.
+    """
+    fields = [field for field in dataclasses.fields(task) if not field.metadata.get("output")]
     values = {field.name: getattr(task, field.name) for field in fields}
     plain = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
     return {"settings": plain, "changed": tuple(f.name for f in fields if values[f.name] != f.default)}

@@ -1,19 +1,29 @@
-"""Retrieval on a few held-out pairs, cheap enough to run every few thousand steps of training."""
+"""Retrieval and similarity on a few held-out pairs, cheap enough to run every few thousand steps of training."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
 
 from interlingua.corpus.evaluation_sets import PairFile, pair_files, read_pair_file
+from interlingua.corpus.labelled import LabelledPair, read_labelled
 from interlingua.encoder.encoder import EmbedsText
+from interlingua.encoder.pair_scorer import PairScorer
 from interlingua.errors import DataError
 from interlingua.evaluation.cache import CachedEncoder
+from interlingua.evaluation.metrics.correlation import spearman
 from interlingua.evaluation.metrics.retrieval import is_right, nearest_both_ways
 from interlingua.evaluation.tasks.folders import choose_languages, full_code
 from interlingua.files import PathLike
+
+log = logging.getLogger("interlingua")
 
 
 def validation_evaluator(
@@ -45,9 +55,17 @@ def validation_evaluator(
     chosen = choose_languages(languages, {key: file.source_language for key, file in files.items()}, {}, Path(folder))
     pairs = [(files[key], *_spread(*read_pair_file(files[key]), max_pairs_per_language)) for key in chosen]
 
+    said = False
+
     def evaluate(encoder: EmbedsText, step: int) -> dict[str, float]:
+        nonlocal said
+        if isinstance(encoder, PairScorer):  # it reads pairs and has no vectors
+            return {}
         with CachedEncoder(encoder, prompt=prompt) as cached:
             scores = np.array([_both_ways(cached, *pair) for pair in pairs])
+        if cached.report and cached.report.cut_rows and not said:
+            log.warning("in validation %s", cached.report.cuts)
+            said = True
         forward, backward = (float(mean) for mean in scores.mean(axis=0))
         return {
             "tatoeba_accuracy": (forward + backward) / 2,
@@ -56,6 +74,48 @@ def validation_evaluator(
         }
 
     return evaluate
+
+
+def similarity_evaluator(
+    paths: Sequence[Path], *, languages: tuple[str, str] = ("eng_Latn", "eng_Latn")
+) -> Callable[[Any, int], dict[str, float]]:
+    """Reads similarity sets once and returns what the training loop calls.
+
+    Args:
+        paths: files of pairs with scores (``interlingua.corpus.labelled``), of those with splits the rows of dev.
+        languages: of first and second sentences, where the files do not say.
+
+    Returns:
+        A function of the model, an encoder or a cross-encoder, and the step that gives ``valid_spearman``: the rank
+        correlation of cosines (or of the cross-encoder's scores) with people's scores, mean over the files.
+
+    Raises:
+        DataError: a file is missing or broken.
+    """
+    sets = [read_labelled(path, kind="sts", split="dev", languages=languages) for path in paths]
+
+    def evaluate(model: Any, step: int) -> dict[str, float]:
+        correlations = [
+            spearman(_similarities(model, pairs), np.array([pair.label for pair in pairs])) for pairs in sets
+        ]
+        return {"valid_spearman": float(np.mean(correlations))}
+
+    return evaluate
+
+
+def _similarities(model: Any, pairs: list[LabelledPair]) -> Float[ndarray, " n"]:
+    found = np.empty(len(pairs), dtype=np.float32)
+    order = sorted(range(len(pairs)), key=lambda row: pairs[row][3:])
+    with CachedEncoder(model) as cached:
+        for codes, group in groupby(order, key=lambda row: pairs[row][3:]):
+            rows = list(group)
+            sides = [pairs[row].a for row in rows], [pairs[row].b for row in rows]
+            if isinstance(model, PairScorer):
+                found[rows] = model.score(*sides, languages=codes)
+            else:
+                u, v = (cached.encode(texts, language=code) for texts, code in zip(sides, codes, strict=True))
+                found[rows] = (u * v).sum(axis=1) / (np.linalg.norm(u, axis=1) * np.linalg.norm(v, axis=1)).clip(1e-12)
+    return found
 
 
 def _spread(sources: list[str], targets: list[str], most: int) -> tuple[list[str], list[str]]:

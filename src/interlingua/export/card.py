@@ -113,7 +113,7 @@ vectors = model.encode(["The cat sits on the mat.", "Die Katze sitzt auf der Mat
 print(model.similarity(vectors, vectors))
 ```
 
-or, faster on a CPU, `interlingua.Encoder.load({json.dumps(name)}).encode([...])`."""
+or, faster on a CPU, `interlingua.load({json.dumps(name)}).encode([...])`."""
 
 
 def _facts(encoder: Encoder, provenance: Provenance) -> str:

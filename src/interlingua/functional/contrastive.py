@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any, Literal
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
+
+CHUNK_COSINES = 1 << 22
+"""Cosines that the language contrast holds at once."""
 
 
 def cosine_similarities(x: Float[Tensor, "b d"], y: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
@@ -153,6 +158,79 @@ def semantic_contrastive(
     if excluded is not None:
         logits = logits.masked_fill(_without_diagonal(excluded).repeat(2, 2), -torch.inf)
     return F.cross_entropy(logits, torch.arange(len(z), device=z.device).roll(len(x)))
+
+
+def language_contrastive(
+    x: Float[Tensor, "b d"],
+    y: Float[Tensor, "b d"],
+    others: Float[Tensor, "m d"] | None = None,
+    *,
+    reduction: Literal["mean", "literal"] = "mean",
+) -> Float[Tensor, ""]:
+    r"""As near to a sentence as to its translation: multilingual-IR contrastive learning (Hu et al. 2022), Eq. (3).
+
+    .. math:: -\frac1{N(N-2)} \sum_{(i,j) \in P} \sum_{k \in (P \cup Q) \setminus \{i,j\}} \Bigl(
+              \log\frac{e^{s_{ik}}}{e^{s_{ik}} + e^{s_{jk}}} + \log\frac{e^{s_{jk}}}{e^{s_{ik}} + e^{s_{jk}}} \Bigr),
+              \qquad s_{ik} = \cos(z_i, z_k)
+
+    *Symbols*: P the pairs of ``x`` and ``y``; Q ``others``, sentences without translation; N the number of sentences.
+
+    Differs from the paper: its factor is the mean over the logarithms if N counts the sentences and Q is empty; with a
+    Q it shrinks the loss as Q grows. The default stays the mean, ``literal`` is as printed.
+
+    Args:
+        x: embeddings of one side.
+        y: embeddings of the other; row i translates row i of ``x``.
+        others: embeddings of further sentences, of whatever languages.
+        reduction: "mean" over the 2 B (N - 2) logarithms, or "literal": their sum over N (N - 2).
+
+    Returns:
+        Nats, at least log 2 with "mean": where no cosine tells a sentence from its translation.
+
+    Raises:
+        ValueError: a single pair and no other sentence, so that there is nothing to compare.
+    """
+    z = torch.cat([x, y] if others is None else [x, y, others])
+    pairs, sentences = len(x), len(z)
+    if sentences <= 2:
+        raise ValueError("one pair and no other sentence; the language contrast needs at least one sentence more")
+    with torch.autocast(z.device.type, enabled=False):
+        units = F.normalize(_wide(z), dim=-1)
+        differences = units[:pairs] - units[pairs : 2 * pairs]
+        total: Tensor = _LanguageContrast.apply(differences, units)  # type: ignore[no-untyped-call]
+    return total / ((2 * pairs if reduction == "mean" else sentences) * (sentences - 2))
+
+
+class _LanguageContrast(torch.autograd.Function):
+    """Sum over pairs n and sentences k, own ones apart, of f(D) = -log sigmoid(D) - log sigmoid(-D), D = u_n . z_k.
+
+    f'(D) = tanh(D / 2), so forward makes the gradients too, some pairs at a time: no (pairs, sentences) matrix is kept.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, differences: Float[Tensor, "b d"], units: Float[Tensor, "n d"]) -> Float[Tensor, ""]:
+        pairs, total = len(differences), units.new_zeros(())
+        grad_differences, grad_units = torch.empty_like(differences), torch.zeros_like(units)
+        size = max(1, CHUNK_COSINES // len(units))
+        for start in range(0, pairs, size):
+            rows = slice(start, start + size)
+            gaps = differences[rows] @ units.T
+            own = torch.zeros_like(gaps, dtype=torch.bool)
+            for side in (0, pairs):
+                own.diagonal(start + side).fill_(True)
+            gaps.masked_fill_(own, 0)
+            far = gaps.abs()
+            total += (far + 2 * F.softplus(-far)).masked_fill_(own, 0).sum()
+            slopes = torch.tanh(gaps / 2)
+            grad_differences[rows] = slopes @ units
+            grad_units += slopes.T @ differences[rows]
+        ctx.save_for_backward(grad_differences, grad_units)
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor]:
+        grad_differences, grad_units = ctx.saved_tensors
+        return gradients[0] * grad_differences, gradients[0] * grad_units
 
 
 def _without_diagonal(excluded: Bool[Tensor, "b b"]) -> Bool[Tensor, "b b"]:

@@ -18,7 +18,8 @@ def koleo(x: Float[Tensor, "b d"], *, normalize: bool = True) -> Float[Tensor, "
     The gradient flows through both a vector and its neighbour; which one is nearest is not differentiated.
 
     Differs from the paper: as in its released code the embeddings are L2-normalised, the nearest neighbour is the one
-    of the largest inner product, and 1e-8 is added to each coordinate's difference and to the distance.
+    of the largest inner product, and 1e-8 is added to each coordinate's difference and to the distance. Computed in
+    float32 or wider, also under autocast.
 
     Args:
         x: embeddings.
@@ -32,9 +33,11 @@ def koleo(x: Float[Tensor, "b d"], *, normalize: bool = True) -> Float[Tensor, "
     """
     if len(x) < 2:
         raise ValueError(f"KoLeo needs at least 2 embeddings, got {len(x)}")
-    x = F.normalize(x, dim=-1, eps=KOLEO_EPSILON) if normalize else x
-    with torch.no_grad():
-        nearness = x @ x.T if normalize else -torch.cdist(x, x)
-        nearest = nearness.fill_diagonal_(-torch.inf).argmax(dim=1)
-    distances = F.pairwise_distance(x, x[nearest], eps=KOLEO_EPSILON)
-    return -torch.log(distances + KOLEO_EPSILON).mean()
+    with torch.autocast(x.device.type, enabled=False):  # half precision can't tell near neighbours apart
+        x = x if x.dtype == torch.float64 else x.float()
+        x = F.normalize(x, dim=-1, eps=KOLEO_EPSILON) if normalize else x
+        with torch.no_grad():
+            nearness = x @ x.T if normalize else -torch.cdist(x, x)
+            nearest = nearness.fill_diagonal_(-torch.inf).argmax(dim=1)
+        distances = F.pairwise_distance(x, x[nearest], eps=KOLEO_EPSILON)
+        return -torch.log(distances + KOLEO_EPSILON).mean()

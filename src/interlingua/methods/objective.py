@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -34,9 +34,13 @@ class Objective(nn.Module, ABC):
     Config: ClassVar[type]
     feeds: ClassVar[tuple[FeedName, ...]] = ("parallel",)
     """What a step is made of; with several, ``forward`` is given a dict of batches by feed."""
-    parts: ClassVar[tuple[str, ...]] = ()
+    label_kind: ClassVar[Literal["nli", "sts"] | None] = None
+    """What the labels of its labelled feed have to be: classes (nli) or scores (sts)."""
+    parts: tuple[str, ...] = ()
     """Parts of the loss that are computed and backpropagated in turn, to hold the activations of one at a time;
     ``forward`` then takes ``part=``, and None means all of them."""
+    in_parts: ClassVar[bool] = True
+    """Whether all passes go by ``encoder(...)`` or ``encoder.tokens(...)``, so that GradCache can split them."""
     encoder: Encoder
     total_steps: int = 1
     """Optimizer steps of the whole run; set by the training loop."""
@@ -47,7 +51,12 @@ class Objective(nn.Module, ABC):
         super().__init__()
         self.config = config
         self.encoder = encoder
-        self.all_gather = _identity
+        self.all_gather = itself
+
+    @classmethod
+    def feeds_for(cls, config: Any) -> tuple[FeedName, ...]:
+        """The feeds that an objective of this config takes, where options decide about them; else ``feeds``."""
+        return cls.feeds
 
     @abstractmethod
     def forward(self, batch: Any) -> LossOutput:
@@ -60,11 +69,21 @@ class Objective(nn.Module, ABC):
     def after_step(self, step: int) -> None:
         """Called when the optimizer has finished a step, e.g. to move a teacher."""
 
+    def notes(self) -> list[str]:
+        """Lines for the user at the start of a run, where something that was asked for depends on the run's length."""
+        return []
+
+    @property
+    def evaluated(self) -> Any:
+        """What evaluators are given: the encoder, unless something else is exported."""
+        return self.encoder
+
     def weighted(self, **terms: Float[Tensor, ""]) -> LossOutput:
         """Weighs the terms as the config says and adds them up."""
         weighted = {name: getattr(self.config, f"{name}_weight", 1.0) * term for name, term in terms.items()}
         return LossOutput(sum(weighted.values()), {name: term.detach() for name, term in weighted.items()})  # type: ignore[arg-type]
 
 
-def _identity(tensor: Tensor) -> Tensor:
+def itself(tensor: Tensor) -> Tensor:
+    """What gathers from one process only."""
     return tensor

@@ -21,14 +21,13 @@ def drop_near_duplicates(shards: list[Shard], threshold: float, folder: Path, pr
         progress: told about every shard.
     """
     stage = progress.stage("near duplicates", total=len(shards), unit="pairs")
-    index = NearDuplicates(folder, threshold=threshold)
-    for shard in shards:
-        for sources, targets in shard.blocks(shard.fates == Fate.train):
-            index.add([f"{source}\n{target}" for source, target in zip(sources, targets, strict=True)])
-            stage.count(len(sources))
-        stage.advance()
-    found, first = index.duplicates(), 0
-    index.close()
+    with NearDuplicates(folder, threshold=threshold) as index:
+        for shard in shards:
+            for sources, targets in shard.blocks(shard.fates == Fate.train):
+                index.add([f"{source}\n{target}" for source, target in zip(sources, targets, strict=True)])
+                stage.count(len(sources))
+            stage.advance()
+        found, first = index.duplicates(), 0
     for shard in shards:
         rows = np.flatnonzero(shard.fates == Fate.train)
         shard.fates[rows[found[first : first + len(rows)]]] = Fate.near_duplicate

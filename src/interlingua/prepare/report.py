@@ -27,6 +27,10 @@ def _sets(manifest: Manifest) -> list[tuple[str, int]]:
     return [(f"  of these in {name}", count) for name, count in manifest.decontaminated.items()]
 
 
+def _if_any(what: str, number: int) -> list[tuple[str, int]]:
+    return [(what, number)] if number else []
+
+
 def _totals(manifest: Manifest) -> list[tuple[str, int | str]]:
     seconds = sum(manifest.seconds.values())
     read = sum(source.read for source in manifest.sources)
@@ -36,6 +40,7 @@ def _totals(manifest: Manifest) -> list[tuple[str, int | str]]:
         ("training pairs", manifest.train),
         ("training tokens", sum(manifest.tokens.values())),
         ("vocabulary", manifest.vocabulary["size"]),
+        *_if_any("evaluation files without text, not compared", len(manifest.skipped_evaluation_files)),
         ("seconds", f"{seconds:.0f}"),
         ("pairs read per second", int(read / seconds) if seconds else 0),
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, UInt64
@@ -18,7 +19,16 @@ from interlingua.prepare.shards import Fate, Shard
 from interlingua.prepare.splitting import split
 
 
-def select(shards: list[Shard], config: PrepareConfig, folder: Path, progress: Progress) -> dict[str, int]:
+class Decontaminated(NamedTuple):
+    """What the evaluation sets had to do with the corpus."""
+
+    pairs: dict[str, int]
+    """Pairs that touch an evaluation set, by set; one may touch several."""
+    skipped_files: tuple[str, ...]
+    """Files below the evaluation sets' folders that hold no text and were not compared."""
+
+
+def select(shards: list[Shard], config: PrepareConfig, folder: Path, progress: Progress) -> Decontaminated:
     """Gives every row of every shard its fate: trained on, held out, or dropped by a named rule.
 
     Args:
@@ -28,7 +38,7 @@ def select(shards: list[Shard], config: PrepareConfig, folder: Path, progress: P
         progress: told about every shard.
 
     Returns:
-        Pairs that touch an evaluation set, by set.
+        What decontamination found.
     """
     stage = progress.stage("exact duplicates", total=len(shards), unit="pairs")
     seen = ExactDeduplicator(folder / "exact")
@@ -58,7 +68,7 @@ def _pair_keys(shard: Shard) -> UInt64[ndarray, " rows"]:
     return combine_keys(shard.source_keys, shard.target_keys, *shard.language_pair)
 
 
-def _decontaminate(shards: list[Shard], config: PrepareConfig, progress: Progress) -> dict[str, int]:
+def _decontaminate(shards: list[Shard], config: PrepareConfig, progress: Progress) -> Decontaminated:
     stage = progress.stage("evaluation sets", total=len(shards), unit="pairs removed")
     evaluation = EvaluationKeys.from_folders(config.decontaminate, markup=config.clean.markup)
     for shard in shards:
@@ -68,7 +78,7 @@ def _decontaminate(shards: list[Shard], config: PrepareConfig, progress: Progres
         stage.count(int(np.count_nonzero(found)))
         stage.advance()
     stage.done()
-    return dict(evaluation.counts)
+    return Decontaminated(dict(evaluation.counts), tuple(map(str, evaluation.skipped)))
 
 
 def _weigh_down(shards: list[Shard], source: SourceConfig, seed: int) -> None:

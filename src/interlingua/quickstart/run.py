@@ -198,7 +198,7 @@ def _measure(result: TrainResult, folders: Mapping[Kind, Path], output: Path) ->
 
 @contextlib.contextmanager
 def _errors_only() -> Iterator[None]:
-    """Silences warnings: that a message in a hundred is cut would be said once for every language."""
+    """Silences the warning that one of the messages shown is cut; those scored are counted in the result files."""
     logger = logging.getLogger("interlingua")
     level = logger.level
     logger.setLevel(logging.ERROR)

@@ -72,18 +72,19 @@ def _measured_steps(
 ) -> int:
     started = time.perf_counter()
     objective = build_objective(config, data.vocabulary).to(engine.device)
+    twin = engine.twin(objective)
+    model = engine.setup(objective)
     optimizer = build_optimizer(objective, config.optimizer)
-    model = engine.setup(objective, optimizer)
     batches = MicroBatches(config, data.train, objective.encoder.max_tokens, engine)
     build_seconds = time.perf_counter() - started
     model_and_objective = (model, objective)
     step_seconds = _time_steps(
         config, model_and_objective, optimizer, batches, engine, SHARE_FOR_MEASURING * budget_seconds
     )
-    evaluation_seconds = _time_evaluation(config, objective, data, batches, engine, evaluate)
+    evaluation_seconds = _time_evaluation(config, twin, data, batches, engine, evaluate)
     with tempfile.TemporaryDirectory(dir=_existing(config.run.output)) as folder:
         saving = time.perf_counter()
-        save_checkpoint(Path(folder), objective, optimizer, TrainState())
+        save_checkpoint(Path(folder), objective, optimizer, TrainState(), write=engine.is_main)
         checkpoint_seconds = time.perf_counter() - saving
     # the run builds everything again, and writes two model directories at its end
     left = budget_seconds - (time.perf_counter() - started) - build_seconds - checkpoint_seconds

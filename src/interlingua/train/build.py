@@ -11,6 +11,7 @@ import torch
 from interlingua.batches.feeds import FeedName, Plan, to_device
 from interlingua.batches.seeds import seed_for
 from interlingua.encoder.backbone import BackboneConfig
+from interlingua.encoder.dual_encoder import PASSAGE_PROMPT, QUERY_PROMPT
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import ConfigError
@@ -25,28 +26,47 @@ def build_objective(config: TrainConfig, vocabulary: Vocabulary) -> Objective:
     """Encoder and method, with the weights that the seed decides.
 
     Raises:
-        ConfigError: the pretrained backbone has another vocabulary than the corpus.
+        ConfigError: the pretrained backbone has another vocabulary than the corpus, or the method can't do what [run]
+            asks for.
     """
     torch.manual_seed(seed_for(config.run.seed, "weights"))
     objective: Objective = resolve(METHODS, config.method.name)(
         config.method.options, build_encoder(config, vocabulary)
     )
     objective.total_steps = config.run.max_steps or 1
+    for module in objective.modules():
+        if isinstance(module, Encoder):
+            module.gradcache_sentences = config.run.gradcache_sentences
+        elif isinstance(module, Objective) and not module.in_parts and config.run.gradcache_sentences is not None:
+            raise ConfigError(
+                f"run: gradcache_sentences is set, but {config.method.name} computes its passes whole; remove it, and"
+                " lower micro_batch_size if memory is short"
+            )
     return objective
 
 
 def feeds_of(method: MethodConfig) -> tuple[FeedName, ...]:
     """The feeds that a method takes, its main one first."""
-    feeds: tuple[FeedName, ...] = resolve(METHODS, method.name).feeds
+    feeds: tuple[FeedName, ...] = resolve(METHODS, method.name).feeds_for(method.options)
     return feeds
 
 
 def build_encoder(config: TrainConfig, vocabulary: Vocabulary) -> Encoder:
-    """The encoder from a preset or from a pretrained backbone.
+    """The encoder from a preset or from a pretrained backbone, with the prompts that it is trained with.
 
     Raises:
         ConfigError: see ``build_objective``.
     """
+    encoder = _chosen_encoder(config, vocabulary)
+    if asked := config.data.questions:
+        named = {QUERY_PROMPT: asked.question_prompt, PASSAGE_PROMPT: asked.passage_prompt}
+        prompts = {**encoder.settings.prompts, **named}
+        kept = {name: text for name, text in prompts.items() if text}
+        encoder.settings = dataclasses.replace(encoder.settings, prompts=kept)
+    return encoder
+
+
+def _chosen_encoder(config: TrainConfig, vocabulary: Vocabulary) -> Encoder:
     choice = config.encoder
     if choice.preset is not None:
         preset = BackboneConfig.preset(choice.preset, vocab_size=vocabulary.size, pad_token_id=vocabulary.pad_id)

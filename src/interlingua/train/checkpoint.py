@@ -18,9 +18,11 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
+from torch.distributed.tensor import DTensor, distribute_tensor
 
 from interlingua.errors import CheckpointError, DataError
 from interlingua.files import atomic_directory, sha256_file
+from interlingua.train.engine import whole
 
 FORMAT = "interlingua-checkpoint-1"
 TENSOR_FILES = ("model.safetensors", "optimizer.safetensors")
@@ -42,8 +44,13 @@ class TrainState:
     """Evaluations made since, none of them better."""
 
 
-def save_checkpoint(folder: Path, objective: nn.Module, optimizer: torch.optim.Optimizer, state: TrainState) -> Path:
+def save_checkpoint(
+    folder: Path, objective: nn.Module, optimizer: torch.optim.Optimizer, state: TrainState, *, write: bool = True
+) -> Path:
     """Writes ``folder/step-<step>`` under a temporary name, syncs it to the disk and renames it.
+
+    Sharded weights are put together, so all processes of a sharded run must call it, one of them with ``write``; the
+    checkpoint is the same whatever the number of processes.
 
     Returns:
         the checkpoint's folder.
@@ -53,6 +60,8 @@ def save_checkpoint(folder: Path, objective: nn.Module, optimizer: torch.optim.O
     """
     target = folder / f"step-{state.step:08d}"
     tensors = {"model.safetensors": weights_of(objective), "optimizer.safetensors": _moments(objective, optimizer)}
+    if not write:
+        return target
     try:
         with atomic_directory(target, overwrite=True) as temporary:
             for name, content in tensors.items():
@@ -88,12 +97,14 @@ def load_checkpoint(path: Path, objective: nn.Module, optimizer: torch.optim.Opt
     wrong = expected.keys() ^ weights.keys() or {n for n in weights if weights[n].shape != expected[n].shape}
     if wrong:
         raise CheckpointError(f"{path}: {min(wrong)} does not fit the config; use the config it was trained with")
-    objective.load_state_dict(weights, strict=False)
+    own = objective.state_dict()
+    objective.load_state_dict({name: _shared_out(tensor, own[name]) for name, tensor in weights.items()}, strict=False)
+    parameters = dict(objective.named_parameters())
     states: dict[int, dict[str, Tensor]] = {}
     places = {name: place for place, name in enumerate(_names(objective, optimizer))}
     for key, tensor in moments.items():
         name, _, moment = key.partition("/")
-        states.setdefault(places[name], {})[moment] = tensor
+        states.setdefault(places[name], {})[moment] = _shared_out(tensor, parameters[name])
     optimizer.load_state_dict({"state": states, "param_groups": optimizer.state_dict()["param_groups"]})
     return TrainState(**record["state"])
 
@@ -138,18 +149,14 @@ def checkpoints_in(folder: Path) -> list[Path]:
 
 def weights_of(objective: nn.Module) -> dict[str, Tensor]:
     """All weights and buffers by name, those that share memory under their first name only."""
-    first: dict[tuple[int, torch.Size], str] = {}
-    weights: dict[str, Tensor] = {}
-    for name, tensor in objective.state_dict().items():
-        if first.setdefault((tensor.data_ptr(), tensor.shape), name) == name or tensor.numel() == 0:
-            weights[name] = tensor.contiguous()
-    return weights
+    once = {name for named in (objective.named_parameters, objective.named_buffers) for name, _ in named()}
+    return {name: whole(tensor).contiguous() for name, tensor in objective.state_dict().items() if name in once}
 
 
 def _moments(objective: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     names = _names(objective, optimizer)
     return {
-        f"{names[place]}/{moment}": tensor.contiguous()
+        f"{names[place]}/{moment}": whole(tensor).contiguous()
         for place, moments in optimizer.state_dict()["state"].items()
         for moment, tensor in moments.items()
     }
@@ -159,6 +166,13 @@ def _names(objective: nn.Module, optimizer: torch.optim.Optimizer) -> list[str]:
     """Names of the optimizer's parameters, in its own order."""
     names: dict[Any, str] = {parameter: name for name, parameter in objective.named_parameters()}
     return [names[parameter] for group in optimizer.param_groups for parameter in group["params"]]
+
+
+def _shared_out(tensor: Tensor, like: Tensor) -> Tensor:
+    """A whole tensor sharded as its counterpart is."""
+    if isinstance(like, DTensor) and tensor.shape == like.shape:
+        return distribute_tensor(tensor.to(like.device), like.device_mesh, like.placements)
+    return tensor
 
 
 def _step(path: Path) -> int:

@@ -86,38 +86,60 @@ class MethodConfig:
 class OptimizerConfig:
     """[optimizer]."""
 
-    name: Literal["adam", "adamw"] = "adamw"
-    """adam adds weight decay to the gradient (coupled L2), adamw takes it off the weight."""
+    name: Literal["adam", "adamw", "lars"] = "adamw"
+    """adam adds weight decay to the gradient (coupled L2), adamw takes it off the weight; lars adds it to the gradient
+    and scales each weight matrix's step to the matrix's norm."""
     learning_rate: float = 3e-4
     """Peak learning rate, per step."""
+    learning_rate_steps: int = 0
+    """Length of the run, in steps, that ``learning_rate`` is meant for: a run of K steps keeps learning_rate *
+    learning_rate_steps, so its own is that divided by K. 0 = ``learning_rate`` as it is."""
     betas: tuple[float, float] = (0.9, 0.999)
-    """Decay per step of the averages of gradient and squared gradient."""
+    """Decay per step of the averages of gradient and squared gradient; adam and adamw."""
     eps: float = 1e-8
-    """Added to the root of the squared gradient's average."""
+    """Added to the root of the squared gradient's average; adam and adamw."""
     weight_decay: float = 0.01
     """Coefficient of the weight decay."""
     amsgrad: bool = False
-    """Divide by the largest squared-gradient average so far."""
-    decay_bias_and_norm: bool = True
-    """Whether weight decay also acts on biases and LayerNorms."""
+    """Divide by the largest squared-gradient average so far; adam and adamw."""
+    momentum: float = 0.9
+    """Share of the last step that is made again, per step; lars."""
+    trust_coefficient: float = 1e-3
+    """Length of a weight matrix's step before momentum, as a share of the matrix's norm times the rate; lars."""
+    decay_bias_and_norm: bool | None = None
+    """Whether weight decay (and, with lars, the scaling) also acts on biases and LayerNorms; default: unless lars."""
 
     def __post_init__(self) -> None:
-        if self.learning_rate <= 0 or self.weight_decay < 0:
-            raise ConfigError("optimizer: learning_rate must be above 0 and weight_decay at least 0")
+        if self.learning_rate <= 0 or self.weight_decay < 0 or self.learning_rate_steps < 0:
+            raise ConfigError(
+                "optimizer: learning_rate must be above 0, weight_decay and learning_rate_steps at least 0"
+            )
+        if not 0 <= self.momentum < 1 or self.trust_coefficient <= 0:
+            raise ConfigError("optimizer: momentum must be at least 0 and below 1, trust_coefficient above 0")
+        foreign = ("betas", "eps", "amsgrad") if self.name == "lars" else ("momentum", "trust_coefficient")
+        changed = [key for key in foreign if getattr(self, key) != type(self).__dataclass_fields__[key].default]
+        if changed:
+            raise ConfigError(f"optimizer: {changed[0]} is set, but {self.name} does not read it; remove it")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ScheduleConfig:
     """[schedule]: the learning rate as a function of the step; see ``train/schedules.py``."""
 
-    name: Literal["constant", "linear", "cosine", "ems"] = "linear"
-    """What follows the warm-up: constant, linear to 0, cosine to 0, or EMS's slow cosine (90 % left at the end)."""
+    name: Literal["constant", "linear", "cosine", "ems", "ramp"] = "linear"
+    """What follows the warm-up: constant, linear to 0, cosine to 0, or EMS's slow cosine (90 % left at the end); ramp: a
+    warm-up as long as the run, as MEXMA's."""
     warmup_steps: float = 0.1
-    """Steps of linear warm-up, or a share of the run."""
+    """Steps of linear warm-up, or a share of the run; not read by ramp."""
+    warmup_start: float | None = None
+    """Share of the peak in step 0 (0 as in BYOL, 0.1 as in MEXMA's code), from which the peak is reached in step
+    ``warmup_steps``; default: the peak is reached in the last step of the warm-up, and none is spent at 0."""
 
     def __post_init__(self) -> None:
         if self.warmup_steps < 0:
             raise ConfigError(f"schedule: warmup_steps must be at least 0, got {self.warmup_steps:g}")
+        if self.warmup_start is not None and not 0 <= self.warmup_start <= 1:
+            raise ConfigError(f"schedule: warmup_start is a share of the peak, 0 to 1, got {self.warmup_start:g}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -138,12 +160,17 @@ class RunConfig:
     """Pairs (questions, for retrieval) per step, over all processes and accumulated micro-batches."""
     micro_batch_size: int | None = None
     """Pairs in one forward pass of one process; in-batch negatives are within it. Default: a process's share."""
+    gradcache_sentences: int | None = None
+    """Sentences whose encoder activations are held at a time, for in-batch negatives beyond the memory: each pass is
+    computed twice, with the same gradients. Default: all of them, computed once."""
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     """bf16 = autocast with float32 weights; auto = bf16 where the hardware computes in it."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """auto = cuda where there is one."""
     devices: int = 1
     """Processes, one per GPU (on the CPU: per group of cores), or what torchrun has started."""
+    strategy: Literal["ddp", "fsdp"] = "ddp"
+    """What several processes share: ddp = each has all weights; fsdp = weights and optimizer are sharded (FSDP2)."""
     threads: int | None = None
     """CPU threads of a process; default: torch's."""
     max_grad_norm: float | None = None
@@ -169,8 +196,9 @@ class RunConfig:
         given = [value for name in LENGTHS if (value := getattr(self, name)) is not None]
         if len(given) != 1 or given[0] <= 0:
             raise ConfigError(f"run: give exactly one of {', '.join(LENGTHS)}, above 0")
-        for name in ("global_batch_size", "micro_batch_size", "devices", "threads", "save_total_limit", "max_grad_norm",
-                     "logging_steps", "eval_steps", "save_steps", "early_stopping_patience"):  # fmt: skip
+        for name in ("global_batch_size", "micro_batch_size", "gradcache_sentences", "devices", "threads",
+                     "save_total_limit", "max_grad_norm", "logging_steps", "eval_steps", "save_steps",
+                     "early_stopping_patience"):  # fmt: skip
             value = getattr(self, name)
             if value is not None and value <= 0:
                 raise ConfigError(f"run: {name} must be above 0, got {value:g}")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from interlingua.batches.mixture import named_pair
 from interlingua.corpus.sampling import Caps
 from interlingua.errors import ConfigError
 
@@ -37,12 +38,27 @@ class QuestionsConfig:
     """Files of the validation questions."""
     languages: tuple[str, ...] = ()
     """Only questions of these languages; default: all."""
-    hard_negatives: int = 1
-    """Hard negatives a question, where it has some; 0 = none."""
+    held_out: int = 0
+    """Questions of paths that are validated on instead of trained on, with all that share their passages; where valid
+    has none."""
+    hard_negatives: int = 0
+    """Hard negatives a question, where the files have some."""
+    question_prompt: str = ""
+    """Put in front of questions, for backbones that were trained with a prompt; kept with the model."""
+    passage_prompt: str = ""
+    """Put in front of passages, likewise."""
     max_question_tokens: int = 256
     """Longer questions are cut to this many tokens."""
     max_passage_tokens: int = 256
     """Longer passages, titles included, are cut to this many tokens."""
+
+    def __post_init__(self) -> None:
+        if not self.paths:
+            raise ConfigError("data.questions: paths is empty; name the files with the questions")
+        if self.valid and self.held_out:
+            raise ConfigError("data.questions: valid and held_out are both given; remove one of them")
+        if min(self.hard_negatives, self.held_out) < 0 or min(self.max_question_tokens, self.max_passage_tokens) < 1:
+            raise ConfigError("data.questions: a number of questions or tokens is out of range; see its keys")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,6 +87,10 @@ class DataConfig:
     """T of the language pairs' shares, proportional to count^(1/T): 1 = as they are, large = all alike."""
     caps: Caps = field(default_factory=Caps)
     """Limits to what a language pair gets, e.g. ``caps.max_pairs = 100000``."""
+    language_pairs: tuple[str, ...] = ()
+    """Only these language pairs of the corpus, sides in either order, e.g. "eng_Latn-kor_Hang"; default: all."""
+    max_pairs: int | None = None
+    """Only this many pairs of each language pair, drawn by run.seed; default: all. ``caps`` limits their share only."""
     max_tokens: int | None = None
     """Longer sentences are cut to this many tokens; default: what the encoder can take."""
     valid_pairs: int = 1024
@@ -81,10 +101,15 @@ class DataConfig:
     """Questions and passages, for retrieval."""
     monolingual: MonolingualConfig | None = None
     """Sentences without translations, for methods that use them."""
+    similarity: tuple[Path, ...] = ()
+    """Files of pairs with similarity scores on which each evaluation measures ``valid_spearman``, whatever the method;
+    default: ``labelled.valid`` where it holds scores."""
 
     def __post_init__(self) -> None:
         if not any((self.corpus, self.labelled, self.questions, self.monolingual)):
             raise ConfigError("data: nothing to train on; give corpus, the folder that interlingua prepare wrote")
+        for name in self.language_pairs:
+            named_pair(name)
 
     def with_absolute_paths(self) -> DataConfig:
         """The same config, meaning the same from any working directory."""
@@ -100,6 +125,7 @@ class DataConfig:
         return dataclasses.replace(
             self,
             corpus=self.corpus.absolute() if self.corpus is not None else None,
+            similarity=tuple(path.absolute() for path in self.similarity),
             labelled=whole(self.labelled),
             questions=whole(self.questions),
             monolingual=whole(self.monolingual),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import os
 from collections.abc import Iterator
@@ -11,11 +12,16 @@ from typing import Any, Literal, TypeVar, cast
 import torch
 from jaxtyping import Float, Shaped
 from lightning_fabric import Fabric
+from lightning_fabric.strategies.model_parallel import ModelParallelStrategy
 from torch import Tensor, nn
 from torch import distributed as dist
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import DTensor
 from torch.nn.utils import clip_grad_norm_
 
 from interlingua.batches.seeds import seed_for
+from interlingua.encoder.backbone import Layer
 from interlingua.errors import ConfigError
 from interlingua.methods.objective import Objective
 from interlingua.train.config import RunConfig, TrainConfig
@@ -41,11 +47,13 @@ class Engine:
         if config.threads is not None:
             torch.set_num_threads(config.threads)
         started = int(os.environ.get("WORLD_SIZE", "1"))
+        processes = max(started, config.devices)
+        self.sharded = config.strategy == "fsdp" and processes > 1
         self._fabric = Fabric(
             accelerator=self.device_kind,
             devices=int(os.environ.get("LOCAL_WORLD_SIZE", started)) if started > 1 else config.devices,
             num_nodes=started // int(os.environ.get("LOCAL_WORLD_SIZE", started)) if started > 1 else 1,
-            strategy="ddp" if max(started, config.devices) > 1 else "auto",
+            strategy=_strategy(config.strategy, processes),
             precision="bf16-mixed" if self.precision == "bf16" else "32-true",
         )
         self._fabric.launch()
@@ -77,11 +85,28 @@ class Engine:
             device=self.device_kind, precision=self.precision, threads=config.run.threads or torch.get_num_threads()
         )
 
-    def setup(self, objective: Objective, optimizer: torch.optim.Optimizer) -> nn.Module:
-        """The objective as it is called in training: under autocast, its gradients averaged over the processes."""
+    def setup(self, objective: Objective) -> nn.Module:
+        """The objective as it is called in training: under autocast, its gradients averaged over the processes.
+
+        With fsdp its weights are sharded from here on, so an optimizer must be built afterwards.
+        """
         objective.all_gather = self.all_gather_grad
-        model: nn.Module = self._fabric.setup(objective, optimizer, move_to_device=False)[0]
+        model: nn.Module = self._fabric.setup_module(objective, move_to_device=False)
         return model
+
+    def twin(self, objective: Objective) -> Objective:
+        """What one process alone can call, evaluate and save; to be asked for before ``setup``.
+
+        The objective itself, or in the main process of a sharded run a whole copy of it on the CPU.
+        """
+        return copy.deepcopy(objective).cpu() if self.sharded and self.is_main else objective
+
+    def refresh(self, twin: Objective, objective: Objective) -> None:
+        """Brings the twin up to date; all processes must call it."""
+        if self.sharded:
+            weights = whole_weights(objective)
+            if self.is_main:
+                twin.load_state_dict(weights, strict=False)
 
     def seed(self, seed: int, *purpose: str | int) -> None:
         """Starts torch's random numbers anew: what is drawn next depends on the arguments and the rank alone."""
@@ -97,7 +122,8 @@ class Engine:
 
     def clip(self, objective: nn.Module, max_norm: float | None) -> Float[Tensor, ""]:
         """Norm of all gradients together, which are scaled down to ``max_norm`` if one is given and they exceed it."""
-        return clip_grad_norm_(objective.parameters(), float("inf") if max_norm is None else max_norm)
+        norm = clip_grad_norm_(objective.parameters(), float("inf") if max_norm is None else max_norm)
+        return whole(norm)
 
     @contextmanager
     def alone(self, objective: Objective) -> Iterator[None]:
@@ -166,8 +192,35 @@ class _Gather(torch.autograd.Function):
         return total.chunk(dist.get_world_size())[dist.get_rank()]
 
 
+def whole(tensor: Tensor) -> Tensor:
+    """A tensor put together from the processes' shards; itself where it is not sharded."""
+    return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+
+
+def whole_weights(objective: nn.Module) -> dict[str, Tensor]:
+    """All weights and buffers by name, put together; in a sharded run all processes must call it."""
+    return {name: whole(tensor).cpu() for name, tensor in objective.state_dict().items()}
+
+
 def _itself(tensor: Tensor) -> Tensor:
     return tensor
+
+
+def _strategy(strategy: str, processes: int) -> Any:
+    if processes == 1:
+        return "auto"
+    if strategy != "fsdp":
+        return "ddp"
+    return ModelParallelStrategy(_shard, data_parallel_size=processes, tensor_parallel_size=1)
+
+
+def _shard(objective: nn.Module, mesh: DeviceMesh) -> nn.Module:
+    """FSDP2: a transformer layer is put together while it computes, everything else while the objective does."""
+    for module in list(objective.modules()):
+        if isinstance(module, Layer):
+            fully_shard(module, mesh=mesh["data_parallel"])
+    fully_shard(objective, mesh=mesh["data_parallel"], reshard_after_forward=False)
+    return objective
 
 
 def _device(device: str) -> Literal["cpu", "cuda"]:

@@ -10,13 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from interlingua.batches.feeds import FeedName, Plan
-from interlingua.batches.mixture import ParallelPlan
+from interlingua.batches.mixture import ParallelPlan, named_pair, selected
 from interlingua.batches.records import TokenStore
 from interlingua.batches.table import LabelledPlan, LabelledRows, SentencePlan, TokenColumn
 from interlingua.corpus.labelled import read_labelled
 from interlingua.corpus.monolingual import language_of, read_sentences
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import ConfigError, DataError
+from interlingua.registry import METHODS, resolve
+from interlingua.train.columns import token_column
 from interlingua.train.config import TrainConfig
 from interlingua.train.data_config import DataConfig, LabelledConfig, MonolingualConfig
 
@@ -57,6 +59,9 @@ def open_data(config: TrainConfig, feeds: Sequence[FeedName]) -> TrainingData:
     for feed in ("labelled", "questions", "monolingual"):
         if given[feed] is not None and feed not in feeds:
             raise ConfigError(f"data: the method {name} does not read {feed} data; remove data.{feed}")
+    kind = resolve(METHODS, name).label_kind
+    if data.labelled is not None and data.labelled.kind != kind:
+        raise ConfigError(f"data.labelled: kind is {data.labelled.kind!r}, but the method {name} learns from {kind!r}")
     vocabulary = _vocabulary(config)
     train: dict[FeedName, Source] = {}
     valid: dict[FeedName, Source] = {}
@@ -89,6 +94,8 @@ def make_plan(feed: FeedName, source: Source, data: DataConfig, *, batch_size: i
             temperature=data.temperature,
             caps=data.caps,
             max_tokens=min(max_tokens, data.max_tokens or max_tokens),
+            language_pairs=data.language_pairs,
+            max_pairs=data.max_pairs,
         )
     if source.longest > max_tokens:
         raise ConfigError(
@@ -132,8 +139,13 @@ def _open_parallel(data: DataConfig, vocabulary: Vocabulary) -> tuple[TokenStore
         raise DataError("there are no pairs to train on; see the counts in manifest.json", path=path)
     if train.vocabulary_digest != vocabulary.digest():
         raise DataError("its tokens come from another vocabulary; prepare the corpus again", path=path / "train")
+    for name in data.language_pairs:
+        selected(train, [name])
     valid = TokenStore.open(path / "valid") if (path / "valid").is_dir() else None
-    return train, valid if valid is not None and len(valid) else None
+    wanted = {named_pair(name) for name in data.language_pairs}
+    if valid is None or not any(not wanted or frozenset(pair) in wanted for pair in valid.language_pairs):
+        return train, None
+    return train, valid
 
 
 def _open_labelled(data: DataConfig, vocabulary: Vocabulary) -> tuple[LabelledRows, LabelledRows | None]:
@@ -156,8 +168,8 @@ def _labelled_rows(
     if not pairs:
         return None
     sides = (
-        _column([pair.a for pair in pairs], [pair.language_a for pair in pairs], vocabulary, section.max_tokens),
-        _column([pair.b for pair in pairs], [pair.language_b for pair in pairs], vocabulary, section.max_tokens),
+        token_column([pair.a for pair in pairs], [pair.language_a for pair in pairs], vocabulary, section.max_tokens),
+        token_column([pair.b for pair in pairs], [pair.language_b for pair in pairs], vocabulary, section.max_tokens),
     )
     return LabelledRows(*sides, np.asarray([pair.label for pair in pairs], dtype=np.float32))
 
@@ -178,7 +190,7 @@ def _open_monolingual(data: DataConfig, vocabulary: Vocabulary) -> tuple[TokenCo
         found = _sentences(path, section)
         texts += found
         languages += [language_of(path)] * len(found)
-    return _column(texts, languages, vocabulary, section.max_tokens), None
+    return token_column(texts, languages, vocabulary, section.max_tokens), None
 
 
 def _sentences(path: Path, section: MonolingualConfig) -> list[str]:
@@ -190,17 +202,6 @@ def _sentences(path: Path, section: MonolingualConfig) -> list[str]:
     if not texts:
         raise DataError("no sentences in it", path=path)
     return texts
-
-
-def _column(texts: list[str], languages: list[str], vocabulary: Vocabulary, max_tokens: int) -> TokenColumn:
-    """Tokenises texts, language by language, and puts them back in order."""
-    ids: list[Sequence[int]] = [()] * len(texts)
-    for language in sorted(set(languages)):
-        rows = [row for row, code in enumerate(languages) if code == language]
-        encoded = vocabulary.encode([texts[row] for row in rows], language=language, max_tokens=max_tokens)
-        for row, sequence in zip(rows, encoded, strict=True):
-            ids[row] = sequence
-    return TokenColumn(ids, languages)
 
 
 _OPEN: dict[FeedName, Any] = {

@@ -215,6 +215,11 @@ def open_log(folder: RunFolder, config: TrainConfig, engine: Engine, *, step: in
     return RunLog(folder.metrics, tensorboard=board, max_steps=config.length, step=step, progress=progress)
 
 
+def say(text: str) -> None:
+    """A line between the logs of two runs."""
+    Console(stderr=True, highlight=False).print(text, soft_wrap=True, markup=False)
+
+
 def warn(text: str) -> None:
     """A warning before there is a log."""
     Console(stderr=True, highlight=False).print(f"warning: {text}", soft_wrap=True, markup=False, style="yellow")

@@ -21,7 +21,7 @@ from interlingua.train.log import Meter, open_log, warn
 from interlingua.train.optim import build_optimizer, set_learning_rate
 from interlingua.train.result import Clock, TrainResult, read_result, result_of
 from interlingua.train.run_folder import RunFolder
-from interlingua.train.schedules import due, learning_rate_factor
+from interlingua.train.schedules import due, learning_rate_factor, notes, peak_learning_rate
 from interlingua.train.step import gradients
 from interlingua.train.validation import Evaluate, measure, out_of_patience, take_note, valid_batches
 
@@ -63,12 +63,14 @@ def train(
 
     # The parts: objective, optimizer, batches, and what the checkpoint remembers of them.
     objective = build_objective(config, data.vocabulary).to(engine.device).train()
+    twin = engine.twin(objective)
+    model = engine.setup(objective)
     optimizer = build_optimizer(objective, config.optimizer)
-    model = engine.setup(objective, optimizer)
     batches = MicroBatches(config, data.train, objective.encoder.max_tokens, engine)
     validation = valid_batches(config, data, batches)
     state = load_checkpoint(start.checkpoint, objective, optimizer) if start.checkpoint else TrainState()
     end = state.step if out_of_patience(state, run) else max_steps
+    peak = peak_learning_rate(config.optimizer, max_steps)
     meter, clock, metrics, stop = Meter(engine, folder.checkpoints), Clock(state.seconds), dict[str, float](), False
 
     with (
@@ -76,14 +78,14 @@ def train(
         Prefetcher(batches, state.step, stop_step=end) as prefetcher,
         Interrupts() as interrupts,
     ):
+        for note in (*objective.notes(), *notes(config.optimizer, max_steps)):
+            log.say(note)
         for step, micro_batches in enumerate(prefetcher, start=state.step):
             done = step + 1
             logs, evaluates, saves = (
                 due(every, done, max_steps) for every in (run.logging_steps, run.eval_steps, run.save_steps)
             )
-            learning_rate = config.optimizer.learning_rate * learning_rate_factor(
-                step, config=config.schedule, max_steps=max_steps
-            )
+            learning_rate = peak * learning_rate_factor(step, config=config.schedule, max_steps=max_steps)
             set_learning_rate(optimizer, learning_rate)
 
             losses = gradients(model, objective, micro_batches, engine, seed=run.seed, step=step)
@@ -100,11 +102,12 @@ def train(
             if logs:
                 log.train(done, meter.means(), learning_rate=learning_rate, **clock.rates())
             if evaluates:
-                measured = measure(objective, validation, engine, evaluate=evaluate, step=done)
+                engine.refresh(twin, objective)
+                measured = measure(twin, validation, engine, evaluate=evaluate, step=done)
                 metrics = measured.metrics
                 best = take_note(state, metrics, run)
                 if best and engine.is_main:
-                    objective.save(folder.best)
+                    twin.save(folder.best)
                 log.evaluation(done, metrics, best=best)
                 if measured.spread is not None and (warning := measured.spread.warning()):
                     log.warn(warning)
@@ -113,8 +116,8 @@ def train(
             if saves or stop or interrupted:
                 meter.flush()
                 state.seconds = clock.seconds
+                save_checkpoint(folder.checkpoints, objective, optimizer, state, write=engine.is_main)
                 if engine.is_main:
-                    save_checkpoint(folder.checkpoints, objective, optimizer, state)
                     rotate(folder.checkpoints, keep=run.save_total_limit, best_step=state.best_step)
                 engine.barrier()
             if interrupted and done < max_steps:
@@ -126,8 +129,9 @@ def train(
             clock.leave_out()
 
         # The end: the last model beside the best.
+        engine.refresh(twin, objective)
         if engine.is_main:
-            objective.save(folder.model)
+            twin.save(folder.model)
         result = result_of(folder, config, state, clock, batches.seen(state.step), metrics)
         log.final(state.step, result.to_record())
         engine.close()

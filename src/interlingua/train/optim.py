@@ -1,42 +1,104 @@
-"""Optimizers in torch's fused form: one pass over the weights instead of one per operation."""
+"""Optimizers in torch's fused form: one pass over the weights instead of one per operation; and LARS."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import nn
+from jaxtyping import Float
+from torch import Tensor, nn
 
 from interlingua.train.config import OptimizerConfig
 
 
 def build_optimizer(module: nn.Module, config: OptimizerConfig) -> torch.optim.Optimizer:
-    """Adam with coupled L2 (weight decay added to the gradient) or AdamW, over the weights that are trained.
+    """Adam with coupled L2 (weight decay added to the gradient), AdamW or LARS, over the weights that are trained.
 
     Args:
         module: the objective: encoder, heads and whatever else it trains.
         config: which, and with what numbers.
     """
+    groups = parameter_groups(module, config)
+    if config.name == "lars":
+        return LARS(
+            groups, lr=config.learning_rate, momentum=config.momentum, trust_coefficient=config.trust_coefficient
+        )
     kind: type[torch.optim.Adam] = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config.name]
-    return kind(
-        parameter_groups(module, config),
-        lr=config.learning_rate,
-        betas=config.betas,
-        eps=config.eps,
-        amsgrad=config.amsgrad,
-        fused=True,
-    )
+    return kind(groups, lr=config.learning_rate, betas=config.betas, eps=config.eps, amsgrad=config.amsgrad, fused=True)
+
+
+class LARS(torch.optim.Optimizer):
+    r"""Layer-wise adaptive rate scaling in BYOL's form (Grill et al. 2020), after You et al. (2017).
+
+    For each weight tensor p with gradient g:
+
+    - u = g + weight_decay p
+    - r = eta |p| / |u| in an adapted group, 1 where either norm is 0
+    - mu = momentum mu + r u
+    - p = p - lr mu
+
+    *Symbols*: eta ``trust_coefficient``. The learning rate stands outside of the momentum, where You et al. have it
+    inside, and there is no Nesterov step. A step overwrites the gradients, which saves one copy of the weights.
+
+    Args:
+        groups: parameter groups; ``adapted`` says whether r is computed.
+        lr: learning rate, per step.
+        momentum: share of the last step that is made again.
+        trust_coefficient: eta, unitless.
+    """
+
+    def __init__(
+        self, groups: list[dict[str, Any]], *, lr: float, momentum: float = 0.9, trust_coefficient: float = 1e-3
+    ) -> None:
+        defaults = {"lr": lr, "momentum": momentum, "trust_coefficient": trust_coefficient}
+        super().__init__(groups, {**defaults, "weight_decay": 0.0, "adapted": True})
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
+        """Makes a step with the gradients that are there."""
+        assert closure is None
+        for group in self.param_groups:
+            weights = [weight for weight in group["params"] if weight.grad is not None]
+            if not weights:
+                continue
+            updates = [weight.grad for weight in weights]
+            if group["weight_decay"]:
+                torch._foreach_add_(updates, weights, alpha=group["weight_decay"])
+            momenta = [self._momentum(weight) for weight in weights]
+            torch._foreach_mul_(momenta, group["momentum"])
+            if group["adapted"]:
+                torch._foreach_addcmul_(momenta, updates, trust_ratios(weights, updates, group["trust_coefficient"]))
+            else:
+                torch._foreach_add_(momenta, updates)
+            torch._foreach_add_(weights, momenta, alpha=-group["lr"])
+
+    def _momentum(self, weight: Tensor) -> Tensor:
+        state = self.state[weight]
+        if not state:
+            state["momentum"] = torch.zeros_like(weight)
+        momentum: Tensor = state["momentum"]
+        return momentum
+
+
+def trust_ratios(weights: list[Tensor], updates: list[Tensor], coefficient: float) -> list[Float[Tensor, ""]]:
+    """The r of each tensor: coefficient |p| / |u|, or 1 where a norm is 0; nothing waits for the device."""
+    lengths, steps = torch.stack(torch._foreach_norm(weights)), torch.stack(torch._foreach_norm(updates))
+    ratios = torch.where((lengths > 0) & (steps > 0), coefficient * lengths / steps, 1.0)
+    return list(ratios.unbind())
 
 
 def parameter_groups(module: nn.Module, config: OptimizerConfig) -> list[dict[str, Any]]:
-    """All trained weights in one group, or biases and LayerNorms apart in a group without weight decay."""
+    """All trained weights in one group, or biases and LayerNorms apart, without weight decay and LARS's scaling."""
     trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
-    if config.decay_bias_and_norm:
+    together = config.name != "lars" if config.decay_bias_and_norm is None else config.decay_bias_and_norm
+    if together:
         return [{"params": trained, "weight_decay": config.weight_decay}]
     spared = {id(parameter) for parameter in trained if parameter.ndim < 2}
+    apart = {"adapted": False} if config.name == "lars" else {}
     groups = [
         {"params": [p for p in trained if id(p) not in spared], "weight_decay": config.weight_decay},
-        {"params": [p for p in trained if id(p) in spared], "weight_decay": 0.0},
+        {"params": [p for p in trained if id(p) in spared], "weight_decay": 0.0, **apart},
     ]
     return [group for group in groups if group["params"]]
 

@@ -121,9 +121,7 @@ class RunFolder:
             for leftover in (self.metrics, self.manifest):
                 leftover.unlink(missing_ok=True)
         elif self.manifest.exists() and self.read_manifest().get("data_digest") != data_digest:
-            raise DataError(
-                "its training data changed since it began; start over with --resume never", path=self.path
-            )
+            raise DataError("its training data changed since it began; start over with --resume never", path=self.path)
         with atomic_write(self.config) as file:
             file.write(settled.to_toml())
         if not self.manifest.exists():

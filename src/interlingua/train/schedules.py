@@ -1,7 +1,7 @@
 r"""The learning rate as a pure function of the step.
 
 Steps count from 0 and the warm-up reaches the peak in its last step: the factor of step t is (t + 1) / W for t < W, so
-that no step is spent at a learning rate of 0.
+that no step is spent at a learning rate of 0 (unless ``warmup_start`` asks for another ramp).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 
 from interlingua.errors import ConfigError
-from interlingua.train.config import ScheduleConfig
+from interlingua.train.config import OptimizerConfig, ScheduleConfig
 
 EMS_RUNS_PER_COSINE = 5
 """EMS anneals over 15 epochs and stops after 3."""
@@ -49,19 +49,46 @@ def learning_rate_factor(step: int, *, config: ScheduleConfig, max_steps: int) -
     - linear: w before W, then (N - t) / (N - W)
     - cosine: w before W, then (1 + cos(pi (t - W) / (N - W))) / 2
     - ems: w (1 + cos(pi t / 5N)) / 2, the shape of the released EMS code
+    - ramp: w, with W = N
+
+    With ``warmup_start`` s, w = min(1, s + (1 - s) t / W) instead.
 
     Args:
         step: t, from 0.
         config: name and warm-up.
         max_steps: N.
     """
-    warmup = steps_of(config.warmup_steps, max_steps)
-    factor = min(1.0, (step + 1) / warmup) if warmup else 1.0
+    warmup = max_steps if config.name == "ramp" else steps_of(config.warmup_steps, max_steps)
+    factor = _warm(step, warmup, config.warmup_start)
     if config.name == "ems":
         return factor * (1 + math.cos(math.pi * step / (EMS_RUNS_PER_COSINE * max_steps))) / 2
-    if config.name == "constant" or step < warmup:
+    if config.name in ("constant", "ramp") or step < warmup:
         return factor
     return _DECAYS[config.name]((step - warmup) / max(1, max_steps - warmup))
+
+
+def peak_learning_rate(config: OptimizerConfig, max_steps: int) -> float:
+    """The learning rate that the factors multiply: as given, or so that its product with the run's length is kept."""
+    if not config.learning_rate_steps:
+        return config.learning_rate
+    return config.learning_rate * config.learning_rate_steps / max_steps
+
+
+def notes(config: OptimizerConfig, max_steps: int) -> list[str]:
+    """A line for the user where the run's length decides the peak."""
+    if not config.learning_rate_steps:
+        return []
+    kept = config.learning_rate * config.learning_rate_steps
+    return [
+        f"learning rate: learning_rate * steps = {kept:.4g} is kept, so {config.learning_rate:g} of"
+        f" {config.learning_rate_steps:,} steps becomes {peak_learning_rate(config, max_steps):.4g} in {max_steps:,}"
+    ]
+
+
+def _warm(step: int, warmup: int, start: float | None) -> float:
+    if not warmup:
+        return 1.0
+    return min(1.0, (step + 1) / warmup if start is None else start + (1 - start) * step / warmup)
 
 
 _DECAYS: dict[str, Callable[[float], float]] = {

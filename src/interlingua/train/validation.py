@@ -10,7 +10,6 @@ import torch
 
 from interlingua.batches.feeds import to_device, token_batches
 from interlingua.corpus.sampling import Caps
-from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
 from interlingua.methods.objective import Objective
 from interlingua.train.build import MicroBatches, batch_of
@@ -20,7 +19,7 @@ from interlingua.train.engine import Engine
 from interlingua.train.feeds import TrainingData, make_plan
 from interlingua.train.monitors import Spread, spread
 
-Evaluate = Callable[[Encoder, int], dict[str, float]]
+Evaluate = Callable[[Any, int], dict[str, float]]
 SPREAD_SENTENCES = 512
 
 
@@ -70,7 +69,7 @@ def measure(
         objective: put back into training afterwards.
         batches: see ``valid_batches``.
         engine: only its main process measures, all get the result.
-        evaluate: is given the encoder and the step, and returns metrics by name.
+        evaluate: is given ``objective.evaluated``, mostly the encoder, and the step; returns metrics by name.
         step: optimizer steps done.
     """
     measured = None
@@ -79,7 +78,7 @@ def measure(
         with engine.alone(objective):
             metrics, lying = _on_batches(objective, batches, engine)
         if evaluate is not None:
-            metrics |= evaluate(objective.encoder, step)
+            metrics |= evaluate(objective.evaluated, step)
         measured = Measured(metrics, lying)
         objective.train()
     shared = engine.share(measured)

@@ -8,6 +8,7 @@ group never stands under the name of the whole.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from interlingua.evaluation.task import SubsetScores, mean_scores
 from interlingua.languages import resolve
@@ -76,15 +77,14 @@ _MEXMA = (
 FLORES_GROUPS: dict[str, tuple[str, ...]] = {"mexma": tuple(_MEXMA.split())}  # MEXMA, 80 languages to English
 
 
-def group_scores(
-    subsets: Sequence[SubsetScores], groups: Mapping[str, Sequence[str]], *, pooled: bool = False
-) -> dict[str, dict[str, float]]:
-    """Mean scores per group.
+def group_members(
+    subsets: Sequence[SubsetScores], groups: Mapping[str, Sequence[str]]
+) -> dict[str, list[SubsetScores]]:
+    """The subsets of each group, under a name that carries their count.
 
     Args:
         subsets: scores, by language pair.
         groups: name -> source languages, spelt as in the subsets' names.
-        pooled: add ``<metric>_pooled``, every sentence counting alike whatever its language.
 
     Returns:
         The groups with at least one language here, then all, Latin script and other scripts.
@@ -99,7 +99,28 @@ def group_scores(
     latin = [subset for subset in subsets if resolve(subset.languages[0]).is_latin]
     other = [subset for subset in subsets if subset not in latin]
     members |= {f"latin_script_{len(latin)}": latin, f"other_scripts_{len(other)}": other}
-    return {name: _means(chosen, pooled) for name, chosen in members.items() if chosen}
+    return {name: chosen for name, chosen in members.items() if chosen}
+
+
+def group_scores(
+    subsets: Sequence[SubsetScores], groups: Mapping[str, Sequence[str]], *, pooled: bool = False
+) -> dict[str, dict[str, float]]:
+    """Mean scores per group; see ``group_members``.
+
+    Args:
+        subsets: scores, by language pair.
+        groups: name -> source languages, spelt as in the subsets' names.
+        pooled: add ``<metric>_pooled``, every sentence counting alike whatever its language.
+    """
+    return {name: _means(chosen, pooled) for name, chosen in group_members(subsets, groups).items()}
+
+
+def grouped(members: Mapping[str, Sequence[SubsetScores]], *, pooled: bool = False) -> dict[str, Any]:
+    """The fields ``groups`` and ``members`` of a result."""
+    return {
+        "groups": {name: _means(chosen, pooled) for name, chosen in members.items()},
+        "members": {name: tuple(subset.name for subset in chosen) for name, chosen in members.items()},
+    }
 
 
 def _means(subsets: Sequence[SubsetScores], pooled: bool) -> dict[str, float]:

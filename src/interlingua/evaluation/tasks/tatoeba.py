@@ -10,9 +10,9 @@ from typing import ClassVar, Literal
 
 from interlingua.corpus.evaluation_sets import pair_files, read_pair_file
 from interlingua.evaluation.metrics.retrieval import is_right, nearest_both_ways
-from interlingua.evaluation.task import Embeds, Progress, SubsetScores, TaskResult, options, silent
+from interlingua.evaluation.task import Embeds, Items, Progress, SubsetScores, TaskResult, options, silent
 from interlingua.evaluation.tasks.folders import choose_languages, content_sha256, find_folder, full_code, recognise
-from interlingua.evaluation.tasks.groups import TATOEBA_GROUPS, group_scores
+from interlingua.evaluation.tasks.groups import TATOEBA_GROUPS, group_members, grouped
 
 DATASET = "tatoeba_laser"
 
@@ -48,10 +48,11 @@ class Tatoeba:
         pairs = {code: read_pair_file(files[code]) for code in chosen}
         digests = {code: content_sha256(sides) for code, sides in pairs.items()}
         total, done = sum(2 * len(sources) for sources, _ in pairs.values()), 0
-        subsets = []
+        subsets, items = [], {}
         for code, (sources, targets) in pairs.items():
             file = files[code]
-            subsets.append(self._score(encoder, file.name, sources, targets))
+            scores, items[file.name] = self._score(encoder, file.name, sources, targets)
+            subsets.append(scores)
             done += 2 * len(sources)
             progress(file.name, done, total)
         revision = recognise(DATASET, digests)
@@ -64,25 +65,20 @@ class Tatoeba:
             data_sha256=content_sha256([list(digests), list(digests.values())]),
             data_revision=revision,
             subsets=tuple(subsets),
-            groups=group_scores(subsets, TATOEBA_GROUPS if revision else {}),
             seconds=time.perf_counter() - start,
+            items=items,
+            **grouped(group_members(subsets, TATOEBA_GROUPS if revision else {})),
             **options(self),
         )
 
-    def _score(self, encoder: Embeds, name: str, sources: list[str], targets: list[str]) -> SubsetScores:
+    def _score(self, encoder: Embeds, name: str, sources: list[str], targets: list[str]) -> tuple[SubsetScores, Items]:
         source, target = map(full_code, name.split("-"))
         x, y = encoder.encode(sources, language=source), encoder.encode(targets, language=target)
         nearest_target, nearest_source = nearest_both_ways(x, y)
         by_text = self.compare == "text"
-        forward = float(is_right(nearest_target, targets if by_text else None).mean())
-        backward = float(is_right(nearest_source, sources if by_text else None).mean())
-        return SubsetScores(
-            name=name,
-            languages=(source, target),
-            pairs=len(sources),
-            scores={
-                "accuracy": (forward + backward) / 2,
-                "accuracy_forward": forward,
-                "accuracy_backward": backward,
-            },
-        )
+        right_forward = is_right(nearest_target, targets if by_text else None)
+        right_backward = is_right(nearest_source, sources if by_text else None)
+        forward, backward = float(right_forward.mean()), float(right_backward.mean())
+        scores = {"accuracy": (forward + backward) / 2, "accuracy_forward": forward, "accuracy_backward": backward}
+        subset = SubsetScores(name=name, languages=(source, target), pairs=len(sources), scores=scores)
+        return subset, Items(right_forward / 2 + right_backward / 2)

@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple
 
+import numpy as np
+
 from interlingua.corpus.evaluation_sets import PairFile, aligned_files, pair_files, read_aligned, read_pair_file
 from interlingua.errors import DataError
 from interlingua.evaluation.metrics.retrieval import is_right
 from interlingua.evaluation.metrics.xsim import xsim_predictions
-from interlingua.evaluation.task import Embeds, Progress, SubsetScores, TaskResult, options, silent
+from interlingua.evaluation.task import Embeds, Items, Progress, SubsetScores, TaskResult, options, silent
 from interlingua.evaluation.tasks.folders import choose_languages, content_sha256, find_folder, full_code, recognise
-from interlingua.evaluation.tasks.groups import FLORES_GROUPS, group_scores
+from interlingua.evaluation.tasks.groups import FLORES_GROUPS, group_members, grouped
 
 DATASET = "flores200_devtest"
 ENGLISH = "eng_Latn"
@@ -63,11 +65,12 @@ class XSim:
         languages = {key: pair.source for key, pair in pairs.items()}
         chosen = choose_languages(self.languages, languages, FLORES_GROUPS, folder)
         digests: dict[str, str] = {}
-        subsets = []
+        subsets, items = [], {}
         for number, code in enumerate(chosen, 1):
             sources, targets = pairs[code].read()
             digests[code] = content_sha256([sources, targets])
-            subsets.append(self._score(encoder, pairs[code], sources, targets))
+            scores, items[pairs[code].name] = self._score(encoder, pairs[code], sources, targets)
+            subsets.append(scores)
             progress(pairs[code].name, number * len(sources), len(chosen) * len(sources))
         revision = recognise(DATASET, digests)
         return TaskResult(
@@ -79,29 +82,30 @@ class XSim:
             data_sha256=content_sha256([list(digests), list(digests.values())]),
             data_revision=revision,
             subsets=tuple(subsets),
-            groups=group_scores(subsets, FLORES_GROUPS if revision else {}, pooled=True),
             seconds=time.perf_counter() - start,
+            items=items,
+            **grouped(group_members(subsets, FLORES_GROUPS if revision else {}), pooled=True),
             **options(self),
         )
 
-    def _score(self, encoder: Embeds, pair: _Pair, sources: list[str], targets: list[str]) -> SubsetScores:
+    def _score(
+        self, encoder: Embeds, pair: _Pair, sources: list[str], targets: list[str]
+    ) -> tuple[SubsetScores, Items]:
         y = encoder.encode(targets, language=pair.target)
         x = encoder.encode(sources, language=pair.source)
         texts = targets if self.compare == "text" else None
-        errors = {
-            margin: float((~is_right(predicted, texts)).mean())
-            for margin, predicted in xsim_predictions(x, y, k=self.k).items()
-        }
-        return SubsetScores(
+        wrong = {margin: ~is_right(predicted, texts) for margin, predicted in xsim_predictions(x, y, k=self.k).items()}
+        subset = SubsetScores(
             name=pair.name,
             languages=(pair.source, pair.target),
             pairs=len(sources),
             scores={
-                "xsim": errors["ratio"],
-                "xsim_distance": errors["distance"],
-                "xsim_absolute": errors["absolute"],
+                "xsim": float(wrong["ratio"].mean()),
+                "xsim_distance": float(wrong["distance"].mean()),
+                "xsim_absolute": float(wrong["absolute"].mean()),
             },
         )
+        return subset, Items(wrong["ratio"].astype(np.float64))
 
 
 def _pairs(folder: Path) -> dict[str, _Pair]:

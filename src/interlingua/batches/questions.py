@@ -1,0 +1,100 @@
+"""Questions with passages as batches: every question's passage, and behind these a few that only look like it."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Int64
+
+from interlingua.batches.feeds import QuestionBatch
+from interlingua.batches.permutation import keys, mix, permute
+from interlingua.batches.seeds import seed_for
+from interlingua.batches.table import RowOrder, TokenColumn
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionRows:
+    """Questions, tokenised, with the places of their passages; a passage that several share is held once."""
+
+    questions: TokenColumn
+    passages: TokenColumn
+    positives: Int64[np.ndarray, " n"]
+    """For each question the passage that answers it."""
+    negatives: Int64[np.ndarray, " m"]
+    """Hard negatives, those of one question behind those of the other."""
+    negative_counts: Int64[np.ndarray, " n"]
+    """How many of them each question has."""
+    hard_negatives: int = 0
+    """How many a question gets in a batch; 0 where no question has any."""
+
+    def __len__(self) -> int:
+        return len(self.positives)
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest question or passage."""
+        return max(self.questions.longest, self.passages.longest)
+
+    @property
+    def digest(self) -> str:
+        """Hex SHA-256 of tokens and places."""
+        found = hashlib.sha256(f"{self.questions.digest} {self.passages.digest} {self.hard_negatives}".encode())
+        for places in (self.positives, self.negatives, self.negative_counts):
+            found.update(places.tobytes())
+        return found.hexdigest()
+
+
+class QuestionPlan:
+    """Batches of questions, shuffled anew in every pass, each without state.
+
+    A question's hard negatives are drawn anew in every pass, without repetition, by (seed, pass, question) alone. One
+    that has too few gets passages of other questions, so that every batch has as many passages as the next.
+
+    Args:
+        rows: the questions.
+        global_batch_size: questions a step, over all ranks.
+        seed: decides the order and the hard negatives.
+    """
+
+    def __init__(self, rows: QuestionRows, *, global_batch_size: int, seed: int = 0) -> None:
+        self.global_batch_size, self.seed = global_batch_size, seed
+        self._rows = rows
+        self._firsts = np.cumsum(rows.negative_counts) - rows.negative_counts
+        self._order = RowOrder(len(rows), global_batch_size=global_batch_size, seed=seed, purpose="questions")
+        self._key = seed_for(seed, "hard negatives")
+
+    @property
+    def epoch_size(self) -> int:
+        """Questions of one pass."""
+        return self._order.count
+
+    def batch_at(self, step: int, *, rank: int = 0, world_size: int = 1) -> QuestionBatch:
+        """A rank's consecutive part of a step's questions."""
+        rows, passes = self._order.places_at(step, rank=rank, world_size=world_size)
+        passages = np.concatenate([self._rows.positives[rows], self.negatives_at(rows, passes).reshape(-1)])
+        return QuestionBatch(
+            self._rows.questions.read(rows), self._rows.passages.read(passages), step, rank * len(rows), self.seed
+        )
+
+    def negatives_at(self, rows: Int64[np.ndarray, " n"], passes: Int64[np.ndarray, " n"]) -> Int64[np.ndarray, "n h"]:
+        """The passages that stand as hard negatives of questions in the passes they are read in."""
+        drawn = np.empty((len(rows), self._rows.hard_negatives), dtype=np.int64)
+        counts, key = self._rows.negative_counts[rows], keys(self._key, passes, rows)
+        for place in range(self._rows.hard_negatives):
+            own = counts > place
+            nth = permute(np.full(int(own.sum()), place), counts[own], key[own])
+            drawn[own, place] = self._rows.negatives[self._firsts[rows[own]] + nth]
+            others = mix(key[~own] + np.uint64(place)) % np.uint64(len(self._rows.passages))
+            drawn[~own, place] = self._not_the_answer(others.astype(np.int64), rows[~own])
+        return drawn
+
+    def seen(self, step: int) -> dict[str, int]:
+        """Questions in the steps before ``step``."""
+        return {"questions": step * self.global_batch_size}
+
+    def _not_the_answer(
+        self, passages: Int64[np.ndarray, " n"], rows: Int64[np.ndarray, " n"]
+    ) -> Int64[np.ndarray, " n"]:
+        return np.where(passages == self._rows.positives[rows], (passages + 1) % len(self._rows.passages), passages)

@@ -1,0 +1,172 @@
+"""Silver pairs for Augmented SBERT (Thakur et al. 2021): neighbours among training sentences, scored by a model.
+
+The models are passed in: what embeds sentences to find the pairs, and what scores a pair.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from jaxtyping import Float, Float32, Int64
+from numpy import ndarray
+
+from interlingua.corpus.labelled import MAX_SCORE, LabelledPair, read_labelled
+from interlingua.errors import DataError
+from interlingua.files import atomic_directory, sha256_file, stem_and_suffix
+
+FORMAT = "interlingua-silver-1"
+PAIRS_FILE = "silver.tsv"
+ROWS = 1024
+"""Sentences whose similarities with all others are held at once."""
+Scores = Callable[[Sequence[str], Sequence[str], str], Float[ndarray, " n"]]
+"""From first sentences, second sentences and their language to scores in [0, 1]."""
+
+
+class Embeds(Protocol):
+    """What finds the neighbours."""
+
+    def encode(self, texts: Sequence[str], *, language: str | None = None) -> Float32[ndarray, "n d"]:
+        """One vector per text."""
+        ...
+
+
+class Candidates(NamedTuple):
+    """Pairs to be scored, and what was left out."""
+
+    pairs: list[tuple[str, str]]
+    gold: int
+    """Neighbours left out because people have scored the pair already."""
+    repeated: int
+    """Neighbours left out because the pair was found from its other sentence."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SilverReport:
+    """What became of the sentences."""
+
+    sentences: int
+    """Distinct sentences of the gold pairs."""
+    neighbours: int
+    """Nearest neighbours looked at, per sentence."""
+    gold_removed: int
+    """Neighbours left out because people have scored the pair already."""
+    repeated_removed: int
+    """Neighbours left out because the pair was found from its other sentence."""
+    pairs: int
+    """Silver pairs written."""
+    mean_score: float
+    """Of the silver pairs, 0 to 5."""
+
+
+def make_silver(
+    gold: Sequence[Path],
+    folder: Path,
+    *,
+    encoder: Embeds,
+    score: Scores,
+    neighbours: int = 10,
+    languages: tuple[str, str] = ("eng_Latn", "eng_Latn"),
+    models: Mapping[str, Any],
+) -> SilverReport:
+    """Finds pairs among the sentences of gold pairs, scores them and writes ``silver.tsv`` beside ``manifest.json``.
+
+    Args:
+        gold: files of scored pairs; only training rows may be used, as test sentences must stay unseen.
+        folder: to write; replaced whole if it is there.
+        encoder: finds each sentence's neighbours by cosine.
+        score: labels the pairs.
+        neighbours: looked at per sentence, the sentence itself not counted.
+        languages: of first and second sentences, where the files do not say.
+        models: what is to be noted of the models in the manifest.
+
+    Raises:
+        DataError: a gold file is missing, broken, named as a test or validation split, or has several languages.
+    """
+    pairs = _training_pairs(gold, languages)
+    language = pairs[0].language_a
+    sentences = list(dict.fromkeys(text for pair in pairs for text in (pair.a, pair.b)))
+    nearest = nearest_others(encoder.encode(sentences, language=language), neighbours)
+    found = candidates(sentences, nearest, {frozenset((pair.a, pair.b)) for pair in pairs})
+    scores = MAX_SCORE * score([a for a, _ in found.pairs], [b for _, b in found.pairs], language)
+    report = SilverReport(
+        sentences=len(sentences),
+        neighbours=nearest.shape[1],
+        gold_removed=found.gold,
+        repeated_removed=found.repeated,
+        pairs=len(found.pairs),
+        mean_score=round(float(scores.mean()), 4) if len(scores) else 0.0,
+    )
+    with atomic_directory(folder, overwrite=True) as temporary:
+        with (temporary / PAIRS_FILE).open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(f"{_line(a)}\t{_line(b)}\t{y:.4f}\n" for (a, b), y in zip(found.pairs, scores, strict=True))
+        record = {
+            "format": FORMAT,
+            "models": dict(models),
+            "gold": {str(path): sha256_file(path) for path in gold},
+            "language": language,
+            "report": asdict(report),
+            "sha256": sha256_file(temporary / PAIRS_FILE),
+        }
+        (temporary / "manifest.json").write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    return report
+
+
+def nearest_others(vectors: Float32[ndarray, "n d"], k: int) -> Int64[ndarray, "n k"]:
+    """For each vector the others of largest cosine, best first; the lower index first among equals."""
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True).clip(1e-12)
+    k = min(k, len(unit) - 1)
+    nearest = np.empty((len(unit), k), dtype=np.int64)
+    for start in range(0, len(unit), ROWS):
+        similarities = unit[start : start + ROWS] @ unit.T
+        rows = np.arange(len(similarities))
+        similarities[rows, start + rows] = -np.inf
+        edge = -np.partition(-similarities, k - 1, axis=1)[:, k - 1] if k else np.zeros(len(rows))
+        for row in rows:
+            near = np.flatnonzero(similarities[row] >= edge[row])
+            nearest[start + row] = near[np.argsort(-similarities[row, near], kind="stable")][:k]
+    return nearest
+
+
+def candidates(sentences: Sequence[str], nearest: Int64[ndarray, "n k"], gold: set[frozenset[str]]) -> Candidates:
+    """Each sentence with each of its neighbours: every unordered pair once, and none that people have scored."""
+    seen: set[frozenset[str]] = set()
+    found = Candidates([], 0, 0)
+    in_gold = repeated = 0
+    for sentence, neighbours in zip(sentences, nearest, strict=True):
+        for other in (sentences[place] for place in neighbours):
+            pair = frozenset((sentence, other))
+            if pair in gold:
+                in_gold += 1
+            elif pair in seen:
+                repeated += 1
+            else:
+                seen.add(pair)
+                found.pairs.append((sentence, other))
+    return found._replace(gold=in_gold, repeated=repeated)
+
+
+def _training_pairs(gold: Sequence[Path], languages: tuple[str, str]) -> list[LabelledPair]:
+    pairs: list[LabelledPair] = []
+    for path in gold:
+        split = {"dev", "valid", "test"} & set(re.split(r"[.\-_]", stem_and_suffix(path)[0].lower()))
+        if split:
+            raise DataError(
+                f"by its name it is a {split.pop()} split, and silver pairs of its sentences would leak it; give"
+                " training pairs",
+                path=path,
+            )
+        pairs += read_labelled(path, kind="sts", languages=languages)
+    codes = sorted({code for pair in pairs for code in pair[3:]})
+    if len(codes) > 1:
+        raise DataError(f"sentences in {', '.join(codes)}; make silver pairs of one language at a time", path=gold[0])
+    return pairs
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())

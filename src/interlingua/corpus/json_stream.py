@@ -1,0 +1,91 @@
+"""The objects of a JSON list one at a time, for files too large to be read whole."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NoReturn, TextIO
+
+from interlingua.errors import DataError
+from interlingua.files import open_text
+
+CHUNK_CHARACTERS = 1 << 20
+DELIMITERS = (",", "]", " ", "\t", "\r", "\n")
+
+
+def json_array_items(path: Path) -> Iterator[tuple[int, Any]]:
+    """The items of the list that a file is, each with the line that it begins in; memory holds one item.
+
+    Raises:
+        DataError: it is no list, or no JSON.
+    """
+    with open_text(path) as file:
+        window = _Window(file, path)
+        window.expect("[", "a list")
+        if window.next_character() == "]":
+            return
+        while True:
+            line = window.line
+            yield line, window.value()
+            if window.next_character() == "]":
+                return
+            window.expect(",", "a comma or the list's end")
+
+
+class _Window:
+    """The part of a file that is being parsed."""
+
+    def __init__(self, file: TextIO, path: Path) -> None:
+        self._file, self._path = file, path
+        self._text, self._at, self._newlines = "", 0, 0
+        self._decoder = json.JSONDecoder()
+
+    @property
+    def line(self) -> int:
+        """Line of the next character that is no space, from 1."""
+        self.next_character()
+        return 1 + self._newlines + self._text.count("\n", 0, self._at)
+
+    def next_character(self) -> str:
+        """The next character that is no space, which stays the next; an error at the file's end."""
+        while True:
+            while self._at < len(self._text) and self._text[self._at].isspace():
+                self._at += 1
+            if self._at < len(self._text):
+                return self._text[self._at]
+            if not self._read():
+                self._fail("it ends in the middle of the list; fetch it again")
+
+    def expect(self, character: str, what: str) -> None:
+        """Passes over one character."""
+        if (found := self.next_character()) != character:
+            self._fail(f"{found!r}, expected {what}")
+        self._at += 1
+
+    def value(self) -> Any:
+        """Parses one value, reading as much as it needs: twice as much at each try, so that the tries stay cheap."""
+        self.next_character()
+        while True:
+            try:
+                value, end = self._decoder.raw_decode(self._text, self._at)
+            except json.JSONDecodeError as error:
+                if self._read(len(self._text) - self._at):
+                    continue
+                self._at = min(error.pos, len(self._text))
+                self._fail(f"not JSON ({error.msg})")
+            bounded = isinstance(value, dict | list | str) or self._text[end : end + 1] in DELIMITERS
+            if not bounded and self._read():  # a number may go on
+                continue
+            self._at = end
+            return value
+
+    def _read(self, at_least: int = 0) -> bool:
+        more = self._file.read(max(CHUNK_CHARACTERS, at_least))
+        self._newlines += self._text.count("\n", 0, self._at)
+        self._text, self._at = self._text[self._at :] + more, 0
+        return bool(more)
+
+    def _fail(self, message: str) -> NoReturn:
+        line = 1 + self._newlines + self._text.count("\n", 0, self._at)
+        raise DataError(message, path=self._path, line=line)

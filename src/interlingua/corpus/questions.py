@@ -1,0 +1,284 @@
+"""Questions with the passages that answer them, for training retrieval; the layout is known by the file's name.
+
+- ``*.json``: DPR's list of ``{"question", "positive_ctxs", "hard_negative_ctxs"}``, or SQuAD's form (XQuAD-R too),
+  where a paragraph answers its questions;
+- ``*.jsonl``: Mr.TyDi as on the hub, ``{"query", "positive_passages", "negative_passages"}``;
+- ``topic*.tsv`` or ``topics*.txt``: Mr.TyDi's topics, with ``qrels*.txt`` beside them and the collection
+  (``docs.jsonl`` or ``corpus.jsonl``) there or in ``collection/``, here or one folder up;
+- ``*.questions.tsv`` (question id, passage's line from 0, question, ...) beside ``*.passages.txt``.
+
+All may be compressed. The language is what the object or the file's name, or else its folder's, says; English for DPR
+and SQuAD, which say nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from interlingua.corpus.json_stream import json_array_items
+from interlingua.errors import DataError
+from interlingua.files import COMPRESSIONS, open_text, stem_and_suffix
+from interlingua.languages import resolve
+
+NO_POSITIVE = "question without a passage that answers it"
+
+
+class Passage(NamedTuple):
+    """A text that is searched."""
+
+    text: str
+    title: str = ""
+
+
+class Question(NamedTuple):
+    """A question with passages that answer it and, maybe, passages that look like it and don't."""
+
+    text: str
+    language: str
+    positives: tuple[Passage, ...]
+    """The first is the one to learn."""
+    hard_negatives: tuple[Passage, ...] = ()
+
+
+def read_questions(
+    path: Path, *, languages: Sequence[str] = (), skipped: Counter[str] | None = None
+) -> Iterator[Question]:
+    """Reads one file, question by question; see the module for the layouts.
+
+    Args:
+        path: the file.
+        languages: only questions of these; default: all.
+        skipped: counts what is left out, by reason.
+
+    Raises:
+        DataError: a file is missing, is of no known layout, or holds something else (with its line).
+    """
+    wanted = {resolve(language).code for language in languages}
+    skipped = Counter() if skipped is None else skipped
+    for question in _reader_of(path):
+        if wanted and question.language not in wanted:
+            skipped["question in another language"] += 1
+        elif not question.positives:
+            skipped[NO_POSITIVE] += 1
+        else:
+            yield question
+
+
+def _reader_of(path: Path) -> Iterator[Question]:
+    stem, suffix = stem_and_suffix(path)
+    if suffix == ".json":
+        return _read_squad(path) if _begins_with(path, "{") else _read_dpr(path)
+    if suffix in (".jsonl", ".json_lines"):
+        return _read_mrtydi(path)
+    if suffix == ".tsv" and stem.endswith(".questions"):
+        return _read_lines(path)
+    if suffix in (".tsv", ".txt") and stem.startswith("topic"):
+        return _read_topics(path)
+    raise DataError(
+        "its name is of no known layout; there are *.json (DPR, SQuAD), *.jsonl (Mr.TyDi), topic*.tsv and"
+        " *.questions.tsv",
+        path=path,
+    )
+
+
+def _read_dpr(path: Path) -> Iterator[Question]:
+    language = _language_of_name(path)
+    for line, item in json_array_items(path):
+        where = {"path": path, "line": line}
+        text = _text(item, "question", where)
+        yield Question(
+            text,
+            _named_language(item, language, where),
+            _passages(item, "positive_ctxs", where),
+            _passages(item, "hard_negative_ctxs", where),
+        )
+
+
+def _read_mrtydi(path: Path) -> Iterator[Question]:
+    language = _language_of(path)
+    for line, item in _json_lines(path):
+        where = {"path": path, "line": line}
+        found = _named_language(item, language, where)
+        positives, negatives = (_passages(item, f"{kind}_passages", where) for kind in ("positive", "negative"))
+        yield Question(_text(item, "query", where), found, positives, negatives)
+
+
+def _read_squad(path: Path) -> Iterator[Question]:
+    language = _language_of_name(path)
+    with open_text(path) as file:
+        try:
+            content = json.load(file)
+        except json.JSONDecodeError as error:
+            raise DataError(f"not JSON ({error.msg})", path=path, line=error.lineno) from error
+    try:
+        for article in content["data"]:
+            for paragraph in article["paragraphs"]:
+                passage = Passage(
+                    _one_line(paragraph["context"]), _one_line(article.get("title", "").replace("_", " "))
+                )
+                for asked in paragraph["qas"]:
+                    answered = not asked.get("is_impossible", False)
+                    yield Question(_one_line(asked["question"]), language, (passage,) if answered else ())
+    except (KeyError, TypeError, AttributeError) as error:
+        raise DataError(
+            f"not SQuAD's form (data, paragraphs, context, qas, question): {type(error).__name__} {error}", path=path
+        ) from error
+
+
+def _read_lines(path: Path) -> Iterator[Question]:
+    beside = path.with_name(re.sub(r"\.questions\.tsv", ".passages.txt", path.name))
+    language = _language_of(path)
+    if language is None:
+        raise DataError("no language in its name; call it by one, such as en.train.questions.tsv", path=path)
+    with open_text(beside) as lines:
+        passages = [Passage(_one_line(line)) for line in lines]
+    for line, cells in _cells(path, "question id, passage's line, question", at_least=3):
+        if not cells[1].isdecimal() or int(cells[1]) >= len(passages):
+            raise DataError(
+                f"passage {cells[1]!r}, expected a number from 0 to {len(passages) - 1}, a line of {beside.name}",
+                path=path,
+                line=line,
+            )
+        yield Question(_one_line(cells[2]), language, (passages[int(cells[1])],))
+
+
+def _read_topics(path: Path) -> Iterator[Question]:
+    """Two passes over small files, one over the collection, of which only passages that answer are kept."""
+    language = _language_of(path)
+    if language is None:
+        raise DataError("no language in its name or its folder's; call the folder mrtydi-v1.1-korean or ko", path=path)
+    relevant = _relevant(_beside(path, re.sub(r"^topics?", "qrels", path.name), ("qrels",)))
+    needed = {passage for passages in relevant.values() for passage in passages}
+    collection = _beside(path, "collection/docs.jsonl", ("docs", "corpus"))
+    found = {key: passage for key, passage in _collection(collection) if key in needed}
+    if missing := sorted(needed - found.keys()):
+        raise DataError(f"{len(missing)} passages of the qrels are not in it, such as {missing[0]!r}", path=collection)
+    for _, cells in _cells(path, "question id, question", at_least=2):
+        answers = tuple(found[key] for key in relevant.get(cells[0], ()))
+        yield Question(_one_line(cells[1]), language, answers)
+
+
+def _relevant(path: Path) -> dict[str, list[str]]:
+    """Question id -> ids of the passages that answer it: ``qid 0 docid relevance``."""
+    relevant: dict[str, list[str]] = {}
+    with open_text(path) as lines:
+        for number, line in enumerate(lines, 1):
+            cells = line.split()
+            if len(cells) != 4 or not cells[3].lstrip("-").isdecimal():
+                raise DataError(f"{line.strip()[:60]!r}, expected: question 0 passage grade", path=path, line=number)
+            if int(cells[3]) > 0:
+                relevant.setdefault(cells[0], []).append(cells[2])
+    return relevant
+
+
+def _collection(path: Path) -> Iterator[tuple[str, Passage]]:
+    """Passages of ``{"id", "contents": "title<blank line>text"}`` or ``{"docid", "title", "text"}`` lines."""
+    for line, item in _json_lines(path):
+        where = {"path": path, "line": line}
+        if "contents" in item:
+            title, _, text = _text(item, "contents", where, as_it_is=True).partition("\n\n")
+            key = _text(item, "id", where)
+        else:
+            title, text, key = item.get("title") or "", _text(item, "text", where), _text(item, "docid", where)
+        yield key, Passage(_one_line(text or title), _one_line(title) if text else "")
+
+
+def _beside(path: Path, name: str, stems: tuple[str, ...]) -> Path:
+    """The file that goes with a topics file, compressed or not, here or one folder up."""
+    names = [Path(name).name, *(f"{stem}.{kind}" for stem in stems for kind in ("jsonl", "txt"))]
+    plain = [re.sub(rf"({'|'.join(map(re.escape, COMPRESSIONS))})$", "", one) for one in names]
+    plain = [one if not one.startswith("qrels") else re.sub(r"\.tsv$", ".txt", one) for one in plain]
+    for folder in (path.parent, path.parent / "collection", path.parent.parent, path.parent.parent / "collection"):
+        for one in plain:
+            for ending in ("", *COMPRESSIONS):
+                if (folder / (one + ending)).is_file():
+                    return folder / (one + ending)
+    raise DataError(f"there is no {plain[0]} beside it, in collection/ or one folder up; put it there", path=path)
+
+
+def _json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    with open_text(path) as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                item = json.loads(line)
+            except json.JSONDecodeError as error:
+                raise DataError(f"not JSON ({error.msg})", path=path, line=number) from error
+            if not isinstance(item, dict):
+                raise DataError(f"{type(item).__name__}, expected an object", path=path, line=number)
+            yield number, item
+
+
+def _cells(path: Path, expected: str, *, at_least: int) -> Iterator[tuple[int, list[str]]]:
+    with open_text(path) as lines:
+        for number, line in enumerate(lines, 1):
+            cells = line.rstrip("\r\n").split("\t")
+            if cells == [""]:
+                continue
+            if len(cells) < at_least or not all(cell.strip() for cell in cells[:at_least]):
+                raise DataError(f"{line.strip()[:60]!r}, expected {expected}", path=path, line=number)
+            yield number, cells
+
+
+def _passages(item: Any, key: str, where: dict[str, Any]) -> tuple[Passage, ...]:
+    listed = item.get(key, [])
+    if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
+        raise DataError(f"{key} is no list of objects with title and text", **where)
+    return tuple(Passage(_text(one, "text", where), _one_line(one.get("title") or "")) for one in listed)
+
+
+def _text(item: Any, key: str, where: dict[str, Any], *, as_it_is: bool = False) -> str:
+    value = item.get(key) if isinstance(item, dict) else None
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if not isinstance(value, str) or not value.strip():
+        state = "is no text" if isinstance(item, dict) and key in item else "is missing"
+        raise DataError(f"{key!r} {state}; expected a text that is not blank", **where)
+    return value if as_it_is else _one_line(value)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.lstrip("\ufeff").split())
+
+
+def _named_language(item: dict[str, Any], default: str | None, where: dict[str, Any]) -> str:
+    named = item.get("language", item.get("lang", default))
+    if not isinstance(named, str):
+        raise DataError("its language is unknown; add a key 'language', or name the file's folder by it", **where)
+    try:
+        return resolve(named).code
+    except DataError as error:
+        raise DataError(f"language {error}", **where) from error
+
+
+def _language_of(path: Path) -> str | None:
+    """The language in the file's name (``en.train``), or at the end of its folders' (``mrtydi-v1.1-korean``)."""
+    parts = [
+        *reversed(stem_and_suffix(path)[0].split(".")),
+        *(folder.name.split("-")[-1] for folder in path.parents[:2]),
+    ]
+    for part in parts:
+        try:
+            return resolve(part).code
+        except DataError:
+            continue
+    return None
+
+
+def _language_of_name(path: Path) -> str:
+    """For files that are English unless their own name tells otherwise."""
+    return _language_of(Path(path.name)) or "eng_Latn"
+
+
+def _begins_with(path: Path, first: str) -> bool:
+    with open_text(path) as file:
+        while chunk := file.read(4096):
+            if stripped := chunk.lstrip():
+                return stripped.startswith(first)
+    return False

@@ -1,0 +1,271 @@
+"""Readers of retrieval sets: questions, passages and which passage answers which question, in the layouts they come in.
+
+- TyDi GoldP and XQuAD: ``sw.dev.questions.tsv`` (id, line of the passage, question, answer), ``sw.dev.passages.txt``;
+- XQuAD-R: ``ar.json``, SQuAD with ``sentences``; the sentence that holds the answer is to be found;
+- Mr.TyDi: ``mrtydi-v1.1-arabic/`` with ``topic.test.tsv``, ``qrels.test.txt`` and ``collection/docs.jsonl.gz``;
+- MIRACL: ``miracl-v1.0-ar/{topics,qrels}/`` beside ``miracl-corpus-v1.0-ar/docs-*.jsonl.gz``;
+- BEIR: ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/test.tsv``, or a folder of these per language.
+
+Passages are read anew each time they are asked for and never held, so that there may be millions.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from interlingua.errors import DataError
+from interlingua.files import COMPRESSIONS, open_text
+
+QUESTIONS_FILE = re.compile(r"([a-z]{2,3}(?:_[A-Z][a-z]{3})?)(?:\.(train|dev|test))?\.questions\.tsv")
+_JSON_FILE = re.compile(r"([a-z]{2,3}(?:_[A-Z][a-z]{3})?)\.json")
+_MR_TYDI = re.compile(r"mrtydi-v[\d.]+-([a-z]+)")
+_MIRACL = re.compile(r"miracl-v([\d.]+)-([a-z]{2,3})")
+
+
+class Passage(NamedTuple):
+    """What is to be found; many have no title."""
+
+    id: str
+    title: str
+    text: str
+
+
+Passages = Callable[[], Iterator[Passage]]
+
+
+class RetrievalSet(NamedTuple):
+    """The questions in one language and what they are to find.
+
+    Attributes:
+        queries: id -> question.
+        qrels: id -> passage id -> relevance, above 0 for those to be found.
+        passages: gives every passage, from the beginning each time it is called.
+    """
+
+    queries: Mapping[str, str]
+    qrels: Mapping[str, Mapping[str, int]]
+    passages: Passages
+
+
+Sets = dict[str, Callable[[], RetrievalSet]]
+"""Language, as the files spell it -> reads its set."""
+
+
+def question_sets(folder: Path, split: str | None = None) -> Sets:
+    """TyDi GoldP (with a split) or XQuAD (without)."""
+    found: Sets = {}
+    for path in _files(folder):
+        if (match := QUESTIONS_FILE.fullmatch(path.name)) and match[2] == split:
+            found[match[1]] = functools.partial(_read_questions, path)
+    return found
+
+
+def answer_sentence_sets(folder: Path) -> Sets:
+    """XQuAD-R."""
+    return {
+        match[1]: functools.partial(_read_answer_sentences, path)
+        for path in _files(folder)
+        if (match := _JSON_FILE.fullmatch(path.name))
+    }
+
+
+def mr_tydi_sets(folder: Path, split: str) -> Sets:
+    """Mr.TyDi, for the languages that have this split."""
+    found: Sets = {}
+    for below in _folders(folder):
+        if (match := _MR_TYDI.fullmatch(below.name)) and (below / f"topic.{split}.tsv").is_file():
+            files = (below / f"topic.{split}.tsv", below / f"qrels.{split}.txt", [below / "collection" / "docs.jsonl"])
+            found[match[1]] = functools.partial(_read_trec, *files)
+    return found
+
+
+def miracl_sets(folder: Path, split: str) -> Sets:
+    """MIRACL, for the languages that have this split."""
+    found: Sets = {}
+    for below in _folders(folder):
+        if match := _MIRACL.fullmatch(below.name):
+            name = f"{below.name}-{split}.tsv"
+            topics, qrels = below / "topics" / f"topics.{name}", below / "qrels" / f"qrels.{name}"
+            corpus = folder / f"miracl-corpus-v{match[1]}-{match[2]}"
+            if topics.is_file():
+                shards = sorted(corpus.glob("docs-*.jsonl*"), key=_shard_number) or [corpus / "docs-0.jsonl.gz"]
+                files = (topics, qrels, shards)
+                found[match[2]] = functools.partial(_read_trec, *files)
+    return found
+
+
+def beir_sets(folder: Path, split: str) -> Sets:
+    """BEIR's layout; of one set in the folder itself, the language is not known and called ``""``."""
+    places = {"": folder} | {below.name: below for below in _folders(folder)}
+    return {
+        name: functools.partial(_read_beir, place, split)
+        for name, place in places.items()
+        if (place / "qrels" / f"{split}.tsv").is_file()
+    }
+
+
+def _read_questions(path: Path) -> RetrievalSet:
+    passages_path = path.with_name(path.name.replace(".questions.tsv", ".passages.txt"))
+    with open_text(passages_path) as lines:
+        count = sum(1 for _ in lines)
+    queries: dict[str, str] = {}
+    qrels: dict[str, dict[str, int]] = {}
+    for number, row in _table(path, 3):
+        name, passage, question = row[:3]
+        if not passage.isdigit() or int(passage) >= count:
+            raise DataError(
+                f"passage {passage!r}, but {passages_path.name} has lines 0 to {count - 1}", path=path, line=number
+            )
+        _add(queries, name, question, path, number)
+        qrels[name] = {passage: 1}
+
+    def passages() -> Iterator[Passage]:
+        with open_text(passages_path) as texts:
+            for number, text in enumerate(texts):
+                yield Passage(str(number), "", text.rstrip("\r\n"))
+
+    return RetrievalSet(_filled(queries, path), qrels, passages)
+
+
+def _read_answer_sentences(path: Path) -> RetrievalSet:
+    queries: dict[str, str] = {}
+    qrels: dict[str, dict[str, int]] = {}
+    sentences: list[Passage] = []
+    try:
+        with open_text(path) as file:
+            articles = json.load(file)["data"]
+        paragraphs = [paragraph for article in articles for paragraph in article["paragraphs"]]
+        for number, paragraph in enumerate(paragraphs):
+            for place, sentence in enumerate(paragraph["sentences"]):
+                sentences.append(Passage(f"{number}.{place}", "", sentence))
+            for question in paragraph["qas"]:
+                start = question["answers"][0]["answer_start"]
+                _add(queries, question["id"], question["question"], path, None)
+                qrels[question["id"]] = {f"{number}.{_sentence_at(start, paragraph['sentence_breaks'])}": 1}
+    except (ValueError, KeyError, TypeError, IndexError, StopIteration) as error:
+        if isinstance(error, DataError):
+            raise
+        expected = "SQuAD's form with sentences and sentence_breaks"
+        raise DataError(f"not {expected} ({type(error).__name__}: {error})", path=path) from error
+    return RetrievalSet(_filled(queries, path), qrels, lambda: iter(sentences))
+
+
+def _sentence_at(start: int, breaks: list[list[int]]) -> int:
+    """The sentence that an answer begins in: the last that begins at or before it."""
+    return max(place for place, (begin, _) in enumerate(breaks) if begin <= start)
+
+
+def _read_trec(topics: Path, qrels_path: Path, corpus: list[Path]) -> RetrievalSet:
+    queries: dict[str, str] = {}
+    for number, row in _table(topics, 2):
+        _add(queries, row[0], row[1], topics, number)
+    qrels: dict[str, dict[str, int]] = {}
+    with open_text(qrels_path) as lines:
+        for number, line in enumerate(lines, 1):
+            columns = line.split()
+            if len(columns) != 4:
+                raise DataError(
+                    f"{len(columns)} columns; expected query 0 passage relevance", path=qrels_path, line=number
+                )
+            qrels.setdefault(columns[0], {})[columns[2]] = _grade(columns[3], qrels_path, number)
+    files = [_packed(path) for path in corpus]
+    return RetrievalSet(_filled(queries, topics), qrels, lambda: _documents(files, ("docid", "id")))
+
+
+def _read_beir(folder: Path, split: str) -> RetrievalSet:
+    queries: dict[str, str] = {}
+    path = _packed(folder / "queries.jsonl")
+    for number, record in _records(path):
+        _add(queries, _text(record, ("_id", "id"), path, number), _text(record, ("text",), path, number), path, number)
+    qrels: dict[str, dict[str, int]] = {}
+    judged = folder / "qrels" / f"{split}.tsv"
+    for number, row in _table(judged, 3):
+        if number == 1 and not row[2].lstrip("-").isdigit():
+            continue  # query-id, corpus-id, score
+        qrels.setdefault(row[0], {})[row[1]] = _grade(row[2], judged, number)
+    corpus = [_packed(folder / "corpus.jsonl")]
+    asked = {name: text for name, text in queries.items() if name in qrels}  # the file holds every split's
+    return RetrievalSet(_filled(asked, judged), qrels, lambda: _documents(corpus, ("_id", "id")))
+
+
+def _documents(files: Iterable[Path], id_keys: tuple[str, ...]) -> Iterator[Passage]:
+    for path in files:
+        for number, record in _records(path):
+            name = _text(record, id_keys, path, number)
+            if "contents" in record:  # Mr.TyDi's own: title, empty line, text
+                title, gap, text = _text(record, ("contents",), path, number).partition("\n\n")
+                title, text = (title, text) if gap else ("", title)
+            else:
+                title, text = str(record.get("title") or ""), _text(record, ("text",), path, number)
+            yield Passage(name, title.strip(), text.strip())
+
+
+def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    with open_text(path) as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                record = json.loads(line)
+            except ValueError as error:
+                raise DataError(f"not JSON ({error}); expected one object per line", path=path, line=number) from error
+            if not isinstance(record, dict):
+                raise DataError("expected one JSON object per line", path=path, line=number)
+            yield number, record
+
+
+def _text(record: Mapping[str, Any], keys: tuple[str, ...], path: Path, line: int) -> str:
+    for key in keys:
+        if key in record:
+            return str(record[key])
+    raise DataError(f"no {' or '.join(keys)} here, only {', '.join(record)}", path=path, line=line)
+
+
+def _table(path: Path, columns: int) -> Iterator[tuple[int, list[str]]]:
+    with open_text(path) as lines:
+        for number, line in enumerate(lines, 1):
+            row = line.rstrip("\r\n").split("\t")
+            if len(row) < columns:
+                raise DataError(f"{len(row)} columns; expected {columns}, tabs between them", path=path, line=number)
+            yield number, row
+
+
+def _add(queries: dict[str, str], name: str, text: str, path: Path, line: int | None) -> None:
+    if name in queries:
+        raise DataError(f"the id {name!r} stands here twice; ids must differ", path=path, line=line)
+    if not text.strip():
+        raise DataError(f"the question {name!r} is empty; mend or remove it", path=path, line=line)
+    queries[name] = text.strip()
+
+
+def _filled(queries: dict[str, str], path: Path) -> dict[str, str]:
+    if not queries:
+        raise DataError("no questions here; fetch the file again", path=path)
+    return queries
+
+
+def _grade(text: str, path: Path, line: int) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise DataError(f"the relevance {text[:40]!r} is no whole number", path=path, line=line) from None
+
+
+def _packed(path: Path) -> Path:
+    """The file itself, or as it is compressed."""
+    return next((p for end in ("", *COMPRESSIONS) if (p := path.with_name(path.name + end)).is_file()), path)
+
+
+def _shard_number(path: Path) -> int:
+    return int("".join(filter(str.isdigit, path.name.split(".", 1)[0])) or 0)
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
+
+
+def _folders(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []

@@ -1,0 +1,215 @@
+"""Readers of semantic textual similarity sets: two sentences and people's judgement, in the layouts they come in.
+
+- STS17: ``track1.ar-ar.tsv`` (score, two texts), SemEval's ``STS.input.track1.ar-ar.txt`` and ``STS.gs....txt``, the
+  extended set's ``STS.en-de.txt`` (two texts, score), mteb's ``en-de.jsonl``;
+- STS benchmark: ``de.test.tsv``, its own ``sts-test.csv``, stsb-multi-mt's ``stsb-de-test.csv``;
+- STS12-16: ``2012.MSRpar.test.tsv``, SentEval's ``STS12-en-test/STS.input.MSRpar.txt`` and ``STS.gs.MSRpar.txt``;
+- SICK: ``test.tsv``, its own ``SICK_test_annotated.txt``, mteb's ``test.jsonl``.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from interlingua.errors import DataError
+from interlingua.files import open_text
+
+Split = Literal["train", "dev", "test"]
+_CODE = r"([a-z]{2,3}(?:_[A-Z][a-z]{3})?)"
+_PACKED = r"(?:\.gz|\.xz|\.zst)?"
+_TRACK = re.compile(rf"(?:STS\.input\.)?track\d([ab]?)\.{_CODE}-{_CODE}\.(?:tsv|txt){_PACKED}")
+_EXTENDED = re.compile(rf"STS\.{_CODE}-{_CODE}\.txt{_PACKED}")
+_PAIR = re.compile(rf"{_CODE}-{_CODE}\.(?:tsv|jsonl){_PACKED}")
+_YEAR_SET = re.compile(rf"(201[2-6])\.([\w-]+?)(?:\.test)?\.tsv{_PACKED}")
+_SENTEVAL_FOLDER = re.compile(r"STS(1[2-6])-en-test")
+_SENTEVAL_SET = re.compile(r"STS\.input\.(?:surprise\.)?([\w-]+)\.txt")
+_SICK_FILES = {"train": "SICK_train.txt", "dev": "SICK_trial.txt", "test": "SICK_test_annotated.txt"}
+_ENGLISH_FIRST = ("track2.ar-en", "track4b.es-en", "track6.tr-en")  # whatever their names say
+
+
+class SimilarityFile(NamedTuple):
+    """Where a similarity set is and how it is written.
+
+    Attributes:
+        languages: of the first and the second text, as the file's name spells them.
+        path: the texts.
+        gold: the judgements, where they are in a file of their own, line by line.
+        columns: places of the judgement and of the two texts in a row.
+        quoted: comma-separated with quotation marks; else separated by tabs, and quotation marks are text.
+        header: whether the first row names the columns.
+    """
+
+    languages: tuple[str, str]
+    path: Path
+    gold: Path | None = None
+    columns: tuple[int, int, int] = (0, 1, 2)
+    quoted: bool = False
+    header: bool = False
+
+
+class ScoredPairs(NamedTuple):
+    """Pairs of sentences and their judgements, higher for more alike."""
+
+    first: list[str]
+    second: list[str]
+    gold: list[float]
+    unjudged: int
+    """Pairs left out because nobody judged them (blank lines in SemEval's gold files)."""
+
+
+def sts17_files(folder: Path) -> dict[str, SimilarityFile]:
+    """The sets of a STS17 folder by language pair, English first; track 4b, from another source, is ``en-es_4b``."""
+    found = {}
+    for path in _files(folder):
+        columns = (0, 1, 2)
+        if match := _TRACK.fullmatch(path.name):
+            part, languages = match[1], (match[2], match[3])
+        elif match := _EXTENDED.fullmatch(path.name):
+            part, languages, columns = "", (match[1], match[2]), (2, 0, 1)
+        elif match := _PAIR.fullmatch(path.name):
+            part, languages = "", (match[1], match[2])
+        else:
+            continue
+        key = "-".join(sorted(languages, key=lambda code: code != "en")) + ("_4b" if part == "b" else "")
+        if any(name in path.name for name in _ENGLISH_FIRST):
+            languages = ("en", languages[0])
+        found[key] = SimilarityFile(languages, path, _gold_beside(path), columns)
+    return found
+
+
+def stsb_files(folder: Path, split: Split) -> dict[str, SimilarityFile]:
+    """The files of a split of the STS benchmark by language; their rows are translations of each other."""
+    found = {}
+    for path in _files(folder):
+        if match := re.fullmatch(rf"{_CODE}\.{split}\.(?:tsv|jsonl){_PACKED}", path.name):
+            found[match[1]] = SimilarityFile((match[1], match[1]), path)
+        elif match := re.fullmatch(rf"stsb-{_CODE}-{split}\.csv", path.name):
+            found[match[1]] = SimilarityFile((match[1], match[1]), path, None, (2, 0, 1), quoted=True)
+        elif path.name == f"sts-{split}.csv":
+            found["en"] = SimilarityFile(("en", "en"), path, None, (4, 5, 6))
+    return found
+
+
+def sts12_16_files(folder: Path) -> dict[str, SimilarityFile]:
+    """The English test sets of 2012 to 2016 by year and name, ``2012.MSRpar``."""
+    found = {}
+    for path in _files(folder):
+        if match := _YEAR_SET.fullmatch(path.name):
+            found[f"{match[1]}.{match[2]}"] = SimilarityFile(("en", "en"), path)
+    for below in sorted(folder.iterdir()) if folder.is_dir() else []:
+        if year := _SENTEVAL_FOLDER.fullmatch(below.name):
+            for path in _files(below):
+                if match := _SENTEVAL_SET.fullmatch(path.name):
+                    found[f"20{year[1]}.{match[1]}"] = SimilarityFile(("en", "en"), path, _gold_beside(path))
+    return found
+
+
+def sick_files(folder: Path) -> dict[str, SimilarityFile]:
+    """The files of SICK by split."""
+    found = {}
+    for split, original in _SICK_FILES.items():
+        for name in (f"{split}.tsv", f"{split}.jsonl", f"{split}.jsonl.gz"):
+            if (folder / name).is_file():
+                found[split] = SimilarityFile(("en", "en"), folder / name)
+        if (folder / original).is_file():
+            found[split] = SimilarityFile(("en", "en"), folder / original, None, (3, 1, 2), header=True)
+    return found
+
+
+def read_scored_pairs(file: SimilarityFile) -> ScoredPairs:
+    """Reads a set.
+
+    Raises:
+        DataError: a file is missing or empty, a row has too few columns, an empty text or a judgement that is no
+            number, or texts and judgements have unequal lengths.
+    """
+    pairs = ScoredPairs([], [], [], 0)
+    unjudged = 0
+    for number, score, first, second in _rows(file):
+        if file.gold is not None and not score.strip():
+            unjudged += 1
+            continue
+        if not first.strip() or not second.strip():
+            raise DataError("a text is empty; mend or remove the line", path=file.path, line=number)
+        pairs.gold.append(_number(score, file.gold or file.path, number))
+        pairs.first.append(first)
+        pairs.second.append(second)
+    if not pairs.gold:
+        raise DataError("the file is empty; expected a score and two texts per line", path=file.path)
+    return pairs._replace(unjudged=unjudged)
+
+
+def _rows(file: SimilarityFile) -> Iterator[tuple[int, str, str, str]]:
+    """Line number, judgement and the two texts."""
+    if file.gold is not None:
+        yield from _rows_beside_gold(file.path, file.gold)
+        return
+    with open_text(file.path) as lines:
+        if ".jsonl" in file.path.name:
+            yield from _json_rows(lines, file.path)
+            return
+        rows: Iterable[Sequence[str]] = csv.reader(lines) if file.quoted else (_fields(line) for line in lines)
+        for number, row in enumerate(rows, 1):
+            if file.header and number == 1:
+                continue
+            if len(row) <= max(file.columns):
+                expected = f"{1 + max(file.columns)} columns, {'commas' if file.quoted else 'tabs'} between them"
+                raise DataError(f"{len(row)} columns; expected {expected}", path=file.path, line=number)
+            score, first, second = (row[column] for column in file.columns)
+            yield number, score, first, second
+
+
+def _rows_beside_gold(path: Path, gold: Path) -> Iterator[tuple[int, str, str, str]]:
+    with open_text(path) as lines, open_text(gold) as judged:
+        texts, scores = list(map(_fields, lines)), [line.strip() for line in judged]
+    if len(texts) != len(scores):
+        raise DataError(f"{len(texts)} lines, but {gold.name} has {len(scores)}; fetch both again", path=path)
+    for number, (row, score) in enumerate(zip(texts, scores, strict=True), 1):
+        if len(row) < 2:
+            raise DataError(f"{len(row)} columns; expected two texts with a tab between", path=path, line=number)
+        yield number, score, row[0], row[1]
+
+
+def _json_rows(lines: Iterable[str], path: Path) -> Iterator[tuple[int, str, str, str]]:
+    for number, line in enumerate(lines, 1):
+        try:
+            record = json.loads(line)
+            score = record["score" if "score" in record else "similarity_score"]
+            first, second = record["sentence1"], record["sentence2"]
+        except (ValueError, KeyError, TypeError) as error:
+            expected = "an object with score, sentence1 and sentence2"
+            raise DataError(f"expected {expected} ({type(error).__name__})", path=path, line=number) from error
+        yield number, str(score), str(first), str(second)
+
+
+def _fields(line: str) -> list[str]:
+    return line.rstrip("\r\n").split("\t")
+
+
+def _number(text: str, path: Path, line: int) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise DataError(f"the judgement {text[:40]!r} is no number; mend the line", path=path, line=line)
+    return value
+
+
+def _gold_beside(path: Path) -> Path | None:
+    """SemEval's gold file for its input file, in the same folder or, for STS17, in ``STS2017.gs`` beside it."""
+    if not path.name.startswith("STS.input."):
+        return None
+    name = path.name.replace("STS.input.", "STS.gs.", 1)
+    places = (path.with_name(name), path.parent.parent / "STS2017.gs" / name)
+    return next((place for place in places if place.is_file()), places[0])
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []

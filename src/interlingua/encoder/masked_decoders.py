@@ -1,0 +1,109 @@
+"""RetroMAE's decoders: a sentence's tokens from its vector, in training only."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import torch
+from jaxtyping import Bool, Float, Int, Int64
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from interlingua.batches.masking import IGNORED, random_context
+from interlingua.batches.sentences import Tails, chained
+from interlingua.batches.tokens import Place, TokenBatch
+from interlingua.encoder.attention import Layout
+from interlingua.encoder.backbone import Backbone
+from interlingua.encoder.visible import VisibleLayer
+
+
+class MaskedDecoder(nn.Module):
+    """Few layers over [h; e_1 + p_1; ...; e_N + p_N], a sentence's vector and its tokens: RetroMAE (Xiao et al. 2022).
+
+    Token and position embeddings are the encoder's, given in each call. Where sentences begin with a token such as
+    ``[CLS]``, h stands in its place, otherwise before the first.
+
+    Args:
+        backbone: gives the shape of the layers.
+        num_layers: how many.
+        skip: first tokens of a sentence that h stands for (``Vocabulary.opening_tokens``).
+    """
+
+    def __init__(self, backbone: Backbone, num_layers: int, *, skip: int) -> None:
+        super().__init__()
+        config = dataclasses.replace(backbone.config, num_hidden_layers=num_layers)
+        self.skip = skip
+        self.layers = nn.ModuleList(VisibleLayer(config) for _ in range(num_layers))
+
+    def forward(
+        self, backbone: Backbone, sentences: TokenBatch, labels: Int64[Tensor, " t"], h: Float[Tensor, "b d"]
+    ) -> tuple[Float[Tensor, "n d"], Int64[Tensor, " n"]]:
+        """States of all tokens, each shown all others: Eq. (2), with what must not be seen hidden in ``sentences``.
+
+        Args:
+            backbone: the encoder's.
+            sentences: what is shown.
+            labels: the tokens to be told, ``IGNORED`` elsewhere.
+            h: the sentences' vectors.
+
+        Returns:
+            the states, and the labels in their order.
+        """
+        tails, order, cu_seqlens = self._places(sentences)
+        layout = Layout.of(cu_seqlens)
+        x = layout.arrange(torch.cat([h, self._embedded(backbone, sentences, tails)])[order])
+        for layer in self.layers:
+            x = layer(x, layout)
+        return layout.restore(x), self._labels(labels, tails, h)[order]
+
+    def enhanced(
+        self,
+        backbone: Backbone,
+        sentences: TokenBatch,
+        labels: Int64[Tensor, " t"],
+        h: Float[Tensor, "b d"],
+        place: Place,
+        *,
+        hidden: float,
+    ) -> tuple[Float[Tensor, "n d"], Int64[Tensor, " n"]]:
+        r"""Enhanced decoding, Eq. (4)-(7): every token is told, each from the vector and a context drawn for it alone.
+
+        .. math:: H_1 = [h + p_0, \dots, h + p_N], \quad H_2 = [h, e_1 + p_1, \dots, e_N + p_N], \quad
+                  A = softmax(Q K' / \sqrt d + M) V, \quad Q = H_1 W_Q, K = H_2 W_K, V = H_2 W_V
+
+        M shows token i the vector and each other token with probability 1 - ``hidden``, never itself.
+
+        Args:
+            backbone: the encoder's.
+            sentences: the whole sentences.
+            labels: the tokens to be told, ``IGNORED`` elsewhere.
+            h: the sentences' vectors.
+            place: what the draws depend on.
+            hidden: share of the other tokens that a token is not shown.
+        """
+        tails, order, cu_seqlens = self._places(sentences)
+        layout = Layout.of(cu_seqlens)
+        table = backbone.position_embeddings.weight
+        queries = h[tails.rows] + F.embedding(tails.positions + backbone.config.first_position, table)
+        h_1 = layout.arrange(torch.cat([h, queries])[order])
+        h_2 = layout.arrange(torch.cat([h, self._embedded(backbone, sentences, tails)])[order])
+
+        def visible(rows: Int64[Tensor, " n"], length: int) -> Bool[Tensor, "n l l"]:
+            shown = random_context(place, rows, length, hidden=hidden)
+            shown &= ~torch.eye(length, dtype=torch.bool, device=shown.device)
+            shown[:, :, 0] = True  # h; its own row too, which tells nothing
+            return shown
+
+        states = self.layers[0](h_1, layout, context=h_2, visible=visible)
+        return layout.restore(states), self._labels(labels, tails, h)[order]
+
+    def _places(self, sentences: TokenBatch) -> tuple[Tails, Int64[Tensor, " n"], Int[Tensor, " b+1"]]:
+        tails = Tails.of(sentences.cu_seqlens, self.skip)
+        return tails, *chained(torch.arange(sentences.batch_size + 1, device=tails.rows.device), tails.cu_seqlens)
+
+    def _embedded(self, backbone: Backbone, sentences: TokenBatch, tails: Tails) -> Float[Tensor, "n d"]:
+        layout = Layout.of(tails.cu_seqlens)
+        return layout.restore(backbone.embed(sentences.input_ids[tails.kept], layout, positions=tails.positions))
+
+    def _labels(self, labels: Int64[Tensor, " t"], tails: Tails, h: Float[Tensor, "b d"]) -> Int64[Tensor, " n"]:
+        return torch.cat([labels.new_full((len(h),), IGNORED), labels[tails.kept]])

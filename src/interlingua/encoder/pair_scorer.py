@@ -1,0 +1,174 @@
+"""A cross-encoder: one transformer reads both sentences of a pair at once and gives one number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float, Float32
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from interlingua.batches.tokens import TokenBatch
+from interlingua.encoder.encode import token_budget_batches
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.vocabulary import Vocabulary
+from interlingua.errors import CheckpointError, ConfigError
+from interlingua.files import PathLike, atomic_directory
+
+HEAD_FILE = "pair_head.safetensors"
+PairPooling = Literal["cls", "mean"]
+
+
+class PairTemplate(NamedTuple):
+    """How two tokenized sentences become one sequence: ``a``, then ``separator``, then ``b`` without its opening."""
+
+    opening_tokens: int
+    """Special tokens before every single sentence (1 for ``<s>`` or ``[CLS]``)."""
+    separator: tuple[int, ...]
+    """Ids between ``a``, closing token included, and ``b``: another ``</s>`` for XLM-R, nothing for BERT."""
+
+    @classmethod
+    def of(cls, vocabulary: Vocabulary) -> PairTemplate:
+        """Read off what the tokenizer itself does with a pair; the mask token separates where it puts nothing between.
+
+        Raises:
+            ConfigError: it treats pairs in a way that can't be made from single sentences.
+        """
+        one, two = vocabulary.tokenizer.encode("a"), vocabulary.tokenizer.encode("a", "a")
+        text = [place for place, special in enumerate(one.special_tokens_mask) if not special]
+        if not text or not any(two.special_tokens_mask):
+            return cls(0, (vocabulary.mask_id,))
+        extra = len(two.ids) - 2 * len(one.ids) + text[0]
+        template = cls(text[0], tuple(two.ids[len(one.ids) : len(one.ids) + max(extra, 0)]))
+        if [*one.ids, *template.separator, *one.ids[text[0] :]] != two.ids:
+            raise ConfigError("the vocabulary joins pairs in its own way; use a BERT-, RoBERTa- or XLM-R-shaped one")
+        return template
+
+    def join(self, a: TokenBatch, b: TokenBatch) -> TokenBatch:
+        """Row by row ``a`` and ``b`` in one sequence, still packed; nothing waits for the device."""
+        between, opening, rows = len(self.separator), self.opening_tokens, a.batch_size
+        more = between - opening
+        cu_seqlens = a.cu_seqlens + b.cu_seqlens + more * torch.arange(rows + 1, device=a.cu_seqlens.device).int()
+        starts = cu_seqlens[:-1].long()
+        ends_of_a = starts + a.lengths
+        ids = a.input_ids.new_empty(len(a.input_ids) + len(b.input_ids) + more * rows)
+        # the opening tokens of b fall on the separator or the end of a, which are written after them
+        ids[ends_of_a[b.sequence_ids()] + more + b.positions()] = b.input_ids
+        ids[starts[a.sequence_ids()] + a.positions()] = a.input_ids
+        for place, token in enumerate(self.separator):
+            ids[ends_of_a + place] = token
+        return TokenBatch(ids, cu_seqlens, a.max_seqlen + b.max_seqlen + more, a.languages)
+
+
+class PairHead(nn.Module):
+    """Dropout, linear, tanh, dropout, linear: RoBERTa's classification head with one output.
+
+    Args:
+        dim: width of the pooled states.
+        dropout: probability of zeroing an element.
+    """
+
+    def __init__(self, dim: int, *, dropout: float = 0.1) -> None:
+        super().__init__()
+        self.dense, self.output = nn.Linear(dim, dim), nn.Linear(dim, 1)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, pooled: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
+        """One logit a row."""
+        logits: Tensor = self.output(self.dropout(torch.tanh(self.dense(self.dropout(pooled)))))
+        return logits[:, 0]
+
+
+class PairScorer(nn.Module):
+    """An encoder that reads pairs, and the head that scores them.
+
+    Args:
+        encoder: reads the joined sequences; its own pooling plays no part.
+        pooling: what the head sees: the first token's state, or the mean of all.
+        dropout: of the head.
+    """
+
+    def __init__(self, encoder: Encoder, *, pooling: PairPooling = "cls", dropout: float = 0.1) -> None:
+        super().__init__()
+        self.encoder, self.pooling = encoder, pooling
+        self.template = PairTemplate.of(encoder.vocabulary)
+        self.head = PairHead(encoder.dim, dropout=dropout)
+
+    def forward(self, a: TokenBatch, b: TokenBatch) -> Float[Tensor, " b"]:
+        """The logit of each pair; its sigmoid is the score in [0, 1].
+
+        Raises:
+            ConfigError: two sentences together are longer than the encoder can take.
+        """
+        pairs = self.template.join(a, b)
+        if pairs.max_seqlen > self.encoder.max_tokens:
+            raise ConfigError(
+                f"a pair may have {pairs.max_seqlen} tokens, but the encoder takes {self.encoder.max_tokens}; lower the"
+                " limit of tokens of a sentence"
+            )
+        logits: Tensor = self.head(self.encoder.tokens(pairs).pool(self.pooling))
+        return logits
+
+    @torch.inference_mode()
+    def score(
+        self,
+        first: Sequence[str],
+        second: Sequence[str],
+        *,
+        languages: tuple[str | None, str | None] = (None, None),
+        batch_tokens: int = 8192,
+    ) -> Float32[np.ndarray, " n"]:
+        """Scores of pairs of texts, in [0, 1]: the mean over both orders, so that the order does not matter.
+
+        Args:
+            first: one text of each pair.
+            second: the other.
+            languages: of both sides, for vocabularies that pre-tokenize by language.
+            batch_tokens: upper limit of a batch, in tokens.
+        """
+        training = self.training
+        self.eval()
+        vocabulary, limit = self.encoder.vocabulary, self.encoder.max_tokens // 2 - len(self.template.separator)
+        sides = [
+            vocabulary.encode(texts, language=language, max_tokens=limit)
+            for texts, language in zip((first, second), languages, strict=True)
+        ]
+        lengths = [len(a) + len(b) for a, b in zip(*sides, strict=True)]
+        scores = np.empty(len(lengths), dtype=np.float32)
+        for rows in token_budget_batches(lengths, batch_tokens):
+            a, b = (
+                TokenBatch.from_lists([side[row] for row in rows], [""] * len(rows)).to(self.encoder.device)
+                for side in sides
+            )
+            scores[rows] = ((self(a, b).sigmoid() + self(b, a).sigmoid()) / 2).float().cpu().numpy()
+        self.train(training)
+        return scores
+
+    def save(self, folder: PathLike) -> None:
+        """Writes a model directory with the head beside the encoder; replaced whole if it is there."""
+        with atomic_directory(folder, overwrite=True) as temporary:
+            self.encoder.save(temporary)
+            head = {name: tensor.contiguous() for name, tensor in self.head.state_dict().items()}
+            save_file(head, temporary / HEAD_FILE, metadata={"pooling": self.pooling})
+
+    @classmethod
+    def load(cls, folder: PathLike) -> PairScorer:
+        """Reads what ``save`` wrote.
+
+        Raises:
+            CheckpointError: there is no such model, or it has no head for pairs.
+        """
+        path = Path(folder).expanduser() / HEAD_FILE
+        encoder = Encoder.load(folder)
+        if not path.is_file():
+            raise CheckpointError(f"{folder}: no {HEAD_FILE}, so no cross-encoder; train one with method cross_encoder")
+        with safe_open(path, "pt") as file:
+            pooling: PairPooling = "mean" if (file.metadata() or {}).get("pooling") == "mean" else "cls"
+        scorer = cls(encoder, pooling=pooling)
+        scorer.head.load_state_dict(load_file(path))
+        return scorer.eval()

@@ -1,0 +1,108 @@
+"""Heads that tell tokens from token states: of masked language models, and of representation translation learning."""
+
+from __future__ import annotations
+
+import copy
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+
+from interlingua.batches.masking import IGNORED
+from interlingua.batches.sentences import Tails, chained
+from interlingua.batches.tokens import TokenBatch
+from interlingua.encoder.backbone import Backbone
+from interlingua.encoder.pooling import HiddenStates
+
+
+class Told(NamedTuple):
+    """All that the cross-entropy of some tokens needs, in the order of ``linear_cross_entropy``."""
+
+    hidden: Float[Tensor, "n d"]
+    """A vector for each token to be told."""
+    output_embeddings: Float[Tensor, "v d"]
+    bias: Float[Tensor, " v"]
+    targets: Int64[Tensor, " n"]
+    """The tokens."""
+
+
+class MaskedTokenHead(nn.Module):
+    """The prediction head of masked language models: inner products with word embeddings, plus a bias of its own.
+
+    Args:
+        dim: width D of the states.
+        vocab_size: V.
+        transform: BERT's and RoBERTa's linear layer, GELU and LayerNorm before it; False: none, as in XLM.
+    """
+
+    def __init__(self, dim: int, vocab_size: int, *, transform: bool) -> None:
+        super().__init__()
+        layers = [nn.Linear(dim, dim), nn.GELU(), nn.LayerNorm(dim)] if transform else []
+        self.transform = nn.Sequential(*layers)
+        self.bias = nn.Parameter(torch.zeros(vocab_size))
+
+    def forward(
+        self, states: Float[Tensor, "t d"], labels: Int64[Tensor, " t"], word_embeddings: Float[Tensor, "v d"]
+    ) -> Told:
+        """What tells the labels that are not ``IGNORED``; the other states are not looked at."""
+        at = labels != IGNORED
+        return Told(self.transform(states[at]), word_embeddings, self.bias, labels[at])
+
+
+class TranslationHead(nn.Module):
+    r"""Reconstructs a sentence from the token states of its translation, DAP (Li et al. 2023), Eq. (4).
+
+    .. math:: g^0(h, y) = (h_1, \dots, h_{S_x}, [MASK] \times S_y)
+
+    K transformer layers over g^0, and a masked language model's head. As in the released code it begins as a copy of
+    the encoder's embeddings and last K layers, and learns apart from it.
+
+    Differs from the released code: positions count from 0 on either side, where there those of the masks are added
+    twice, the second time behind the source's padding.
+
+    Args:
+        backbone: where it begins.
+        num_layers: K.
+    """
+
+    def __init__(self, backbone: Backbone, num_layers: int) -> None:
+        super().__init__()
+        self.backbone = copy.deepcopy(backbone)
+        del self.backbone.layers[: len(backbone.layers) - num_layers]
+        self.tell = MaskedTokenHead(backbone.config.hidden_size, backbone.config.vocab_size, transform=True)
+
+    def forward(
+        self,
+        source: HiddenStates,
+        targets: TokenBatch,
+        labels: Int64[Tensor, " t"],
+        mask_id: int,
+        *,
+        states: Float[Tensor, "t d"],
+        skip: int = 0,
+        language: Float[Tensor, "b d"] | None = None,
+    ) -> Told:
+        """What tells the labelled tokens of the targets.
+
+        Args:
+            source: the encoder's states of the translations.
+            targets: the sentences to be told.
+            labels: their tokens, ``IGNORED`` at those that are shown.
+            mask_id: the mask token.
+            states: the encoder's states of the targets, which are shown in the place of tokens that are not to be told.
+            skip: first tokens of either side to leave out (``[CLS]``, which has the sentence's embedding to carry).
+            language: added to each mask: the language to be told, where it is not always the same.
+        """
+        a, b = (Tails.of(cu_seqlens, skip) for cu_seqlens in (source.cu_seqlens, targets.cu_seqlens))
+        labels = labels[b.kept]
+        masks = self.backbone.word_embeddings(torch.full_like(labels, mask_id))
+        if language is not None:
+            masks = masks + language[b.rows]
+        shown = torch.where((labels != IGNORED)[:, None], masks, states[b.kept].to(masks.dtype))
+        order, cu_seqlens = chained(a.cu_seqlens, b.cu_seqlens)
+        inputs = torch.cat([source.states[a.kept].to(shown.dtype), shown])[order]  # g^0
+        labels = torch.cat([torch.full_like(a.rows, IGNORED), labels])[order]
+        positions = torch.cat([a.positions, b.positions])[order]
+        states = self.backbone(labels, cu_seqlens, word_embeddings=inputs, positions=positions)  # g^K ... g^1
+        return self.tell(states, labels, self.backbone.word_embeddings.weight)  # type: ignore[no-any-return]

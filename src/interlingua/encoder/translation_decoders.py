@@ -1,0 +1,146 @@
+"""Decoders that translate from a sentence's vector alone, in training only: LASER's LSTM, and a transformer."""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float, Int, Int64
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.utils.rnn import PackedSequence
+
+from interlingua.encoder.attention import Layout
+from interlingua.encoder.backbone import BackboneConfig
+from interlingua.encoder.visible import VisibleLayer, causal
+
+INITIAL = 0.1
+"""Bound of the uniform distribution that LASER's decoder starts from."""
+
+
+class LstmDecoder(nn.Module):
+    """LASER's decoder (Artetxe and Schwenk 2019): an LSTM that is told the sentence at every step.
+
+    Its first state is a linear map of the sentence's vector; each input is [token; sentence; language].
+
+    Args:
+        dim: width D of sentence vectors.
+        vocab_size: words that can be told.
+        token_dim: width E of its own token embeddings.
+        language_dim: width L of what it is told of the target language; may be 0.
+        hidden_dim: width of the LSTM's state.
+        output_dim: width of the vectors that are compared with words.
+        layers: of the LSTM.
+        dropout: probability of zeroing an element of token embeddings and states.
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        vocab_size: int,
+        *,
+        token_dim: int,
+        language_dim: int,
+        hidden_dim: int,
+        output_dim: int,
+        layers: int,
+        dropout: float,
+    ) -> None:
+        super().__init__()
+        self.tokens = nn.Embedding(vocab_size, token_dim)
+        self.initial = nn.Linear(dim, 2 * layers * hidden_dim)
+        self.lstm = nn.LSTM(token_dim + dim + language_dim, hidden_dim, layers, dropout=dropout if layers > 1 else 0.0)
+        self.narrow = nn.Linear(hidden_dim, output_dim)
+        self.output = nn.Linear(output_dim, vocab_size)
+        self.dropout = nn.Dropout(dropout)
+        for weight in self.parameters():
+            nn.init.uniform_(weight, -INITIAL, INITIAL)
+
+    def forward(
+        self, inputs: Int64[Tensor, " t"], cu_seqlens: Int[Tensor, " b+1"], told: Float[Tensor, "b d+l"]
+    ) -> Float[Tensor, "t o"]:
+        """Vectors whose inner products with the output embeddings, plus the bias, are the logits of the next tokens.
+
+        Args:
+            inputs: the tokens before those to be told, packed.
+            cu_seqlens: boundaries of the sentences.
+            told: the sentences' vectors and, behind them, languages.
+        """
+        lengths = cu_seqlens.diff().long()
+        longest_first = lengths.argsort(descending=True, stable=True)
+        rank = torch.empty_like(longest_first).scatter_(0, longest_first, torch.arange(len(lengths)).to(lengths.device))
+        rows = torch.repeat_interleave(torch.arange(len(lengths), device=lengths.device), lengths)
+        positions = torch.arange(len(rows), device=rows.device) - cu_seqlens[:-1].long()[rows]
+        order = (positions * len(lengths) + rank[rows]).argsort()  # step by step, the longest sentence first
+        x = torch.cat([self.dropout(self.tokens(inputs)), told[rows]], dim=1)[order]
+        state = self.initial(told[:, : self.initial.in_features]).view(len(told), self.lstm.num_layers, 2, -1)[
+            longest_first
+        ]
+        hidden, cell = state.permute(2, 1, 0, 3).contiguous().to(x.dtype).unbind(0)  # (layers, B, H) each
+        states = self.lstm(PackedSequence(x, positions.bincount().cpu()), (hidden, cell))[0].data[order.argsort()]
+        features: Tensor = self.dropout(self.narrow(self.dropout(states)))
+        return features
+
+
+class TransformerDecoder(nn.Module):
+    """A transformer whose every input is [token + position; sentence; language], as fairseq's ``laser_transformer``.
+
+    Without cross-attention, as there is but one vector to attend to. Each token is shown those before it, or, if it is
+    not autoregressive, no token at all but every position.
+
+    Args:
+        dim: width D of sentence vectors.
+        vocab_size: words that can be told.
+        max_tokens: positions.
+        token_dim: width E of its own token embeddings.
+        language_dim: width L of what it is told of the target language; may be 0.
+        inner_dim: width of the feed-forward blocks.
+        layers: how many.
+        heads: attention heads of a layer; must divide E + D + L.
+        dropout: probability of zeroing an activation, and an attention weight.
+        autoregressive: whether it is told the tokens before the one it has to tell.
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        vocab_size: int,
+        *,
+        max_tokens: int,
+        token_dim: int,
+        language_dim: int,
+        inner_dim: int,
+        layers: int,
+        heads: int,
+        dropout: float,
+        autoregressive: bool,
+    ) -> None:
+        super().__init__()
+        width = token_dim + dim + language_dim
+        config = BackboneConfig(
+            vocab_size=vocab_size,
+            hidden_size=width,
+            num_hidden_layers=layers,
+            num_attention_heads=heads,
+            intermediate_size=inner_dim,
+            hidden_act="relu",
+            hidden_dropout_prob=dropout,
+            attention_probs_dropout_prob=dropout,
+        )
+        self.tokens = nn.Embedding(vocab_size, token_dim) if autoregressive else None
+        self.positions = nn.Embedding(max_tokens, token_dim)
+        self.layers = nn.ModuleList(VisibleLayer(config) for _ in range(layers))
+        self.output = nn.Linear(width, vocab_size)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self, inputs: Int64[Tensor, " t"], cu_seqlens: Int[Tensor, " b+1"], told: Float[Tensor, "b d+l"]
+    ) -> Float[Tensor, "t w"]:
+        """As of ``LstmDecoder``."""
+        layout = Layout.of(cu_seqlens)
+        rows = torch.repeat_interleave(torch.arange(len(told), device=told.device), cu_seqlens.diff())
+        x = self.positions(layout.positions)
+        if self.tokens is not None:
+            x = x + self.tokens(layout.arrange(inputs))
+        x = torch.cat([self.dropout(x), F.embedding(layout.arrange(rows), told).to(x.dtype)], dim=1)
+        for layer in self.layers:
+            x = layer(x, layout, visible=None if self.tokens is None else causal)
+        return layout.restore(x)

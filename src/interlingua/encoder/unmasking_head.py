@@ -1,0 +1,100 @@
+"""The head that tells masked tokens from their states and a sentence vector, in training only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int, Int64
+from torch import Tensor, nn
+
+from interlingua.batches.sentences import chained
+from interlingua.encoder.backbone import BackboneConfig, Layer, layout_for
+from interlingua.encoder.encoder import Encoder
+from interlingua.errors import ConfigError
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class UnmaskingHeadConfig:
+    """Shape of the unmasking head; the defaults are MEXMA's, for base and large encoders alike."""
+
+    layers: int = 6
+    """Transformer layers."""
+    heads: int = 8
+    """Attention heads of each; must divide the encoder's width."""
+    intermediate_size: int = 3072
+    """Width of their feed-forward blocks."""
+    dropout: float = 0.1
+    """Probability of zeroing an activation."""
+
+    def __post_init__(self) -> None:
+        for name in ("layers", "heads", "intermediate_size"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"head: {name} is {getattr(self, name)}; it must be at least 1")
+        if not 0 <= self.dropout < 1:
+            raise ConfigError(f"head: dropout is {self.dropout}; it must be at least 0 and below 1")
+
+
+class UnmaskingHead(nn.Module):
+    """Transformer layers over [S; H], the sentence vector S before the token states H, MEXMA (Janeiro et al. 2024).
+
+    Post-LN layers of their own with torch's initial weights, without position embeddings: the encoder's states know
+    where they stand. Words are told by the inner product with the encoder's word embeddings, plus a bias of the head's.
+
+    Args:
+        config: layers, heads and so on.
+        encoder: whose states it is given, and whose vocabulary it tells. Where that begins sentences with a special
+            token, S takes the place of this token's state; where not, it is put before the first word's.
+        attention_dropout: probability of zeroing an attention weight.
+
+    Raises:
+        ConfigError: the width can't be split over the heads.
+    """
+
+    def __init__(self, config: UnmaskingHeadConfig, encoder: Encoder, attention_dropout: float = 0.0) -> None:
+        super().__init__()
+        dim, vocab_size = encoder.dim, encoder.backbone.config.vocab_size
+        if dim % config.heads:
+            raise ConfigError(f"head: {config.heads} heads can't share the encoder's width {dim}; choose a divisor")
+        shape = BackboneConfig(
+            vocab_size=vocab_size,
+            hidden_size=dim,
+            num_attention_heads=config.heads,
+            intermediate_size=config.intermediate_size,
+            hidden_dropout_prob=config.dropout,
+            attention_probs_dropout_prob=attention_dropout,
+        )
+        self.replaces_first = encoder.vocabulary.opening_tokens > 0
+        self.layers = nn.ModuleList(Layer(shape) for _ in range(config.layers))
+        bound = dim**-0.5  # as the bias of a torch Linear
+        self.bias = nn.Parameter(torch.empty(vocab_size).uniform_(-bound, bound))
+
+    def forward(
+        self, states: Float[Tensor, "t d"], cu_seqlens: Int[Tensor, " b+1"], vectors: Float[Tensor, "b d"]
+    ) -> Float[Tensor, "t d"]:
+        """States whose inner products with the word embeddings, plus the bias, are the logits.
+
+        Args:
+            states: of the masked sentences' tokens, packed.
+            cu_seqlens: where each sentence begins, and the total at the end.
+            vectors: what the head is told about each sentence.
+        """
+        one_each = torch.arange(len(cu_seqlens), device=cu_seqlens.device, dtype=cu_seqlens.dtype)
+        if self.replaces_first:
+            states = states.index_select(0, _behind_the_first(cu_seqlens, len(states)))
+            cu_seqlens = cu_seqlens - one_each
+        order, boundaries = chained(one_each, cu_seqlens)
+        x = torch.cat([vectors.to(states.dtype), states]).index_select(0, order)
+        layout = layout_for(self.layers, boundaries)
+        x = layout.arrange(x)
+        for layer in self.layers:
+            x = layer(x, layout)
+        x = layout.restore(x)
+        return x if self.replaces_first else x.index_select(0, _behind_the_first(boundaries, len(x)))
+
+
+def _behind_the_first(cu_seqlens: Int[Tensor, " b+1"], tokens: int) -> Int64[Tensor, " n"]:
+    """The tokens that don't begin a sentence."""
+    behind = torch.ones(tokens, dtype=torch.bool, device=cu_seqlens.device)
+    behind[cu_seqlens[:-1].long()] = False
+    return behind.nonzero()[:, 0]

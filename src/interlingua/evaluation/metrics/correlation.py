@@ -1,0 +1,89 @@
+"""Correlation of similarities with people's judgements: Pearson, Spearman with ties, and bootstrap intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from jaxtyping import Float, Float64, Int64
+from numpy import ndarray
+
+CHUNK = 1_000_000
+"""Resampled items held at once."""
+LEVEL = 0.95
+"""Share of the resampled values inside an interval."""
+
+
+def pearson(x: Float[ndarray, " n"], y: Float[ndarray, " n"]) -> float:
+    """Pearson's r; 0 where one side is constant, which leaves it undefined."""
+    return float(_weighted_pearson(np.asarray(x, np.float64)[None], np.asarray(y, np.float64)[None])[0])
+
+
+def spearman(x: Float[ndarray, " n"], y: Float[ndarray, " n"]) -> float:
+    """Spearman's rho: Pearson's r of the ranks, equal values sharing the mean of theirs; 0 where a side is constant."""
+    return pearson(average_ranks(x), average_ranks(y))
+
+
+def average_ranks(values: Float[ndarray, " n"]) -> Float64[ndarray, " n"]:
+    """Ranks from 1, equal values sharing the mean of their ranks."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    return np.asarray((last - (counts - 1) / 2)[place], dtype=np.float64)
+
+
+def resampled_spearman(
+    x: Float[ndarray, " n"], y: Float[ndarray, " n"], counts: Int64[ndarray, "r n"]
+) -> Float64[ndarray, " r"]:
+    """Spearman's rho of resamples of the items, without sorting again.
+
+    Args:
+        x: a value per item.
+        y: another one.
+        counts: how often each item was drawn in each resample.
+    """
+    return _weighted_pearson(_resampled_ranks(x, counts), _resampled_ranks(y, counts), counts)
+
+
+def resample_counts(items: int, *, resamples: int, rng: np.random.Generator) -> Iterator[Int64[ndarray, "r n"]]:
+    """How often each item is drawn in each of ``resamples`` draws with replacement, a chunk of resamples at a time."""
+    size = max(1, CHUNK // items)
+    for start in range(0, resamples, size):
+        yield rng.multinomial(items, np.full(items, 1 / items), size=min(size, resamples - start))
+
+
+def bootstrap_spearman(
+    x: Float[ndarray, " n"], y: Float[ndarray, " n"], *, resamples: int, rng: np.random.Generator
+) -> Float64[ndarray, " resamples"]:
+    """Spearman's rho of ``resamples`` resamples of the items."""
+    draws = resample_counts(len(x), resamples=resamples, rng=rng)
+    return np.concatenate([resampled_spearman(x, y, counts) for counts in draws])
+
+
+def interval(values: Float64[ndarray, " r"]) -> tuple[float, float]:
+    """The percentile interval of resampled values."""
+    low, high = np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return float(low), float(high)
+
+
+def _resampled_ranks(values: Float[ndarray, " n"], counts: Int64[ndarray, "r n"]) -> Float64[ndarray, "r n"]:
+    order = np.argsort(values, kind="stable")
+    ordered = np.asarray(values)[order]
+    first = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])  # where each distinct value begins
+    drawn = np.add.reduceat(counts[:, order], first, axis=1)
+    ranks = np.cumsum(drawn, axis=1) - (drawn - 1) / 2
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.repeat(np.arange(len(first)), np.diff(np.r_[first, len(order)]))
+    return np.asarray(ranks[:, place], dtype=np.float64)
+
+
+def _weighted_pearson(
+    x: Float64[ndarray, "r n"], y: Float64[ndarray, "r n"], weights: Int64[ndarray, "r n"] | None = None
+) -> Float64[ndarray, " r"]:
+    w = np.ones_like(x) if weights is None else weights.astype(np.float64)
+    total = w.sum(axis=1, keepdims=True)
+    scale = np.abs(x).max(axis=1) * np.abs(y).max(axis=1)
+    x = x - (w * x).sum(axis=1, keepdims=True) / total
+    y = y - (w * y).sum(axis=1, keepdims=True) / total
+    spread = np.sqrt((w * x * x).sum(axis=1) * (w * y * y).sum(axis=1))
+    defined = spread > 1e-12 * scale * total[:, 0]  # less is the rounding of the means
+    return np.where(defined, (w * x * y).sum(axis=1) / np.where(defined, spread, 1.0), 0.0)

@@ -1,0 +1,51 @@
+"""Questions and passages: how an encoder wants each to be embedded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jaxtyping import Float32
+from numpy import ndarray
+
+from interlingua.evaluation.task import Role
+
+PROMPT_NAMES: Mapping[Role, Sequence[str]] = {"query": ("query",), "passage": ("passage", "document", "corpus")}
+"""What models call their prompts for each."""
+OWN_METHODS: Mapping[Role, str] = {"query": "encode_queries", "passage": "encode_passages"}
+
+
+def role_prompt(encoder: Any, role: Role, given: Mapping[Role, str], prompt: str | None) -> str | None:
+    """What to put before a question or a passage.
+
+    Args:
+        encoder: its own prompt for the role comes before ``prompt``.
+        role: which.
+        given: the user's prompts by role; they come first.
+        prompt: the user's prompt for everything.
+    """
+    if role in given:
+        return given[role]
+    own = getattr(getattr(encoder, "settings", None), "prompts", {})
+    return next((name for name in PROMPT_NAMES[role] if name in own), prompt)
+
+
+def has_two_towers(encoder: Any) -> bool:
+    """Whether questions and passages are embedded by methods of their own; inner products are what they mean."""
+    return all(hasattr(encoder, method) for method in OWN_METHODS.values())
+
+
+def encode_in_role(
+    encoder: Any, texts: Sequence[str], titles: Sequence[str] | None, role: Role, **options: Any
+) -> Float32[ndarray, "n d"]:
+    """One vector per text from the method of the role.
+
+    Args:
+        encoder: one with two towers.
+        texts: questions, or passages without their titles.
+        titles: of the passages.
+        role: which.
+        options: language and batch_tokens.
+    """
+    extra = {"titles": titles} if role == "passage" else {}
+    return getattr(encoder, OWN_METHODS[role])(list(texts), **extra, **options)  # type: ignore[no-any-return]

@@ -1,0 +1,279 @@
+"""What the retrieval tasks share: passages embedded to disk, exact search 100 deep, BM25 and fusion beside it."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, Literal, NamedTuple
+
+import numpy as np
+from jaxtyping import Float32
+from numpy import ndarray
+
+from interlingua.corpus.retrieval_sets import Passage, RetrievalSet, Sets
+from interlingua.errors import DataError
+from interlingua.evaluation.metrics.ranking import (
+    DEPTH,
+    Qrels,
+    Run,
+    ranking_metrics,
+    reciprocal_rank_fusion,
+    top,
+    write_trec_run,
+)
+from interlingua.evaluation.metrics.retrieval import normalized
+from interlingua.evaluation.streams import stream_vectors
+from interlingua.evaluation.task import (
+    Embeds,
+    Items,
+    Progress,
+    SubsetScores,
+    TaskResult,
+    check_choice,
+    options,
+    silent,
+)
+from interlingua.evaluation.tasks.folders import choose_languages, content_sha256, find_folder, full_code, recognise
+from interlingua.evaluation.tasks.groups import grouped
+from interlingua.mining.knn import nearest_neighbours
+
+OF_ALL = "_all_languages"
+"""Ends the names of metrics whose candidates are the passages of all languages together."""
+
+
+class _Pool(NamedTuple):
+    """The passages of a language, embedded."""
+
+    ids: list[str]
+    vectors: Float32[ndarray, "n d"]
+    digest: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RetrievalTask:
+    """MRR@100, Recall@100 and nDCG@10 of questions among passages, as trec_eval computes them.
+
+    The candidates are the passages in the question's language and, where the protocol has that pool too, those of all
+    languages together (metrics ending in ``_all_languages``). A question without a ranking counts as 0 and is reported.
+    Questions and passages get the model's own prompts for them, if it has any. Passages are embedded into a file, so
+    that there may be millions.
+
+    Attributes:
+        languages: languages to score, and to pool; all by default.
+        similarity: cosine or dot, the inner product of the vectors as the model gives them; auto is dot for a model
+            with two towers and cosine for all others.
+        bm25: score BM25 and its fusion with the encoder (reciprocal ranks) beside it, in the question's language.
+        runs: a folder for TREC run files, one per language, pool and system.
+    """
+
+    name: ClassVar[str]
+    version: ClassVar[str] = "1"
+    main_metric: ClassVar[str] = "mrr_at_100"
+    folders: ClassVar[Sequence[str]]
+    expected: ClassVar[str]
+    pools_all: ClassVar[bool] = False
+    parallel: ClassVar[bool] = False
+    published: ClassVar[bool] = True
+    paper_languages: ClassVar[Sequence[str]] = ()
+
+    languages: Sequence[str] | None = None
+    similarity: Literal["auto", "cosine", "dot"] = "auto"
+    bm25: bool = False
+    runs: Path | None = field(default=None, metadata={"output": True})
+
+    def __post_init__(self) -> None:
+        check_choice("similarity", self.similarity, ("auto", "cosine", "dot"))
+
+    def evaluate(self, encoder: Embeds, data: Path, *, progress: Progress = silent) -> TaskResult:
+        """See ``Task.evaluate``."""
+        start = time.perf_counter()
+        folder = find_folder(data, self.folders, self.files, self.expected)
+        files = self.files(folder)
+        codes = self.codes(files, folder)
+        sets = {name: files[name]() for name in choose_languages(self.languages, codes, {}, folder)}
+        steps = _Steps(progress, sets)
+        pools = {}
+        for name, one in sets.items():
+            steps.label = f"{name} passages"
+            pools[name] = self._embed_passages(encoder, one, codes[name], steps)
+        subsets, notes, items = [], [], {}
+        for name in sets:
+            subset, items[name], said = self._score(encoder, name, sets, pools, codes[name])
+            subsets.append(subset)
+            notes += [f"{name}: {note}" for note in said]
+            steps.label = f"{name} questions"
+            steps.add(len(sets[name].queries))
+        digests = {name: _digest(one, pools[name].digest) for name, one in sets.items()}
+        revision = recognise(self.name, digests) if self.published else None
+        return TaskResult(
+            task=self.label(folder, revision),
+            version=self.version,
+            main_metric=self.main_metric,
+            higher_is_better=True,
+            dataset=folder.resolve().name,
+            data_sha256=content_sha256([list(digests), list(digests.values())]),
+            data_revision=revision,
+            subsets=tuple(subsets),
+            notes=tuple(notes),
+            items=items,
+            seconds=time.perf_counter() - start,
+            **grouped(self._members(subsets)),
+            **options(self),
+        )
+
+    def files(self, folder: Path) -> Sets:
+        """The sets in a folder, by language as its files spell it."""
+        raise NotImplementedError
+
+    def codes(self, files: Sets, folder: Path) -> dict[str, str]:
+        """The full code of each set's language."""
+        return {name: full_code(name) for name in files}
+
+    def label(self, folder: Path, revision: str | None) -> str:
+        """What the result is called."""
+        return self.name if revision else f"{self.name}_{folder.resolve().name}"
+
+    def _by_cosine(self, encoder: Embeds) -> bool:
+        return self.similarity == "cosine" or (self.similarity == "auto" and not getattr(encoder, "two_towers", False))
+
+    def _members(self, subsets: Sequence[SubsetScores]) -> dict[str, list[SubsetScores]]:
+        members = {f"all_{len(subsets)}": list(subsets)}
+        paper = {full_code(code) for code in self.paper_languages}
+        present = [subset for subset in subsets if subset.languages[0] in paper]
+        if present:
+            members[f"{self.name}_{len(present)}of{len(paper)}"] = present
+        return members
+
+    def _embed_passages(self, encoder: Embeds, one: RetrievalSet, language: str, steps: _Steps) -> _Pool:
+        ids: list[str] = []
+        digest = hashlib.sha256()
+
+        def read() -> Iterator[Passage]:
+            for passage in one.passages():
+                ids.append(passage.id)
+                digest.update("\t".join(passage).encode() + b"\n")
+                yield passage
+
+        def encode(portion: Sequence[Passage]) -> Float32[ndarray, "n d"]:
+            texts, titles = [passage.text for passage in portion], [passage.title for passage in portion]
+            vectors = encoder.encode(texts, titles=titles, language=language, role="passage")
+            steps.add(len(portion))
+            return vectors
+
+        vectors = stream_vectors(encode, read(), normalize=self._by_cosine(encoder))
+        if len(set(ids)) < len(ids):
+            ((twice, _),) = Counter(ids).most_common(1)
+            raise DataError(f"the passage id {twice!r} stands in the passages of {language} twice; ids must differ")
+        return _Pool(ids, vectors, digest.hexdigest())
+
+    def _score(
+        self, encoder: Embeds, name: str, sets: Mapping[str, RetrievalSet], pools: Mapping[str, _Pool], language: str
+    ) -> tuple[SubsetScores, Items, list[str]]:
+        """One language: its questions among its own passages and, if asked for, among those of all languages."""
+        one = sets[name]
+        judged, notes = _judged(one, pools[name].ids)
+        asked = {query: one.queries[query] for query in judged if query in one.queries}
+        vectors = encoder.encode([*asked.values()], language=language, role="query") if asked else np.zeros((0, 1))
+        if self._by_cosine(encoder):
+            vectors = normalized(vectors)
+        runs = {"": _search([*asked], vectors, {"": pools[name]})}
+        if self.bm25:
+            runs["bm25_"] = _bm25(asked, one, language)
+            runs["hybrid_"] = reciprocal_rank_fusion([runs[""], runs["bm25_"]])
+        values = {f"{system}{m}": v for system, run in runs.items() for m, v in ranking_metrics(judged, run).items()}
+        if self.pools_all:
+            runs[OF_ALL] = _search([*asked], vectors, pools)
+            found = ranking_metrics(self._judged_in_all(name, judged, sets), runs[OF_ALL])
+            values |= {f"{metric}{OF_ALL}": of_query for metric, of_query in found.items()}
+        self._write_runs(name, runs)
+        scores = {metric: float(np.mean([*of_query.values()])) for metric, of_query in values.items()}
+        subset = SubsetScores(name=name, languages=(language, language), pairs=len(judged), scores=scores)
+        return subset, Items(np.array([*values[self.main_metric].values()])), notes
+
+    def _judged_in_all(self, name: str, judged: Qrels, sets: Mapping[str, RetrievalSet]) -> Qrels:
+        """Which passages of the pool of all languages answer; in parallel sets a question's in every language."""
+        languages = sets if self.parallel else {name: sets[name]}
+        return {
+            query: {
+                f"{other}/{passage}": grade
+                for other, one in languages.items()
+                for passage, grade in (passages if other == name else one.qrels.get(query, {})).items()
+            }
+            for query, passages in judged.items()
+        }
+
+    def _write_runs(self, name: str, runs: Mapping[str, Run]) -> None:
+        if self.runs is None:
+            return
+        for system, run in runs.items():
+            kind = "dense-all-languages" if system == OF_ALL else system.rstrip("_") or "dense"
+            write_trec_run(self.runs / f"{self.name}.{name or 'all'}.{kind}.trec", run, tag=kind)
+
+
+class _Steps:
+    """Counts the passages and questions embedded so far, out of all."""
+
+    def __init__(self, progress: Progress, sets: Mapping[str, RetrievalSet]) -> None:
+        self._progress, self._done, self.label = progress, 0, ""
+        self._total = sum(len(one.queries) + sum(1 for _ in one.passages()) for one in sets.values())
+
+    def add(self, texts: int) -> None:
+        self._done += texts
+        self._progress(self.label, self._done, self._total)
+
+
+def _judged(one: RetrievalSet, passages: Sequence[str]) -> tuple[Qrels, list[str]]:
+    """The questions that count, and what is to be said about the others."""
+    judged = {query: grades for query, grades in one.qrels.items() if any(grade > 0 for grade in grades.values())}
+    if not judged:
+        raise DataError("no question has a relevant passage; check that questions and judgements belong together")
+    relevant = {passage for grades in judged.values() for passage, grade in grades.items() if grade > 0}
+    counts = {
+        "questions have judgements and no text, and count as 0": sum(query not in one.queries for query in judged),
+        "questions have no relevant passage and were left out": len(one.qrels) - len(judged),
+        "questions have no judgement and were left out": sum(query not in one.qrels for query in one.queries),
+        "relevant passages are not among the passages": len(relevant.difference(passages)),
+    }
+    return judged, [f"{count:,} {what}" for what, count in counts.items() if count]
+
+
+def _search(queries: Sequence[str], vectors: Float32[ndarray, "n d"], pools: Mapping[str, _Pool]) -> Run:
+    """The best 100 passages of every query over the pools; a pool's name stands before its ids, if there is one."""
+    if not queries:
+        return {}
+    found = [nearest_neighbours(vectors, pool.vectors, k=DEPTH) for pool in pools.values()]
+    scores = np.concatenate([one.similarities.numpy() for one in found], axis=1)
+    places = np.concatenate([one.indices.numpy() for one in found], axis=1)
+    named = [(f"{name}/" if name else "", pool.ids) for name, pool in pools.items()]
+    owners = np.repeat(np.arange(len(named)), [one.indices.shape[1] for one in found])
+    edge = max(0, scores.shape[1] - DEPTH)
+    least = np.partition(scores, edge, axis=1)[:, edge]
+    run: dict[str, dict[str, float]] = {}
+    for row, query in enumerate(queries):
+        kept = np.flatnonzero(scores[row] >= least[row])  # with all that share the last place
+        of_query = zip(owners[kept].tolist(), places[row, kept].tolist(), scores[row, kept].tolist(), strict=True)
+        run[query] = top({named[owner][0] + named[owner][1][place]: score for owner, place, score in of_query})
+    return run
+
+
+def _bm25(queries: Mapping[str, str], one: RetrievalSet, language: str) -> Run:
+    from interlingua.search.bm25 import BM25Index
+
+    ids, titles, bodies = zip(*one.passages(), strict=True)
+    texts = [f"{title} {text}".strip() for title, text in zip(titles, bodies, strict=True)]
+    found, scores = BM25Index.build(ids, texts, language=language).search(list(queries.values()), DEPTH)
+    return {
+        query: dict(zip(passages, map(float, of_query), strict=True))
+        for query, passages, of_query in zip(queries, found, scores, strict=True)
+    }
+
+
+def _digest(one: RetrievalSet, passages: str) -> str:
+    judgements = [
+        f"{query} {passage} {grade}" for query, found in one.qrels.items() for passage, grade in found.items()
+    ]
+    return content_sha256([list(one.queries), list(one.queries.values()), judgements, [passages]])

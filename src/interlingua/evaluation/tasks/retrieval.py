@@ -1,0 +1,170 @@
+"""Retrieval: does the passage that answers a question come first among all passages? One class, one data set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from interlingua.corpus.retrieval_sets import (
+    Sets,
+    answer_sentence_sets,
+    beir_sets,
+    miracl_sets,
+    mr_tydi_sets,
+    question_sets,
+)
+from interlingua.errors import DataError
+from interlingua.evaluation.tasks.folders import full_code
+from interlingua.evaluation.tasks.passages import OF_ALL, RetrievalTask
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TyDiGoldP(RetrievalTask):
+    """TyDi QA's gold passages as retrieval, a small stand-in for Mr.TyDi: which passage was this question asked about?
+
+    Attributes:
+        split: dev, or train.
+    """
+
+    name: ClassVar[str] = "tydi_goldp"
+    main_metric: ClassVar[str] = f"mrr_at_100{OF_ALL}"
+    folders: ClassVar[Sequence[str]] = ("tydiqa_goldp",)
+    expected: ClassVar[str] = "TyDi GoldP files (sw.dev.questions.tsv and sw.dev.passages.txt)"
+    pools_all: ClassVar[bool] = True
+
+    split: Literal["dev", "train"] = "dev"
+
+    def files(self, folder: Path) -> Sets:
+        """See ``RetrievalTask.files``."""
+        return question_sets(folder, self.split)
+
+    def label(self, folder: Path, revision: str | None) -> str:
+        """See ``RetrievalTask.label``; the split is part of the name."""
+        name = RetrievalTask.label(self, folder, revision)
+        return name if self.split == "dev" else f"{name}_{self.split}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class XQuAD(RetrievalTask):
+    """XQuAD's paragraphs as retrieval; in the pool of all languages each translation of the paragraph is right."""
+
+    name: ClassVar[str] = "xquad"
+    main_metric: ClassVar[str] = f"mrr_at_100{OF_ALL}"
+    folders: ClassVar[Sequence[str]] = ("xquad",)
+    expected: ClassVar[str] = "XQuAD files (ar.questions.tsv and ar.passages.txt)"
+    pools_all: ClassVar[bool] = True
+    parallel: ClassVar[bool] = True
+
+    def files(self, folder: Path) -> Sets:
+        """See ``RetrievalTask.files``."""
+        return question_sets(folder)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class XQuADR(RetrievalTask):
+    """XQuAD-R (Roy et al. 2020): the sentence that holds the answer, among all sentences of all paragraphs.
+
+    In the pool of all languages a question's sentence in each language is right. Sentences are embedded alone, without
+    the paragraph around them.
+    """
+
+    name: ClassVar[str] = "xquad_r"
+    main_metric: ClassVar[str] = f"mrr_at_100{OF_ALL}"
+    folders: ClassVar[Sequence[str]] = ("xquad_r", "xquad-r")
+    expected: ClassVar[str] = "XQuAD-R files (ar.json)"
+    pools_all: ClassVar[bool] = True
+    parallel: ClassVar[bool] = True
+
+    def files(self, folder: Path) -> Sets:
+        """See ``RetrievalTask.files``."""
+        return answer_sentence_sets(folder)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MrTyDi(RetrievalTask):
+    """Mr.TyDi v1.1 (Zhang et al. 2021): MRR@100 in the Wikipedia of the question's language, mean of 11 languages.
+
+    Attributes:
+        split: test, dev or train.
+    """
+
+    name: ClassVar[str] = "mr_tydi"
+    folders: ClassVar[Sequence[str]] = ("mrtydi", "mr_tydi", "mr.tydi")
+    published: ClassVar[bool] = False
+    expected: ClassVar[str] = "Mr.TyDi folders (mrtydi-v1.1-arabic/)"
+    paper_languages: ClassVar[Sequence[str]] = ("ar", "bn", "en", "fi", "id", "ja", "ko", "ru", "sw", "te", "th")
+
+    split: Literal["test", "dev", "train"] = "test"
+
+    def files(self, folder: Path) -> Sets:
+        """See ``RetrievalTask.files``."""
+        return mr_tydi_sets(folder, self.split)
+
+    def label(self, folder: Path, revision: str | None) -> str:
+        """See ``RetrievalTask.label``."""
+        return self.name if self.split == "test" else f"{self.name}_{self.split}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Miracl(RetrievalTask):
+    """MIRACL (Zhang et al. 2023): nDCG@10 and Recall@100 in the Wikipedia of the question's language.
+
+    Attributes:
+        split: dev, whose judgements are public, or train.
+    """
+
+    name: ClassVar[str] = "miracl"
+    main_metric: ClassVar[str] = "ndcg_at_10"
+    folders: ClassVar[Sequence[str]] = ("miracl",)
+    published: ClassVar[bool] = False
+    expected: ClassVar[str] = "MIRACL folders (miracl-v1.0-ar/ and miracl-corpus-v1.0-ar/)"
+    paper_languages: ClassVar[Sequence[str]] = (
+        "ar", "bn", "de", "en", "es", "fa", "fi", "fr", "hi", "id", "ja", "ko", "ru", "sw", "te", "th", "yo", "zh",
+    )  # fmt: skip
+
+    split: Literal["dev", "train"] = "dev"
+
+    def files(self, folder: Path) -> Sets:
+        """See ``RetrievalTask.files``."""
+        return miracl_sets(folder, self.split)
+
+    def label(self, folder: Path, revision: str | None) -> str:
+        """See ``RetrievalTask.label``."""
+        return self.name if self.split == "dev" else f"{self.name}_{self.split}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Beir(RetrievalTask):
+    """Any passages, queries and judgements in BEIR's layout, or a folder of them per language.
+
+    A single set does not tell its language: name it as the only one of ``languages``.
+
+    Attributes:
+        split: the file of ``qrels/`` to use.
+    """
+
+    name: ClassVar[str] = "beir"
+    main_metric: ClassVar[str] = "ndcg_at_10"
+    folders: ClassVar[Sequence[str]] = ("beir",)
+    published: ClassVar[bool] = False
+    expected: ClassVar[str] = "retrieval set in BEIR's layout (corpus.jsonl, queries.jsonl, qrels/test.tsv)"
+
+    split: str = "test"
+
+    def files(self, folder: Path) -> Sets:
+        """See ``RetrievalTask.files``."""
+        return beir_sets(folder, self.split)
+
+    def codes(self, files: Sets, folder: Path) -> dict[str, str]:
+        """See ``RetrievalTask.codes``."""
+        if "" not in files:
+            return {name: full_code(name) for name in files}
+        if self.languages is None or len(self.languages) != 1:
+            raise DataError("its files don't tell their language; name it, e.g. --languages en", path=folder)
+        return {"": full_code(self.languages[0])}
+
+    def label(self, folder: Path, revision: str | None) -> str:
+        """See ``RetrievalTask.label``."""
+        return f"{self.name}_{folder.resolve().name}" + ("" if self.split == "test" else f"_{self.split}")

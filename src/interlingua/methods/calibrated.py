@@ -1,0 +1,110 @@
+"""Semantic alignment with calibrated similarity for multilingual sentence embedding (Ham and Kim 2021): its stage 2.
+
+A multilingual student learns from a teacher that reads English alone and slowly becomes the student's own average.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+
+from interlingua.batches.sentences import by_pivot
+from interlingua.batches.tokens import ParallelBatch
+from interlingua.config import refuse_unread
+from interlingua.encoder.ema import EmaTeacher, cosine_decay
+from interlingua.encoder.encoder import Encoder
+from interlingua.errors import ConfigError
+from interlingua.functional.distillation import mean_squared_error
+from interlingua.languages import resolve
+from interlingua.methods.objective import LossOutput, Objective
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CalibratedConfig:
+    """The defaults are the paper's model; its Table 4 varies ``decay`` and ``teacher``."""
+
+    teacher: Literal["ema", "frozen"] = "ema"
+    """ema: the teacher follows the student; frozen: it stays what it was, "freeze teacher" of Table 4."""
+    decay: float = 0.99999
+    """tau_base: share of itself that the teacher keeps in the first step, of the paper's run of ``decay_steps``."""
+    decay_steps: int = 105_000
+    """Length of the run, in steps, that ``decay`` is for. A run of K steps keeps (1 - decay) * decay_steps, so its
+    own decay is 1 - (1 - decay) * decay_steps / K: else a short run's teacher would hardly move. 0 = decay as it is."""
+    teacher_dropout: bool = False
+    """Let the teacher drop out too, as in BYOL; the paper does not say."""
+    english_through_student: bool = False
+    """Also teach the student the pivot's own sentences, as Reimers and Gurevych (2020) do; the paper does not."""
+    distillation_weight: float = 1.0
+    """Weight of the other languages' term in the loss."""
+    english_weight: float = 1.0
+    """Weight of the pivot's own term, with ``english_through_student``."""
+    pivot: str = "eng_Latn"
+    """Language that only the teacher reads; every pair has a side in it."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.decay <= 1:
+            raise ConfigError(f"decay is {self.decay}; it must lie between 0 (the student itself) and 1 (never moves)")
+        if self.decay_steps < 0:
+            raise ConfigError(f"decay_steps is {self.decay_steps}; give a number of steps, or 0 to take decay as it is")
+        if self.distillation_weight <= 0 or self.english_weight <= 0:
+            raise ConfigError("distillation_weight and english_weight must be positive")
+        frozen, alone = self.teacher == "frozen", not self.english_through_student
+        refuse_unread(self, "decay", "decay_steps", reason="teacher = 'frozen'", when=frozen)
+        refuse_unread(self, "english_weight", reason="english_through_student = false", when=alone)
+
+
+class Calibrated(Objective):
+    """The student's embedding of a sentence shall be the teacher's embedding of its English translation.
+
+    Args:
+        config: the options.
+        encoder: the student, and the teacher's first weights; pools by the mean in the paper.
+    """
+
+    Config = CalibratedConfig
+    config: CalibratedConfig
+
+    def __init__(self, config: CalibratedConfig, encoder: Encoder) -> None:
+        super().__init__(config, encoder)
+        self.teacher = EmaTeacher(encoder, dropout=config.teacher_dropout)
+        self.pivot = resolve(config.pivot).code
+
+    @property
+    def decay(self) -> float:
+        """tau_base of this run, which keeps (1 - tau_base) K of the paper's; at least 0."""
+        config = self.config
+        if not config.decay_steps:
+            return config.decay
+        return max(0.0, 1 - (1 - config.decay) * config.decay_steps / self.total_steps)
+
+    def forward(self, batch: ParallelBatch) -> LossOutput:
+        """The loss of Eq. (1): one pass of the student over x_lg, one of the teacher over x_en."""
+        x_lg, x_en = by_pivot(batch, self.pivot)
+        with torch.no_grad():
+            target = self.teacher.encoder(x_en)  # f_xi(x_en), a constant
+        terms = {"distillation": mean_squared_error(self.encoder(x_lg), target)}  # Eq. (1)
+        if self.config.english_through_student:
+            terms["english"] = mean_squared_error(self.encoder(x_en), target)
+        return self.weighted(**terms)
+
+    def after_step(self, step: int) -> None:
+        """Eq. (2), xi <- tau_k xi + (1 - tau_k) theta: with the updated student and the k of the step just made."""
+        if self.config.teacher == "ema":
+            tau_k = cosine_decay(step, base=self.decay, total_steps=self.total_steps)
+            self.teacher.update(self.encoder, tau_k)
+
+    def notes(self) -> list[str]:
+        """What the run's length did to the decay."""
+        config, length = self.config, self.total_steps
+        if config.teacher == "frozen":
+            return ["the teacher is frozen"]
+        if not config.decay_steps:
+            product = (1 - config.decay) * length
+            return [f"teacher: decay {config.decay:g} as it is, (1 - decay) * steps = {product:.4g}"]
+        kept = (1 - config.decay) * config.decay_steps
+        return [
+            f"teacher: (1 - decay) * steps = {kept:.4g} is kept, so {config.decay:g} of {config.decay_steps:,} steps"
+            f" becomes {self.decay:.6g} in {length:,}{' (not below 0)' if kept > length else ''}"
+        ]

@@ -1,0 +1,66 @@
+"""The cross-encoder that labels silver pairs for Augmented SBERT (Thakur et al. 2021)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch.nn import functional as F
+
+from interlingua.batches.feeds import LabelledBatch
+from interlingua.batches.sentences import join
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.pair_scorer import PairPooling, PairScorer
+from interlingua.errors import ConfigError
+from interlingua.files import PathLike
+from interlingua.methods.objective import LossOutput, Objective
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CrossEncoderConfig:
+    """How pairs are read and scored."""
+
+    both_orders: bool = True
+    """Train on (a, b) and on (b, a), as the authors' example does."""
+    pooling: PairPooling = "cls"
+    """What the head sees of the joined sequence: the first token's state, or the mean of all."""
+    head_dropout: float = 0.1
+    """Probability of zeroing an element of the head's input, twice."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.head_dropout < 1:
+            raise ConfigError(f"head_dropout is {self.head_dropout}; it must be at least 0 and below 1")
+
+
+class CrossEncoder(Objective):
+    """Reads ``a </s></s> b`` as one sequence and learns its score; head and encoder are exported together.
+
+    Args:
+        config: the options.
+        encoder: what reads; its pooling plays no part.
+    """
+
+    Config = CrossEncoderConfig
+    config: CrossEncoderConfig
+    feeds = ("labelled",)
+    label_kind = "sts"
+
+    def __init__(self, config: CrossEncoderConfig, encoder: Encoder) -> None:
+        super().__init__(config, encoder)
+        self.scorer = PairScorer(encoder, pooling=config.pooling, dropout=config.head_dropout)
+
+    def forward(self, batch: LabelledBatch) -> LossOutput:
+        """Binary cross-entropy of the sigmoid with the score in [0, 1], mean over the pairs and their orders."""
+        a, b, scores = batch.a, batch.b, batch.labels
+        if self.config.both_orders:
+            a, b, scores = join(a, batch.b), join(b, batch.a), torch.cat([scores, scores])
+        return self.weighted(cross_encoder=F.binary_cross_entropy_with_logits(self.scorer(a, b).float(), scores))
+
+    @property
+    def evaluated(self) -> PairScorer:
+        """The encoder with its head."""
+        return self.scorer
+
+    def save(self, folder: PathLike) -> None:
+        """Writes encoder and head, see ``PairScorer.load``."""
+        self.scorer.save(folder)

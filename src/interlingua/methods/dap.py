@@ -1,0 +1,172 @@
+"""DAP: dual-alignment pre-training, by sentences and by tokens (Li et al. 2023)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from interlingua.batches.masking import IGNORED, mlm_mask
+from interlingua.batches.sentences import by_pivot, join
+from interlingua.batches.tokens import ParallelBatch, Place, TokenBatch
+from interlingua.config import refuse_unread
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.heads import LanguageTags
+from interlingua.encoder.pooling import HiddenStates
+from interlingua.encoder.token_heads import TranslationHead
+from interlingua.errors import ConfigError
+from interlingua.functional.contrastive import bidirectional_contrastive, infonce
+from interlingua.functional.masked_lm import linear_cross_entropy
+from interlingua.languages import resolve
+from interlingua.methods.objective import LossOutput, Objective, itself
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DAPConfig:
+    """DAP and its ablations (Table 5, sections 5.1-5.3 of the paper); the defaults are the paper's DAP."""
+
+    rtl_weight: float = 1.0
+    """Weight of representation translation learning, 1 in Eq. (7), 0.1 by default in the released code; 0 = none."""
+    tr_weight: float = 1.0
+    """Weight of the translation ranking."""
+    temperature: float = 0.05
+    """Divides the cosines of the ranking; the paper writes an inner product, the released code this."""
+    ranking: Literal["forward", "both"] = "forward"
+    """forward: the other language's sentences rank the pivot's, Eq. (5); both: also the other way, averaged."""
+    projection: bool = True
+    """Rank a tanh layer over the embeddings, which is not exported, as the released code does."""
+    negatives: Literal["processes", "micro_batch"] = "processes"
+    """Where the ranking's negatives come from: all processes' micro-batches, or a process's own."""
+    pivot: str = "eng_Latn"
+    """The language whose sentences are reconstructed; each pair has a side in it."""
+    direction: Literal["to_pivot", "from_pivot", "both"] = "to_pivot"
+    """Which way is translated (Table 5); both: one half of the pairs each way."""
+    head_layers: int = 2
+    """K, layers of the head; not more than the encoder has."""
+    reconstruct: float = 1.0
+    """Share of tokens to reconstruct, (0, 1]; the states of the others are shown (section 5.2)."""
+    languages: tuple[str, ...] = ()
+    """Codes of the languages the head can be told to tell; default: those with a tag in the vocabulary."""
+
+    def __post_init__(self) -> None:
+        for name in ("rtl_weight", "tr_weight"):
+            if getattr(self, name) < 0:
+                raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least 0")
+        if not self.rtl_weight and not self.tr_weight:
+            raise ConfigError("rtl_weight and tr_weight are both 0, which leaves no loss; raise one")
+        for name in ("temperature", "head_layers"):
+            if getattr(self, name) <= 0:
+                raise ConfigError(f"{name} is {getattr(self, name)}; it must be positive")
+        if not 0 < self.reconstruct <= 1:
+            raise ConfigError(f"reconstruct is {self.reconstruct}; it must be above 0 and at most 1")
+        token = ("direction", "head_layers", "reconstruct", "languages")
+        sentence = ("temperature", "ranking", "projection", "negatives")
+        refuse_unread(self, *token, reason="rtl_weight = 0", when=not self.rtl_weight)
+        refuse_unread(self, *sentence, reason="tr_weight = 0", when=not self.tr_weight)
+        refuse_unread(self, "languages", reason="direction = 'to_pivot'", when=self.direction == "to_pivot")
+
+
+class DAP(Objective):
+    """A sentence ranks its translation first, and its tokens' states are enough to tell the translation's tokens.
+
+    Args:
+        config: the options.
+        encoder: pools by the first token in the paper.
+
+    Raises:
+        ConfigError: the encoder has fewer layers than the head, its vocabulary no mask, or no language is named.
+    """
+
+    Config = DAPConfig
+    config: DAPConfig
+
+    def __init__(self, config: DAPConfig, encoder: Encoder) -> None:
+        super().__init__(config, encoder)
+        layers = encoder.backbone.config.num_hidden_layers
+        if config.rtl_weight and config.head_layers > layers:
+            raise ConfigError(
+                f"head_layers is {config.head_layers}, but the encoder has {layers} to begin with; lower it"
+            )
+        self.pivot = resolve(config.pivot).code
+        self.project: nn.Module = nn.Identity()
+        if config.tr_weight and config.projection:
+            self.project = nn.Sequential(nn.Linear(encoder.dim, encoder.dim), nn.Tanh())
+        self.head = TranslationHead(encoder.backbone, config.head_layers) if config.rtl_weight else None
+        self.tags: LanguageTags | None = None
+        if config.rtl_weight and config.direction != "to_pivot":
+            named = config.languages or sorted(encoder.vocabulary.language_tags)
+            if not named:
+                raise ConfigError("the vocabulary has no language tags; name the method's languages")
+            codes = tuple(dict.fromkeys(resolve(name).code for name in named))
+            self.tags = LanguageTags(codes, encoder.dim, dropout=0.0, normalize=False)
+
+    def forward(self, batch: ParallelBatch) -> LossOutput:
+        """L_DAP = L_TR + L_RTL, Eq. (7); x in other languages, y in the pivot."""
+        x, y = by_pivot(batch, self.pivot)
+        hidden = self.encoder.tokens(join(x, y))  # f(x), f(y): Eq. (3)
+        terms = {}
+        if self.config.tr_weight:
+            terms["tr"] = self.rank(hidden)  # Eq. (5)
+        if self.head is not None:
+            terms["rtl"] = self.reconstruct(self.head, hidden, x, y, batch.place("b"))  # Eq. (6)
+        return self.weighted(**terms)
+
+    def rank(self, hidden: HiddenStates) -> Float[Tensor, ""]:
+        """-log e^phi(x_i, y_i) / sum_j e^phi(x_i, y_j), a mean over i."""
+        config = self.config
+        vectors = hidden.pool(self.encoder.pooling, include_special=self.encoder.settings.include_special)
+        gather = self.all_gather if config.negatives == "processes" else itself
+        x, y = (gather(side) for side in self.project(vectors).chunk(2))
+        if config.ranking == "both":
+            return bidirectional_contrastive(x, y, temperature=config.temperature) / 2
+        return infonce(x, y, temperature=config.temperature)
+
+    def reconstruct(
+        self, head: TranslationHead, hidden: HiddenStates, x: TokenBatch, y: TokenBatch, place: Place
+    ) -> Float[Tensor, ""]:
+        """CE(g(f_*(x), y)_i, y_i), a mean over the tokens to be told; without the first token if it is ``[CLS]``."""
+        size, half = x.batch_size, x.batch_size // 2
+        to_pivot, from_pivot = (range(size), range(size, 2 * size)), (range(size, 2 * size), range(size))
+        ways = {
+            "to_pivot": [to_pivot],
+            "from_pivot": [from_pivot],
+            "both": [(range(half, size), range(size + half, 2 * size)), (range(size, size + half), range(half))],
+        }[self.config.direction]
+        vocabulary, both, losses = self.encoder.vocabulary, join(x, y), []
+        for read, told in (way for way in ways if len(way[0])):
+            source, (targets, states) = part(both, hidden, read)[1], part(both, hidden, told)
+            labels = self.labels(targets, place._replace(first_row=place.first_row + told.start % size))
+            language = self.tags(targets.languages) if self.tags is not None and told.start < size else None
+            tokens = linear_cross_entropy(
+                *head(
+                    source,
+                    targets,
+                    labels,
+                    vocabulary.mask_id,
+                    states=states.states,
+                    skip=vocabulary.opening_tokens,
+                    language=language,
+                )
+            )
+            losses.append(tokens.sum() / max(1, len(tokens)))
+        return torch.stack(losses).mean()
+
+    def labels(self, targets: TokenBatch, place: Place) -> Tensor:
+        """Tokens to be told, what closes a sentence included; ``IGNORED`` at those that are shown."""
+        if self.config.reconstruct == 1:
+            return targets.input_ids
+        chosen = mlm_mask(targets, place, ratio=self.config.reconstruct, mask_id=0, vocab_size=1, special_ids=())
+        return torch.where(chosen.labels != IGNORED, targets.input_ids, IGNORED)
+
+
+def part(batch: TokenBatch, hidden: HiddenStates, rows: range) -> tuple[TokenBatch, HiddenStates]:
+    """Consecutive sentences, and their states."""
+    start, end = int(batch.cu_seqlens[rows.start]), int(batch.cu_seqlens[rows.stop])
+    bounds = batch.cu_seqlens[rows.start : rows.stop + 1] - batch.cu_seqlens[rows.start]
+    sentences = TokenBatch(
+        batch.input_ids[start:end], bounds, batch.max_seqlen, batch.languages[rows.start : rows.stop]
+    )
+    return sentences, HiddenStates(hidden.states[start:end], bounds)

@@ -1,0 +1,108 @@
+"""Multilingual knowledge distillation from a frozen teacher (Reimers and Gurevych 2020)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from interlingua.batches.sentences import by_pivot, join
+from interlingua.batches.tokens import ParallelBatch, TokenBatch
+from interlingua.encoder.encoder import Encoder
+from interlingua.errors import ConfigError
+from interlingua.functional.distillation import mean_squared_error
+from interlingua.languages import resolve
+from interlingua.methods.objective import LossOutput, Objective
+
+PROBE = "The mayor of Bonn (67) said: it's 7 o'clock - why don't we start?"
+"""Read back from the student's tokens, it must have the teacher's tokens that it has by itself."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DistillConfig:
+    """Distillation; the defaults are the paper's loss."""
+
+    teacher: str = ""
+    """Model whose embeddings are to be learnt, folder or hub id; default: the encoder as it is before training."""
+    pivot: str = "eng_Latn"
+    """The language that the teacher reads; one side of every pair is in it."""
+    translation_weight: float = 1.0
+    """Weight of the term that draws translations to the teacher's embedding of the original."""
+    original_weight: float = 1.0
+    """Weight of the term that draws originals to their own; 0 = the student reads translations only."""
+
+    def __post_init__(self) -> None:
+        weights = (self.translation_weight, self.original_weight)
+        if min(weights) < 0 or not any(weights):
+            raise ConfigError("translation_weight and original_weight must be at least 0, and one of them above it")
+
+
+class Distill(Objective):
+    """The student's embeddings of a sentence and of its translation shall both be the teacher's of the sentence.
+
+    A teacher of the student's vocabulary reads the corpus's tokens. One of another vocabulary reads the text that they
+    stand for: it is decoded and tokenised anew in every step.
+
+    Args:
+        config: the options.
+        encoder: the student.
+
+    Raises:
+        ConfigError: the teacher's embeddings have another width, or the tokens can't be turned back into text for it.
+        CheckpointError: there is no such teacher.
+    """
+
+    Config = DistillConfig
+    config: DistillConfig
+
+    def __init__(self, config: DistillConfig, encoder: Encoder) -> None:
+        super().__init__(config, encoder)
+        self.pivot = resolve(config.pivot).code
+        self.teacher = (Encoder.load(config.teacher) if config.teacher else encoder.clone()).float()
+        self.teacher.requires_grad_(False)
+        if self.teacher.dim != encoder.dim:
+            raise ConfigError(
+                f"teacher: {config.teacher} has embeddings of width {self.teacher.dim}, the encoder of {encoder.dim};"
+                " choose an encoder or a teacher of the other's width"
+            )
+        own, other, limit = encoder.vocabulary, self.teacher.vocabulary, self.teacher.max_tokens
+        self.retokenises = own.digest() != other.digest()
+        read_back = self.in_teacher_tokens(own.encode([PROBE], language=self.pivot))
+        if self.retokenises and read_back != other.encode([PROBE], language=self.pivot, max_tokens=limit):
+            raise ConfigError(
+                f"teacher: {config.teacher} has another vocabulary, and the corpus's does not keep the text as it reads"
+                " it (case, spaces); prepare the corpus with the teacher's vocabulary, or choose another teacher"
+            )
+
+    def train(self, mode: bool = True) -> Self:
+        """The teacher stays as it is evaluated, without dropout."""
+        super().train(mode)
+        self.teacher.eval()
+        return self
+
+    def forward(self, batch: ParallelBatch) -> LossOutput:
+        """Section 2: (M(s) - M^(s))^2 + (M(s) - M^(t))^2."""
+        translations, originals = by_pivot(batch, self.pivot)
+        target = self.teach(originals)  # M(s)
+        if not self.config.original_weight:
+            return self.weighted(translation=mean_squared_error(self.encoder(translations), target))
+        s, t = self.encoder(join(originals, translations)).chunk(2)  # M^(s), M^(t)
+        return self.weighted(original=mean_squared_error(s, target), translation=mean_squared_error(t, target))
+
+    @torch.no_grad()
+    def teach(self, originals: TokenBatch) -> Float[Tensor, "b d"]:
+        """The teacher's embeddings."""
+        if self.retokenises or originals.max_seqlen > self.teacher.max_tokens:
+            sentences = torch.split(originals.input_ids.cpu(), originals.lengths.tolist())
+            ids = self.in_teacher_tokens([sentence.tolist() for sentence in sentences])
+            originals = TokenBatch.from_lists(ids, originals.languages).to(originals.input_ids.device)
+        embeddings: Tensor = self.teacher(originals)
+        return embeddings
+
+    def in_teacher_tokens(self, sentences: list[list[int]]) -> list[list[int]]:
+        """The text that the student's tokens stand for, in the teacher's, cut to what it takes."""
+        texts = [self.encoder.vocabulary.decode(ids) for ids in sentences]
+        return self.teacher.vocabulary.encode(texts, language=self.pivot, max_tokens=self.teacher.max_tokens)

@@ -1,0 +1,56 @@
+"""LaBSE: language-agnostic BERT sentence embedding (Feng et al. 2022), its dual-encoder objective."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from interlingua.batches.sentences import join, same_meaning
+from interlingua.batches.tokens import ParallelBatch
+from interlingua.errors import ConfigError
+from interlingua.functional.contrastive import additive_margin_softmax
+from interlingua.methods.objective import LossOutput, Objective, itself
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LaBSEConfig:
+    """The translation ranking task; the defaults are the paper's where it says, else EMS's (Mao et al. 2023)."""
+
+    margin: float = 0.3
+    """m, in cosine units, taken from the positives; 0 = without additive margin."""
+    temperature: float = 0.1
+    """Divides the cosines; the paper names none."""
+    margin_after_temperature: bool = False
+    """Take the margin from the logits, after the division by the temperature."""
+    negatives: Literal["processes", "micro_batch"] = "processes"
+    """Where negatives come from: all processes' micro-batches as in the paper, or a process's own."""
+    exclude_repeats: bool = False
+    """Don't count as negatives what translates the positive too (as in n-way parallel corpora)."""
+
+    def __post_init__(self) -> None:
+        if self.temperature <= 0 or self.margin < 0:
+            raise ConfigError(
+                f"margin is {self.margin} and temperature {self.temperature}; they must be at least 0, and above 0"
+            )
+
+
+class LaBSE(Objective):
+    """A sentence has to find its translation among all of the batch, by a margin, and the other way round."""
+
+    Config = LaBSEConfig
+    config: LaBSEConfig
+
+    def forward(self, batch: ParallelBatch) -> LossOutput:
+        """L + L', the loss of Eq. (1) with the cosine of Eq. (2), in both directions."""
+        config = self.config
+        gather = self.all_gather if config.negatives == "processes" else itself  # cross-accelerator negatives
+        x, y = (gather(side) for side in self.encoder(join(batch.a, batch.b)).chunk(2))
+        ranking = additive_margin_softmax(
+            x,
+            y,
+            margin=config.margin,
+            temperature=config.temperature,
+            margin_after_temperature=config.margin_after_temperature,
+            excluded=same_meaning(batch.a, batch.b, gather) if config.exclude_repeats else None,
+        )
+        return self.weighted(ranking=ranking)

@@ -1,0 +1,156 @@
+"""LASER's objective: translation through a sentence's vector alone (Artetxe and Schwenk 2019)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from interlingua.batches.sentences import chained, join, take
+from interlingua.batches.tokens import ParallelBatch, TokenBatch
+from interlingua.config import refuse_unread
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.heads import LanguageTags
+from interlingua.encoder.translation_decoders import LstmDecoder, TransformerDecoder
+from interlingua.errors import ConfigError, DataError
+from interlingua.functional.masked_lm import linear_cross_entropy
+from interlingua.languages import resolve
+from interlingua.methods.objective import LossOutput, Objective
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LASERConfig:
+    """The defaults are LASER's decoder; the encoder is whatever [encoder] says."""
+
+    decoder: Literal["lstm", "transformer"] = "lstm"
+    """lstm: LASER's; transformer: without cross-attention, as fairseq's laser_transformer."""
+    autoregressive: bool = True
+    """The decoder is shown the tokens before the one to be told; False: positions alone (transformer only)."""
+    targets: tuple[str, ...] = ()
+    """Languages that are translated into, LASER's English and Spanish; default: each side into the other."""
+    language_dim: int = 32
+    """Width of what the decoder is told of the target language; 0 = nothing."""
+    languages: tuple[str, ...] = ()
+    """Codes of the languages it can be told; default: ``targets``, or those with a tag in the vocabulary."""
+    token_dim: int = 320
+    """Width of the decoder's token embeddings."""
+    hidden_dim: int = 2048
+    """Width of the LSTM's state, or of the transformer's feed-forward blocks."""
+    output_dim: int = 512
+    """Width of what is compared with words (LSTM only); the transformer's is the sum of its inputs."""
+    decoder_layers: int = 1
+    """Layers of the decoder."""
+    decoder_heads: int = 8
+    """Attention heads (transformer only); must divide the sum of the embedding's width and the two above."""
+    dropout: float = 0.1
+    """Probability of zeroing an element of the decoder's inputs and states."""
+
+    def __post_init__(self) -> None:
+        for name in ("token_dim", "hidden_dim", "output_dim", "decoder_layers", "decoder_heads"):
+            if getattr(self, name) <= 0:
+                raise ConfigError(f"{name} is {getattr(self, name)}; it must be positive")
+        if self.language_dim < 0:
+            raise ConfigError(f"language_dim is {self.language_dim}; it must be at least 0")
+        if not 0 <= self.dropout < 1:
+            raise ConfigError(f"dropout is {self.dropout}; it must be at least 0 and below 1")
+        if not self.autoregressive and self.decoder == "lstm":
+            raise ConfigError("an LSTM reads the tokens before; set decoder = 'transformer' for autoregressive = false")
+        refuse_unread(self, "output_dim", reason="decoder = 'transformer'", when=self.decoder != "lstm")
+        refuse_unread(self, "decoder_heads", reason="decoder = 'lstm'", when=self.decoder == "lstm")
+        refuse_unread(self, "languages", reason="language_dim = 0", when=not self.language_dim)
+
+
+class LASER(Objective):
+    """A decoder has to translate a sentence, and all it is told of the sentence is the encoder's vector.
+
+    Args:
+        config: the options.
+        encoder: pools by the maximum in LASER.
+
+    Raises:
+        ConfigError: the decoder is to be told languages and none are named, or its heads don't divide its width.
+    """
+
+    Config = LASERConfig
+    config: LASERConfig
+
+    def __init__(self, config: LASERConfig, encoder: Encoder) -> None:
+        super().__init__(config, encoder)
+        self.targets = {resolve(name).code for name in config.targets}
+        named = config.languages or config.targets or sorted(encoder.vocabulary.language_tags)
+        codes = tuple(dict.fromkeys(resolve(name).code for name in named))
+        if config.language_dim and not codes:
+            raise ConfigError(
+                "the vocabulary has no language tags; name the method's languages, or set language_dim = 0"
+            )
+        self.tags: LanguageTags | None = None
+        if config.language_dim:
+            self.tags = LanguageTags(codes, config.language_dim, dropout=0.0, normalize=False)
+            nn.init.uniform_(self.tags.embedding.weight, -0.1, 0.1)
+        self.end = encoder.backbone.config.vocab_size
+        self.decoder: LstmDecoder | TransformerDecoder
+        if config.decoder == "lstm":
+            self.decoder = LstmDecoder(
+                encoder.dim,
+                self.end + 1,
+                token_dim=config.token_dim,
+                language_dim=config.language_dim,
+                hidden_dim=config.hidden_dim,
+                output_dim=config.output_dim,
+                layers=config.decoder_layers,
+                dropout=config.dropout,
+            )
+        else:
+            self.decoder = TransformerDecoder(
+                encoder.dim,
+                self.end + 1,
+                max_tokens=encoder.backbone.config.max_tokens + 1,
+                token_dim=config.token_dim,
+                language_dim=config.language_dim,
+                inner_dim=config.hidden_dim,
+                layers=config.decoder_layers,
+                heads=config.decoder_heads,
+                dropout=config.dropout,
+                autoregressive=config.autoregressive,
+            )
+
+    def forward(self, batch: ParallelBatch) -> LossOutput:
+        """-log p(y | f(x)) of every target token, a mean over them."""
+        x, y = self.directions(batch)
+        vectors = self.encoder(x)
+        inputs, told, cu_seqlens = self.shifted(y)
+        if self.tags is not None:
+            vectors = torch.cat([vectors, self.tags(y.languages)], dim=1)
+        states = self.decoder(inputs, cu_seqlens, vectors)
+        output = self.decoder.output
+        return self.weighted(translation=linear_cross_entropy(states, output.weight, output.bias, told).mean())
+
+    def directions(self, batch: ParallelBatch) -> tuple[TokenBatch, TokenBatch]:
+        """What is read, and what is told: each side of the pairs from the other, if its language is a target.
+
+        Raises:
+            DataError: no sentence of the batch is in a target language.
+        """
+        both, size = join(batch.a, batch.b), batch.a.batch_size
+        into = [row for row, code in enumerate(both.languages) if not self.targets or code in self.targets]
+        if not into:
+            asked, there = ", ".join(sorted(self.targets)), ", ".join(sorted(set(both.languages)))
+            raise DataError(f"no sentence of a batch is in one of the targets {asked}, but in {there}; change targets")
+        return take(both, [(row + size) % (2 * size) for row in into]), take(both, into)
+
+    def shifted(self, y: TokenBatch) -> tuple[Tensor, Tensor, Float[Tensor, " b+1"]]:
+        """The decoder's inputs [end; y_1 ... y_n], its targets [y_1 ... y_n; end], and their boundaries.
+
+        Whatever the tokenizer put around the text is left out; the decoder has an end of its own.
+        """
+        text = (~torch.isin(y.input_ids, self.encoder.special_ids)).nonzero()[:, 0]
+        rows = y.sequence_ids()[text]
+        counts = torch.bincount(rows, minlength=y.batch_size)
+        cu_seqlens = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+        one = torch.arange(y.batch_size + 1, device=rows.device)
+        ends, tokens = y.input_ids.new_full((y.batch_size,), self.end), y.input_ids[text]
+        (before, bounds), (after, _) = chained(one, cu_seqlens), chained(cu_seqlens, one)
+        return torch.cat([ends, tokens])[before], torch.cat([tokens, ends])[after], bounds

@@ -1,0 +1,160 @@
+"""Language-agnostic multilingual information retrieval with contrastive learning (Hu et al. 2022)."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from interlingua.batches.feeds import FeedName, QuestionBatch, SentenceBatch
+from interlingua.batches.sentences import join, same_meaning, sentence_keys
+from interlingua.batches.tokens import ParallelBatch, TokenBatch
+from interlingua.config import refuse_unread
+from interlingua.encoder.dual_encoder import DualEncoder
+from interlingua.encoder.encoder import Encoder
+from interlingua.errors import ConfigError
+from interlingua.files import PathLike
+from interlingua.functional.contrastive import infonce, language_contrastive, semantic_contrastive
+from interlingua.methods.objective import LossOutput, Objective
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MultilingualIRConfig:
+    """The dual encoder and its two contrastive losses; the defaults are the paper's "+ semaCL + langCL"."""
+
+    semantic_weight: float = 0.01
+    """w_s, weight of the semantic contrastive loss on translations; 0 = off, "- semaCL"."""
+    language_weight: float = 0.001
+    """w_l, weight of the language contrastive loss; 0 = off, "- langCL"."""
+    monolingual: bool = False
+    """Sentences without translations take part in the language contrastive loss (Q of Eq. 3)."""
+    towers: Literal["separate", "shared"] = "separate"
+    """separate: an encoder for questions beside that for passages, as in DPR; shared: one for both."""
+    similarity: Literal["cosine", "dot"] = "cosine"
+    """Of questions and passages in Eq. (1); dot is the inner product, as in DPR."""
+    temperature: float = 1.0
+    """What the similarities of Eq. (1) are divided by."""
+    semantic_temperature: float = 0.1
+    """tau of Eq. (2), in cosine units."""
+    language_reduction: Literal["mean", "literal"] = "mean"
+    """mean over the logarithms of Eq. (3); literal: its printed factor, which shrinks the loss as Q grows."""
+    exclude_repeats: bool = False
+    """Passages that answer several questions of the batch, and pairs that share a sentence, are no negatives."""
+
+    def __post_init__(self) -> None:
+        for name in ("semantic_weight", "language_weight"):
+            if getattr(self, name) < 0:
+                raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least 0")
+        for name in ("temperature", "semantic_temperature"):
+            if getattr(self, name) <= 0:
+                raise ConfigError(f"{name} is {getattr(self, name)}; it must be positive")
+        refuse_unread(self, "semantic_temperature", reason="semantic_weight = 0", when=not self.semantic_weight)
+        off = not self.language_weight
+        refuse_unread(self, "monolingual", "language_reduction", reason="language_weight = 0", when=off)
+
+
+class MultilingualIR(Objective):
+    """Learns to search from English questions, and to do so in other languages from text alone.
+
+    Args:
+        config: the options.
+        encoder: the passage tower, and the only one that the contrastive losses touch; the question tower, if it is
+            another, begins as its copy.
+    """
+
+    Config = MultilingualIRConfig
+    config: MultilingualIRConfig
+    feeds = ("questions", "parallel", "monolingual")
+    # The last part goes through both towers: processes average their gradients in it.
+    parts: tuple[str, ...] = ("semantic", "language", "retrieval")
+
+    def __init__(self, config: MultilingualIRConfig, encoder: Encoder) -> None:
+        encoder.settings = dataclasses.replace(encoder.settings, normalize=config.similarity == "cosine")
+        super().__init__(config, encoder)
+        self.question_encoder = encoder.clone() if config.towers == "separate" else None
+        weights = {"semantic": config.semantic_weight, "language": config.language_weight, "retrieval": 1.0}
+        self.parts = tuple(name for name in type(self).parts if weights[name])
+
+    @classmethod
+    def feeds_for(cls, config: MultilingualIRConfig) -> tuple[FeedName, ...]:
+        """Questions, and the texts of the losses that are on."""
+        needed = {
+            "questions": True,
+            "parallel": bool(config.semantic_weight or config.language_weight),
+            "monolingual": config.monolingual,
+        }
+        return tuple(feed for feed in cls.feeds if needed[feed])
+
+    def forward(self, batch: QuestionBatch | Mapping[str, Any], part: str | None = None) -> LossOutput:
+        """L = L_IR + w_s L_semaCL + w_l L_langCL, Eq. (4), or one of its terms."""
+        feeds: Mapping[str, Any] = batch if isinstance(batch, Mapping) else {"questions": batch}
+        terms = {}
+        for name in self.parts if part is None else (part,):
+            if name == "retrieval":
+                terms[name] = self.retrieve(feeds["questions"])
+            elif name == "semantic":
+                terms[name] = self.align(feeds["parallel"])
+            else:
+                terms[name] = self.equalise(feeds["parallel"], feeds.get("monolingual"))
+        return self.weighted(**terms)
+
+    def retrieve(self, batch: QuestionBatch) -> Float[Tensor, ""]:
+        """L_IR: each question has to find its passage among those of all processes."""
+        config, size = self.config, batch.questions.batch_size
+        q, answers = (self.question_encoder or self.encoder)(batch.questions), self.encoder(batch.passages)
+        q, p = self.all_gather(q), self.all_gather(answers[:size])
+        hard = self.all_gather(answers[size:]) if len(answers) > size else None
+        self.need(len(p) + (0 if hard is None else len(hard)), "question with its passage", "run.global_batch_size")
+        excluded = None
+        if config.exclude_repeats:
+            keys = self.all_gather(sentence_keys(batch.passages)[:size])
+            excluded = keys[:, None] == keys
+        return infonce(  # Eq. (1)
+            q,
+            p,
+            hard_negatives=hard,
+            temperature=config.temperature,
+            cosine=config.similarity == "cosine",
+            excluded=excluded,
+        )
+
+    def align(self, batch: ParallelBatch) -> Float[Tensor, ""]:
+        """L_semaCL: translations are near one another, and far from all other sentences of the batch."""
+        z_i, z_j = self.passages(batch.a, batch.b)
+        self.need(len(z_i), "pair of translations", "data.batch_size")
+        excluded = same_meaning(batch.a, batch.b, self.all_gather) if self.config.exclude_repeats else None
+        return semantic_contrastive(  # Eq. (2)
+            z_i, z_j, temperature=self.config.semantic_temperature, excluded=excluded
+        )
+
+    def equalise(self, batch: ParallelBatch, others: SentenceBatch | None) -> Float[Tensor, ""]:
+        """L_langCL: a sentence of whatever language is as near to a sentence as to its translation."""
+        z_k = None
+        if others is None:
+            z_i, z_j = self.passages(batch.a, batch.b)
+        else:
+            z_i, z_j, z_k = self.passages(batch.a, batch.b, others.sentences)
+        self.need(len(z_i) + (0 if z_k is None else len(z_k)), "pair of translations", "data.batch_size")
+        return language_contrastive(z_i, z_j, z_k, reduction=self.config.language_reduction)  # Eq. (3)
+
+    def passages(self, a: TokenBatch, b: TokenBatch, *more: TokenBatch) -> tuple[Float[Tensor, "_ d"], ...]:
+        """Embeddings of several batches by the passage tower, in one pass, each with those of all processes."""
+        together = join(a, b)
+        for batch in more:
+            together = join(together, batch)
+        sizes = [batch.batch_size for batch in (a, b, *more)]
+        return tuple(self.all_gather(part) for part in torch.split(self.encoder(together), sizes))
+
+    def need(self, count: int, what: str, key: str) -> None:
+        """Refuses a batch in which there is nothing to compare with."""
+        if count < 2:
+            raise ConfigError(f"a micro-batch of a single {what} has nothing to compare it with; raise {key}")
+
+    def save(self, folder: PathLike) -> None:
+        """Writes the passage tower as the model directory, and the question tower, if it is another, inside of it."""
+        DualEncoder(self.encoder, self.question_encoder).save(folder)

@@ -1,0 +1,57 @@
+"""Natural language inference with a siamese encoder: Sentence-BERT's first objective (Reimers and Gurevych 2019).
+
+The first stage of the calibrated-similarity paper's English teacher.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from interlingua.batches.feeds import LabelledBatch
+from interlingua.batches.sentences import join
+from interlingua.encoder.encoder import Encoder
+from interlingua.methods.objective import LossOutput, Objective
+
+CLASSES = 3
+"""Contradiction, entailment, neutral."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NLIConfig:
+    """The classifier on top of the two embeddings."""
+
+    bias: bool = False
+    """Add a bias to the logits, as sentence-transformers' code does; the equation has none."""
+
+
+class NLI(Objective):
+    """Three classes from two embeddings and their distance, by softmax.
+
+    Args:
+        config: the options.
+        encoder: pools by the mean in the paper.
+    """
+
+    Config = NLIConfig
+    config: NLIConfig
+    feeds = ("labelled",)
+    label_kind = "nli"
+
+    def __init__(self, config: NLIConfig, encoder: Encoder) -> None:
+        super().__init__(config, encoder)
+        self.classify = nn.Linear(3 * encoder.dim, CLASSES, bias=config.bias)
+
+    def forward(self, batch: LabelledBatch) -> LossOutput:
+        """Cross-entropy, mean over the pairs."""
+        u, v = self.encoder(join(batch.a, batch.b)).chunk(2)
+        return self.weighted(nli=F.cross_entropy(self.logits(u, v).float(), batch.labels.long()))
+
+    def logits(self, u: Float[Tensor, "b d"], v: Float[Tensor, "b d"]) -> Float[Tensor, "b 3"]:
+        """W [u; v; |u - v|]."""
+        logits: Tensor = self.classify(torch.cat([u, v, (u - v).abs()], dim=1))
+        return logits

@@ -1,0 +1,124 @@
+"""RetroMAE: retrieval-oriented pre-training by an asymmetric masked auto-encoder (Xiao et al. 2022)."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from interlingua.batches.feeds import FeedName, SentenceBatch
+from interlingua.batches.masking import IGNORED, MaskedTokens, mlm_mask
+from interlingua.batches.tokens import ParallelBatch, Place, TokenBatch
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.masked_decoders import MaskedDecoder
+from interlingua.encoder.token_heads import MaskedTokenHead
+from interlingua.errors import ConfigError
+from interlingua.functional.masked_lm import linear_cross_entropy
+from interlingua.methods.objective import LossOutput, Objective
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RetroMAEConfig:
+    """RetroMAE and its ablations (Table 6 of the paper); the defaults are the paper's RetroMAE."""
+
+    encoder_weight: float = 1.0
+    """Weight of L_enc, the masked language model of the encoder; 0 = none."""
+    decoder_weight: float = 1.0
+    """Weight of L_dec, the reconstruction."""
+    encoder_ratio: float = 0.3
+    """Share of tokens hidden from the encoder, (0, 1]."""
+    decoder_ratio: float = 0.5
+    """Share of tokens hidden from the decoder, (0, 1]; with enhanced decoding, from each token by itself."""
+    enhanced: bool = True
+    """Tell every token, each from another context; False: tell the hidden ones, all from the same ("w.o.")."""
+    decoder_layers: int = 1
+    """Layers of the decoder; enhanced decoding goes with one only."""
+    text: Literal["monolingual", "pairs"] = "monolingual"
+    """What is read: the monolingual feed, or each side of translations by itself."""
+
+    def __post_init__(self) -> None:
+        if self.encoder_weight < 0:
+            raise ConfigError(f"encoder_weight is {self.encoder_weight}; it must be at least 0")
+        for name in ("decoder_weight", "decoder_layers"):
+            if getattr(self, name) <= 0:
+                raise ConfigError(f"{name} is {getattr(self, name)}; it must be positive")
+        for name in ("encoder_ratio", "decoder_ratio"):
+            if not 0 < getattr(self, name) <= 1:
+                raise ConfigError(f"{name} is {getattr(self, name)}; it must be above 0 and at most 1")
+        if self.enhanced and self.decoder_layers != 1:
+            raise ConfigError(
+                f"decoder_layers is {self.decoder_layers}, but enhanced decoding goes with 1; set enhanced = false"
+            )
+
+
+class RetroMAE(Objective):
+    """A sentence's vector, made from some of its tokens, has to be enough for a weak decoder to tell all of them.
+
+    Args:
+        config: the options.
+        encoder: pools by the first token in the paper.
+
+    Raises:
+        ConfigError: the vocabulary has no mask.
+    """
+
+    Config = RetroMAEConfig
+    config: RetroMAEConfig
+
+    def __init__(self, config: RetroMAEConfig, encoder: Encoder) -> None:
+        super().__init__(config, encoder)
+        vocabulary = encoder.vocabulary
+        self.head = MaskedTokenHead(encoder.dim, encoder.backbone.config.vocab_size, transform=True)
+        self.decoder = MaskedDecoder(encoder.backbone, config.decoder_layers, skip=vocabulary.opening_tokens)
+        self.mask: Callable[..., MaskedTokens] = functools.partial(
+            mlm_mask,
+            mask_id=vocabulary.mask_id,
+            vocab_size=vocabulary.size,
+            special_ids=vocabulary.special_ids,
+        )
+
+    @classmethod
+    def feeds_for(cls, config: RetroMAEConfig) -> tuple[FeedName, ...]:
+        """Sentences, or pairs."""
+        return ("monolingual",) if config.text == "monolingual" else ("parallel",)
+
+    def forward(self, batch: SentenceBatch | ParallelBatch) -> LossOutput:
+        """L_enc + L_dec (Algorithm 1), a mean over both sides of pairs."""
+        if isinstance(batch, SentenceBatch):
+            sides = [(batch.sentences, batch.place())]
+        else:
+            sides = [(batch.a, batch.place("a")), (batch.b, batch.place("b"))]
+        terms = [self.autoencode(sentences, place) for sentences, place in sides]
+        return self.weighted(**{name: torch.stack([of[name] for of in terms]).mean() for name in terms[0]})
+
+    def autoencode(self, sentences: TokenBatch, place: Place) -> dict[str, Float[Tensor, ""]]:
+        """Both losses of one batch of sentences."""
+        masked = self.mask(sentences, place, ratio=self.config.encoder_ratio)
+        hidden = self.encoder.tokens(masked.batch)
+        h = hidden.pool(self.encoder.pooling, include_special=self.encoder.settings.include_special)  # Eq. (1)
+        terms = {"decoder": self.tell(*self.decode(sentences, place._replace(side=f"decoder {place.side}"), h))}
+        if self.config.encoder_weight:
+            terms["encoder"] = self.tell(hidden.states, masked.labels)
+        return terms
+
+    def decode(
+        self, sentences: TokenBatch, place: Place, h: Float[Tensor, "b d"]
+    ) -> tuple[Float[Tensor, "n d"], Int64[Tensor, " n"]]:
+        """The decoder's states, and the tokens that they have to tell."""
+        backbone, ratio = self.encoder.backbone, self.config.decoder_ratio
+        if not self.config.enhanced:
+            masked = self.mask(sentences, place, ratio=ratio, replace="always")
+            return self.decoder(backbone, masked.batch, masked.labels, h)  # type: ignore[no-any-return]  # Eq. (2)
+        text = ~torch.isin(sentences.input_ids, self.encoder.special_ids)
+        labels = torch.where(text, sentences.input_ids, IGNORED)
+        return self.decoder.enhanced(backbone, sentences, labels, h, place, hidden=ratio)  # Eq. (4)-(7)
+
+    def tell(self, states: Float[Tensor, "t d"], labels: Int64[Tensor, " t"]) -> Float[Tensor, ""]:
+        """Mean cross-entropy of the labelled tokens: Eq. (3) and (6)."""
+        losses = linear_cross_entropy(*self.head(states, labels, self.encoder.backbone.word_embeddings.weight))
+        return losses.sum() / max(1, len(losses))

@@ -1,0 +1,34 @@
+"""Regression of the cosine on human similarity scores: Sentence-BERT's second objective (Reimers and Gurevych 2019).
+
+The second stage of the calibrated-similarity paper's English teacher, on gold pairs of the STS benchmark and on silver
+ones (Augmented SBERT, Thakur et al. 2021).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch.nn import functional as F
+
+from interlingua.batches.feeds import LabelledBatch
+from interlingua.batches.sentences import join
+from interlingua.methods.objective import LossOutput, Objective
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class STSConfig:
+    """There is nothing to choose: scores from 0 to 5 are divided by 5 as they are read."""
+
+
+class STS(Objective):
+    """The cosine of two embeddings shall be their score."""
+
+    Config = STSConfig
+    config: STSConfig
+    feeds = ("labelled",)
+    label_kind = "sts"
+
+    def forward(self, batch: LabelledBatch) -> LossOutput:
+        """Squared error of the cosine, mean over the pairs."""
+        u, v = self.encoder(join(batch.a, batch.b)).chunk(2)
+        return self.weighted(sts=F.mse_loss(F.cosine_similarity(u.float(), v.float()), batch.labels))

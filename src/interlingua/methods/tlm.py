@@ -1,0 +1,163 @@
+"""XLM's masked and translation language modelling (Lample and Conneau 2019)."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from interlingua.batches.feeds import FeedName, SentenceBatch
+from interlingua.batches.masking import MaskedTokens, mlm_mask
+from interlingua.batches.sentences import Tails, chained
+from interlingua.batches.tokens import ParallelBatch, Place, TokenBatch
+from interlingua.config import refuse_unread
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.pooling import HiddenStates
+from interlingua.encoder.token_heads import MaskedTokenHead
+from interlingua.errors import ConfigError, DataError
+from interlingua.functional.masked_lm import linear_cross_entropy
+from interlingua.methods.objective import LossOutput, Objective
+
+Chain = tuple[Int64[Tensor, " t"], Int64[Tensor, " b+1"], Int64[Tensor, " t"] | None]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TLMConfig:
+    """XLM (MLM + TLM); the defaults are the paper's, on the two sides of translations alone."""
+
+    tlm_weight: float = 1.0
+    """Weight of translation language modelling, over both sentences of a pair in one sequence; 0 = none."""
+    mlm_weight: float = 1.0
+    """Weight of masked language modelling, over sentences alone; 0 = none."""
+    mlm_text: Literal["pairs", "monolingual"] = "pairs"
+    """What masked language modelling reads: each side of the pairs by itself, or the monolingual feed."""
+    mask_ratio: float = 0.15
+    """Share of tokens to hide, (0, 1]; 80 % of them become the mask, 10 % any token, 10 % stay."""
+    reset_positions: bool = True
+    """Positions of the second sentence of a sequence begin anew, as in XLM; False: they run on, as in InfoXLM."""
+    transform: bool = False
+    """RoBERTa's layer before the output embeddings; False: none, as in XLM."""
+
+    def __post_init__(self) -> None:
+        for name in ("tlm_weight", "mlm_weight"):
+            if getattr(self, name) < 0:
+                raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least 0")
+        if not 0 < self.mask_ratio <= 1:
+            raise ConfigError(f"mask_ratio is {self.mask_ratio}; it must be above 0 and at most 1")
+        self.refuse_unread()
+
+    def refuse_unread(self) -> None:
+        """Refuses options that nothing would read."""
+        if not self.tlm_weight and not self.mlm_weight:
+            raise ConfigError("tlm_weight and mlm_weight are both 0, which leaves no loss; raise one")
+        refuse_unread(self, "mlm_text", reason="mlm_weight = 0", when=not self.mlm_weight)
+        refuse_unread(self, "reset_positions", reason="tlm_weight = 0", when=not self.tlm_weight)
+
+
+class TLM(Objective):
+    """Masked tokens are told from the rest of the sentence, and from the rest of the sentence and its translation.
+
+    Args:
+        config: the options.
+        encoder: all of its states are trained, none of them as a sentence's vector.
+
+    Raises:
+        ConfigError: the vocabulary has no mask.
+    """
+
+    Config = TLMConfig
+    in_parts = False  # two sentences in one sequence
+    config: TLMConfig
+
+    def __init__(self, config: TLMConfig, encoder: Encoder) -> None:
+        super().__init__(config, encoder)
+        self.head = MaskedTokenHead(encoder.dim, encoder.backbone.config.vocab_size, transform=config.transform)
+        self.mask: Callable[[TokenBatch, Place], MaskedTokens] = functools.partial(
+            mlm_mask,
+            ratio=config.mask_ratio,
+            mask_id=encoder.vocabulary.mask_id,
+            vocab_size=encoder.vocabulary.size,
+            special_ids=encoder.vocabulary.special_ids,
+        )
+
+    @classmethod
+    def feeds_for(cls, config: TLMConfig) -> tuple[FeedName, ...]:
+        """Pairs, and sentences if they are asked for."""
+        return ("parallel", "monolingual") if config.mlm_text == "monolingual" else ("parallel",)
+
+    def forward(self, batch: ParallelBatch | Mapping[str, Any]) -> LossOutput:
+        """L_MLM + L_TLM."""
+        pairs, sentences = self.feeds_of(batch)
+        return self.weighted(**self.language_modelling(pairs, sentences))
+
+    def feeds_of(self, batch: ParallelBatch | Mapping[str, Any]) -> tuple[ParallelBatch, SentenceBatch | None]:
+        """The pairs, and the sentences if there are any."""
+        if isinstance(batch, Mapping):
+            return batch["parallel"], batch["monolingual"]
+        return batch, None
+
+    def language_modelling(self, pairs: ParallelBatch, sentences: SentenceBatch | None) -> dict[str, Float[Tensor, ""]]:
+        """The terms whose weight is not 0."""
+        terms = {}
+        if self.config.tlm_weight:
+            terms["tlm"] = self.translation_modelling(pairs)
+        if self.config.mlm_weight and sentences is not None:
+            terms["mlm"] = self.alone(sentences.sentences, sentences.place())
+        elif self.config.mlm_weight:
+            sides = (pairs.a, pairs.place("a")), (pairs.b, pairs.place("b"))
+            terms["mlm"] = (self.alone(*sides[0], "mlm ") + self.alone(*sides[1], "mlm ")) / 2
+        return terms
+
+    def translation_modelling(self, pairs: ParallelBatch) -> Float[Tensor, ""]:
+        """-log p(hidden tokens of x and y | what is left of [x; y]), a mean over the hidden tokens."""
+        sides = self.mask(pairs.a, pairs.place("a")), self.mask(pairs.b, pairs.place("b"))
+        (a, labels_a), (b, labels_b) = sides
+        order, cu_seqlens, positions = self.side_by_side(a, b)
+        states = self.encoder.backbone(torch.cat([a.input_ids, b.input_ids])[order], cu_seqlens, positions=positions)
+        return self.tell(states, torch.cat([labels_a, labels_b])[order])
+
+    def alone(self, sentences: TokenBatch, place: Place, purpose: str = "") -> Float[Tensor, ""]:
+        """-log p(hidden tokens of x | what is left of x), a mean over the hidden tokens."""
+        masked = self.mask(sentences, place._replace(side=f"{purpose}{place.side}"))
+        return self.tell(self.encoder.tokens(masked.batch).states, masked.labels)
+
+    def side_by_side(self, a: TokenBatch, b: TokenBatch) -> Chain:
+        """Order and boundaries of the tokens of [a; b] as sequences of two sentences, and their positions.
+
+        Where positions run on, the second sentence leaves out what begins a sequence, as in InfoXLM.
+
+        Raises:
+            DataError: the encoder has no positions for two sentences together.
+        """
+        first, skip = (
+            Tails.of(a.cu_seqlens, 0),
+            0 if self.config.reset_positions else self.encoder.vocabulary.opening_tokens,
+        )
+        second = Tails.of(b.cu_seqlens, skip)
+        order, cu_seqlens = chained(first.cu_seqlens, second.cu_seqlens)
+        tokens = torch.cat([first.kept, second.kept + len(first.kept)])[order]
+        if self.config.reset_positions:
+            return tokens, cu_seqlens, torch.cat([first.positions, second.positions])[order]
+        longest, most = int(cu_seqlens.diff().max()), self.encoder.backbone.config.max_tokens
+        if longest > most:
+            raise DataError(
+                f"two sentences have {longest} tokens together, but the encoder has {most} positions; set"
+                " reset_positions = true, or lower data.max_tokens"
+            )
+        return tokens, cu_seqlens, None
+
+    def tell(self, states: Float[Tensor, "t d"], labels: Int64[Tensor, " t"]) -> Float[Tensor, ""]:
+        """Mean cross-entropy of the labelled tokens, with the word embeddings for output embeddings."""
+        losses = linear_cross_entropy(*self.head(states, labels, self.encoder.backbone.word_embeddings.weight))
+        return losses.sum() / max(1, len(losses))
+
+    def vectors(self, batch: TokenBatch, states: Float[Tensor, "t d"]) -> Float[Tensor, "b d"]:
+        """Sentence vectors from states, pooled as the encoder does."""
+        special = torch.isin(batch.input_ids, self.encoder.special_ids)
+        hidden = HiddenStates(states, batch.cu_seqlens, special)
+        return hidden.pool(self.encoder.pooling, include_special=self.encoder.settings.include_special)

@@ -1,0 +1,1 @@
+"""Finding passages: indexes over texts."""

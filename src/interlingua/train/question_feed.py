@@ -1,0 +1,126 @@
+"""The feed of questions: files read one question at a time, tokenised, and split into training and validation."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Bool, Int64
+
+from interlingua.batches.questions import QuestionRows
+from interlingua.batches.table import TokenColumn
+from interlingua.corpus.questions import Passage, Question, read_questions
+from interlingua.encoder.dual_encoder import with_title
+from interlingua.encoder.vocabulary import Vocabulary
+from interlingua.errors import ConfigError, DataError
+from interlingua.train.columns import ColumnBuilder
+from interlingua.train.data_config import QuestionsConfig
+
+log = logging.getLogger("interlingua")
+
+
+def open_questions(section: QuestionsConfig, vocabulary: Vocabulary) -> tuple[QuestionRows, QuestionRows | None]:
+    """Reads the questions to train and to validate on.
+
+    Args:
+        section: says where they are, and how many of them to hold out.
+        vocabulary: makes their tokens.
+
+    Raises:
+        ConfigError: more questions are to be held out than there are.
+        DataError: a file can't be used, or none has a question to train on.
+    """
+    train = _Reader(section, vocabulary).read(section.paths)
+    if train is None:
+        raise DataError("no question to train on in these languages; see data.questions", path=section.paths[0])
+    if not section.held_out:
+        return train.rows(), _Reader(section, vocabulary).read_rows(section.valid)
+    held_out = train.held_out(section.held_out)
+    if held_out.all():
+        raise ConfigError(
+            f"data.questions: held_out = {section.held_out} leaves none of {len(held_out)} questions to train on;"
+            " lower it"
+        )
+    rows = train.rows()
+    return _selected(rows, np.flatnonzero(~held_out)), _selected(rows, np.flatnonzero(held_out))
+
+
+class _Reader:
+    """Questions as they are read: tokens at once, passages that come again by their place."""
+
+    def __init__(self, section: QuestionsConfig, vocabulary: Vocabulary) -> None:
+        self._section, self._vocabulary = section, vocabulary
+        self._questions = ColumnBuilder(vocabulary, section.max_question_tokens)
+        self._passages = ColumnBuilder(vocabulary, section.max_passage_tokens)
+        self._places: dict[bytes, int] = {}
+        self._positives: list[int] = []
+        self._negatives: list[list[int]] = []
+
+    def read(self, paths: Sequence[Path]) -> _Reader | None:
+        """Takes files in; none if no question is in them."""
+        for path in paths:
+            skipped: Counter[str] = Counter()
+            for question in read_questions(path, languages=self._section.languages, skipped=skipped):
+                self._add(question)
+            for reason, count in skipped.items():
+                log.warning("%s: left out %d: %s", path, count, reason)
+        return self if self._positives else None
+
+    def read_rows(self, paths: Sequence[Path]) -> QuestionRows | None:
+        """The questions of files, if there are any."""
+        found = self.read(paths)
+        return None if found is None else found.rows()
+
+    def rows(self) -> QuestionRows:
+        """What was read."""
+        counts = np.asarray([len(negatives) for negatives in self._negatives], dtype=np.int64)
+        flat = [place for negatives in self._negatives for place in negatives]
+        return QuestionRows(
+            self._questions.column(),
+            self._passages.column(),
+            np.asarray(self._positives, dtype=np.int64),
+            np.asarray(flat, dtype=np.int64),
+            counts,
+            min(self._section.hard_negatives, int(counts.max())),
+        )
+
+    def held_out(self, count: int) -> Bool[np.ndarray, " n"]:
+        """Which questions to hold out: those of whole passages, in the order of the passages' hashes."""
+        order = {place: rank for rank, (_, place) in enumerate(sorted(self._places.items()))}
+        ranks = np.asarray([order[place] for place in self._positives])
+        last = np.sort(ranks)[min(count, len(ranks)) - 1]
+        return np.asarray(ranks <= last)
+
+    def _add(self, question: Question) -> None:
+        self._questions.add(self._section.question_prompt + question.text, question.language)
+        self._positives.append(self._place(question.positives[0], question.language))
+        right = {self._place(passage, question.language) for passage in question.positives[1:]}
+        wrong = question.hard_negatives if self._section.hard_negatives else ()
+        places = (self._place(passage, question.language) for passage in wrong)
+        self._negatives.append([place for place in dict.fromkeys(places) if place not in {*right, self._positives[-1]}])
+
+    def _place(self, passage: Passage, language: str) -> int:
+        text = self._section.passage_prompt + with_title(passage.text, passage.title, self._vocabulary)
+        key = hashlib.blake2b(f"{language}\0{text}".encode(), digest_size=16).digest()
+        if key not in self._places:
+            self._places[key] = self._passages.add(text, language)
+        return self._places[key]
+
+
+def _selected(rows: QuestionRows, chosen: Int64[np.ndarray, " n"]) -> QuestionRows:
+    questions, firsts = rows.questions.read(chosen), np.cumsum(rows.negative_counts) - rows.negative_counts
+    sequences = np.split(questions.input_ids.numpy(), questions.cu_seqlens.numpy()[1:-1])
+    counts = rows.negative_counts[chosen]
+    negatives = [rows.negatives[firsts[row] : firsts[row] + rows.negative_counts[row]] for row in chosen]
+    return QuestionRows(
+        TokenColumn(sequences, questions.languages),
+        rows.passages,
+        rows.positives[chosen],
+        np.concatenate(negatives),
+        counts,
+        rows.hard_negatives if counts.any() else 0,
+    )

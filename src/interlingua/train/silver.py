@@ -1,0 +1,65 @@
+"""A stage that trains nothing: silver pairs, found by a sentence encoder and scored by a cross-encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from jaxtyping import Float32
+from numpy import ndarray
+
+from interlingua.corpus.augment import SilverReport, make_silver
+from interlingua.encoder.encoder import Encoder, choose_device
+from interlingua.encoder.pair_scorer import PairScorer
+from interlingua.errors import ConfigError
+from interlingua.files import sha256_tree
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SilverConfig:
+    """[stage.silver]: Augmented SBERT's labelling."""
+
+    gold: tuple[Path, ...]
+    """Files of scored training pairs, whose sentences are paired anew."""
+    sentence_encoder: str
+    """Finds each sentence's neighbours: folder or hub id, or ``{STAGE.best}``."""
+    cross_encoder: str
+    """Scores the pairs: folder of a model trained with method cross_encoder, or ``{STAGE.best}``."""
+    neighbours: int = 10
+    """Nearest sentences that each sentence is paired with."""
+    languages: tuple[str, str] = ("eng_Latn", "eng_Latn")
+    """Languages of first and second sentences, where the file does not say."""
+
+    def __post_init__(self) -> None:
+        if self.neighbours < 1:
+            raise ConfigError(f"silver: neighbours must be 1 or more, got {self.neighbours}")
+
+
+def silver(config: SilverConfig, folder: Path) -> SilverReport:
+    """Writes ``folder/silver.tsv`` and a manifest that names the models.
+
+    Raises:
+        CheckpointError: a model can't be read.
+        DataError: the gold pairs can't be read, or are no training pairs.
+    """
+    device = choose_device()
+    encoder = Encoder.load(config.sentence_encoder).to(device)
+    scorer = PairScorer.load(config.cross_encoder).to(device)
+
+    def score(first: Sequence[str], second: Sequence[str], language: str) -> Float32[ndarray, " n"]:
+        return scorer.score(first, second, languages=(language, language))
+
+    models = {
+        "sentence_encoder": {"path": config.sentence_encoder, "digest": encoder.digest()},
+        "cross_encoder": {"path": config.cross_encoder, "digest": sha256_tree(config.cross_encoder)},
+    }
+    return make_silver(
+        config.gold,
+        folder,
+        encoder=encoder,
+        score=score,
+        neighbours=config.neighbours,
+        languages=config.languages,
+        models=models,
+    )

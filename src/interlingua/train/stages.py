@@ -1,0 +1,281 @@
+"""Several runs in a row, from one file: a stage names a run's TOML, and a later one may start from its model.
+
+    output = "runs/calibrated"
+
+    [[stage]]
+    name = "nli"
+    config = "nli.toml"                            # beside this file
+
+    [[stage]]
+    name = "sts"
+    config = "sts.toml"
+    set.encoder.path = "{nli.best}"                # as in the file; {STAGE.best}, {STAGE.model}, {STAGE.silver}
+
+A stage's run lies in ``output/<name>``. ``output/stages.json`` keeps what each stage was asked for and the digests of
+what it took from earlier ones: what is done is not repeated, and what has changed since is refused.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from interlingua.config import apply_override, from_mapping, load_toml, to_mapping
+from interlingua.errors import CheckpointError, ConfigError
+from interlingua.files import PathLike, atomic_write, sha256_file, sha256_tree
+from interlingua.registry import did_you_mean
+from interlingua.train.config import LENGTHS, TrainConfig, differences, train_config_from
+from interlingua.train.log import say
+from interlingua.train.loop import train
+from interlingua.train.result import TrainResult
+from interlingua.train.run_folder import MAY_CHANGE
+from interlingua.train.silver import SilverConfig, silver
+from interlingua.train.validation import Evaluate
+
+PRODUCTS = {"train": ("best", "model"), "silver": ("silver",)}
+"""What later stages may take from a stage, by its kind."""
+REFERENCE = re.compile(r"\{([\w-]+)\.(\w+)\}")
+STATE_FILE = "stages.json"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StageConfig:
+    """[[stage]]: a training run, or the making of silver pairs."""
+
+    name: str
+    """What later stages call it, and its folder."""
+    config: Path | None = None
+    """The run's TOML file, relative to this file."""
+    silver: SilverConfig | None = None
+    """In place of ``config``: pairs to be found and scored by models."""
+    set: dict[str, Any] = field(default_factory=dict)
+    """Keys of the run's file that have another value here: ``set.run.max_steps = 1000``."""
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[A-Za-z0-9_-]+", self.name):
+            raise ConfigError(f"stage {self.name!r}: a name has letters, digits, - and _ alone")
+        if (self.config is None) == (self.silver is None):
+            raise ConfigError(f"stage {self.name}: give either config, the run's TOML file, or silver")
+        if self.silver is not None and self.set:
+            raise ConfigError(f"stage {self.name}: set changes the keys of a run; this stage has none")
+
+    @property
+    def kind(self) -> str:
+        """What it does: train, or make silver."""
+        return "train" if self.silver is None else "silver"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StagesConfig:
+    """A file of stages."""
+
+    output: Path
+    """Folder of all of them."""
+    stage: tuple[StageConfig, ...]
+    """In the order of the work."""
+    set: dict[str, Any] = field(default_factory=dict)
+    """Keys that have another value in every run."""
+
+    def __post_init__(self) -> None:
+        names = [stage.name for stage in self.stage]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ConfigError(f"two stages are called {twice}; give each a name of its own")
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A stage, ready to be run: all references replaced by paths."""
+
+    name: str
+    run: TrainConfig | SilverConfig
+    inputs: tuple[Path, ...]
+    """What it takes from earlier stages."""
+
+    def mapping(self) -> dict[str, Any]:
+        """What it was asked for."""
+        return self.run.to_mapping() if isinstance(self.run, TrainConfig) else to_mapping(self.run)
+
+    def unlike(self, earlier: Mapping[str, Any]) -> list[str]:
+        """The keys in which it differs from what was asked for earlier."""
+        if isinstance(self.run, TrainConfig):
+            ignore = frozenset(f"run.{key}" for key in MAY_CHANGE)
+            return differences(train_config_from(earlier), self.run, ignore=ignore)
+        now = self.mapping()
+        return [f"{key} ({earlier.get(key)}, {now.get(key)})" for key in now if now[key] != earlier.get(key)]
+
+
+def is_staged(path: PathLike) -> bool:
+    """Whether a TOML file holds stages rather than one run."""
+    return "stage" in load_toml(path)
+
+
+def load_stages(path: PathLike, *, overrides: Sequence[str] = ()) -> tuple[Path, list[Stage]]:
+    """Reads a file of stages and the files of their runs.
+
+    Args:
+        path: the file.
+        overrides: ``"section.key=value"`` changes every run, ``"STAGE.section.key=value"`` one stage, and
+            ``"output=DIR"`` the folder.
+
+    Returns:
+        the folder, and the stages in order.
+
+    Raises:
+        ConfigError: a file has mistakes, or a stage refers to something that no earlier stage leaves.
+    """
+    table = load_toml(path)
+    stages = {str(stage.get("name")): stage for stage in table.get("stage", []) if isinstance(stage, dict)}
+    for override in overrides:
+        first, _, rest = override.partition(".")
+        if override.partition("=")[0].strip() == "output":
+            apply_override(table, override)
+        elif first.strip() in stages:
+            entry = stages[first.strip()]
+            apply_override(entry if rest.startswith("silver.") else entry.setdefault("set", {}), rest)
+        else:
+            apply_override(table.setdefault("set", {}), override)
+    config = from_mapping(StagesConfig, table, where=str(path))
+    output = config.output.absolute()
+    ready: list[Stage] = []
+    kinds: dict[str, str] = {}
+    for stage in config.stage:
+        inputs: list[Path] = []
+        where = f"{path}: stage {stage.name}"
+        if stage.silver is not None:
+            asked = _resolved(to_mapping(stage.silver), output, kinds, inputs, where)
+            ready.append(Stage(stage.name, from_mapping(SilverConfig, asked, where=where), tuple(inputs)))
+        else:
+            assert stage.config is not None
+            asked = _changed(load_toml(Path(path).parent / stage.config), config.set)
+            asked = _resolved(_changed(asked, stage.set), output, kinds, inputs, where)
+            asked.setdefault("run", {})["output"] = str(output / stage.name)
+            run = train_config_from(asked, where=f"{where}: {stage.config}").with_absolute_paths()
+            ready.append(Stage(stage.name, run, tuple(inputs)))
+        kinds[stage.name] = stage.kind
+    return output, ready
+
+
+def run_stages(
+    output: Path,
+    stages: Sequence[Stage],
+    *,
+    evaluator: Callable[[TrainConfig], Evaluate | None],
+    resume: str = "auto",
+    progress: bool = True,
+) -> list[TrainResult]:
+    """Runs the stages that are not done yet; one that was stopped goes on where it stopped.
+
+    Args:
+        output: folder of all stages.
+        stages: see ``load_stages``.
+        evaluator: gives what a run is evaluated by.
+        resume: "auto", or "never" to start all over.
+        progress: whether to show progress on stderr.
+
+    Returns:
+        the results of the training runs made now, up to one that was interrupted.
+
+    Raises:
+        ConfigError: a stage was begun with another config or with other inputs.
+    """
+    if resume not in ("auto", "never"):
+        raise ConfigError(f"--resume {resume}: stages go on by themselves; give auto, or never to start all over")
+    main = int(os.environ.get("RANK", os.environ.get("LOCAL_RANK", "0"))) == 0
+    record = _read_record(output) if resume == "auto" else {}
+    for stage in stages:
+        if stage.name in record and (unlike := stage.unlike(record[stage.name]["asked"])):
+            raise ConfigError(
+                f"{output}: stage {stage.name} was begun with another config: {', '.join(unlike[:3])} (then, now);"
+                " set output to another folder, or start all over with --resume never"
+            )
+    results: list[TrainResult] = []
+    for number, stage in enumerate(stages, 1):
+        before = record.get(stage.name)
+        inputs = {str(path): _digest(path) for path in stage.inputs} if main else {}
+        if main and before is not None and before["inputs"] != inputs:
+            changed = next(path for path in inputs if before["inputs"].get(path) != inputs[path])
+            raise ConfigError(
+                f"{output}: stage {stage.name} was begun from another {changed}; start all over with --resume never"
+            )
+        if before is not None and before["done"]:
+            _tell(f"stage {number} of {len(stages)}: {stage.name} is done", show=main and progress)
+            continue
+        _tell(f"stage {number} of {len(stages)}: {stage.name}", show=main and progress)
+        if main:
+            record[stage.name] = {"asked": stage.mapping(), "inputs": inputs, "done": False}
+            _write_record(output, record)
+        if isinstance(stage.run, TrainConfig):
+            results.append(train(stage.run, evaluate=evaluator(stage.run), resume=resume, progress=progress))
+            if results[-1].interrupted:
+                break
+        elif main:
+            report = silver(stage.run, output / stage.name)
+            _tell(f"{report.pairs:,} silver pairs of {report.sentences:,} sentences", show=progress)
+        if main:
+            record[stage.name]["done"] = True
+            _write_record(output, record)
+    return results
+
+
+def _changed(table: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Nested tables with some keys set; a length of the run takes the place of another, a model that of a preset."""
+    table = copy.deepcopy(table)
+    if "path" in changes and "preset" in table:
+        table = {key: value for key, value in table.items() if key == "pooling"}
+    for key, value in changes.items():
+        old = table.get(key)
+        table[key] = _changed(old, value) if isinstance(value, Mapping) and isinstance(old, dict) else value
+    lengths = [key for key in LENGTHS if key in changes]
+    return {key: value for key, value in table.items() if not lengths or key not in LENGTHS or key in lengths}
+
+
+def _resolved(value: Any, output: Path, kinds: Mapping[str, str], inputs: list[Path], where: str) -> Any:
+    """The same with paths in place of references; notes the paths."""
+    if isinstance(value, Mapping):
+        return {key: _resolved(part, output, kinds, inputs, where) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_resolved(part, output, kinds, inputs, where) for part in value]
+    if not isinstance(value, str) or (match := REFERENCE.fullmatch(value)) is None:
+        return value
+    stage, product = match.groups()
+    if stage not in kinds:
+        raise ConfigError(f"{where}: {value} names no earlier stage{did_you_mean(stage, list(kinds))}")
+    if product not in PRODUCTS[kinds[stage]]:
+        offered = ", ".join(f"{{{stage}.{name}}}" for name in PRODUCTS[kinds[stage]])
+        raise ConfigError(f"{where}: {value} is nothing that the stage leaves; there is: {offered}")
+    path = output / stage / ("silver.tsv" if product == "silver" else product)
+    inputs.append(path)
+    return str(path)
+
+
+def _digest(path: Path) -> str:
+    if not path.exists():
+        raise CheckpointError(f"{path}: an earlier stage should have left it; start all over with --resume never")
+    return sha256_tree(path) if path.is_dir() else sha256_file(path)
+
+
+def _read_record(output: Path) -> dict[str, Any]:
+    path = output / STATE_FILE
+    try:
+        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    except ValueError as error:
+        raise CheckpointError(f"{path}: damaged; start all over with --resume never") from error
+    return record
+
+
+def _write_record(output: Path, record: Mapping[str, Any]) -> None:
+    with atomic_write(output / STATE_FILE) as file:
+        json.dump(record, file, indent=1, ensure_ascii=False)
+        file.write("\n")
+
+
+def _tell(text: str, *, show: bool) -> None:
+    if show:
+        say(text)

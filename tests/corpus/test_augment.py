@@ -1,0 +1,108 @@
+import json
+
+import numpy as np
+import pytest
+
+from interlingua.corpus.augment import candidates, make_silver, nearest_others
+from interlingua.corpus.labelled import read_labelled
+from interlingua.errors import DataError
+from interlingua.files import sha256_file
+
+ENGLISH = ("eng_Latn", "eng_Latn")
+
+
+class Angles:
+    """Sentences are angles in degrees, ``at 50``; near is near."""
+
+    def encode(self, texts, *, language=None):
+        assert language == "eng_Latn"
+        angles = np.radians([degrees(text) for text in texts])
+        return 3 * np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+
+
+def closeness(first, second, language):
+    return np.array([1 - abs(degrees(a) - degrees(b)) / 100 for a, b in zip(first, second, strict=True)])
+
+
+def degrees(text):
+    return float(text.removeprefix("at "))
+
+
+@pytest.fixture
+def gold(tmp_path):
+    path = tmp_path / "en.train.tsv"
+    path.write_text("5.0\tat 0\tat 1\n1.0\tat 0\tat 50\n3.0\tat 3\tat 50\n")
+    return path
+
+
+def silver(gold, folder, **options):
+    return make_silver(
+        [gold],
+        folder,
+        encoder=Angles(),
+        score=closeness,
+        languages=ENGLISH,
+        models={"sentence_encoder": "x"},
+        **options,
+    )
+
+
+def test_neighbours_are_those_of_a_plain_loop():
+    vectors = np.random.default_rng(0).normal(size=(2500, 6)).astype(np.float32)  # more than a block of rows
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    found = nearest_others(vectors, 4)
+    for row in range(0, len(vectors), 97):
+        others = [other for other in range(len(vectors)) if other != row]
+        cosines = unit[[row]] @ unit.T
+        expected = sorted(others, key=lambda other: -cosines[0, other])[:4]
+        assert found[row].tolist() == expected
+
+
+def test_equal_neighbours_go_by_their_place_and_self_is_no_neighbour():
+    assert nearest_others(np.ones((4, 2), np.float32), 2).tolist() == [[1, 2], [0, 2], [0, 1], [0, 1]]
+    assert nearest_others(np.ones((2, 2), np.float32), 10).tolist() == [[1], [0]]
+    assert nearest_others(np.ones((1, 2), np.float32), 10).shape == (1, 0)
+
+
+def test_gold_pairs_and_repeats_go_whatever_their_order():
+    nearest = np.array([[1, 2], [0, 2], [0, 1]])
+    found = candidates(["a", "b", "c"], nearest, {frozenset(("c", "b"))})
+    assert found.pairs == [("a", "b"), ("a", "c")]
+    assert (found.gold, found.repeated) == (2, 2)
+
+
+def test_silver_pairs_by_hand(gold, tmp_path):
+    """0 1 3 50: of the two nearest each, (0, 1) and (3, 50) are gold; (0, 3), (1, 3) and (50, 1) are new."""
+    report = silver(gold, tmp_path / "silver", neighbours=2)
+    pairs = read_labelled(tmp_path / "silver" / "silver.tsv", kind="sts", languages=ENGLISH)
+    assert {(degrees(pair.a), degrees(pair.b)): round(pair.label, 4) for pair in pairs} == {
+        (0, 3): 0.97,
+        (1, 3): 0.98,
+        (50, 1): 0.51,
+    }
+    assert (report.sentences, report.neighbours, report.pairs) == (4, 2, 3)
+    assert report.gold_removed + report.repeated_removed + report.pairs == 4 * 2
+    assert report.mean_score == pytest.approx(5 * (0.97 + 0.98 + 0.51) / 3, abs=1e-4)
+
+
+def test_the_manifest_names_models_and_files(gold, tmp_path):
+    silver(gold, tmp_path / "silver")
+    manifest = json.loads((tmp_path / "silver" / "manifest.json").read_text())
+    assert manifest["models"] == {"sentence_encoder": "x"}
+    assert manifest["gold"] == {str(gold): sha256_file(gold)}
+    assert manifest["sha256"] == sha256_file(tmp_path / "silver" / "silver.tsv")
+    assert manifest["report"]["neighbours"] == 3  # of four sentences
+
+
+@pytest.mark.parametrize("name", ["en.dev.tsv", "sts-test.csv", "stsb_test.tsv"])
+def test_no_silver_pairs_of_test_sentences(gold, tmp_path, name):
+    other = gold.rename(tmp_path / name)
+    with pytest.raises(DataError, match="by its name it is a (dev|test) split"):
+        silver(other, tmp_path / "silver")
+
+
+def test_one_language_at_a_time(gold, tmp_path):
+    german = tmp_path / "de.train.tsv"
+    german.write_text("5.0\tat 0\tat 1\n")
+    with pytest.raises(DataError, match="sentences in deu_Latn, eng_Latn"):
+        make_silver([gold, german], tmp_path / "silver", encoder=Angles(), score=closeness, models={})

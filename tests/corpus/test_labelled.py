@@ -1,0 +1,135 @@
+import gzip
+import json
+import logging
+
+import pytest
+
+from interlingua.corpus.labelled import languages_in_name, read_labelled
+from interlingua.errors import DataError
+
+ENGLISH = ("eng_Latn", "eng_Latn")
+
+
+def write(path, *lines):
+    text = "".join(f"{line}\n" for line in lines)
+    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+    return path
+
+
+def rows(path, kind, **options):
+    return [pair[:3] for pair in read_labelled(path, kind=kind, languages=ENGLISH, **options)]
+
+
+def test_snli_and_multinli_count_what_has_no_gold_label(tmp_path, caplog):
+    records = [
+        {"gold_label": label, "sentence1": "A man.", "sentence2": f"B {label}", "annotator_labels": []}
+        for label in ("neutral", "-", "contradiction", "entailment", "-")
+    ]
+    path = write(tmp_path / "snli_1.0_train.jsonl", *map(json.dumps, records))
+    with caplog.at_level(logging.WARNING, "interlingua"):
+        found = rows(path, "nli")
+    assert found == [("A man.", "B neutral", 2.0), ("A man.", "B contradiction", 0.0), ("A man.", "B entailment", 1.0)]
+    assert "2 of 5 pairs have no gold label" in caplog.text
+
+
+def test_xnli_of_the_authors_tells_the_language_row_by_row(tmp_path):
+    header = "language\tgold_label\tsentence1_binary_parse\tsentence1\tsentence2\tgenre"
+    path = write(tmp_path / "xnli.dev.tsv", header, "de\tneutral\t( x )\tEins\tZwei\tf", "ar\tentailment\t\tA\tB\tf")
+    assert read_labelled(path, kind="nli", languages=ENGLISH) == [
+        ("Eins", "Zwei", 2.0, "deu_Latn", "deu_Latn"),
+        ("A", "B", 1.0, "arb_Arab", "arb_Arab"),
+    ]
+
+
+def test_xnli_of_xtreme_is_called_by_its_language(tmp_path):
+    path = write(tmp_path / "dev-de.tsv", 'Er sagte, "ja\tNein"\tcontradictory')
+    assert read_labelled(path, kind="nli", languages=ENGLISH) == [
+        ('Er sagte, "ja', 'Nein"', 0.0, "deu_Latn", "deu_Latn")
+    ]
+
+
+def test_all_nli_by_split(tmp_path):
+    header = "split\tdataset\tfilename\tsentence1\tsentence2\tlabel"
+    lines = [f"{split}\tSNLI\tf\ta {split}\tb\tneutral" for split in ("train", "dev", "train", "test")]
+    path = write(tmp_path / "AllNLI.tsv.gz", header, *lines)
+    assert [row[0] for row in rows(path, "nli")] == ["a train", "a train"]
+    assert [row[0] for row in rows(path, "nli", split="dev")] == ["a dev"]
+
+
+def test_sts_benchmark_of_sentence_transformers(tmp_path):
+    header = "split\tgenre\tdataset\tyear\tsid\tscore\tsentence1\tsentence2"
+    path = write(
+        tmp_path / "stsbenchmark.tsv.gz",
+        header,
+        'train\tmain\tMSRvid\t2012\t1\t2.500\t6" of snow\tb',
+        "dev\tmain\tMSRvid\t2012\t2\t5.000\tc\td",
+    )
+    assert rows(path, "sts") == [('6" of snow', "b", 0.5)]
+    assert rows(path, "sts", split="dev") == [("c", "d", 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("en.train.tsv", "3.8\tA man.\tA woman."),
+        ("silver.tsv", "A man.\tA woman.\t3.8"),
+        ("sts-train.csv", "main\tMSRvid\t2012test\t0004\t3.800\tA man.\tA woman."),
+        ("sts-train.csv", "main\theadlines\t2013\t4\t3.800\tA man.\tA woman.\tsource 1\tsource 2"),
+    ],
+)
+def test_layouts_of_similarity_sets(tmp_path, name, line):
+    assert rows(write(tmp_path / name, line), "sts") == [("A man.", "A woman.", pytest.approx(0.76))]
+
+
+@pytest.mark.parametrize(
+    ("name", "languages"),
+    [
+        ("de.train.tsv", ("deu_Latn", "deu_Latn")),
+        ("en-de.test.tsv.gz", ("eng_Latn", "deu_Latn")),
+        ("dev-zh.tsv", ("zho_Hans", "zho_Hans")),
+        ("silver.eng_Latn.tsv", ENGLISH),
+        ("stsbenchmark.tsv.gz", None),
+        ("sts-train.csv", None),
+        ("en-de-fr.tsv", None),
+    ],
+)
+def test_languages_by_name(tmp_path, name, languages):
+    assert languages_in_name(tmp_path / name) == languages
+
+
+def test_languages_given_where_nothing_says(tmp_path):
+    path = write(tmp_path / "pairs.tsv", "a\tb\t1")
+    assert read_labelled(path, kind="sts", languages=("deu_Latn", "eng_Latn"))[0][3:] == ("deu_Latn", "eng_Latn")
+
+
+@pytest.mark.parametrize(
+    ("kind", "lines", "message"),
+    [
+        ("nli", ["a\tb\tneutral", "a\tb\tmaybe"], r":2: label 'maybe'; expected one of contradiction, entailment"),
+        ("nli", ["a\tb\t2"], r":1: 3 columns, none of them a header or a label of kind 'nli'"),
+        ("sts", ["a\tb\t3.0", "a\tb\t5.5"], r":2: label '5\.5'; expected a number from 0 to 5"),
+        ("sts", ["a\tb\t3.0", "a\tb"], r":2: 2 columns; expected two sentences and a label"),
+        ("sts", ["a\tb\t3.0", "a\t \t3.0"], r":2: a sentence is empty"),
+        ("sts", ["score\tsentence1\tsentence2", "3\ta"], r":2: 2 columns; expected 3 columns"),
+        ("sts", ["sentence1\tsentence2\tgold_label"], r":1: no column score or label for kind 'sts'; there are: sent"),
+        ("nli", ["split\tsentence1\tsentence2\tlabel", "dev\ta\tb\tneutral"], r"no labelled pairs in it \(of the spl"),
+        ("sts", [], "no labelled pairs in it"),
+    ],
+)
+def test_broken_tables(tmp_path, kind, lines, message):
+    with pytest.raises(DataError, match=message):
+        rows(write(tmp_path / "pairs.tsv", *lines), kind)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [("{", ":1: not JSON"), ("[1]", ":1: not an object"), ('{"sentence1": "a"}', ":1: no column sentence2 or hypo")],
+)
+def test_broken_json(tmp_path, line, message):
+    with pytest.raises(DataError, match=message):
+        rows(write(tmp_path / "pairs.jsonl", line), "nli")
+
+
+def test_missing_file(tmp_path):
+    with pytest.raises(DataError, match="no such file"):
+        rows(tmp_path / "none.tsv", "nli")

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from interlingua.encoder.backbone import BackboneConfig
+from interlingua.encoder.dual_encoder import QUESTION_FOLDER, DualEncoder, with_title
+from interlingua.encoder.encoder import Encoder
+from tests.encoder.conftest import SENTENCES, tiny_vocabulary
+
+
+@pytest.fixture
+def towers():
+    vocabulary = tiny_vocabulary(frame=True)
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    made = []
+    for seed in (0, 1):
+        torch.manual_seed(seed)
+        made.append(Encoder.from_scratch(BackboneConfig(vocab_size=vocabulary.size, **sizes), vocabulary, "cls").eval())
+    return made
+
+
+def with_settings(encoder, **changes):
+    encoder.settings = dataclasses.replace(encoder.settings, **changes)
+    return encoder
+
+
+def test_each_tower_reads_its_own(towers):
+    passages, questions = towers
+    both = DualEncoder(passages, questions)
+    np.testing.assert_array_equal(both.encode_queries(SENTENCES), questions.encode(SENTENCES))
+    np.testing.assert_array_equal(both.encode_passages(SENTENCES), passages.encode(SENTENCES))
+    assert not np.allclose(both.encode_queries(SENTENCES), both.encode_passages(SENTENCES))
+    assert both.dim == 16
+
+
+def test_one_tower_for_both(towers):
+    shared = DualEncoder(towers[0])
+    np.testing.assert_array_equal(shared.encode_queries(SENTENCES), shared.encode_passages(SENTENCES))
+
+
+def test_prompts_of_the_model_come_first(towers):
+    encoder = with_settings(towers[0], prompts={"query": "Yes. ", "passage": "The "})
+    shared = DualEncoder(encoder)
+    np.testing.assert_array_equal(shared.encode_queries(["cat"]), encoder.encode(["Yes. cat"]))
+    np.testing.assert_array_equal(shared.encode_passages(["cat"]), encoder.encode(["The cat"]))
+
+
+def test_inner_products_have_their_length_where_they_were_trained_so(towers):
+    lengths = np.linalg.norm(DualEncoder(towers[0]).encode_queries(SENTENCES), axis=1)
+    np.testing.assert_allclose(lengths, 1, rtol=1e-5)
+    plain = DualEncoder(with_settings(towers[0], normalize=False)).encode_passages(SENTENCES)
+    np.testing.assert_array_equal(plain, towers[0].encode(SENTENCES, normalize=False))
+    np.testing.assert_allclose(np.linalg.norm(plain, axis=1), 4, rtol=1e-4)  # as the last LayerNorm left them
+
+
+def test_titles_are_read_as_in_training(towers):
+    shared = DualEncoder(towers[0])
+    found = shared.encode_passages(["cat", "mat"], titles=["Matte", ""])
+    np.testing.assert_array_equal(found, towers[0].encode(["Matte </s> cat", "mat"]))
+    ids = towers[0].vocabulary.encode(["Matte </s> cat"])[0]
+    assert ids.count(towers[0].vocabulary.tokenizer.token_to_id("</s>")) == 2
+
+
+def test_a_title_without_a_separator():
+    vocabulary = tiny_vocabulary(frame=False)
+    assert with_title("text", "title", vocabulary) == "title text"
+    assert with_title("text", "", vocabulary) == "text"
+
+
+@pytest.mark.parametrize("separate", [True, False])
+def test_saved_and_loaded(towers, tmp_path, separate):
+    both = DualEncoder(towers[0], towers[1] if separate else None)
+    both.save(tmp_path / "model")
+    both.save(tmp_path / "model")
+    assert (tmp_path / "model" / QUESTION_FOLDER).is_dir() is separate
+    loaded = DualEncoder.load(tmp_path / "model")
+    assert (loaded.questions is loaded.passages) is not separate
+    np.testing.assert_array_equal(loaded.encode_queries(SENTENCES), both.encode_queries(SENTENCES))
+    np.testing.assert_array_equal(loaded.encode_passages(SENTENCES), both.encode_passages(SENTENCES))
+    # by itself the folder is the passage tower
+    np.testing.assert_array_equal(Encoder.load(tmp_path / "model").encode(SENTENCES), both.encode_passages(SENTENCES))
+
+
+def test_an_old_question_tower_does_not_stay(towers, tmp_path):
+    DualEncoder(*towers).save(tmp_path / "model")
+    DualEncoder(towers[0]).save(tmp_path / "model")
+    assert not (tmp_path / "model" / QUESTION_FOLDER).exists()
+
+
+def test_towers_move_together(towers):
+    moved = DualEncoder(*towers).to("meta")
+    assert {moved.passages.device.type, moved.questions.device.type} == {"meta"}

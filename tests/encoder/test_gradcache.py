@@ -1,0 +1,194 @@
+"""Large batches in parts: values and gradients as without, memory less."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from interlingua.batches.sentences import split
+from interlingua.batches.tokens import TokenBatch
+from interlingua.encoder.backbone import BackboneConfig
+from interlingua.encoder.encoder import Encoder
+from tests.encoder.conftest import tiny_vocabulary
+
+SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 128}
+
+
+def encoder_of(*, dropout=0.0, dtype=torch.float64, pooling="mean"):
+    torch.manual_seed(0)
+    vocabulary = tiny_vocabulary(frame=True)
+    rates = {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}
+    config = BackboneConfig(vocab_size=vocabulary.size, max_position_embeddings=32, **SIZES, **rates)
+    return Encoder.from_scratch(config, vocabulary, pooling).to(dtype).train()
+
+
+def sentences(count):
+    generator = torch.Generator().manual_seed(0)
+    lengths = torch.randint(2, 20, (count,), generator=generator).tolist()
+    ids = [torch.randint(5, 100, (length,), generator=generator).tolist() for length in lengths]
+    return TokenBatch.from_lists(ids, ["eng_Latn"] * count)
+
+
+def contrast(embeddings):
+    """Every sentence against every other: no part's gradient can be had from the part alone."""
+    x, y = torch.nn.functional.normalize(embeddings, dim=1).chunk(2)
+    return torch.nn.functional.cross_entropy(x @ y.T / 0.1, torch.arange(len(x)))
+
+
+def gradients(encoder, loss):
+    encoder.zero_grad()
+    loss.backward()
+    return {name: weight.grad.clone() for name, weight in encoder.named_parameters() if weight.grad is not None}
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
+@pytest.mark.parametrize("size", [1, 5, 12, 50])
+def test_value_and_gradients_are_the_plain_ones(size, pooling):
+    encoder, batch = encoder_of(pooling=pooling), sentences(12)
+    plain = contrast(encoder(batch))
+    expected = gradients(encoder, plain)
+    encoder.gradcache_sentences = size
+    loss = contrast(encoder(batch))
+    torch.testing.assert_close(loss, plain, rtol=1e-12, atol=0)
+    found = gradients(encoder, loss)
+    assert found.keys() == expected.keys()
+    for name, gradient in found.items():
+        torch.testing.assert_close(gradient, expected[name], rtol=1e-10, atol=1e-12)
+
+
+def test_token_states_and_their_gradients_are_the_plain_ones():
+    encoder, batch = encoder_of(), sentences(12)
+    plain = encoder.tokens(batch)
+    weights = torch.randn_like(plain.states)
+    expected = gradients(encoder, (plain.states * weights).sum())
+    encoder.gradcache_sentences = 5
+    hidden = encoder.tokens(batch)
+    torch.testing.assert_close(hidden.states, plain.states, rtol=1e-12, atol=1e-12)
+    assert torch.equal(hidden.cu_seqlens, plain.cu_seqlens)
+    assert torch.equal(hidden.special, plain.special)
+    for name, gradient in gradients(encoder, (hidden.states * weights).sum()).items():
+        torch.testing.assert_close(gradient, expected[name], rtol=1e-10, atol=1e-12)
+
+
+def test_with_dropout_it_is_bit_for_bit_the_same_parts_held_at_once():
+    encoder, batch = encoder_of(dropout=0.3, dtype=torch.float32), sentences(12)
+    torch.manual_seed(5)
+    plain = contrast(torch.cat([encoder(part) for part in split(batch, 5)]))
+    after = torch.rand(3)
+    expected = gradients(encoder, plain)
+    encoder.gradcache_sentences = 5
+    torch.manual_seed(5)
+    loss = contrast(encoder(batch))
+    assert torch.equal(torch.rand(3), after)
+    found = gradients(encoder, loss)
+    assert torch.equal(loss, plain)
+    assert all(torch.equal(gradient, expected[name]) for name, gradient in found.items())
+
+
+def test_the_second_pass_leaves_the_random_numbers_where_they_were():
+    encoder, batch = encoder_of(dropout=0.3), sentences(12)
+    encoder.gradcache_sentences = 5
+    loss = contrast(encoder(batch))
+    state = torch.get_rng_state()
+    loss.backward()
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_bfloat16_autocast_is_remembered():
+    encoder, batch = encoder_of(dtype=torch.float32), sentences(12)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        plain = contrast(torch.cat([encoder(part) for part in split(batch, 5)]))
+    expected = gradients(encoder, plain)
+    encoder.gradcache_sentences = 5
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = contrast(encoder(batch))
+    assert torch.equal(loss, plain)
+    for name, gradient in gradients(encoder, loss).items():  # outside of autocast, as in the loop
+        assert torch.equal(gradient, expected[name])
+
+
+@torch.no_grad()
+def test_without_gradients_parts_are_only_computed_once():
+    encoder, batch = encoder_of(), sentences(12)
+    plain, calls = encoder(batch), []
+    encoder.gradcache_sentences = 5
+    encoder.backbone.register_forward_hook(lambda *_: calls.append(1))
+    torch.testing.assert_close(encoder(batch), plain, rtol=1e-12, atol=1e-12)
+    assert len(calls) == 3
+
+
+def peak_bytes(run):
+    """The most that was allocated at a time."""
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
+        run()
+    events = [event for event in profile.profiler.kineto_results.events() if event.name() == "[memory]"]
+    now = most = 0
+    for event in sorted(events, key=lambda event: event.start_ns()):
+        now += event.nbytes()
+        most = max(most, now)
+    return most
+
+
+def test_a_batch_costs_the_memory_of_one_part():
+    encoder, batch = encoder_of(dtype=torch.float32), sentences(128)
+
+    def run():
+        contrast(encoder(batch)).backward()
+
+    run()  # the gradients are there from now on
+    plain = peak_bytes(run)
+    encoder.gradcache_sentences = 16
+    parts = peak_bytes(run)
+    assert parts < plain / 5
+
+
+WORKER = """
+import sys, torch
+from pathlib import Path
+from safetensors.torch import save_file
+from interlingua.batches.sentences import take
+from interlingua.train.config import RunConfig
+from interlingua.train.engine import Engine, whole
+from tests.methods.harness import tiny_batch, tiny_objective
+
+method, strategy, folder = sys.argv[1:]
+options = {"device": "cpu", "precision": "fp32", "threads": 1, "devices": 2, "strategy": strategy}
+engine = Engine(RunConfig(output=Path("unused"), max_steps=1, **options))
+objective = tiny_objective(method, {"exclude_repeats": True, "negatives": "processes"})
+objective.encoder.gradcache_sentences = 2
+model = engine.setup(objective)
+batch, rows = tiny_batch(method), range(3 * engine.rank, 3 * engine.rank + 3)
+loss = model(batch._replace(a=take(batch.a, rows), b=take(batch.b, rows), first_row=rows[0])).loss
+engine.backward(loss)
+gradients = {name: whole(weight.grad) for name, weight in objective.named_parameters()}
+save_file({"loss": engine.mean(loss), **gradients}, Path(folder, f"{engine.rank}.safetensors"))
+engine.close()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("method", "strategy"), [("labse", "ddp"), ("infonce", "fsdp")])
+def test_two_processes_in_parts_are_one_process_on_the_whole_batch(method, strategy, tmp_path):
+    from safetensors.torch import load_file
+
+    from tests.methods.harness import tiny_batch, tiny_objective
+
+    script = tmp_path / "worker.py"
+    script.write_text(WORKER)
+    root = Path(__file__).parents[2]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(root)}
+    command = [sys.executable, script, method, strategy, tmp_path]
+    subprocess.run(command, check=True, env=environment, timeout=240, capture_output=True)
+    objective = tiny_objective(method, {"exclude_repeats": True, "negatives": "processes"})
+    loss = objective(tiny_batch(method)).loss
+    loss.backward()
+    for rank in (0, 1):
+        found = load_file(tmp_path / f"{rank}.safetensors")
+        torch.testing.assert_close(found.pop("loss"), loss.detach())
+        for name, weight in objective.named_parameters():
+            torch.testing.assert_close(found[name], weight.grad, rtol=1e-4, atol=1e-6)

@@ -1,0 +1,182 @@
+"""What all retrieval tasks share, on sets small enough to rank by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from interlingua.errors import ConfigError, DataError
+from interlingua.evaluation.cache import CachedEncoder
+from interlingua.evaluation.tasks.retrieval import Beir, TyDiGoldP, XQuAD
+
+
+class Degrees:
+    """A text is a direction, the number in it: ``sw 15`` points to 15 degrees; ``sw 15 x3`` is three times as long."""
+
+    def __init__(self):
+        self.asked = []
+
+    def encode(self, texts, *, prompt=None, language=None, batch_tokens=16_384):
+        self.asked.append((language, list(texts)))
+        rows = []
+        for text in texts:
+            words = text.split()
+            length = float(words[2][1:]) if len(words) > 2 else 1.0
+            rows.append(
+                [length * math.cos(math.radians(float(words[1]))), length * math.sin(math.radians(float(words[1])))]
+            )
+        return np.array(rows, dtype=np.float32)
+
+
+def evaluate(task, folder, encoder=None):
+    with CachedEncoder(encoder or Degrees()) as cached:
+        return task.evaluate(cached, folder)
+
+
+def write_language(folder, stem, questions, passages):
+    folder.mkdir(exist_ok=True)
+    lines = "".join(f"{stem}-{n}\t{passage}\t{text}\tanswer\n" for n, (text, passage) in enumerate(questions))
+    (folder / f"{stem}.questions.tsv").write_text(lines)
+    (folder / f"{stem}.passages.txt").write_text("".join(f"{text}\n" for text in passages))
+
+
+@pytest.fixture
+def goldp(tmp_path):
+    """Swahili passages at 0, 40 and 80 degrees, English ones at 10 and 55."""
+    folder = tmp_path / "tydiqa_goldp"
+    write_language(folder, "sw.dev", [("q 15", 0), ("q 30", 0)], ["sw 0", "sw 40", "sw 80"])
+    write_language(folder, "en.dev", [("q 52", 1)], ["en 10", "en 55"])
+    return folder
+
+
+def test_two_pools_worked_by_hand(goldp):
+    result = evaluate(TyDiGoldP(), goldp.parent)
+    scores = {subset.name: subset.scores for subset in result.subsets}
+    # 15: own 0 40 80, all en10 sw0; 30: own 40 0, all sw40 en10 en55 sw0
+    assert scores["sw"]["mrr_at_100"] == pytest.approx((1 + 1 / 2) / 2)
+    assert scores["sw"]["mrr_at_100_all_languages"] == pytest.approx((1 / 2 + 1 / 4) / 2)
+    assert scores["sw"]["ndcg_at_10_all_languages"] == pytest.approx((1 / math.log2(3) + 1 / math.log2(5)) / 2)
+    assert scores["en"] == dict.fromkeys(scores["en"], 1.0)
+    assert result.main_score == pytest.approx((3 / 8 + 1) / 2)
+    assert result.groups["all_2"]["recall_at_100"] == 1.0
+    assert result.items["sw"].values.tolist() == [0.5, 0.25]
+    assert (result.task, result.notes) == ("tydi_goldp_tydiqa_goldp", ())
+
+
+def test_each_text_is_embedded_once_in_its_language(goldp):
+    encoder = Degrees()
+    evaluate(TyDiGoldP(), goldp, encoder)
+    texts = [text for _, asked in encoder.asked for text in asked]
+    assert sorted(texts) == sorted(["sw 0", "sw 40", "sw 80", "en 10", "en 55", "q 15", "q 30", "q 52"])
+    assert {language for language, _ in encoder.asked} == {"swh_Latn", "eng_Latn"}
+
+
+def test_only_the_languages_asked_for_are_pooled(goldp):
+    (subset,) = evaluate(TyDiGoldP(languages=["Swahili"]), goldp).subsets
+    assert subset.scores["mrr_at_100_all_languages"] == subset.scores["mrr_at_100"] == 0.75
+
+
+def test_in_parallel_sets_every_translation_is_right(tmp_path):
+    folder = tmp_path / "xquad"
+    for code, shift in (("sw", 0), ("en", 10)):
+        questions = [(f"q {15 + shift}", 0), (f"q {85 + shift}", 1)]
+        write_language(folder, code, questions, [f"{code} {shift}", f"{code} {80 - shift}"])
+    for path in folder.glob("*.questions.tsv"):  # the same ids in all languages
+        path.write_text(path.read_text().replace(f"{path.name[:2]}-", "same-"))
+    scores = {subset.name: subset.scores for subset in evaluate(XQuAD(), folder).subsets}
+    # sw 15 finds en 10 before sw 0, which is right here: both are the same paragraph
+    assert scores["sw"]["mrr_at_100_all_languages"] == 1.0
+    assert scores["sw"]["recall_at_100_all_languages"] == 1.0
+    # en 95: sw 80 then en 70, both right; en 25: en 10 first
+    assert scores["en"]["ndcg_at_10_all_languages"] == 1.0
+
+
+def beir(folder, *, qrels, queries=("q0 15", "q1 30"), passages=("p0 0", "p1 40", "p2 80")):
+    (folder / "qrels").mkdir(parents=True)
+    for name, texts in (("queries", queries), ("corpus", passages)):
+        lines = [f'{{"_id": "{text.split()[0]}", "text": "{text}"}}\n' for text in texts]
+        (folder / f"{name}.jsonl").write_text("".join(lines))
+    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n" + "".join(f"{row}\n" for row in qrels))
+    return folder
+
+
+def test_missing_questions_count_as_0_and_all_oddities_are_said(tmp_path):
+    qrels = ["q0\tp0\t1", "q7\tp1\t1", "q8\tp1\t0", "q1\tp0\t1", "q1\tp9\t1"]
+    folder = beir(tmp_path / "mine", qrels=qrels, queries=("q0 15", "q1 30", "q8 1"))
+    result = evaluate(Beir(languages=["sw"]), folder)
+    (subset,) = result.subsets
+    assert (subset.pairs, subset.languages) == (3, ("swh_Latn", "swh_Latn"))
+    assert subset.scores["mrr_at_100"] == pytest.approx((1 + 0 + 1 / 2) / 3)
+    assert subset.scores["recall_at_100"] == pytest.approx((1 + 0 + 1 / 2) / 3)
+    assert result.notes == (
+        ": 1 questions have judgements and no text, and count as 0",
+        ": 1 questions have no relevant passage and were left out",
+        ": 1 relevant passages are not among the passages",
+    )
+    assert result.task == "beir_mine"
+
+
+def test_cosine_and_inner_product_differ_where_lengths_do(tmp_path):
+    folder = beir(tmp_path / "b", qrels=["q0\tp0\t1"], passages=("p0 0", "p1 40 x3"))
+    by_cosine, by_product = (
+        evaluate(Beir(languages=["en"], similarity=kind), folder).subsets[0].scores["mrr_at_100"]
+        for kind in ("auto", "dot")
+    )
+    assert (by_cosine, by_product) == (1.0, 0.5)
+    with pytest.raises(ConfigError, match="similarity 'l2' is not one of auto, cosine, dot"):
+        Beir(similarity="l2")
+
+
+def test_two_towers_are_searched_by_inner_product(tmp_path):
+    class Towers(Degrees):
+        def encode_queries(self, texts, **options):
+            return self.encode(texts, **options)
+
+        def encode_passages(self, texts, *, titles, **options):
+            return self.encode(texts, **options)
+
+    folder = beir(tmp_path / "b", qrels=["q0\tp0\t1"], passages=("p0 0", "p1 40 x3"))
+    assert evaluate(Beir(languages=["en"]), folder, Towers()).subsets[0].scores["mrr_at_100"] == 0.5
+
+
+def test_run_files_on_request(goldp, tmp_path):
+    task = TyDiGoldP(runs=tmp_path / "runs")
+    result = evaluate(task, goldp)
+    assert "runs" not in result.settings
+    assert result.changed == ()
+    names = {path.name for path in (tmp_path / "runs").iterdir()}
+    kinds = ("dense", "dense-all-languages")
+    assert names == {f"tydi_goldp.{code}.{kind}.trec" for code in ("sw", "en") for kind in kinds}
+    lines = (tmp_path / "runs" / "tydi_goldp.sw.dense-all-languages.trec").read_text().splitlines()
+    assert [line.split()[2] for line in lines[5:]] == ["sw/1", "en/0", "en/1", "sw/0", "sw/2"]
+
+
+def test_bm25_and_the_fusion_stand_beside_it(tmp_path):
+    pytest.importorskip("bm25s")
+    # words: the rare one of each question is in its passage; directions: q1 is misled to p0
+    queries, passages = ("q0 15 x1 kuku", "q1 5 x1 samaki"), ("p0 0 x1 kuku", "p1 40 x1 samaki", "p2 80 x1 paka")
+    folder = beir(tmp_path / "b", qrels=["q0\tp0\t1", "q1\tp1\t1"], queries=queries, passages=passages)
+    (subset,) = evaluate(Beir(languages=["sw"], bm25=True), folder).subsets
+    assert subset.scores["mrr_at_100"] == 0.75
+    assert subset.scores["bm25_mrr_at_100"] == 1.0
+    assert subset.scores["hybrid_mrr_at_100"] >= subset.scores["mrr_at_100"]
+    assert {f"{system}ndcg_at_10" for system in ("", "bm25_", "hybrid_")} <= set(subset.scores)
+
+
+def test_progress_counts_passages_and_questions(goldp):
+    seen = []
+    with CachedEncoder(Degrees()) as cached:
+        TyDiGoldP().evaluate(cached, goldp, progress=lambda *now: seen.append(now))
+    assert seen == [("en passages", 2, 8), ("sw passages", 5, 8), ("en questions", 6, 8), ("sw questions", 8, 8)]
+
+
+def test_what_cant_be_used_is_one_line(tmp_path):
+    twice = beir(tmp_path / "a", qrels=["q0\tp0\t1"], passages=("p0 0", "p0 1"))
+    with pytest.raises(DataError, match="the passage id 'p0' stands in the passages of eng_Latn twice"):
+        evaluate(Beir(languages=["en"]), twice)
+    with pytest.raises(DataError, match="no question has a relevant passage"):
+        evaluate(Beir(languages=["en"]), beir(tmp_path / "b", qrels=["q0\tp0\t0"]))
+    with pytest.raises(DataError, match="its files don't tell their language; name it"):
+        evaluate(Beir(), tmp_path / "b")

@@ -1,0 +1,215 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from interlingua.errors import DataError
+from interlingua.evaluation.tasks.sts import STS17, Sick, STS12to16, STSBenchmark
+
+DATA = Path(os.environ.get("INTERLINGUA_DATA") or Path.home() / ".cache/interlingua/data")
+GOLD = [0.0, 1.2, 2.5, 2.5, 4.0, 5.0]
+COSINES = [0.11, 0.05, 0.4, 0.62, 0.62, 0.93]
+
+
+class Angles:
+    """The second text of a pair, ``b 0.62``, has the cosine it says with any text ``a``."""
+
+    def __init__(self):
+        self.languages = []
+
+    def encode(self, texts, *, language=None):
+        self.languages.append(language)
+        cosines = [float(text.split()[1]) if text.startswith("b") else 1.0 for text in texts]
+        return np.array([[c, np.sqrt(1 - c * c)] for c in cosines], dtype=np.float32) * 3
+
+
+def rows(cosines=COSINES, gold=GOLD, letters="ab"):
+    return "".join(f"{g}\t{letters[0]} x\t{letters[1]} {c}\n" for g, c in zip(gold, cosines, strict=True))
+
+
+@pytest.fixture
+def sts17(tmp_path):
+    folder = tmp_path / "sts17"
+    folder.mkdir()
+    for name in ("track1.ar-ar", "track2.ar-en", "track6.tr-en", "track4b.es-en"):
+        (folder / f"{name}.tsv").write_text(rows())
+    return folder
+
+
+def protocol_sized(folder, names):
+    """Sets of 250 pairs, as STS17's are; the k-th set's cosines agree with the judgements but for k swaps."""
+    folder.mkdir()
+    for k, name in enumerate(names):
+        cosines = np.linspace(0, 0.99, 250)
+        cosines[: 2 * k] = cosines[: 2 * k][::-1]
+        (folder / f"{name}.tsv").write_text(rows(cosines, np.linspace(0, 5, 250).round(4)))
+    return folder
+
+
+def test_a_case_worked_by_hand(sts17):
+    result = STS17(resamples=0).evaluate(Angles(), sts17.parent)
+    assert {subset.name: subset.pairs for subset in result.subsets} == {"ar-ar": 6, "en-ar": 6, "en-tr": 6}
+    for subset in result.subsets:
+        assert dict(subset.scores) == {
+            "spearman": pytest.approx(0.8970588235, abs=1e-10),
+            "pearson": pytest.approx(stats.pearsonr(COSINES, GOLD).statistic, abs=1e-6),
+        }
+
+
+def test_english_comes_first_whatever_the_file_is_called(sts17):
+    encoder = Angles()
+    result = STS17(resamples=0, languages=["en-ar", "tr", "en-es_4b"]).evaluate(encoder, sts17)
+    assert [(subset.name, subset.languages) for subset in result.subsets] == [
+        ("en-ar", ("eng_Latn", "arb_Arab")),
+        ("en-es_4b", ("eng_Latn", "spa_Latn")),
+        ("en-tr", ("eng_Latn", "tur_Latn")),
+    ]
+    assert encoder.languages == ["eng_Latn", "arb_Arab", "eng_Latn", "spa_Latn", "eng_Latn", "tur_Latn"]
+
+
+def test_an_average_of_fewer_sets_carries_its_count(tmp_path):
+    folder = protocol_sized(tmp_path / "data", ["track1.ar-ar", "track5.en-en", "track2.ar-en", "track6.tr-en"])
+    result = STS17(resamples=0).evaluate(Angles(), folder)
+    assert result.task == "sts17"
+    assert list(result.groups) == ["all_4", "sts17_monolingual_2of3", "sts17_crosslingual_2of7"]
+    assert result.members["sts17_crosslingual_2of7"] == ("en-ar", "en-tr")
+    by_name = {subset.name: subset.scores["spearman"] for subset in result.subsets}
+    assert result.groups["sts17_crosslingual_2of7"]["spearman"] == (by_name["en-ar"] + by_name["en-tr"]) / 2
+    assert by_name["ar-ar"] > by_name["en-ar"]
+
+
+def test_other_sizes_are_another_set(sts17):
+    result = STS17(resamples=0).evaluate(Angles(), sts17)
+    assert (result.task, list(result.groups), result.data_revision) == ("sts17_sts17", ["all_3"], None)
+
+
+def test_intervals_belong_to_the_set_and_to_the_mean(tmp_path):
+    folder = protocol_sized(tmp_path / "data", ["track1.ar-ar", "track5.en-en", "track3.es-es"])
+    for path, seed in zip(sorted(folder.iterdir()), range(3), strict=True):
+        noisy = (np.linspace(0, 0.9, 250) + 0.05 * np.random.default_rng(seed).standard_normal(250)).clip(0, 1)
+        path.write_text(rows(noisy, np.linspace(0, 5, 250).round(4)))
+    result = STS17(resamples=200).evaluate(Angles(), folder)
+    (alone,) = STS17(resamples=200, languages=["en"]).evaluate(Angles(), folder).subsets
+    assert next(subset for subset in result.subsets if subset.name == "en-en") == alone
+    assert alone.scores["spearman_low"] < alone.scores["spearman"] < alone.scores["spearman_high"]
+    widths = [subset.scores["spearman_high"] - subset.scores["spearman_low"] for subset in result.subsets]
+    mean = result.groups["sts17_monolingual_3of3"]
+    assert mean["spearman_low"] < mean["spearman"] < mean["spearman_high"]
+    assert mean["spearman_high"] - mean["spearman_low"] < 0.75 * min(widths)  # a mean of three is surer than each
+    (other,) = STS17(resamples=200, languages=["en"], seed=2).evaluate(Angles(), folder).subsets
+    assert other.scores["spearman_low"] != alone.scores["spearman_low"]
+
+
+def test_items_hold_what_was_correlated(sts17):
+    items = STS17(resamples=0).evaluate(Angles(), sts17).items["en-ar"]
+    assert items.gold.tolist() == GOLD
+    assert items.values == pytest.approx(COSINES, abs=1e-6)
+
+
+def test_equal_pairs_tie_whatever_their_vectors(tmp_path):
+    class Twins:
+        def encode(self, texts, *, language=None):
+            return np.array([np.random.default_rng(len(text)).standard_normal(300) for text in texts], np.float32)
+
+    folder = tmp_path / "sick"
+    folder.mkdir()
+    (folder / "test.tsv").write_text("".join(f"{1 + n / 10}\t{'a' * n}\t{'a' * n}\tNEUTRAL\n" for n in range(1, 30)))
+    assert set(Sick(resamples=0).evaluate(Twins(), folder).items["test"].values) == {1.0}
+
+
+def test_stsb_languages_and_pairs_of_them(tmp_path):
+    folder = tmp_path / "stsb"
+    folder.mkdir()
+    for code in ("en", "de", "zh"):
+        (folder / f"{code}.test.tsv").write_text(rows())
+    result = STSBenchmark(resamples=0).evaluate(Angles(), tmp_path)
+    assert [subset.name for subset in result.subsets] == ["de", "en", "zh"]
+    assert list(result.groups) == ["all_3", "monolingual_3"]
+    encoder = Angles()
+    result = STSBenchmark(resamples=0, languages=["de-en", "eng-deu", "zh-Hans"]).evaluate(encoder, folder)
+    assert encoder.languages == ["deu_Latn", "eng_Latn", "eng_Latn", "deu_Latn", "zho_Hans", "zho_Hans"]
+    assert [subset.name for subset in result.subsets] == ["de-en", "en-de", "zh"]
+    assert list(result.groups) == ["all_3", "monolingual_1", "crosslingual_2"]
+    assert result.groups["crosslingual_2"]["spearman"] == pytest.approx(0.8970588235)
+    with pytest.raises(DataError, match="no file for 'fr' here; there are: de, en, zh"):
+        STSBenchmark(languages=["fr"]).evaluate(encoder, folder)
+
+
+def test_rows_that_are_no_translations_are_refused(tmp_path):
+    (tmp_path / "en.test.tsv").write_text(rows())
+    (tmp_path / "de.test.tsv").write_text(rows(gold=GOLD[::-1]))
+    with pytest.raises(DataError, match=r"en.test.tsv: its scores are not those of de.test.tsv"):
+        STSBenchmark(languages=["en-de"]).evaluate(Angles(), tmp_path)
+
+
+def test_a_year_is_pooled_and_averaged(tmp_path):
+    (tmp_path / "2013.FNWN.test.tsv").write_text(rows())
+    (tmp_path / "2013.OnWN.test.tsv").write_text(rows(COSINES[::-1]))
+    (tmp_path / "2016.headlines.test.tsv").write_text(rows())
+    result = STS12to16(resamples=0).evaluate(Angles(), tmp_path)
+    rho = 0.8970588235294118
+    fnwn, onwn, headlines = (subset.scores["spearman"] for subset in result.subsets)
+    assert (fnwn, headlines) == (pytest.approx(rho), pytest.approx(rho))
+    pooled = stats.spearmanr(COSINES + COSINES[::-1], GOLD + GOLD).statistic
+    group = result.groups["all_3"]
+    assert group["spearman"] == pytest.approx(((fnwn + onwn) / 2 + headlines) / 2)
+    assert group["spearman_pooled"] == pytest.approx((pooled + rho) / 2)
+
+
+def test_sick_pools_its_splits(tmp_path):
+    (tmp_path / "test.tsv").write_text(rows())
+    (tmp_path / "dev.tsv").write_text(rows(COSINES[::-1]))
+    result = Sick(resamples=0, splits=("test", "dev")).evaluate(Angles(), tmp_path)
+    assert [(subset.name, subset.pairs) for subset in result.subsets] == [("test+dev", 12)]
+    assert result.main_score == pytest.approx(stats.spearmanr(COSINES + COSINES[::-1], GOLD + GOLD).statistic)
+    with pytest.raises(DataError, match="the split train is not here; there are: dev, test"):
+        Sick(splits=("test", "dev", "train")).evaluate(Angles(), tmp_path)
+
+
+def test_wanted_and_missing(sts17, tmp_path):
+    with pytest.raises(DataError, match="no set for 'fr' here; there are: ar-ar, en-ar, en-es_4b, en-tr"):
+        STS17(languages=["fr"]).evaluate(Angles(), sts17)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match=r"no sets of STS12-16 .* here, nor in sts12_16/ or STS/ below it"):
+        STS12to16().evaluate(Angles(), tmp_path / "empty")
+
+
+def test_unjudged_pairs_are_reported(tmp_path):
+    (tmp_path / "STS.input.track5.en-en.txt").write_text("".join(f"a x\tb {c}\n" for c in COSINES))
+    (tmp_path / "STS.gs.track5.en-en.txt").write_text("0\n\n2.5\n2.5\n4\n5\n")
+    result = STS17(resamples=0).evaluate(Angles(), tmp_path)
+    assert result.notes == ("en-en: 1 pairs without a judgement were left out",)
+    assert result.subsets[0].pairs == 5
+
+
+class Lengths:
+    """Some vector of a text, the same everywhere."""
+
+    def encode(self, texts, *, language=None):
+        rows = [np.frombuffer(text.encode().ljust(64, b"\0")[:64], dtype=np.uint8) for text in texts]
+        return np.array(rows, dtype=np.float32)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("task", [STS17, STSBenchmark, STS12to16, Sick])
+def test_the_public_sets_are_recognised_and_scipy_agrees(task):
+    folder = DATA / task.folders[0]
+    if not folder.is_dir():
+        pytest.skip(f"{folder} is not there")
+    result = task(resamples=0).evaluate(Lengths(), DATA)
+    assert result.task == task.name
+    assert result.data_revision
+    for subset in result.subsets:
+        items = result.items[subset.name]
+        assert subset.scores["spearman"] == pytest.approx(stats.spearmanr(items.values, items.gold).statistic, abs=1e-9)
+    groups = {
+        "sts17": {"all_6", "sts17_monolingual_3of3", "sts17_crosslingual_3of7"},
+        "stsb": {"all_15", "monolingual_15"},
+        "sts12_16": {"all_23", "sts12_4of5", "sts13_3of3", "sts14_6of6", "sts15_5of5", "sts16_5of5", "sts12_16_23of24"},
+        "sick": {"all_1"},
+    }
+    assert set(result.groups) == groups[task.name]

@@ -1,0 +1,94 @@
+"""The tiled cross-entropy against torch's over all logits, its gradients, and what it keeps in memory."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from interlingua.functional.masked_lm import SMALLEST_TILE, group_means, linear_cross_entropy
+
+
+def inputs(tokens=7, words=23, width=5, *, dtype=torch.float64):
+    generator = torch.Generator().manual_seed(0)
+    shapes = (tokens, width), (words, width), (words,)
+    h, w, b = (torch.randn(*shape, generator=generator, dtype=dtype).requires_grad_() for shape in shapes)
+    return h, w, b, torch.randint(0, words, (tokens,), generator=generator)
+
+
+@pytest.mark.parametrize("tile", [1, 4, 22, 23, 24, 1000, None])
+def test_it_is_the_cross_entropy_of_all_logits(tile):
+    h, w, b, y = inputs()
+    expected = F.cross_entropy(F.linear(h, w, b), y, reduction="none")
+    upstream = torch.linspace(-1, 2, len(y), dtype=torch.float64)
+    wanted = torch.autograd.grad(expected, (h, w, b), upstream)
+    found = linear_cross_entropy(h, w, b, y, tile=tile)
+    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(torch.autograd.grad(found, (h, w, b), upstream), wanted)
+
+
+def test_gradients():
+    h, w, b, y = inputs(3, 6, 2)
+    assert torch.autograd.gradcheck(lambda *xs: linear_cross_entropy(*xs, y, tile=4), (h, w, b))
+
+
+def test_by_hand():
+    # logits 0 and ln 3, so probabilities 1/4 and 3/4
+    h, w, b = torch.ones(1, 1), torch.tensor([[0.0], [math.log(2)]]), torch.tensor([0.0, math.log(1.5)])
+    assert float(linear_cross_entropy(h, w, b, torch.tensor([1]), tile=1)) == pytest.approx(math.log(4 / 3))
+    assert float(linear_cross_entropy(h, w, b, torch.tensor([0]), tile=1)) == pytest.approx(math.log(4))
+
+
+def test_large_logits_stay_finite():
+    h, w, b, y = inputs(dtype=torch.float32)
+    losses = linear_cross_entropy(h * 1e4, w, b, y, tile=5)
+    losses.sum().backward()
+    assert torch.isfinite(losses).all()
+    assert all(torch.isfinite(tensor.grad).all() for tensor in (h, w, b))
+
+
+def test_without_tokens_there_is_no_loss_and_no_gradient():
+    h, w, b, y = inputs(tokens=0)
+    losses = linear_cross_entropy(h, w, b, y)
+    losses.sum().backward()
+    assert losses.shape == (0,)
+    assert w.grad.abs().sum() == 0
+    assert b.grad.abs().sum() == 0
+
+
+def test_under_autocast_products_are_half_and_sums_are_not():
+    h, w, b, y = inputs(50, 300, 32, dtype=torch.float32)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = linear_cross_entropy(h, w, b, y, tile=64)
+        plain = F.cross_entropy(F.linear(h, w).float() + b, y, reduction="none")
+    assert found.dtype == torch.float32
+    torch.testing.assert_close(found, plain, rtol=1e-5, atol=1e-5)
+    gradients = torch.autograd.grad(found.mean(), (h, w, b))
+    wanted = torch.autograd.grad(F.cross_entropy(F.linear(h, w, b), y), (h, w, b))
+    for one, other in zip(gradients, wanted, strict=True):
+        assert one.dtype == torch.float32
+        torch.testing.assert_close(one, other, rtol=0.05, atol=2e-3)
+
+
+def test_no_logits_are_kept_for_the_backward_pass():
+    h, w, b, y = inputs(40, 5 * SMALLEST_TILE, 4, dtype=torch.float32)
+    kept = []
+
+    def note(tensor):
+        kept.append(tensor.numel())
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+        linear_cross_entropy(h, w, b, y).mean()
+    assert w.numel() in kept
+    assert max(kept) <= w.numel() < len(y) * len(b)
+
+
+def test_group_means_by_hand():
+    losses = torch.tensor([1.0, 3.0, 5.0], requires_grad=True)
+    means = group_means(losses, torch.tensor([0, 2, 0]), 3)
+    assert means.tolist() == [3.0, 0.0, 3.0]
+    means.sum().backward()
+    assert losses.grad.tolist() == [0.5, 1.0, 0.5]

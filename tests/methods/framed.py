@@ -1,0 +1,42 @@
+"""A tiny encoder whose sentences are framed by <s> and </s>, as XLM-R's, and pairs for it."""
+
+from __future__ import annotations
+
+import torch
+
+from interlingua.batches.tokens import ParallelBatch, TokenBatch
+from interlingua.encoder.backbone import BackboneConfig
+from interlingua.encoder.encoder import Encoder
+from tests.encoder.conftest import tiny_vocabulary
+
+VOCABULARY = tiny_vocabulary(frame=True)
+
+
+def framed_encoder(**sizes) -> Encoder:
+    """Two layers, pooling by the first token, no dropout."""
+    torch.manual_seed(0)
+    values = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 20, **sizes}
+    config = BackboneConfig(
+        vocab_size=VOCABULARY.size, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, **values
+    )
+    return Encoder.from_scratch(config, VOCABULARY, pooling="cls")
+
+
+def framed_pairs(count=5, *, step=3) -> ParallelBatch:
+    """German and French, each with English, of different lengths."""
+    generator = torch.Generator().manual_seed(4)
+    begin, end = VOCABULARY.tokenizer.encode("a").ids[0], VOCABULARY.tokenizer.encode("a").ids[-1]
+
+    def side(codes):
+        lengths = torch.randint(1, 8, (count,), generator=generator).tolist()
+        ids = [[begin, *torch.randint(5, 60, (n,), generator=generator).tolist(), end] for n in lengths]
+        return TokenBatch.from_lists(ids, codes)
+
+    return ParallelBatch(
+        side([("deu_Latn", "fra_Latn")[row % 2] for row in range(count)]), side(["eng_Latn"] * count), step
+    )
+
+
+def rows(batch, tensor=None):
+    """A packed tensor, or the batch's ids, sentence by sentence."""
+    return (batch.input_ids if tensor is None else tensor).split(batch.lengths.tolist())

@@ -1,0 +1,187 @@
+"""The sum of other methods: its value, its terms, its batches, its teachers, and what it refuses."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from interlingua.config import from_mapping
+from interlingua.errors import ConfigError
+from interlingua.methods.combination import Combination, CombinationConfig
+from interlingua.registry import METHODS, resolve
+from interlingua.train.build import feeds_of
+from interlingua.train.checkpoint import weights_of
+from interlingua.train.config import MethodConfig, load_train_config, train_config_from
+from tests.methods.conftest import tiny_encoder, tiny_pairs
+from tests.methods.harness import TINY_OPTIONS, tiny_batch, tiny_objective
+
+TERMS = {
+    "tell": {"method": "ems", "weight": 0.5, "contrastive": "none", "language_dim": 4},
+    "hide": {"method": "mexma", "weight": 2.0, "align_weight": 0.0, "koleo_weight": 0.0, "pooling": "any",
+             "head": {"layers": 1, "heads": 2, "intermediate_size": 8}},
+    "follow": {"method": "calibrated"},
+}  # fmt: skip
+
+
+def config_of(terms):
+    return from_mapping(CombinationConfig, {"terms": terms})
+
+
+def build(terms=TERMS):
+    torch.manual_seed(1)
+    return Combination(config_of(terms), tiny_encoder()).eval()
+
+
+def test_combination_is_in_the_registry():
+    assert resolve(METHODS, "combination") is Combination
+
+
+def test_the_loss_is_the_weighted_sum_of_the_methods_losses():
+    objective, pairs = build(), tiny_pairs()
+    output = objective(pairs)
+    parts = {label: method(pairs).loss for label, method in objective.methods.items()}
+    torch.testing.assert_close(output.loss, 0.5 * parts["tell"] + 2.0 * parts["hide"] + parts["follow"])
+    assert set(output.terms) == {"tell", "hide", "follow"}
+    torch.testing.assert_close(output.terms["hide"], 2.0 * parts["hide"].detach())
+    torch.testing.assert_close(sum(output.terms.values()), output.loss.detach())
+    assert not any(term.requires_grad for term in output.terms.values())
+
+
+def test_several_terms_of_a_method_are_told_apart():
+    objective = build({"xlm": {"method": "tlm", "weight": 0.1}, "rank": {"method": "infonce"}})
+    output = objective(tiny_pairs())
+    assert set(output.terms) == {"xlm_tlm", "xlm_mlm", "rank"}
+    torch.testing.assert_close(sum(output.terms.values()), output.loss.detach())
+
+
+@pytest.mark.parametrize("label", TERMS)
+def test_leaving_a_term_out_changes_the_loss(label):
+    rest = {other: table for other, table in TERMS.items() if other != label}
+    whole, less = build()(tiny_pairs()), build(rest)(tiny_pairs())
+    assert set(less.terms) == set(rest)
+    assert not torch.equal(whole.loss, less.loss)
+
+
+def test_one_encoder_is_shared_and_saved_once():
+    objective = build()
+    assert all(method.encoder is objective.encoder for method in objective.methods.values())
+    parameters = [name for name, _ in objective.named_parameters() if "encoder.backbone" in name]
+    own = {name for name in parameters if name.startswith("encoder.")}
+    assert len(own) == len(list(objective.encoder.parameters()))
+    saved = [name for name in weights_of(objective) if name.endswith("backbone.embedding_norm.weight")]
+    assert sorted(saved) == ["encoder.backbone.embedding_norm.weight",
+                             "methods.follow.teacher.encoder.backbone.embedding_norm.weight"]  # fmt: skip
+
+
+def test_gradients_of_all_methods_add_up_in_the_encoder():
+    def gradient(terms):
+        objective = build(terms)
+        objective(tiny_pairs()).loss.backward()
+        return objective.encoder.backbone.word_embeddings.weight.grad
+
+    terms = {"rank": {"method": "infonce"}, "squares": {"method": "calibrated", "weight": 3.0}}
+    both = gradient(terms)
+    expected = sum(gradient({label: table}) for label, table in terms.items())
+    torch.testing.assert_close(both, expected, rtol=1e-4, atol=1e-6)
+
+
+def test_feeds_are_those_of_all_methods_and_each_gets_its_own():
+    options = TINY_OPTIONS["combination"]
+    assert feeds_of(MethodConfig(name="combination", options=config_of(options["terms"]))) == (
+        "parallel",
+        "monolingual",
+    )
+    objective, batch = tiny_objective("combination"), tiny_batch("combination")
+    terms = objective(batch).terms
+    other = {**batch, "monolingual": tiny_batch("retromae", seed=1)}
+    changed = {name for name, term in objective(other).terms.items() if not torch.equal(term, terms[name])}
+    assert changed == {"mono_encoder", "mono_decoder"}
+
+
+def test_a_method_of_several_feeds_gets_them_all():
+    terms = {"xlm": {"method": "tlm", "mlm_text": "monolingual"}, "rank": {"method": "infonce"}}
+    options = {"terms": terms}
+    assert set(build(terms)(tiny_batch("combination", options)).terms) == {"xlm_tlm", "xlm_mlm", "rank"}
+
+
+def test_teachers_move_after_a_step():
+    objective = build()
+    objective.total_steps = 10
+    teacher = objective.methods["follow"].teacher.encoder.backbone.layers[0].query.weight
+    before = teacher.clone()
+    with torch.no_grad():
+        objective.encoder.backbone.layers[0].query.weight += 1000.0
+    objective.after_step(0)
+    assert (teacher > before).all()
+    assert objective.methods["follow"].total_steps == 10
+
+
+def test_methods_gather_as_the_combination_does():
+    objective = build({"rank": {"method": "infonce"}})
+    gathered = []
+    objective.all_gather = lambda tensor: gathered.append(tensor) or tensor
+    objective(tiny_pairs())
+    assert len(gathered) == 2
+
+
+def test_from_a_file_and_back(tmp_path):
+    (tmp_path / "run.toml").write_text(
+        """
+        [data]
+        corpus = "corpus"
+        [encoder]
+        preset = "ems-tiny"
+        [method]
+        name = "combination"
+        [method.terms.tell]
+        method = "ems"
+        contrastive = "none"
+        [method.terms.hide]
+        method = "mexma"
+        weight = 0.5
+        pooling = "any"
+        head = { layers = 2 }
+        [run]
+        output = "run"
+        max_steps = 5
+        """
+    )
+    config = load_train_config(tmp_path / "run.toml", overrides=["method.terms.hide.weight=3"])
+    resolved = config.method.options.resolved()
+    assert {label: term.weight for label, term in resolved.items()} == {"tell": 1.0, "hide": 3.0}
+    assert resolved["hide"].options.head.layers == 2
+    (tmp_path / "again.toml").write_text(config.to_toml())
+    assert load_train_config(tmp_path / "again.toml") == config
+
+
+@pytest.mark.parametrize(
+    ("terms", "message"),
+    [
+        ({}, "terms is empty; give at least one table"),
+        ({"x": {"weight": 1.0}}, "terms.x: a term is a table with a method; known: calibrated"),
+        ({"x": 3}, "terms.x: a term is a table with a method"),
+        ({"x": {"method": "emms"}}, r"terms.x: unknown name 'emms'; did you mean 'ems'\?"),
+        ({"x": {"method": "combination"}}, "terms.x: a combination can't be part of one"),
+        ({"x": {"method": "ems", "weight": 0.0}}, "terms.x: weight is 0.0; it must be a number above 0"),
+        ({"x": {"method": "ems", "weight": "much"}}, "terms.x: weight is 'much'"),
+        ({"x": {"method": "ems", "temprature": 1.0}}, "terms.x: unknown key 'temprature'; did you mean 'temperature'"),
+        ({"x": {"method": "ems", "temperature": 0.0}}, "terms.x: temperature is 0.0; it must be positive"),
+        ({"x y": {"method": "ems"}}, "a label is made of letters, digits and underscores; got 'x y'"),
+    ],
+)
+def test_bad_terms_are_errors_in_one_line(terms, message):
+    with pytest.raises(ConfigError, match=message) as caught:
+        config_of(terms)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_method_that_can_t_use_the_encoder_is_named():
+    with pytest.raises(ConfigError, match=r"terms.hide: .*first token"):
+        build({"hide": {"method": "mexma"}})
+
+
+def test_an_unknown_key_beside_terms_is_an_error():
+    run = {"output": "x", "max_steps": 1}
+    table = {"data": {"corpus": "c"}, "encoder": {"preset": "ems-tiny"}, "run": run}
+    with pytest.raises(ConfigError, match="unknown key 'term'; did you mean 'terms'"):
+        train_config_from({**table, "method": {"name": "combination", "term": {}}})

@@ -1,0 +1,321 @@
+"""Multilingual IR against its equations written out sentence by sentence, and what each option does."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from interlingua.batches.feeds import QuestionBatch, SentenceBatch
+from interlingua.batches.sentences import join, take
+from interlingua.batches.tokens import ParallelBatch, TokenBatch
+from interlingua.encoder.dual_encoder import DualEncoder
+from interlingua.encoder.encoder import Encoder
+from interlingua.errors import ConfigError
+from interlingua.methods.multilingual_ir import MultilingualIR, MultilingualIRConfig
+from tests.methods.conftest import tiny_encoder
+from tests.methods.harness import tiny_batch, tiny_objective
+
+NAME = "multilingual_ir"
+VARIANTS = {
+    "both": {},
+    "both, with sentences": {"monolingual": True},
+    "as printed": {"monolingual": True, "language_reduction": "literal"},
+    "semantic": {"language_weight": 0.0},
+    "language": {"semantic_weight": 0.0},
+    "base": {"semantic_weight": 0.0, "language_weight": 0.0},
+    "shared": {"towers": "shared"},
+    "dot": {"similarity": "dot", "temperature": 4.0},
+    "weights": {"semantic_weight": 0.3, "language_weight": 2.0, "semantic_temperature": 0.3, "temperature": 0.2},
+}
+
+
+def build(**options):
+    """In training mode without dropout, so that each pass is the same; the towers differ."""
+    objective = tiny_objective(NAME, options)
+    if objective.question_encoder is not None:
+        torch.manual_seed(7)
+        for weight in objective.question_encoder.parameters():
+            weight.data += 0.1 * torch.randn_like(weight)
+    return objective
+
+
+def batch_of(options, *, seed=0):
+    """A dict of batches also where there are only questions."""
+    batch = tiny_batch(NAME, options, seed=seed)
+    return batch if isinstance(batch, dict) else {"questions": batch}
+
+
+def alone(encoder, batch):
+    """First token's state of each sentence, encoded by itself."""
+    sentences = batch.input_ids.split(batch.lengths.tolist())
+    pool = {"mean": lambda states: states.mean(0), "cls": lambda states: states[0]}[encoder.pooling]
+    return [pool(encoder.tokens(TokenBatch.from_lists([ids.tolist()], [""])).states) for ids in sentences]
+
+
+def cosine(u, v):
+    return float(torch.cosine_similarity(u, v, dim=0))
+
+
+def reference(objective, batch):
+    """The terms of Eq. (4) with loops."""
+    config = objective.config
+    questions, passages = objective.question_encoder or objective.encoder, objective.encoder
+    q, p = alone(questions, batch["questions"].questions), alone(passages, batch["questions"].passages)
+    similarity = cosine if config.similarity == "cosine" else lambda u, v: float(u @ v)
+    retrieval = 0.0
+    for i, question in enumerate(q):  # Eq. (1)
+        scores = [similarity(question, passage) / config.temperature for passage in p]
+        retrieval -= scores[i] - math.log(sum(map(math.exp, scores)))
+    terms = {"retrieval": retrieval / len(q)}
+    if "parallel" not in batch:
+        return terms
+    z = [*alone(passages, batch["parallel"].a), *alone(passages, batch["parallel"].b)]
+    pairs = len(z) // 2
+    if config.semantic_weight:
+        semantic = 0.0
+        for i in range(2 * pairs):  # Eq. (2)
+            scores = {k: cosine(z[i], z[k]) / config.semantic_temperature for k in range(2 * pairs) if k != i}
+            semantic -= scores[(i + pairs) % (2 * pairs)] - math.log(sum(map(math.exp, scores.values())))
+        terms["semantic"] = config.semantic_weight * semantic / (2 * pairs)
+    if config.language_weight:
+        z += alone(passages, batch["monolingual"].sentences) if config.monolingual else []
+        language, logarithms = 0.0, 0
+        for i in range(pairs):  # Eq. (3)
+            for k in set(range(len(z))) - {i, i + pairs}:
+                near = math.exp(cosine(z[i], z[k])), math.exp(cosine(z[i + pairs], z[k]))
+                language -= math.log(near[0] / sum(near)) + math.log(near[1] / sum(near))
+                logarithms += 2
+        factor = logarithms if config.language_reduction == "mean" else len(z) * (len(z) - 2)
+        terms["language"] = config.language_weight * language / factor
+    return terms
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+@torch.no_grad()
+def test_the_loss_is_equation_4(name):
+    options = VARIANTS[name]
+    objective, batch = build(**options), batch_of(options)
+    expected = reference(objective, batch)
+    output = objective(batch)
+    assert {name: float(value) for name, value in output.terms.items()} == pytest.approx(expected, rel=2e-5)
+    assert float(output.loss) == pytest.approx(sum(expected.values()), rel=1e-5)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_feeds_and_parts_are_those_of_the_terms_that_are_on(name):
+    options = VARIANTS[name]
+    config = MultilingualIRConfig(**options)
+    on = {"semantic": config.semantic_weight > 0, "language": config.language_weight > 0, "retrieval": True}
+    assert build(**options).parts == tuple(part for part, there in on.items() if there)
+    feeds = MultilingualIR.feeds_for(config)
+    assert feeds[0] == "questions"
+    assert ("parallel" in feeds, "monolingual" in feeds) == (on["semantic"] or on["language"], config.monolingual)
+
+
+@torch.no_grad()
+def test_switching_a_term_off_changes_the_loss():
+    losses = [
+        build(**VARIANTS[name])(batch_of(VARIANTS[name])).loss.item() for name in ("both", "semantic", "language")
+    ]
+    losses += [
+        build(**VARIANTS[name])(batch_of(VARIANTS[name])).loss.item() for name in ("base", "both, with sentences")
+    ]
+    assert len(set(losses)) == len(losses)
+
+
+@pytest.mark.parametrize("part", ["semantic", "language"])
+def test_only_the_passage_tower_sees_the_texts(part):
+    options = VARIANTS["both, with sentences"]
+    objective = build(**options)
+    objective(batch_of(options), part=part).loss.backward()
+    assert all(weight.grad is None for weight in objective.question_encoder.parameters())
+    assert all(weight.grad.abs().sum() > 0 for weight in objective.encoder.parameters() if weight.ndim > 1)
+
+
+def test_a_shared_tower_is_one_encoder():
+    separate, shared = tiny_objective(NAME), tiny_objective(NAME, {"towers": "shared"})
+    count = sum(weight.numel() for weight in shared.parameters())
+    assert sum(weight.numel() for weight in separate.parameters()) == 2 * count
+    for mine, copy in zip(separate.encoder.parameters(), separate.question_encoder.parameters(), strict=True):
+        assert torch.equal(mine, copy)
+        assert mine.data_ptr() != copy.data_ptr()
+
+
+def halves(batch):
+    """The batches of two processes, whose parts in rank order are the whole."""
+
+    def part(tokens, rows):
+        return take(tokens, list(rows))
+
+    for rows in (range(3), range(3, 6)):
+        behind = [6 + row for row in rows]
+        questions, pairs = batch["questions"], batch["parallel"]
+        yield {
+            "questions": QuestionBatch(part(questions.questions, rows), part(questions.passages, [*rows, *behind]), 3),
+            "parallel": ParallelBatch(part(pairs.a, rows), part(pairs.b, rows), 3),
+            "monolingual": SentenceBatch(part(batch["monolingual"].sentences, rows), 3),
+        }
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("exclude_repeats", [False, True])
+def test_processes_compute_the_loss_of_their_batches_together(exclude_repeats):
+    options = {"monolingual": True, "exclude_repeats": exclude_repeats}
+    objective, whole = build(**options), batch_of(options)
+    here, there = halves(whole)
+    elsewhere = []
+    objective.all_gather = lambda tensor: elsewhere.append(tensor) or tensor
+    objective(there)
+    others = iter(elsewhere)
+    objective.all_gather = lambda tensor: torch.cat([tensor, next(others)])
+    gathered = objective(here).terms
+    objective.all_gather = lambda tensor: tensor
+    torch.testing.assert_close(gathered, objective(whole).terms)
+
+
+@torch.no_grad()
+def test_repeats_are_no_negatives_if_so_asked():
+    options = {"exclude_repeats": True, "temperature": 0.1}
+    batch = batch_of(options)
+    answers = take(batch["questions"].passages, [0, 1, 0, 3, 4, 5])
+    batch["questions"] = QuestionBatch(batch["questions"].questions, answers, 3)
+    pairs = batch["parallel"]
+    batch["parallel"] = ParallelBatch(pairs.a, take(pairs.b, [0, 1, 2, 1, 4, 5]), 3)
+    with_repeats = build(**{**options, "exclude_repeats": False})(batch).terms
+    without = build(**options)(batch).terms
+    assert without["retrieval"] < with_repeats["retrieval"]
+    assert without["semantic"] < with_repeats["semantic"]
+    assert without["language"] == with_repeats["language"]
+    objective = build(**options)
+    q = alone(objective.question_encoder, batch["questions"].questions)
+    p = alone(objective.encoder, answers)
+    total = 0.0
+    for i in range(6):
+        scores = {k: cosine(q[i], p[k]) / 0.1 for k in range(6) if (i, k) not in {(0, 2), (2, 0)}}
+        total -= scores[i] - math.log(sum(map(math.exp, scores.values())))
+    assert float(without["retrieval"]) == pytest.approx(total / 6, rel=1e-4)
+
+
+def test_the_model_directory_is_the_passage_tower_with_the_question_tower_inside(tmp_path):
+    objective = build().eval()
+    objective.save(tmp_path / "model")
+    loaded, texts = DualEncoder.load(tmp_path / "model"), ["w1 w2 w3", "w7"]
+    np.testing.assert_array_equal(loaded.encode_passages(texts), objective.encoder.encode(texts))
+    np.testing.assert_array_equal(loaded.encode_queries(texts), objective.question_encoder.encode(texts))
+    np.testing.assert_array_equal(Encoder.load(tmp_path / "model").encode(texts), objective.encoder.encode(texts))
+    shared = build(towers="shared").eval()
+    shared.save(tmp_path / "model")
+    loaded = DualEncoder.load(tmp_path / "model")
+    assert loaded.questions is loaded.passages
+
+
+@pytest.mark.parametrize(("similarity", "normalize"), [("cosine", True), ("dot", False)])
+@torch.no_grad()
+def test_inner_products_of_the_export_are_the_similarities_of_training(tmp_path, similarity, normalize):
+    objective = build(similarity=similarity).eval()
+    assert objective.encoder.settings.normalize is objective.question_encoder.settings.normalize is normalize
+    objective.save(tmp_path / "model")
+    loaded = DualEncoder.load(tmp_path / "model")
+    texts = ["w1 w2 w3", "w7", "w9 w9 w2 w4"]
+    found = loaded.encode_queries(texts) @ loaded.encode_passages(texts).T
+    ids = objective.encoder.vocabulary.encode(texts)
+    batch = TokenBatch.from_lists(ids, ["eng_Latn"] * 3)
+    logits = torch.from_numpy(found)
+    expected = torch.nn.functional.cross_entropy(logits, torch.arange(3))
+    torch.testing.assert_close(objective.retrieve(QuestionBatch(batch, batch, 0)), expected, rtol=1e-4, atol=1e-5)
+
+
+def first_row(batch):
+    return {
+        "questions": QuestionBatch(take(batch["questions"].questions, [0]), take(batch["questions"].passages, [0]), 3),
+        "parallel": ParallelBatch(take(batch["parallel"].a, [0]), take(batch["parallel"].b, [0]), 3),
+    }
+
+
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        ("retrieval", "a single question with its passage has nothing to compare it with; raise run.global_batch_size"),
+        ("semantic", "a single pair of translations has nothing to compare it with; raise data.batch_size"),
+        ("language", "a single pair of translations has nothing to compare it with; raise data.batch_size"),
+    ],
+)
+def test_a_single_row_is_an_error(part, message):
+    with pytest.raises(ConfigError, match=message):
+        build()(first_row(batch_of({})), part=part)
+
+
+def test_one_question_with_a_hard_negative_and_one_pair_with_a_sentence_are_enough():
+    options = {"semantic_weight": 0.0, "monolingual": True}
+    batch = batch_of(options)
+    small = first_row(batch)
+    questions = QuestionBatch(small["questions"].questions, take(batch["questions"].passages, [0, 6]), 3)
+    small |= {"questions": questions, "monolingual": batch["monolingual"]}
+    assert build(**options)(small).loss > 0
+
+
+def test_bfloat16_autocast_is_near_float32():
+    options = VARIANTS["weights"]
+    objective, batch = build(**options), batch_of(options)
+    exact = objective(batch)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        rough = objective(batch)
+        rough.loss.backward()
+    assert rough.loss.dtype == torch.float32
+    torch.testing.assert_close(rough.loss, exact.loss, rtol=0.03, atol=0)
+    assert {weight.grad.dtype for weight in objective.parameters()} == {torch.float32}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"semantic_weight": -0.1}, "semantic_weight is -0.1; it must be at least 0"),
+        ({"temperature": 0.0}, "temperature is 0.0; it must be positive"),
+        ({"semantic_temperature": -1.0}, "semantic_temperature is -1.0"),
+        (
+            {"semantic_weight": 0.0, "semantic_temperature": 0.2},
+            "semantic_temperature is set, but with semantic_weight",
+        ),
+        ({"language_weight": 0.0, "monolingual": True}, "monolingual is set, but with language_weight = 0"),
+        ({"language_weight": 0.0, "language_reduction": "literal"}, "language_reduction is set"),
+    ],
+)
+def test_contradictory_options_are_errors(options, message):
+    with pytest.raises(ConfigError, match=message):
+        MultilingualIRConfig(**options)
+
+
+def test_every_option_is_read():
+    body = inspect.getsource(MultilingualIR)
+    names = [field.name for field in dataclasses.fields(MultilingualIRConfig)]
+    assert [name for name in names if f"config.{name}" not in body] == []
+
+
+def test_the_defaults_are_the_paper_s():
+    config = MultilingualIRConfig()
+    assert (config.semantic_weight, config.language_weight, config.temperature) == (0.01, 0.001, 1.0)
+    assert (config.similarity, config.towers) == ("cosine", "separate")
+
+
+def test_encoder_settings_but_for_the_length_stay():
+    encoder = tiny_encoder()
+    encoder.settings = dataclasses.replace(encoder.settings, prompts={"query": "w1 "}, pooling="cls", normalize=False)
+    objective = MultilingualIR(MultilingualIRConfig(), encoder)
+    for tower in (objective.encoder, objective.question_encoder):
+        assert (tower.pooling, tower.settings.prompts, tower.settings.normalize) == ("cls", {"query": "w1 "}, True)
+
+
+def test_texts_of_several_languages_are_read_in_one_pass(monkeypatch):
+    options = VARIANTS["both, with sentences"]
+    objective, batch = build(**options), batch_of(options)
+    read = []
+    forward = Encoder.forward
+    monkeypatch.setattr(Encoder, "forward", lambda self, tokens: read.append(tokens) or forward(self, tokens))
+    objective(batch, part="language")
+    pairs = join(batch["parallel"].a, batch["parallel"].b)
+    assert [tokens.languages for tokens in read] == [pairs.languages + batch["monolingual"].sentences.languages]

@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from interlingua.errors import ConfigError, DataError
+from interlingua.train.config import train_config_from
+from interlingua.train.data_config import QuestionsConfig
+from interlingua.train.feeds import open_data
+from interlingua.train.question_feed import open_questions
+
+COUNT = 12
+
+
+def passage(number, title=""):
+    return {"title": title, "text": f"en{number} en{number + 1} en{number + 2}"}
+
+
+def write(path, items):
+    path.write_text(json.dumps(items), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Twelve questions, two to a passage, each with a shared and an own hard negative, and the answer among them."""
+    return write(
+        tmp_path / "train.json",
+        [
+            {
+                "question": f"en{row} en0",
+                "positive_ctxs": [passage(row // 2, title="en9")],
+                "hard_negative_ctxs": [passage(35), passage(row // 2, title="en9"), passage(20 + row), passage(35)],
+            }
+            for row in range(COUNT)
+        ],
+    )
+
+
+def texts(column, vocabulary, rows):
+    batch = column.read(np.asarray(rows))
+    return [vocabulary.decode(ids.tolist()) for ids in batch.input_ids.split_with_sizes(batch.lengths.tolist())]
+
+
+def test_what_is_read(file, word_vocabulary):
+    rows, valid = open_questions(QuestionsConfig(paths=(file,), hard_negatives=5), word_vocabulary)
+    assert valid is None
+    assert (len(rows), rows.hard_negatives) == (COUNT, 2)
+    assert texts(rows.questions, word_vocabulary, [3]) == ["en3 en0"]
+    assert texts(rows.passages, word_vocabulary, [rows.positives[3]]) == ["en9 en1 en2 en3"]
+    assert rows.negative_counts.tolist() == [2] * COUNT  # repeated ones once, the answer never
+    negatives = texts(rows.passages, word_vocabulary, rows.negatives[6:8])
+    assert negatives == ["en35 en36 en37", "en23 en24 en25"]
+    assert len(rows.passages) == 6 + 1 + COUNT  # each text once
+    assert rows.positives[2] == rows.positives[3] != rows.positives[4]
+
+
+def test_hard_negatives_are_not_even_tokenised_where_none_are_wanted(file, word_vocabulary):
+    rows, _ = open_questions(QuestionsConfig(paths=(file,)), word_vocabulary)
+    assert (rows.hard_negatives, len(rows.passages), len(rows.negatives)) == (0, 6, 0)
+
+
+def test_prompts_and_limits(file, word_vocabulary):
+    section = QuestionsConfig(
+        paths=(file,), question_prompt="en38 ", passage_prompt="en39 ", max_question_tokens=2, max_passage_tokens=4
+    )
+    rows, _ = open_questions(section, word_vocabulary)
+    assert texts(rows.questions, word_vocabulary, [3]) == ["en38 en3"]
+    assert texts(rows.passages, word_vocabulary, [rows.positives[3]]) == ["en39 en9 en1 en2"]
+    assert rows.longest == 4
+
+
+def test_a_title_is_parted_from_its_text_by_the_vocabulary_s_separator(file, word_vocabulary, monkeypatch):
+    monkeypatch.setitem(word_vocabulary.special_tokens, "sep_token", "<MASK>")
+    rows, _ = open_questions(QuestionsConfig(paths=(file,)), word_vocabulary)
+    (ids,) = [rows.passages.read(rows.positives[:1]).input_ids.tolist()]
+    assert ids[1] == word_vocabulary.mask_id
+    assert len(ids) == 5
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7])
+def test_questions_are_held_out_by_whole_passages(file, word_vocabulary, count):
+    section = QuestionsConfig(paths=(file,), held_out=count, hard_negatives=2)
+    rows, valid = open_questions(section, word_vocabulary)
+    everything, _ = open_questions(QuestionsConfig(paths=(file,), hard_negatives=2), word_vocabulary)
+    assert len(valid) == count + count % 2
+    assert len(rows) + len(valid) == COUNT
+    assert not set(rows.positives) & set(valid.positives)
+    whole = sorted(zip(texts(everything.questions, word_vocabulary, range(COUNT)), everything.positives, strict=True))
+    parts = [
+        pair
+        for part in (rows, valid)
+        for pair in zip(texts(part.questions, word_vocabulary, range(len(part))), part.positives, strict=True)
+    ]
+    assert sorted(parts) == whole
+    for part in (rows, valid):
+        own = [
+            number.split()[0].removeprefix("en") for number in texts(part.questions, word_vocabulary, range(len(part)))
+        ]
+        drawn = texts(part.passages, word_vocabulary, part.negatives)
+        assert drawn[1::2] == [f"en{20 + int(n)} en{21 + int(n)} en{22 + int(n)}" for n in own]
+
+
+def test_what_is_held_out_grows_and_does_not_depend_on_the_order(file, word_vocabulary, tmp_path):
+    def held_out(path, count):
+        _, valid = open_questions(QuestionsConfig(paths=(path,), held_out=count), word_vocabulary)
+        return set(texts(valid.questions, word_vocabulary, range(len(valid))))
+
+    turned = write(tmp_path / "turned.json", json.loads(file.read_text())[::-1])
+    assert held_out(file, 4) == held_out(turned, 4)
+    assert held_out(file, 2) < held_out(file, 4) < held_out(file, 8)
+
+
+def test_validation_files(file, word_vocabulary, tmp_path):
+    dev = write(tmp_path / "dev.json", [{"question": "en1", "positive_ctxs": [passage(1)]}])
+    rows, valid = open_questions(QuestionsConfig(paths=(file,), valid=(dev,), hard_negatives=1), word_vocabulary)
+    assert (len(rows), len(valid)) == (COUNT, 1)
+    assert (rows.hard_negatives, valid.hard_negatives) == (1, 0)
+
+
+def test_what_is_left_out_is_said(word_vocabulary, tmp_path, caplog):
+    items = [
+        {"question": "en1", "positive_ctxs": [passage(1)]},
+        {"question": "en2", "positive_ctxs": []},
+        {"question": "de1", "language": "de", "positive_ctxs": [passage(2)]},
+    ]
+    path = write(tmp_path / "nq.json", items)
+    rows, _ = open_questions(QuestionsConfig(paths=(path,), languages=("en",)), word_vocabulary)
+    assert len(rows) == 1
+    assert {record.getMessage().split(": ", 1)[1] for record in caplog.records} == {
+        "left out 1: question without a passage that answers it",
+        "left out 1: question in another language",
+    }
+
+
+def test_nothing_to_train_on(file, word_vocabulary):
+    with pytest.raises(DataError, match=r"train.json: no question to train on in these languages"):
+        open_questions(QuestionsConfig(paths=(file,), languages=("ko",)), word_vocabulary)
+    with pytest.raises(ConfigError, match=r"held_out = 11 leaves none of 12 questions"):
+        open_questions(QuestionsConfig(paths=(file,), held_out=11), word_vocabulary)
+
+
+def test_the_feed_opens_them(file, tiny_table):
+    tiny_table["method"] = {"name": "multilingual_ir", "semantic_weight": 0, "language_weight": 0}
+    tiny_table["data"]["questions"] = {"paths": [str(file)], "held_out": 4}
+    data = open_data(train_config_from(tiny_table), ("questions",))
+    assert (len(data.train["questions"]), len(data.valid["questions"])) == (8, 4)
+    assert data.digest

@@ -1,0 +1,234 @@
+"""Runs in a row: what is asked for, what is handed on, and that a stop anywhere changes nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from interlingua.config import load_toml
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.pair_scorer import PairScorer
+from interlingua.errors import CheckpointError, ConfigError
+from interlingua.files import sha256_tree
+from interlingua.train.stages import is_staged, load_stages, run_stages
+from tests.conftest import translate
+
+RUN = """
+[data]
+corpus = "{corpus}"
+valid_pairs = 8
+{labelled}
+[encoder]
+preset = "ems-tiny"
+
+[method]
+name = "{method}"
+
+[run]
+output = "unused"
+max_steps = {steps}
+global_batch_size = 8
+precision = "fp32"
+device = "cpu"
+threads = 1
+logging_steps = 1
+save_steps = 2
+"""
+LABELLED = """
+[data.labelled]
+paths = ["{train}"]
+kind = "sts"
+valid = ["{train}"]
+"""
+STAGES = """
+output = "{folder}/out"
+
+[[stage]]
+name = "cross"
+config = "cross.toml"
+
+[[stage]]
+name = "silver"
+silver.gold = ["{train}"]
+silver.sentence_encoder = "{{cross.model}}"
+silver.cross_encoder = "{{cross.best}}"
+silver.neighbours = 3
+
+[[stage]]
+name = "sts"
+config = "sts.toml"
+set.data.labelled.paths = ["{train}", "{{silver.silver}}"]
+
+[[stage]]
+name = "main"
+config = "main.toml"
+set.encoder.path = "{{sts.best}}"
+set.run.seed = 3
+"""
+
+
+@pytest.fixture
+def staged(tmp_path, prepared):
+    """Four stages: a cross-encoder, silver pairs, regression on both, alignment."""
+    sentences = [" ".join(translate((3 * i + j) % 40, "eng_Latn") for j in range(3)) for i in range(12)]
+    train = tmp_path / "gold.tsv"
+    train.write_text(
+        "".join(f"{a}\t{b}\t{i % 6}\n" for i, (a, b) in enumerate(zip(sentences, sentences[1:], strict=False)))
+    )
+    for name, method, steps in (("cross", "cross_encoder", 4), ("sts", "sts", 6), ("main", "calibrated", 6)):
+        labelled = "" if method == "calibrated" else LABELLED.format(train=train)
+        text = RUN.format(corpus=prepared, labelled=labelled, method=method, steps=steps)
+        (tmp_path / f"{name}.toml").write_text(text)
+    path = tmp_path / "all.toml"
+    path.write_text(STAGES.format(folder=tmp_path, train=train))
+    return path
+
+
+def run(path, *overrides, resume="auto", evaluate=None):
+    output, stages = load_stages(path, overrides=overrides)
+    return output, run_stages(output, stages, evaluator=lambda config: evaluate, resume=resume, progress=False)
+
+
+def models(output):
+    return {path.parent.name: sha256_tree(path) for path in sorted(output.glob("*/model"))}
+
+
+def test_what_is_a_file_of_stages(staged):
+    assert is_staged(staged)
+    assert not is_staged(staged.with_name("sts.toml"))
+
+
+def test_references_and_overrides(staged, tmp_path):
+    output, (cross, silver, sts, main) = load_stages(
+        staged, overrides=["run.seed=7", "sts.run.num_train_epochs=2", "silver.silver.neighbours=5"]
+    )
+    assert output == tmp_path / "out"
+    assert silver.run.neighbours == 5
+    assert silver.run.sentence_encoder == str(output / "cross" / "model")
+    assert silver.inputs == (output / "cross" / "model", output / "cross" / "best")
+    assert sts.run.data.labelled.paths[1] == output / "silver" / "silver.tsv"
+    assert (sts.run.run.max_steps, sts.run.run.num_train_epochs) == (None, 2.0)  # one length takes the other's place
+    assert (main.run.encoder.path, main.run.encoder.preset) == (str(output / "sts" / "best"), None)
+    assert [stage.run.run.seed for stage in (cross, sts, main)] == [7, 7, 3]  # the stage's own goes before all runs'
+    assert [stage.run.run.output for stage in (cross, sts, main)] == [output / n for n in ("cross", "sts", "main")]
+
+
+def test_all_in_a_row_and_nothing_twice(staged, capsys):
+    output, results = run(staged)
+    assert [result.step for result in results] == [4, 6, 6]
+    assert PairScorer.load(output / "cross" / "best").encoder.dim == 32
+    manifest = json.loads((output / "silver" / "manifest.json").read_text())
+    assert manifest["models"]["cross_encoder"]["path"] == str(output / "cross" / "best")
+    assert manifest["report"]["pairs"] > 0
+    before = models(output)
+    assert list(before) == ["cross", "main", "sts"]
+    assert run(staged)[1] == []
+    assert models(output) == before
+    assert Encoder.load(output / "main" / "model").dim == 32
+
+
+def test_interrupted_in_a_later_stage_it_goes_on_there(staged, tmp_path):
+    whole = models(run(staged, f"output={tmp_path / 'whole'}")[0])
+
+    def interrupt(model, step):
+        if isinstance(model, Encoder) and step == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+        return {}
+
+    output, results = run(staged, "run.eval_steps=3", evaluate=interrupt)
+    assert [result.interrupted for result in results] == [False, True]  # in sts; main was not begun
+    assert not (output / "main").exists()
+    output, results = run(staged, "run.eval_steps=3")
+    assert [result.run.name for result in results] == ["sts", "main"]
+    assert models(output)["cross"] == whole["cross"]
+    output, results = run(staged, "run.eval_steps=3", f"output={tmp_path / 'straight'}")
+    assert models(output) == models(tmp_path / "out")
+
+
+def test_killed_in_the_second_run_it_goes_on_there(staged, tmp_path):
+    longer = "sts.run.max_steps=60"
+    whole = models(run(staged, longer, f"output={tmp_path / 'whole'}")[0])
+    command = [sys.executable, "-m", "interlingua.cli.main", "train", str(staged), "--set", longer, "--quiet"]
+    log = tmp_path / "out" / "sts" / "metrics.jsonl"
+    process = subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, stdout=subprocess.DEVNULL)
+    while process.poll() is None and not (log.exists() and '"step": 9,' in log.read_text()):
+        time.sleep(0.002)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL, "it ended by itself"
+    record = json.loads((tmp_path / "out" / "stages.json").read_text())
+    assert {name: stage["done"] for name, stage in record.items()} == {"cross": True, "silver": True, "sts": False}
+    output, results = run(staged, longer)
+    assert [result.run.name for result in results] == ["sts", "main"]
+    assert models(output) == whole
+
+
+def test_another_config_of_an_earlier_stage_is_noticed(staged):
+    run(staged)
+    with pytest.raises(ConfigError, match=r"stage cross was begun with another config: run\.seed \(0, 5\)"):
+        run(staged, "cross.run.seed=5")
+    with pytest.raises(ConfigError, match=r"stage silver was begun with another config: neighbours \(3, 4\)"):
+        run(staged, "silver.silver.neighbours=4")
+    output, results = run(staged, "run.logging_steps=2", "run.threads=1")  # these belong to the run, not to the result
+    assert results == []
+    assert [result.step for result in run(staged, "cross.run.seed=5", resume="never")[1]] == [4, 6, 6]
+
+
+def test_a_changed_model_of_an_earlier_stage_is_noticed(staged):
+    output, _ = run(staged)
+    (output / "sts" / "best" / "README.md").write_text("changed")
+    with pytest.raises(ConfigError, match="stage main was begun from another .*sts/best; start all over"):
+        run(staged)
+
+
+def test_a_missing_model_of_an_earlier_stage(staged):
+    output, _ = run(staged)
+    for file in (output / "silver").iterdir():
+        file.unlink()
+    with pytest.raises(CheckpointError, match=r"silver\.tsv: an earlier stage should have left it"):
+        run(staged)
+
+
+def test_stages_go_on_by_themselves(staged):
+    with pytest.raises(ConfigError, match="stages go on by themselves"):
+        run(staged, resume="out/sts/checkpoints/step-00000002")
+
+
+def test_a_damaged_record(staged):
+    output, _ = load_stages(staged)
+    output.mkdir()
+    (output / "stages.json").write_text("{")
+    with pytest.raises(CheckpointError, match=r"stages\.json: damaged"):
+        run(staged)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('[[stage]]\nname = "a b"\nconfig = "x.toml"', "a name has letters"),
+        ('[[stage]]\nname = "a"', "give either config"),
+        ('[[stage]]\nname = "a"\nconfig = "sts.toml"\n[[stage]]\nname = "a"\nconfig = "sts.toml"', "two stages are called a"),
+        ('[[stage]]\nname = "a"\nsilver = {gold = ["g"], sentence_encoder = "x", cross_encoder = "y"}\nset.x = 1', "it has none|has none"),
+        ('[[stage]]\nname = "a"\nconfig = "sts.toml"\nset.encoder.path = "{b.best}"', r"\{b\.best\} names no earlier stage"),
+        ('[[stage]]\nname = "a"\nconfig = "sts.toml"\n[[stage]]\nname = "b"\nconfig = "sts.toml"\nset.encoder.path = "{a.silver}"', r"there is: \{a\.best\}, \{a\.model\}"),
+        ('[[stage]]\nname = "a"\nconfig = "none.toml"', r"none\.toml: no such file"),
+        ('[[stage]]\nname = "a"\nconfig = "sts.toml"\nset.run.max_stpes = 3', "unknown key 'max_stpes'"),
+        ('[[stage]]\nname = "a"\nsilver = {gold = ["g"], sentence_encoder = "x", cross_encoder = "y", neighbours = 0}', "neighbours must be 1 or more"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_found_before_anything_runs(staged, text, message):
+    staged.write_text(f'output = "out"\n{text}\n')
+    with pytest.raises(ConfigError, match=message):
+        load_stages(staged)
+
+
+def test_the_record_keeps_what_was_asked(staged):
+    output, _ = run(staged)
+    asked = json.loads((output / "stages.json").read_text())["main"]["asked"]
+    assert asked["encoder"]["path"] == str(output / "sts" / "best")
+    assert load_toml(output / "main" / "config.toml")["run"]["seed"] == asked["run"]["seed"] == 3
