@@ -103,18 +103,24 @@ def run(folder: PathLike, options: argparse.Namespace) -> None:
         pool.apply(read_batches, (config.output / "train",))
 
 
+def own_peak() -> int:
+    """Peak resident memory of this process in KiB; ``ru_maxrss`` would begin with that of the process that started it."""
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    return int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1])
+
+
 def read_batches(store: Path) -> None:
     """Reads training batches as a run does, and prints how fast and in how much memory."""
     from interlingua.batches.mixture import ParallelPlan
     from interlingua.batches.records import TokenStore
 
-    imports = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    imports = own_peak()
     plan = ParallelPlan(TokenStore.open(store), global_batch_size=BATCH_SIZE, temperature=2.0)
     started = time.perf_counter()
     for step in range(BATCHES):
         plan.batch_at(step)
     seconds = time.perf_counter() - started
-    above = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - imports) / MEBIBYTE
+    above = (own_peak() - imports) / MEBIBYTE
     print(f"{f'{BATCHES} training batches':<30} {seconds:8.1f} s {BATCHES * BATCH_SIZE / seconds:12,.0f} pairs/s")
     print(f"peak memory above imports      {above:8.0f} MiB (imports {imports / MEBIBYTE:.0f})")
 

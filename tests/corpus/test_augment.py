@@ -97,7 +97,7 @@ def test_the_manifest_names_models_and_files(gold, tmp_path):
 @pytest.mark.parametrize("name", ["en.dev.tsv", "sts-test.csv", "stsb_test.tsv"])
 def test_no_silver_pairs_of_test_sentences(gold, tmp_path, name):
     other = gold.rename(tmp_path / name)
-    with pytest.raises(DataError, match="by its name it is a (dev|test) split"):
+    with pytest.raises(DataError, match=r"by its name it is a (dev|test) split"):
         silver(other, tmp_path / "silver")
 
 

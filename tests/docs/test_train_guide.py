@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,15 @@ def test_the_guide_names_what_may_change():
     assert [key for key in MAY_CHANGE if f"`{key}`" not in sentence] == []
 
 
+def method_sections(name):
+    """A method's own options, and the sections below them."""
+    cls = resolve(METHODS, name).Config
+    yield f'method], name = "{name}"', cls
+    for field in dataclasses.fields(cls):
+        if dataclasses.is_dataclass(field.default_factory):
+            yield f'method.{field.name}], name = "{name}"', field.default_factory
+
+
 def test_reference_names_every_key():
     lines = [HEAD.rstrip()]
     for section, cls in (
@@ -54,7 +64,7 @@ def test_reference_names_every_key():
         ("optimizer", configs.OptimizerConfig),
         ("schedule", configs.ScheduleConfig),
         ("run", configs.RunConfig),
-        *((f'method], name = "{name}"', resolve(METHODS, name).Config) for name in sorted(METHODS)),
+        *(section for name in sorted(METHODS) for section in method_sections(name)),
     ):
         lines += key_table(section, cls)
     check_page(REFERENCE, "\n".join(lines).replace('"]', '"') + "\n")

@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
@@ -53,7 +55,7 @@ def test_joined_as_the_tokenizer_joins(template):
     joined = PairTemplate.of(own).join(*sides(own))
     bounds = joined.cu_seqlens.tolist()
     expected = [own.tokenizer.encode(a, b).ids for a, b in zip(*TEXTS, strict=True)]
-    assert [joined.input_ids[i:j].tolist() for i, j in zip(bounds, bounds[1:], strict=False)] == expected
+    assert [joined.input_ids[i:j].tolist() for i, j in pairwise(bounds)] == expected
     assert joined.max_seqlen >= max(map(len, expected))
 
 

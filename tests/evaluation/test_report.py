@@ -8,7 +8,8 @@ import pytest
 from rich.console import Console
 
 from interlingua.errors import ConfigError
-from interlingua.evaluation.report import compare, cut_texts, render, terminal_tables
+from interlingua.evaluation.comparison import compare
+from interlingua.evaluation.report import cut_texts, render, terminal_tables
 from interlingua.evaluation.task import SubsetScores, TaskResult
 
 

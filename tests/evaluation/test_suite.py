@@ -2,14 +2,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from pathlib import Path
 
 import pytest
 
-from interlingua.errors import ConfigError
+from interlingua.errors import ConfigError, DataError
 from interlingua.evaluation.provenance import describe
 from interlingua.evaluation.report import cut_texts
 from interlingua.evaluation.results import read_result
-from interlingua.evaluation.suite import evaluate, unfinished_file
+from interlingua.evaluation.suite import build_tasks, evaluate, unfinished_file
 from interlingua.evaluation.tasks.xsim import XSim
 
 
@@ -114,3 +115,51 @@ def test_cut_texts_are_in_the_provenance(pair_folder, short_encoder, caplog):
     assert (result.provenance["texts"], result.provenance["truncated_texts"]) == (4, 1)
     assert cut_texts([result]) == "1 of 4 texts of tatoeba_tatoeba_laser were cut to 3 tokens"
     assert not caplog.records
+
+
+def test_a_name_for_several_runs_those_whose_data_are_here(tmp_path, caplog):
+    (tmp_path / "sick").mkdir()
+    (tmp_path / "sick" / "test.tsv").write_text("1\ta 1\tb 2\tNEUTRAL\n")
+    tasks = build_tasks(["sts", "xsim"], languages=["en"], data=tmp_path)
+    assert [task.name for task in tasks] == ["sick", "xsim"]
+    assert [task.languages for task in tasks] == [["en"], ["en"]]
+    assert "sts: no data for sts17, stsb, sts12_16, left out" in caplog.text
+    with pytest.raises(DataError, match=r"none of the sets of retrieval is here \(tydi_goldp, .*; see docs/data.md"):
+        build_tasks(["retrieval"], data=tmp_path)
+    assert [task.name for task in build_tasks(["sts"])] == ["sts17", "stsb", "sts12_16", "sick"]
+
+
+def test_settings_reach_their_tasks():
+    settings = ["stsb.split=dev", "sts.resamples=7", "sick.resamples=8", "retrieval.bm25=true", "beir.runs=out"]
+    tasks = {task.name: task for task in build_tasks(["sts", "retrieval"], settings=settings)}
+    assert (tasks["stsb"].split, tasks["stsb"].resamples, tasks["sick"].resamples) == ("dev", 7, 8)
+    assert all(tasks[name].bm25 for name in ("tydi_goldp", "miracl", "beir"))
+    assert tasks["beir"].runs == Path("out")
+    assert build_tasks(["sick"], settings=['sick.splits=["train", "dev"]'])[0].splits == ("train", "dev")
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("stsb.splt=dev", "--set stsb: unknown key 'splt'; did you mean 'split'?"),
+        ("stsb.split=final", "--set stsb: split: 'final' is not one of train, dev, test"),
+        ("sick.split=dev", "the suite has no task 'sick'"),
+        ("split=dev", "--set 'split=dev': expected task.option=value"),
+        ("stsb.split", "--set 'stsb.split': expected"),
+        ("sts.bm25=true", "no task of sts has that option"),
+    ],
+)
+def test_settings_that_mean_nothing(setting, message):
+    suite = ["sts"] if setting.startswith("sts.") else ["stsb", "xsim"]
+    with pytest.raises(ConfigError) as error:
+        build_tasks(suite, settings=[setting])
+    assert message in str(error.value)
+
+
+def test_prompts_by_role_are_in_the_results(tmp_path, number_encoder):
+    (tmp_path / "sw.dev.questions.tsv").write_text("q\t0\twhat 1?\tx\n")
+    (tmp_path / "sw.dev.passages.txt").write_text("text 1\n")
+    (result,) = evaluate(number_encoder, ["tydi_goldp"], tmp_path, role_prompts={"query": "ask: "})
+    assert result.provenance["model"]["overrides"] == ("query_prompt='ask: '",)
+    assert result.provenance["role_prompts"] == {"query": "ask: ", "passage": ""}
+    assert [call[0] for call in number_encoder.calls] == [None, "ask: "]

@@ -1,6 +1,7 @@
 """The cross-encoder against a loop over pairs and orders."""
 
 import math
+from itertools import pairwise
 
 import pytest
 import torch
@@ -14,7 +15,7 @@ from tests.methods.harness import tiny_batch, tiny_objective
 
 def texts(batch):
     bounds = batch.cu_seqlens.tolist()
-    return [batch.input_ids[i:j].tolist() for i, j in zip(bounds, bounds[1:], strict=False)]
+    return [batch.input_ids[i:j].tolist() for i, j in pairwise(bounds)]
 
 
 @pytest.mark.parametrize("both_orders", [True, False])

@@ -154,9 +154,7 @@ def test_the_first_token_carries_the_sentence_alone():
 def test_negatives_of_all_processes_are_those_of_the_joined_batch():
     objective = build(rtl_weight=0.0)
     both = framed_pairs(6)
-    here, there = (
-        both._replace(a=take(both.a, part), b=take(both.b, part)) for part in ([0, 1, 2], [3, 4, 5])
-    )
+    here, there = (both._replace(a=take(both.a, part), b=take(both.b, part)) for part in ([0, 1, 2], [3, 4, 5]))
     elsewhere = []
     objective.all_gather = lambda tensor: elsewhere.append(tensor) or tensor
     objective(there)

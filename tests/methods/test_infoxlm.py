@@ -150,9 +150,7 @@ def test_the_slow_encoder_follows_by_the_decay_and_takes_no_gradient():
     assert fast.grad.abs().sum() > 0
     objective.after_step(0)
     torch.testing.assert_close(slow, 0.75 * before + 0.25 * fast)
-    torch.testing.assert_close(
-        objective.project_keys.weight, 0.75 * projection + 0.25 * objective.project.weight
-    )
+    torch.testing.assert_close(objective.project_keys.weight, 0.75 * projection + 0.25 * objective.project.weight)
 
 
 def test_layers_above_the_contrast_are_left_to_the_language_models():

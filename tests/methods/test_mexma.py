@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
+import os
+import subprocess
+import sys
 from itertools import chain
 from statistics import fmean
 
@@ -22,6 +26,7 @@ from interlingua.functional.uniformity import koleo
 from interlingua.methods.mexma import MEXMA, MEXMAConfig
 from interlingua.methods.objective import itself
 from interlingua.registry import METHODS, resolve
+from interlingua.train.config import train_config_from
 from tests.encoder.test_unmasking_head import padded_reference
 from tests.methods.conftest import tiny_encoder, tiny_pairs, tiny_vocabulary
 
@@ -362,3 +367,37 @@ def test_a_width_that_the_heads_do_not_divide():
 def test_attention_dropout_is_a_probability(rate):
     with pytest.raises(ConfigError, match="attention dropout is"):
         MEXMA(MEXMAConfig(attention_dropout=rate), framed_encoder())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("options", "pairs_alone"),
+    [
+        ({"head": {"layers": 1, "intermediate_size": 24, "dropout": 0.0}}, 8),  # masks, means and KoLeo are per process
+        ({"alignment": "contrastive", "mlm_weight": 0.0, "koleo_weight": 0.0}, 16),  # negatives are of all processes
+    ],
+)
+def test_two_processes_are_one(prepared, tmp_path, options, pairs_alone):
+    curves = []
+    for devices, pairs in ((2, 8), (1, pairs_alone)):
+        run = {"output": str(tmp_path / str(devices)), "max_steps": 4, "global_batch_size": 16, "device": "cpu",
+               "micro_batch_size": pairs, "devices": devices, "precision": "fp32", "logging_steps": 1,
+               "threads": 1, "max_grad_norm": 1.2}  # fmt: skip
+        config = train_config_from(
+            {
+                "data": {"corpus": str(prepared), "valid_pairs": 32},
+                "encoder": {"preset": "ems-tiny", "pooling": "cls", "hidden_dropout_prob": 0.0},
+                "method": {"name": "mexma", **options},
+                "run": run,
+            }
+        )
+        path = tmp_path / f"{devices}.toml"
+        path.write_text(config.to_toml(), encoding="utf-8")
+        command = [sys.executable, "-m", "interlingua.cli.main", "train", str(path), "--quiet"]
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        subprocess.run(command, check=True, env=environment, timeout=240, capture_output=True)
+        lines = map(json.loads, (tmp_path / str(devices) / "metrics.jsonl").read_text().splitlines())
+        curves.append([[line["loss"], line["grad_norm"]] for line in lines if line["kind"] == "train"])
+    assert len(curves[0]) == 4
+    for two, one in zip(*curves, strict=True):
+        assert two == pytest.approx(one, rel=1e-4)

@@ -1,6 +1,7 @@
 """Natural language inference against a loop over the pairs."""
 
 import math
+from itertools import pairwise
 
 import pytest
 import torch
@@ -14,7 +15,7 @@ from tests.methods.harness import tiny_batch, tiny_objective
 def rows_of(batch):
     """Each sentence as a batch of its own."""
     bounds = batch.cu_seqlens.tolist()
-    for i, j in zip(bounds, bounds[1:], strict=False):
+    for i, j in pairwise(bounds):
         yield type(batch).from_lists([batch.input_ids[i:j].tolist()], ["eng_Latn"])
 
 

@@ -120,9 +120,7 @@ def test_only_translation_modelling_looks_at_the_translation():
 @torch.no_grad()
 def test_pairs_do_not_see_one_another():
     objective, pairs = build(mask_ratio=1.0, tlm_weight=1.0, mlm_weight=0.0), framed_pairs(2)
-    alone = [
-        pairs._replace(a=take(pairs.a, [row]), b=take(pairs.b, [row]), first_row=row) for row in range(2)
-    ]
+    alone = [pairs._replace(a=take(pairs.a, [row]), b=take(pairs.b, [row]), first_row=row) for row in range(2)]
     counts = [sum(len(ids) - 2 for ids in (rows(p.a)[0], rows(p.b)[0])) for p in alone]
     expected = sum(objective(p).loss * n for p, n in zip(alone, counts, strict=True)) / sum(counts)
     torch.testing.assert_close(objective(pairs).loss, expected)

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import pairwise
 
 import pytest
 
@@ -78,9 +79,7 @@ def staged(tmp_path, prepared):
     """Four stages: a cross-encoder, silver pairs, regression on both, alignment."""
     sentences = [" ".join(translate((3 * i + j) % 40, "eng_Latn") for j in range(3)) for i in range(12)]
     train = tmp_path / "gold.tsv"
-    train.write_text(
-        "".join(f"{a}\t{b}\t{i % 6}\n" for i, (a, b) in enumerate(zip(sentences, sentences[1:], strict=False)))
-    )
+    train.write_text("".join(f"{a}\t{b}\t{i % 6}\n" for i, (a, b) in enumerate(pairwise(sentences))))
     for name, method, steps in (("cross", "cross_encoder", 4), ("sts", "sts", 6), ("main", "calibrated", 6)):
         labelled = "" if method == "calibrated" else LABELLED.format(train=train)
         text = RUN.format(corpus=prepared, labelled=labelled, method=method, steps=steps)
@@ -174,15 +173,14 @@ def test_another_config_of_an_earlier_stage_is_noticed(staged):
         run(staged, "cross.run.seed=5")
     with pytest.raises(ConfigError, match=r"stage silver was begun with another config: neighbours \(3, 4\)"):
         run(staged, "silver.silver.neighbours=4")
-    output, results = run(staged, "run.logging_steps=2", "run.threads=1")  # these belong to the run, not to the result
-    assert results == []
+    assert run(staged, "run.logging_steps=2", "run.threads=1")[1] == []  # these belong to the run, not to the result
     assert [result.step for result in run(staged, "cross.run.seed=5", resume="never")[1]] == [4, 6, 6]
 
 
 def test_a_changed_model_of_an_earlier_stage_is_noticed(staged):
     output, _ = run(staged)
     (output / "sts" / "best" / "README.md").write_text("changed")
-    with pytest.raises(ConfigError, match="stage main was begun from another .*sts/best; start all over"):
+    with pytest.raises(ConfigError, match=r"stage main was begun from another .*sts/best; start all over"):
         run(staged)
 
 
@@ -207,20 +205,25 @@ def test_a_damaged_record(staged):
         run(staged)
 
 
+RUN_A = '[[stage]]\nname = "a"\nconfig = "sts.toml"\n'
+SILVER = '[[stage]]\nname = "s"\nsilver = {gold = ["g"], sentence_encoder = "x", cross_encoder = "y"}\n'
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('[[stage]]\nname = "a b"\nconfig = "x.toml"', "a name has letters"),
-        ('[[stage]]\nname = "a"', "give either config"),
-        ('[[stage]]\nname = "a"\nconfig = "sts.toml"\n[[stage]]\nname = "a"\nconfig = "sts.toml"', "two stages are called a"),
-        ('[[stage]]\nname = "a"\nsilver = {gold = ["g"], sentence_encoder = "x", cross_encoder = "y"}\nset.x = 1', "it has none|has none"),
-        ('[[stage]]\nname = "a"\nconfig = "sts.toml"\nset.encoder.path = "{b.best}"', r"\{b\.best\} names no earlier stage"),
-        ('[[stage]]\nname = "a"\nconfig = "sts.toml"\n[[stage]]\nname = "b"\nconfig = "sts.toml"\nset.encoder.path = "{a.silver}"', r"there is: \{a\.best\}, \{a\.model\}"),
-        ('[[stage]]\nname = "a"\nconfig = "none.toml"', r"none\.toml: no such file"),
-        ('[[stage]]\nname = "a"\nconfig = "sts.toml"\nset.run.max_stpes = 3', "unknown key 'max_stpes'"),
-        ('[[stage]]\nname = "a"\nsilver = {gold = ["g"], sentence_encoder = "x", cross_encoder = "y", neighbours = 0}', "neighbours must be 1 or more"),
+        (RUN_A.replace('"a"', '"a b"'), "a name has letters"),
+        (RUN_A.replace('config = "sts.toml"', ""), "give either config"),
+        (RUN_A + RUN_A, "two stages are called a"),
+        (SILVER + "set.x = 1", "set changes the keys of a run; this stage has none"),
+        (RUN_A + 'set.encoder.path = "{b.best}"', r"\{b\.best\} names no earlier stage"),
+        (RUN_A + 'set.encoder.path = "{a.best}"', r"\{a\.best\} names no earlier stage"),
+        (SILVER + RUN_A + 'set.encoder.path = "{s.best}"', r"nothing that the stage leaves; there is: \{s\.silver\}"),
+        (RUN_A.replace("sts", "none"), r"none\.toml: no such file"),
+        (RUN_A + "set.run.max_stpes = 3", "unknown key 'max_stpes'"),
+        (SILVER.replace('"y"', '"y", neighbours = 0'), "neighbours must be 1 or more"),
     ],
-)  # fmt: skip
+)
 def test_mistakes_are_found_before_anything_runs(staged, text, message):
     staged.write_text(f'output = "out"\n{text}\n')
     with pytest.raises(ConfigError, match=message):

@@ -33,7 +33,7 @@ class ParallelPlan:
         temperature: language pairs are drawn with weight rows^(1/temperature); 1 is proportional.
         caps: limits to what a language pair gets.
         max_tokens: longer sides are cut to this many tokens, closing special tokens kept.
-        language_pairs: names of those to draw from, see ``named_pair``; default: all. Those the store lacks don't count.
+        language_pairs: names of those to draw from, see ``named_pair``; default: all. Missing ones don't count.
         max_pairs: rows of each language pair that are ever read, drawn by the seed; more of them hold those of fewer.
 
     Raises:

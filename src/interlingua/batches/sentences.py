@@ -125,7 +125,7 @@ def sentence_keys(batch: TokenBatch) -> Int64[Tensor, " b"]:
 
 def first_occurrences(batch: TokenBatch) -> Int64[Tensor, " n"]:
     """The rows of the distinct sentences, each at its first place, in order."""
-    _, sentence = sentence_keys(batch).unique(return_inverse=True)
+    _, sentence = torch.unique(sentence_keys(batch), return_inverse=True)
     rows = torch.arange(batch.batch_size, device=sentence.device)
     first = rows.new_full((batch.batch_size,), batch.batch_size).scatter_reduce(0, sentence, rows, "amin")
     return rows[first[sentence] == rows]

@@ -106,24 +106,27 @@ class Encoder(nn.Module):
             batch: the packed sentences.
             word_embeddings: rows to use instead of looking the ids up.
         """
-        if self.gradcache_sentences is None or word_embeddings is not None:
-            states = self.backbone(batch.input_ids, batch.cu_seqlens, word_embeddings=word_embeddings)
+        if self.gradcache_sentences is None:
+            states = self._states(batch, word_embeddings)
         else:
-            states = in_parts(self._states, batch, self.gradcache_sentences)
+            rows = self.backbone.word_embeddings(batch.input_ids) if word_embeddings is None else word_embeddings
+            states = in_parts(self._states, batch, rows, self.gradcache_sentences)
         return HiddenStates(states, batch.cu_seqlens, torch.isin(batch.input_ids, self.special_ids))
 
     def forward(self, batch: TokenBatch) -> Float[Tensor, "b d"]:
         """Sentence vectors, pooled as the settings say, not normalised."""
         if self.gradcache_sentences is None:
             return self._vectors(batch)
-        return in_parts(self._vectors, batch, self.gradcache_sentences)
+        rows = self.backbone.word_embeddings(batch.input_ids)
+        return in_parts(self._vectors, batch, rows, self.gradcache_sentences)
 
-    def _states(self, batch: TokenBatch) -> Float[Tensor, "t d"]:
-        states: Tensor = self.backbone(batch.input_ids, batch.cu_seqlens)
+    def _states(self, batch: TokenBatch, word_embeddings: Float[Tensor, "t d"] | None = None) -> Float[Tensor, "t d"]:
+        states: Tensor = self.backbone(batch.input_ids, batch.cu_seqlens, word_embeddings=word_embeddings)
         return states
 
-    def _vectors(self, batch: TokenBatch) -> Float[Tensor, "b d"]:
-        hidden = HiddenStates(self._states(batch), batch.cu_seqlens, torch.isin(batch.input_ids, self.special_ids))
+    def _vectors(self, batch: TokenBatch, word_embeddings: Float[Tensor, "t d"] | None = None) -> Float[Tensor, "b d"]:
+        special = torch.isin(batch.input_ids, self.special_ids)
+        hidden = HiddenStates(self._states(batch, word_embeddings), batch.cu_seqlens, special)
         return hidden.pool(self.pooling, include_special=self.settings.include_special)
 
     encode = encode

@@ -16,6 +16,8 @@ from torch import Tensor, nn
 from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.encode import token_budget_batches
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.inference import FrozenBackbone
+from interlingua.encoder.pooling import HiddenStates
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import CheckpointError, ConfigError
 from interlingua.files import PathLike, atomic_directory
@@ -105,13 +107,7 @@ class PairScorer(nn.Module):
         Raises:
             ConfigError: two sentences together are longer than the encoder can take.
         """
-        pairs = self.template.join(a, b)
-        if pairs.max_seqlen > self.encoder.max_tokens:
-            raise ConfigError(
-                f"a pair may have {pairs.max_seqlen} tokens, but the encoder takes {self.encoder.max_tokens}; lower the"
-                " limit of tokens of a sentence"
-            )
-        logits: Tensor = self.head(self.encoder.tokens(pairs).pool(self.pooling))
+        logits: Tensor = self.head(self.encoder.tokens(self._joined(a, b)).pool(self.pooling))
         return logits
 
     @torch.inference_mode()
@@ -121,7 +117,7 @@ class PairScorer(nn.Module):
         second: Sequence[str],
         *,
         languages: tuple[str | None, str | None] = (None, None),
-        batch_tokens: int = 8192,
+        batch_tokens: int = 4096,
     ) -> Float32[np.ndarray, " n"]:
         """Scores of pairs of texts, in [0, 1]: the mean over both orders, so that the order does not matter.
 
@@ -131,8 +127,9 @@ class PairScorer(nn.Module):
             languages: of both sides, for vocabularies that pre-tokenize by language.
             batch_tokens: upper limit of a batch, in tokens.
         """
-        training = self.training
-        self.eval()
+        backbone = FrozenBackbone(self.encoder.backbone, torch.float32)
+        training = self.head.training
+        self.head.eval()
         vocabulary, limit = self.encoder.vocabulary, self.encoder.max_tokens // 2 - len(self.template.separator)
         sides = [
             vocabulary.encode(texts, language=language, max_tokens=limit)
@@ -145,9 +142,22 @@ class PairScorer(nn.Module):
                 TokenBatch.from_lists([side[row] for row in rows], [""] * len(rows)).to(self.encoder.device)
                 for side in sides
             )
-            scores[rows] = ((self(a, b).sigmoid() + self(b, a).sigmoid()) / 2).float().cpu().numpy()
-        self.train(training)
+            orders = []
+            for pairs in (self._joined(a, b), self._joined(b, a)):
+                states = HiddenStates(backbone(pairs.input_ids, pairs.cu_seqlens), pairs.cu_seqlens)
+                orders.append(self.head(states.pool(self.pooling)).sigmoid())
+            scores[rows] = torch.stack(orders).mean(dim=0).cpu().numpy()
+        self.head.train(training)
         return scores
+
+    def _joined(self, a: TokenBatch, b: TokenBatch) -> TokenBatch:
+        pairs = self.template.join(a, b)
+        if pairs.max_seqlen > self.encoder.max_tokens:
+            raise ConfigError(
+                f"a pair may have {pairs.max_seqlen} tokens, but the encoder takes {self.encoder.max_tokens}; lower the"
+                " limit of tokens of a sentence"
+            )
+        return pairs
 
     def save(self, folder: PathLike) -> None:
         """Writes a model directory with the head beside the encoder; replaced whole if it is there."""

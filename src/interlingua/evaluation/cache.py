@@ -87,7 +87,7 @@ class CachedEncoder:
         self.encode_seconds = 0.0
 
     def counts(self) -> dict[str, object]:
-        """By name; of the distinct ``texts`` of the task, ``truncated_texts`` were cut, None if the encoder won't say."""
+        """By name; ``truncated_texts`` of the task's distinct ``texts`` were cut, None if the encoder won't say."""
         asked = np.fromiter(self._asked, np.int64)
         return {
             "texts": len(asked),

@@ -9,40 +9,29 @@ from typing import Any, NamedTuple
 
 from rich.table import Table
 
+from interlingua.evaluation.comparison import MARK, Cell, Comparison, Row, direction, label
 from interlingua.evaluation.task import TaskResult, check_choice
 from interlingua.languages import resolve
-
-ROWS = ("groups", "languages")
-
-
-class Comparison(NamedTuple):
-    """A table of one task: a row per group or language, a column per result."""
-
-    title: str
-    corner: str
-    columns: list[str]
-    rows: list[tuple[str, list[float | None]]]
-    notes: list[str]
-    digits: int
-    higher_is_better: bool
 
 
 def terminal_tables(result: TaskResult) -> list[Table]:
     """The scores per language pair and per group, for rich to print."""
     metrics = list(result.subsets[0].scores)
     digits = _digits(result)
-    by_pair = Table(title=f"{result.task} (protocol version {result.version}): {_direction(result)}, %")
-    for column in ("pair", "language", "sentences", *map(_label, metrics)):
+    by_pair = Table(title=f"{result.task} (protocol version {result.version}): {direction(result)}, %")
+    for column in ("pair", "language", "sentences", *map(label, metrics)):
         by_pair.add_column(column, justify="left" if column in ("pair", "language") else "right")
     for subset in result.subsets:
         scores = [f"{100 * subset.scores[metric]:.{digits}f}" for metric in metrics]
         by_pair.add_row(subset.name, resolve(subset.languages[0]).name, str(subset.pairs), *scores)
     by_group = Table(title="means over groups of languages (name_present_of_size), %")
     by_group.add_column("group")
-    for metric in metrics:
-        by_group.add_column(_label(metric), justify="right")
+    of_groups = dict.fromkeys(metric for scores_of in result.groups.values() for metric in scores_of)
+    for metric in of_groups:
+        by_group.add_column(label(metric), justify="right")
     for group, scores_of in result.groups.items():
-        by_group.add_row(group, *(f"{100 * scores_of[metric]:.{digits}f}" for metric in metrics))
+        shown = (scores_of.get(metric) for metric in of_groups)
+        by_group.add_row(group, *("" if score is None else f"{100 * score:.{digits}f}" for score in shown))
     return [by_pair, by_group]
 
 
@@ -53,137 +42,115 @@ def cut_texts(results: Sequence[TaskResult]) -> str | None:
     return f"{', '.join(cuts)} were cut to {made[0]['model']['max_tokens']} tokens" if cuts else None
 
 
-def compare(results: Sequence[TaskResult], *, by: str = "groups", metric: str | None = None) -> list[Comparison]:
-    """One table per task from any number of results.
+def render(table: Comparison, format: str = "markdown", *, rows: str = "scores") -> str:
+    """A table as text; the best value of a row stands in bold in Markdown and LaTeX.
 
     Args:
-        results: of any tasks and models.
-        by: what stands in the rows, ``groups`` or ``languages``.
-        metric: instead of each task's main one; tasks without it are left out.
-
-    Raises:
-        ConfigError: no result has that metric, or there are no such rows.
-    """
-    check_choice("by", by, ROWS)
-    if metric is not None:
-        known = dict.fromkeys(name for result in results for scores in result.groups.values() for name in scores)
-        check_choice("metric", metric, known)
-        results = [result for result in results if any(metric in scores for scores in result.groups.values())]
-    tasks = dict.fromkeys(result.task for result in results)
-    return [_compare([result for result in results if result.task == task], by, metric) for task in tasks]
-
-
-def render(comparison: Comparison, format: str = "markdown") -> str:
-    """A table as text; the best value of a row stands in bold in Markdown and LaTeX.
+        table: from ``comparison.compare``.
+        format: markdown, csv or latex.
+        rows: ``scores``, or ``arms`` to turn the table over: a row per column of it.
 
     Raises:
         ConfigError: there is no such format.
     """
-    writers = {"markdown": _markdown, "csv": _csv, "latex": _latex}
+    writers = {"markdown": (_markdown, MARKDOWN), "csv": (_csv, CSV), "latex": (_latex, LATEX)}
     check_choice("format", format, writers)
-    return writers[format](comparison)
+    check_choice("rows", rows, ("scores", "arms"))
+    write, style = writers[format]
+    columns = [name if alike else f"{name} {MARK}" for name, alike in zip(table.columns, table.comparable, strict=True)]
+    lines = [[table.corner, *columns], *([row.name, *_cells(row, table.comparable, style)] for row in table.rows)]
+    if style is CSV:
+        lines = _with_spread_columns(lines, table)
+    if rows == "arms":
+        lines = [list(line) for line in zip(*lines, strict=True)]
+        lines[0][0] = "arm"
+    unlike = [] if all(table.comparable) else [f"{MARK} can't be compared with the first column"]
+    return write(table.title, lines, [*table.notes, *unlike])
 
 
-def _compare(results: list[TaskResult], by: str, metric: str | None) -> Comparison:
-    first = results[0]
-    metric = metric or first.main_metric
-    values = [_values(result, by, metric) for result in results]
-    names = list(dict.fromkeys(name for column in values for name in column))
-    return Comparison(
-        title=f"{first.task}: {_label(metric)}, %, {_direction(first)}",
-        corner="language pair" if by == "languages" else "group",
-        columns=_column_names(results),
-        rows=[(name, [column.get(name) for column in values]) for name in names],
-        notes=_notes(results),
-        digits=_digits(first),
-        higher_is_better=first.higher_is_better,
-    )
+class Style(NamedTuple):
+    """How a format writes what is special about a number."""
+
+    bold: str
+    differs: str
+    spread: str
+    cost: str
 
 
-def _values(result: TaskResult, by: str, metric: str) -> dict[str, float]:
-    if by == "languages":
-        return {subset.name: subset.scores[metric] for subset in result.subsets if metric in subset.scores}
-    return {name: scores[metric] for name, scores in result.groups.items() if metric in scores}
+MARKDOWN = Style(bold="**{}**", differs="{}*", spread="{} ± {}", cost="{:,.0f}")
+CSV = Style(bold="{}", differs="{}", spread="{}", cost="{:.0f}")
+LATEX = Style(bold=r"\textbf{{{}}}", differs="{}$^{{*}}$", spread=r"{} $\pm$ {}", cost="{:,.0f}")
 
 
-def _column_names(results: list[TaskResult]) -> list[str]:
-    models: list[Any] = [result.provenance["model"] for result in results]
-    names: list[str] = [model["name"] for model in models]
-    full = []
-    for name, model, result in zip(names, models, results, strict=True):
-        setting = _settings(result)
-        alike = names.count(name) > 1
-        full.append(f"{name} {model['revision']}{f' ({setting})' if setting else ''}" if alike else name)
-    return full
+def _cells(row: Row, comparable: Sequence[bool], style: Style) -> list[str]:
+    if row.higher_is_better is None:
+        return ["" if cell is None else _with_spread(cell, 1, style.cost, style) for cell in row.cells]
+    number = f"{{:.{row.digits}f}}"
+    shown = ["" if cell is None else number.format(100 * cell.value) for cell in row.cells]
+    ranked = [float(text) for text, alike in zip(shown, comparable, strict=True) if text and alike]
+    best = (max if row.higher_is_better else min)(ranked) if len(ranked) > 1 else None
+    texts = []
+    for cell, text, alike in zip(row.cells, shown, comparable, strict=True):
+        if cell is None:
+            texts.append("")
+            continue
+        written = _with_spread(cell, 100, number, style)
+        written = style.bold.format(written) if alike and best is not None and float(text) == best else written
+        texts.append(style.differs.format(written) if cell.differs else written)
+    return texts
 
 
-def _settings(result: TaskResult) -> str:
-    model: Any = result.provenance["model"]
-    values: dict[str, Any] = {option: result.settings[option] for option in result.changed}
-    shown = (f"{option}={'+'.join(value) if isinstance(value, list) else value}" for option, value in values.items())
-    parts = [*model["overrides"], *shown]
-    return ", ".join(parts)
+def _with_spread(cell: Cell, scale: float, number: str, style: Style) -> str:
+    value = number.format(scale * cell.value)
+    return value if cell.spread is None else style.spread.format(value, number.format(scale * cell.spread))
 
 
-def _notes(results: list[TaskResult]) -> list[str]:
-    """What makes columns incomparable, and which settings each column was made with."""
-    notes = []
-    for what, values in {
-        "protocol versions": [result.version for result in results],
-        "data": [result.data_sha256[:12] for result in results],
-    }.items():
-        if len(set(values)) > 1:
-            notes.append(f"the columns differ in {what} ({', '.join(values)}) and can't be compared as they are")
-    for name, result in zip(_column_names(results), results, strict=True):
-        if (setting := _settings(result)) and setting not in name:
-            notes.append(f"{name}: {setting}")
-    return notes
+def _with_spread_columns(lines: list[list[str]], table: Comparison) -> list[list[str]]:
+    """A column of standard deviations behind each that has any, so that every cell is one number."""
+    wider = [list(line[:1]) for line in lines]
+    for place, name in enumerate(table.columns):
+        spread = [row.cells[place] for row in table.rows]
+        for new, line in zip(wider, lines, strict=True):
+            new.append(line[1 + place])
+        if any(cell is not None and cell.spread is not None for cell in spread):
+            wider[0].append(f"{name} sd")
+            for new, row, cell in zip(wider[1:], table.rows, spread, strict=True):
+                scale, digits = (1, 0) if row.higher_is_better is None else (100, row.digits + 1)
+                sd = None if cell is None else cell.spread
+                new.append("" if sd is None else f"{scale * sd:.{digits}f}")
+    return wider
 
 
-def _markdown(table: Comparison) -> str:
-    lines = [f"### {table.title}", ""]
-    lines.append("| " + " | ".join([table.corner, *table.columns]) + " |")
-    lines.append("|---|" + "---:|" * len(table.columns))
-    for name, values in table.rows:
-        lines.append("| " + " | ".join([name, *_cells(table, values, "**{}**")]) + " |")
-    lines += [""] * bool(table.notes) + [f"- {note}" for note in table.notes]
-    return "\n".join(lines) + "\n"
+def _markdown(title: str, lines: list[list[str]], notes: list[str]) -> str:
+    written = [f"### {title}", "", _markdown_line(lines[0]), "|---|" + "---:|" * (len(lines[0]) - 1)]
+    written += map(_markdown_line, lines[1:])
+    written += [""] * bool(notes) + [f"- {note.replace('*', chr(92) + '*', 1)}" for note in notes]
+    return "\n".join(written) + "\n"
 
 
-def _csv(table: Comparison) -> str:
+def _markdown_line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _csv(title: str, lines: list[list[str]], notes: list[str]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([table.title.partition(":")[0], *table.columns])
-    writer.writerows([name, *_cells(table, values, "{}")] for name, values in table.rows)
+    writer.writerow([title.partition(":")[0], *lines[0][1:]])
+    writer.writerows(lines[1:])
     return text.getvalue()
 
 
-def _latex(table: Comparison) -> str:
-    lines = [f"% {table.title}", *(f"% {note}" for note in table.notes)]
-    lines += [f"\\begin{{tabular}}{{l{'r' * len(table.columns)}}}", "\\hline"]
-    lines += [" & ".join(map(_escape, [table.corner, *table.columns])) + r" \\", "\\hline"]
-    for name, values in table.rows:
-        lines.append(" & ".join([_escape(name), *_cells(table, values, "\\textbf{{{}}}")]) + r" \\")
-    return "\n".join([*lines, "\\hline", "\\end{tabular}"]) + "\n"
-
-
-def _cells(table: Comparison, values: list[float | None], bold: str) -> list[str]:
-    shown = ["" if value is None else f"{100 * value:.{table.digits}f}" for value in values]
-    present = [float(cell) for cell in shown if cell]
-    best = (max if table.higher_is_better else min)(present)
-    return [bold.format(cell) if cell and len(present) > 1 and float(cell) == best else cell for cell in shown]
+def _latex(title: str, lines: list[list[str]], notes: list[str]) -> str:
+    written = [f"% {title}", *(f"% {note}" for note in notes)]
+    written += [f"\\begin{{tabular}}{{l{'r' * (len(lines[0]) - 1)}}}", "\\hline"]
+    escaped = [[_escape(cell) if "\\" not in cell and "$" not in cell else cell for cell in line] for line in lines]
+    written += [" & ".join(escaped[0]) + r" \\", "\\hline"]
+    written += [" & ".join(line) + r" \\" for line in escaped[1:]]
+    return "\n".join([*written, "\\hline", "\\end{tabular}"]) + "\n"
 
 
 def _escape(text: str) -> str:
-    return "".join(f"\\{c}" if c in "&%$#_{}" else c for c in text)
-
-
-def _label(metric: str) -> str:
-    return metric.replace("_", " ")
-
-
-def _direction(result: TaskResult) -> str:
-    return "higher is better" if result.higher_is_better else "lower is better"
+    return "".join(f"\\{c}" if c in "&%$#_{}" else c for c in text).replace(MARK, r"$^{\dagger}$")
 
 
 def _digits(result: TaskResult) -> int:

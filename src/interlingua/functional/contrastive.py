@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
-CHUNK_COSINES = 1 << 22
+CHUNK_COSINES = 1 << 20
 """Cosines that the language contrast holds at once."""
 
 

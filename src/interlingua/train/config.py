@@ -127,8 +127,8 @@ class ScheduleConfig:
     """[schedule]: the learning rate as a function of the step; see ``train/schedules.py``."""
 
     name: Literal["constant", "linear", "cosine", "ems", "ramp"] = "linear"
-    """What follows the warm-up: constant, linear to 0, cosine to 0, or EMS's slow cosine (90 % left at the end); ramp: a
-    warm-up as long as the run, as MEXMA's."""
+    """What follows the warm-up: constant, linear to 0, cosine to 0, or EMS's slow cosine (90 % left at the end);
+    ramp: the warm-up is as long as the run, as MEXMA's."""
     warmup_steps: float = 0.1
     """Steps of linear warm-up, or a share of the run; not read by ramp."""
     warmup_start: float | None = None

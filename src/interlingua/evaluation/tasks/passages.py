@@ -94,7 +94,9 @@ class RetrievalTask:
         folder = find_folder(data, self.folders, self.files, self.expected)
         files = self.files(folder)
         codes = self.codes(files, folder)
-        sets = {name: files[name]() for name in choose_languages(self.languages, codes, {}, folder)}
+        chosen = choose_languages(self.languages, codes, {}, folder)
+        sets = {name or codes[name]: files[name]() for name in chosen}  # a lone set is called by its language
+        codes |= {code: code for name, code in codes.items() if not name}
         steps = _Steps(progress, sets)
         pools = {}
         for name, one in sets.items():
@@ -211,7 +213,7 @@ class RetrievalTask:
             return
         for system, run in runs.items():
             kind = "dense-all-languages" if system == OF_ALL else system.rstrip("_") or "dense"
-            write_trec_run(self.runs / f"{self.name}.{name or 'all'}.{kind}.trec", run, tag=kind)
+            write_trec_run(self.runs / f"{self.name}.{name}.{kind}.trec", run, tag=kind)
 
 
 class _Steps:

@@ -1,0 +1,135 @@
+"""Which results belong in one column, those of one model or of the seeds of one arm, and what it is called."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from interlingua.errors import ConfigError
+from interlingua.evaluation.task import TaskResult
+
+BY_CONFIG = "config"
+"""Groups models that were trained by one config but for the seed."""
+
+
+class Arm(NamedTuple):
+    """A column.
+
+    Attributes:
+        label: the model's name, or what its seeds' names share.
+        revision: of the model; empty for several seeds.
+        asked: what was asked for beyond the model's and the task's own settings.
+        results: one per task and seed.
+    """
+
+    label: str
+    revision: str
+    asked: tuple[str, ...]
+    results: list[TaskResult]
+
+
+def arms(results: Sequence[TaskResult], group: str | None = None, *, by_settings: bool = True) -> list[Arm]:
+    """Sorts results into columns.
+
+    Args:
+        results: of any tasks.
+        group: see ``comparison.compare``.
+        by_settings: whether a task's other settings make another column.
+
+    Raises:
+        ConfigError: the pattern is no regular expression.
+    """
+    label_of = _labels(results, group)
+    found: dict[tuple[str, str, tuple[str, ...]], list[TaskResult]] = {}
+    for result in results:
+        label, model = label_of(result), model_of(result)
+        asked = (*model["overrides"], *([settings_of(result)] if by_settings and settings_of(result) else []))
+        same = found.setdefault((label, "" if group is not None else model["revision"], asked), [])
+        if result not in same:  # the file was named twice
+            same.append(result)
+    return [Arm(*key, same) for key, same in found.items()]
+
+
+def names(columns: Sequence[Arm]) -> list[str]:
+    """The columns' names, with revision and settings only where they would be alike, and the number of seeds."""
+    labels = [arm.label for arm in columns]
+    shown = []
+    for arm in columns:
+        asked = f"({', '.join(arm.asked)})" if arm.asked else ""
+        alike = labels.count(arm.label) > 1
+        seeds = seeds_of(arm)
+        counted = f"({seeds} seeds)" if seeds > 1 else ""
+        shown.append(" ".join(filter(None, [arm.label, *([arm.revision, asked] if alike else []), counted])))
+    return shown
+
+
+def seeds_of(arm: Arm) -> int:
+    """How many models are in a column."""
+    return len({(model_of(result)["name"], model_of(result)["revision"]) for result in arm.results})
+
+
+def settings_of(result: TaskResult) -> str:
+    """The task's options that are not its own, in words."""
+    values: dict[str, Any] = {option: result.settings[option] for option in result.changed}
+    return ", ".join(
+        f"{option}={'+'.join(map(str, value)) if isinstance(value, list) else value}"
+        for option, value in values.items()
+    )
+
+
+def model_of(result: TaskResult) -> dict[str, Any]:
+    """What the result says of the model."""
+    model: Any = result.provenance["model"]
+    return dict(model)
+
+
+def pattern(text: str | None) -> re.Pattern[str]:
+    """A regular expression; one that every text contains for none.
+
+    Raises:
+        ConfigError: it is none.
+    """
+    try:
+        return re.compile(text or "")
+    except re.error as error:
+        raise ConfigError(f"{text!r} is no regular expression: {error}") from error
+
+
+def _labels(results: Sequence[TaskResult], group: str | None) -> Callable[[TaskResult], str]:
+    if group is None:
+        return _name
+    if group != BY_CONFIG:
+        cut = pattern(group)
+        return lambda result: cut.sub("", _name(result)).strip("-_./ ") or _name(result)
+    trained: dict[str, list[str]] = {}
+    for result in results:
+        trained.setdefault(_config(result), []).append(_name(result))
+    shared = {config: _shared(found) for config, found in trained.items()}
+    return lambda result: shared[_config(result)]
+
+
+def _shared(found: list[str]) -> str:
+    """What names begin with and end with alike: ``ems-s1-best``, ``ems-s2-best`` -> ``ems-best``."""
+    if len(set(found)) == 1:
+        return found[0]
+    start = _common_start(found)
+    end = _common_start([name[len(start) :][::-1] for name in found])[::-1]
+    start = re.sub(r"[-_.]?(seed|s)?[-_.]?$", "", start)
+    return f"{start}{end}".strip("-_. ") or found[0]
+
+
+def _common_start(texts: list[str]) -> str:
+    return "".join(
+        letters[0] for letters in itertools.takewhile(lambda letters: len(set(letters)) == 1, zip(*texts, strict=False))
+    )
+
+
+def _config(result: TaskResult) -> str:
+    training = model_of(result).get("training") or {}
+    return str(training.get("arm") or f"{_name(result)} {model_of(result)['revision']}")
+
+
+def _name(result: TaskResult) -> str:
+    return str(model_of(result)["name"])

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from interlingua.evaluation.metrics.correlation import spearman
+from interlingua.evaluation.significance import mean_score, paired_bootstrap
+from interlingua.evaluation.task import Items
+
+
+def items(*values, gold=None):
+    return Items(np.array(values, dtype=float), None if gold is None else np.array(gold, dtype=float))
+
+
+def test_equal_encoders_do_not_differ():
+    one = {"a": items(1, 0, 1, 1)}
+    assert paired_bootstrap([one], [one], ["a"]) == (0.0, 0.0, 0.0, 1.0)
+
+
+def test_means_of_items_and_of_correlations():
+    assert mean_score([items(1, 0), items(1, 1)]) == 0.75
+    gold = [1, 2, 3, 4]
+    assert mean_score([items(1, 2, 4, 3, gold=gold)]) == pytest.approx(0.8)
+
+
+def test_the_p_value_is_that_of_the_sign_test_where_one_side_always_wins():
+    # 8 of 20 items differ, all in favour of the second: a resample shows no gain only if it draws none of the 8
+    first, second = {"a": items(*[0] * 8, *[1] * 12)}, {"a": items(*[1] * 20)}
+    found = paired_bootstrap([first], [second], ["a"], resamples=20_000)
+    assert found.mean == pytest.approx(0.4)
+    assert found.p_value == pytest.approx(2 * (1 - 8 / 20) ** 20, abs=2e-4)
+    assert paired_bootstrap([second], [first], ["a"], resamples=20_000).mean == pytest.approx(-0.4)
+
+
+def test_the_interval_is_the_normal_one_for_many_items():
+    rng = np.random.default_rng(0)
+    first, second = rng.random(4000), rng.random(4000) + 0.02
+    found = paired_bootstrap([{"a": Items(first)}], [{"a": Items(second)}], ["a"])
+    difference = second - first
+    error = difference.std(ddof=1) / np.sqrt(4000)
+    assert found.mean == pytest.approx(difference.mean())
+    assert (found.low, found.high) == pytest.approx((found.mean - 1.96 * error, found.mean + 1.96 * error), abs=0.0015)
+    t_test = stats.ttest_rel(first, second).pvalue
+    assert found.p_value == pytest.approx(t_test, abs=0.004)
+
+
+def test_a_group_is_the_mean_of_its_subsets_each_drawn_on_its_own():
+    rng = np.random.default_rng(0)
+    first = {name: Items(rng.random(n)) for name, n in (("a", 400), ("b", 100))}
+    second = {name: Items(kept.values + rng.normal(0.01, 0.2, len(kept.values))) for name, kept in first.items()}
+    found = paired_bootstrap([first], [second], ["a", "b"])
+    gains = [second[name].values - first[name].values for name in "ab"]
+    assert found.mean == pytest.approx(np.mean([gain.mean() for gain in gains]))
+    error = np.sqrt(sum(gain.var(ddof=1) / len(gain) for gain in gains)) / 2
+    assert found.high - found.low == pytest.approx(2 * 1.96 * error, rel=0.1)
+
+
+def test_correlations_are_resampled_with_their_judgements():
+    rng = np.random.default_rng(0)
+    gold = rng.random(200)
+    good, bad = gold + 0.1 * rng.random(200), gold + 3 * rng.random(200)
+    found = paired_bootstrap([{"s": Items(bad, gold)}], [{"s": Items(good, gold)}], ["s"], resamples=300)
+    assert found.mean == pytest.approx(spearman(good, gold) - spearman(bad, gold))
+    assert found.low > 0
+    assert found.p_value == pytest.approx(2 / 301)
+
+
+def test_seeds_are_averaged_item_by_item():
+    seeds = [{"a": items(1, 0, 1, 0)}, {"a": items(0, 1, 1, 0)}]
+    other = {"a": items(1, 1, 1, 1)}
+    assert paired_bootstrap(seeds, [other], ["a"]).mean == 0.5
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {},
+        {"a": items(1, 0, 1)},
+        {"a": items(1, 0, gold=[1, 2])},
+    ],
+)
+def test_items_that_are_not_the_same_are_not_compared(other):
+    assert paired_bootstrap([{"a": items(1, 0)}], [other], ["a"]) is None
+
+
+def test_other_judgements_are_other_items():
+    first, second = {"a": items(1, 0, gold=[1, 2])}, {"a": items(1, 0, gold=[1, 3])}
+    assert paired_bootstrap([first], [second], ["a"]) is None
+    assert paired_bootstrap([first], [first], []) is None
