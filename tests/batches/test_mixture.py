@@ -173,6 +173,7 @@ def test_chosen_language_pairs_are_read_and_no_other(store, name):
     found = plan(store, language_pairs=(name,))
     assert found.epoch_size == 37
     assert sorted(draws(found, 37)) == [(1, row) for row in range(37)]
+    assert found.seen(37) == {"eng_Latn-jpn_Jpan": 444}
     assert found.exposure(37) == {
         ("deu_Latn", "eng_Latn"): 0,
         ("eng_Latn", "jpn_Jpan"): 444,

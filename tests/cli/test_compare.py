@@ -48,11 +48,20 @@ def test_a_folder_by_languages_as_csv(capsys, files):
     assert list(csv.reader(said.out.splitlines())) == [["tatoeba", "one", "two"], ["deu-eng", "50.0", "75.0"]]
 
 
+def test_one_table_of_all_with_arms_in_rows(capsys, files):
+    code, said = run(capsys, *files, "--by", "tasks", "--rows", "arms", "--group", "e$")
+    assert code == 0, said.err
+    assert "| arm | tatoeba: accuracy |" in said.out
+    assert "| on | 50.0 |" in said.out
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--format", "html"], "format 'html' is not one of markdown, csv, latex"),
-        (["--by", "models"], "by 'models' is not one of groups, languages"),
+        (["--by", "models"], "by 'models' is not one of groups, languages, tasks"),
+        (["--baseline", "onne"], "there is no column 'onne'"),
+        (["--only", "xtreme"], "no row contains 'xtreme'"),
         (["--metric", "f1"], "metric 'f1' is not one of accuracy"),
         (["nothing.json"], "nothing.json: can't be read"),
     ],

@@ -89,3 +89,59 @@ def test_ctrl_c_says_how_to_go_on(config, tmp_path):
         f"interlingua: stopped after step {step} of 100000, which is saved; go on with:"
         f" interlingua train {tmp_path}/run/config.toml"
     )
+
+
+@pytest.fixture
+def stages(tmp_path, prepared):
+    run = TOML.format(corpus=prepared, output="unused", steps=4)
+    (tmp_path / "one.toml").write_text(run, encoding="utf-8")
+    path = tmp_path / "stages.toml"
+    path.write_text(
+        f'output = "{tmp_path / "all"}"\n[[stage]]\nname = "first"\nconfig = "one.toml"\n'
+        '[[stage]]\nname = "second"\nconfig = "one.toml"\nset.encoder.path = "{first.best}"\n',
+        encoding="utf-8",
+    )
+    return path
+
+
+def test_stages_in_a_row(stages, tmp_path, capsys):
+    assert run(stages, "-o", tmp_path / "other", "--set", "second.run.max_steps=6") == 0
+    out, err = capsys.readouterr()
+    assert [line.split()[0] for line in out.splitlines() if " steps, " in line] == ["4", "6"]
+    assert "stage 2 of 2: second" in err
+    assert (tmp_path / "other" / "second" / "model").is_dir()
+    assert run(stages, "-o", tmp_path / "other", "--set", "second.run.max_steps=6") == 0
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.splitlines() == ["stage 1 of 2: first is done", "stage 2 of 2: second is done"]
+
+
+def test_stages_quietly(stages, capsys):
+    assert run(stages, "--quiet") == 0
+    assert capsys.readouterr() == ("", "")
+
+
+def test_an_interrupted_stage_tells_the_command_that_goes_on(stages, tmp_path):
+    command = [sys.executable, "-m", "interlingua.cli.main", "train", str(stages), "--set", "second.run.max_steps=4000"]
+    process = subprocess.Popen([*command, "--set", "run.logging_steps=1"], stderr=subprocess.PIPE, text=True)
+    log = tmp_path / "all" / "second" / "metrics.jsonl"
+    while process.poll() is None and not (log.exists() and log.read_text()):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    err = process.communicate()[1]
+    assert process.returncode == 2
+    assert f"go on with: interlingua train {stages} --set second.run.max_steps=4000 --set run.logging_s" in err
+
+
+def test_similarity_decides_where_there_are_scores(prepared, tmp_path):
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("en1 en2\ten1 en3\t4\nen5\ten6 en7\t1\nen8\ten8\t5\n", encoding="utf-8")
+    path = tmp_path / "sts.toml"
+    text = TOML.format(corpus=prepared, output=tmp_path / "run", steps=4).replace('"ems"', '"sts"')
+    labelled = f'[data.labelled]\npaths = ["{pairs}"]\nkind = "sts"\nvalid = ["{pairs}"]\n[encoder]'
+    path.write_text(text.replace("[encoder]", labelled).replace("tatoeba_accuracy", "valid_spearman"), encoding="utf-8")
+    assert run(path) == 0
+    records = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    found = [record["valid_spearman"] for record in records if record["kind"] == "evaluation"]
+    assert found
+    assert all(-1 <= value <= 1 for value in found)

@@ -11,7 +11,10 @@ from interlingua.config import to_mapping
 from interlingua.corpus.sampling import Caps
 from interlingua.registry import METHODS, resolve
 from interlingua.train import config as configs
+from interlingua.train import data_config
 from interlingua.train.run_folder import MAY_CHANGE
+from interlingua.train.silver import SilverConfig
+from interlingua.train.stages import StageConfig
 from tests.docs.markdown import follow
 from tests.docs.reference import check_page, key_table
 
@@ -21,7 +24,8 @@ REFERENCE = DOCS / "reference" / "train.md"
 HEAD = """# The keys of a training config
 
 A TOML file with six sections; what has no default must be given. `--set section.key=value` overrides one.
-[how-to/train.md](../how-to/train.md) shows them at work. `None` means that the key may be left out.
+[how-to/train.md](../how-to/train.md) shows them at work. `None` means that the key may be left out. `[[stage]]` stands
+in a file of several runs.
 """
 
 
@@ -35,7 +39,7 @@ def workplace(tmp_path_factory, prepared):
 
 
 def test_every_command_runs(workplace):
-    assert sorted(path.name for path in (workplace / "runs").iterdir()) == ["branch", "budget", "one"]
+    assert sorted(path.name for path in (workplace / "runs").iterdir()) == ["all", "branch", "budget", "one"]
     guide = GUIDE.read_text(encoding="utf-8")
     for path in (workplace / "runs" / "one").iterdir():
         assert f"`{path.name}" in guide, f"{path.name} is not explained"
@@ -60,10 +64,15 @@ def test_reference_names_every_key():
     for section, cls in (
         ("data", configs.DataConfig),
         ("data.caps", Caps),
+        ("data.labelled", data_config.LabelledConfig),
+        ("data.questions", data_config.QuestionsConfig),
+        ("data.monolingual", data_config.MonolingualConfig),
         ("encoder", configs.EncoderConfig),
         ("optimizer", configs.OptimizerConfig),
         ("schedule", configs.ScheduleConfig),
         ("run", configs.RunConfig),
+        ("[stage]", StageConfig),
+        ("stage.silver", SilverConfig),
         *(section for name in sorted(METHODS) for section in method_sections(name)),
     ):
         lines += key_table(section, cls)

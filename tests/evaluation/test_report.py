@@ -4,6 +4,7 @@ import csv
 import dataclasses
 import io
 
+import numpy as np
 import pytest
 from rich.console import Console
 
@@ -11,6 +12,7 @@ from interlingua.errors import ConfigError
 from interlingua.evaluation.comparison import compare
 from interlingua.evaluation.report import cut_texts, render, terminal_tables
 from interlingua.evaluation.task import SubsetScores, TaskResult
+from tests.evaluation import results_made
 
 
 def make(name="a_model", *, task="tatoeba", scores=(0.9, 0.5), higher=True, revision="r1", **changes):
@@ -121,3 +123,67 @@ def test_unknown_metric_and_format():
         compare([make()], metric="f1")
     with pytest.raises(ConfigError, match="format 'html' is not one of markdown, csv, latex"):
         render(compare([make()])[0], "html")
+
+
+def seeds_and_costs():
+    first, second = (
+        results_made.make(f"ems-s{n}", scores=scores, training={"arm": "x", "pairs": 614_400 + n})
+        for n, scores in ((1, (0.9, 0.5)), (2, (0.7, 0.3)))
+    )
+    other = results_made.make("other", scores=(0.5, 0.5), data_sha256="0" * 64)
+    (table,) = compare([first, second, other], group="-s[0-9]", costs=True, only="all")
+    return table
+
+
+def test_spreads_marks_and_costs_in_markdown():
+    text = render(seeds_and_costs())
+    assert "| group | ems (2 seeds) | other † |" in text
+    assert "| all_2 | 60.0 ± 14.1 | 50.0 |" in text  # nothing is best where nothing can be compared
+    assert "| training pairs | 614,402 ± 1 |  |" in text
+    assert "- † can't be compared with the first column" in text
+
+
+def test_csv_has_one_number_per_cell():
+    assert list(csv.reader(render(seeds_and_costs(), "csv").splitlines())) == [
+        ["tatoeba", "ems (2 seeds)", "ems (2 seeds) sd", "other †"],
+        ["all_2", "60.0", "14.14", "50.0"],
+        ["training pairs", "614402", "1", ""],
+    ]
+
+
+def test_latex_of_spreads_and_marks():
+    text = render(seeds_and_costs(), "latex")
+    assert r"group & ems (2 seeds) & other $^{\dagger}$ \\" in text
+    assert r"all\_2 & 60.0 $\pm$ 14.1 & 50.0 \\" in text
+
+
+def test_arms_in_rows():
+    text = render(compare([make(), make("other", scores=(0.8, 0.8))])[0], rows="arms")
+    assert text.splitlines()[2:] == [
+        "| arm | all_2 | latin_script_1 |",
+        "|---|---:|---:|",
+        "| a_model | 70.0 | **90.0** |",
+        "| other | **80.0** | 80.0 |",
+    ]
+    with pytest.raises(ConfigError, match="rows 'columns' is not one of scores, arms"):
+        render(compare([make()])[0], rows="columns")
+
+
+def test_significance_in_each_format():
+    rng = np.random.default_rng(0)
+    weak, strong = ([rng.random(300) < p for _ in range(2)] for p in (0.4, 0.9))
+    results = [results_made.make("weak", items=weak), results_made.make("strong", items=strong)]
+    (table,) = compare(results, baseline="weak", only="all")
+    value = f"{100 * table.rows[0].cells[1].value:.1f}"
+    assert f"| **{value}**\\* |" in render(table)
+    assert r"- \* differs from weak" in render(table)
+    assert f"\\textbf{{{value}}}$^{{*}}$" in render(table, "latex")
+    assert f",{value}\n" in render(table, "csv")
+
+
+def test_groups_with_metrics_of_their_own_are_shown():
+    result = make(groups={"all_2": {"accuracy": 0.7, "accuracy_pooled": 0.625}, "latin_script_1": {"accuracy": 0.9}})
+    console = Console(width=120, record=True, file=io.StringIO())
+    console.print(terminal_tables(result)[1])
+    assert "accuracy pooled" in (text := console.export_text())
+    assert "62.5" in text

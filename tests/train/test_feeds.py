@@ -135,3 +135,12 @@ def test_no_validation_pairs_of_the_chosen_languages(tiny_table, tmp_path, prepa
         writer.append(("rus_Cyrl", "eng_Latn"), [[5]], [[6]])
     tiny_table["data"] |= {"corpus": str(copy), "language_pairs": ["de-en"]}
     assert open_data(train_config_from(tiny_table), ("parallel",)).valid == {}
+
+
+def test_labels_of_the_other_kind(tiny_table, tmp_path):
+    path = tmp_path / "pairs.tsv"
+    path.write_text("a\tb\tneutral\n", encoding="utf-8")
+    tiny_table["data"]["labelled"] = {"paths": [str(path)], "kind": "nli"}
+    tiny_table["method"] = {"name": "sts"}
+    with pytest.raises(ConfigError, match="kind is 'nli', but the method sts learns from 'sts'"):
+        open_data(train_config_from(tiny_table), ("labelled",))

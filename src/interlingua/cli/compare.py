@@ -16,10 +16,11 @@ def compare(
     by: Annotated[str, typer.Option(help="Rows: groups or languages, or tasks for one table of all.")] = "groups",
     metric: Annotated[Text, typer.Option(help="Instead of each task's main metric.")] = None,
     only: Annotated[Text, typer.Option(help="Only rows that contain this pattern, e.g. 'muse|sts17_'.")] = None,
+    join: Annotated[bool, typer.Option("--join", help="One table of all tasks.")] = False,
     group: Annotated[
         Text,
         typer.Option(
-            help="Join seeds into mean ± standard deviation: a pattern to cut out of the models' names, e.g. '-s[0-9]+', "
+            help="Join seeds into mean ± standard deviation: a pattern to cut out of the models' names, '-s[0-9]+', "
             "or config: trained by one config but for the seed."
         ),
     ] = None,
@@ -44,6 +45,7 @@ def compare(
         group=group,
         baseline=baseline,
         only=only,
+        join=join,
         costs=costs,
         strict=strict,
     )

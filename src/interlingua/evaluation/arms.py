@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -39,16 +40,24 @@ def arms(results: Sequence[TaskResult], group: str | None = None, *, by_settings
         by_settings: whether a task's other settings make another column.
 
     Raises:
-        ConfigError: the pattern is no regular expression.
+        ConfigError: the pattern is no regular expression, or a model of an arm was measured twice on a task.
     """
     label_of = _labels(results, group)
     found: dict[tuple[str, str, tuple[str, ...]], list[TaskResult]] = {}
-    for result in results:
-        label, model = label_of(result), model_of(result)
-        asked = (*model["overrides"], *([settings_of(result)] if by_settings and settings_of(result) else []))
-        same = found.setdefault((label, "" if group is not None else model["revision"], asked), [])
-        if result not in same:  # the file was named twice
-            same.append(result)
+    times: Counter[tuple[str, ...]] = Counter()
+    for place, result in enumerate(results):
+        if result in results[:place]:  # the file was named twice
+            continue
+        label, model, settings = label_of(result), model_of(result), settings_of(result)
+        asked = (*model["overrides"], *([settings] if by_settings and settings else []))
+        measured = (result.task, model["name"], model["revision"], settings, *model["overrides"])
+        times[measured] += 1
+        if times[measured] > 1:  # the same once more is no seed
+            if group is not None:
+                again = f"{model['name']} {model['revision']} was measured {times[measured]} times on {result.task}"
+                raise ConfigError(f"{again}; name one of these results, or compare without --group")
+            asked = (*asked, f"result {times[measured]}")
+        found.setdefault((label, "" if group is not None else model["revision"], asked), []).append(result)
     return [Arm(*key, same) for key, same in found.items()]
 
 
@@ -116,7 +125,7 @@ def _shared(found: list[str]) -> str:
         return found[0]
     start = _common_start(found)
     end = _common_start([name[len(start) :][::-1] for name in found])[::-1]
-    start = re.sub(r"[-_.]?(seed|s)?[-_.]?$", "", start)
+    start = re.sub(r"[-_.](seed|s)?[-_.]?\d*$", "", start)
     return f"{start}{end}".strip("-_. ") or found[0]
 
 

@@ -71,6 +71,7 @@ def compare(
     group: str | None = None,
     baseline: str | None = None,
     only: str | None = None,
+    join: bool = False,
     costs: bool = False,
     strict: bool = False,
 ) -> list[Comparison]:
@@ -84,6 +85,7 @@ def compare(
             left with one name belonging together, or ``config`` for models trained by one config but for the seed.
         baseline: a column; the others are marked where they differ from it significantly, by paired bootstrap.
         only: a pattern that rows must contain.
+        join: one table of all tasks for ``groups`` and ``languages`` too.
         costs: add what training cost, as far as the results know.
         strict: refuse what is otherwise marked: columns of other data, protocol versions or settings than the first.
 
@@ -97,9 +99,9 @@ def compare(
         check_choice("metric", metric, known)
         results = [result for result in results if any(metric in scores for scores in result.groups.values())]
     by_task = {task: [one for one in results if one.task == task] for task in dict.fromkeys(r.task for r in results)}
-    if by == "tasks":
+    if join or by == "tasks":
         columns = [arms(results, group, by_settings=False)]
-        tables = [_table_of_tasks(by_task, columns[0], metric, baseline)]
+        tables = [_table_of_tasks(by_task, columns[0], by, metric, baseline)]
     else:
         columns = [arms(found, group) for found in by_task.values()]
         tables = [_table(found, by, metric, baseline) for found in columns]
@@ -119,19 +121,13 @@ def compare(
 
 
 def _table(columns: list[Arm], by: str, metric: str | None, baseline: str | None) -> Comparison:
-    """One task: a row per group or language pair."""
+    """One task."""
     chosen = [arm.results for arm in columns]
     first = chosen[0][0]
     shown = metric or first.main_metric
     comparable, notes = _differences(chosen)
     reference = _reference(columns, baseline)
-    rows = []
-    for name in dict.fromkeys(name for one in chosen for result in one for name in _values(result, by, shown)):
-        row = _row(name, chosen, lambda result, name=name: _values(result, by, shown).get(name))  # type: ignore[misc]
-        if reference is not None and shown == first.main_metric:
-            subsets = first.members.get(name, ()) if by == "groups" else (name,)
-            row = _marked(row, chosen, reference, subsets)
-        rows.append(row)
+    rows = _rows(chosen, by, shown, reference)
     notes += [
         f"{name}: {', '.join(arm.asked)}"
         for arm, name in zip(columns, names(columns), strict=True)
@@ -148,9 +144,9 @@ def _table(columns: list[Arm], by: str, metric: str | None, baseline: str | None
 
 
 def _table_of_tasks(
-    by_task: dict[str, list[TaskResult]], columns: list[Arm], metric: str | None, baseline: str | None
+    by_task: dict[str, list[TaskResult]], columns: list[Arm], by: str, metric: str | None, baseline: str | None
 ) -> Comparison:
-    """All tasks: a row per task and choice of its settings, the mean over its language pairs."""
+    """All tasks; each choice of a task's settings has rows of its own."""
     reference = _reference(columns, baseline)
     comparable = [True] * len(columns)
     rows: list[Row] = []
@@ -158,19 +154,17 @@ def _table_of_tasks(
     for task, results in by_task.items():
         for settings in dict.fromkeys(map(settings_of, results)):
             chosen = [[r for r in arm.results if r.task == task and settings_of(r) == settings] for arm in columns]
-            first = next(one[0] for one in chosen if one)
-            shown = metric or first.main_metric
-            name = f"{task}: {label(shown)}" + (f" ({settings})" if settings else "")
-            row = _row(name, chosen, lambda result, shown=shown: mean_scores(result.subsets).get(shown))  # type: ignore[misc]
-            if reference is not None and shown == first.main_metric:
-                row = _marked(row, chosen, reference, [subset.name for subset in first.subsets])
-            rows.append(row)
+            shown = metric or results[0].main_metric
+            tail = f" ({settings})" if settings else ""
+            for row in _rows(chosen, by, shown, reference):
+                name = f"{task}: {label(shown)}{tail}" if by == "tasks" else f"{task}: {row.name}{tail}"
+                rows.append(row._replace(name=name))
             alike, said = _differences(chosen)
             comparable = [before and now for before, now in zip(comparable, alike, strict=True)]
             notes += [f"{task}: {note}" for note in said]
     return Comparison(
-        title="all tasks: means over language pairs, %",
-        corner="task",
+        title="all tasks: " + ("means over language pairs, %" if by == "tasks" else "main scores, %"),
+        corner="task" if by == "tasks" else f"task: {'language pair' if by == 'languages' else 'group'}",
         columns=names(columns),
         comparable=comparable,
         rows=rows,
@@ -178,7 +172,24 @@ def _table_of_tasks(
     )
 
 
+def _rows(chosen: Chosen, by: str, metric: str, reference: int | None) -> list[Row]:
+    """The rows of one task with one choice of settings."""
+    results = [result for one in chosen for result in one]
+    rows = []
+    for name in dict.fromkeys(name for result in results for name in _values(result, by, metric)):
+        row = _row(name, chosen, lambda result, name=name: _values(result, by, metric).get(name))  # type: ignore[misc]
+        first = results[0]
+        if reference is not None and metric == first.main_metric:
+            pairs = [subset.name for subset in first.subsets] if by == "tasks" else [name]
+            row = _marked(row, chosen, reference, first.members.get(name, ()) if by == "groups" else pairs)
+        rows.append(row)
+    return rows
+
+
 def _values(result: TaskResult, by: str, metric: str) -> dict[str, float]:
+    if by == "tasks":
+        means = mean_scores(result.subsets)
+        return {result.task: means[metric]} if metric in means else {}
     if by == "languages":
         return {subset.name: subset.scores[metric] for subset in result.subsets if metric in subset.scores}
     return {name: scores[metric] for name, scores in result.groups.items() if metric in scores}

@@ -77,7 +77,7 @@ class Style(NamedTuple):
     cost: str
 
 
-MARKDOWN = Style(bold="**{}**", differs="{}*", spread="{} ± {}", cost="{:,.0f}")
+MARKDOWN = Style(bold="**{}**", differs=r"{}\*", spread="{} ± {}", cost="{:,.0f}")
 CSV = Style(bold="{}", differs="{}", spread="{}", cost="{:.0f}")
 LATEX = Style(bold=r"\textbf{{{}}}", differs="{}$^{{*}}$", spread=r"{} $\pm$ {}", cost="{:,.0f}")
 

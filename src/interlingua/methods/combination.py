@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import torch
 from torch import nn
 
 from interlingua.batches.feeds import FEEDS, FeedName
@@ -90,7 +91,7 @@ class Combination(Objective):
             losses.append(weight * output.loss)
             for name, term in output.terms.items():
                 terms[label if len(output.terms) == 1 else f"{label}_{name}"] = weight * term
-        return LossOutput(sum(losses), terms)  # type: ignore[arg-type]
+        return LossOutput(torch.stack(losses).sum(), terms)
 
     def parts_by_label(self) -> dict[str, Objective]:
         """The methods, told what the training loop has told this one."""

@@ -39,8 +39,7 @@ class QuestionsConfig:
     languages: tuple[str, ...] = ()
     """Only questions of these languages; default: all."""
     held_out: int = 0
-    """Questions of paths that are validated on instead of trained on, with all that share their passages; where valid
-    has none."""
+    """Questions of paths to validate on instead of training, with all that share a passage; not beside valid."""
     hard_negatives: int = 0
     """Hard negatives a question, where the files have some."""
     question_prompt: str = ""
