@@ -3,11 +3,15 @@ from __future__ import annotations
 import errno
 import gzip
 import os
+import stat
+import subprocess
+import sys
+import threading
 
 import pytest
 
 from interlingua import files
-from interlingua.errors import DataError
+from interlingua.errors import ConfigError, DataError
 
 
 def test_stem_and_suffix_look_through_compression():
@@ -116,3 +120,128 @@ def test_zstandard_frames_are_read_one_after_the_other_and_a_cut_one_is_noticed(
         path.write_bytes(broken)
         with pytest.raises(DataError, match="damaged or cut short"), files.open_text(path) as lines:
             lines.read()
+
+
+def test_a_reader_of_the_old_file_keeps_it(tmp_path):
+    """Renamed onto the old file, not written into it: whoever has that open, or linked, reads what it was."""
+    path, link = tmp_path / "a.txt", tmp_path / "hard"
+    path.write_text("old")
+    link.hardlink_to(path)
+    with path.open() as reader:
+        with files.atomic_write(path) as file:
+            file.write("new")
+        assert (reader.read(), link.read_text(), path.read_text()) == ("old", "old", "new")
+
+
+def test_a_symbolic_link_stays_one(tmp_path):
+    real, link = tmp_path / "real", tmp_path / "link"
+    real.mkdir()
+    (real / "a.txt").write_text("old")
+    link.symlink_to(real / "a.txt")
+    with files.atomic_write(link) as file:
+        file.write("new")
+    assert link.is_symlink()
+    assert (real / "a.txt").read_text() == "new"
+
+
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    read = []
+    reader = threading.Thread(target=lambda: read.append(path.read_text()))
+    reader.start()
+    with files.atomic_write(path) as file:
+        file.write("through")
+    reader.join(10)
+    assert read == ["through"]
+    assert stat.S_ISFIFO(path.stat().st_mode)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_is_no_file_and_a_file_no_folder(tmp_path):
+    with pytest.raises(DataError, match="is a folder; name a file"), files.atomic_write(tmp_path):
+        pass
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    with pytest.raises(DataError, match="a file of that name"), files.atomic_directory(path, overwrite=True):
+        pass
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_only_what_is_ours_is_overwritten(tmp_path):
+    target = tmp_path / "out"
+    target.mkdir()
+
+    def ours(folder):
+        return files.has_format(folder, "manifest.json", "interlingua-thing-2")
+
+    def write():
+        with files.atomic_directory(target, overwrite=True, ours=ours) as folder:
+            (folder / "manifest.json").write_text('{"format": "interlingua-thing-1"}')
+
+    write()  # an empty folder is nobody's
+    write()
+    (target / "manifest.json").write_text('{"format": "other-1"}')
+    with pytest.raises(ConfigError, match="out holds other files, which would be lost; name another folder"):
+        write()
+    assert (target / "manifest.json").read_text() == '{"format": "other-1"}'
+
+
+@pytest.mark.parametrize("content", ["[]", "no json", '{"format": 3}'])
+def test_what_has_no_format(tmp_path, content):
+    (tmp_path / "a.json").write_text(content)
+    assert not files.has_format(tmp_path, "a.json", "interlingua-thing-1")
+    assert not files.has_format(tmp_path, "absent.json", "interlingua-thing-1")
+
+
+def test_what_could_not_be_put_in_place_leaves_the_old_folder(tmp_path, monkeypatch):
+    target = tmp_path / "out"
+    target.mkdir()
+    (target / "a").write_text("old")
+    rename = type(target).rename
+
+    def failing(self, other):
+        if other == target and "new" in {path.name for path in self.iterdir()}:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return rename(self, other)
+
+    monkeypatch.setattr(type(target), "rename", failing)
+    with pytest.raises(DataError, match="Input/output"), files.atomic_directory(target, overwrite=True) as folder:
+        (folder / "new").write_text("new")
+    assert (target / "a").read_text() == "old"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+KILLED = """
+import os, signal, sys
+from interlingua.files import atomic_directory, atomic_write
+with atomic_directory(sys.argv[1] + "/big") as folder, atomic_write(sys.argv[1] + "/a.txt") as file:
+    (folder / "half").write_text("x")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_process_left_is_swept_at_the_next_start(tmp_path):
+    subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=False)
+    left = sorted(path.name for path in tmp_path.iterdir())
+    assert [name.split(".")[1] for name in left] == ["a", "big"]
+    (tmp_path / left[1].replace("big", "other")).mkdir()
+    foreign = tmp_path / ".big.00000000-1.abcdefgh.tmp"  # of another machine
+    living = tmp_path / left[1].replace(left[1].split("-")[1].split(".")[0], str(os.getppid()))
+    foreign.mkdir()
+    living.mkdir()
+    with files.atomic_directory(tmp_path / "big"), files.atomic_write(tmp_path / "a.txt"):
+        files.sweep(tmp_path)  # what this process is writing stays
+    with files.atomic_directory(tmp_path / "big", overwrite=True):
+        pass
+    assert {path.name for path in tmp_path.iterdir()} == {"big", "a.txt", foreign.name, living.name}
+
+
+def test_only_the_leftovers_of_a_name(tmp_path):
+    subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=False)
+    with files.atomic_write(tmp_path / "a.txt"):
+        pass
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert len(names) == 2
+    assert names[0].startswith(".big.")

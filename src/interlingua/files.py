@@ -6,18 +6,24 @@ import contextlib
 import gzip
 import hashlib
 import io
+import json
 import lzma
 import os
+import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TextIO, cast
 
-from interlingua.errors import DataError, MissingExtraError
+from interlingua.errors import ConfigError, DataError, MissingExtraError
 
 PathLike = str | os.PathLike[str]
 COMPRESSIONS = (".gz", ".xz", ".zst")
+_TEMPORARY = re.compile(r"\.(?P<name>.+)\.(?P<host>[0-9a-f]{8})-(?P<pid>\d+)\.\w+\.tmp")
+_OPEN: set[Path] = set()
+"""Temporary files and folders of this process that are being written."""
 
 
 def stem_and_suffix(path: PathLike) -> tuple[str, str]:
@@ -36,6 +42,8 @@ def stem_and_suffix(path: PathLike) -> tuple[str, str]:
 def atomic_write(path: PathLike, mode: str = "w", *, encoding: str = "utf-8") -> Iterator[IO[Any]]:
     """Writes a file that appears under its name only when it is complete and on the disk.
 
+    A link stays one: what it points at is replaced. A pipe or a device is written to as it is.
+
     Args:
         path: the final name; its folder is made.
         mode: ``"w"`` for text, ``"wb"`` for bytes.
@@ -44,13 +52,19 @@ def atomic_write(path: PathLike, mode: str = "w", *, encoding: str = "utf-8") ->
     Raises:
         DataError: the disk is full or the folder can't be written; the old file, if any, is untouched.
     """
-    target = Path(path)
+    text = {} if "b" in mode else {"encoding": encoding, "newline": "\n"}
     temporary: Path | None = None
     try:
+        if is_special(path):
+            with open(path, mode, **cast(Any, text)) as file:
+                yield file
+            return
+        target = Path(os.path.realpath(path))
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
+        sweep(target.parent, target.name)
+        handle, name = tempfile.mkstemp(prefix=_prefix(target), suffix=".tmp", dir=target.parent)
         temporary = Path(name)
-        text = {} if "b" in mode else {"encoding": encoding, "newline": "\n"}
+        _OPEN.add(temporary)
         with os.fdopen(handle, mode, **cast(Any, text)) as file:
             yield file
             file.flush()
@@ -58,6 +72,8 @@ def atomic_write(path: PathLike, mode: str = "w", *, encoding: str = "utf-8") ->
         temporary.chmod(0o666 & ~_umask())
         temporary.replace(target)
         _sync_folder(target.parent)
+    except BrokenPipeError:
+        raise
     except OSError as error:
         raise DataError(
             f"can't write: {error.strerror or error}; free some space or choose another place", path=path
@@ -65,22 +81,36 @@ def atomic_write(path: PathLike, mode: str = "w", *, encoding: str = "utf-8") ->
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
+            _OPEN.discard(temporary)
 
 
 @contextlib.contextmanager
-def atomic_directory(path: PathLike, *, overwrite: bool = False) -> Iterator[Path]:
+def atomic_directory(
+    path: PathLike, *, overwrite: bool = False, ours: Callable[[Path], bool] | None = None
+) -> Iterator[Path]:
     """Fills a folder under a temporary name beside ``path`` and renames it when the block ends well.
 
+    Args:
+        path: the final name.
+        overwrite: replace a folder that is already there.
+        ours: whether a folder that is not empty may be replaced; default: any.
+
     Raises:
-        DataError: ``path`` exists and ``overwrite`` is false, or the disk is full.
+        DataError: ``path`` exists and ``overwrite`` is false, ``path`` is a file, or the disk is full.
+        ConfigError: ``path`` is a folder, but not ``ours``.
     """
-    target = Path(path)
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_dir():
+        raise DataError("a file of that name is there; remove it or choose another place", path=path)
     if target.exists() and not overwrite:
         raise DataError("already there; remove it or choose another place", path=path)
+    if target.exists() and ours is not None and any(target.iterdir()) and not ours(target):
+        raise ConfigError(f"{os.fspath(path)} holds other files, which would be lost; name another folder")
     temporary: Path | None = None
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent))
+        sweep(target.parent, target.name)
+        temporary = _temporary_folder(target)
         temporary.chmod(0o777 & ~_umask())
         yield temporary
         for file in temporary.rglob("*"):
@@ -94,17 +124,75 @@ def atomic_directory(path: PathLike, *, overwrite: bool = False) -> Iterator[Pat
     finally:
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
+            _OPEN.discard(temporary)
 
 
 def replace_directory(source: Path, target: Path) -> None:
     """Renames a finished folder onto ``target``; an older one steps aside first and is removed last."""
-    old = target.with_name(f".{target.name}.old")
-    shutil.rmtree(old, ignore_errors=True)
-    if target.exists():
-        target.rename(old)
-    source.rename(target)
-    _sync_folder(target.parent)
-    shutil.rmtree(old, ignore_errors=True)
+    if not target.exists():
+        source.rename(target)
+        _sync_folder(target.parent)
+        return
+    old = _temporary_folder(target)
+    target.rename(old)
+    try:
+        source.rename(target)
+    except OSError:
+        old.rename(target)
+        raise
+    else:
+        _sync_folder(target.parent)
+        shutil.rmtree(old, ignore_errors=True)
+    finally:
+        _OPEN.discard(old)
+
+
+def has_format(folder: Path, name: str, format: str) -> bool:
+    """Whether a JSON file in a folder says that it is of a format, whatever its version.
+
+    Args:
+        folder: which may be missing.
+        name: of the file.
+        format: what its key ``format`` holds, as ``"interlingua-corpus-1"``.
+    """
+    try:
+        found = json.loads((folder / name).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    kind = format.rpartition("-")[0]
+    return isinstance(found, dict) and str(found.get("format")).rpartition("-")[0] == kind
+
+
+def is_special(path: PathLike) -> bool:
+    """Whether a pipe or a device is there, which can be written to but not replaced.
+
+    Raises:
+        DataError: it is a folder.
+    """
+    if os.path.isdir(path):
+        raise DataError("is a folder; name a file", path=path)
+    return os.path.exists(path) and not os.path.isfile(path)
+
+
+def sweep(folder: Path, name: str | None = None) -> None:
+    """Removes temporary files and folders that a process of this machine left when it was killed.
+
+    Args:
+        folder: where to look, not below.
+        name: of what was to be written; default: anything.
+    """
+    with os.scandir(os.path.realpath(folder)) as entries:
+        left = [(entry, match) for entry in entries if (match := _TEMPORARY.fullmatch(entry.name))]
+    for entry, match in left:
+        path, pid = Path(entry.path), int(match["pid"])
+        if match["host"] != _host() or name not in (None, match["name"]) or path in _OPEN:
+            continue
+        if pid != os.getpid() and _is_alive(pid):
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -257,6 +345,31 @@ def _zstandard() -> Any:
     except ImportError as error:
         raise MissingExtraError("zstandard", "zst") from error
     return zstandard
+
+
+def _prefix(target: Path) -> str:
+    return f".{target.name}.{_host()}-{os.getpid()}."
+
+
+def _temporary_folder(target: Path) -> Path:
+    folder = Path(tempfile.mkdtemp(prefix=_prefix(target), suffix=".tmp", dir=target.parent))
+    _OPEN.add(folder)
+    return folder
+
+
+def _host() -> str:
+    """Of this machine, short: on a disk that several share, only they know which of their processes live."""
+    return f"{zlib.crc32(os.uname().nodename.encode()):08x}"
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # another user's
+        pass
+    return True
 
 
 def _umask() -> int:

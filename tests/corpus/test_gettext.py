@@ -136,6 +136,25 @@ def test_broken_po_names_the_line(tmp_path):
         next(read_pairs(path, target_language="de"))
 
 
+@pytest.mark.parametrize(
+    "cut", ['msgstr "La moitié des pom', 'msgstr "', 'msgstr ""\n"La moitié des \\"', '#~ msgid "La', '"La\r']
+)
+def test_a_po_cut_inside_a_string_is_refused(tmp_path, cut):
+    path = tmp_path / "fr.po"
+    path.write_text(f'msgid "a"\nmsgstr "b"\n\nmsgid "Half of the apples are rotten."\n{cut}', newline="")
+    last = 5 + cut.count("\n")
+    with pytest.raises(DataError, match=rf"fr\.po:{last}: the string has no closing quote"):
+        list(read_pairs(path))
+
+
+def test_quotes_and_backslashes_at_a_strings_end(tmp_path):
+    path = tmp_path / "fr.po"
+    path.write_text(
+        '# "a remark\r\nmsgid "a"  \r\nmsgstr "\\"b\\"" \r\n\r\nmsgid "c"\r\n\tmsgstr "d\\\\"\r\n', newline=""
+    )
+    assert texts(path) == [("a", '"b"'), ("c", "d\\")]
+
+
 def test_broken_mo(tmp_path):
     path = mo(tmp_path / "x.mo")
     content = path.read_bytes()

@@ -76,13 +76,45 @@ def test_long_texts_are_cut_and_counted(encoder, sentences, caplog, monkeypatch)
     lengths = [len(ids) for ids in encoder.vocabulary.encode(sentences)]
     long = [row for row, length in enumerate(lengths) if length > 6]
     assert 0 < len(long) < len(sentences)
-    assert (report.texts, report.max_tokens, report.tokens) == (8, 6, sum(lengths))
+    assert (report.texts, report.max_tokens, report.tokens) == (8, 6, sum(min(6, length) for length in lengths))
     assert list(report.cut_rows) == long
     assert np.abs(vectors - one_by_one(encoder, sentences)).max() < 1e-5
     encoder.encode(sentences[long[0] :], report=report)
     assert list(report.cut_rows) == long + [8 + row - long[0] for row in long]
     assert report.cuts == f"{2 * len(long)} of {16 - long[0]} texts were cut to 6 tokens"
     assert not caplog.records
+
+
+def test_windows_end_at_many_texts_and_at_many_characters(monkeypatch):
+    monkeypatch.setattr(encode_module, "WINDOW_TEXTS", 3)
+    monkeypatch.setattr(encode_module, "WINDOW_CHARACTERS", 10)
+    texts = ["a", "bb", "c", "d" * 30, "e" * 6, "f" * 6, "g"]
+    windows = list(encode_module._windows(iter(texts)))
+    assert [len(window) for window in windows] == [3, 1, 2, 1]
+    assert sum(windows, []) == texts
+    assert list(encode_module._windows([])) == []
+
+
+def test_of_a_long_text_only_the_beginning_is_tokenized(framed_encoder, monkeypatch):
+    framed_encoder.settings = EncodingSettings(max_tokens=10)
+    seen = []
+    tokenizer = framed_encoder.vocabulary.tokenizer
+
+    class Counting:
+        def __getattr__(self, name):
+            return getattr(tokenizer, name)
+
+        def encode_batch_fast(self, texts):
+            seen.extend(map(len, texts))
+            return tokenizer.encode_batch_fast(texts)
+
+    short = "The cat sits on the mat. " * 20
+    expected = framed_encoder.encode([short])
+    monkeypatch.setattr(framed_encoder.vocabulary, "tokenizer", Counting())
+    report = EncodeReport()
+    assert np.array_equal(framed_encoder.encode([short * 5000], report=report), expected)
+    assert seen[0] < 300
+    assert list(report.cut_rows) == [0]
 
 
 def test_a_limit_is_warned_of_once(encoder, sentences, caplog, monkeypatch):

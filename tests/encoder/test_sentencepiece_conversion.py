@@ -53,6 +53,7 @@ class Both:
     def __init__(self, model: bytes) -> None:
         self.original = sentencepiece.SentencePieceProcessor(model_proto=model)
         self.converted = Tokenizer.from_str(tokenizer_json(model, special_tokens=SPECIAL))
+        self.converted.encode_special_tokens = True  # as Vocabulary sets it
 
     def __iter__(self):
         return iter((self.original, self.converted))
@@ -108,6 +109,15 @@ def test_language_tags_can_not_be_spelled(both):
     _, converted = both
     tags = {converted.token_to_id(tag) for tag in ("<2de>", "<2en>")}
     assert not tags & set(converted.encode("<2de> Guten Tag <2en>").ids)
+
+
+@pytest.mark.parametrize("token", [*SPECIAL, "<mask>"])
+@pytest.mark.parametrize("text", ["{}", "a {} b", "the{}cat", "{0}{0}", " {}  {}"])
+def test_special_tokens_in_a_text_are_letters(both, token, text):
+    original, converted = both
+    text = text.format(token, token)
+    assert converted.encode(text).ids == original.encode(composed(original, text))
+    assert not {0, 2} & set(converted.encode(text).ids)
 
 
 def test_models_are_read_with_their_kinds():

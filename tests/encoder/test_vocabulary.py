@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import json
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import Tokenizer, models, pre_tokenizers
 
 from interlingua.encoder.vocabulary import Vocabulary, language_tag_names, truncate
 from interlingua.encoder.vocabulary_training import train_vocabulary
 from interlingua.errors import ConfigError, DataError
 
-from .multilingual import LINES, SENTENCES, TEXTS
+from .multilingual import AWKWARD, LINES, SENTENCES, TEXTS
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +34,27 @@ def test_texts_become_ids_and_texts_again(vocabulary):
     assert vocabulary.encode(iter(TEXTS)) == [vocabulary.encode([text])[0] for text in TEXTS]
 
 
+@pytest.mark.parametrize("lowercase", [True, False])
+@pytest.mark.parametrize("model_type", ["bpe", "unigram"])
+def test_a_text_cannot_spell_special_tokens(model_type, lowercase, tmp_path):
+    lines = [(code, text) for code, text in LINES if code != "eng_Latn"]
+    options = {"languages": ["rus_Cyrl"], "model_type": model_type, "lowercase": lowercase}
+    trained = train_vocabulary(lines, size=700, threads=1, **options)
+    trained.save(tmp_path)
+    for vocabulary in (trained, Vocabulary.load(tmp_path)):
+        assert vocabulary.spells_special_tokens
+        for token in ("<pad>", "<unk>", "<MASK>", "<2ru>"):
+            text = f"да {token}{token} нет {token}"
+            (ids,) = vocabulary.encode([text])
+            assert not set(vocabulary.special_ids) & set(ids)
+            assert vocabulary.decode(ids) == (text.lower() if lowercase else text)
+
+
+def test_a_vocabulary_made_elsewhere_reads_special_tokens_as_transformers_does(framed_vocabulary):
+    assert not framed_vocabulary.spells_special_tokens
+    assert framed_vocabulary.mask_id in framed_vocabulary.encode(["a <mask> b"])[0]
+
+
 def test_many_texts_are_encoded_in_their_order(vocabulary):
     words = [str(number) for number in range(5000)]
     assert [vocabulary.decode(ids) for ids in vocabulary.encode(words)] == words
@@ -48,6 +74,54 @@ def test_long_texts_are_cut_and_keep_their_end(vocabulary, framed_vocabulary):
     assert (vocabulary.closing_tokens, framed_vocabulary.closing_tokens) == (0, 1)
     assert (vocabulary.opening_tokens, framed_vocabulary.opening_tokens) == (0, 1)
     assert framed_vocabulary.encode([text], max_tokens=5) == [[*framed[:4], framed[-1]]]
+
+
+WORDS = st.sampled_from(
+    [*"aé猫\u093f\u0301.,<▁", *sorted({word for text in TEXTS + AWKWARD for word in text.split(" ")})]
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(words=st.lists(WORDS, max_size=40), limit=st.integers(1, 12), gap=st.sampled_from([" ", "  ", "", "\t"]))
+def test_a_limit_keeps_the_tokens_that_the_whole_text_begins_with(vocabulary, framed_vocabulary, words, limit, gap):
+    text = " ".join(words[:20]) + gap + gap.join(words[20:])
+    for one in (vocabulary, framed_vocabulary):
+        assert one._splits_words
+        (whole,) = one.encode([text])
+        (cut,) = one.encode([text], max_tokens=limit)
+        assert cut == (truncate(whole, limit, closing_tokens=one.closing_tokens) if len(whole) > limit else whole)
+
+
+def test_a_beginning_of_too_few_tokens_is_not_enough(vocabulary):
+    text = "\u200b" * 200 + "a b c d e f g h"  # what is not text gives no tokens
+    assert vocabulary.encode([text], max_tokens=5) == [vocabulary.encode(["a b c d e f g h"])[0][:5]]
+    text = "a" + "\u200b" * 200 + " b c d e f g h"
+    assert vocabulary.encode([text], max_tokens=5) == [vocabulary.encode([text])[0][:5]]
+
+
+@pytest.mark.parametrize(
+    ("pre_tokenizer", "splits"),
+    [
+        (pre_tokenizers.Metaspace(), True),
+        (pre_tokenizers.Metaspace(split=False), False),
+        (pre_tokenizers.ByteLevel(), True),
+        (pre_tokenizers.ByteLevel(use_regex=False), False),
+        (pre_tokenizers.Sequence([pre_tokenizers.Digits(), pre_tokenizers.BertPreTokenizer()]), True),
+        (pre_tokenizers.Digits(), False),
+        (None, False),
+    ],
+)
+def test_only_where_words_are_tokenized_apart_is_a_text_cut_before(pre_tokenizer, splits):
+    tokenizer = Tokenizer(models.BPE({"a": 0, " ": 1, "b": 2, "a b": 3, " b": 4}, [(" ", "b"), ("a", " b")]))
+    if pre_tokenizer is not None:
+        tokenizer.pre_tokenizer = pre_tokenizer
+    vocabulary = Vocabulary(tokenizer.to_str(), special_tokens={})
+    assert vocabulary._splits_words == splits
+    spaced = json.loads(tokenizer.to_str())
+    token = {"id": 5, "content": "a c", "special": False}
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
+    spaced["added_tokens"] = [token | flags]
+    assert not Vocabulary(json.dumps(spaced), special_tokens={})._splits_words
 
 
 @pytest.mark.parametrize(

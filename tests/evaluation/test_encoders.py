@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from interlingua.encoder.backbone import BackboneConfig
+from interlingua.encoder.dual_encoder import DualEncoder
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import CheckpointError, ConfigError, MissingExtraError
 from interlingua.evaluation.encoders import FunctionEncoder, import_function, load_encoder, model_name
@@ -123,3 +124,33 @@ def test_sentence_transformers_missing(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'interlingua\[sentence-transformers\]'"):
         load_encoder(str(tmp_path), backend="sentence-transformers")
+
+
+def test_a_model_with_two_towers_embeds_questions_by_its_own(prompted, tmp_path, word_vocabulary):
+    torch.manual_seed(5)
+    config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
+    questions = Encoder.from_scratch(config, word_vocabulary)
+    passages = Encoder.load(prompted)
+    DualEncoder(passages, questions).save(tmp_path / "towers")
+    encoder, info = load_encoder(str(tmp_path / "towers"))
+    texts = ["de1 de2", "en7"]
+    assert np.array_equal(encoder.encode(texts), passages.encode(texts))
+    np.testing.assert_allclose(
+        normalized(encoder.encode_queries(texts)), normalized(questions.encode(texts)), atol=1e-6
+    )
+    assert info.digest not in (passages.digest(), questions.digest())
+    assert not hasattr(load_encoder(prompted)[0], "encode_queries")
+    with pytest.raises(ConfigError, match="two towers is measured in float32"):
+        load_encoder(str(tmp_path / "towers"), dtype="bfloat16")
+
+
+def test_the_run_that_made_the_model_is_known(prompted, tmp_path):
+    run = tmp_path / "run"
+    Encoder.load(prompted).save(run / "best")
+    (run / "config.toml").write_text('[method]\nname = "ems"\n[run]\nseed = 4\n')
+    (run / "metrics.jsonl").write_text('{"kind": "final", "step": 9, "exposure": {"deu_Latn-eng_Latn": 90}}\n')
+    training = load_encoder(str(run / "best"))[1].training
+    assert {key: training[key] for key in ("method", "seed", "step", "pairs")} == {
+        "method": "ems", "seed": 4, "step": 9, "pairs": 90,
+    }  # fmt: skip
+    assert load_encoder(prompted)[1].training is None

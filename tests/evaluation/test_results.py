@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 
+import numpy as np
 import pytest
 
 from interlingua.errors import DataError
-from interlingua.evaluation.results import read_result, read_results, result_path, write_result
+from interlingua.evaluation.results import items_path, read_result, read_results, result_path, write_result
 from interlingua.evaluation.suite import evaluate
+from interlingua.evaluation.task import Items
 
 
 @pytest.fixture
@@ -17,7 +20,8 @@ def result(pair_folder, number_encoder):
 
 def test_round_trip(result, tmp_path):
     path = write_result(result, tmp_path)
-    assert path == tmp_path / "results/NumberEncoder/no_revision_available/tatoeba_tatoeba_laser.json"
+    file = f"tatoeba_tatoeba_laser-{result.data_sha256[:8]}.json"
+    assert path == tmp_path / "results/NumberEncoder/no_revision_available" / file
     again = read_result(path)
     assert dataclasses.replace(again, provenance={}) == dataclasses.replace(result, provenance={})
     assert again.provenance == json.loads(json.dumps(result.provenance))
@@ -56,7 +60,22 @@ def test_other_settings_never_overwrite(result, pair_folder, number_encoder, tmp
 def test_a_hub_ids_slash_is_no_folder(result, tmp_path):
     model = {**result.provenance["model"], "name": "intfloat/e5: small", "revision": "abc"}
     named = dataclasses.replace(result, provenance={**result.provenance, "model": model})
-    assert result_path(named, tmp_path).parts[-3:] == ("intfloat__e5__small", "abc", "tatoeba_tatoeba_laser.json")
+    assert result_path(named, tmp_path).parts[-3:-1] == ("intfloat__e5__small", "abc")
+
+
+def test_folders_of_one_name_with_other_data_never_overwrite(pair_folder, number_encoder, tmp_path):
+    files = []
+    for corpus in ("a", "b"):
+        shutil.copytree(pair_folder, tmp_path / corpus / "heldout")
+        if corpus == "b":
+            file = next((tmp_path / corpus / "heldout").glob("deu*"))
+            file.write_text("".join(file.read_text().splitlines(keepends=True)[:-1]))
+        (result,) = evaluate(number_encoder, ["tatoeba"], tmp_path / corpus)
+        files.append(write_result(result, tmp_path / "out"))
+    assert len({*files}) == 2
+    assert [read_result(file).task for file in files] == ["tatoeba_heldout"] * 2
+    published = dataclasses.replace(result, data_revision="v1")
+    assert result_path(published, tmp_path).name == "tatoeba_heldout.json"
 
 
 def test_folders_are_searched_and_errors_are_one_line(result, tmp_path):
@@ -71,3 +90,31 @@ def test_folders_are_searched_and_errors_are_one_line(result, tmp_path):
         path.write_text(content)
         with pytest.raises(DataError, match="not a result file"):
             read_result(path)
+
+
+def test_items_members_and_notes_come_back(result, tmp_path):
+    kept = {"deu-eng": Items(np.array([1.0, 0.5])), "a/b": Items(np.array([0.1]), np.array([4.5]))}
+    noted = dataclasses.replace(result, items=kept, notes=("one thing", "another"))
+    path = write_result(noted, tmp_path)
+    again = read_result(path)
+    assert again.notes == ("one thing", "another")
+    assert again.members == result.members
+    assert result.members["all_3"] == ("deu-eng", "fra-eng", "rus-eng")
+    assert [again.items["deu-eng"].values.tolist(), again.items["deu-eng"].gold] == [[1.0, 0.5], None]
+    assert [again.items["a/b"].values.tolist(), again.items["a/b"].gold.tolist()] == [[0.1], [4.5]]
+    write_result(dataclasses.replace(result, items={}), tmp_path)
+    assert read_result(path).items == {}
+    assert not items_path(path).exists()
+
+
+def test_the_items_mean_is_the_score(result):
+    for subset in result.subsets:
+        assert result.items[subset.name].values.mean() == pytest.approx(subset.scores[result.main_metric])
+
+
+def test_files_of_earlier_versions_are_read(result, tmp_path):
+    path = write_result(result, tmp_path)
+    content = json.loads(path.read_text())
+    del content["interlingua"]["members"], content["interlingua"]["notes"]
+    path.write_text(json.dumps(content))
+    assert (read_result(path).members, read_result(path).notes) == ({}, ())

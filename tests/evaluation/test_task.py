@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from interlingua.evaluation.task import SubsetScores, mean_scores, options
+from interlingua.evaluation.tasks.retrieval import TyDiGoldP
 from interlingua.evaluation.tasks.xsim import XSim
 
 
@@ -21,3 +24,9 @@ def test_options_of_a_task_and_which_of_them_are_not_the_defaults():
         "settings": {"languages": ["de"], "compare": "index", "k": 2},
         "changed": ("languages", "k"),
     }
+
+
+def test_a_folder_to_write_to_is_no_setting():
+    found = options(TyDiGoldP(runs=Path("somewhere"), bm25=True))
+    assert "runs" not in found["settings"]
+    assert found["changed"] == ("bm25",)

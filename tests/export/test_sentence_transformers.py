@@ -6,10 +6,13 @@ import shutil
 import pytest
 import torch
 
+from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.vocabulary import Vocabulary
+from interlingua.encoder.vocabulary_training import train_vocabulary
 from interlingua.errors import CheckpointError, ConfigError, DataError
 from interlingua.export.sentence_transformers import export, find_model
+from interlingua.export.verify import SAMPLES, load_stock
 
 pytest.importorskip("sentence_transformers")
 
@@ -22,6 +25,19 @@ def test_export_is_a_checked_directory_with_a_card(encoder, model, tmp_path, dty
     assert "# out" in card
     back = Encoder.load(tmp_path / "out")
     assert (back.digest() == encoder.digest()) == (dtype == "float32")
+
+
+def test_special_tokens_in_a_text_are_letters_there_too(tmp_path, encoder):
+    samples = [(language, text) for language, texts in SAMPLES.items() for text in texts]
+    own = train_vocabulary(samples, size=1500, languages=["eng_Latn", "deu_Latn"], threads=1)
+    for vocabulary, splits in ((own, True), (encoder.vocabulary, False)):
+        config = BackboneConfig.preset("ems-tiny", vocab_size=vocabulary.size)
+        folder = tmp_path / f"splits-{splits}"
+        Encoder.from_scratch(config, vocabulary).save(folder)
+        for text in ("a <mask> b", "the <MASK><pad> <unk>"):
+            theirs = load_stock(folder).preprocess([text])["input_ids"][0].tolist()
+            assert theirs == vocabulary.encode([text])[0]
+            assert (vocabulary.mask_id in vocabulary.encode(["<mask> <MASK>"])[0]) != splits
 
 
 def test_a_run_gives_its_best_model_else_the_last(encoder, model, tmp_path):

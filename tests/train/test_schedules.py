@@ -80,6 +80,13 @@ def test_a_shorter_run_keeps_rate_times_steps(steps):
     assert f"becomes {2100 / steps:.4g} in {steps:,}" in notes(config, steps)[0]
 
 
+def test_a_run_too_short_for_its_rate_is_told_the_least_length():
+    config = OptimizerConfig(name="lars", learning_rate=0.02, learning_rate_steps=105_000)
+    assert len(notes(config, 210)) == 1
+    (_, warning) = notes(config, 100)
+    assert "steps of 2.1% of a matrix's norm are likely to diverge; train 210 steps at least" in warning
+
+
 def test_the_rate_as_it_is():
     config = OptimizerConfig(name="lars", learning_rate=0.02)
     assert peak_learning_rate(config, 100) == 0.02

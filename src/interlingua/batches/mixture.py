@@ -136,6 +136,12 @@ class ParallelPlan:
         shares = self.shares
         return {"-".join(pair): count for pair, count in self.exposure(step).items() if shares[pair]}
 
+    @property
+    def available(self) -> dict[str, int]:
+        """Rows that are read, by the same names."""
+        rows = zip(self.store.language_pairs, self._rows.tolist(), strict=True)
+        return {"-".join(pair): count for pair, count in rows if count}
+
     def _draws(self, places: Int64[np.ndarray, " n"]) -> tuple[Int64[np.ndarray, " n"], Int64[np.ndarray, " n"]]:
         """Language pair at each place, and how many slots that pair had before in slot order."""
         epochs, position = np.divmod(places, self.epoch_size)

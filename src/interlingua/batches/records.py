@@ -25,7 +25,7 @@ import numpy as np
 from jaxtyping import Int, Int64
 
 from interlingua.errors import DataError
-from interlingua.files import PathLike, atomic_directory, sha256_file
+from interlingua.files import PathLike, atomic_directory, has_format, sha256_file
 
 LanguagePair = tuple[str, str]
 FORMAT = "interlingua-token-store-1"
@@ -76,7 +76,7 @@ class TokenStoreWriter:
         self._lengths: dict[LanguagePair, list[np.ndarray]] = {}
         self._rows: dict[LanguagePair, int] = {}
         self._exit = contextlib.ExitStack()
-        self._folder = self._exit.enter_context(atomic_directory(path, overwrite=overwrite))
+        self._folder = self._exit.enter_context(atomic_directory(path, overwrite=overwrite, ours=_is_ours))
 
     def append(
         self, language_pair: LanguagePair, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
@@ -293,6 +293,10 @@ class _RandomReads:
         size = self._dtype.itemsize
         spans = zip((lengths * size).tolist(), (starts * size).tolist(), strict=True)
         return np.frombuffer(b"".join([os.pread(self._file, *span) for span in spans]), dtype=self._dtype)
+
+
+def _is_ours(path: Path) -> bool:
+    return has_format(path, "header.json", FORMAT)
 
 
 def _checksum(header: dict[str, Any]) -> str:

@@ -18,7 +18,7 @@ from numpy import ndarray
 
 from interlingua.corpus.labelled import MAX_SCORE, LabelledPair, read_labelled
 from interlingua.errors import DataError
-from interlingua.files import atomic_directory, sha256_file, stem_and_suffix
+from interlingua.files import atomic_directory, has_format, sha256_file, stem_and_suffix
 
 FORMAT = "interlingua-silver-1"
 PAIRS_FILE = "silver.tsv"
@@ -78,7 +78,7 @@ def make_silver(
 
     Args:
         gold: files of scored pairs; only training rows may be used, as test sentences must stay unseen.
-        folder: to write; replaced whole if it is there.
+        folder: to write; replaced whole if silver pairs are in it.
         encoder: finds each sentence's neighbours by cosine.
         score: labels the pairs.
         neighbours: looked at per sentence, the sentence itself not counted.
@@ -102,7 +102,7 @@ def make_silver(
         pairs=len(found.pairs),
         mean_score=round(float(scores.mean()), 4) if len(scores) else 0.0,
     )
-    with atomic_directory(folder, overwrite=True) as temporary:
+    with atomic_directory(folder, overwrite=True, ours=_is_ours) as temporary:
         with (temporary / PAIRS_FILE).open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(f"{_line(a)}\t{_line(b)}\t{y:.4f}\n" for (a, b), y in zip(found.pairs, scores, strict=True))
         record = {
@@ -115,6 +115,10 @@ def make_silver(
         }
         (temporary / "manifest.json").write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", "utf-8")
     return report
+
+
+def _is_ours(folder: Path) -> bool:
+    return has_format(folder, "manifest.json", FORMAT)
 
 
 def nearest_others(vectors: Float32[ndarray, "n d"], k: int) -> Int64[ndarray, "n k"]:

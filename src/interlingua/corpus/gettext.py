@@ -18,6 +18,8 @@ from interlingua.files import atomic_write, open_bytes, open_text_writer
 
 ENGLISH = "eng_Latn"
 MAGIC = {b"\xde\x12\x04\x95": "<", b"\x95\x04\x12\xde": ">"}
+OPENED = re.compile(r'\s*(#~\s*)?(#?\|\s*)?([a-z_]+(\[\d+\])?\s*)?"')
+CLOSED = re.compile(r'(?<!\\)(\\\\)*"\s*$')
 MANY = 100  # a number that takes the form of most counts
 
 
@@ -131,6 +133,7 @@ def _read_po(content: bytes, path: str, skipped: Counter[str]) -> tuple[dict[str
         raise DataError(
             f"not in its declared character set {charset}; convert it to UTF-8", path=path, line=line
         ) from error
+    _check_quotes(text, path)
     # Through a file, since polib breaks the lines of a string at U+2028 and its like.
     with tempfile.NamedTemporaryFile("w", encoding="utf-8", newline="\n", suffix=".po") as file:
         file.write(text)
@@ -150,6 +153,14 @@ def _read_po(content: bytes, path: str, skipped: Counter[str]) -> tuple[dict[str
         forms = [entry.msgstr_plural[number] for number in sorted(entry.msgstr_plural)] or [entry.msgstr]
         messages.append(Message(entry.msgid, entry.msgid_plural or None, forms))
     return dict(catalogue.metadata), messages
+
+
+def _check_quotes(text: str, path: str) -> None:
+    """Refuses a string that does not end where its line does; polib would take its last character for the quote."""
+    for number, line in enumerate(re.split(r"\r\n|\r|\n", text), 1):
+        found = OPENED.match(line)
+        if found and not CLOSED.search(line, found.end()):
+            raise DataError("the string has no closing quote; is the file cut short?", path=path, line=number)
 
 
 def _sides(message: Message, plural_form: Any) -> list[tuple[str, str]]:

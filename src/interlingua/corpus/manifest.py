@@ -9,10 +9,15 @@ from typing import Any
 
 from interlingua.config import from_mapping, to_mapping
 from interlingua.errors import ConfigError, DataError
-from interlingua.files import PathLike, atomic_write
+from interlingua.files import PathLike, atomic_write, has_format
 
 FORMAT = "interlingua-corpus-1"
 NAME = "manifest.json"
+
+
+def is_corpus(folder: Path) -> bool:
+    """Whether a folder holds a prepared corpus, so that another may take its place."""
+    return has_format(folder, NAME, FORMAT)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)

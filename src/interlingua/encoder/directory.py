@@ -50,6 +50,8 @@ def write_directory(
     weights: dict[str, Tensor],
     settings: EncodingSettings,
     special_tokens: dict[str, str],
+    *,
+    spells_special_tokens: bool = False,
 ) -> None:
     """Writes everything but the vocabulary's own files.
 
@@ -59,6 +61,7 @@ def write_directory(
         weights: its state dict.
         settings: pooling, prompts and limits.
         special_tokens: ``{"pad_token": "<pad>", ...}``.
+        spells_special_tokens: see ``Vocabulary``; transformers splits them then, too.
     """
     from safetensors.torch import save_file
 
@@ -68,6 +71,8 @@ def write_directory(
     shape = {**asdict(config), "type_vocab_size": max(1, config.type_vocab_size)}
     _write_json(folder / "config.json", {"architectures": [ARCHITECTURES[config.model_type]], **shape, "dtype": dtype})
     tokenizer = {**special_tokens, "model_max_length": settings.max_tokens, "clean_up_tokenization_spaces": False}
+    if spells_special_tokens:
+        tokenizer["split_special_tokens"] = True
     names = ["input_ids", "attention_mask"]
     _write_json(
         folder / "tokenizer_config.json",
@@ -107,6 +112,15 @@ def _write_sentence_transformers(folder: Path, dim: int, settings: EncodingSetti
             "interlingua": {"include_special": settings.include_special},
         },
     )
+
+
+def is_ours(folder: Path) -> bool:
+    """Whether we wrote the model in a folder, so that another may take its place."""
+    try:
+        versions = read_json(folder / "config_sentence_transformers.json").get("__version__")
+    except (CheckpointError, AttributeError):
+        return False
+    return isinstance(versions, dict) and "interlingua" in versions
 
 
 def read_directory(folder: Path) -> tuple[BackboneConfig, dict[str, Tensor], EncodingSettings]:

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from jaxtyping import Float32
 
+from interlingua.encoder.directory import is_ours
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.files import PathLike, atomic_directory
@@ -83,9 +84,9 @@ class DualEncoder:
         """Writes the passage tower as a model directory, and the question tower, if it is another, inside of it.
 
         Args:
-            folder: replaced whole if it is there.
+            folder: replaced whole if one of our models is in it.
         """
-        with atomic_directory(folder, overwrite=True) as temporary:
+        with atomic_directory(folder, overwrite=True, ours=is_ours) as temporary:
             self.passages.save(temporary)
             if self.questions is not self.passages:
                 self.questions.save(temporary / QUESTION_FOLDER)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import logging
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
@@ -19,8 +18,8 @@ from torch.nn import functional as F
 from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.pooling import HiddenStates
 from interlingua.encoder.vocabulary import truncate
-from interlingua.errors import ConfigError
-from interlingua.files import PathLike, atomic_write
+from interlingua.errors import ConfigError, DataError
+from interlingua.files import PathLike, atomic_write, is_special
 from interlingua.languages import resolve
 
 if TYPE_CHECKING:
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("interlingua")
 WINDOW_TEXTS = 16_384
+WINDOW_CHARACTERS = 4_000_000
+"""A window also ends here, so that memory is bounded for long texts as well."""
 CPU_BATCH_TOKENS = 4096
 """Beyond this a batch's activations fall out of the caches and a CPU slows down."""
 MIN_SHARE_TOKENS = 512
@@ -50,6 +51,7 @@ class EncodeReport:
 
     texts: int = 0
     tokens: int = 0
+    """Without those that were cut off."""
     max_tokens: int = 0
     """The encoder's limit."""
     cut_rows: array[int] = field(default_factory=lambda: array("q"))
@@ -98,6 +100,8 @@ def encode(
         raise ConfigError(f"batch_tokens is {batch_tokens}; give a positive number of tokens")
     if dtype not in DTYPES:
         raise ConfigError(f"dtype {dtype!r} is unknown; there are: {', '.join(DTYPES)}")
+    if out is not None and is_special(out):
+        raise DataError("a pipe or device can't hold vectors, whose head is written last; name a file", path=out)
     language = None if language is None else resolve(language).code
     counts = EncodeReport() if report is None else report
     total = len(texts) if isinstance(texts, Sized) else None
@@ -123,25 +127,38 @@ def _tokenized_windows(
     report.max_tokens = limit
 
     def tokenize(window: list[str]) -> list[list[int]]:
-        window_ids = vocabulary.encode([prompt + text for text in window] if prompt else window, language=language)
-        report.tokens += sum(map(len, window_ids))
+        prompted = [prompt + text for text in window] if prompt else window
+        window_ids = vocabulary.encode(prompted, language=language, max_tokens=limit + 1)  # one more tells of a cut
         for row, ids in enumerate(window_ids):
             if len(ids) > limit:
                 window_ids[row] = truncate(ids, limit, closing_tokens=vocabulary.closing_tokens)
                 report.cut_rows.append(report.texts + row)
         report.texts += len(window_ids)
+        report.tokens += sum(map(len, window_ids))
         return window_ids
 
-    source = iter(texts)
     with ThreadPoolExecutor(1, thread_name_prefix="tokenize") as pool:
         ahead: Future[list[list[int]]] | None = None
-        while window := list(itertools.islice(source, WINDOW_TEXTS)):
+        for window in _windows(texts):
             coming = pool.submit(tokenize, window)
             if ahead is not None:
                 yield ahead.result()
             ahead = coming
         if ahead is not None:
             yield ahead.result()
+
+
+def _windows(texts: Iterable[str]) -> Iterator[list[str]]:
+    window: list[str] = []
+    characters = 0
+    for text in texts:
+        window.append(text)
+        characters += len(text)
+        if len(window) == WINDOW_TEXTS or characters >= WINDOW_CHARACTERS:
+            yield window
+            window, characters = [], 0
+    if window:
+        yield window
 
 
 class _BatchRunner:

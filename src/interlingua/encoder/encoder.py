@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.backbone import Backbone, BackboneConfig
-from interlingua.encoder.directory import EncodingSettings, locate, read_directory, write_directory
+from interlingua.encoder.directory import EncodingSettings, is_ours, locate, read_directory, write_directory
 from interlingua.encoder.encode import encode
 from interlingua.encoder.gradcache import in_parts
 from interlingua.encoder.inference import FrozenBackbone, SnapshotCache
@@ -211,15 +211,21 @@ class Encoder(nn.Module):
         """Writes a model directory that sentence-transformers and transformers read too.
 
         Args:
-            folder: replaced whole if it is there.
+            folder: replaced whole if one of our models is in it.
             dtype: of the stored weights; default: as they are.
+
+        Raises:
+            ConfigError: the folder holds something else.
         """
         weights = self.backbone.state_dict()
         if dtype is not None:
             weights = {name: tensor.to(dtype) for name, tensor in weights.items()}
-        with atomic_directory(folder, overwrite=True) as temporary:
+        with atomic_directory(folder, overwrite=True, ours=is_ours) as temporary:
             self.vocabulary.save(temporary)
-            write_directory(temporary, self.backbone.config, weights, self.settings, self.vocabulary.special_tokens)
+            write_directory(
+                temporary, self.backbone.config, weights, self.settings, self.vocabulary.special_tokens,
+                spells_special_tokens=self.vocabulary.spells_special_tokens,
+            )  # fmt: skip
 
     def digest(self) -> str:
         """Hex SHA-256 of the weights' names and bytes and of the vocabulary."""

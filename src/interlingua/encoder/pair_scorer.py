@@ -14,6 +14,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from interlingua.batches.tokens import TokenBatch
+from interlingua.encoder.directory import is_ours
 from interlingua.encoder.encode import token_budget_batches
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.inference import FrozenBackbone
@@ -160,8 +161,8 @@ class PairScorer(nn.Module):
         return pairs
 
     def save(self, folder: PathLike) -> None:
-        """Writes a model directory with the head beside the encoder; replaced whole if it is there."""
-        with atomic_directory(folder, overwrite=True) as temporary:
+        """Writes a model directory with the head beside the encoder; replaces one of our models."""
+        with atomic_directory(folder, overwrite=True, ours=is_ours) as temporary:
             self.encoder.save(temporary)
             head = {name: tensor.contiguous() for name, tensor in self.head.state_dict().items()}
             save_file(head, temporary / HEAD_FILE, metadata={"pooling": self.pooling})

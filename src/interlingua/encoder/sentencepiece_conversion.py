@@ -7,7 +7,8 @@ model normalises, the text is put into NFKC first, which leaves no match longer 
 broken up by a control character that is removed after the map. Text that was not in NFKC gets the ids of its NFKC
 form. Between two unigram segmentations of equal score, rounding may decide differently (some 20 sentences in 500,000).
 
-One difference is left: a text that itself holds U+2581, SentencePiece's sign for a space, at its edges.
+One difference is left: a text that itself holds U+2581, SentencePiece's sign for a space, at its edges. Special tokens
+spelled in a text are letters to both where the tokenizer's ``encode_special_tokens`` is set.
 """
 
 from __future__ import annotations
@@ -83,8 +84,9 @@ def tokenizer_definition(model: SentencePieceModel, *, special_tokens: Sequence[
 
     Args:
         model: the SentencePiece model.
-        special_tokens: pieces to declare as special tokens; like in every Hugging Face tokenizer, a text that spells
-            one yields its id. Control symbols that are not declared can't be spelled.
+        special_tokens: pieces to declare as special tokens. Like in every Hugging Face tokenizer, a text that spells
+            one yields its id, unless ``encode_special_tokens`` is set, which no ``tokenizer.json`` can say.
+            ``Vocabulary`` sets it. Control symbols that are not declared can't be spelled.
     """
     ids = {piece.text: index for index, piece in enumerate(model.pieces)}
     metaspace = {"type": "Metaspace", "replacement": SPACE, "prepend_scheme": "always", "split": True}

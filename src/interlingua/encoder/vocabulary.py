@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -17,6 +18,10 @@ from interlingua.languages import resolve
 FORMAT = "interlingua-vocabulary-1"
 CHUNK_TEXTS = 4096
 """Texts given to the tokenizer at once: enough for all its threads, few enough to keep memory flat."""
+CHARACTERS_PER_TOKEN = 16
+"""Where tokens are limited, so many characters for each are tokenized first; all of the text if they are too few."""
+BETWEEN_WORDS = re.compile(r"(?<=\w) (?=\w)")
+WORD_SPLITTERS = {"BertPreTokenizer", "Whitespace", "WhitespaceSplit", "Metaspace", "ByteLevel"}
 
 
 class Vocabulary:
@@ -50,6 +55,8 @@ class Vocabulary:
             raise DataError(f"not a tokenizer.json: {error}; copy it again from where it came from") from error
         self.tokenizer.no_padding()
         self.tokenizer.no_truncation()
+        # SentencePiece finds no special tokens in text, so models made here don't; others do as transformers does.
+        self.tokenizer.encode_special_tokens = bool(language_tags) or sentencepiece is not None
         self.special_tokens = dict(special_tokens)
         self.pre_tokenizer = pre_tokenizer
         self._json = tokenizer_json
@@ -190,14 +197,18 @@ class Vocabulary:
         texts = list(texts)
         encoded: list[list[int]] = []
         for start in range(0, len(texts), CHUNK_TEXTS):
-            chunk = self._segmented(texts[start : start + CHUNK_TEXTS], language)
-            encoded += [encoding.ids for encoding in self.tokenizer.encode_batch_fast(chunk)]
+            encoded += self._ids(texts[start : start + CHUNK_TEXTS], language, max_tokens)
         for index, ids in enumerate(encoded):
             if not ids:
                 encoded[index] = [self.unk_id]
             elif max_tokens is not None and len(ids) > max_tokens:
                 encoded[index] = truncate(ids, max_tokens, closing_tokens=self.closing_tokens)
         return encoded
+
+    @property
+    def spells_special_tokens(self) -> bool:
+        """Whether a special token's name in a text (``<MASK>``) is letters, not the token; so in all made here."""
+        return bool(self.tokenizer.encode_special_tokens)
 
     def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = True) -> str:
         """Text of token ids."""
@@ -223,6 +234,27 @@ class Vocabulary:
         """The tag token of each language, ``{"deu_Latn": "<2de>"}``."""
         return dict(self._tags)
 
+    def _ids(self, texts: list[str], language: str | None, max_tokens: int | None) -> list[list[int]]:
+        """Token ids, of long texts at least ``max_tokens``: words are tokenized apart, so what follows changes none."""
+        texts = self._segmented(texts, language)
+        begun = texts
+        if max_tokens is not None and self._splits_words:
+            begun = [_beginning(text, CHARACTERS_PER_TOKEN * max_tokens) for text in texts]
+        ids = [encoding.ids for encoding in self.tokenizer.encode_batch_fast(begun)]
+        for index, (beginning, text) in enumerate(zip(begun, texts, strict=True)):
+            if len(beginning) < len(text) and len(ids[index]) < (max_tokens or 0):
+                ids[index] = self.tokenizer.encode(text).ids
+        return ids
+
+    @functools.cached_property
+    def _splits_words(self) -> bool:
+        """Whether a space between two letters is a border that no token depends on."""
+        definition = self.definition
+        first = definition["pre_tokenizer"] or {}
+        steps = [first, *first.get("pretokenizers", ())]
+        splits = any(s.get("type") in WORD_SPLITTERS and s.get("split", s.get("use_regex", True)) for s in steps)
+        return splits and all(" " not in token["content"] for token in definition["added_tokens"])
+
     @staticmethod
     def _special_until_text(special_tokens_mask: Iterable[int]) -> int:
         return next((count for count, special in enumerate(special_tokens_mask) if not special), 0)
@@ -245,6 +277,12 @@ class Vocabulary:
 
     def _id(self, token: str) -> int:
         return cast(int, self.tokenizer.token_to_id(token))
+
+
+def _beginning(text: str, characters: int) -> str:
+    """The text up to the first end of a word after so many characters; all of it where there is none."""
+    found = BETWEEN_WORDS.search(text, characters) if len(text) > characters else None
+    return text if found is None else text[: found.start()]
 
 
 def truncate(ids: Sequence[int], max_tokens: int, *, closing_tokens: int) -> list[int]:

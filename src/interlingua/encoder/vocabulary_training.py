@@ -70,8 +70,7 @@ def train_vocabulary(
             vocab_size=size,
             model_type=model_type,
             control_symbols=[SPECIAL_TOKENS["mask_token"], *tags.values()],
-            # With all its characters known, a text that spells a tag or a byte's name is never cheapest as that piece.
-            required_chars="".join(sorted(set("".join(tags.values())) | set("<0x123456789>"))),
+            required_chars=_spelling([*tags.values(), *SPECIAL_TOKENS.values(), "<0x123456789>"], lowercase=lowercase),
             normalization_rule_name="nmt_nfkc_cf" if lowercase else "nmt_nfkc",
             byte_fallback=byte_fallback,
             character_coverage=character_coverage,
@@ -148,6 +147,12 @@ def _shuffled(texts: dict[str, list[str]], pre_tokenizer: PreTokenizer, seed: in
     random.Random(seed_for(seed, "vocabulary order")).shuffle(everything)
     while everything:
         yield everything.pop()  # SentencePiece keeps its own copy: two of a million texts would be too many
+
+
+def _spelling(names: Iterable[str], *, lowercase: bool) -> str:
+    """The characters of these pieces' names. Where all are known, a text that spells one is never cheapest as it."""
+    letters = "".join(names)
+    return "".join(sorted(set(letters.lower() if lowercase else letters)))
 
 
 def _train_sentencepiece(texts: Iterator[str], **options: Any) -> bytes:

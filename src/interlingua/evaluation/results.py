@@ -29,7 +29,8 @@ def write_result(result: TaskResult, folder: PathLike) -> Path:
     Args:
         result: with its provenance.
         folder: gets ``results/{model}/{revision}/{Task}.json``. A revision made with settings that are not the
-            defaults (prompt, pooling, languages, ...) carries their digest, so that one never overwrites another.
+            defaults (prompt, pooling, languages, ...) carries their digest, and the file's name that of data that are
+            not a published set, so that one result never overwrites another.
 
     Returns:
         The file.
@@ -55,7 +56,8 @@ def result_path(result: TaskResult, folder: Path) -> Path:
     asked = [f"{option}={result.settings[option]}" for option in result.changed] + list(model["overrides"])
     suffix = hashlib.sha256("\n".join(asked).encode()).hexdigest()[:8] if asked else ""
     revision = "-".join(filter(None, [model["revision"], suffix]))
-    return model_folder(model["name"], folder) / revision / f"{result.task}.json"
+    data = "" if result.data_revision else result.data_sha256[:8]  # every corpus's own folder is called "heldout"
+    return model_folder(model["name"], folder) / revision / f"{'-'.join(filter(None, [result.task, data]))}.json"
 
 
 def model_folder(name: str, folder: Path) -> Path:

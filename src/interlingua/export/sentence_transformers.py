@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from interlingua.encoder.directory import is_ours
 from interlingua.encoder.encode import DTYPES, Dtype
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import CheckpointError, ConfigError
@@ -37,7 +38,7 @@ def export(
         licence: SPDX identifier for the card.
         results: result files or folders whose means the card shows.
         check: refuse what stock modules can't express, and compare vectors with sentence-transformers'.
-        overwrite: replace ``out`` if it is there.
+        overwrite: replace ``out`` if one of our models is in it.
         texts: keep only the vocabulary of these files, see :func:`interlingua.export.shrink.shrink`.
         layers: keep only so many layers, from the first.
 
@@ -56,7 +57,7 @@ def export(
     provenance = read_provenance(
         run, name=name or Path(out).name, licence=licence, results=[Path(path) for path in results]
     )
-    with atomic_directory(out, overwrite=overwrite) as folder:
+    with atomic_directory(out, overwrite=overwrite, ours=is_ours) as folder:
         encoder.save(folder, dtype=DTYPES[dtype])
         (folder / "README.md").write_text(model_card(encoder, provenance), encoding="utf-8")
         return verify(encoder, folder, dtype=dtype, prompts=(None, *encoder.settings.prompts)) if check else None

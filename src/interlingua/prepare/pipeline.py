@@ -12,7 +12,7 @@ from typing import Any
 
 from interlingua import __version__
 from interlingua.config import to_mapping
-from interlingua.corpus.manifest import LanguagePairRecord, Manifest, SourceRecord
+from interlingua.corpus.manifest import LanguagePairRecord, Manifest, SourceRecord, is_corpus
 from interlingua.files import atomic_directory
 from interlingua.prepare.config import PrepareConfig
 from interlingua.prepare.ingest import SourceCounts, ingest
@@ -32,13 +32,16 @@ def prepare(config: PrepareConfig, *, overwrite: bool = False, show_progress: bo
 
     Args:
         config: what to read, what to keep, where to put it.
-        overwrite: replace a folder that is already there.
+        overwrite: replace the folder if a prepared corpus is in it.
         show_progress: bars on stderr.
 
     Raises:
         DataError: a file is missing or broken (with its line), nothing is left, or the output exists.
     """
-    with atomic_directory(config.output, overwrite=overwrite) as folder, progress_bars(show_progress) as progress:
+    with (
+        atomic_directory(config.output, overwrite=overwrite, ours=is_corpus) as folder,
+        progress_bars(show_progress) as progress,
+    ):
         work = folder / "work"
         work.mkdir()
         shards, counts = ingest(config, work, progress)

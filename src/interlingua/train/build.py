@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from interlingua.batches.feeds import FeedName, Plan, to_device
+from interlingua.batches.mixture import ParallelPlan
 from interlingua.batches.seeds import seed_for
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.dual_encoder import PASSAGE_PROMPT, QUERY_PROMPT
@@ -119,6 +120,15 @@ class MicroBatches:
     def seen(self, step: int) -> dict[str, int]:
         """Rows in the steps before ``step``, by language pair or feed."""
         return {name: count for plan in self.plans.values() for name, count in plan.seen(step).items()}
+
+    @property
+    def available(self) -> dict[str, int]:
+        """Rows that there are to be seen, by the same names."""
+        rows: dict[str, int] = {}
+        for plan in self.plans.values():
+            own = plan.available if isinstance(plan, ParallelPlan) else dict.fromkeys(plan.seen(0), plan.epoch_size)
+            rows |= own
+        return rows
 
     def __call__(self, step: int) -> list[Any]:
         """This process's consecutive part of the step's batch."""

@@ -10,7 +10,7 @@ import dataclasses
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,10 @@ class TrainState:
     """Its value."""
     evaluations_since_best: int = 0
     """Evaluations made since, none of them better."""
+    sums: dict[str, float] = field(default_factory=dict)
+    """Of the loss terms since the last record."""
+    counts: dict[str, int] = field(default_factory=dict)
+    """Steps in each sum."""
 
 
 def save_checkpoint(

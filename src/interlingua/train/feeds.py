@@ -17,6 +17,7 @@ from interlingua.corpus.labelled import read_labelled
 from interlingua.corpus.monolingual import language_of, read_sentences
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import ConfigError, DataError
+from interlingua.files import sha256_file, sha256_tree
 from interlingua.registry import METHODS, resolve
 from interlingua.train.columns import token_column
 from interlingua.train.config import TrainConfig
@@ -40,6 +41,25 @@ class TrainingData(NamedTuple):
         if digests.keys() == {"parallel"}:
             return str(digests["parallel"])
         return hashlib.sha256(repr((sorted(digests.items()), self.vocabulary.digest())).encode()).hexdigest()
+
+    def digests(self, data: DataConfig) -> dict[str, str]:
+        """Identifies all that a run reads, by the keys of its manifest: what it trains on, what it is measured on."""
+        measured = [f"{name} {source.digest}" for name, source in sorted(self.valid.items())]
+        measured += [f"similarity {sha256_file(path)}" for path in data.similarity]
+        if data.corpus is not None and (data.corpus / "valid_text").is_dir():
+            measured.append(f"valid_text {sha256_tree(data.corpus / 'valid_text')}")
+        valid = hashlib.sha256("\n".join(measured).encode()).hexdigest()
+        return {"data_digest": self.digest, "validation_digest": valid}
+
+    def verify(self) -> None:
+        """Reads the token stores whole; their digests are of what was written, and this is of what is there.
+
+        Raises:
+            DataError: a file has changed since it was written.
+        """
+        for source in (*self.train.values(), *self.valid.values()):
+            if isinstance(source, TokenStore):
+                source.verify()
 
 
 def open_data(config: TrainConfig, feeds: Sequence[FeedName]) -> TrainingData:

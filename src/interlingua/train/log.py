@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import IO, Any, Self
 
 import torch
 from jaxtyping import Float
@@ -15,8 +16,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn
 from torch import Tensor
 
-from interlingua.errors import InterlinguaError, MissingExtraError
-from interlingua.train.checkpoint import checkpoints_in
+from interlingua.errors import DataError, InterlinguaError, MissingExtraError
+from interlingua.files import atomic_write
+from interlingua.train.checkpoint import TrainState, checkpoints_in
 from interlingua.train.config import TrainConfig
 from interlingua.train.engine import Engine
 from interlingua.train.run_folder import RunFolder
@@ -77,6 +79,15 @@ class Meter:
                 self._sums[name] = self._sums.get(name, 0.0) + value
                 self._counts[name] = self._counts.get(name, 0) + 1
 
+    def save(self, state: TrainState) -> None:
+        """Writes down what the next record has so far."""
+        self.flush()
+        state.sums, state.counts = dict(self._sums), dict(self._counts)
+
+    def load(self, state: TrainState) -> None:
+        """Goes on where ``save`` was called."""
+        self._sums, self._counts = dict(state.sums), dict(state.counts)
+
     def means(self) -> dict[str, float]:
         """Means since the last call."""
         self.flush()
@@ -108,9 +119,10 @@ class RunLog:
         console: Console | None = None,
     ) -> None:
         self._console = console or Console(stderr=True, highlight=False)
-        self._max_steps, self._first, self._shown = max_steps, step, progress
+        self._metrics, self._max_steps, self._first, self._shown = metrics, max_steps, step, progress
         _drop_records_after(metrics, step)
-        self._file = metrics.open("a", encoding="utf-8")
+        # unbuffered: what a full disk did not take is not tried again while the file is closed
+        self._file: IO[bytes] = metrics.open("ab", buffering=0)
         self._board = _summary_writer(tensorboard, step) if tensorboard is not None else None
         self._started = time.perf_counter()
         self._bar: Progress | None = None
@@ -171,8 +183,15 @@ class RunLog:
         self._console.print(f"warning: {text}", soft_wrap=True, markup=False, style="yellow")
 
     def _record(self, kind: str, step: int, values: Mapping[str, Any]) -> None:
-        self._file.write(json.dumps({"kind": kind, "step": step, **values}, ensure_ascii=False) + "\n")
-        self._file.flush()
+        line = (json.dumps({"kind": kind, "step": step, **values}, ensure_ascii=False) + "\n").encode()
+        try:
+            while line:
+                line = line[self._file.write(line) :]
+        except OSError as error:
+            raise DataError(
+                f"can't write: {error.strerror or error}; free some space and run the same command again",
+                path=self._metrics,
+            ) from error
         if self._board is not None:
             for name, value in values.items():
                 if isinstance(value, int | float):
@@ -220,9 +239,15 @@ def say(text: str) -> None:
     Console(stderr=True, highlight=False).print(text, soft_wrap=True, markup=False)
 
 
+def is_first_process() -> bool:
+    """Whether this process, of those that torchrun or the engine started, is the one that talks."""
+    return int(os.environ.get("RANK", os.environ.get("LOCAL_RANK", "0"))) == 0
+
+
 def warn(text: str) -> None:
     """A warning before there is a log."""
-    Console(stderr=True, highlight=False).print(f"warning: {text}", soft_wrap=True, markup=False, style="yellow")
+    if is_first_process():
+        Console(stderr=True, highlight=False).print(f"warning: {text}", soft_wrap=True, markup=False, style="yellow")
 
 
 def duration(seconds: float) -> str:
@@ -237,14 +262,17 @@ def _drop_records_after(metrics: Path, step: int) -> None:
     if not metrics.exists():
         return
     kept = []
-    for line in metrics.read_text(encoding="utf-8").splitlines(keepends=True):
+    found = metrics.read_text(encoding="utf-8", errors="replace")
+    for line in found.splitlines(keepends=True):
         try:
             record = json.loads(line)
         except ValueError:
             continue
         if line.endswith("\n") and record["step"] <= step and record["kind"] != "final":
             kept.append(line)
-    metrics.write_text("".join(kept), encoding="utf-8")
+    if "".join(kept) != found:
+        with atomic_write(metrics) as file:
+            file.writelines(kept)
 
 
 def _summary_writer(folder: Path, step: int) -> Any:

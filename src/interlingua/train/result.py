@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from interlingua.batches.feeds import rows, token_batches
+from interlingua.train.build import MicroBatches
 from interlingua.train.checkpoint import TrainState
 from interlingua.train.config import TrainConfig
 from interlingua.train.run_folder import RunFolder
@@ -33,7 +34,8 @@ class TrainResult:
     model: Path | None = None
     """Directory of the last model; none if interrupted."""
     best: Path | None = None
-    """Directory of the model with the best evaluation; none where there was no evaluation."""
+    """Directory of the model with the best evaluation; none where there was none, or where that lies in the folder of
+    the run that this one was begun from."""
     best_step: int | None = None
     """When that evaluation was made."""
     best_metric: float | None = None
@@ -50,6 +52,10 @@ class TrainResult:
     """Largest resident memory of the process."""
     exposure: dict[str, int] = field(default_factory=dict)
     """Pairs seen of each language pair, ``deu_Latn-eng_Latn``, or rows of another feed."""
+    available: dict[str, int] = field(default_factory=dict)
+    """Pairs that there are of each."""
+    already: bool = field(default=False, compare=False)
+    """Whether the run had ended before: nothing was computed now."""
 
     def to_record(self) -> dict[str, Any]:
         """As JSON, paths as text."""
@@ -121,7 +127,7 @@ def result_of(
     config: TrainConfig,
     state: TrainState,
     clock: Clock,
-    seen: dict[str, int],
+    batches: MicroBatches,
     metrics: dict[str, float],
     *,
     interrupted: bool = False,
@@ -133,14 +139,15 @@ def result_of(
         max_steps=config.length,
         interrupted=interrupted,
         model=None if interrupted else folder.model,
-        best=None if state.best_step is None else folder.best,
+        best=folder.best if state.best_step is not None and folder.best.is_dir() else None,
         best_step=state.best_step,
         best_metric=state.best_metric,
         metrics=metrics,
         seconds=clock.seconds,
         **clock.total_rates(),
         peak_rss_bytes=peak_rss_bytes(),
-        exposure=seen,
+        exposure=batches.seen(state.step),
+        available=batches.available,
     )
 
 
@@ -154,7 +161,7 @@ def read_result(folder: RunFolder) -> TrainResult | None:
     if record.pop("kind", None) != "final" or not folder.model.is_dir():
         return None
     paths = {name: Path(record[name]) for name in ("run", "model", "best") if record[name] is not None}
-    return TrainResult(**{**record, **paths})
+    return TrainResult(**{**record, **paths, "already": True})
 
 
 def peak_rss_bytes() -> int:

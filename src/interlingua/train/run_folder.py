@@ -6,17 +6,18 @@ import importlib.metadata
 import json
 import platform
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from interlingua import __version__
 from interlingua.errors import CheckpointError, ConfigError, DataError
-from interlingua.files import atomic_write
+from interlingua.files import atomic_write, sweep
 from interlingua.train.checkpoint import checkpoints_in, damage, latest_checkpoint
 from interlingua.train.config import TrainConfig, differences, load_train_config, train_config_from
 
 PACKAGES = ("torch", "numpy", "lightning-fabric", "safetensors", "tokenizers")
+FORMAT = "interlingua-run-1"
 MAY_CHANGE = {
     "output": None,
     "device": "auto",
@@ -65,9 +66,10 @@ class RunFolder:
             the config (that of the run it goes on with) and the checkpoint, none at the beginning.
 
         Raises:
-            ConfigError: the folder holds a run with another config.
+            ConfigError: the folder holds a run with another config, or files that are not a run's.
             CheckpointError: the checkpoint named is damaged or not there.
         """
+        self._refuse_foreign()
         if resume == "never":
             return Start(config, None)
         if resume != "auto":
@@ -75,6 +77,8 @@ class RunFolder:
             problem = damage(path)
             if problem:
                 raise CheckpointError(f"{path}: {problem}; name a folder like RUN/checkpoints/step-00000100")
+            if self.manifest.exists():
+                self.continued(config)
             return Start(RunFolder(path.parent.parent).continued(config), path)
         if not checkpoints_in(self.checkpoints):
             return Start(config, None)
@@ -103,39 +107,82 @@ class RunFolder:
         values = {key: getattr(config.run, key) for key in MAY_CHANGE}
         return settled.replace_run(**{key: value for key, value in values.items() if value != MAY_CHANGE[key]})
 
-    def begin(self, asked: TrainConfig, settled: TrainConfig, *, data_digest: str, fresh: bool) -> None:
-        """Writes config.toml and manifest.json; a fresh start first removes what an earlier run left.
+    def _refuse_foreign(self) -> None:
+        """Raises ConfigError where files would be lost that no run of ours wrote."""
+        for place in (self.path, *self.path.parents):
+            if place.exists():
+                if not place.is_dir():
+                    raise ConfigError(f"run: output {self.path}: {place} is a file; name another folder")
+                break
+        own = (self.config, self.manifest, self.metrics, self.tensorboard, self.checkpoints, self.best, self.model)
+        there = [path.name for path in own if path.exists()]
+        if there and not self.is_run():
+            raise ConfigError(
+                f"run: output {self.path} holds other files ({', '.join(there)}), which would be lost; name another"
+                " folder"
+            )
+
+    def is_run(self) -> bool:
+        """Whether a run of ours has begun in this folder."""
+        try:
+            manifest = self.read_manifest()
+        except CheckpointError:
+            return False
+        return manifest.keys() >= {"asked", "data_digest", "versions"}
+
+    def compare(self, digests: Mapping[str, str], warn: Callable[[str], None]) -> None:
+        """Compares what the run in this folder began with to what it would go on with.
+
+        Args:
+            digests: of the data, by the manifest's keys.
+            warn: is told once of packages that have another version now.
+
+        Raises:
+            DataError: the data are others.
+        """
+        manifest = self.read_manifest()
+        for key, digest in digests.items():
+            if manifest.get(key, digest) != digest:
+                which = key.removesuffix("_digest").replace("data", "training")
+                raise DataError(
+                    f"its {which} data changed since it began; start over with --resume never", path=self.path
+                )
+        now = versions()
+        others = [f"{name} {was} (now {now[name]})" for name, was in manifest["versions"].items() if was != now.get(name)]
+        if others:
+            warn(f"this run began with {', '.join(others)}: it may end otherwise than one that was not stopped")
+
+    def begin(self, asked: TrainConfig, settled: TrainConfig, *, digests: Mapping[str, str], fresh: bool) -> None:
+        """Writes manifest.json and config.toml; a fresh start first removes what an earlier run left.
 
         Args:
             asked: the config as given.
             settled: the config as it is computed with.
-            data_digest: of the training data.
+            digests: of the data, by the manifest's keys.
             fresh: whether the run begins at step 0.
-
-        Raises:
-            DataError: the run goes on with other training data than it began with.
         """
         if fresh:
             for leftover in (self.checkpoints, self.best, self.model, self.tensorboard):
                 shutil.rmtree(leftover, ignore_errors=True)
-            for leftover in (self.metrics, self.manifest):
-                leftover.unlink(missing_ok=True)
-        elif self.manifest.exists() and self.read_manifest().get("data_digest") != data_digest:
-            raise DataError("its training data changed since it began; start over with --resume never", path=self.path)
-        with atomic_write(self.config) as file:
-            file.write(settled.to_toml())
-        if not self.manifest.exists():
-            versions = {"interlingua": __version__, **{name: importlib.metadata.version(name) for name in PACKAGES}}
+            self.metrics.unlink(missing_ok=True)
+        if fresh or not self.manifest.exists():
             record = {
+                "format": FORMAT,
                 "asked": asked.to_mapping(),
-                "data_digest": data_digest,
-                "versions": versions,
+                **digests,
+                "versions": versions(),
                 "python": platform.python_version(),
                 "machine": f"{platform.system()} {platform.machine()}",
             }
+            # first and in one go: a folder with a manifest is a run's, whatever else is in it
             with atomic_write(self.manifest) as file:
                 json.dump(record, file, indent=1, ensure_ascii=False)
                 file.write("\n")
+        with atomic_write(self.config) as file:
+            file.write(settled.to_toml())
+        for folder in (self.path, self.checkpoints):
+            if folder.is_dir():
+                sweep(folder)
 
     def read_manifest(self) -> dict[str, Any]:
         """The manifest as written.
@@ -146,5 +193,10 @@ class RunFolder:
         try:
             manifest: dict[str, Any] = json.loads(self.manifest.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            raise CheckpointError(f"{self.manifest}: missing or damaged; start over with --resume never") from error
+            raise CheckpointError(f"{self.manifest}: missing or damaged; name another folder") from error
         return manifest
+
+
+def versions() -> dict[str, str]:
+    """Of this package and those that compute."""
+    return {"interlingua": __version__, **{name: importlib.metadata.version(name) for name in PACKAGES}}

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from interlingua.errors import ConfigError
 from interlingua.train.config import OptimizerConfig, ScheduleConfig
 
+LARS_DIVERGES = 0.01
+"""Length of a step before momentum, as a share of a matrix's norm, beyond which runs have diverged."""
 EMS_RUNS_PER_COSINE = 5
 """EMS anneals over 15 epochs and stops after 3."""
 
@@ -75,14 +77,22 @@ def peak_learning_rate(config: OptimizerConfig, max_steps: int) -> float:
 
 
 def notes(config: OptimizerConfig, max_steps: int) -> list[str]:
-    """A line for the user where the run's length decides the peak."""
+    """Lines for the user where the run's length decides the peak, and where that is more than LARS bears."""
     if not config.learning_rate_steps:
         return []
-    kept = config.learning_rate * config.learning_rate_steps
-    return [
+    kept, peak = config.learning_rate * config.learning_rate_steps, peak_learning_rate(config, max_steps)
+    lines = [
         f"learning rate: learning_rate * steps = {kept:.4g} is kept, so {config.learning_rate:g} of"
-        f" {config.learning_rate_steps:,} steps becomes {peak_learning_rate(config, max_steps):.4g} in {max_steps:,}"
+        f" {config.learning_rate_steps:,} steps becomes {peak:.4g} in {max_steps:,}"
     ]
+    share = peak * config.trust_coefficient
+    if config.name == "lars" and share > LARS_DIVERGES:
+        enough = math.ceil(kept * config.trust_coefficient / LARS_DIVERGES)
+        lines.append(
+            f"warning: steps of {share:.1%} of a matrix's norm are likely to diverge; train {enough:,} steps at least,"
+            " or set optimizer.learning_rate_steps=0 and choose the rate on the validation loss"
+        )
+    return lines
 
 
 def _warm(step: int, warmup: int, start: float | None) -> float:
