@@ -76,7 +76,7 @@ def from_mapping(cls: type[T], table: Mapping[str, Any], *, where: str = "config
     try:
         return cls(**values)
     except ConfigError as error:
-        raise ConfigError(f"{where}: {error}") from error
+        raise ConfigError(f"{where}: {_without_place(str(error), where)}") from error
 
 
 def config_to_toml(config: Any) -> str:
@@ -130,6 +130,14 @@ def apply_override(table: dict[str, Any], override: str) -> None:
         if not isinstance(table, dict):
             raise ConfigError(f"--set {override!r}: {parent!r} is a value, not a section")
     table[last] = value
+
+
+def _without_place(message: str, where: str) -> str:
+    """What a section says of itself when no file is known, without the section's name, which ``where`` ends with."""
+    sections = where.split(": ")
+    names = {".".join(sections[start:]) for start in range(len(sections))}
+    place, colon, rest = message.partition(": ")
+    return rest if colon and place in names else message
 
 
 def _convert(hint: Any, value: Any, where: str) -> Any:

@@ -78,6 +78,7 @@ def test_options_reach_the_encoder(model, text, tmp_path):
         (("./absent", "TEXT"), "absent: no such model directory"),
         (("MODEL", "TEXT", "--dtype", "float8"), "dtype 'float8' is unknown"),
         (("MODEL", "TEXT", "--device", "cuda:99"), "device 'cuda:99' can't be used"),
+        (("MODEL", "TEXT", "--prompt", "query"), "the model has no prompt called 'query'"),
         (("MODEL", "TEXT", "--language", "Germn"), "Germn"),
         (("MODEL", "LATIN1"), "latin1.txt:2: not UTF-8 (byte 0xe4)"),
     ],

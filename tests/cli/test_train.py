@@ -1,4 +1,5 @@
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -47,12 +48,19 @@ def test_trains_and_says_what_next(config, tmp_path, capsys):
     assert run(config(10), "--set", "run.max_steps=4", "-o", tmp_path / "other") == 0
     out, err = capsys.readouterr()
     assert "4 steps, " in out
-    assert "pairs seen: deu_Latn-eng_Latn 40, rus_Cyrl-eng_Latn 24" in out
+    seen = [line.split() for line in out.splitlines() if "-eng_Latn" in line]
+    assert [(row[0], row[2]) for row in seen] == [("deu_Latn-eng_Latn", "40"), ("rus_Cyrl-eng_Latn", "24")]
+    planned = next(line for line in err.splitlines() if line.startswith("language pair"))
+    assert planned.split() == ["language", "pair", "pairs", "planned", "share", "passes"]
     assert f"next:  interlingua evaluate {tmp_path}/other/best --suite tatoeba,xsim" in out
     assert "step 4 | valid_loss" in err
     assert "tatoeba_accuracy" in err
-    assert run(tmp_path / "other" / "config.toml") == 0  # finished: says the same at once
-    assert capsys.readouterr().out == out
+    assert run(tmp_path / "other" / "config.toml") == 0
+    first, _, rest = capsys.readouterr().out.partition("\n")
+    assert first.startswith(
+        f"{tmp_path}/other: finished before, nothing was trained now; to start over: --resume never"
+    )
+    assert rest == out
 
 
 def test_quiet(config, capsys):
@@ -66,6 +74,12 @@ def test_quiet(config, capsys):
         (["--set", "run.seeds=1"], "did you mean 'seed'"),
         (["--set", "data.corpus=nowhere"], "run: interlingua prepare"),
         (["--resume", "nowhere/step-00000001"], "state.json is missing"),
+        (["--strategy", "dpp"], "'dpp' is not one of ddp, fsdp; did you mean 'ddp'"),
+        (["--devices", "3"], "global_batch_size 16 can't be shared evenly by 3 processes"),
+        (["--set", "run.metric_for_best_model=foo"], "'foo' is not measured; there is: valid_loss"),
+        (["-o", __file__], "test_train.py is a file; name another folder"),
+        (["-o", f"{__file__}/x"], "test_train.py is a file; name another folder"),
+        (["--set", "optimizer.learning_rate=0"], "config.toml: optimizer: learning_rate must be above 0"),
     ],
 )
 def test_users_errors_are_one_line(config, capsys, arguments, message):
@@ -145,3 +159,34 @@ def test_similarity_decides_where_there_are_scores(prepared, tmp_path):
     found = [record["valid_spearman"] for record in records if record["kind"] == "evaluation"]
     assert found
     assert all(-1 <= value <= 1 for value in found)
+
+
+def test_two_processes_by_option_and_one_line_of_error(config, tmp_path):
+    """Both meet the same mistake, and one tells; the same option makes a sharded run."""
+    command = [sys.executable, "-m", "interlingua.cli.main", "train", str(config(2)), "--devices", "2"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    wrong = subprocess.run(
+        [*command, "--set", "run.metric_for_best_model=foo"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert wrong.returncode == 2
+    assert [line for line in wrong.stderr.splitlines() if "interlingua: " in line] == [
+        line for line in wrong.stderr.splitlines() if "'foo' is not measured" in line
+    ]
+    assert wrong.stderr.count("'foo' is not measured") == 1
+    right = subprocess.run(
+        [*command, "--strategy", "fsdp", "-o", str(tmp_path / "two")], env=environment, capture_output=True, check=False
+    )
+    assert right.returncode == 0, right.stderr
+    settled = (tmp_path / "two" / "config.toml").read_text()
+    assert "devices = 2" in settled
+    assert 'strategy = "fsdp"' in settled
+
+
+def test_options_reach_every_stage(stages, tmp_path, capsys):
+    assert run(stages, "--strategy", "fsdp", "--devices", "1", "--quiet") == 0
+    for name in ("first", "second"):
+        assert 'strategy = "fsdp"' in (tmp_path / "all" / name / "config.toml").read_text()

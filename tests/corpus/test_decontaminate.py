@@ -58,21 +58,11 @@ def test_every_sentence_of_every_layout_is_found(folders):
         "a man",
         "Guten Tag Good day",
     ]
-    assert keys.contaminated_many(in_tatoeba + in_other).all()
-    assert not keys.contaminated_many(clean).any()
+    assert marked(keys, in_tatoeba + in_other).all()
+    assert not marked(keys, clean).any()
     assert keys.counts == {"tatoeba": 7, "other": 7}  # "How are you" is in both, and was asked for twice
     assert keys.names == ("tatoeba", "other")
     assert [path.name for path in keys.skipped] == ["SOURCE.md", "x.txt", "image.dat"]
-
-
-def test_a_pair_is_contaminated_by_either_side(folders):
-    keys = EvaluationKeys.from_folders(folders)
-    assert keys.contaminated(pair("GUTEN TAG", "Hello")) == "tatoeba"
-    assert keys.contaminated(pair("Hallo", "a man is playing")) == "other"
-    assert keys.contaminated(pair("Ein Mann spielt", "How are you")) == "tatoeba"
-    assert keys.contaminated(pair("Bonjour", "Good day!")) == "tatoeba"
-    assert keys.contaminated(pair("Hallo", "Hello")) is None
-    assert keys.counts == {"tatoeba": 3, "other": 2}
 
 
 def test_rows_count_once_per_set_when_both_sides_are_in_it(folders):
@@ -84,9 +74,9 @@ def test_rows_count_once_per_set_when_both_sides_are_in_it(folders):
 
 def test_markup_of_the_evaluation_set_is_treated_as_the_training_texts(tmp_path):
     (tmp_path / "set.txt").write_text("Click <b>here</b>, %(name)s\n")
-    assert not EvaluationKeys.from_folders([tmp_path]).contaminated_many(["Click here,"]).any()
+    assert not marked(EvaluationKeys.from_folders([tmp_path]), ["Click here,"]).any()
     keys = EvaluationKeys.from_folders([tmp_path], markup="strip")
-    assert keys.contaminated_many(["Click here,", "Click <b>here</b>, %(name)s"]).all()
+    assert marked(keys, ["Click here,", "Click <b>here</b>, %(name)s"]).all()
 
 
 def test_sizes_count_sentences_once(tmp_path):
@@ -101,14 +91,13 @@ def test_two_folders_of_one_name_stay_apart(tmp_path):
         (tmp_path / parent / "devtest").mkdir(parents=True)
         (tmp_path / parent / "devtest" / "eng.txt").write_text(f"Sentence of {parent}\n")
     keys = EvaluationKeys.from_folders([tmp_path / "x" / "devtest", tmp_path / "y" / "devtest"])
-    assert keys.contaminated_many(["sentence of x", "sentence of y"]).all()
+    assert marked(keys, ["sentence of x", "sentence of y"]).all()
     assert keys.counts == {"devtest": 1, str(tmp_path / "y" / "devtest"): 1}
 
 
 def test_no_set_no_contamination():
     keys = EvaluationKeys.from_folders([])
-    assert not keys.contaminated_many(["anything"]).any()
-    assert keys.contaminated(pair("a", "b")) is None
+    assert not marked(keys, ["anything"]).any()
 
 
 def test_wrong_folders_and_broken_files(tmp_path):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from interlingua.corpus.sampling import Caps, exposure_table, language_shares, temperature_weights
+from interlingua.corpus.sampling import Caps, exposure_table, quotas, temperature_weights
 from interlingua.errors import ConfigError
 
 counts = st.dictionaries(st.text("abc", min_size=1, max_size=4), st.integers(1, 10**7), min_size=1, max_size=12)
@@ -95,7 +95,17 @@ def test_exposure_table():
     assert [tuple(row) for row in rows] == [("a", 100, 0.75, 750, 7.5), ("c", 10, 0.25, 250, 25), ("b", 0, 0, 0, 0)]
 
 
-def test_language_shares():
-    shares = language_shares({("deu", "eng"): 0.5, ("eng", "fra"): 0.3, ("deu", "fra"): 0.2})
-    assert shares == pytest.approx({"eng": 0.4, "deu": 0.35, "fra": 0.25})
-    assert list(shares) == ["eng", "deu", "fra"]
+@pytest.mark.parametrize(
+    ("counts", "total", "temperature", "held", "expected"),
+    [
+        ({"a": 5, "b": 5}, 20, 5.0, {}, {"a": 5, "b": 5}),
+        ({"a": 900, "b": 100}, 100, 1.0, {}, {"a": 90, "b": 10}),
+        ({"a": 900, "b": 100}, 100, float("inf"), {}, {"a": 50, "b": 50}),
+        ({"a": 900, "b": 100, "c": 10, "d": 0}, 300, float("inf"), {}, {"a": 190, "b": 100, "c": 10, "d": 0}),
+        ({"a": 400, "b": 100}, 300, 2.0, {}, {"a": 200, "b": 100}),
+        ({"a": 400, "b": 100}, 300, 2.0, {"b": 40}, {"a": 260, "b": 40}),
+        ({"a": 10_000, "b": 1}, 100, 1.0, {}, {"a": 99, "b": 1}),
+    ],
+)
+def test_quotas(counts, total, temperature, held, expected):
+    assert quotas(counts, total, temperature, held=counts | held) == expected

@@ -6,7 +6,7 @@ import pytest
 
 from interlingua.encoder.directory import EncodingSettings, locate, read_directory
 from interlingua.encoder.encoder import Encoder
-from interlingua.errors import CheckpointError
+from interlingua.errors import CheckpointError, ConfigError
 
 
 @pytest.fixture
@@ -33,6 +33,18 @@ def test_settings_are_read_back(encoder, tmp_path):
     assert settings == encoder.settings
     assert config == encoder.backbone.config
     assert not (tmp_path / "m" / "2_Normalize").exists()
+
+
+def test_a_prompt_is_a_name_or_a_text_that_ends_as_one():
+    settings = EncodingSettings(prompts={"query": "Frage: "}, default_prompt="query")
+    assert settings.prompt_text("query") == settings.prompt_text(None) == "Frage: "
+    for text in ("", "passage: ", "passage:", "为这个句子生成表示：", "Find this:\n"):
+        assert settings.prompt_text(text) == text
+    with pytest.raises(ConfigError, match=r"no prompt called 'passage', only query; .*end it with a colon or a space"):
+        settings.prompt_text("passage")
+    with pytest.raises(ConfigError, match="no prompt called 'query', nor any other;"):
+        EncodingSettings().prompt_text("query")
+    assert EncodingSettings(default_prompt="document").prompt_text(None) == ""  # its text is empty and not kept
 
 
 def test_pooling_is_written_under_new_and_old_keys(folder):
@@ -118,14 +130,16 @@ def test_locate_asks_the_hub_only_for_names(monkeypatch, tmp_path):
         asked.append(name)
         if name == "owner/model":
             return str(tmp_path)
-        raise OSError("no\nconnection")
+        raise OSError("no\nconnection" if name == "owner/other" else f"no connection.\n{'more ' * 50}")
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", download)
     assert locate(tmp_path) == tmp_path
     assert locate("owner/model") == tmp_path
     with pytest.raises(CheckpointError, match=r"owner/other: no such directory, .*OSError: no connection"):
         locate("owner/other")
+    with pytest.raises(CheckpointError, match=r"\(OSError: no connection\)$"):
+        locate("owner/another")
     for path in (tmp_path / "absent", "./absent", "runs/a/model"):
         with pytest.raises(CheckpointError, match="no such model directory"):
             locate(path)
-    assert asked == ["owner/model", "owner/other"]
+    assert asked == ["owner/model", "owner/other", "owner/another"]

@@ -82,5 +82,24 @@ def test_a_damaged_tokenizer_is_named(tmp_path, content):
 
 def test_nothing_there(tmp_path, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(DataError, match="no tokenizer here and none on the hub"):
+    with pytest.raises(DataError, match="no tokenizer here"):
         Vocabulary.from_huggingface(tmp_path)
+    for path in (tmp_path / "absent", "./absent", "runs/a/model"):
+        with pytest.raises(DataError, match="no such model directory"):
+            Vocabulary.from_huggingface(path)
+
+
+def test_the_hub_is_asked_once_and_for_the_tokenizer_alone(folder, monkeypatch):
+    asked = []
+
+    def download(name, allow_patterns):
+        asked.append((name, allow_patterns))
+        if name == "owner/model":
+            return str(folder)
+        raise OSError("no connection")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
+    assert Vocabulary.of_model("owner/model").digest() == Vocabulary.from_huggingface(folder).digest()
+    with pytest.raises(DataError, match=r"^nowhere/x: no such directory, and the hub gave no such model"):
+        Vocabulary.of_model("nowhere/x")
+    assert asked == [(name, ["*.json", "*.model", "*.txt"]) for name in ("owner/model", "nowhere/x")]

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from interlingua.encoder.directory import EncodingSettings
 from interlingua.evaluation.provenance import ModelInfo, describe, peak_rss_bytes, prompt_text, provenance
 
 
@@ -21,11 +22,12 @@ def test_an_adapter_speaks_for_itself():
 
 
 def test_prompts_by_name_by_default_and_by_text():
-    model = SimpleNamespace(settings=SimpleNamespace(prompts={"query": "query: "}, default_prompt="query"))
+    model = SimpleNamespace(settings=EncodingSettings(prompts={"query": "query: "}, default_prompt="query"))
     assert prompt_text(model, None) == prompt_text(model, "query") == "query: "
     assert prompt_text(model, "find: ") == "find: "
     assert prompt_text(model, "") == ""
     assert prompt_text(object(), None) == ""
+    assert prompt_text(object(), "query") == "query"  # a function's own business
 
 
 def test_the_record_has_what_a_number_depends_on():

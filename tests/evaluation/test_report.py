@@ -187,3 +187,10 @@ def test_groups_with_metrics_of_their_own_are_shown():
     console.print(terminal_tables(result)[1])
     assert "accuracy pooled" in (text := console.export_text())
     assert "62.5" in text
+
+
+def test_pairs_without_english_behind_name_both_languages():
+    subset = SubsetScores(name="en-ar", languages=("eng_Latn", "arb_Arab"), pairs=3, scores={"accuracy": 0.5})
+    console = Console(width=120, record=True, file=io.StringIO())
+    console.print(terminal_tables(make(subsets=(subset,)))[0])
+    assert "English - Arabic" in console.export_text()

@@ -6,13 +6,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from interlingua.encoder.directory import EncodingSettings
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.roles import encode_in_role, has_two_towers, role_prompt
 
-E5 = SimpleNamespace(
-    settings=SimpleNamespace(prompts={"query": "query: ", "passage": "passage: "}, default_prompt=None)
-)
-JINA = SimpleNamespace(settings=SimpleNamespace(prompts={"document": "doc: "}, default_prompt=None))
+E5 = SimpleNamespace(settings=EncodingSettings(prompts={"query": "query: ", "passage": "passage: "}))
+JINA = SimpleNamespace(settings=EncodingSettings(prompts={"document": "doc: "}))
 
 
 @pytest.mark.parametrize(

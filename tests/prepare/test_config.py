@@ -48,6 +48,25 @@ def test_impossible_settings(make, message):
         make()
 
 
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ('["de", "deu"]', r"a\.toml: sources\[0\]: languages: both sides are deu_Latn; name two languages"),
+        ('["Germn", "en"]', r"a\.toml: sources\[0\]: languages: unknown language 'Germn'; did you mean deu_Latn"),
+    ],
+)
+def test_a_sources_languages_are_two_known_ones(tmp_path, override, message):
+    (tmp_path / "a.toml").write_text(TOML.replace('["de", "en"]', override))
+    with pytest.raises(ConfigError, match=message):
+        load_config(PrepareConfig, tmp_path / "a.toml")
+
+
+def test_languages_to_keep_are_known(tmp_path):
+    (tmp_path / "a.toml").write_text(TOML)
+    with pytest.raises(ConfigError, match=r"a\.toml: languages: unknown language 'Germn'"):
+        load_config(PrepareConfig, tmp_path / "a.toml", overrides=['languages=["Germn"]'])
+
+
 def test_the_experiments_file_is_valid(monkeypatch):
     monkeypatch.setenv("INTERLINGUA_DATA", "/data")
     path = Path(__file__).parents[2] / "experiments" / "ems" / "prepare_trainmix.toml"

@@ -9,6 +9,7 @@ from interlingua.corpus.manifest import Manifest
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import DataError
 from interlingua.files import sha256_file, sha256_tree
+from interlingua.prepare.config import SourceConfig, VocabularyConfig
 from interlingua.prepare.pipeline import prepare
 
 from .conftest import config_for, sentences, write_tsv
@@ -40,6 +41,28 @@ def test_the_folder_and_its_manifest(tmp_path, corpus):
     assert sum(manifest.tokens.values()) == (folder / "train" / "tokens.bin").stat().st_size // 2
     assert len((folder / "heldout" / "fra-eng.tsv").read_text().splitlines()) == 20
     assert next(iter(manifest.seconds)) == "reading and cleaning"
+
+
+def test_a_source_without_pairs_is_named(tmp_path, corpus, caplog):
+    (corpus / "de-en.empty.tsv").touch()
+    write_tsv(corpus / "de-ru.other.tsv", [("eins", "один"), ("zwei", "два")])
+    config = config_for(tmp_path, corpus, languages=("de", "fr", "en"))
+    others = (
+        SourceConfig(paths=(corpus / "de-en.empty.tsv",)),
+        SourceConfig(paths=(corpus / "*.other.tsv",), name="x"),
+    )
+    prepare(dataclasses.replace(config, sources=(*config.sources, *others)), show_progress=False)
+    assert caplog.messages == [
+        "source de-en.empty.tsv: no pairs; check its files",
+        "source x: no pairs (skipped: 2 other language); check its files",
+    ]
+
+
+def test_a_vocabulary_that_is_not_there_is_told_before_anything_is_read(tmp_path, corpus, monkeypatch):
+    monkeypatch.setattr("interlingua.prepare.pipeline.ingest", lambda *_: pytest.fail("it read"))
+    config = config_for(tmp_path, corpus, vocabulary=VocabularyConfig(path=str(tmp_path / "absent")))
+    with pytest.raises(DataError, match="absent: no such model directory"):
+        prepare(config, show_progress=False)
 
 
 def test_every_pair_is_accounted_for(tmp_path, corpus):

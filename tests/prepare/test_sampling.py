@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from interlingua.corpus.keys import text_keys
-from interlingua.prepare.sampling import balanced_sentences, quotas
+from interlingua.prepare.sampling import balanced_sentences
 from interlingua.prepare.shards import Fate, Shard
 
 
@@ -56,17 +56,3 @@ def test_the_sample_is_balanced_and_decided_by_the_seed(tmp_path, shards):
     assert counts["eng_Latn"] == pytest.approx(650, abs=90)
     assert drawn(shards, tmp_path / "again", sentences=1500) == found
     assert drawn(shards, tmp_path / "other", sentences=1500, seed=1) != found
-
-
-@pytest.mark.parametrize(
-    ("there", "sentences", "temperature", "expected"),
-    [
-        ({"a": 5, "b": 5}, 20, 5.0, {"a": 5, "b": 5}),
-        ({"a": 900, "b": 100}, 100, 1.0, {"a": 90, "b": 10}),
-        ({"a": 900, "b": 100}, 100, float("inf"), {"a": 50, "b": 50}),
-        ({"a": 900, "b": 100, "c": 10, "d": 0}, 300, float("inf"), {"a": 190, "b": 100, "c": 10, "d": 0}),
-        ({"a": 400, "b": 100}, 300, 2.0, {"a": 200, "b": 100}),
-    ],
-)
-def test_quotas(there, sentences, temperature, expected):
-    assert quotas(Counter(there), sentences, temperature) == expected

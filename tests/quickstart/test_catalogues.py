@@ -22,7 +22,7 @@ from tests.quickstart.conftest import write_catalogue
 PACKAGE = Package(name="My.App", version="1.2", licence="MIT")
 
 
-def make_wheel(path: Path, version: str = "1.2", licence: str = "MIT") -> Path:
+def make_wheel(path: Path, version: str = "1.2", stated: str = "License-Expression: MIT") -> Path:
     """A wheel with a compiled catalogue, its source, one that was never compiled, and code that must not come out."""
     path.parent.mkdir(parents=True, exist_ok=True)
     work = path.parent / "work"
@@ -35,7 +35,7 @@ def make_wheel(path: Path, version: str = "1.2", licence: str = "MIT") -> Path:
         wheel.writestr("my_app/locale/de/LC_MESSAGES/django.po", "left out: it is compiled")
         wheel.writestr("my_app/locale/fr/LC_MESSAGES/django.po", str(po))
         wheel.writestr("my_app/__init__.py", "raise SystemExit")
-        metadata = f"Metadata-Version: 2.4\nName: my-app\nVersion: {version}\nLicense-Expression: {licence}\n\nAbout."
+        metadata = f"Metadata-Version: 2.4\nName: my-app\nVersion: {version}\n{stated}\n\nAbout."
         wheel.writestr(f"my_app-{version}.dist-info/METADATA", metadata)
     return path
 
@@ -126,11 +126,34 @@ def test_fetch_takes_catalogues_only_and_uses_its_cache(tmp_path, monkeypatch):
     assert len(list(read_catalogues(sources[0]))) == 3
 
 
+@pytest.mark.parametrize(
+    ("listed", "stated", "licence", "warned"),
+    [
+        ("MIT", "License-Expression: MIT", "MIT", False),
+        ("BSD-3-Clause", "License-Expression: BSD-2-Clause", "BSD-2-Clause", True),
+        ("MIT", "License-Expression: GPL-3.0-or-later", "GPL-3.0-or-later", True),
+        ("BSD-3-Clause", "License: BSD", "BSD-3-Clause", False),
+        ("BSD-3-Clause", "Classifier: License :: OSI Approved :: BSD License", "BSD-3-Clause", False),
+        ("MIT", "Classifier: License :: OSI Approved :: Apache Software License", "Apache Software License", True),
+        ("MIT", "License: Proprietary, no limits", "Proprietary, no limits", True),
+        ("LGPL-2.1-only", "License: GPL", "GPL", True),
+        ("MIT", "Author: Nobody", "not stated", True),
+    ],
+)
+def test_the_listed_licence_is_compared_with_the_wheels(tmp_path, caplog, listed, stated, licence, warned):
+    wheel = make_wheel(tmp_path / "wheels" / "my_app-1.2-py3-none-any.whl", stated=stated)
+    assert wheel.exists()
+    (source,), _ = fetch([Package(name="My.App", version="1.2", licence=listed)], tmp_path, progress=nothing)
+    assert source.licence == licence
+    expected = [f"My.App 1.2: its licence was taken to be {listed}, its metadata say {licence}"] if warned else []
+    assert caplog.messages == expected
+
+
 def test_a_release_that_is_gone_gives_way_to_the_newest(tmp_path, monkeypatch):
     def action(folder, requirement):
         if "==" in requirement:
             return "ERROR: No matching distribution found for My.App==1.2"
-        make_wheel(folder / "my_app-2.0-py3-none-any.whl", version="2.0", licence="ISC")
+        make_wheel(folder / "my_app-2.0-py3-none-any.whl", version="2.0", stated="License-Expression: ISC")
         return None
 
     monkeypatch.setattr(module.subprocess, "run", pip_that(action))

@@ -86,7 +86,7 @@ def test_accumulation(global_size, micro_size, processes, micro_batches):
     assert run.accumulation(processes) == micro_batches
 
 
-@pytest.mark.parametrize(("micro_size", "processes"), [(7, 1), (24, 2), (None, 25)])
+@pytest.mark.parametrize(("micro_size", "processes"), [(7, 1), (24, 2)])
 def test_sizes_that_do_not_divide(micro_size, processes):
     run = RunConfig(output=Path("x"), max_steps=1, global_batch_size=24, micro_batch_size=micro_size)
     with pytest.raises(ConfigError, match="not a multiple"):
@@ -108,3 +108,18 @@ def test_absolute_paths_mean_the_same_elsewhere(tiny_table, tmp_path, monkeypatc
     assert (config.run.output, config.encoder.path) == (tmp_path / "run", str(tmp_path / "backbone"))
     hub = dataclasses.replace(config, encoder=EncoderConfig(path="someone/model")).with_absolute_paths()
     assert hub.encoder.path == "someone/model"
+
+
+@pytest.mark.parametrize("processes", [5, 25])
+def test_only_sizes_that_were_set_are_named(processes):
+    run = RunConfig(output=Path("x"), max_steps=1, global_batch_size=24)
+    with pytest.raises(ConfigError, match=f"global_batch_size 24 can't be .* by {processes} processes") as caught:
+        run.accumulation(processes)
+    assert "micro_batch_size" not in str(caught.value)
+
+
+def test_the_section_is_named_once(tiny_table):
+    tiny_table["run"]["save_steps"] = 0
+    with pytest.raises(ConfigError) as caught:
+        train_config_from(tiny_table, where="a.toml")
+    assert str(caught.value) == "a.toml: run: save_steps must be above 0, got 0"

@@ -1,3 +1,4 @@
+import dataclasses
 import io
 import json
 import math
@@ -6,9 +7,11 @@ import pytest
 import torch
 from rich.console import Console
 
+from interlingua.errors import DataError
+from interlingua.train.checkpoint import TrainState
 from interlingua.train.config import RunConfig
 from interlingua.train.engine import Engine
-from interlingua.train.log import Meter, NotFiniteError, RunLog, SilentLog, duration, open_log
+from interlingua.train.log import Meter, NotFiniteError, RunLog, SilentLog, duration, open_log, require_finite, warn
 from interlingua.train.run_folder import RunFolder
 
 
@@ -50,6 +53,61 @@ def test_late_reading_still_names_the_step(engine, tmp_path):
         meter.add(step, tensors(loss=math.nan if step == 1 else 1.0))
     with pytest.raises(NotFiniteError, match="loss is nan in step 2; there is no checkpoint yet"):
         meter.flush()
+
+
+def test_sums_go_on_where_they_were_saved(engine, tmp_path):
+    meter, state = Meter(engine, tmp_path), TrainState()
+    meter.add(0, tensors(loss=3.0))
+    meter.save(state)
+    later = Meter(engine, tmp_path)
+    later.load(TrainState(**json.loads(json.dumps(dataclasses.asdict(state)))))
+    later.add(1, tensors(loss=5.0))
+    assert later.means() == {"loss": 4.0}
+    later.save(state)
+    assert (state.sums, state.counts) == ({}, {})
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_the_weight_that_is_not_finite_is_named(engine, tmp_path, bad):
+    module = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Linear(3, 2)).requires_grad_(False)
+    module[0].bias.fill_(3e38)  # large, and their squares are infinite, but each is a number
+    require_finite(module, engine, tmp_path, 7)
+    module[1].weight[0, 2] = bad
+    (tmp_path / "step-00000004").mkdir()
+    with pytest.raises(NotFiniteError, match=r"weight 1\.weight is not finite after step 7; .*step-00000004"):
+        require_finite(module, engine, tmp_path, 7)
+
+
+def test_a_full_disk_is_one_line(tmp_path):
+    _, log = log_of(tmp_path / "metrics.jsonl")
+    with pytest.raises(DataError, match=r"metrics\.jsonl: can't write: No space left on device; free some space"), log:
+        log._file.close()
+        log._file = open("/dev/full", "ab", buffering=0)  # noqa: SIM115
+        log.train(50, {"loss": 3.0}, **RATES)
+
+
+def test_records_are_dropped_in_one_go(tmp_path, monkeypatch):
+    """A run killed while it drops them has the old file or the new one."""
+    path = tmp_path / "metrics.jsonl"
+    path.write_text('{"kind": "train", "step": 2}\n{"kind": "train", "step": 9}\n')
+    before = path.stat().st_ino
+    with log_of(path, step=4)[1]:
+        pass
+    assert path.stat().st_ino != before
+    assert path.read_text() == '{"kind": "train", "step": 2}\n'
+    kept = path.stat().st_ino
+    with log_of(path, step=4)[1]:
+        pass
+    assert path.stat().st_ino == kept
+
+
+def test_one_process_warns(monkeypatch, capsys):
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    warn("w")
+    assert capsys.readouterr().err == ""
+    monkeypatch.setenv("RANK", "0")
+    warn("w")
+    assert capsys.readouterr().err == "warning: w\n"
 
 
 def log_of(path, *, step=0, progress=True, terminal=False, board=None):

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import pytest
 import torch
 
 from interlingua.encoder.encoder import Encoder
-from interlingua.errors import CheckpointError, ConfigError
+from interlingua.errors import CheckpointError, ConfigError, DataError
 from interlingua.files import sha256_file
 from interlingua.methods.ems import EMS
 from interlingua.train import config as configs
@@ -156,7 +157,9 @@ def test_a_finished_run_is_not_run_again(tiny_config):
     config = tiny_config()
     first = train(config, progress=False)
     before = (config.run.output / "metrics.jsonl").read_text()
-    assert train(config, progress=False) == first
+    again = train(config, progress=False)
+    assert again == first
+    assert (again.already, first.already) == (True, False)
     assert (config.run.output / "metrics.jsonl").read_text() == before
 
 
@@ -284,3 +287,100 @@ def test_loading_needs_the_same_objective(tiny_config, tiny_table, word_vocabula
         load_checkpoint(
             checkpoints_in(config.run.output / "checkpoints")[-1], other, build_optimizer(other, config.optimizer)
         )
+
+
+def test_a_checkpoint_never_holds_what_is_no_number(tiny_config, tiny_table):
+    """The loss of a step is of the weights before it: these are looked at themselves."""
+    tiny_table["optimizer"]["learning_rate"], tiny_table["schedule"]["warmup_steps"] = 1e38, 0
+    config = train_config_from(tiny_table).replace_run(save_steps=1, logging_steps=50, eval_steps=1)
+    with pytest.raises(NotFiniteError, match=r"the weight .* is not finite after step 1; there is no checkpoint yet"):
+        train(config, progress=False)
+    assert checkpoints_in(config.run.output / "checkpoints") == []
+    assert not (config.run.output / "best").exists()
+    with pytest.raises(NotFiniteError, match="not finite after step 1"):
+        train(config.replace_run(eval_steps=12), resume="never", progress=False)
+    assert checkpoints_in(config.run.output / "checkpoints") == []
+
+
+def test_means_go_on_over_an_interruption(tiny_config, tmp_path):
+    whole, config = (tiny_config(output=str(tmp_path / name), logging_steps=5) for name in ("whole", "stopped"))
+    train(whole, progress=False)
+
+    def interrupt(encoder, step):
+        if step == 6:
+            os.kill(os.getpid(), signal.SIGINT)
+        return {}
+
+    assert train(config, evaluate=interrupt, progress=False).step == 6
+    train(config, progress=False)
+    found = [[record["loss"] for record in records(run.run.output, "train")] for run in (whole, config)]
+    assert found[0] == found[1]
+
+
+def test_an_unknown_metric_is_found_before_the_first_step(tiny_config):
+    config = tiny_config(metric_for_best_model="foo")
+    with pytest.raises(ConfigError, match="'foo' is not measured"):
+        train(config, progress=False)
+    assert records(config.run.output, "train") == []
+
+
+@pytest.fixture
+def stopped(tiny_table, prepared, tmp_path):
+    """A run stopped after step 6, on a corpus of its own."""
+    shutil.copytree(prepared, tmp_path / "corpus")
+    tiny_table["data"]["corpus"] = str(tmp_path / "corpus")
+    config = train_config_from(tiny_table)
+
+    def interrupt(encoder, step):
+        if step == 6:
+            os.kill(os.getpid(), signal.SIGINT)
+        return {}
+
+    assert train(config, evaluate=interrupt, progress=False).step == 6
+    return config, tmp_path / "corpus"
+
+
+def test_changed_bytes_of_the_corpus_are_noticed(stopped):
+    config, corpus = stopped
+    tokens = bytearray((corpus / "train" / "tokens.bin").read_bytes())
+    tokens[0], tokens[2] = tokens[2], tokens[0] + 1
+    (corpus / "train" / "tokens.bin").write_bytes(tokens)
+    with pytest.raises(DataError, match=r"tokens\.bin: bytes changed since"):
+        train(config, progress=False)
+
+
+def test_changed_validation_is_noticed(stopped):
+    config, corpus = stopped
+    (corpus / "valid_text" / "deu-eng.tsv").write_text("ein\tone\n", encoding="utf-8")
+    with pytest.raises(DataError, match="its validation data changed since it began"):
+        train(config, progress=False)
+
+
+def test_other_versions_are_told(stopped, capsys):
+    config, _ = stopped
+    path = config.run.output / "manifest.json"
+    path.write_text(path.read_text().replace(f'"torch": "{torch.__version__}"', '"torch": "1.0"'))
+    train(config, progress=False)
+    assert capsys.readouterr().err.count("this run began with torch 1.0") == 1
+
+
+def test_the_best_model_of_another_folder_is_not_named(tiny_config, tmp_path, capsys):
+    config = tiny_config(save_total_limit=9, metric_for_best_model="own")
+    values = {6: 9.0, 12: 1.0}
+    train(config, evaluate=lambda encoder, step: {"own": values[step]}, progress=False)
+    elsewhere = config.replace_run(output=tmp_path / "elsewhere")
+    start = config.run.output / "checkpoints" / "step-00000008"
+    result = train(elsewhere, resume=start, evaluate=lambda encoder, step: {"own": values[step]})
+    assert (result.best, result.best_step) == (None, 6)
+    assert "the best model so far, of step 6, stays with the run that made it" in capsys.readouterr().err
+
+
+def test_somebody_elses_folder_is_left_alone(tiny_config):
+    config = tiny_config()
+    mine = config.run.output / "model" / "weights"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
+    for resume in ("auto", "never"):
+        with pytest.raises(ConfigError, match="holds other files"):
+            train(config, resume=resume, progress=False)
+    assert mine.read_text() == "mine"

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from interlingua.train.monitors import spread
+from interlingua.train.monitors import Spread, spread
 
 
 def test_orthogonal_sentences_by_hand():
@@ -45,3 +45,15 @@ def test_identical_embeddings_give_numbers():
     found = spread(torch.ones(8, 4))
     assert found.std == pytest.approx(0.0, abs=1e-6)
     assert "collapsing" in found.warning()
+
+
+@pytest.mark.parametrize(("cosine", "warned"), [(0.949, False), (0.951, True)])
+def test_the_ceiling_of_the_mean_cosine(cosine, warned):
+    """Spread wide in many directions, and yet all on one side: the cosine alone tells."""
+    found = Spread(std=0.5, effective_rank=20.0, mean_cosine=cosine).warning()
+    assert (found is not None and "collapsing to one point" in found) == warned
+
+
+@pytest.mark.parametrize(("std", "warned"), [(0.101, False), (0.099, True)])
+def test_the_floor_of_the_deviation(std, warned):
+    assert (Spread(std=std, effective_rank=20.0, mean_cosine=0.5).warning() is not None) == warned

@@ -1,11 +1,14 @@
 import json
+import subprocess
+import sys
 
 import pytest
 import torch
 
 from interlingua.errors import CheckpointError, ConfigError, DataError
+from interlingua.train import run_folder
 from interlingua.train.checkpoint import TrainState, save_checkpoint
-from interlingua.train.run_folder import RunFolder
+from interlingua.train.run_folder import RunFolder, versions
 
 
 @pytest.fixture
@@ -14,7 +17,7 @@ def begun(tiny_config, tmp_path):
     asked = tiny_config(max_steps=None, num_train_epochs=2, threads=None, precision="auto")
     settled = tiny_config()
     folder = RunFolder(settled.run.output)
-    folder.begin(asked, settled, data_digest="abc", fresh=True)
+    folder.begin(asked, settled, digests={"data_digest": "abc", "validation_digest": "v"}, fresh=True)
     module = torch.nn.Linear(1, 1)
     save_checkpoint(folder.checkpoints, module, torch.optim.Adam(module.parameters()), TrainState(step=4))
     return folder, asked, settled
@@ -51,7 +54,9 @@ def test_never_starts_over_and_clears_the_folder(begun):
     other = asked.replace_run(seed=5)
     assert folder.start(other, "never", print) == (other, None)
     folder.metrics.write_text("old\n")
-    folder.begin(other, other, data_digest="abc", fresh=True)
+    leftover = folder.path / left_by_a_killed_process(folder.path)
+    folder.begin(other, other, digests={"data_digest": "abc"}, fresh=True)
+    assert not leftover.exists()
     assert not folder.checkpoints.exists()
     assert not folder.metrics.exists()
     assert folder.read_manifest()["asked"]["run"]["seed"] == 5
@@ -76,10 +81,78 @@ def test_only_damaged_checkpoints(begun):
 
 
 def test_a_corpus_that_changed(begun):
-    folder, asked, settled = begun
+    folder = begun[0]
     with pytest.raises(DataError, match="training data changed since it began"):
-        folder.begin(asked, settled, data_digest="other", fresh=False)
-    folder.begin(asked, settled, data_digest="abc", fresh=False)
+        folder.compare({"data_digest": "other", "validation_digest": "v"}, print)
+    with pytest.raises(DataError, match="its validation data changed since it began"):
+        folder.compare({"data_digest": "abc", "validation_digest": "other"}, print)
+    warnings = []
+    folder.compare({"data_digest": "abc", "validation_digest": "v"}, warnings.append)
+    assert warnings == []
+
+
+def test_other_versions_are_one_warning(begun, monkeypatch):
+    monkeypatch.setattr(run_folder, "versions", lambda: {**versions(), "torch": "9.9", "numpy": "8.8"})
+    warnings = []
+    begun[0].compare({}, warnings.append)
+    assert len(warnings) == 1
+    assert f"began with torch {torch.__version__} (now 9.9), numpy" in warnings[0]
+
+
+FOREIGN = ["config.toml", "manifest.json", "metrics.jsonl", "model/weights", "best/w", "checkpoints/w", "tensorboard/w"]
+
+
+@pytest.mark.parametrize("resume", ["auto", "never"])
+@pytest.mark.parametrize("name", FOREIGN)
+def test_what_no_run_wrote_is_not_touched(tiny_config, name, resume):
+    config = tiny_config()
+    path = config.run.output / name
+    path.parent.mkdir(parents=True)
+    path.write_text("mine")
+    with pytest.raises(ConfigError, match=f"holds other files .{name.split('/')[0]}.*name another folder"):
+        RunFolder(config.run.output).start(config, resume, print)
+    assert path.read_text() == "mine"
+
+
+def test_files_that_a_run_does_not_write_are_in_nobodys_way(tiny_config):
+    config = tiny_config()
+    config.run.output.mkdir()
+    (config.run.output / "notes.txt").write_text("mine")
+    assert RunFolder(config.run.output).start(config, "auto", print).checkpoint is None
+
+
+@pytest.mark.parametrize("below", ["", "x", "x/y"])
+def test_a_file_is_no_folder(tiny_config, tmp_path, below):
+    (tmp_path / "file").write_text("mine")
+    config = tiny_config(output=str(tmp_path / "file" / below))
+    with pytest.raises(ConfigError, match=r"/file is a file; name another folder"):
+        RunFolder(config.run.output).start(config, "auto", print)
+
+
+def test_a_manifest_is_there_before_all_else(tiny_config, monkeypatch):
+    """So that a run killed while it begins has left a folder that it may begin in again."""
+    config = tiny_config()
+    folder = RunFolder(config.run.output)
+    monkeypatch.setattr(type(config), "to_toml", lambda self: 1 / 0)
+    for _ in range(2):
+        folder.start(config, "auto", print)
+        with pytest.raises(ZeroDivisionError):
+            folder.begin(config, config, digests={"data_digest": "abc"}, fresh=True)
+
+
+def test_another_runs_checkpoint_in_the_folder_of_a_third(begun, tiny_config, tmp_path):
+    folder, _, settled = begun
+    third = RunFolder(tmp_path / "third")
+    config = tiny_config(output=str(third.path), seed=7)
+    third.begin(config, config, digests={"data_digest": "abc"}, fresh=True)
+    with pytest.raises(ConfigError, match=r"third holds a run with another config: .*run\.seed \(7, 0\)"):
+        third.start(settled, str(folder.checkpoints / "step-00000004"), print)
+
+
+def left_by_a_killed_process(folder):
+    code = "import os, sys; from interlingua.files import atomic_write\nwith atomic_write(sys.argv[1]): os._exit(1)"
+    subprocess.run([sys.executable, "-c", code, str(folder / "some.file")], check=False)
+    return next(path.name for path in folder.iterdir() if path.name.startswith(".some.file."))
 
 
 def test_the_manifest_says_what_it_was_run_with(begun):

@@ -6,7 +6,7 @@ from interlingua.train.build import MicroBatches, build_objective
 from interlingua.train.checkpoint import TrainState
 from interlingua.train.engine import Engine
 from interlingua.train.feeds import open_data
-from interlingua.train.validation import measure, out_of_patience, take_note, valid_batches
+from interlingua.train.validation import check_metric, measure, out_of_patience, take_note, valid_batches
 
 
 @pytest.fixture
@@ -93,3 +93,39 @@ def test_direction_can_be_said(tiny_config):
 def test_a_metric_that_is_not_measured(tiny_config):
     with pytest.raises(ConfigError, match="'bleu' is not measured; there is: valid_loss"):
         take_note(TrainState(), {"valid_loss": 1.0}, tiny_config(metric_for_best_model="bleu").run)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+@pytest.mark.parametrize("greater", [True, False])
+def test_what_is_no_number_is_never_the_best(tiny_config, value, greater):
+    run = tiny_config(metric_for_best_model="own", greater_is_better=greater).run
+    state = TrainState(step=1)
+    assert not take_note(state, {"own": value}, run)
+    assert (state.best_step, state.best_metric, state.evaluations_since_best) == (None, None, 1)
+    assert take_note(state, {"own": 3.0}, run)
+
+
+class Told:
+    names = ("own",)
+
+    def __call__(self, model, step):
+        raise AssertionError("what it measures is known")
+
+
+@pytest.mark.parametrize("name", ["own", "valid_loss", "valid_xtr", "embedding_std"])
+def test_metrics_that_will_be_measured(parts, tiny_config, name):
+    config, data, engine, objective, batches = parts
+    fixed = valid_batches(config, data, batches)
+    check_metric(objective, fixed, engine, evaluate=Told(), config=tiny_config(metric_for_best_model=name).run)
+
+
+def test_metrics_that_will_not(parts, tiny_config):
+    config, data, engine, objective, batches = parts
+    fixed, run = valid_batches(config, data, batches), tiny_config(metric_for_best_model="foo").run
+    with pytest.raises(ConfigError, match=r"'foo' is not measured; there is: valid_loss, .*embedding_std.*, own$"):
+        check_metric(objective, fixed, engine, evaluate=Told(), config=run)
+    with pytest.raises(ConfigError, match="'foo' is not measured; there is: valid_loss"):
+        check_metric(objective, fixed, engine, evaluate=None, config=run)
+    check_metric(objective, fixed, engine, evaluate=lambda model, step: {"foo": 1.0}, config=run)
+    with pytest.raises(ConfigError, match="'valid_loss' is not measured; there is: nothing"):
+        check_metric(objective, [], engine, evaluate=None, config=config.run)

@@ -136,6 +136,11 @@ class ParallelPlan:
         shares = self.shares
         return {"-".join(pair): count for pair, count in self.exposure(step).items() if shares[pair]}
 
+    def expected(self, step: int) -> dict[str, float]:
+        """``seen`` before the end of an epoch, where only the shares are certain; costs nothing."""
+        drawn = step * self.global_batch_size
+        return {"-".join(pair): drawn * slots / self.epoch_size for pair, slots in self.shares.items() if slots}
+
     @property
     def available(self) -> dict[str, int]:
         """Rows that are read, by the same names."""

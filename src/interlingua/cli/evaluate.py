@@ -14,29 +14,34 @@ import typer
 Text = str | None
 
 
+Suite = Annotated[
+    str, typer.Option(help="Tasks, with commas: tatoeba, xsim, flores_p_at_1; sts and retrieval stand for several.")
+]
+Data = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder with tatoeba_laser/, sts17/ ..., a data set's own folder, or a prepared corpus.",
+        envvar="INTERLINGUA_DATA",
+    ),
+]
+Languages = Annotated[
+    Text, typer.Option(help="Languages in any code, pairs (de-fr), or groups (muse, xtreme, mexma), with commas.")
+]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", help="TASK.OPTION=VALUE: stsb.split=dev, retrieval.bm25=true.")
+]
+QueryPrompt = Annotated[Text, typer.Option(help="Before questions of a search; the model's own by default.")]
+
+
 def evaluate(
     model: Annotated[str, typer.Argument(help="Model directory or hub id, or module:function.")],
-    suite: Annotated[
-        str, typer.Option(help="Tasks, with commas: tatoeba, xsim, flores_p_at_1; sts and retrieval stand for several.")
-    ] = "tatoeba,xsim",
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder with tatoeba_laser/, sts17/ ..., a data set's own folder, or a prepared corpus.",
-            envvar="INTERLINGUA_DATA",
-        ),
-    ] = None,
-    languages: Annotated[
-        Text, typer.Option(help="Languages in any code, pairs (de-fr), or groups (muse, xtreme, mexma), with commas.")
-    ] = None,
+    suite: Suite = "tatoeba,xsim",
+    data: Data = None,
+    languages: Languages = None,
     output: Annotated[Path, typer.Option(help="Gets results/MODEL/REVISION/TASK.json.")] = Path(),
-    set: Annotated[
-        list[str] | None, typer.Option("--set", help="TASK.OPTION=VALUE: stsb.split=dev, retrieval.bm25=true.")
-    ] = None,
+    set: Settings = None,
     prompt: Annotated[Text, typer.Option(help="Text put before every input, e.g. 'query: '.")] = None,
-    query_prompt: Annotated[
-        Text, typer.Option(help="Before questions of a search; the model's own by default.")
-    ] = None,
+    query_prompt: QueryPrompt = None,
     passage_prompt: Annotated[Text, typer.Option(help="Before passages; the model's own by default.")] = None,
     pooling: Annotated[Text, typer.Option(help="cls, mean or max instead of the model's own.")] = None,
     dtype: Annotated[Text, typer.Option(help="float32, bfloat16 or float16 to compute in; float32 by default.")] = None,
@@ -58,9 +63,9 @@ def evaluate(
 
     if data is None:
         raise DataError("no data: give --data DIR or set INTERLINGUA_DATA")
-    # slips in the tasks show before the model is loaded
     data = data.expanduser()
     wanted = _split(languages) if languages else None
+    # slips in the tasks show before the model is loaded
     tasks = build_tasks(_split(suite), languages=wanted, compare=compare, settings=set or (), data=data)
     choices: Any = {"backend": backend, "name": name, "pooling": pooling, "dtype": dtype, "device": device}
     encoder, info = load_encoder(model, **choices)

@@ -22,7 +22,9 @@ def export(
     ] = None,
     layers: Annotated[int | None, typer.Option(help="Keep only so many layers, from the first.")] = None,
     verify: Annotated[bool, typer.Option(help="Compare the vectors with sentence-transformers'.")] = True,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the directory if one of our models is in it.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the directory if one of our models is in it.")
+    ] = False,
 ) -> None:
     """Writes a directory that sentence-transformers loads, with a card, and checks the round trip."""
     from interlingua.export.sentence_transformers import export as run

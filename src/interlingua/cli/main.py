@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import importlib
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import Any
 
 from interlingua import __version__
@@ -23,11 +27,23 @@ VERBS = {
     "quickstart": "From translation catalogues to a trained, measured encoder in minutes.",
 }
 USERS_ERROR = 2
+REMEDIES = {
+    errno.ENOSPC: "free some space and run the same command again",
+    errno.EDQUOT: "free some space and run the same command again",
+    errno.EACCES: "choose a place that you may write to, or read",
+    errno.EROFS: "choose a place that can be written to",
+    errno.ENOTDIR: "a part of the path is a file; choose another place",
+    errno.EISDIR: "it is a folder; name a file",
+    errno.ENOENT: "check the path",
+    errno.EMFILE: "allow more open files: ulimit -n 4096",
+    errno.ENOMEM: "give it more memory, or less to do",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The console script. Exits with 0, or with 2 and one line on stderr for everything that is the user's to mend."""
     verb, *rest = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    before = _stop_at_sigterm()
     try:
         if verb in ("-h", "--help"):
             print(overview())
@@ -38,11 +54,43 @@ def main(arguments: Sequence[str] | None = None) -> None:
         else:
             command(verb)(args=rest, prog_name=f"interlingua {verb}")
     except InterlinguaError as error:
-        print(f"interlingua: {' '.join(str(error).split())}", file=sys.stderr)
+        # of several processes on a machine all meet the same mistake, and one tells
+        if os.environ.get("LOCAL_RANK", "0") == "0":
+            _tell(str(error))
+        sys.exit(USERS_ERROR)
+    except KeyboardInterrupt:  # before the command began
+        _tell("stopped")
         sys.exit(USERS_ERROR)
     except BrokenPipeError:  # the reader, `head` say, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except OSError as error:
+        place = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
+        remedy = REMEDIES.get(error.errno or 0, "check the disk and the paths given")
+        _tell(f"{place}{error.strerror or error}; {remedy}")
+        sys.exit(USERS_ERROR)
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGTERM, before)
+
+
+def _tell(text: str) -> None:
+    print(f"interlingua: {' '.join(text.split())}", file=sys.stderr)
+
+
+def _stop_at_sigterm() -> Any:
+    """Makes SIGTERM as good as Ctrl-C, so that temporary files are removed; returns the handler before."""
+    if threading.current_thread() is not threading.main_thread():
+        return None
+    process = os.getpid()
+
+    def stop(number: int, _: FrameType | None) -> None:
+        if os.getpid() == process:
+            raise KeyboardInterrupt
+        signal.signal(number, signal.SIG_DFL)  # a child by fork just ends
+        os.kill(os.getpid(), number)
+
+    return signal.signal(signal.SIGTERM, stop)
 
 
 def command(verb: str) -> Any:

@@ -18,7 +18,9 @@ def prepare(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder to make, instead of the file's.")
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the folder if a prepared corpus is in it.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the folder if a prepared corpus is in it.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bars, no table.")] = False,
 ) -> None:
     """Cleans, deduplicates, splits and tokenises parallel text into a folder to train on."""

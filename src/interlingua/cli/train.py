@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,22 +27,33 @@ def train(
         str,
         typer.Option(help="auto: go on from the newest whole checkpoint; never: start over; or a checkpoint's folder."),
     ] = "auto",
+    devices: Annotated[
+        int | None, typer.Option(help="Processes, one per GPU or per group of cores, for run.devices.", min=1)
+    ] = None,
+    strategy: Annotated[
+        str | None, typer.Option(help="ddp: each process has all weights; fsdp: a share. For run.strategy.")
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no summary; warnings still show.")] = False,
 ) -> None:
     """Trains, saves checkpoints on the way, and writes RUN/model and RUN/best; or runs all stages of a file."""
     from interlingua.train.config import load_train_config
+    from interlingua.train.log import is_first_process
     from interlingua.train.loop import train as run
     from interlingua.train.stages import is_staged, load_stages, run_stages
 
+    chosen = [
+        f"run.{key}={value}" for key, value in (("devices", devices), ("strategy", strategy)) if value is not None
+    ]
+    given = [*(set_ or []), *chosen]
     if is_staged(config):
-        overrides = [*(set_ or []), *([] if output is None else [f"output={output}"])]
+        overrides = [*given, *([] if output is None else [f"output={output}"])]
         folder, stages = load_stages(config, overrides=overrides)
         results = run_stages(
             folder, stages, evaluator=lambda run: _evaluator(run.data), resume=resume, progress=not quiet
         )
-        again = " ".join(["interlingua train", *map(shlex.quote, [str(config), *_options(set_, output)])])
+        again = " ".join(["interlingua train", *map(shlex.quote, [str(config), *_options(given, output)])])
     else:
-        overrides = [*(set_ or []), *([] if output is None else [f"run.output={output}"])]
+        overrides = [*given, *([] if output is None else [f"run.output={output}"])]
         settings = load_train_config(config, overrides=overrides)
         results = [run(settings, evaluate=_evaluator(settings.data), resume=resume, progress=not quiet)]
         again = f"interlingua train {shlex.quote(str(results[0].run / 'config.toml'))}"
@@ -52,13 +62,13 @@ def train(
             raise InterlinguaError(
                 f"stopped after step {result.step} of {result.max_steps}, which is saved; go on with: {again}"
             )
-        if not quiet and int(os.environ.get("RANK", os.environ.get("LOCAL_RANK", "0"))) == 0:
+        if not quiet and is_first_process():
             for line in _summary(result):
                 print(line)
 
 
-def _options(set_: list[str] | None, output: Path | None) -> Iterator[str]:
-    for override in set_ or []:
+def _options(given: list[str], output: Path | None) -> Iterator[str]:
+    for override in given:
         yield from ("--set", override)
     if output is not None:
         yield from ("--output", str(output))
@@ -67,11 +77,11 @@ def _options(set_: list[str] | None, output: Path | None) -> Iterator[str]:
 def _evaluator(data: DataConfig) -> Evaluate | None:
     """Retrieval on the corpus's validation texts and similarity on scored pairs, where there are any."""
     from interlingua.corpus.evaluation_sets import pair_files
-    from interlingua.evaluation.validation import similarity_evaluator, validation_evaluator
+    from interlingua.evaluation.validation import Evaluator, similarity_evaluator, validation_evaluator
 
     folder = data.corpus / "valid_text" if data.corpus is not None else None
     scored = data.labelled.valid if data.labelled is not None and data.labelled.kind == "sts" else ()
-    evaluators: list[Evaluate] = []
+    evaluators: list[Evaluator] = []
     if folder is not None and folder.is_dir() and pair_files(folder):
         evaluators.append(validation_evaluator(folder))
     if paths := data.similarity or scored:
@@ -79,12 +89,21 @@ def _evaluator(data: DataConfig) -> Evaluate | None:
         evaluators.append(similarity_evaluator(paths, languages=languages))
     if not evaluators:
         return None
-    return lambda model, step: {name: value for own in evaluators for name, value in own(model, step).items()}
+    return Evaluator(
+        lambda model, step: {name: value for own in evaluators for name, value in own(model, step).items()},
+        tuple(name for own in evaluators for name in own.names),
+    )
 
 
 def _summary(result: TrainResult) -> Iterator[str]:
-    seen = ", ".join(f"{pair} {count:,}" for pair, count in sorted(result.exposure.items(), key=lambda item: -item[1]))
-    yield f"pairs seen: {seen}"
+    from interlingua.train.exposure import exposure_lines
+
+    if result.already:
+        yield (
+            f"{result.run}: finished before, nothing was trained now; to start over: --resume never, to train on:"
+            " another run.output and a larger run.max_steps"
+        )
+    yield from exposure_lines(result.exposure, result.available)
     yield (
         f"{result.step:,} steps, {result.pairs_per_second:,.0f} pairs/s, {result.tokens_per_second:,.0f} tokens/s,"
         f" peak memory {result.peak_rss_bytes / 2**30:.2f} GiB"

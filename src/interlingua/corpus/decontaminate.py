@@ -81,18 +81,6 @@ class EvaluationKeys:
         """Distinct sentences of each set."""
         return {name: len(keys) for name, keys in zip(self.names, self._sets, strict=True)}
 
-    def contaminated(self, pair: TextPair) -> str | None:
-        """The name of the first set that holds either side of the pair; counted."""
-        keys = text_keys([pair.source, pair.target])
-        hits = [name for name, known in zip(self.names, self._sets, strict=True) if is_in(known, keys).any()]
-        for name in hits:
-            self.counts[name] += 1
-        return hits[0] if hits else None
-
-    def contaminated_many(self, texts: Sequence[str]) -> Bool[ndarray, " n"]:
-        """Marks the texts that are in any set; counted."""
-        return self.contaminated_keys(text_keys(texts))
-
     def contaminated_keys(self, *sides: UInt64[ndarray, " n"]) -> Bool[ndarray, " n"]:
         """Marks the rows of which any side's text key is in any set; each row counts once per set."""
         found = np.zeros(len(sides[0]), dtype=bool)

@@ -91,13 +91,23 @@ def exposure_table(counts: Mapping[Name, int], shares: Mapping[Name, float], dra
     return sorted(rows, key=lambda row: (-row.share, str(row.name)))
 
 
-def language_shares(shares: Mapping[tuple[str, str], float]) -> dict[str, float]:
-    """Share of all drawn sentences that is in each language, largest first; each side of a pair is one half."""
-    totals: dict[str, float] = {}
-    for pair, share in shares.items():
-        for language in pair:
-            totals[language] = totals.get(language, 0.0) + share / 2
-    return dict(sorted(totals.items(), key=lambda item: (-item[1], item[0])))
+def quotas(counts: Mapping[Name, int], total: int, temperature: float, *, held: Mapping[Name, int]) -> dict[Name, int]:
+    """How many of ``total`` draws each name gives; what one holds too few for goes to the others.
+
+    Args:
+        counts: what the weights are made from.
+        total: draws wanted.
+        temperature: of ``temperature_weights``.
+        held: what each can give at most.
+    """
+    weights = temperature_weights(counts, temperature)
+    found = dict.fromkeys(counts, 0)
+    left, weight_left = float(total), 1.0
+    # From the name that can give least for its weight on: each takes its share of what is left.
+    for name in sorted(filter(counts.__getitem__, counts), key=lambda name: held[name] / weights[name]):
+        found[name] = min(held[name], max(1, round(left * weights[name] / weight_left)))
+        left, weight_left = max(0.0, left - found[name]), max(weight_left - weights[name], 1e-12)
+    return found
 
 
 def _within(weights: Float64[ndarray, " n"], low: float, high: float) -> Float64[ndarray, " n"]:

@@ -14,7 +14,7 @@ from interlingua import __version__
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.pooling import POOLING_MODES, PoolingMode
 from interlingua.encoder.weights import from_huggingface_names, read_weights, to_huggingface_names
-from interlingua.errors import CheckpointError
+from interlingua.errors import CheckpointError, ConfigError
 from interlingua.files import PathLike
 
 ARCHITECTURES = {"bert": "BertModel", "roberta": "RobertaModel", "xlm-roberta": "XLMRobertaModel"}
@@ -42,6 +42,28 @@ class EncodingSettings:
     """Named texts to put in front of an input, e.g. ``{"query": "query: "}``."""
     default_prompt: str | None = None
     """Name of the prompt used where none is asked for."""
+
+    def prompt_text(self, prompt: str | None) -> str:
+        """What to put in front of an input.
+
+        Args:
+            prompt: the name of a prompt, or a text that ends with no letter (``"query: "``); "" = nothing, None = the
+                default.
+
+        Raises:
+            ConfigError: it is neither.
+        """
+        if prompt is None:
+            return self.prompts.get(self.default_prompt or "", "")
+        if prompt in self.prompts:
+            return self.prompts[prompt]
+        if prompt[-1:].isalnum():
+            known = f"only {', '.join(self.prompts)}" if self.prompts else "nor any other"
+            raise ConfigError(
+                f"the model has no prompt called {prompt!r}, {known}; to put a text of your own in front, end it with a"
+                f" colon or a space: {prompt + ': '!r}"
+            )
+        return prompt
 
 
 def write_directory(
@@ -187,14 +209,24 @@ def locate(path_or_id: PathLike) -> Path:
         return folder
     if name.startswith((".", "~", "/")) or name.count("/") > 1:
         raise CheckpointError(f"{path_or_id}: no such model directory")
+    return hub_snapshot(name, [*HUB_FILES, "pytorch_model.bin"])
+
+
+def hub_snapshot(name: str, patterns: list[str]) -> Path:
+    """The local folder with these files of a model of the hub; asked once, without retries.
+
+    Raises:
+        CheckpointError: the hub has no such model or can't be reached.
+    """
     from huggingface_hub import snapshot_download
 
     try:
-        return Path(snapshot_download(name, allow_patterns=[*HUB_FILES, "pytorch_model.bin"]))
+        return Path(snapshot_download(name, allow_patterns=patterns))
     except Exception as error:  # the hub's client raises many kinds
-        reason = " ".join(str(error).split())[:200]
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()] or ["no reason given"]
+        reason = " ".join(lines) if len(str(error)) < 160 else lines[0].rstrip(".")
         raise CheckpointError(
-            f"{path_or_id}: no such directory, and the hub gave no such model ({type(error).__name__}: {reason})"
+            f"{name}: no such directory, and the hub gave no such model ({type(error).__name__}: {reason})"
         ) from error
 
 

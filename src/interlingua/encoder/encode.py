@@ -81,7 +81,8 @@ def encode(
     Args:
         encoder: the model.
         texts: any iterable; a generator is read as needed.
-        prompt: name of one of the model's prompts, or a text to put in front; "" = none, None = the model's default.
+        prompt: name of one of the model's prompts, or a text to put in front, which ends with a colon, a space or the
+            like; "" = none, None = the model's default.
         language: of the texts, in any code; needed by vocabularies that pre-tokenize by language.
         batch_tokens: upper limit of a batch, in tokens.
         normalize: scale the vectors to length 1.
@@ -105,18 +106,13 @@ def encode(
     language = None if language is None else resolve(language).code
     counts = EncodeReport() if report is None else report
     total = len(texts) if isinstance(texts, Sized) else None
-    windows = _tokenized_windows(encoder, texts, _prompt_text(encoder, prompt), language, counts)
+    windows = _tokenized_windows(encoder, texts, encoder.settings.prompt_text(prompt), language, counts)
     with _progress(total, show=show_progress) as advance, _BatchRunner(encoder, DTYPES[dtype], normalize) as run:
         vectors = _collect((run(window, batch_tokens, advance) for window in windows), encoder.dim, out)
     if report is None and counts.cut_rows and counts.max_tokens not in _WARNED_LIMITS:
         _WARNED_LIMITS.add(counts.max_tokens)
         log.warning("%s; this is said once", counts.cuts)
     return vectors
-
-
-def _prompt_text(encoder: Encoder, prompt: str | None) -> str:
-    name = encoder.settings.default_prompt if prompt is None else prompt
-    return "" if name is None else encoder.settings.prompts.get(name, name)
 
 
 def _tokenized_windows(

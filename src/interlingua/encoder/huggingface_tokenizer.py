@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
-from interlingua.errors import DataError
+from interlingua.errors import CheckpointError, DataError
 from interlingua.files import PathLike
 
 ROLES = ("pad_token", "unk_token", "mask_token", "cls_token", "sep_token", "bos_token", "eos_token")
+HUB_FILES = ["*.json", "*.model", "*.txt"]
 # Tried where no configuration stands beside the tokenizer.
 USUAL_NAMES = {
     "pad_token": ("<pad>", "[PAD]"),
@@ -30,12 +32,12 @@ def read_tokenizer(path_or_id: PathLike) -> tuple[str, dict[str, str]]:
     Raises:
         DataError: there is none, or it can't be read.
     """
-    path = Path(path_or_id)
+    path = _folder(path_or_id)
     file = path if path.is_file() else path / "tokenizer.json"
     if file.is_file():
         definition, special_tokens = _read_object(file), _special_tokens(file.parent)
     else:
-        definition, special_tokens = _from_transformers(path_or_id)
+        definition, special_tokens = _from_transformers(path)
     definition["padding"] = definition["truncation"] = None
     tokens = _tokens(definition)
     for role, names in USUAL_NAMES.items():
@@ -44,6 +46,20 @@ def read_tokenizer(path_or_id: PathLike) -> tuple[str, dict[str, str]]:
             special_tokens[role] = usual
     known = {role: token for role, token in special_tokens.items() if token in tokens}
     return json.dumps(definition, ensure_ascii=False), known
+
+
+def _folder(path_or_id: PathLike) -> Path:
+    """The path, or what the hub has by this name."""
+    path = Path(path_or_id).expanduser()
+    name = os.fspath(path_or_id)
+    if path.exists() or name.startswith((".", "~", "/")) or name.count("/") > 1:
+        return path
+    from interlingua.encoder.directory import hub_snapshot
+
+    try:
+        return hub_snapshot(name, HUB_FILES)
+    except CheckpointError as error:
+        raise DataError(str(error)) from error
 
 
 def _special_tokens(folder: Path) -> dict[str, str]:
@@ -60,18 +76,20 @@ def _special_tokens(folder: Path) -> dict[str, str]:
     return found
 
 
-def _from_transformers(path_or_id: PathLike) -> tuple[dict[str, Any], dict[str, str]]:
-    """A tokenizer that has no ``tokenizer.json``, or a hub id, through transformers."""
+def _from_transformers(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
+    """A tokenizer that has no ``tokenizer.json``, through transformers."""
+    if not folder.is_dir():
+        raise DataError("no such model directory or tokenizer.json; check the path", path=folder)
     from transformers import AutoTokenizer
 
     try:
-        tokenizer = AutoTokenizer.from_pretrained(str(path_or_id), use_fast=True)
-    except Exception as error:  # transformers and the hub raise a dozen kinds, all of them "no tokenizer here"
+        tokenizer = AutoTokenizer.from_pretrained(str(folder), use_fast=True)
+    except Exception as error:  # transformers raises a dozen kinds, all of them "no tokenizer here"
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise DataError(f"no tokenizer here and none on the hub by this name: {reason}", path=path_or_id) from error
+        raise DataError(f"no tokenizer here: {reason}", path=folder) from error
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
-        raise DataError("this tokenizer has no fast form; convert it to a tokenizer.json first", path=path_or_id)
+        raise DataError("this tokenizer has no fast form; convert it to a tokenizer.json first", path=folder)
     special_tokens = {role: str(getattr(tokenizer, role)) for role in ROLES if getattr(tokenizer, role, None)}
     return json.loads(backend.to_str()), special_tokens
 

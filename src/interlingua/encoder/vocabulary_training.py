@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import logging
 import os
 import random
 import re
@@ -11,12 +12,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 from interlingua.batches.seeds import seed_for
-from interlingua.corpus.sampling import temperature_weights
+from interlingua.corpus.sampling import quotas
 from interlingua.corpus.segmentation import PreTokenizer, segment
 from interlingua.encoder.sentencepiece_conversion import tokenizer_json
 from interlingua.encoder.vocabulary import Vocabulary, language_tag_names
 from interlingua.errors import DataError
 
+log = logging.getLogger("interlingua")
 MAX_CHARACTERS = 4000
 """Longer texts are cut to this many characters before they are counted."""
 SPECIAL_TOKENS = {"pad_token": "<pad>", "unk_token": "<unk>", "mask_token": "<MASK>"}
@@ -78,7 +80,7 @@ def train_vocabulary(
         )
     vocabulary = _converted(model, tags, pre_tokenizer)
     if vocabulary.size < size:
-        print(f"vocabulary: {size:,} pieces were asked for, the text yields {vocabulary.size:,}")
+        log.warning("vocabulary: %s pieces were asked for, the text yields %s", f"{size:,}", f"{vocabulary.size:,}")
     return vocabulary
 
 
@@ -121,22 +123,9 @@ def balanced_sample(
         raise DataError("there is no text to train a vocabulary on; check the input files")
     if sum(counts.values()) <= sentences:
         return reservoirs
-    return _quota_sample(reservoirs, counts, sentences, temperature, draw)
-
-
-def _quota_sample(
-    reservoirs: dict[str, list[str]], counts: dict[str, int], sentences: int, temperature: float, draw: random.Random
-) -> dict[str, list[str]]:
-    weights = temperature_weights(counts, temperature)
-    quotas: dict[str, int] = {}
-    left = sentences
-    # From the language that can give least for its weight: each takes its share of what is left.
-    order = sorted(reservoirs, key=lambda language: len(reservoirs[language]) / weights[language])
-    for place, language in enumerate(order):
-        share = left * weights[language] / sum(weights[rest] for rest in order[place:])
-        quotas[language] = min(len(reservoirs[language]), max(1, round(share)))
-        left = max(0, left - quotas[language])
-    return {language: draw.sample(reservoirs[language], quotas[language]) for language in reservoirs}
+    held = {language: len(texts) for language, texts in reservoirs.items()}
+    wanted = quotas(counts, sentences, temperature, held=held)
+    return {language: draw.sample(texts, wanted[language]) for language, texts in reservoirs.items()}
 
 
 def _shuffled(texts: dict[str, list[str]], pre_tokenizer: PreTokenizer, seed: int) -> Iterator[str]:

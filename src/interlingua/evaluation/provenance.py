@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from interlingua import __version__
+from interlingua.encoder.directory import EncodingSettings
 
 PACKAGES = ("torch", "numpy", "transformers", "tokenizers", "sentencepiece", "sentence-transformers")
 
@@ -73,10 +74,9 @@ def describe(encoder: Any, *, name: str | None = None) -> ModelInfo:
 
 
 def prompt_text(encoder: Any, prompt: str | None) -> str:
-    """What is put before every text: a prompt of the model by its name, the model's default for none, or the text."""
+    """What is put before every text: see ``EncodingSettings.prompt_text``; a function has no prompts of its own."""
     settings = getattr(encoder, "settings", None)
-    name = getattr(settings, "default_prompt", None) if prompt is None else prompt
-    return "" if name is None else dict(getattr(settings, "prompts", {})).get(name, name)
+    return settings.prompt_text(prompt) if isinstance(settings, EncodingSettings) else prompt or ""
 
 
 def provenance(model: ModelInfo, prompt: str, measured: Mapping[str, object]) -> dict[str, object]:

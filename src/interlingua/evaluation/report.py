@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from rich.table import Table
 
 from interlingua.evaluation.comparison import MARK, Cell, Comparison, Row, direction, label
-from interlingua.evaluation.task import TaskResult, check_choice
+from interlingua.evaluation.task import SubsetScores, TaskResult, check_choice
 from interlingua.languages import resolve
 
 
@@ -23,7 +23,7 @@ def terminal_tables(result: TaskResult) -> list[Table]:
         by_pair.add_column(column, justify="left" if column in ("pair", "language") else "right")
     for subset in result.subsets:
         scores = [f"{100 * subset.scores[metric]:.{digits}f}" for metric in metrics]
-        by_pair.add_row(subset.name, resolve(subset.languages[0]).name, str(subset.pairs), *scores)
+        by_pair.add_row(subset.name, _languages(subset), str(subset.pairs), *scores)
     by_group = Table(title="means over groups of languages (name_present_of_size), %")
     by_group.add_column("group")
     of_groups = dict.fromkeys(metric for scores_of in result.groups.values() for metric in scores_of)
@@ -33,6 +33,12 @@ def terminal_tables(result: TaskResult) -> list[Table]:
         shown = (scores_of.get(metric) for metric in of_groups)
         by_group.add_row(group, *("" if score is None else f"{100 * score:.{digits}f}" for score in shown))
     return [by_pair, by_group]
+
+
+def _languages(subset: SubsetScores) -> str:
+    """The language that is not English, or both."""
+    first, second = (resolve(code) for code in subset.languages)
+    return first.name if second in (first, resolve("eng_Latn")) else f"{first.name} - {second.name}"
 
 
 def cut_texts(results: Sequence[TaskResult]) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -26,13 +27,25 @@ from interlingua.files import PathLike
 log = logging.getLogger("interlingua")
 
 
+@dataclass(frozen=True, slots=True)
+class Evaluator:
+    """What the training loop calls with a model and the step, and the names of what it measures."""
+
+    measure: Callable[[Any, int], dict[str, float]]
+    names: tuple[str, ...]
+
+    def __call__(self, model: Any, step: int) -> dict[str, float]:
+        """Measures."""
+        return self.measure(model, step)
+
+
 def validation_evaluator(
     folder: PathLike,
     *,
     max_pairs_per_language: int = 200,
     languages: Sequence[str] | None = None,
     prompt: str | None = None,
-) -> Callable[[EmbedsText, int], dict[str, float]]:
+) -> Evaluator:
     """Reads a prepared corpus's ``valid_text`` once and returns what the training loop calls.
 
     Args:
@@ -73,12 +86,10 @@ def validation_evaluator(
             "tatoeba_accuracy_backward": backward,
         }
 
-    return evaluate
+    return Evaluator(evaluate, ("tatoeba_accuracy", "tatoeba_accuracy_forward", "tatoeba_accuracy_backward"))
 
 
-def similarity_evaluator(
-    paths: Sequence[Path], *, languages: tuple[str, str] = ("eng_Latn", "eng_Latn")
-) -> Callable[[Any, int], dict[str, float]]:
+def similarity_evaluator(paths: Sequence[Path], *, languages: tuple[str, str] = ("eng_Latn", "eng_Latn")) -> Evaluator:
     """Reads similarity sets once and returns what the training loop calls.
 
     Args:
@@ -100,7 +111,7 @@ def similarity_evaluator(
         ]
         return {"valid_spearman": float(np.mean(correlations))}
 
-    return evaluate
+    return Evaluator(evaluate, ("valid_spearman",))
 
 
 def _similarities(model: Any, pairs: list[LabelledPair]) -> Float[ndarray, " n"]:

@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
 from interlingua.corpus.clean import CleanConfig
 from interlingua.corpus.segmentation import PreTokenizer
-from interlingua.errors import ConfigError
+from interlingua.errors import ConfigError, DataError
+from interlingua.languages import resolve
+
+
+def known_languages(names: Iterable[str]) -> list[str]:
+    """The codes of the key ``languages``.
+
+    Raises:
+        ConfigError: one is no language.
+    """
+    try:
+        return [resolve(name).code for name in names]
+    except DataError as error:
+        raise ConfigError(f"languages: {error}") from error
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,6 +53,9 @@ class SourceConfig:
             raise ConfigError(f"weight is {self.weight}, expected a share above 0 and at most 1")
         if self.max_pairs < 0:
             raise ConfigError(f"max_pairs is {self.max_pairs}, expected 0 (all) or more")
+        codes = known_languages(self.languages or ())
+        if len(codes) != len(set(codes)):
+            raise ConfigError(f"languages: both sides are {codes[0]}; name two languages")
 
     @property
     def label(self) -> str:
@@ -142,5 +159,6 @@ class PrepareConfig:
     def __post_init__(self) -> None:
         if not self.sources:
             raise ConfigError("there are no sources; add a [[sources]] table with paths")
+        known_languages(self.languages)
         if self.max_tokens < 2 or self.processes < 1:
             raise ConfigError(f"max_tokens {self.max_tokens} must be 2 or more, processes {self.processes} 1 or more")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import importlib.metadata
+import logging
 import platform
 import shutil
 from collections import Counter
@@ -13,6 +14,7 @@ from typing import Any
 from interlingua import __version__
 from interlingua.config import to_mapping
 from interlingua.corpus.manifest import LanguagePairRecord, Manifest, SourceRecord, is_corpus
+from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.files import atomic_directory
 from interlingua.prepare.config import PrepareConfig
 from interlingua.prepare.ingest import SourceCounts, ingest
@@ -21,6 +23,8 @@ from interlingua.prepare.progress import progress_bars
 from interlingua.prepare.selection import select
 from interlingua.prepare.shards import DROPPED, Fate, Shard
 from interlingua.prepare.vocabulary import make_vocabulary
+
+log = logging.getLogger("interlingua")
 
 
 def prepare(config: PrepareConfig, *, overwrite: bool = False, show_progress: bool = True) -> Manifest:
@@ -36,15 +40,19 @@ def prepare(config: PrepareConfig, *, overwrite: bool = False, show_progress: bo
         show_progress: bars on stderr.
 
     Raises:
-        DataError: a file is missing or broken (with its line), nothing is left, or the output exists.
+        DataError: a file is missing or broken (with its line), nothing is left, there is no vocabulary to take over,
+            or the output exists.
     """
     with (
         atomic_directory(config.output, overwrite=overwrite, ours=is_corpus) as folder,
         progress_bars(show_progress) as progress,
     ):
+        if config.vocabulary.path:
+            Vocabulary.of_model(config.vocabulary.path)  # a slip in its name shows before hours of reading
         work = folder / "work"
         work.mkdir()
         shards, counts = ingest(config, work, progress)
+        _name_empty(config, counts)
         decontaminated = select(shards, config, work, progress)
         check_not_empty(shards)
         vocabulary = make_vocabulary(shards, config, folder, work, progress)
@@ -68,6 +76,13 @@ def prepare(config: PrepareConfig, *, overwrite: bool = False, show_progress: bo
         )
         manifest.save(folder)
     return manifest
+
+
+def _name_empty(config: PrepareConfig, counts: list[SourceCounts]) -> None:
+    for source, found in zip(config.sources, counts, strict=True):
+        if not found.read:
+            why = ", ".join(f"{count:,} {reason}" for reason, count in found.skipped.items())
+            log.warning("source %s: no pairs%s; check its files", source.label, f" (skipped: {why})" if why else "")
 
 
 def _lost(shards: list[Shard], counts: list[SourceCounts]) -> Counter[str]:

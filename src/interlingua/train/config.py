@@ -209,6 +209,11 @@ class RunConfig:
         Raises:
             ConfigError: the sizes don't divide.
         """
+        if self.micro_batch_size is None and self.global_batch_size % world_size:
+            raise ConfigError(
+                f"run: global_batch_size {self.global_batch_size} can't be shared evenly by {world_size} processes;"
+                f" choose a multiple of {world_size}"
+            )
         micro = self.micro_batch_size or self.global_batch_size // world_size
         if micro == 0 or self.global_batch_size % (micro * world_size):
             raise ConfigError(

@@ -197,6 +197,11 @@ def whole(tensor: Tensor) -> Tensor:
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
 
+def local(tensor: Tensor) -> Tensor:
+    """This process's shard of a tensor, which may be empty; itself where it is not sharded."""
+    return tensor.to_local() if isinstance(tensor, DTensor) else tensor
+
+
 def whole_weights(objective: nn.Module) -> dict[str, Tensor]:
     """All weights and buffers by name, put together; in a sharded run all processes must call it."""
     return {name: whole(tensor).cpu() for name, tensor in objective.state_dict().items()}

@@ -14,13 +14,13 @@ import torch
 from jaxtyping import Float
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn
-from torch import Tensor
+from torch import Tensor, nn
 
 from interlingua.errors import DataError, InterlinguaError, MissingExtraError
 from interlingua.files import atomic_write
 from interlingua.train.checkpoint import TrainState, checkpoints_in
 from interlingua.train.config import TrainConfig
-from interlingua.train.engine import Engine
+from interlingua.train.engine import Engine, local
 from interlingua.train.run_folder import RunFolder
 
 LATE_STEPS = 16
@@ -28,7 +28,7 @@ LATE_STEPS = 16
 
 
 class NotFiniteError(InterlinguaError):
-    """A loss term or the gradient is NaN or infinite."""
+    """A loss term, the gradient or a weight is NaN or infinite."""
 
 
 class Meter:
@@ -69,12 +69,7 @@ class Meter:
             if wrong:
                 # the loss is their sum: name the term, not the sum, where there is one
                 name = next((name for name in wrong if name != "loss"), "loss")
-                kept = checkpoints_in(self._checkpoints)
-                raise NotFiniteError(
-                    f"{name} is {read[name]} in step {step + 1};"
-                    f" {f'the last good checkpoint is {kept[-1]}' if kept else 'there is no checkpoint yet'};"
-                    " try a lower optimizer.learning_rate, run.max_grad_norm = 1.0 or run.precision = fp32"
-                )
+                raise _not_finite(f"{name} is {read[name]} in step {step + 1}", self._checkpoints)
             for name, value in read.items():
                 self._sums[name] = self._sums.get(name, 0.0) + value
                 self._counts[name] = self._counts.get(name, 0) + 1
@@ -94,6 +89,35 @@ class Meter:
         means = {name: value / self._counts[name] for name, value in self._sums.items()}
         self._sums, self._counts = {}, {}
         return means
+
+
+def require_finite(objective: nn.Module, engine: Engine, checkpoints: Path, step: int) -> None:
+    """Looks at all weights before they are evaluated or saved: a loss only tells of those before the step.
+
+    Args:
+        objective: with whole or sharded weights; then all processes must call it.
+        engine: lets the processes know of one another's shards.
+        checkpoints: where they are, for the message.
+        step: optimizer steps done.
+
+    Raises:
+        NotFiniteError: one holds NaN or infinity.
+    """
+    names = [name for name, _ in objective.named_parameters()]
+    own = [local(weight.detach()) for weight in objective.parameters()]
+    largest = torch._foreach_norm([part if part.numel() else part.new_zeros(1) for part in own], ord=math.inf)
+    wrong = engine.mean((~torch.stack([norm.float() for norm in largest]).isfinite()).float()) > 0
+    if wrong.any():
+        name = names[int(wrong.int().argmax())]
+        raise _not_finite(f"the weight {name} is not finite after step {step}", checkpoints)
+
+
+def _not_finite(what: str, checkpoints: Path) -> NotFiniteError:
+    kept = checkpoints_in(checkpoints)
+    return NotFiniteError(
+        f"{what}; {f'the last good checkpoint is {kept[-1]}' if kept else 'there is no checkpoint yet'};"
+        " try a lower optimizer.learning_rate, run.max_grad_norm = 1.0 or run.precision = fp32"
+    )
 
 
 class RunLog:

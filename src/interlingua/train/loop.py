@@ -15,15 +15,16 @@ from interlingua.train.build import MicroBatches, build_objective, feeds_of
 from interlingua.train.checkpoint import TrainState, load_checkpoint, rotate, save_checkpoint
 from interlingua.train.config import TrainConfig
 from interlingua.train.engine import Engine
+from interlingua.train.exposure import exposure_lines
 from interlingua.train.feeds import open_data
 from interlingua.train.interrupts import Interrupts
-from interlingua.train.log import Meter, open_log, warn
+from interlingua.train.log import Meter, is_first_process, open_log, require_finite, warn
 from interlingua.train.optim import build_optimizer, set_learning_rate
 from interlingua.train.result import Clock, TrainResult, read_result, result_of
 from interlingua.train.run_folder import RunFolder
 from interlingua.train.schedules import due, learning_rate_factor, notes, peak_learning_rate
 from interlingua.train.step import gradients
-from interlingua.train.validation import Evaluate, measure, out_of_patience, take_note, valid_batches
+from interlingua.train.validation import Evaluate, check_metric, measure, out_of_patience, take_note, valid_batches
 
 
 def train(
@@ -53,11 +54,15 @@ def train(
     start = folder.start(asked, resume, warn)
     if resume == "auto" and start.checkpoint is not None and (finished := read_result(folder)) is not None:
         return finished
-    engine = Engine(start.config.run)
     data = open_data(asked, feeds_of(asked.method))
+    digests = data.digests(asked.data)
+    if start.checkpoint is not None and is_first_process():
+        RunFolder(start.checkpoint.parent.parent).compare(digests, warn)
+        data.verify()
+    engine = Engine(start.config.run)
     config = fix_length(engine.settle(start.config), data, engine, evaluate)
     if engine.is_main:
-        folder.begin(asked, config, data_digest=data.digest, fresh=start.checkpoint is None)
+        folder.begin(asked, config, digests=digests, fresh=start.checkpoint is None)
     engine.barrier()
     run, max_steps = config.run, config.length
 
@@ -68,18 +73,23 @@ def train(
     optimizer = build_optimizer(objective, config.optimizer)
     batches = MicroBatches(config, data.train, objective.encoder.max_tokens, engine)
     validation = valid_batches(config, data, batches)
+    check_metric(twin, validation, engine, evaluate=evaluate, config=run)
     state = load_checkpoint(start.checkpoint, objective, optimizer) if start.checkpoint else TrainState()
     end = state.step if out_of_patience(state, run) else max_steps
     peak = peak_learning_rate(config.optimizer, max_steps)
     meter, clock, metrics, stop = Meter(engine, folder.checkpoints), Clock(state.seconds), dict[str, float](), False
+    meter.load(state)
 
     with (
         open_log(folder, config, engine, step=state.step, progress=progress) as log,
         Prefetcher(batches, state.step, stop_step=end) as prefetcher,
         Interrupts() as interrupts,
     ):
-        for note in (*objective.notes(), *notes(config.optimizer, max_steps)):
+        exposure = exposure_lines(batches.expected(max_steps), batches.available, heading="planned")
+        for note in (*objective.notes(), *notes(config.optimizer, max_steps), *exposure):
             log.say(note)
+        if state.best_step is not None and not folder.best.is_dir():
+            log.say(f"the best model so far, of step {state.best_step}, stays with the run that made it")
         for step, micro_batches in enumerate(prefetcher, start=state.step):
             done = step + 1
             logs, evaluates, saves = (
@@ -102,6 +112,7 @@ def train(
             if logs:
                 log.train(done, meter.means(), learning_rate=learning_rate, **clock.rates())
             if evaluates:
+                require_finite(objective, engine, folder.checkpoints, done)
                 engine.refresh(twin, objective)
                 measured = measure(twin, validation, engine, evaluate=evaluate, step=done)
                 metrics = measured.metrics
@@ -114,7 +125,8 @@ def train(
                 stop = out_of_patience(state, run)
             interrupted = engine.any_at(interrupts.asked, done)
             if saves or stop or interrupted:
-                meter.flush()
+                require_finite(objective, engine, folder.checkpoints, done)
+                meter.save(state)
                 state.seconds = clock.seconds
                 save_checkpoint(folder.checkpoints, objective, optimizer, state, write=engine.is_main)
                 if engine.is_main:
@@ -122,7 +134,7 @@ def train(
                 engine.barrier()
             if interrupted and done < max_steps:
                 engine.close()
-                return result_of(folder, config, state, clock, batches.seen(state.step), metrics, interrupted=True)
+                return result_of(folder, config, state, clock, batches, metrics, interrupted=True)
             if stop:
                 log.say(f"step {done} | no better evaluation since step {state.best_step}: stopping early")
                 break
@@ -132,7 +144,7 @@ def train(
         engine.refresh(twin, objective)
         if engine.is_main:
             twin.save(folder.model)
-        result = result_of(folder, config, state, clock, batches.seen(state.step), metrics)
+        result = result_of(folder, config, state, clock, batches, metrics)
         log.final(state.step, result.to_record())
         engine.close()
     return result

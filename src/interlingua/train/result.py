@@ -133,6 +133,7 @@ def result_of(
     interrupted: bool = False,
 ) -> TrainResult:
     """Puts the result of a run together."""
+    rates = clock.total_rates()
     return TrainResult(
         run=folder.path,
         step=state.step,
@@ -144,7 +145,8 @@ def result_of(
         best_metric=state.best_metric,
         metrics=metrics,
         seconds=clock.seconds,
-        **clock.total_rates(),
+        pairs_per_second=rates["pairs_per_second"],
+        tokens_per_second=rates["tokens_per_second"],
         peak_rss_bytes=peak_rss_bytes(),
         exposure=batches.seen(state.step),
         available=batches.available,

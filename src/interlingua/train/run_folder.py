@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from interlingua import __version__
 from interlingua.errors import CheckpointError, ConfigError, DataError
-from interlingua.files import atomic_write, sweep
+from interlingua.files import atomic_write, has_format, sweep
+from interlingua.train.checkpoint import FORMAT as CHECKPOINT_FORMAT
 from interlingua.train.checkpoint import checkpoints_in, damage, latest_checkpoint
 from interlingua.train.config import TrainConfig, differences, load_train_config, train_config_from
 
@@ -124,11 +125,12 @@ class RunFolder:
 
     def is_run(self) -> bool:
         """Whether a run of ours has begun in this folder."""
+        if any(has_format(path, "state.json", CHECKPOINT_FORMAT) for path in checkpoints_in(self.checkpoints)):
+            return True
         try:
-            manifest = self.read_manifest()
-        except CheckpointError:
+            return self.read_manifest().keys() >= {"asked", "data_digest", "versions"}
+        except (CheckpointError, AttributeError):
             return False
-        return manifest.keys() >= {"asked", "data_digest", "versions"}
 
     def compare(self, digests: Mapping[str, str], warn: Callable[[str], None]) -> None:
         """Compares what the run in this folder began with to what it would go on with.
@@ -148,7 +150,8 @@ class RunFolder:
                     f"its {which} data changed since it began; start over with --resume never", path=self.path
                 )
         now = versions()
-        others = [f"{name} {was} (now {now[name]})" for name, was in manifest["versions"].items() if was != now.get(name)]
+        began: dict[str, str] = manifest.get("versions", {})
+        others = [f"{name} {was} (now {now.get(name)})" for name, was in began.items() if was != now.get(name)]
         if others:
             warn(f"this run began with {', '.join(others)}: it may end otherwise than one that was not stopped")
 
@@ -193,7 +196,7 @@ class RunFolder:
         try:
             manifest: dict[str, Any] = json.loads(self.manifest.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            raise CheckpointError(f"{self.manifest}: missing or damaged; name another folder") from error
+            raise CheckpointError(f"{self.manifest}: missing or damaged; start over with --resume never") from error
         return manifest
 
 

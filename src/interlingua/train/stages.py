@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,7 +30,7 @@ from interlingua.errors import CheckpointError, ConfigError
 from interlingua.files import PathLike, atomic_write, sha256_file, sha256_tree
 from interlingua.registry import did_you_mean
 from interlingua.train.config import LENGTHS, TrainConfig, differences, train_config_from
-from interlingua.train.log import say
+from interlingua.train.log import is_first_process, say
 from interlingua.train.loop import train
 from interlingua.train.result import TrainResult
 from interlingua.train.run_folder import MAY_CHANGE
@@ -187,7 +186,7 @@ def run_stages(
     """
     if resume not in ("auto", "never"):
         raise ConfigError(f"--resume {resume}: stages go on by themselves; give auto, or never to start all over")
-    main = int(os.environ.get("RANK", os.environ.get("LOCAL_RANK", "0"))) == 0
+    main = is_first_process()
     record = _read_record(output) if resume == "auto" else {}
     for stage in stages:
         if stage.name in record and (unlike := stage.unlike(record[stage.name]["asked"])):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -86,27 +87,54 @@ def measure(
     return shared
 
 
+def check_metric(
+    objective: Objective, batches: Sequence[Any], engine: Engine, *, evaluate: Evaluate | None, config: RunConfig
+) -> None:
+    """Makes sure, before the first step, that what decides on the best model is going to be measured.
+
+    Args:
+        objective: is run on one batch unless the name tells enough.
+        batches: see ``valid_batches``.
+        engine: see ``measure``.
+        evaluate: a function that says in its attribute ``names`` what it measures; one without can't be checked.
+        config: names what decides.
+
+    Raises:
+        ConfigError: it is not measured.
+    """
+    name, told = config.metric_for_best_model, () if evaluate is None else getattr(evaluate, "names", None)
+    if told is None or name in told or (name == "valid_loss" and batches):
+        return
+    measured = measure(objective, batches[:1], engine, evaluate=None, step=0).metrics
+    if name not in measured:
+        raise _unmeasured(name, (*measured, *told))
+
+
 def take_note(state: TrainState, metrics: dict[str, float], config: RunConfig) -> bool:
     """Enters an evaluation into the state.
 
     Returns:
-        whether it is the best so far.
+        whether it is the best so far; what is not finite never is.
 
     Raises:
         ConfigError: what decides was not measured.
     """
     name = config.metric_for_best_model
     if name not in metrics:
-        known = ", ".join(metrics) or "nothing, as the corpus has no validation pairs"
-        raise ConfigError(f"run: metric_for_best_model {name!r} is not measured; there is: {known}")
+        raise _unmeasured(name, metrics)
     value, best = metrics[name], state.best_metric
     greater = not name.endswith("loss") if config.greater_is_better is None else config.greater_is_better
-    better = best is None or (value > best if greater else value < best)
+    better = math.isfinite(value) and (best is None or (value > best if greater else value < best))
     if better:
         state.best_metric, state.best_step, state.evaluations_since_best = value, state.step, 0
     else:
         state.evaluations_since_best += 1
     return better
+
+
+def _unmeasured(name: str, known: Collection[str]) -> ConfigError:
+    there = ", ".join(known) or "nothing, as there are no validation pairs"
+    return ConfigError(f"run: metric_for_best_model {name!r} is not measured; there is: {there}")
 
 
 def out_of_patience(state: TrainState, config: RunConfig) -> bool:

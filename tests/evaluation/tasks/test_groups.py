@@ -3,11 +3,15 @@ from __future__ import annotations
 import pytest
 
 from interlingua.evaluation.task import SubsetScores
-from interlingua.evaluation.tasks.groups import FLORES_GROUPS, group_scores
+from interlingua.evaluation.tasks.groups import FLORES_GROUPS, group_members, grouped
 
 
 def subset(name, source, pairs, accuracy):
     return SubsetScores(name=name, languages=(source, "eng_Latn"), pairs=pairs, scores={"accuracy": accuracy})
+
+
+def group_scores(subsets, groups, *, pooled=False):
+    return grouped(group_members(subsets, groups), pooled=pooled)["groups"]
 
 
 SUBSETS = [
@@ -24,6 +28,13 @@ def test_a_groups_name_counts_the_languages_present():
     assert groups["some_2of3"]["accuracy"] == pytest.approx(0.6)
     assert groups["latin_script_2"]["accuracy"] == pytest.approx(0.8)
     assert groups["other_scripts_1"]["accuracy"] == pytest.approx(0.5)
+
+
+def test_members_are_named():
+    found = grouped(group_members(SUBSETS, {"two": ["deu", "rus"]}))
+    assert found["members"]["two_2of2"] == ("deu-eng", "rus-eng")
+    assert found["members"]["other_scripts_1"] == ("rus-eng",)
+    assert found["members"].keys() == found["groups"].keys()
 
 
 def test_pooling_counts_every_sentence_alike():

@@ -9,55 +9,14 @@ from scipy import stats
 
 from interlingua.errors import DataError
 from interlingua.evaluation.tasks.sts import STS17, Sick, STS12to16, STSBenchmark
+from tests.evaluation.tasks.angles import COSINES, GOLD, Angles, protocol_sized, rows, write_sts17
 
 DATA = Path(os.environ.get("INTERLINGUA_DATA") or Path.home() / ".cache/interlingua/data")
-GOLD = [0.0, 1.2, 2.5, 2.5, 4.0, 5.0]
-COSINES = [0.11, 0.05, 0.4, 0.62, 0.62, 0.93]
-
-
-class Angles:
-    """The second text of a pair, ``b 0.62``, has the cosine it says with any text ``a``."""
-
-    def __init__(self):
-        self.languages = []
-
-    def encode(self, texts, *, language=None):
-        self.languages.append(language)
-        cosines = [float(text.split()[1]) if text.startswith("b") else 1.0 for text in texts]
-        return np.array([[c, np.sqrt(1 - c * c)] for c in cosines], dtype=np.float32) * 3
-
-
-def rows(cosines=COSINES, gold=GOLD, letters="ab"):
-    return "".join(f"{g}\t{letters[0]} x\t{letters[1]} {c}\n" for g, c in zip(gold, cosines, strict=True))
 
 
 @pytest.fixture
 def sts17(tmp_path):
-    folder = tmp_path / "sts17"
-    folder.mkdir()
-    for name in ("track1.ar-ar", "track2.ar-en", "track6.tr-en", "track4b.es-en"):
-        (folder / f"{name}.tsv").write_text(rows())
-    return folder
-
-
-def protocol_sized(folder, names):
-    """Sets of 250 pairs, as STS17's are; the k-th set's cosines agree with the judgements but for k swaps."""
-    folder.mkdir()
-    for k, name in enumerate(names):
-        cosines = np.linspace(0, 0.99, 250)
-        cosines[: 2 * k] = cosines[: 2 * k][::-1]
-        (folder / f"{name}.tsv").write_text(rows(cosines, np.linspace(0, 5, 250).round(4)))
-    return folder
-
-
-def test_a_case_worked_by_hand(sts17):
-    result = STS17(resamples=0).evaluate(Angles(), sts17.parent)
-    assert {subset.name: subset.pairs for subset in result.subsets} == {"ar-ar": 6, "en-ar": 6, "en-tr": 6}
-    for subset in result.subsets:
-        assert dict(subset.scores) == {
-            "spearman": pytest.approx(0.8970588235, abs=1e-10),
-            "pearson": pytest.approx(stats.pearsonr(COSINES, GOLD).statistic, abs=1e-6),
-        }
+    return write_sts17(tmp_path / "sts17")
 
 
 def test_english_comes_first_whatever_the_file_is_called(sts17):
@@ -80,45 +39,6 @@ def test_an_average_of_fewer_sets_carries_its_count(tmp_path):
     by_name = {subset.name: subset.scores["spearman"] for subset in result.subsets}
     assert result.groups["sts17_crosslingual_2of7"]["spearman"] == (by_name["en-ar"] + by_name["en-tr"]) / 2
     assert by_name["ar-ar"] > by_name["en-ar"]
-
-
-def test_other_sizes_are_another_set(sts17):
-    result = STS17(resamples=0).evaluate(Angles(), sts17)
-    assert (result.task, list(result.groups), result.data_revision) == ("sts17_sts17", ["all_3"], None)
-
-
-def test_intervals_belong_to_the_set_and_to_the_mean(tmp_path):
-    folder = protocol_sized(tmp_path / "data", ["track1.ar-ar", "track5.en-en", "track3.es-es"])
-    for path, seed in zip(sorted(folder.iterdir()), range(3), strict=True):
-        noisy = (np.linspace(0, 0.9, 250) + 0.05 * np.random.default_rng(seed).standard_normal(250)).clip(0, 1)
-        path.write_text(rows(noisy, np.linspace(0, 5, 250).round(4)))
-    result = STS17(resamples=200).evaluate(Angles(), folder)
-    (alone,) = STS17(resamples=200, languages=["en"]).evaluate(Angles(), folder).subsets
-    assert next(subset for subset in result.subsets if subset.name == "en-en") == alone
-    assert alone.scores["spearman_low"] < alone.scores["spearman"] < alone.scores["spearman_high"]
-    widths = [subset.scores["spearman_high"] - subset.scores["spearman_low"] for subset in result.subsets]
-    mean = result.groups["sts17_monolingual_3of3"]
-    assert mean["spearman_low"] < mean["spearman"] < mean["spearman_high"]
-    assert mean["spearman_high"] - mean["spearman_low"] < 0.75 * min(widths)  # a mean of three is surer than each
-    (other,) = STS17(resamples=200, languages=["en"], seed=2).evaluate(Angles(), folder).subsets
-    assert other.scores["spearman_low"] != alone.scores["spearman_low"]
-
-
-def test_items_hold_what_was_correlated(sts17):
-    items = STS17(resamples=0).evaluate(Angles(), sts17).items["en-ar"]
-    assert items.gold.tolist() == GOLD
-    assert items.values == pytest.approx(COSINES, abs=1e-6)
-
-
-def test_equal_pairs_tie_whatever_their_vectors(tmp_path):
-    class Twins:
-        def encode(self, texts, *, language=None):
-            return np.array([np.random.default_rng(len(text)).standard_normal(300) for text in texts], np.float32)
-
-    folder = tmp_path / "sick"
-    folder.mkdir()
-    (folder / "test.tsv").write_text("".join(f"{1 + n / 10}\t{'a' * n}\t{'a' * n}\tNEUTRAL\n" for n in range(1, 30)))
-    assert set(Sick(resamples=0).evaluate(Twins(), folder).items["test"].values) == {1.0}
 
 
 def test_stsb_languages_and_pairs_of_them(tmp_path):
@@ -176,14 +96,6 @@ def test_wanted_and_missing(sts17, tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match=r"no sets of STS12-16 .* here, nor in sts12_16/ or STS/ below it"):
         STS12to16().evaluate(Angles(), tmp_path / "empty")
-
-
-def test_unjudged_pairs_are_reported(tmp_path):
-    (tmp_path / "STS.input.track5.en-en.txt").write_text("".join(f"a x\tb {c}\n" for c in COSINES))
-    (tmp_path / "STS.gs.track5.en-en.txt").write_text("0\n\n2.5\n2.5\n4\n5\n")
-    result = STS17(resamples=0).evaluate(Angles(), tmp_path)
-    assert result.notes == ("en-en: 1 pairs without a judgement were left out",)
-    assert result.subsets[0].pairs == 5
 
 
 class Lengths:

@@ -102,21 +102,13 @@ def group_members(
     return {name: chosen for name, chosen in members.items() if chosen}
 
 
-def group_scores(
-    subsets: Sequence[SubsetScores], groups: Mapping[str, Sequence[str]], *, pooled: bool = False
-) -> dict[str, dict[str, float]]:
-    """Mean scores per group; see ``group_members``.
+def grouped(members: Mapping[str, Sequence[SubsetScores]], *, pooled: bool = False) -> dict[str, Any]:
+    """The fields ``groups`` and ``members`` of a result: mean scores per group, and who is in it.
 
     Args:
-        subsets: scores, by language pair.
-        groups: name -> source languages, spelt as in the subsets' names.
+        members: group -> its subsets.
         pooled: add ``<metric>_pooled``, every sentence counting alike whatever its language.
     """
-    return {name: _means(chosen, pooled) for name, chosen in group_members(subsets, groups).items()}
-
-
-def grouped(members: Mapping[str, Sequence[SubsetScores]], *, pooled: bool = False) -> dict[str, Any]:
-    """The fields ``groups`` and ``members`` of a result."""
     return {
         "groups": {name: _means(chosen, pooled) for name, chosen in members.items()},
         "members": {name: tuple(subset.name for subset in chosen) for name, chosen in members.items()},

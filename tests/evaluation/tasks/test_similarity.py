@@ -1,0 +1,87 @@
+"""What the similarity tasks share; their data sets are in test_sts.py."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from interlingua.errors import ConfigError
+from interlingua.evaluation.tasks.similarity import codes_of
+from interlingua.evaluation.tasks.sts import STS17, Sick
+from tests.evaluation.tasks.angles import COSINES, GOLD, Angles, protocol_sized, rows, write_sts17
+
+
+@pytest.fixture
+def sts17(tmp_path):
+    return write_sts17(tmp_path / "sts17")
+
+
+def test_a_case_worked_by_hand(sts17):
+    result = STS17(resamples=0).evaluate(Angles(), sts17.parent)
+    assert {subset.name: subset.pairs for subset in result.subsets} == {"ar-ar": 6, "en-ar": 6, "en-tr": 6}
+    for subset in result.subsets:
+        assert dict(subset.scores) == {
+            "spearman": pytest.approx(0.8970588235, abs=1e-10),
+            "pearson": pytest.approx(stats.pearsonr(COSINES, GOLD).statistic, abs=1e-6),
+        }
+
+
+def test_other_sizes_are_another_set(sts17):
+    result = STS17(resamples=0).evaluate(Angles(), sts17)
+    assert (result.task, list(result.groups), result.data_revision) == ("sts17_sts17", ["all_3"], None)
+
+
+def test_intervals_belong_to_the_set_and_to_the_mean(tmp_path):
+    folder = protocol_sized(tmp_path / "data", ["track1.ar-ar", "track5.en-en", "track3.es-es"])
+    for path, seed in zip(sorted(folder.iterdir()), range(3), strict=True):
+        noisy = (np.linspace(0, 0.9, 250) + 0.05 * np.random.default_rng(seed).standard_normal(250)).clip(0, 1)
+        path.write_text(rows(noisy, np.linspace(0, 5, 250).round(4)))
+    result = STS17(resamples=200).evaluate(Angles(), folder)
+    (alone,) = STS17(resamples=200, languages=["en"]).evaluate(Angles(), folder).subsets
+    assert next(subset for subset in result.subsets if subset.name == "en-en") == alone
+    assert alone.scores["spearman_low"] < alone.scores["spearman"] < alone.scores["spearman_high"]
+    widths = [subset.scores["spearman_high"] - subset.scores["spearman_low"] for subset in result.subsets]
+    mean = result.groups["sts17_monolingual_3of3"]
+    assert mean["spearman_low"] < mean["spearman"] < mean["spearman_high"]
+    assert mean["spearman_high"] - mean["spearman_low"] < 0.75 * min(widths)  # a mean of three is surer than each
+    (other,) = STS17(resamples=200, languages=["en"], seed=2).evaluate(Angles(), folder).subsets
+    assert other.scores["spearman_low"] != alone.scores["spearman_low"]
+
+
+def test_items_hold_what_was_correlated(sts17):
+    items = STS17(resamples=0).evaluate(Angles(), sts17).items["en-ar"]
+    assert items.gold.tolist() == GOLD
+    assert items.values == pytest.approx(COSINES, abs=1e-6)
+
+
+def test_equal_pairs_tie_whatever_their_vectors(tmp_path):
+    class Twins:
+        def encode(self, texts, *, language=None):
+            return np.array([np.random.default_rng(len(text)).standard_normal(300) for text in texts], np.float32)
+
+    folder = tmp_path / "sick"
+    folder.mkdir()
+    (folder / "test.tsv").write_text("".join(f"{1 + n / 10}\t{'a' * n}\t{'a' * n}\tNEUTRAL\n" for n in range(1, 30)))
+    assert set(Sick(resamples=0).evaluate(Twins(), folder).items["test"].values) == {1.0}
+
+
+def test_unjudged_pairs_are_reported(tmp_path):
+    (tmp_path / "STS.input.track5.en-en.txt").write_text("".join(f"a x\tb {c}\n" for c in COSINES))
+    (tmp_path / "STS.gs.track5.en-en.txt").write_text("0\n\n2.5\n2.5\n4\n5\n")
+    result = STS17(resamples=0).evaluate(Angles(), tmp_path)
+    assert result.notes == ("en-en: 1 pairs without a judgement were left out",)
+    assert result.subsets[0].pairs == 5
+
+
+def test_pairs_of_languages_and_languages():
+    known = {"deu_Latn": "de", "fra_Latn": "fr"}
+    assert codes_of("de-fra", known) == ("deu_Latn", "fra_Latn")
+    assert codes_of("German", known) == ("deu_Latn",)
+    assert codes_of("zh-Hans", known) == ("zho_Hans",)
+    assert codes_of("pt-BR", known) == ("por_Latn",)
+
+
+def test_resamples_are_counted_from_0():
+    with pytest.raises(ConfigError, match="resamples must be 0 or more, got -1"):
+        STS17(resamples=-1)
