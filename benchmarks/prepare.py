@@ -104,7 +104,7 @@ def run(folder: PathLike, options: argparse.Namespace) -> None:
 
 
 def own_peak() -> int:
-    """Peak resident memory of this process in KiB; ``ru_maxrss`` would begin with that of the process that started it."""
+    """Peak resident memory of this process in KiB; ``ru_maxrss`` would begin with that of its parent."""
     status = Path("/proc/self/status").read_text(encoding="utf-8")
     return int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1])
 

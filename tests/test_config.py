@@ -101,6 +101,27 @@ def test_options_that_nothing_reads_are_refused():
     outer = Outer(corpus=Path("x"), steps=11, caps={"a": 0.5})
     config.refuse_unread(outer, "name", "inner", reason="name = None", when=True)
     config.refuse_unread(outer, "steps", "caps", reason="name = None", when=False)
-    for field in ("steps", "caps"):
-        with pytest.raises(ConfigError, match=f"{field} is set, but with name = None nothing reads it; remove one"):
-            config.refuse_unread(outer, "inner", field, reason="name = None", when=True)
+    for name in ("steps", "caps"):
+        with pytest.raises(ConfigError, match=f"{name} is set, but with name = None nothing reads it; remove one"):
+            config.refuse_unread(outer, "inner", name, reason="name = None", when=True)
+
+
+@pytest.mark.parametrize(
+    ("where", "message", "expected"),
+    [
+        ("a.toml: run", "run: seed is odd", "a.toml: run: seed is odd"),
+        ("a.toml: data: labelled", "data.labelled: kind is odd", "a.toml: data: labelled: kind is odd"),
+        ("a.toml: data: labelled", "labelled: kind is odd", "a.toml: data: labelled: kind is odd"),
+        ("a.toml: run", "seed: odd", "a.toml: run: seed: odd"),
+        ("config", "odd", "config: odd"),
+    ],
+)
+def test_a_section_is_named_once(where, message, expected):
+    @dataclass
+    class Odd:
+        def __post_init__(self):
+            raise ConfigError(message)
+
+    with pytest.raises(ConfigError) as caught:
+        config.from_mapping(Odd, {}, where=where)
+    assert str(caught.value) == expected

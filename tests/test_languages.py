@@ -141,3 +141,18 @@ def test_the_table_is_consistent() -> None:
     iso1 = [language.iso1 for language in languages if language.iso1]
     assert all(len(code) == 2 for code in iso1)
     assert {resolve(code).iso1 for code in iso1} == set(iso1)
+
+
+@pytest.mark.parametrize(
+    ("tag", "code"),
+    [("de-AT-1996", "deu_Latn"), ("de-1901", "deu_Latn"), ("sl-rozaj-1994", "slv_Latn"), ("ca-valencia", "cat_Latn")],
+)
+def test_variants_of_bcp_47_decide_nothing(tag, code):
+    assert resolve(tag).code == code
+    assert parse("de-AT-1996").region == "AT"
+
+
+@pytest.mark.parametrize("tag", ["de-19x", "de-a996b6c7d8", "de-1"])
+def test_what_is_no_subtag_is_refused(tag):
+    with pytest.raises(DataError, match="unknown language"):
+        resolve(tag)

@@ -21,7 +21,8 @@ LEARNING_RATES = ("5e-5", "2e-4")
 TRIAL_STEPS = 40
 SEEDS = (1, 2, 3)
 RUNS, REPORTS = Path("runs/comparison"), Path("reports/comparison")
-SUITE = ("tatoeba", "xsim", "sts17")
+LANGUAGES = "ara,deu,spa,fra,ita,jpn,kor,nld,pol,por,rus,tha,tur,zho_Hans"  # mUSE's
+SUITE = {"tatoeba": LANGUAGES, "xsim": LANGUAGES, "sts17": None}
 
 
 def interlingua(*arguments: object) -> None:
@@ -64,9 +65,9 @@ def main() -> None:
         for seed in options.seeds:
             run = RUNS / f"{arm}-seed{seed}"
             train(arm, run, f"optimizer.learning_rate={rate}", f"run.seed={seed}")
-            for task in SUITE:
-                languages = () if task == "sts17" else ("--languages", "muse")
-                interlingua("evaluate", run / "model", "--suite", task, *languages, "--name", f"{arm}-seed{seed}",
+            for task, languages in SUITE.items():
+                chosen = () if languages is None else ("--languages", languages)
+                interlingua("evaluate", run / "model", "--suite", task, *chosen, "--name", f"{arm}-seed{seed}",
                             "--output", REPORTS, "--quiet")  # fmt: skip
 
 

@@ -144,7 +144,7 @@ def _subtags(key: str) -> tuple[str, str | None, str | None, list[str]]:
             region = part.upper()
         elif part in _SCRIPT_OF_VARIANT:
             script = _SCRIPT_OF_VARIANT[part]
-        elif not 5 <= len(part) <= 8:
+        elif not 5 <= len(part) <= 8 and not (len(part) == 4 and part[0].isdigit()):  # variants, nedis and 1996
             others.append(part)
     return base, script, region, others
 

@@ -225,3 +225,11 @@ def test_as_many_pairs_as_there_are_change_nothing(store):
 def test_no_pairs_are_too_few(store):
     with pytest.raises(ConfigError, match="max_pairs 0: all must be 1 or more"):
         plan(store, max_pairs=0)
+
+
+def test_what_is_expected_is_what_is_seen_after_whole_epochs(store):
+    found = plan(store, temperature=3.0)
+    assert found.expected(27) == found.seen(27)  # 2 epochs
+    assert sum(found.expected(5).values()) == pytest.approx(5 * found.global_batch_size)
+    assert tuple(found.available.values()) == tuple(store.counts)
+    assert found.available.keys() == found.seen(1).keys()

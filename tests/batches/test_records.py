@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from interlingua.batches.records import TokenStore, TokenStoreWriter
-from interlingua.errors import DataError
+from interlingua.errors import ConfigError, DataError
 
 PAIR = ("deu_Latn", "eng_Latn")
 OTHER = ("eng_Latn", "fra_Latn")
@@ -201,3 +201,11 @@ def test_reading_at_random_keeps_nothing_resident(tmp_path):
 def resident_bytes() -> int:
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
+def test_what_is_no_store_is_kept(tmp_path):
+    write(tmp_path / "s", [([1], [2])])
+    write(tmp_path / "s", [([1], [3])], overwrite=True)
+    (tmp_path / "s" / "header.json").write_text("{}")
+    with pytest.raises(ConfigError, match="s holds other files"):
+        write(tmp_path / "s", [([1], [2])], overwrite=True)

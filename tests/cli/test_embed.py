@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import types
 
 import numpy as np
@@ -98,3 +99,13 @@ def test_bytes_that_are_not_utf8_on_standard_input(model, tmp_path, monkeypatch,
     monkeypatch.setattr("sys.stdin", types.SimpleNamespace(buffer=io.BytesIO(b"ok\n\xff\n")))
     assert embed(model, "-", "-o", tmp_path / "out.npy") == 2
     assert "not UTF-8 (byte 0xff)" in capsys.readouterr().err
+
+
+def test_a_device_is_no_place_for_vectors(model, text, tmp_path, capsys):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    assert embed(model, text, "-o", pipe) == 2
+    assert "a pipe or device can't hold vectors" in capsys.readouterr().err
+    assert pipe.is_fifo()
+    assert embed(model, text, "-o", tmp_path) == 2
+    assert "is a folder; name a file" in capsys.readouterr().err

@@ -19,7 +19,7 @@ def test_export_says_how_close_the_vectors_are(word_vocabulary, tmp_path, capsys
         main.main(arguments)
     assert not stop.value.code
     assert "smallest cosine 1.0000000" in capsys.readouterr().out
-    assert 'license: "MIT"' in (tmp_path / "out" / "README.md").read_text()
+    assert 'license: "mit"' in (tmp_path / "out" / "README.md").read_text()
     with pytest.raises(SystemExit) as stop:
         main.main(arguments)
     assert stop.value.code == 2

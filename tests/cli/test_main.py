@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import errno
+import signal
 import statistics
 import subprocess
 import sys
 import time
+import types
 
 import pytest
 
 from interlingua.cli import main
+from interlingua.errors import ConfigError
 
 
 def run(*arguments):
@@ -52,8 +56,6 @@ def test_every_verb_explains_itself_without_torch(verb):
 
 
 def test_ctrl_c_is_one_line(monkeypatch, capsys):
-    import types
-
     def embed() -> None:
         raise KeyboardInterrupt
 
@@ -62,3 +64,62 @@ def test_ctrl_c_is_one_line(monkeypatch, capsys):
         main.main(["embed"])
     assert stop.value.code == 2
     assert capsys.readouterr().err.startswith("interlingua: stopped;")
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (OSError(errno.ENOSPC, "Disk full", "/d/x"), "/d/x: Disk full; free some space and run the same command again"),
+        (
+            OSError(errno.ENOTDIR, "No folder", b"/d"),
+            "/d: No folder; a part of the path is a file; choose another place",
+        ),
+        (TimeoutError("no answer"), "no answer; check the disk and the paths given"),
+    ],
+)
+def test_what_the_system_refuses_is_one_line(monkeypatch, capsys, error, line):
+    assert said_of(monkeypatch, capsys, error) == (2, f"interlingua: {line}\n")
+
+
+def test_one_process_of_several_tells(monkeypatch, capsys):
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    assert said_of(monkeypatch, capsys, ConfigError("the same in all")) == (2, "")
+    monkeypatch.setenv("LOCAL_RANK", "0")
+    assert said_of(monkeypatch, capsys, ConfigError("the same in all")) == (2, "interlingua: the same in all\n")
+
+
+def said_of(monkeypatch, capsys, error):
+    def embed() -> None:
+        raise error
+
+    monkeypatch.setitem(sys.modules, "interlingua.cli.embed", types.SimpleNamespace(embed=embed))
+    with pytest.raises(SystemExit) as stop:
+        main.main(["embed"])
+    return stop.value.code, capsys.readouterr().err
+
+
+def test_sigterm_is_as_good_as_ctrl_c(monkeypatch, capsys):
+    def embed() -> None:
+        signal.raise_signal(signal.SIGTERM)
+
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setitem(sys.modules, "interlingua.cli.embed", types.SimpleNamespace(embed=embed))
+    with pytest.raises(SystemExit) as stop:
+        main.main(["embed"])
+    assert stop.value.code == 2
+    assert capsys.readouterr().err.startswith("interlingua: stopped;")
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_sigterm_ends_a_forked_child_without_a_word():
+    code = (
+        "import os, signal, sys, types; from interlingua.cli import main\n"
+        "def embed():\n"
+        "    child = os.fork()\n"
+        "    if not child: signal.raise_signal(signal.SIGTERM)\n"
+        "    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+        "sys.modules['interlingua.cli.embed'] = types.SimpleNamespace(embed=embed)\n"
+        "main.main(['embed'])"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (result.stdout, result.stderr) == (f"{-signal.SIGTERM}\n", "")

@@ -5,7 +5,7 @@ import pytest
 
 from interlingua.corpus.augment import candidates, make_silver, nearest_others
 from interlingua.corpus.labelled import read_labelled
-from interlingua.errors import DataError
+from interlingua.errors import ConfigError, DataError
 from interlingua.files import sha256_file
 
 ENGLISH = ("eng_Latn", "eng_Latn")
@@ -106,3 +106,11 @@ def test_one_language_at_a_time(gold, tmp_path):
     german.write_text("5.0\tat 0\tat 1\n")
     with pytest.raises(DataError, match="sentences in deu_Latn, eng_Latn"):
         make_silver([gold, german], tmp_path / "silver", encoder=Angles(), score=closeness, models={})
+
+
+def test_what_is_no_silver_is_kept(gold, tmp_path):
+    silver(gold, tmp_path / "silver")
+    silver(gold, tmp_path / "silver")
+    (tmp_path / "silver" / "manifest.json").write_text("[]")
+    with pytest.raises(ConfigError, match="silver holds other files"):
+        silver(gold, tmp_path / "silver")

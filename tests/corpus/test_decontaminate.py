@@ -5,13 +5,12 @@ import json
 import pytest
 
 from interlingua.corpus.decontaminate import EvaluationKeys
-from interlingua.corpus.formats import TextPair
 from interlingua.corpus.keys import text_keys
 from interlingua.errors import DataError
 
 
-def pair(source, target):
-    return TextPair(source, target, "deu_Latn", "eng_Latn")
+def marked(keys, texts):
+    return keys.contaminated_keys(text_keys(texts))
 
 
 @pytest.fixture

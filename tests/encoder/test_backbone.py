@@ -6,8 +6,9 @@ from itertools import pairwise
 import pytest
 import torch
 from torch.nn import functional as F
+from transformers.activations import ACT2FN
 
-from interlingua.encoder.backbone import PRESETS, Backbone, BackboneConfig
+from interlingua.encoder.backbone import ACTIVATIONS, PRESETS, Backbone, BackboneConfig
 from interlingua.encoder.directory import read_directory
 from interlingua.encoder.inference import FrozenBackbone
 from interlingua.errors import ConfigError
@@ -83,7 +84,13 @@ def test_gradients_are_those_of_hugging_face(pair, random_batch):
         assert torch.allclose(ours.weight.grad, expected.weight.grad, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("activation", ["gelu", "relu", "silu"])
+@pytest.mark.parametrize("activation", list(ACTIVATIONS))
+def test_activations_are_those_of_hugging_face(activation):
+    x = torch.linspace(-6, 6, 1001)
+    assert torch.allclose(ACTIVATIONS[activation](x), ACT2FN[activation](x), atol=1e-6)
+
+
+@pytest.mark.parametrize("activation", ["gelu", "gelu_new", "gelu_pytorch_tanh", "relu", "silu"])
 def test_activations_are_called_as_in_hugging_face(activation, tmp_path, random_batch):
     model = huggingface_model("bert", hidden_act=activation)
     batch = random_batch([4, 11])

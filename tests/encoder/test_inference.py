@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from interlingua.encoder import inference
 from interlingua.encoder.backbone import ACTIVATIONS, Backbone, BackboneConfig
-from interlingua.encoder.inference import FrozenBackbone, SnapshotCache
+from interlingua.encoder.inference import FrozenBackbone, SnapshotCache, _Cast, _PackedLinear
 
 
 def backbone_with(activation="gelu"):
@@ -29,6 +29,13 @@ def engine(request, monkeypatch):
     elif inference._onednn() is None:
         pytest.skip("this torch has no oneDNN")
     return request.param
+
+
+@pytest.mark.parametrize("activation", list(ACTIVATIONS))
+def test_fused_activations_are_the_plain_ones(activation):
+    x = torch.linspace(-6, 6, 800).reshape(-1, 8)
+    fused = _PackedLinear(torch.eye(8), torch.zeros(8), _Cast(torch.float32), activation)
+    assert torch.allclose(fused(x), ACTIVATIONS[activation](x), atol=1e-5)
 
 
 @pytest.mark.parametrize("activation", list(ACTIVATIONS))

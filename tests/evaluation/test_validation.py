@@ -93,3 +93,12 @@ def test_similarity_of_a_cross_encoder_is_its_score(tmp_path):
 
 def test_a_cross_encoder_can_not_retrieve(pair_folder):
     assert validation_evaluator(pair_folder)(PairScorer(tiny_encoder()), 1) == {}
+
+
+def test_the_names_are_those_of_what_is_measured(pair_folder, number_encoder, tmp_path):
+    evaluate = validation_evaluator(pair_folder)
+    assert set(evaluate.names) == evaluate(number_encoder, 1).keys()
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("Zahl 1\tZahl 2\t1\nZahl 3\tZahl 3\t5\nZahl 1\tZahl 7\t2\n", encoding="utf-8")
+    evaluate = similarity_evaluator([pairs])
+    assert set(evaluate.names) == evaluate(number_encoder, 1).keys()

@@ -47,24 +47,51 @@ def run(tmp_path):
     return tmp_path / "run"
 
 
+def write_result(path, digest, *, changed=(), overrides=(), scores=(0.5, 0.25)):
+    entries = [{"main_score": score, "hf_subset": f"{score}-eng"} for score in scores]
+    own = {
+        "main_metric": "accuracy",
+        "settings": {"languages": ["de", "fr"], "compare": "text"},
+        "changed": list(changed),
+        "provenance": {"model": {"digest": digest, "overrides": list(overrides)}},
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"task_name": "Tatoeba", "scores": {"test": entries}, "interlingua": own}))
+
+
 @pytest.fixture
-def results(tmp_path):
-    entries = [{"main_score": score, "hf_subset": name} for name, score in (("deu-eng", 0.5), ("fra-eng", 0.25))]
-    content = {"task_name": "Tatoeba", "scores": {"test": entries}, "interlingua": {"main_metric": "accuracy"}}
-    folder = tmp_path / "results" / "model" / "rev"
-    folder.mkdir(parents=True)
-    (folder / "Tatoeba.json").write_text(json.dumps(content))
+def results(tmp_path, encoder):
+    write_result(tmp_path / "results" / "model" / "rev" / "Tatoeba.json", encoder.digest())
     return tmp_path / "results"
 
 
+def test_results_of_other_models_are_left_out_and_settings_are_shown(encoder, results, caplog):
+    options = {"changed": ["languages", "compare"], "overrides": ["prompt='query: '"], "scores": (1.0, 0.5)}
+    write_result(results / "model" / "rev-1" / "Tatoeba.json", encoder.digest(), **options)
+    write_result(results / "other" / "rev" / "Tatoeba.json", "f" * 64, scores=(0.9, 0.9))
+    theirs = {"task_name": "Tatoeba", "scores": {"test": [{"main_score": 0.9}]}, "mteb_version": "2"}
+    (results / "theirs.json").write_text(json.dumps(theirs))
+    card = model_card(encoder, read_provenance(None, name="m", digest=encoder.digest(), results=[results]))
+    assert "| Tatoeba |  | accuracy | 37.50 % |" in card
+    assert "| Tatoeba | prompt='query: ', languages=de+fr, compare=text | accuracy | 75.00 % |" in card
+    assert "90.00" not in card
+    assert caplog.messages == ["the card leaves out 2 of 4 result files: they are not this model's"]
+
+
+@pytest.mark.parametrize(("spdx", "hub"), [("MIT", "mit"), ("GPL-3.0-or-later", "gpl-3.0"), ("CC-BY-4.0", "cc-by-4.0")])
+def test_licences_have_the_hubs_names(encoder, spdx, hub):
+    assert f'license: "{hub}"\n' in model_card(encoder, Provenance(name="m", licence=spdx))
+
+
 def test_a_card_says_what_is_on_record(encoder, run, results):
-    card = model_card(encoder, read_provenance(run, name="owner/tiny", licence="Apache-2.0", results=[results]))
+    known = {"name": "owner/tiny", "digest": encoder.digest(), "licence": "Apache-2.0", "results": [results]}
+    card = model_card(encoder, read_provenance(run, **known))
     front, body = card.split("---\n")[1:]
     assert front.splitlines() == [
         "language:",
         '- "en"',
         '- "nb"',
-        'license: "Apache-2.0"',
+        'license: "apache-2.0"',
         "library_name: sentence-transformers",
         "pipeline_tag: sentence-similarity",
         "tags:",
@@ -76,7 +103,7 @@ def test_a_card_says_what_is_on_record(encoder, run, results):
     assert body.startswith("\n# owner/tiny\n")
     assert "| django | BSD-3-Clause | 900 |" in body
     assert "nothing" not in body
-    assert "| Tatoeba | accuracy | 37.50 % |" in body
+    assert "| Tatoeba |  | accuracy | 37.50 % |" in body
     assert "| method | ems |" in body
     assert "| trained with torch | 2.13.0 |" in body
     assert "Norwegian Bokmål (nob_Latn)" in body
@@ -109,7 +136,7 @@ def test_the_snippet_runs(encoder, tmp_path, capsys):
 
 def test_a_corpus_that_is_gone_or_a_broken_result(run, tmp_path):
     (tmp_path / "corpus" / "manifest.json").unlink()
-    assert read_provenance(run, name="m").sources == ()
+    assert read_provenance(run, name="m", digest="").sources == ()
     (tmp_path / "x.json").write_text("{}")
     with pytest.raises(CheckpointError, match=r"x\.json: not a result file"):
-        read_provenance(None, name="m", results=[tmp_path / "x.json"])
+        read_provenance(None, name="m", digest="", results=[tmp_path / "x.json"])

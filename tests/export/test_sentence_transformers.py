@@ -99,3 +99,14 @@ def test_what_stock_modules_cannot_express_is_refused(encoder, tmp_path):
 def test_an_unknown_dtype_is_named(model, tmp_path):
     with pytest.raises(ConfigError, match="dtype 'int4' is unknown"):
         export(model, tmp_path / "out", dtype="int4")
+
+
+def test_what_is_no_model_of_ours_is_kept(model, tmp_path):
+    mine = tmp_path / "out" / "config.json"
+    mine.parent.mkdir()
+    mine.write_text("{}")
+    with pytest.raises(ConfigError, match="out holds other files"):
+        export(model, tmp_path / "out", check=False, overwrite=True)
+    with pytest.raises(ConfigError, match="out holds other files"):
+        Encoder.load(model).save(tmp_path / "out")
+    assert mine.read_text() == "{}"

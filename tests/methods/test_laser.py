@@ -139,7 +139,7 @@ def test_sizes_are_laser_s():
 
 
 def test_a_vocabulary_without_tags_needs_languages():
-    with pytest.raises(ConfigError, match="no language tags; name the method's languages"):
+    with pytest.raises(ConfigError, match=r"no language tags; set method\.languages"):
         build(languages=())
 
 

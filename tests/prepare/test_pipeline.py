@@ -7,7 +7,7 @@ import pytest
 from interlingua.batches.records import TokenStore
 from interlingua.corpus.manifest import Manifest
 from interlingua.encoder.vocabulary import Vocabulary
-from interlingua.errors import DataError
+from interlingua.errors import ConfigError, DataError
 from interlingua.files import sha256_file, sha256_tree
 from interlingua.prepare.config import SourceConfig, VocabularyConfig
 from interlingua.prepare.pipeline import prepare
@@ -108,7 +108,12 @@ def test_an_old_folder_stays_unless_it_may_go(tmp_path, corpus):
     (config.output / "precious").write_text("x")
     with pytest.raises(DataError, match="already there"):
         prepare(config, show_progress=False)
+    with pytest.raises(ConfigError, match="holds other files"):
+        prepare(config, overwrite=True, show_progress=False)
     assert (config.output / "precious").exists()
+    (config.output / "precious").unlink()
+    prepare(config, overwrite=True, show_progress=False)
+    (config.output / "precious").touch()
     prepare(config, overwrite=True, show_progress=False)
     assert not (config.output / "precious").exists()
 

@@ -1,3 +1,4 @@
+import dataclasses
 import io
 
 from rich.console import Console
@@ -5,7 +6,7 @@ from rich.console import Console
 from interlingua.prepare.pipeline import prepare
 from interlingua.prepare.report import summary
 
-from .conftest import config_for, write_tsv
+from .conftest import config_for, sentences, write_tsv
 
 
 def test_tables_name_sources_rules_and_totals(tmp_path, corpus):
@@ -25,3 +26,17 @@ def test_tables_name_sources_rules_and_totals(tmp_path, corpus):
     assert ["evaluation", "files", "without", "text,", "not", "compared", "2"] in rows
     assert ["training", "pairs", "540"] in rows
     assert ["languages", "3"] in rows
+
+
+def test_what_is_in_evaluation_sets_stands_below_its_rule(tmp_path, corpus):
+    rows = sentences(50)
+    write_tsv(corpus / "de-en.x.news.tsv", [("gleich", "gleich")] * 70)
+    (tmp_path / "exam").mkdir()
+    (tmp_path / "exam" / "exam.txt").write_text("\n".join(english for english, _, _ in rows[:3]))
+    manifest = prepare(config_for(tmp_path, corpus, decontaminate=(tmp_path / "exam",)), show_progress=False)
+    assert min(manifest.dropped, key=manifest.dropped.get) == "in_evaluation_set"
+    manifest = dataclasses.replace(manifest, dropped=manifest.dropped | {"empty": 1})
+    rules = next(table for table in summary(manifest) if table.title.startswith("Dropped"))
+    shown = list(rules.columns[0].cells)
+    assert shown.index("  of these in exam") == shown.index("in_evaluation_set") + 1
+    assert shown[-1] == "empty"

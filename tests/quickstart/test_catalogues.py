@@ -170,3 +170,21 @@ def test_missing_pip_has_a_remedy(tmp_path, monkeypatch):
     monkeypatch.setattr(module.subprocess, "run", pip_that(lambda *_: "/usr/bin/python3: No module named pip"))
     with pytest.raises(DataError, match="python -m ensurepip"):
         fetch([PACKAGE], tmp_path, progress=nothing)
+
+
+def test_a_damaged_wheel_in_the_cache_is_fetched_again(tmp_path, monkeypatch):
+    kept = make_wheel(tmp_path / "wheels" / "my_app-1.2-py3-none-any.whl")
+    kept.write_bytes(kept.read_bytes()[:-40])
+    monkeypatch.setattr(module.subprocess, "run", pip_that(lambda folder, _: make_wheel(folder / kept.name) and None))
+    sources, failed = fetch([PACKAGE], tmp_path, progress=nothing)
+    assert ([source.version for source in sources], failed) == (["1.2"], {})
+
+
+def test_a_wheel_that_comes_damaged_is_not_kept(tmp_path, monkeypatch):
+    def action(folder, requirement):
+        (folder / "my_app-1.2-py3-none-any.whl").write_bytes(b"no wheel")
+
+    monkeypatch.setattr(module.subprocess, "run", pip_that(action))
+    _, failed = fetch([PACKAGE], tmp_path, progress=nothing)
+    assert failed["My.App"].startswith("the wheel that pip fetched is damaged")
+    assert list((tmp_path / "wheels").iterdir()) == []

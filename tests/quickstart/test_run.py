@@ -1,3 +1,4 @@
+import dataclasses
 import io
 import json
 
@@ -55,7 +56,9 @@ def test_everything_is_left_behind(done):
         "collected", "corpus", "heldout", "run", "model", "results", "quickstart.json", "report.html"
     }  # fmt: skip
     assert Encoder.load(output / "model").encode(["the page was removed"]).shape == (1, 128)
+    assert [path.name for path in (output / "results").iterdir()] == [f"{output.name}-model"]
     recorded = json.loads((output / "quickstart.json").read_text())
+    assert recorded["format"] == "interlingua-quickstart-1"
     assert recorded["training_pairs"] == findings.training_pairs > 500
     assert set(recorded["seconds"]) == {"collect", "prepare", "train", "measure"}
     assert "1/4" in said
@@ -80,3 +83,23 @@ def test_too_small_a_budget_says_how_much_it_needs(catalogues, tmp_path):
     settings = Settings(output=tmp_path, budget_seconds=1, catalogues=(catalogues,), packages=())
     with pytest.raises(ConfigError, match="--budget-seconds 1 leaves 0 s for training; give at least"):
         quickstart(settings, console=Console(quiet=True))
+
+
+@pytest.mark.parametrize("name", ["collected", "heldout", "model", "results", "quickstart.json"])
+def test_what_no_quickstart_wrote_is_not_touched(catalogues, tmp_path, name):
+    mine = tmp_path / name if name.endswith(".json") else tmp_path / name / "w"
+    mine.parent.mkdir(exist_ok=True)
+    mine.write_text("mine")
+    settings = Settings(output=tmp_path, budget_seconds=1, catalogues=(catalogues,), packages=())
+    with pytest.raises(ConfigError, match=f"holds other files .{name}.*name another folder"):
+        quickstart(settings, console=Console(quiet=True))
+    assert mine.read_text() == "mine"
+    with pytest.raises(ConfigError, match="is a file; name another folder"):
+        quickstart(dataclasses.replace(settings, output=mine), console=Console(quiet=True))
+
+
+def test_a_quickstart_that_was_stopped_may_begin_again(catalogues, tmp_path):
+    settings = Settings(output=tmp_path, budget_seconds=1, catalogues=(catalogues,), packages=())
+    for _ in range(2):
+        with pytest.raises(ConfigError, match="--budget-seconds 1 leaves 0 s for training"):
+            quickstart(settings, console=Console(quiet=True))

@@ -28,14 +28,14 @@ def test_score_is_the_tatoeba_task_beside_the_baselines(tmp_path):
     folder.mkdir()
     (folder / "deu-eng.tsv").write_text("".join(f"Satz Nummer {n}\tsentence number {n}\n" for n in range(1, 9)))
     (folder / "ell-eng.tsv").write_text("".join(f"πρόταση {n}\tsentence {n}\n" for n in range(1, 9)))
-    scores = {s.name: s for s in score(Numbered(), {"sentences": folder}, output=tmp_path / "results")}
+    scores = {s.name: s for s in score(Numbered(), {"sentences": folder}, name="mine", output=tmp_path)}
     assert list(scores) == ["German", "Greek"]
     assert (scores["German"].script, scores["Greek"].script) == ("latin", "other")
     assert scores["German"].model == (1.0, 1.0)
     assert scores["Greek"].model == (4 / 8, 4 / 8)
     assert scores["Greek"].tfidf == (1.0, 1.0)  # the numbers give it away
     assert scores["Greek"].random == 1 / 8
-    assert list((tmp_path / "results").rglob("*.json"))
+    assert list((tmp_path / "results" / "mine").rglob("tatoeba_sentences*.json"))
 
 
 def test_averages_count_languages_of_a_hundred_messages():

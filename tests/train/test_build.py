@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import ConfigError
 from interlingua.train.build import MicroBatches, build_encoder, build_objective
 from interlingua.train.config import train_config_from
@@ -33,8 +34,6 @@ def test_pretrained_backbone_with_the_corpus_vocabulary(tiny_config, tiny_table,
 
 
 def test_pretrained_backbone_with_another_vocabulary(tiny_config, tiny_table, word_vocabulary, tmp_path):
-    from interlingua.encoder.vocabulary import Vocabulary
-
     build_encoder(tiny_config(), word_vocabulary).save(tmp_path / "model")
     other = Vocabulary(word_vocabulary.tokenizer.to_str(), special_tokens=word_vocabulary.special_tokens)
     tiny_table["encoder"] = {"path": str(tmp_path / "model")}
@@ -84,3 +83,28 @@ def test_a_method_that_calls_the_backbone_itself_can_t_be_computed_in_parts(tiny
     tiny_table["run"]["gradcache_sentences"] = 5
     with pytest.raises(ConfigError, match=r"gradcache_sentences is set, but tlm computes its passes whole; remove it"):
         build_objective(train_config_from(tiny_table), word_vocabulary)
+
+
+def test_languages_are_the_corpus_s_where_neither_method_nor_vocabulary_names_them(
+    tiny_table, tiny_config, word_vocabulary
+):
+    plain = Vocabulary(word_vocabulary.tokenizer.to_str(), special_tokens=word_vocabulary.special_tokens)
+    corpus = open_data(tiny_config(), ["parallel"]).languages
+    assert corpus == ("deu_Latn", "eng_Latn", "rus_Cyrl")
+
+    def languages(vocabulary, **method):
+        tiny_table["method"] = {"name": "ems", **method}
+        return build_objective(train_config_from(tiny_table), vocabulary, corpus).config.languages
+
+    assert languages(plain) == corpus
+    assert languages(plain, languages=["de", "en", "ru", "fr"]) == ("de", "en", "ru", "fr")
+    assert languages(word_vocabulary) == languages(plain, generative="none") == ()
+    assert languages(plain, name="laser", targets=["eng_Latn"]) == ()
+    assert languages(plain, name="laser") == corpus
+    assert not hasattr(build_objective(config_of(tiny_table, "labse"), plain, corpus).config, "languages")
+    with pytest.raises(ConfigError, match=r"set method\.languages, or language_tag = false"):
+        build_objective(config_of(tiny_table, "ems"), plain)
+
+
+def config_of(table, method):
+    return train_config_from({**table, "method": {"name": method}})

@@ -44,3 +44,13 @@ def test_a_finished_run_is_read_back(tmp_path):
 
 def test_peak_memory_is_in_bytes():
     assert 50 * 2**20 < peak_rss_bytes() < 2**40
+
+
+def test_processor_time_of_steps_alone(monkeypatch):
+    times = iter([10.0, 12.0, 20.0, 21.0])
+    monkeypatch.setattr("interlingua.train.result.time.process_time", lambda: next(times))
+    clock = Clock(0.0, cpu_seconds=5.0)  # at 10
+    clock.count([batch([1, 2])], world_size=2)  # two processes took 2 s each
+    clock.leave_out()  # an evaluation until 20
+    clock.count([batch([1, 2])], world_size=1)
+    assert clock.cpu_seconds == 5 + 2 * 2 + 1

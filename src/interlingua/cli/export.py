@@ -16,7 +16,9 @@ def export(
     dtype: Annotated[str, typer.Option(help="float32, bfloat16 or float16 to store weights in.")] = "float32",
     name: Annotated[Text, typer.Option(help="The model's name in the card; the directory's by default.")] = None,
     licence: Annotated[Text, typer.Option(help="SPDX identifier for the card, e.g. Apache-2.0.")] = None,
-    results: Annotated[list[Path] | None, typer.Option(help="Result files or folders to show in the card.")] = None,
+    results: Annotated[
+        list[Path] | None, typer.Option(help="Result files or folders, of which the card shows its own.")
+    ] = None,
     vocabulary_of: Annotated[
         list[str] | None, typer.Option(help="Keep only the vocabulary of these files or globs: .txt, or pairs.")
     ] = None,

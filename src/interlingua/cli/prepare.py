@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -29,7 +28,6 @@ def prepare(
     from interlingua.prepare.pipeline import prepare as run
     from interlingua.prepare.report import summary
 
-    os.environ.setdefault("INTERLINGUA_DATA", os.path.expanduser("~/.cache/interlingua/data"))
     overrides = [*(set_ or []), *([] if output is None else [f"output={output}"])]
     settings = load_config(PrepareConfig, config, overrides=overrides)
     manifest = run(settings, overwrite=overwrite, show_progress=not quiet)

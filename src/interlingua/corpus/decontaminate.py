@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -14,7 +14,6 @@ from jaxtyping import Bool, UInt64
 from numpy import ndarray
 
 from interlingua.corpus.dedup import is_in
-from interlingua.corpus.formats import TextPair
 from interlingua.corpus.keys import EMPTY_KEY, text_keys
 from interlingua.corpus.normalize import Markup, normalize_texts
 from interlingua.errors import DataError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, Literal
@@ -24,6 +25,8 @@ PRESETS: dict[str, dict[str, Any]] = {  # hidden, layers, heads and feed-forward
 EMS_MAX_TOKENS = 120
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu": F.gelu,
+    "gelu_new": functools.partial(F.gelu, approximate="tanh"),
+    "gelu_pytorch_tanh": functools.partial(F.gelu, approximate="tanh"),
     "relu": F.relu,
     "silu": F.silu,
     "swish": F.silu,
@@ -46,7 +49,7 @@ class BackboneConfig:
     intermediate_size: int = 1536
     """Width of the feed-forward block."""
     hidden_act: str = "gelu"
-    """gelu, relu, silu (= swish) or tanh."""
+    """gelu, relu, silu (= swish), tanh, or gelu by its tanh formula: gelu_new (= gelu_pytorch_tanh)."""
     hidden_dropout_prob: float = 0.1
     """Probability of zeroing an activation before each residual sum, and after the embeddings."""
     attention_probs_dropout_prob: float = 0.1

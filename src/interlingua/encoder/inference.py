@@ -13,7 +13,15 @@ from interlingua.encoder.attention import Layout, attend, flash_available
 from interlingua.encoder.backbone import ACTIVATIONS, Backbone, Layer
 
 TYPICAL_TOKENS = 2048
-FUSED_ACTIVATIONS = {"gelu": "gelu", "relu": "relu", "silu": "swish", "swish": "swish", "tanh": "tanh"}
+FUSED_ACTIVATIONS = {  # oneDNN's name, and which formula where it has two
+    "gelu": ("gelu", "none"),
+    "gelu_new": ("gelu", "tanh"),
+    "gelu_pytorch_tanh": ("gelu", "tanh"),
+    "relu": ("relu", ""),
+    "silu": ("swish", ""),
+    "swish": ("swish", ""),
+    "tanh": ("tanh", ""),
+}
 
 
 class FrozenBackbone:
@@ -154,8 +162,8 @@ class _PackedLinear:
         if plus is not None:
             y = self.fused._linear_pointwise.binary(x, plus, self.weight, self.bias, "add")
         else:
-            after = FUSED_ACTIVATIONS[self.activation] if self.activation else "none"
-            y = self.fused._linear_pointwise(x, self.weight, self.bias, after, [], "none" if after == "gelu" else "")
+            after, formula = FUSED_ACTIVATIONS[self.activation] if self.activation else ("none", "")
+            y = self.fused._linear_pointwise(x, self.weight, self.bias, after, [], formula)
         return y
 
 

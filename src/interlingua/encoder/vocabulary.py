@@ -265,7 +265,7 @@ class Vocabulary:
         if language is None:
             raise ConfigError(
                 f"this vocabulary pre-tokenizes by language ({self.pre_tokenizer!r}) and no language was given;"
-                " pass language=, e.g. 'deu_Latn'"
+                " name it with language='deu_Latn', on the command line --language deu_Latn"
             )
         return segment(texts, language=language, pre_tokenizer=self.pre_tokenizer)
 

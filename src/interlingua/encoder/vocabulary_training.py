@@ -123,8 +123,8 @@ def balanced_sample(
         raise DataError("there is no text to train a vocabulary on; check the input files")
     if sum(counts.values()) <= sentences:
         return reservoirs
-    held = {language: len(texts) for language, texts in reservoirs.items()}
-    wanted = quotas(counts, sentences, temperature, held=held)
+    there = {language: len(texts) for language, texts in reservoirs.items()}
+    wanted = quotas(counts, sentences, temperature, held=there)
     return {language: draw.sample(texts, wanted[language]) for language, texts in reservoirs.items()}
 
 

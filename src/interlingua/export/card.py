@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +17,7 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.errors import CheckpointError, DataError
 from interlingua.languages import resolve
 
+log = logging.getLogger("interlingua")
 TAGS = ("sentence-transformers", "feature-extraction", "sentence-similarity", "interlingua")
 
 
@@ -32,22 +35,24 @@ class Provenance:
     """Codes of the languages of the training data."""
     sources: tuple[tuple[str, str, int], ...] = ()
     """Name, licence and training pairs of each source."""
-    results: tuple[tuple[str, str, float], ...] = ()
-    """Task, measure and mean over its languages."""
+    results: tuple[tuple[str, str, str, float], ...] = ()
+    """Task, settings that are not the task's or the model's own, measure and mean over its languages."""
     versions: Mapping[str, str] = field(default_factory=dict)
     """Versions of the libraries it was trained with."""
 
 
 def read_provenance(
-    run: Path | None, *, name: str, licence: str | None = None, results: Iterable[Path] = ()
+    run: Path | None, *, name: str, digest: str, licence: str | None = None, results: Iterable[Path] = ()
 ) -> Provenance:
     """Collects the facts from a run's folder, its corpus's manifest and result files.
 
     Args:
         run: the folder that ``interlingua train`` wrote, or None.
         name: of the model.
+        digest: of the model, by which its results are told from others'.
         licence: of the model; the licences of the data are listed beside it, whether they allow it is yours to judge.
-        results: files that ``interlingua evaluate`` wrote, or folders of them.
+        results: files that ``interlingua evaluate`` wrote, or folders of them; those of other models are left out, with
+            a warning.
 
     Raises:
         CheckpointError: a result file is broken.
@@ -61,7 +66,7 @@ def read_provenance(
         method=asked.get("method", {}).get("name"),
         languages=corpus.languages if corpus else (),
         sources=tuple((s.name, s.licence, s.train) for s in corpus.sources if s.train) if corpus else (),
-        results=tuple(_main_scores(results)),
+        results=_main_scores(results, digest),
         versions=record.get("versions", {}),
     )
 
@@ -83,8 +88,9 @@ def model_card(encoder: Encoder, provenance: Provenance) -> str:
         names = ", ".join(f"{resolve(code).name} ({code})" for code in provenance.languages)
         parts += ["## Languages", names]
     if provenance.results:
-        rows = [(task, measure, f"{100 * score:.2f} %") for task, measure, score in provenance.results]
-        parts += ["## Results", "Means over the languages of each task.", _table(("task", "measure", "value"), rows)]
+        shown = [(*words, f"{100 * score:.2f} %") for *words, score in provenance.results]
+        head = ("task", "settings", "measure", "value")
+        parts += ["## Results", "Means over the languages of each task.", _table(head, shown)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -95,7 +101,7 @@ def _front_matter(provenance: Provenance) -> str:
     if languages:
         lines += ["language:", *(f"- {json.dumps(code)}" for code in languages)]
     if provenance.licence:
-        lines.append(f"license: {json.dumps(provenance.licence)}")
+        lines.append(f"license: {json.dumps(_hub_licence(provenance.licence))}")
     lines += ["library_name: sentence-transformers", "pipeline_tag: sentence-similarity", "tags:"]
     return "\n".join([*lines, *(f"- {tag}" for tag in TAGS), "---"])
 
@@ -146,19 +152,38 @@ def _corpus_manifest(corpus: str | None) -> Manifest | None:
         return None
 
 
-def _main_scores(paths: Iterable[Path]) -> Iterable[tuple[str, str, float]]:
-    """Task, main measure and its mean over subsets, of result files in mteb's layout."""
+def _hub_licence(spdx: str) -> str:
+    """The hub's identifier: ``Apache-2.0`` -> ``apache-2.0``, ``GPL-3.0-or-later`` -> ``gpl-3.0``."""
+    return re.sub(r"-(only|or-later)$", "", spdx.lower())
+
+
+def _main_scores(paths: Iterable[Path], digest: str) -> tuple[tuple[str, str, str, float], ...]:
+    """Task, settings, main measure and its mean over subsets, of the model's own results."""
     files = [file for path in paths for file in (sorted(path.rglob("*.json")) if path.is_dir() else [path])]
+    found, others = [], 0
     for file in files:
         content = _read_json(file)
         try:
             scores = [entry["main_score"] for split in content["scores"].values() for entry in split]
-            measure = content.get("interlingua", {}).get("main_metric", "main_score")
-            yield content["task_name"], measure, sum(scores) / len(scores)
-        except (KeyError, TypeError, ZeroDivisionError) as error:
+            own = content.get("interlingua", {})
+            model = own.get("provenance", {}).get("model", {})
+            if model.get("digest") != digest:
+                others += 1
+                continue
+            changed = [f"{option}={_words(own['settings'][option])}" for option in own["changed"]]
+            settings = ", ".join([*model["overrides"], *changed])
+            found.append((content["task_name"], settings, own["main_metric"], sum(scores) / len(scores)))
+        except (KeyError, TypeError, ZeroDivisionError, AttributeError) as error:
             raise CheckpointError(
                 f"{file}: not a result file ({error}); give what interlingua evaluate wrote"
             ) from error
+    if others:
+        log.warning("the card leaves out %d of %d result files: they are not this model's", others, len(files))
+    return tuple(found)
+
+
+def _words(value: Any) -> str:
+    return "+".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _read_json(path: Path) -> dict[str, Any]:

@@ -36,7 +36,7 @@ def export(
         dtype: of the stored weights.
         name: in the card; default: the name of ``out``.
         licence: SPDX identifier for the card.
-        results: result files or folders whose means the card shows.
+        results: result files or folders, of which the card shows the model's own.
         check: refuse what stock modules can't express, and compare vectors with sentence-transformers'.
         overwrite: replace ``out`` if one of our models is in it.
         texts: keep only the vocabulary of these files, see :func:`interlingua.export.shrink.shrink`.
@@ -54,8 +54,9 @@ def export(
     encoder = shrink(Encoder.load(model), texts=texts, layers=layers)
     if check:
         refuse_inexpressible(encoder, model)
+    files = [Path(path) for path in results]
     provenance = read_provenance(
-        run, name=name or Path(out).name, licence=licence, results=[Path(path) for path in results]
+        run, name=name or Path(out).name, digest=encoder.digest(), licence=licence, results=files
     )
     with atomic_directory(out, overwrite=overwrite, ours=is_ours) as folder:
         encoder.save(folder, dtype=DTYPES[dtype])

@@ -49,7 +49,7 @@ class DAPConfig:
     reconstruct: float = 1.0
     """Share of tokens to reconstruct, (0, 1]; the states of the others are shown (section 5.2)."""
     languages: tuple[str, ...] = ()
-    """Codes of the languages the head can be told to tell; default: those with a tag in the vocabulary."""
+    """Codes of the languages the head can be told to tell; default: the vocabulary's, else the corpus's."""
 
     def __post_init__(self) -> None:
         for name in ("rtl_weight", "tr_weight"):
@@ -99,7 +99,7 @@ class DAP(Objective):
         if config.rtl_weight and config.direction != "to_pivot":
             named = config.languages or sorted(encoder.vocabulary.language_tags)
             if not named:
-                raise ConfigError("the vocabulary has no language tags; name the method's languages")
+                raise ConfigError("the vocabulary has no language tags; set method.languages")
             codes = tuple(dict.fromkeys(resolve(name).code for name in named))
             self.tags = LanguageTags(codes, encoder.dim, dropout=0.0, normalize=False)
 

@@ -51,7 +51,7 @@ class EMSConfig:
     tag_dropout: float = 0.1
     """Probability of zeroing an element of a language tag."""
     languages: tuple[str, ...] = ()
-    """Codes of the languages that get a tag; default: those with a tag in the vocabulary."""
+    """Codes of the languages that get a tag; default: those with a tag in the vocabulary, else the corpus's."""
     shared_embedding: bool = False
     """Predict with the encoder's word embeddings in place of a matrix of the head's own, "share L_emb"."""
     code_targets: bool = False
@@ -108,7 +108,7 @@ class EMS(Objective):
         named = config.languages or sorted(encoder.vocabulary.language_tags)
         languages = tuple(dict.fromkeys(resolve(name).code for name in named))
         if config.generative != "none" and config.language_tag and not languages:
-            raise ConfigError("the vocabulary has no language tags; name the languages, or set language_tag = false")
+            raise ConfigError("the vocabulary has no language tags; set method.languages, or language_tag = false")
         self.predict: TokenPredictionHead | None = None
         if config.generative != "none":
             tags = LanguageTags(languages, config.language_dim, dropout=config.tag_dropout)

@@ -34,7 +34,7 @@ class LASERConfig:
     language_dim: int = 32
     """Width of what the decoder is told of the target language; 0 = nothing."""
     languages: tuple[str, ...] = ()
-    """Codes of the languages it can be told; default: ``targets``, or those with a tag in the vocabulary."""
+    """Codes of the languages it can be told; default: ``targets``, or the vocabulary's, else the corpus's."""
     token_dim: int = 320
     """Width of the decoder's token embeddings."""
     hidden_dim: int = 2048
@@ -83,9 +83,7 @@ class LASER(Objective):
         named = config.languages or config.targets or sorted(encoder.vocabulary.language_tags)
         codes = tuple(dict.fromkeys(resolve(name).code for name in named))
         if config.language_dim and not codes:
-            raise ConfigError(
-                "the vocabulary has no language tags; name the method's languages, or set language_dim = 0"
-            )
+            raise ConfigError("the vocabulary has no language tags; set method.languages, or language_dim = 0")
         self.tags: LanguageTags | None = None
         if config.language_dim:
             self.tags = LanguageTags(codes, config.language_dim, dropout=0.0, normalize=False)

@@ -6,9 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from interlingua.corpus.manifest import Manifest
+from interlingua.prepare.shards import Fate
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+IN_SET = Fate.in_evaluation_set.name
 
 
 def summary(manifest: Manifest) -> Iterator[Table]:
@@ -19,7 +22,9 @@ def summary(manifest: Manifest) -> Iterator[Table]:
         [(s.name, s.licence, s.read, sum(s.dropped.values()), s.train, s.valid, s.heldout) for s in manifest.sources],
     )
     rules = sorted(manifest.dropped.items(), key=lambda item: -item[1])
-    yield _table("Dropped, by rule", ("rule", "pairs"), [*rules, *_sets(manifest)])
+    lines = [line for rule in rules for line in (rule, *(_sets(manifest) if rule[0] == IN_SET else ()))]
+    lines += [] if IN_SET in manifest.dropped else _sets(manifest)
+    yield _table("Dropped, by rule", ("rule", "pairs"), lines)
     yield _table("Totals", ("what", "number"), _totals(manifest))
 
 

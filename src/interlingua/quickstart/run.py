@@ -23,6 +23,7 @@ from interlingua import __version__
 from interlingua.corpus.manifest import Manifest
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, DataError, InterlinguaError
+from interlingua.evaluation.encoders import model_name
 from interlingua.files import atomic_write, has_format
 from interlingua.prepare.pipeline import prepare
 from interlingua.quickstart import tables
@@ -206,7 +207,7 @@ def _measure(result: TrainResult, folders: Mapping[Kind, Path], output: Path) ->
     shutil.copytree(result.model, output / "model")
     encoder = Encoder.load(output / "model")
     with _bar("measuring") as progress, _errors_only():
-        scores = score(encoder, folders, output=output, progress=progress)
+        scores = score(encoder, folders, name=model_name(str(output / "model")), output=output, progress=progress)
         demonstrations = demonstrate(encoder, folders["sentences"])
     return _Measured(sum(weight.numel() for weight in encoder.parameters()), scores, demonstrations)
 

@@ -9,6 +9,7 @@ from typing import Literal
 
 from interlingua.corpus.evaluation_sets import pair_files, read_pair_file
 from interlingua.encoder.encoder import EmbedsText
+from interlingua.evaluation.provenance import describe
 from interlingua.evaluation.suite import evaluate
 from interlingua.evaluation.task import Progress, TaskResult, silent
 from interlingua.languages import resolve
@@ -68,19 +69,21 @@ class Average:
 
 
 def score(
-    encoder: EmbedsText, folders: Mapping[Kind, Path], *, output: Path, progress: Progress = silent
+    encoder: EmbedsText, folders: Mapping[Kind, Path], *, name: str, output: Path, progress: Progress = silent
 ) -> list[LanguageScore]:
     """Scores the encoder with the ``tatoeba`` task, and the baselines on the same texts.
 
     Args:
         encoder: what to score.
         folders: for each kind, a folder of ``<lang>-eng.tsv`` files.
+        name: the encoder's, in the result files.
         output: gets the task's own result files.
         progress: told after each language.
     """
     scores: list[LanguageScore] = []
     for kind, folder in folders.items():
-        result = evaluate(encoder, ["tatoeba"], folder, output=output, progress=progress)[0]
+        model = describe(encoder, name=name)
+        result = evaluate(encoder, ["tatoeba"], folder, output=output, model=model, progress=progress)[0]
         scores += _beside_baselines(result, kind, folder)
     return scores
 

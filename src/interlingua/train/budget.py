@@ -71,7 +71,7 @@ def _measured_steps(
     config: TrainConfig, data: TrainingData, engine: Engine, evaluate: Evaluate | None, budget_seconds: float
 ) -> int:
     started = time.perf_counter()
-    objective = build_objective(config, data.vocabulary).to(engine.device)
+    objective = build_objective(config, data.vocabulary, data.languages).to(engine.device)
     twin = engine.twin(objective)
     model = engine.setup(objective)
     optimizer = build_optimizer(objective, config.optimizer)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -23,8 +23,13 @@ from interlingua.train.engine import Engine
 from interlingua.train.feeds import Source, batch_sizes, make_plan
 
 
-def build_objective(config: TrainConfig, vocabulary: Vocabulary) -> Objective:
+def build_objective(config: TrainConfig, vocabulary: Vocabulary, languages: Sequence[str] = ()) -> Objective:
     """Encoder and method, with the weights that the seed decides.
+
+    Args:
+        config: of the run.
+        vocabulary: of the corpus.
+        languages: of the corpus, for a method that tells them apart and whose vocabulary names none.
 
     Raises:
         ConfigError: the pretrained backbone has another vocabulary than the corpus, or the method can't do what [run]
@@ -32,7 +37,7 @@ def build_objective(config: TrainConfig, vocabulary: Vocabulary) -> Objective:
     """
     torch.manual_seed(seed_for(config.run.seed, "weights"))
     objective: Objective = resolve(METHODS, config.method.name)(
-        config.method.options, build_encoder(config, vocabulary)
+        _with_languages(config.method.options, vocabulary, tuple(languages)), build_encoder(config, vocabulary)
     )
     objective.total_steps = config.run.max_steps or 1
     for module in objective.modules():
@@ -44,6 +49,16 @@ def build_objective(config: TrainConfig, vocabulary: Vocabulary) -> Objective:
                 " lower micro_batch_size if memory is short"
             )
     return objective
+
+
+def _with_languages(options: Any, vocabulary: Vocabulary, languages: tuple[str, ...]) -> Any:
+    named = [getattr(options, key) for key in ("languages", "targets") if hasattr(options, key)]
+    if not named or any(named) or vocabulary.language_tags:
+        return options
+    try:
+        return dataclasses.replace(options, languages=languages)
+    except ConfigError:  # with these options no language is told, and naming them would be refused
+        return options
 
 
 def feeds_of(method: MethodConfig) -> tuple[FeedName, ...]:

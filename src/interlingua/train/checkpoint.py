@@ -34,6 +34,8 @@ class TrainState:
 
     step: int = 0
     """Optimizer steps done."""
+    cpu_seconds: float = 0.0
+    """Processor time spent on them, evaluations not included."""
     seconds: float = 0.0
     """Time spent on them, evaluations included."""
     best_step: int | None = None

@@ -52,7 +52,7 @@ class EncoderConfig:
     intermediate_size: int | None = None
     """Width of the feed-forward block."""
     hidden_act: str | None = None
-    """gelu, relu, silu or tanh."""
+    """gelu, gelu_new (its tanh formula), relu, silu or tanh."""
     hidden_dropout_prob: float | None = None
     """Probability of zeroing an activation."""
     attention_probs_dropout_prob: float | None = None

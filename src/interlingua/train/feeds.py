@@ -35,6 +35,12 @@ class TrainingData(NamedTuple):
     valid: dict[FeedName, Source]
 
     @property
+    def languages(self) -> tuple[str, ...]:
+        """Codes of the languages of the parallel text, sorted; none without a corpus."""
+        store = self.train.get("parallel")
+        return () if store is None else tuple(sorted({code for pair in store.language_pairs for code in pair}))
+
+    @property
     def digest(self) -> str:
         """Identifies the training data and the vocabulary that made their tokens."""
         digests = {name: source.digest for name, source in self.train.items()}

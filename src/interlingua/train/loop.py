@@ -67,7 +67,7 @@ def train(
     run, max_steps = config.run, config.length
 
     # The parts: objective, optimizer, batches, and what the checkpoint remembers of them.
-    objective = build_objective(config, data.vocabulary).to(engine.device).train()
+    objective = build_objective(config, data.vocabulary, data.languages).to(engine.device).train()
     twin = engine.twin(objective)
     model = engine.setup(objective)
     optimizer = build_optimizer(objective, config.optimizer)
@@ -77,7 +77,8 @@ def train(
     state = load_checkpoint(start.checkpoint, objective, optimizer) if start.checkpoint else TrainState()
     end = state.step if out_of_patience(state, run) else max_steps
     peak = peak_learning_rate(config.optimizer, max_steps)
-    meter, clock, metrics, stop = Meter(engine, folder.checkpoints), Clock(state.seconds), dict[str, float](), False
+    meter, clock = Meter(engine, folder.checkpoints), Clock(state.seconds, state.cpu_seconds)
+    metrics, stop = dict[str, float](), False
     meter.load(state)
 
     with (
@@ -127,7 +128,7 @@ def train(
             if saves or stop or interrupted:
                 require_finite(objective, engine, folder.checkpoints, done)
                 meter.save(state)
-                state.seconds = clock.seconds
+                state.seconds, state.cpu_seconds = clock.seconds, clock.cpu_seconds
                 save_checkpoint(folder.checkpoints, objective, optimizer, state, write=engine.is_main)
                 if engine.is_main:
                     rotate(folder.checkpoints, keep=run.save_total_limit, best_step=state.best_step)

@@ -42,6 +42,8 @@ class TrainResult:
     """Its value."""
     metrics: dict[str, float] = field(default_factory=dict)
     """The last evaluation."""
+    cpu_seconds: float = 0.0
+    """Processor time of all processes over all their steps, evaluations and checkpoints not counted."""
     seconds: float = 0.0
     """Wall time of the whole run, evaluations and checkpoints included."""
     pairs_per_second: float = 0.0
@@ -68,10 +70,12 @@ class Clock:
 
     Args:
         seconds: spent before the checkpoint, by the whole run.
+        cpu_seconds: processor time spent on steps before the checkpoint.
     """
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, cpu_seconds: float = 0.0) -> None:
         self._before, self._started = seconds, time.perf_counter()
+        self.cpu_seconds, self._cpu_mark = cpu_seconds, time.process_time()
         self._mark = self._started
         self._total, self._window = Count(), Count()
 
@@ -88,10 +92,13 @@ class Clock:
         for count in (self._total, self._window):
             count.add(pairs, tokens, now - self._mark)
         self._mark = now
+        cpu_now = time.process_time()
+        self.cpu_seconds += (cpu_now - self._cpu_mark) * world_size
+        self._cpu_mark = cpu_now
 
     def leave_out(self) -> None:
         """Forgets the time since ``count``."""
-        self._mark = time.perf_counter()
+        self._mark, self._cpu_mark = time.perf_counter(), time.process_time()
 
     def rates(self) -> dict[str, float]:
         """Pairs and tokens per second since the last call."""
@@ -145,6 +152,7 @@ def result_of(
         best_metric=state.best_metric,
         metrics=metrics,
         seconds=clock.seconds,
+        cpu_seconds=clock.cpu_seconds,
         pairs_per_second=rates["pairs_per_second"],
         tokens_per_second=rates["tokens_per_second"],
         peak_rss_bytes=peak_rss_bytes(),

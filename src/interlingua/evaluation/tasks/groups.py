@@ -87,7 +87,9 @@ def group_members(
         groups: name -> source languages, spelt as in the subsets' names.
 
     Returns:
-        The groups with at least one language here, then all, Latin script and other scripts.
+        The groups with at least one language here, then all, Latin script and other scripts: by the script in which a
+        language is usually written. 70 % of LASER's Tatoeba sentences in Serbian (``srp``) are in the Latin one all the
+        same; 30 % of those in Uzbek (``uzb``) and 28 % of those in lfn, both counted as Latin, are in the Cyrillic one.
     """
     by_language = {subset.name.partition("-")[0]: subset for subset in subsets}
     members: dict[str, list[SubsetScores]] = {}
