@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from interlingua.config import load_toml
 from interlingua.train.build import build_objective, feeds_of
 from interlingua.train.config import EncoderConfig, load_train_config
 from interlingua.train.optim import build_optimizer, set_learning_rate
@@ -17,7 +18,9 @@ from tests.methods.conftest import tiny_encoder, tiny_vocabulary
 from tests.methods.harness import feed_batch
 
 ROOT = Path(__file__).parents[2] / "experiments"
-ALL_FILES = sorted(path for path in ROOT.rglob("*.toml") if not path.name.startswith("prepare_"))
+NO_RUNS = ("arm", "sources")
+"""What files of arms (test_arms.py) and of corpora are told by."""
+ALL_FILES = sorted(path for path in ROOT.rglob("*.toml") if not set(NO_RUNS) & set(load_toml(path)))
 STAGED = [path for path in ALL_FILES if is_staged(path)]
 FILES = [path for path in ALL_FILES if path not in STAGED]
 STEPS = 100

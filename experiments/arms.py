@@ -1,0 +1,204 @@
+"""Trains several arms with several seeds and evaluates them all alike, as a file says.
+
+    python experiments/arms.py experiments/comparison/arms.toml
+    python experiments/arms.py experiments/claims/mexma.toml --arms mexma no_koleo --seeds 1 2 3
+    python experiments/arms.py experiments/claims/mexma.toml --dry-run
+
+What is finished is not done again, and what was stopped goes on. If the file names learning rates, every arm tries each
+of them in a short run of its own, judged on held-out training data, and its seeds take the better one. The results land
+below ``reports``; `interlingua compare REPORTS/results --by tasks --rows arms --group config --costs` makes the tables.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from interlingua.config import from_mapping, load_toml
+
+Run = Callable[[Sequence[str]], object]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Arm:
+    """[[arm]]: a training run, or a model as it is."""
+
+    name: str
+    """In the names of runs and results."""
+    config: Path | None = None
+    """The run's TOML file, relative to the file of arms."""
+    model: str | None = None
+    """In place of ``config``: a model to be evaluated beside the trained ones."""
+    set: dict[str, Any] = field(default_factory=dict)
+    """Keys of the run that are otherwise in this arm."""
+    seeds: tuple[int, ...] | None = None
+    """In place of those of all arms."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Evaluation:
+    """[[evaluate]]: what every trained model is measured on."""
+
+    suite: str
+    """Task, or several with commas between."""
+    options: tuple[str, ...] = ()
+    """More of ``interlingua evaluate``'s command line."""
+    arms: tuple[str, ...] = ()
+    """Which alone are measured so; all by default."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Trials:
+    """[trials]: the choice of the learning rate, the same for all arms."""
+
+    learning_rates: tuple[float, ...]
+    """To be tried, at the peak of the schedule."""
+    steps: int
+    """Length of a trial."""
+    metric: str
+    """Of the trial's last evaluation."""
+    greater_is_better: bool = True
+    """Which is the better value of the metric."""
+    seed: int = 100
+    """Of the trials; not one of the runs' seeds."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Arms:
+    """The whole file."""
+
+    runs: Path
+    """Folder of the trained arms."""
+    reports: Path
+    """Folder of their results."""
+    seeds: tuple[int, ...]
+    """One run of each arm for each."""
+    arm: tuple[Arm, ...]
+    evaluate: tuple[Evaluation, ...]
+    first: tuple[Path, ...] = ()
+    """TOML files to be trained before all arms, once, such as the stages that all start from."""
+    trials: Trials | None = None
+    set: dict[str, Any] = field(default_factory=dict)
+    """Keys that are otherwise in all runs."""
+
+
+def interlingua(arguments: Sequence[str]) -> None:
+    """Runs the command line; its error ends this script."""
+    subprocess.run([sys.executable, "-m", "interlingua.cli.main", *arguments], check=True)
+
+
+def show(arguments: Sequence[str]) -> None:
+    """Prints a command line."""
+    print("interlingua", *arguments)
+
+
+def settings(*tables: dict[str, Any]) -> list[str]:
+    """Nested tables as ``--set section.key=value``, a later table before an earlier one."""
+    flat: dict[str, Any] = {}
+
+    def walk(table: dict[str, Any], before: str) -> None:
+        for key, value in table.items():
+            if isinstance(value, dict):
+                walk(value, f"{before}{key}.")
+            else:
+                flat[before + key] = value
+
+    for table in tables:
+        walk(table, "")
+    return [part for key, value in flat.items() for part in ("--set", f"{key}={json.dumps(value)}")]
+
+
+def last_value(run: Path, metric: str) -> float:
+    """A metric of a run's last evaluation."""
+    lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    return float([record[metric] for record in map(json.loads, lines) if metric in record][-1])
+
+
+def train(run: Run, config: Path, output: Path, *tables: dict[str, Any]) -> None:
+    """Trains, or finds that it is trained."""
+    run(["train", str(config), "--quiet", "--output", str(output), *settings(*tables)])
+
+
+def best_learning_rate(run: Run, arms: Arms, arm: Arm, config: Path) -> dict[str, Any]:
+    """The setting of the trial that ended best."""
+    trials = arms.trials
+    if trials is None:
+        return {}
+    found: dict[float, float] = {}
+    for rate in trials.learning_rates:
+        output = arms.runs / "trials" / f"{arm.name}-{rate:g}"
+        trial = {"optimizer": {"learning_rate": rate}, "run": {"max_steps": trials.steps, "seed": trials.seed}}
+        train(run, config, output, arms.set, arm.set, trial)
+        if (output / "metrics.jsonl").exists():  # not so in a dry run
+            found[rate] = last_value(output, trials.metric)
+    if not found:
+        return {}
+    print(f"{arm.name}: " + ", ".join(f"{rate:g} {value:.4f}" for rate, value in found.items()), flush=True)
+    best = (max if trials.greater_is_better else min)(found, key=lambda rate: found[rate])
+    return {"optimizer": {"learning_rate": best}}
+
+
+def go(arms: Arms, folder: Path, *, run: Run, names: Sequence[str] = (), seeds: Sequence[int] = ()) -> None:
+    """Goes through the arms.
+
+    Args:
+        arms: the file.
+        folder: it lies in.
+        run: is given each command line of interlingua.
+        names: of the arms to do; all by default.
+        seeds: to do; all by default.
+    """
+    for config in arms.first:
+        run(["train", str(folder / config), "--quiet"])
+    for arm in arms.arm:
+        if names and arm.name not in names:
+            continue
+        if arm.config is None:
+            measure(run, arms, arm, str(arm.model), arm.name)
+            continue
+        chosen = best_learning_rate(run, arms, arm, folder / arm.config)
+        for seed in arm.seeds or arms.seeds:
+            if not seeds or seed in seeds:
+                output = arms.runs / f"{arm.name}-seed{seed}"
+                train(run, folder / arm.config, output, arms.set, arm.set, chosen, {"run": {"seed": seed}})
+                measure(run, arms, arm, str(output / "model"), f"{arm.name}-seed{seed}")
+
+
+def measure(run: Run, arms: Arms, arm: Arm, model: str, name: str) -> None:
+    """Evaluates a model on what the file says, where that has not been done."""
+    for number, evaluation in enumerate(arms.evaluate):
+        done = arms.reports / "done" / f"{name}-{number}-{evaluation.suite}"
+        if not done.exists() and (not evaluation.arms or arm.name in evaluation.arms):
+            fixed = ["--name", name, "--output", str(arms.reports), "--quiet"]
+            options = [os.path.expandvars(option) for option in evaluation.options]
+            run(["evaluate", model, "--suite", evaluation.suite, *options, *fixed])
+            if arms.reports.exists():
+                done.parent.mkdir(exist_ok=True)
+                done.touch()
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--arms", nargs="+", default=(), help="only these")
+    parser.add_argument("--seeds", nargs="+", type=int, default=(), help="only these")
+    parser.add_argument("--dry-run", action="store_true", help="print the command lines")
+    options = parser.parse_args()
+    arms = from_mapping(Arms, load_toml(options.file), where=str(options.file))
+    known = [arm.name for arm in arms.arm]
+    if unknown := [name for name in options.arms if name not in known]:
+        parser.error(f"no arm {unknown[0]}; there are {', '.join(known)}")
+    run = show if options.dry_run else interlingua
+    go(arms, options.file.parent, run=run, names=options.arms, seeds=options.seeds)
+
+
+if __name__ == "__main__":
+    main()

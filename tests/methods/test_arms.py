@@ -1,0 +1,126 @@
+"""experiments/arms.py: every file of arms names runs that load, and the script asks for each once."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from interlingua.config import from_mapping, load_toml
+from interlingua.train.config import load_train_config
+from interlingua.train.stages import is_staged, load_stages
+
+ROOT = Path(__file__).parents[2] / "experiments"
+FILES = sorted(path for path in ROOT.rglob("*.toml") if "arm" in load_toml(path))
+
+
+def script():
+    spec = importlib.util.spec_from_file_location("arms", ROOT / "arms.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["arms"] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+arms_script = script()
+
+
+def read(path):
+    return from_mapping(arms_script.Arms, load_toml(path), where=str(path))
+
+
+def overrides(command):
+    return [command[place + 1] for place, part in enumerate(command) if part == "--set"]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_every_run_of_every_file_loads_and_is_one_of_its_own(path, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)  # where nothing has been trained
+    monkeypatch.setenv("INTERLINGUA_DATA", "/data")
+    commands = []
+    arms_script.go(read(path), path.parent, run=lambda command: commands.append(list(command)))
+    runs, outputs = [], []
+    for command in commands:
+        if command[0] == "train" and is_staged(command[1]):
+            assert load_stages(command[1])[1]
+        elif command[0] == "train":
+            config = load_train_config(command[1], overrides=overrides(command))
+            outputs.append(command[command.index("--output") + 1])
+            mapping = config.to_mapping()
+            mapping["run"].pop("output", None)
+            runs.append(json.dumps(mapping, sort_keys=True, default=str))
+    assert len(set(outputs)) == len(outputs) > 0
+    assert len(set(runs)) == len(runs)
+    evaluated = [(command[1], command[3], *command[4:]) for command in commands if command[0] == "evaluate"]
+    assert len(set(evaluated)) == len(evaluated) >= len([name for name in outputs if "trials" not in name])
+
+
+def small(tmp_path, **changes):
+    (tmp_path / "run.toml").write_text("")
+    table = {
+        "runs": str(tmp_path / "runs"),
+        "reports": str(tmp_path / "reports"),
+        "seeds": [1, 2],
+        "set": {"run": {"max_steps": 5}, "optimizer": {"learning_rate": 9.0}},
+        "arm": [
+            {"name": "as_it_is", "model": "some/model"},
+            {"name": "one", "config": "run.toml", "set": {"run": {"max_steps": 7}}},
+        ],
+        "evaluate": [{"suite": "tatoeba", "options": ["--languages", "deu"]}, {"suite": "sts17", "arms": ["one"]}],
+    }
+    return from_mapping(arms_script.Arms, {**table, **changes})
+
+
+def pretend(commands, values=None, metric="accuracy"):
+    """A command line that only leaves what the script reads."""
+
+    def run(command):
+        commands.append(list(command))
+        output = Path(command[command.index("--output") + 1])
+        output.mkdir(parents=True, exist_ok=True)
+        if command[0] == "train":
+            set_to = dict(part.split("=") for part in overrides(command))
+            value = (values or {}).get(set_to.get("optimizer.learning_rate"), 0.0)
+            lines = [{"loss": 1.0}, {metric: 0.9}, {metric: value}, {"loss": 0.1}]
+            (output / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    return run
+
+
+def test_an_arm_goes_before_what_holds_for_all_and_a_seed_before_both(tmp_path):
+    commands = []
+    arms_script.go(small(tmp_path), tmp_path, run=pretend(commands), names=["one"], seeds=[2])
+    train, *evaluations = commands
+    assert overrides(train) == ["run.max_steps=7", "optimizer.learning_rate=9.0", "run.seed=2"]
+    assert [command[3] for command in evaluations] == ["tatoeba", "sts17"]
+    assert evaluations[0][4:6] == ["--languages", "deu"]
+    assert evaluations[0][1] == str(tmp_path / "runs" / "one-seed2" / "model")
+
+
+def test_what_was_evaluated_is_not_evaluated_again(tmp_path):
+    for expected in (5, 0):  # the model as it is on one suite, two seeds on two
+        commands = []
+        arms_script.go(small(tmp_path), tmp_path, run=pretend(commands))
+        assert len([command for command in commands if command[0] == "evaluate"]) == expected
+
+
+@pytest.mark.parametrize(("greater", "chosen"), [(True, "0.2"), (False, "0.1")])
+def test_the_better_trial_decides_the_learning_rate(tmp_path, greater, chosen):
+    trials = {"learning_rates": [0.1, 0.2], "steps": 3, "metric": "accuracy", "greater_is_better": greater}
+    commands = []
+    run = pretend(commands, {"0.1": 0.5, "0.2": 0.6})
+    arms_script.go(small(tmp_path, trials=trials), tmp_path, run=run, names=["one"], seeds=[1])
+    trained = [overrides(command) for command in commands if command[0] == "train"]
+    assert [{"run.max_steps=3", "run.seed=100"} <= set(settings) for settings in trained] == [True, True, False]
+    assert trained[-1] == ["run.max_steps=7", f"optimizer.learning_rate={chosen}", "run.seed=1"]
+
+
+def test_an_arm_that_is_not_there_is_refused_by_name(monkeypatch, capsys):
+    path = str(ROOT / "comparison" / "arms.toml")
+    monkeypatch.setattr(sys, "argv", ["arms.py", path, "--arms", "labsee"])
+    with pytest.raises(SystemExit, match="2"):
+        arms_script.main()
+    assert "no arm labsee; there are backbone, ems" in capsys.readouterr().err
