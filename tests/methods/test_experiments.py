@@ -86,7 +86,8 @@ def test_the_weight_of_each_term_is_read(path, tmp_path):
 
 
 @pytest.mark.parametrize("path", STAGED, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_its_stages_are_runs_of_their_own_files(path, tmp_path):
+def test_its_stages_are_runs_of_their_own_files(path, tmp_path, monkeypatch):
+    monkeypatch.setenv("INTERLINGUA_DATA", "/data")
     stages = load_stages(path, overrides=[f"output={tmp_path}"])[1]
     assert len({stage.name for stage in stages}) == len(stages) > 1
     for stage in stages:
