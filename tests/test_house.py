@@ -17,7 +17,7 @@ NAMES = [path.relative_to(PACKAGE).as_posix() for path in SOURCES]
 
 # A room may use the rooms of the rows above it, and itself.
 ORDER = [
-    {"errors", "files", "languages", "registry", "config", "data"},
+    {"errors", "files", "languages", "registry", "config", "data", "kernels"},
     {"corpus"},
     {"batches"},
     {"encoder"},
@@ -29,6 +29,7 @@ ORDER = [
     {"search"},
     {"export"},
     {"evaluation"},
+    {"analysis"},
     {"quickstart"},
     {"cli"},
 ]
@@ -38,6 +39,7 @@ NEVER = {
     "search": {"methods", "train", "prepare", "batches", "mining"},
     "export": {"methods", "train", "prepare", "batches", "mining"},
     "evaluation": {"methods", "train", "prepare", "export"},
+    "analysis": {"methods", "train", "prepare", "export", "search"},
     "train": {"prepare"},
     "methods": {"prepare", "corpus"},
     "functional": {"encoder", "batches", "corpus", "prepare"},

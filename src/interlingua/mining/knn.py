@@ -1,23 +1,31 @@
 """Exact k nearest neighbours by inner product, in blocks: both directions from one pass over the similarities.
 
-The vectors may be memory maps of any length; what is held is one tile of similarities, two blocks of vectors and
-the neighbours themselves. Equal similarities go to the lower index, so a result never depends on the block sizes.
+The vectors may be memory maps of any length; what is held is a block of each side and the neighbours themselves. A
+similarity is the sum of the products in float64, rounded to float32, and equal ones go to the lower index: a result
+depends neither on the sizes of the blocks nor on whether the compiled kernel is there.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float, Float32, Int64
+from numpy import ndarray
 from numpy.typing import NDArray
 from torch import Tensor
 
 from interlingua.errors import DataError
+from interlingua.mining.compiled import CompiledScanner
+from interlingua.mining.lists import Lists
+from interlingua.mining.plain import TorchScanner
+from interlingua.mining.scan import Block, Centres, Scanner
 
-ROWS, COLUMNS = 2048, 4096  # one float32 tile is 32 MiB
+BLOCK = 65_536
 EDGE = 64
+SAMPLE = 4096
+"""Vectors of a side whose mean is taken for that of all."""
 
 
 class Neighbours(NamedTuple):
@@ -32,8 +40,8 @@ def nearest_neighbours(
     candidates: NDArray[np.floating],
     *,
     k: int,
-    rows: int = ROWS,
-    columns: int = COLUMNS,
+    rows: int = BLOCK,
+    columns: int = BLOCK,
     device: str | torch.device = "cpu",
 ) -> Neighbours:
     """The k candidates of largest inner product for every query.
@@ -42,9 +50,9 @@ def nearest_neighbours(
         queries: (n, d), in memory or mapped; read block by block as float32.
         candidates: (m, d), likewise.
         k: neighbours per query; m where there are fewer candidates.
-        rows: queries per tile.
-        columns: candidates per tile.
-        device: where the tiles are computed.
+        rows: queries in a block.
+        columns: candidates in a block.
+        device: where the products are made.
 
     Raises:
         DataError: a side is empty, widths differ, or a vector is not finite.
@@ -57,8 +65,8 @@ def mutual_neighbours(
     y: NDArray[np.floating],
     *,
     k: int,
-    rows: int = ROWS,
-    columns: int = COLUMNS,
+    rows: int = BLOCK,
+    columns: int = BLOCK,
     device: str | torch.device = "cpu",
 ) -> tuple[Neighbours, Neighbours]:
     """Nearest neighbours of x in y and of y in x; every similarity is computed once.
@@ -67,9 +75,9 @@ def mutual_neighbours(
         x: (n, d), in memory or mapped; read block by block as float32.
         y: (m, d), likewise.
         k: neighbours per vector; fewer where the other side is smaller than k.
-        rows: vectors of x per tile.
-        columns: vectors of y per tile.
-        device: where the tiles are computed.
+        rows: vectors of x in a block.
+        columns: vectors of y in a block.
+        device: where the products are made.
 
     Returns:
         ``(of_x, of_y)``: indices of ``of_x`` point into y, those of ``of_y`` into x.
@@ -109,20 +117,46 @@ def _search(
     both: bool,
 ) -> tuple[Neighbours, Neighbours]:
     _check(x, y, k)
-    best_x: list[Neighbours] = []
-    best_y = [_nobody(min(columns, len(y) - j)) for j in range(0, len(y) if both else 0, columns)]
-    with torch.inference_mode():
-        for i in range(0, len(x), rows):
-            x_block, n = _block(x, i, rows, device)
-            best = _nobody(n)
-            for number, j in enumerate(range(0, len(y), columns)):
-                y_block, m = _block(y, j, columns, device)
-                tile = (x_block @ y_block.T)[:n, :m]
-                best = _merge(best, top_k(tile, k), offset=j, k=k)
-                if both:
-                    best_y[number] = _merge(best_y[number], top_k(tile.T, k), offset=i, k=k)
-            best_x.append(best)
-    return _concatenate(best_x), _concatenate(best_y or [_nobody(0)])
+    of_x = Lists.empty(len(x), min(k, len(y)))
+    of_y = Lists.empty(len(y), min(k, len(x))) if both else None
+    scanner = make_scanner(Centres(_centre(x, rows), _centre(y, columns)), device=device)
+    for i in range(0, len(x), rows):
+        left = scanner.prepare(read_block(x, i, rows), of_x=True)
+        for j in range(0, len(y), columns):
+            right = scanner.prepare(read_block(y, j, columns), of_x=False)
+            scanner.scan(left, right, of_x.part(i, i + rows), None if of_y is None else of_y.part(j, j + columns))
+    return _neighbours(of_x), _neighbours(of_y or Lists.empty(0, k))
+
+
+def make_scanner(centres: Centres, *, device: str | torch.device = "cpu") -> Scanner[Any]:
+    """The fastest way of going through pairs that there is here."""
+    if torch.device(device).type == "cpu" and CompiledScanner.available():
+        return CompiledScanner(centres, threads=torch.get_num_threads())
+    return TorchScanner(centres, device=device)
+
+
+def read_block(vectors: NDArray[np.floating], start: int, size: int) -> Block:
+    """Some of the vectors as float32.
+
+    Raises:
+        DataError: one is not finite.
+    """
+    block = np.array(vectors[start : start + size], dtype=np.float32, order="C")
+    finite = np.isfinite(block).all(axis=1)
+    if not finite.all():
+        row = start + int(np.flatnonzero(~finite)[0])
+        raise DataError(f"vector {row} (counted from 0) holds NaN or infinity; embed its text again")
+    return Block(block, start)
+
+
+def _centre(vectors: NDArray[np.floating], size: int) -> Float32[ndarray, " d"]:
+    """The mean of the first vectors, if they are finite; a broken one is told by its place later."""
+    mean = np.asarray(vectors[: min(size, SAMPLE)], dtype=np.float32).mean(axis=0)
+    return mean if np.isfinite(mean).all() else np.zeros_like(mean)
+
+
+def _neighbours(lists: Lists) -> Neighbours:
+    return Neighbours(torch.from_numpy(lists.values), torch.from_numpy(lists.indices))
 
 
 def _check(x: NDArray[np.floating], y: NDArray[np.floating], k: int) -> None:
@@ -134,13 +168,16 @@ def _check(x: NDArray[np.floating], y: NDArray[np.floating], k: int) -> None:
         raise DataError(f"nothing to search: {len(x)} vectors against {len(y)}")
 
 
-def _block(
-    vectors: NDArray[np.floating], start: int, size: int, device: str | torch.device
+def padded_block(
+    vectors: NDArray[np.floating], start: int, size: int, device: str | torch.device = "cpu"
 ) -> tuple[Float[Tensor, "padded d"], int]:
-    """Rows of ``vectors`` as float32, and how many they are.
+    """Rows of ``vectors`` as float32 with zero rows behind them, and how many are no padding.
 
     Zero rows fill the block up to a multiple of EDGE: a matrix product sums a ragged edge in another order than the
     middle, and then equal vectors would have unequal similarities.
+
+    Raises:
+        DataError: a vector is not finite.
     """
     rows = np.asarray(vectors[start : start + size])
     block = torch.zeros(-(-len(rows) // EDGE) * EDGE, rows.shape[1])
@@ -152,11 +189,12 @@ def _block(
     return block.to(device), len(rows)
 
 
-def _nobody(n: int) -> Neighbours:
+def nobody(n: int) -> Neighbours:
+    """Queries that have no neighbours yet, to merge into."""
     return Neighbours(torch.empty(n, 0), torch.empty(n, 0, dtype=torch.int64))
 
 
-def _merge(old: Neighbours, new: Neighbours, *, offset: int, k: int) -> Neighbours:
+def merge(old: Neighbours, new: Neighbours, *, offset: int, k: int) -> Neighbours:
     """Joins the best of earlier tiles with a tile's; the earlier ones have the lower indices, so they go first."""
     values = torch.cat([old.similarities, new.similarities.cpu()], dim=1)
     indices = torch.cat([old.indices, new.indices.cpu() + offset], dim=1)
@@ -168,7 +206,3 @@ def _by_value_then_index(values: Tensor, indices: Tensor) -> tuple[Tensor, Tenso
     indices, order = indices.sort(dim=1)
     values, by_value = values.gather(1, order).sort(dim=1, descending=True, stable=True)
     return values, indices.gather(1, by_value)
-
-
-def _concatenate(parts: list[Neighbours]) -> Neighbours:
-    return Neighbours(torch.cat([part.similarities for part in parts]), torch.cat([part.indices for part in parts]))

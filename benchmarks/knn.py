@@ -1,0 +1,149 @@
+"""Exact nearest neighbours both ways: FAISS's flat index and sentence-transformers beside this library, on one machine.
+
+    interlingua embed MODEL x.txt -o x.npy; interlingua embed MODEL y.txt -o y.npy
+    python benchmarks/knn.py --x x.npy --y y.npy
+    python benchmarks/knn.py --size 30000            # without vectors of your own: Gaussian ones with a pair each
+
+Each engine has a process of its own with the same threads. FAISS searches twice, as LASER's mine_bitexts does;
+sentence-transformers' semantic_search too. Processor time is what counts where the machine does other work beside, wall
+time where it does not. Every engine's neighbours are compared with the first one's: the share of the k nearest, and of
+the nearest, that are the same but for equal similarities. The ratios come last.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+ENGINES = {
+    "faiss": "FAISS IndexFlatIP, two searches",
+    "st": "sentence-transformers semantic_search, twice",
+    "torch": "interlingua, plain torch",
+    "compiled": "interlingua, compiled kernel",
+}
+TOLERANCE = 2e-6
+"""Similarities this near to the k-th are equal in float32 products."""
+
+
+def vectors(options: argparse.Namespace) -> tuple[np.ndarray, np.ndarray]:
+    """Both sides, of length 1."""
+    if options.x:
+        sides = [np.load(path)[: options.size].astype(np.float32) for path in (options.x, options.y)]
+    else:
+        rng = np.random.default_rng(0)
+        x = rng.standard_normal((options.size, options.width), dtype=np.float32)
+        sides = [x, x + rng.standard_normal(x.shape, dtype=np.float32)]
+    return tuple(side / np.linalg.norm(side, axis=1, keepdims=True) for side in sides)  # type: ignore[return-value]
+
+
+def search(engine: str, x: np.ndarray, y: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Indices of the neighbours of x in y and of y in x."""
+    if engine == "faiss":
+        import faiss
+
+        found = []
+        for queries, candidates in ((x, y), (y, x)):
+            index = faiss.IndexFlatIP(x.shape[1])
+            index.add(candidates)
+            found.append(index.search(queries, k)[1])
+        return found[0], found[1]
+    if engine == "st":
+        import torch
+        from sentence_transformers.util import semantic_search
+
+        sides = torch.from_numpy(x), torch.from_numpy(y)
+        ways = [semantic_search(queries, candidates, top_k=k) for queries, candidates in (sides, sides[::-1])]
+        of_x, of_y = ([[hit["corpus_id"] for hit in hits] for hits in way] for way in ways)
+        return np.array(of_x), np.array(of_y)
+    from interlingua.mining.knn import mutual_neighbours
+
+    of_x, of_y = mutual_neighbours(x, y, k=k)
+    return of_x.indices.numpy(), of_y.indices.numpy()
+
+
+def one(engine: str, options: argparse.Namespace) -> dict[str, float]:
+    """Seconds and memory of an engine; its neighbours go to a file."""
+    import torch
+
+    torch.set_num_threads(options.threads)
+    if engine == "faiss":
+        import faiss
+
+        faiss.omp_set_num_threads(options.threads)
+    x, y = vectors(options)
+    search(engine, x[:500], y[:500], options.k)  # imports and thread pools
+    before, cpu, wall = _status("VmRSS"), time.process_time(), time.perf_counter()
+    found = search(engine, x, y, options.k)
+    cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+    np.savez(options.save, *found)
+    return {"cpu": cpu, "wall": wall, "mebibytes": _status("VmHWM") - before}
+
+
+def agreement(first: Path, other: Path, sides: tuple[np.ndarray, np.ndarray]) -> dict[str, float]:
+    """Share of the first one's neighbours that the other has too, or others as near."""
+    a, b = np.load(first), np.load(other)
+    shares: dict[str, list[float]] = {"recall": [], "nearest": []}
+    for name, (queries, candidates) in (("arr_0", sides), ("arr_1", sides[::-1])):
+        worst = np.einsum("nd,nd->n", queries, candidates[a[name][:, -1]])
+        best = np.einsum("nd,nd->n", queries, candidates[a[name][:, 0]])
+        similarity = np.stack([np.einsum("nd,nd->n", queries, candidates[column]) for column in b[name].T], axis=1)
+        shares["recall"].append(float((similarity >= worst[:, None] - TOLERANCE).mean()))
+        shares["nearest"].append(float((similarity[:, 0] >= best - TOLERANCE).mean()))
+    return {key: min(values) for key, values in shares.items()}
+
+
+def _status(key: str) -> float:
+    with open("/proc/self/status", encoding="ascii") as lines:
+        return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(key))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--x", type=Path, help="vectors of one side, .npy")
+    parser.add_argument("--y", type=Path, help="of the other")
+    parser.add_argument("--size", type=int, default=100_000, help="vectors of each side, at most")
+    parser.add_argument("--width", type=int, default=384)
+    parser.add_argument("--k", type=int, default=4)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=1, help="the median of so many")
+    parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES))
+    parser.add_argument("--engine", choices=ENGINES, help="measure this one in this process")
+    parser.add_argument("--save", type=Path)
+    options = parser.parse_args()
+    if options.engine:
+        print(json.dumps(one(options.engine, options)))
+        return
+    sides = vectors(options)
+    print(f"{len(sides[0]):,} x {len(sides[1]):,} vectors of width {sides[0].shape[1]}, k {options.k},"
+          f" {options.threads} threads")  # fmt: skip
+    found: dict[str, dict[str, float]] = {}
+    with tempfile.TemporaryDirectory() as scratch:
+        files = {engine: Path(scratch) / f"{engine}.npz" for engine in options.engines}
+        for engine in options.engines:
+            command = [sys.executable, __file__, *sys.argv[1:], "--engine", engine, "--save", str(files[engine])]
+            kernels = {"INTERLINGUA_KERNELS": "0" if engine == "torch" else "1"}
+            runs = [subprocess.run(command, check=True, capture_output=True, text=True, env=os.environ | kernels)
+                    for _ in range(options.rounds)]  # fmt: skip
+            timed = sorted((json.loads(run.stdout) for run in runs), key=lambda run: run["cpu"])
+            found[engine] = timed[len(timed) // 2]
+            same = agreement(files[options.engines[0]], files[engine], sides)
+            print(f"  {ENGINES[engine]:<46}{found[engine]['cpu']:9.2f} s CPU {found[engine]['wall']:9.2f} s"
+                  f" {found[engine]['mebibytes']:7.0f} MiB   recall@{options.k} {same['recall']:.6f},"
+                  f" @1 {same['nearest']:.6f}", flush=True)  # fmt: skip
+    for engine in ("torch", "compiled"):
+        for peer in ("faiss", "st"):
+            if engine in found and peer in found:
+                cpu, wall = (found[peer][key] / found[engine][key] for key in ("cpu", "wall"))
+                print(f"{ENGINES[engine]}: {cpu:.1f} times (CPU), {wall:.1f} times (wall) as fast as {ENGINES[peer]}")
+
+
+if __name__ == "__main__":
+    main()

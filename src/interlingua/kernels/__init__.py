@@ -1,0 +1,28 @@
+"""C code for what torch has no operation for: compiled at installation where a compiler is there, else left out.
+
+Everything here has a path in plain torch beside it that gives the same results; ``INTERLINGUA_KERNELS=0`` takes that.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+from pathlib import Path
+
+SOURCES = ("neighbours",)
+
+
+@functools.cache
+def library(name: str) -> ctypes.CDLL | None:
+    """The compiled ``name.c``; None where it was not built, this processor can't run it, or it is switched off."""
+    if os.environ.get("INTERLINGUA_KERNELS", "1") == "0":
+        return None
+    path = Path(__file__).with_name(f"{name}.so")
+    if not path.is_file():
+        return None
+    try:
+        loaded = ctypes.CDLL(str(path))
+    except OSError:  # built for another machine
+        return None
+    return loaded if loaded.supported() else None

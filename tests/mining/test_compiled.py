@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+
+from interlingua.mining import compiled
+from interlingua.mining.compiled import CompiledScanner
+from interlingua.mining.knn import make_scanner, mutual_neighbours
+from interlingua.mining.lists import Lists
+from interlingua.mining.plain import TorchScanner
+from interlingua.mining.scan import Block, Centres
+from tests.mining.scanners import check, crowded
+
+needs_kernel = pytest.mark.skipif(not CompiledScanner.available(), reason="needs the compiled kernel and AVX-512 VNNI")
+
+
+@needs_kernel
+@pytest.mark.parametrize(("n", "m", "d", "k"), [(1, 1, 5, 1), (3, 200, 17, 4), (200, 3, 16, 4), (301, 410, 40, 4)])
+def test_it_finds_what_the_oracle_finds(n, m, d, k):
+    check(CompiledScanner, *crowded(n + m, n, m, d), k)
+
+
+@needs_kernel
+@pytest.mark.parametrize("threads", [1, 3])
+def test_threads_and_blocks_decide_nothing_and_torch_finds_the_same(threads, monkeypatch):
+    x, y = crowded(7, 290, 333, 24)
+    plain = check(TorchScanner, x, y, 5)
+    monkeypatch.setattr(compiled, "ROWS_AT_ONCE", 32)
+    found = check(functools.partial(CompiledScanner, threads=threads), x, y, 5, cut=100)
+    for one, other in zip(plain, found, strict=True):
+        np.testing.assert_array_equal(one.indices, other.indices)
+        np.testing.assert_array_equal(one.values, other.values)
+
+
+@needs_kernel
+def test_rows_alone():
+    x, y = crowded(3, 70, 90, 16)
+    scanner = CompiledScanner(Centres(x.mean(axis=0), y.mean(axis=0)), threads=2)
+    lists, both = Lists.empty(70, 4), check(CompiledScanner, x, y, 4)[0]
+    scanner.scan(scanner.prepare(Block(x, 0), of_x=True), scanner.prepare(Block(y, 0), of_x=False), lists, None)
+    np.testing.assert_array_equal(lists.indices, both.indices)
+
+
+@needs_kernel
+def test_a_vector_that_is_the_centre_is_no_division_by_nothing():
+    x, y = crowded(4, 20, 30, 16)
+    check(CompiledScanner, x, y, 3, centres=Centres(x[0].copy(), y[0].copy()))
+    check(CompiledScanner, np.repeat(x[:1], 9, axis=0), np.repeat(y[:1], 70, axis=0), 3)
+
+
+def test_the_kernel_is_taken_where_it_is_and_the_results_are_those_of_torch(monkeypatch):
+    x, y = crowded(5, 80, 90, 16)
+    centres = Centres(x.mean(axis=0), y.mean(axis=0))
+    assert isinstance(make_scanner(centres), CompiledScanner) == CompiledScanner.available()
+    assert isinstance(make_scanner(centres, device="meta"), TorchScanner)
+    found = mutual_neighbours(x, y, k=4)
+    monkeypatch.setattr(compiled, "library", lambda name: None)
+    assert isinstance(make_scanner(centres), TorchScanner)
+    for one, other in zip(found, mutual_neighbours(x, y, k=4), strict=True):
+        assert one.indices.equal(other.indices)
+        assert one.similarities.equal(other.similarities)
