@@ -116,16 +116,16 @@ def _search(
     device: str | torch.device,
     both: bool,
 ) -> tuple[Neighbours, Neighbours]:
-    _check(x, y, k)
+    check_sides(x, y, k)
     of_x = Lists.empty(len(x), min(k, len(y)))
     of_y = Lists.empty(len(y), min(k, len(x))) if both else None
-    scanner = make_scanner(Centres(_centre(x, rows), _centre(y, columns)), device=device)
+    scanner = make_scanner(Centres(centre(x, rows), centre(y, columns)), device=device)
     for i in range(0, len(x), rows):
         left = scanner.prepare(read_block(x, i, rows), of_x=True)
         for j in range(0, len(y), columns):
             right = scanner.prepare(read_block(y, j, columns), of_x=False)
             scanner.scan(left, right, of_x.part(i, i + rows), None if of_y is None else of_y.part(j, j + columns))
-    return _neighbours(of_x), _neighbours(of_y or Lists.empty(0, k))
+    return neighbours_of(of_x), neighbours_of(of_y or Lists.empty(0, k))
 
 
 def make_scanner(centres: Centres, *, device: str | torch.device = "cpu") -> Scanner[Any]:
@@ -149,17 +149,23 @@ def read_block(vectors: NDArray[np.floating], start: int, size: int) -> Block:
     return Block(block, start)
 
 
-def _centre(vectors: NDArray[np.floating], size: int) -> Float32[ndarray, " d"]:
+def centre(vectors: NDArray[np.floating], size: int = SAMPLE) -> Float32[ndarray, " d"]:
     """The mean of the first vectors, if they are finite; a broken one is told by its place later."""
     mean = np.asarray(vectors[: min(size, SAMPLE)], dtype=np.float32).mean(axis=0)
     return mean if np.isfinite(mean).all() else np.zeros_like(mean)
 
 
-def _neighbours(lists: Lists) -> Neighbours:
+def neighbours_of(lists: Lists) -> Neighbours:
+    """Full lists as tensors."""
     return Neighbours(torch.from_numpy(lists.values), torch.from_numpy(lists.indices))
 
 
-def _check(x: NDArray[np.floating], y: NDArray[np.floating], k: int) -> None:
+def check_sides(x: NDArray[np.floating], y: NDArray[np.floating], k: int) -> None:
+    """Refuses what can't be searched.
+
+    Raises:
+        DataError: a side is empty, or widths differ.
+    """
     if k < 1:
         raise ValueError(f"k must be at least 1, got {k}")
     if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[1]:
