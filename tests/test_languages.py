@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from interlingua.errors import DataError
@@ -58,7 +61,7 @@ def test_two_letter_codes_keep_their_iso1() -> None:
     ("given", "code"),
     [
         *((name, "zho_Hans") for name in ("cmn", "zho", "zh", "chi", "zh_Hans", "zh_CN", "cmn-Hans", "Chinese")),
-        *((name, "zho_Hant") for name in ("zh-Hant", "zho_Hant", "zh_TW", "zh_HK", "zh-Hant-HK", "cmn_Hant")),
+        *((name, "zho_Hant") for name in ("zh-Hant", "zho_Hant", "zh_TW", "zho-TW", "zh_HK", "zh-Hant-HK", "cmn_Hant")),
         *((name, "swh_Latn") for name in ("swh", "swa", "sw", "Swahili", "kiswahili")),
         *((name, "arb_Arab") for name in ("arb", "ar", "ara", "ara-Arab", "ar_EG", "Arabic")),
         *((name, "pes_Arab") for name in ("pes", "fas", "fa", "per", "Farsi", "fa_IR")),
@@ -156,3 +159,52 @@ def test_variants_of_bcp_47_decide_nothing(tag, code):
 def test_what_is_no_subtag_is_refused(tag):
     with pytest.raises(DataError, match="unknown language"):
         resolve(tag)
+
+
+FAMILIES = {
+    "Abkhaz-Adyge", "Afro-Asiatic", "Algic", "Artificial Language", "Athabaskan-Eyak-Tlingit", "Atlantic-Congo",
+    "Austroasiatic", "Austronesian", "Aymaran", "Basque", "Chukotko-Kamchatkan", "Dravidian", "Eskimo-Aleut",
+    "Hmong-Mien", "Indo-European: Albanian", "Indo-European: Armenian", "Indo-European: Baltic",
+    "Indo-European: Celtic", "Indo-European: Germanic", "Indo-European: Greek", "Indo-European: Indo-Aryan",
+    "Indo-European: Iranian", "Indo-European: Italic", "Indo-European: Slavic", "Iroquoian", "Japonic", "Kartvelian",
+    "Koreanic", "Mande", "Mayan", "Mongolic-Khitan", "Nakh-Daghestanian", "Nilotic", "Pidgin", "Quechuan", "Saharan",
+    "Sino-Tibetan", "Songhay", "Sumerian", "Ta-Ne-Omotic", "Tai-Kadai", "Tupian", "Turkic", "Uralic", "Uto-Aztecan",
+}  # fmt: skip
+
+
+def test_every_language_has_a_family_and_its_scripts_have_the_same() -> None:
+    families: dict[str, set[str]] = {}
+    for language in known():
+        families.setdefault(language.iso3, set()).add(language.family)
+    assert {len(found) for found in families.values()} == {1}
+    assert {family for found in families.values() for family in found} <= FAMILIES
+
+
+@pytest.mark.parametrize(
+    ("language", "family"),
+    [
+        ("Hindi", "Indo-European: Indo-Aryan"), ("pes", "Indo-European: Iranian"), ("lv", "Indo-European: Baltic"),
+        ("hr", "Indo-European: Slavic"), ("la", "Indo-European: Italic"), ("eu", "Basque"), ("vi", "Austroasiatic"),
+        ("th", "Tai-Kadai"), ("sw", "Atlantic-Congo"), ("ha", "Afro-Asiatic"), ("hu", "Uralic"), ("ta", "Dravidian"),
+        ("zh-Latn", "Sino-Tibetan"), ("eo", "Artificial Language"), ("nqo", "Mande"), ("yue", "Sino-Tibetan"),
+    ],
+)  # fmt: skip
+def test_families_one_by_one(language: str, family: str) -> None:
+    assert resolve(language).family == family
+
+
+def test_families_are_glottologs() -> None:
+    """mteb carries Glottolog's classification."""
+    mteb = pytest.importorskip("mteb")
+    classified = json.loads((Path(mteb.__file__).parent / "languages" / "language_family.json").read_text("utf-8"))
+    theirs = {"Greek": "Graeco-Phrygian", "Armenian": "Armenic", "Slavic": "Balto-Slavic", "Baltic": "Balto-Slavic"}
+    checked = 0
+    for language in known():
+        lineage = [*classified.get(language.iso3, {}).values()]
+        top, _, branch = language.family.partition(": ")
+        if not lineage or language.iso3 == "nqo":  # Glottolog counts written Manding as artificial
+            continue
+        checked += 1
+        assert lineage[0] == top, language
+        assert not branch or {branch, theirs.get(branch)} & set(lineage), language
+    assert checked > 300

@@ -21,7 +21,9 @@ def test_unknown_name_far_from_all_lists_them():
 
 
 @pytest.mark.parametrize(
-    "table", [registry.METHODS, registry.TASKS, registry.FORMATS], ids=["methods", "tasks", "formats"]
+    "table",
+    [registry.METHODS, registry.TASKS, registry.FORMATS, registry.BACKENDS],
+    ids=["methods", "tasks", "formats", "backends"],
 )
 def test_every_entry_resolves(table):
     assert table

@@ -11,6 +11,7 @@ import lzma
 import os
 import re
 import shutil
+import sys
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -220,7 +221,7 @@ def open_text(path: PathLike) -> Iterator[TextIO]:
 
 @contextlib.contextmanager
 def open_bytes(path: PathLike) -> Iterator[BinaryIO]:
-    """Opens a file for reading bytes, decompressing by its suffix.
+    """Opens a file for reading bytes, decompressing by its suffix; ``-`` is standard input.
 
     Raises:
         DataError: there is no such file, or it can't be read.
@@ -228,7 +229,9 @@ def open_bytes(path: PathLike) -> Iterator[BinaryIO]:
     suffix = Path(path).suffix.lower()
     try:
         stream: Any
-        if suffix == ".gz":
+        if os.fspath(path) == "-":
+            stream = sys.stdin.buffer
+        elif suffix == ".gz":
             stream = gzip.open(path, "rb")  # noqa: SIM115
         elif suffix == ".xz":
             stream = lzma.open(path, "rb")  # noqa: SIM115
@@ -294,7 +297,9 @@ def open_raw(path: PathLike) -> Iterator[io.BufferedReader]:
         yield file
 
 
-def _line_of_bad_byte(path: PathLike) -> int:
+def _line_of_bad_byte(path: PathLike) -> int | None:
+    if os.fspath(path) == "-":  # what has been read is gone
+        return None
     with open_bytes(path) as raw:
         for number, line in enumerate(raw, 1):
             try:

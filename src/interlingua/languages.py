@@ -2,6 +2,7 @@
 
 The table is ``data/languages.tsv``: every language of FLORES-200, of LASER's Tatoeba test and of ISO 639-1, and the
 smaller ones that software is translated into. A macro-language stands for its usual member (``ara`` -> ``arb_Arab``).
+Families are Glottolog's top-level ones, Indo-European by its branches (docs/data.md).
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ class Language:
     """English name."""
     script: str
     """ISO 15924, ``Latn``."""
+    family: str
+    """``Uralic``; Indo-European with its branch, ``Indo-European: Slavic``."""
 
     @property
     def is_latin(self) -> bool:
@@ -106,8 +109,9 @@ def _table() -> tuple[tuple[Language, tuple[str, ...]], ...]:
     text = (importlib.resources.files("interlingua") / "data" / "languages.tsv").read_text(encoding="utf-8")
     rows = []
     for line in text.splitlines()[1:]:
-        code, iso3, iso1, name, script, aliases = line.split("\t")
-        rows.append((Language(code, iso3, iso1 or None, name, script), tuple(filter(None, aliases.split(",")))))
+        code, iso3, iso1, name, script, family, aliases = line.split("\t")
+        language = Language(code, iso3, iso1 or None, name, script, family)
+        rows.append((language, tuple(filter(None, aliases.split(",")))))
     return tuple(rows)
 
 

@@ -45,7 +45,42 @@ def test_files_side_by_side(capsys, files):
 def test_a_folder_by_languages_as_csv(capsys, files):
     code, said = run(capsys, files[0].parents[2], "--by", "languages", "--format", "csv")
     assert code == 0, said.err
-    assert list(csv.reader(said.out.splitlines())) == [["tatoeba", "one", "two"], ["deu-eng", "50.0", "75.0"]]
+    assert [line[:5] for line in csv.reader(said.out.splitlines())] == [
+        ["task", "rows", "metric", "model", "value"],
+        ["tatoeba", "deu-eng", "accuracy", "one", "0.5"],
+        ["tatoeba", "deu-eng", "accuracy", "two", "0.75"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [("r.md", "### tatoeba"), ("r.tex", "% tatoeba"), ("r.csv", "task,rows"), ("r.html", "<!doctype html>")],
+)
+def test_the_suffix_says_the_format(capsys, files, tmp_path, name, start):
+    code, said = run(capsys, files[0].parents[2], "-o", tmp_path / name)
+    assert code == 0, said.err
+    assert said.out == f"written: {tmp_path / name}\n"
+    assert (tmp_path / name).read_text("utf-8").startswith(start)
+
+
+def test_an_analysis_beside_the_results_is_on_the_page(capsys, files, tmp_path):
+    measure = {
+        "name": "hubness", "title": "hubness", "value": 1.5, "unit": "", "better": "lower", "ideal": 0.0, "low": None,
+        "high": None, "by_language": {}, "definition": "How skewed.",
+    }  # fmt: skip
+    content = {
+        "format": "interlingua-analysis-1", "analysis": "agnosticism", "version": "1", "dataset": "flores",
+        "dataset_revision": None, "data_sha256": "0" * 64, "settings": {}, "changed": [], "languages": ["deu_Latn"],
+        "sentences": 3, "measures": [measure], "tables": {}, "examples": [], "notes": [], "seconds": 1.0,
+        "provenance": {"model": {"name": "one", "revision": "abc", "overrides": []}},
+    }  # fmt: skip
+    path = files[0].with_name("agnosticism.analysis.json")
+    path.write_text(json.dumps(content))
+    for named in ([files[0].parents[2]], [*files, path]):
+        code, said = run(capsys, *named, "--format", "html")
+        assert code == 0, said.err
+        assert "How skewed." in said.out
+        assert ">1.500<" in said.out
 
 
 def test_one_table_of_all_with_arms_in_rows(capsys, files):
@@ -58,7 +93,9 @@ def test_one_table_of_all_with_arms_in_rows(capsys, files):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--format", "html"], "format 'html' is not one of markdown, csv, latex"),
+        (["--format", "pdf"], "format 'pdf' is not one of markdown, latex, csv, html"),
+        (["-o", "report.pdf"], "report.pdf: a report ends with one of .md"),
+        (["-o", "report.html", "--by", "tasks"], "--by shapes a table; the page shows all rows and metrics"),
         (["--by", "models"], "by 'models' is not one of groups, languages, tasks"),
         (["--baseline", "onne"], "there is no column 'onne'"),
         (["--only", "xtreme"], "no row contains 'xtreme'"),

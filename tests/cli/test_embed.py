@@ -72,9 +72,23 @@ def test_options_reach_the_encoder(model, text, tmp_path):
     assert np.array_equal(np.load(tmp_path / "out.npy"), expected)
 
 
+def test_any_backend(text, tmp_path, monkeypatch, capsys):
+    (tmp_path / "my_two_numbers.py").write_text("def embed(texts):\n    return [[len(text), 2.0] for text in texts]\n")
+    monkeypatch.chdir(tmp_path)
+    options = ("--backend", "function", "--prompt", "q: ", "--no-normalize")
+    assert embed("my_two_numbers:embed", text, "-o", tmp_path / "out.npy", *options) == 0
+    assert np.load(tmp_path / "out.npy").tolist() == [[3 + len(line), 2.0] for line in LINES]
+    assert "out.npy: 4 x 2 float32" in capsys.readouterr().err
+    assert embed("my_two_numbers:embed", text, "-o", tmp_path / "out.npy", *options[:2]) == 0
+    assert np.allclose(np.linalg.norm(np.load(tmp_path / "out.npy"), axis=1), 1)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (("MODEL", "TEXT", "--backend", "onx"), "backend 'onx' is not one of"),
+        (("MODEL", "TEXT", "--set", "stsb.split=dev"), "--set stsb.split=dev: expected BACKEND.OPTION=VALUE"),
+        (("MODEL", "TEXT", "--set", "interlingua.x=1"), "--set interlingua: unknown key 'x'"),
         (("MODEL", "absent.txt"), "absent.txt: no such file"),
         (("./absent", "TEXT"), "absent: no such model directory"),
         (("MODEL", "TEXT", "--dtype", "float8"), "dtype 'float8' is unknown"),

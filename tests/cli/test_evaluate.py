@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import json
 import shutil
+from unittest.mock import ANY
 
+import numpy as np
 import pytest
 import torch
 
@@ -105,7 +107,43 @@ def test_sentence_transformers_gives_the_same_scores(capsys, model, data, tmp_pa
     assert scores[0] == scores[1]
 
 
-def test_a_function(capsys, data, tmp_path, monkeypatch):
+def test_a_cache_and_a_budget(capsys, model, data, tmp_path):
+    kept = ["--data", data, "--output", tmp_path / "out", "--quiet", "--no-check", "--cache", tmp_path / "kept"]
+    code, said = run(capsys, model, *kept, "--budget", "0.000001s")
+    assert (code, said.out) == (0, "")
+    assert said.err == "the budget of 1e-06s was used; left out: tatoeba: all; xsim: all\n"
+    for encoded in (80, 0):
+        assert run(capsys, model, *kept, "--suite", "tatoeba", "--budget", "1h") == (0, ANY)
+        (file,) = (tmp_path / "out").rglob("*.json")
+        assert json.loads(file.read_text())["interlingua"]["provenance"]["encoded_texts"] == encoded
+
+
+def test_the_model_is_tried_first(capsys, model, data, tmp_path, caplog):
+    options = ["--data", data, "--output", tmp_path, "--suite", "tatoeba", "--name", "e5-tiny", "--quiet"]
+    assert run(capsys, model, *options)[0] == 0
+    assert "models of the E5 family were trained with 'query: '" in caplog.text
+    (file,) = tmp_path.rglob("tatoeba*.json")
+    assert json.loads(file.read_text())["interlingua"]["provenance"]["sanity"]["warnings"]
+
+
+def test_vectors_of_a_folder(capsys, data, tmp_path):
+    texts = [
+        line.split("\t") for path in sorted((data / "heldout").glob("*.tsv")) for line in path.read_text().splitlines()
+    ]
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "all.txt").write_text("".join(f"{side}\n" for pair in texts for side in pair))
+    np.save(tmp_path / "mine" / "all.npy", np.repeat(np.eye(len(texts)), 2, axis=0))
+    options = ["--backend", "vectors", "--data", data, "--output", tmp_path, "--suite", "tatoeba", "--quiet"]
+    code, said = run(capsys, tmp_path / "mine", *options)
+    assert (code, said.err) == (0, "")
+    assert "100.0" in said.out
+    (tmp_path / "mine" / "all.txt").write_text("x\n" * 2 * len(texts))
+    code, said = run(capsys, tmp_path / "mine", *options)
+    assert code == 2
+    assert "20 of 20 texts have no vector here" in said.err
+
+
+def test_a_function(capsys, data, tmp_path, monkeypatch, caplog):
     (tmp_path / "my_words.py").write_text(
         "import numpy as np\n"
         "def embed(texts):\n"
@@ -118,6 +156,7 @@ def test_a_function(capsys, data, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code, said = run(capsys, "my_words:embed", "--backend", "function", "--data", data, "--quiet", "--suite", "tatoeba")
     assert code == 0, said.err
+    assert "the sentences to try the model on could not be embedded (ValueError: invalid literal" in caplog.text
     assert "100.0" in said.out
     assert list((tmp_path / "results" / "my_words_embed" / "no_revision_available").glob("tatoeba_heldout-*.json"))
 
@@ -130,6 +169,8 @@ def test_a_function(capsys, data, tmp_path, monkeypatch):
         (["--languages", "Klingonese"], "Klingonese"),
         (["--compare", "hash"], "compare 'hash' is not one of index, text"),
         (["--pooling", "sum"], "pooling 'sum' is not one of cls, mean, max"),
+        (["--budget", "10"], "budget '10' is no time; say how long with its unit"),
+        (["--set", "onnx.file=x"], "the backend is interlingua; drop the option or say --backend onnx"),
         (["--data", "nowhere"], "nowhere: no such folder; check the path"),
     ],
 )

@@ -8,6 +8,7 @@ import time
 import pytest
 
 from interlingua.cli.main import main
+from tests.methods.framed import framed_encoder
 
 TOML = """
 [data]
@@ -158,6 +159,36 @@ def test_similarity_decides_where_there_are_scores(prepared, tmp_path):
     found = [record["valid_spearman"] for record in records if record["kind"] == "evaluation"]
     assert found
     assert all(-1 <= value <= 1 for value in found)
+
+
+def test_what_next_after_a_cross_encoder_and_after_a_retriever(prepared, tmp_path, capsys):
+    pairs, questions = tmp_path / "pairs.tsv", tmp_path / "train.json"
+    pairs.write_text("en1 en2\ten1 en3\t4\nen5\ten6 en7\t1\n" * 4, encoding="utf-8")
+    asked = [{"question": f"en{row}", "positive_ctxs": [{"text": f"en{row} en9"}]} for row in range(20)]
+    questions.write_text(json.dumps(asked), encoding="utf-8")
+    feeds = {
+        "cross_encoder": f'[data.labelled]\npaths = ["{pairs}"]\nvalid = ["{pairs}"]\nkind = "sts"\nmax_tokens = 20\n',
+        "multilingual_ir": f'[data.questions]\npaths = ["{questions}"]\nheld_out = 4\n',
+    }
+    for method, section in feeds.items():
+        path, output = tmp_path / f"{method}.toml", tmp_path / method
+        text = TOML.format(corpus=prepared, output=output, steps=2).replace('"ems"', f'"{method}"')
+        if method == "cross_encoder":
+            text = text.replace(f'corpus = "{prepared}"\n', "").replace(
+                'preset = "ems-tiny"', f'path = "{tmp_path}/model"'
+            )
+        path.write_text(
+            text.replace("[encoder]", f"{section}[encoder]").replace("tatoeba_accuracy", "valid_loss"), encoding="utf-8"
+        )
+    framed_encoder().save(tmp_path / "model")
+    assert run(tmp_path / "cross_encoder.toml") == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == (
+        f'next:  let it score silver pairs, in a file of stages: silver.cross_encoder = "{tmp_path}/cross_encoder/best"'
+    )
+    assert run(tmp_path / "multilingual_ir.toml") == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == f"next:  interlingua evaluate {tmp_path}/multilingual_ir/best --suite retrieval --data DIR"
 
 
 def test_two_processes_by_option_and_one_line_of_error(config, tmp_path):

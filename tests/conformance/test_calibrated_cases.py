@@ -64,6 +64,8 @@ def test_lars_first_and_second_step():
     weight, spared = (nn.Parameter(tensor(values)) for values in (case["weight"], case["spared"]["weight"]))
     names = ("learning_rate", "momentum", "weight_decay", "trust_coefficient")
     config = OptimizerConfig(name="lars", **{name: case[name] for name in names})
+    stated = {name: case[name] for name in ("learning_rate", "weight_decay")}
+    assert config == OptimizerConfig(name="lars", **stated)  # BYOL's other numbers are the defaults
     optimizer = build_optimizer(nn.ParameterList([weight, spared]), config)
     for step, gradient in enumerate(case["gradients"]):
         update = tensor(gradient) + case["weight_decay"] * weight.detach()

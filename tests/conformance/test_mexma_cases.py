@@ -29,15 +29,19 @@ def near(value, *, tolerance=TOLERANCE):
     return pytest.approx(value, abs=tolerance, rel=0)
 
 
-def unmasking():
+def all_logits():
+    case = CASES["unmasking"]
+    return [torch.tensor(case[f"logits_{name}"], dtype=torch.float64, requires_grad=True) for name in "ab"]
+
+
+def unmasking(*given):
     """Mean cross-entropy of each side's masked tokens; the identity for a vocabulary matrix leaves the logits."""
     case, losses, side = CASES["unmasking"], [], []
-    for place, name in enumerate("ab"):
-        logits = torch.tensor(case[f"logits_{name}"], dtype=torch.float64).flatten(0, 1)
+    for place, (name, logits) in enumerate(zip("ab", given or all_logits(), strict=True)):
         labels = torch.tensor(case[f"labels_{name}"]).flatten()
         at = labels != IGNORED
         eye, zeros = torch.eye(6, dtype=torch.float64), torch.zeros(6, dtype=torch.float64)
-        losses.append(linear_cross_entropy(logits[at], eye, zeros, labels[at], tile=4))
+        losses.append(linear_cross_entropy(logits.flatten(0, 1)[at], eye, zeros, labels[at], tile=4))
         side += [place] * int(at.sum())
     return group_means(torch.cat(losses), torch.tensor(side), 2)
 
@@ -66,8 +70,15 @@ def test_total(objective):
     spread = (objective.spread(a, None) + objective.spread(b, None)) / 2
     assert spread.item() == near((koleo(a) + koleo(b)).item() / 2)
     assert spread.item() == near(CASES["koleo_mean"])
-    output = objective.weighted(align=objective.align(a, b, None), mlm=unmasking().mean(), koleo=spread)
-    assert output.loss.item() == near(CASES["total"])
+
+    def total(a, b, *logits):
+        spread = (objective.spread(a, None) + objective.spread(b, None)) / 2
+        align, mlm = objective.align(a, b, None), unmasking(*logits).mean()
+        return objective.weighted(align=align, mlm=mlm, koleo=spread).loss
+
+    inputs = (a, b, *all_logits())
+    assert total(*inputs).item() == near(CASES["total"])
+    assert torch.autograd.gradcheck(total, inputs)
 
 
 @pytest.mark.parametrize("temperature", ["0.05", "0.1", "1.0"])

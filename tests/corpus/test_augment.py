@@ -94,10 +94,20 @@ def test_the_manifest_names_models_and_files(gold, tmp_path):
     assert manifest["report"]["neighbours"] == 3  # of four sentences
 
 
-@pytest.mark.parametrize("name", ["en.dev.tsv", "sts-test.csv", "stsb_test.tsv"])
+def test_of_a_file_of_all_splits_training_sentences_alone_are_used(tmp_path):
+    path = tmp_path / "stsbenchmark.tsv"
+    rows = [("train", 0, 1), ("dev", 2, 3), ("test", 4, 5), ("train", 50, 1)]
+    lines = [f"{split}\t3.0\tat {a}\tat {b}" for split, a, b in rows]
+    path.write_text("\n".join(["split\tscore\tsentence1\tsentence2", *lines]), encoding="utf-8")
+    assert silver(path, tmp_path / "silver").sentences == 3
+    pairs = read_labelled(tmp_path / "silver" / "silver.tsv", kind="sts", languages=ENGLISH)
+    assert [(pair.a, pair.b) for pair in pairs] == [("at 0", "at 50")]
+
+
+@pytest.mark.parametrize("name", ["en.dev.tsv", "sts-test.csv", "stsb_test.tsv", "stsb.validation.tsv"])
 def test_no_silver_pairs_of_test_sentences(gold, tmp_path, name):
     other = gold.rename(tmp_path / name)
-    with pytest.raises(DataError, match=r"by its name it is a (dev|test) split"):
+    with pytest.raises(DataError, match=r"by its name it is a (dev|test|validation) split"):
         silver(other, tmp_path / "silver")
 
 

@@ -4,7 +4,14 @@ import gzip
 
 import pytest
 
-from interlingua.corpus.evaluation_sets import aligned_files, pair_files, read_aligned, read_lines, read_pair_file
+from interlingua.corpus.evaluation_sets import (
+    aligned_files,
+    ntrex_files,
+    pair_files,
+    read_aligned,
+    read_lines,
+    read_pair_file,
+)
 from interlingua.errors import DataError
 
 
@@ -70,3 +77,16 @@ def test_missing_empty_and_blank(tmp_path):
     (tmp_path / "blank.txt").write_text("one\n \n")
     with pytest.raises(DataError, match=r"blank.txt:2: a blank line"):
         read_lines(tmp_path / "blank.txt")
+
+
+def test_ntrex_in_its_published_names(tmp_path):
+    names = ("src.eng.txt", "ref.deu.txt", "ref.fra-CA.txt", "ref.srp-Cyrl.txt.gz", "ref-2.spa.txt", "ref.deu.tsv")
+    for name in names:
+        (tmp_path / f"newstest2019-{name}").write_text("x\n")
+    assert {spelt: path.name for spelt, path in ntrex_files(tmp_path).items()} == {
+        "deu": "newstest2019-ref.deu.txt",
+        "fra-CA": "newstest2019-ref.fra-CA.txt",
+        "srp-Cyrl": "newstest2019-ref.srp-Cyrl.txt.gz",
+        "eng": "newstest2019-src.eng.txt",
+    }
+    assert ntrex_files(tmp_path / "none") == {}

@@ -13,7 +13,13 @@ def test_lines_that_are_not_blank(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "code"), [("ru.txt", "rus_Cyrl"), ("news.swh_Latn.txt.gz", "swh_Latn"), ("wiki.2024.te.txt", "tel_Telu")]
+    ("name", "code"),
+    [
+        ("ru.txt", "rus_Cyrl"),
+        ("news.swh_Latn.txt.gz", "swh_Latn"),
+        ("wiki.2024.te.txt", "tel_Telu"),
+        ("is.en.txt", "eng_Latn"),  # the last that is one
+    ],
 )
 def test_a_file_is_called_by_its_language(tmp_path, name, code):
     assert language_of(tmp_path / name) == code

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from interlingua.corpus.questions import NO_POSITIVE, Passage, Question, read_questions
+from interlingua.corpus.questions import NO_POSITIVE, NO_TEXT, Passage, Question, read_questions
 from interlingua.errors import DataError
 
 DATA = Path(os.environ.get("INTERLINGUA_DATA", Path.home() / ".cache/interlingua/data"))
@@ -55,6 +55,41 @@ def test_dpr(tmp_path, name):
         Question("wer schrieb Faust", "deu_Latn", (Passage("Goethe."),)),
     ]
     assert skipped == {NO_POSITIVE: 1}
+
+
+def test_passages_without_text_are_left_out_and_counted(tmp_path):
+    blank, titled = {"title": "", "text": " "}, {"title": "Oslo", "text": ""}
+    items = [
+        {
+            "question": "q",
+            "positive_ctxs": [blank, {"title": 1984, "text": "x"}],
+            "hard_negative_ctxs": [blank, titled],
+        },
+        {"question": "r", "positive_ctxs": [titled], "hard_negative_ctxs": None},
+        {"question": "s", "positive_ctxs": [{"title": None, "text": None}]},
+        {"question": "t", "positive_ctxs": None},
+    ]
+    skipped = Counter()
+    assert list(read_questions(write(tmp_path / "train.json", items), skipped=skipped)) == [
+        Question("q", "eng_Latn", (Passage("x", "1984"),), (Passage("Oslo"),)),
+        Question("r", "eng_Latn", (Passage("Oslo"),)),
+    ]
+    assert skipped == {NO_TEXT: 3, NO_POSITIVE: 2}
+    write(tmp_path / "en.passages.txt", "\nsecond\n")
+    lines = write(tmp_path / "en.questions.tsv", "0\t0\twhat\n1\t1\twho\n")
+    assert [question.text for question in read_questions(lines, skipped=skipped)] == ["who"]
+    assert skipped == {NO_TEXT: 4, NO_POSITIVE: 3}
+
+
+def test_blank_documents_of_a_collection_matter_only_if_they_are_answers(tmp_path):
+    blank = [{"docid": "6#0", "title": "", "text": ""}, {"docid": "5#0", "title": "Title", "text": None}]
+    docs = "".join(json.dumps(one) + "\n" for one in (*blank, CORPUS[1]))
+    skipped = Counter()
+    found = list(read_questions(broken_topics(tmp_path / "mrtydi-v1.1-finnish", docs=docs), skipped=skipped))
+    assert [question.positives for question in found] == [
+        (Passage("Title"),), (Passage("only a title"), Passage("Title"))
+    ]  # fmt: skip
+    assert not skipped
 
 
 def test_dpr_in_another_language_is_called_by_it(tmp_path):
@@ -172,7 +207,18 @@ def test_topics_without_a_language(tmp_path):
     ("name", "text", "message"),
     [
         ("q.csv", "", r"its name is of no known layout"),
-        ("nq.json", '[\n{"question": " "}]', r"nq.json:2: 'question' is no text"),
+        ("nq.json", '[\n{"question": " "}]', r"nq.json:2: 'question' is blank"),
+        ("nq.json", '[\n{"question": true}]', r"nq.json:2: 'question' is no text but bool"),
+        (
+            "nq.json",
+            '[{"question": "a", "positive_ctxs": [{"title": [], "text": "x"}]}]',
+            r"'title' is no text but list",
+        ),
+        (
+            "nq.json",
+            '{"data": [{"paragraphs": [{"context": "c", "qas": [{"question": ""}]}]}]}',
+            r"'question' is blank",
+        ),
         ("nq.json", '[\n{"positive_ctxs": []}]', r"nq.json:2: 'question' is missing"),
         ("nq.json", '[\n{"question": "a", "positive_ctxs": {}}]', r"nq.json:2: positive_ctxs is no list"),
         ("nq.json", '[{"question": "a", "positive_ctxs": [{"title": "x"}]}]', r"nq.json:1: 'text' is missing"),

@@ -106,6 +106,15 @@ def test_beir_alone_and_by_language(tmp_path):
     assert beir_sets(tmp_path, "dev") == {}
 
 
+def test_blank_lines_and_unicode_ids(tmp_path):
+    folder = tmp_path / "mrtydi-v1.1-korean"
+    write(folder, **{"topic.test.tsv": "é١\t질문\n\n", "qrels.test.txt": "\né١ Q0 나#1 1\n"})
+    write(folder / "collection", **{"docs.jsonl": '{"id": "나#1", "contents": "제목\\n\\n본문"}\n\n'})
+    found = mr_tydi_sets(tmp_path, "test")["korean"]()
+    assert (found.queries, found.qrels) == ({"é١": "질문"}, {"é١": {"나#1": 1}})
+    assert list(found.passages()) == [("나#1", "제목", "본문")]
+
+
 @pytest.mark.parametrize(
     ("questions", "message"),
     [
@@ -131,6 +140,7 @@ def test_broken_questions_are_one_line_with_the_place(tmp_path, questions, messa
         ("corpus.jsonl", "{\n", "corpus.jsonl:1: not JSON"),
         ("corpus.jsonl", "[]\n", "corpus.jsonl:1: expected one JSON object per line"),
         ("queries.jsonl", '{"_id": "q1"}\n', "queries.jsonl:1: no text here, only _id"),
+        ("corpus.jsonl", '\n{"_id": "d1", "text": null}\n', "corpus.jsonl:2: no text here, only _id"),
         ("qrels/test.tsv", "q\td\tscore\nq1\td1\thigh\n", "test.tsv:2: the relevance 'high' is no whole number"),
         ("qrels/test.tsv", "q\td\tscore\nq1 d1 1\n", "test.tsv:2: 1 columns; expected 3, tabs between them"),
     ],

@@ -1,4 +1,4 @@
-"""Two processes: sharded weights end as replicated ones, a resumed run as one that went through, for every method."""
+"""Two processes, for every method: one on both their batches, sharded or not; and a resumed run ends the same."""
 
 from __future__ import annotations
 
@@ -38,3 +38,9 @@ def test_sharded_weights_are_the_replicated_ones(found, method):
 @pytest.mark.parametrize("strategy", ["ddp", "fsdp"])
 def test_a_resumed_run_ends_with_the_same_bytes(found, strategy, method):
     assert found[strategy][method]["resumed"] == found[strategy][method]["straight"]
+
+
+@pytest.mark.parametrize("method", sorted(METHODS))
+@pytest.mark.parametrize("strategy", ["ddp", "fsdp"])
+def test_two_processes_are_one_on_both_their_batches(found, strategy, method):
+    assert found[strategy][method]["apart"] < 1e-5

@@ -6,16 +6,31 @@ import hashlib
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from interlingua.train.checkpoint import TrainState, load_checkpoint, save_checkpoint, weights_of
 from interlingua.train.config import RunConfig
-from interlingua.train.engine import Engine
+from interlingua.train.engine import Engine, whole
 from interlingua.train.step import gradients
-from tests.methods.harness import tiny_batch, tiny_objective
+from tests.methods.harness import TINY_OPTIONS, share_of, tiny_batch, tiny_objective
 
 STEPS = 4
+HIDE = {"mask_ratio": 0.5}  # so many that no process has to draw again for having none
+TERMS = TINY_OPTIONS["combination"]["terms"]
+OPTIONS: dict[str, dict[str, Any]] = {
+    "combination": {
+        "terms": {label: term | (HIDE if label in ("hide", "momentum") else {}) for label, term in TERMS.items()}
+    },
+    "cross_encoder": {"head_dropout": 0.0},
+    "ems": {"negatives": "processes"},
+    "infoxlm": {"mixup": False, **HIDE},
+    "tlm": HIDE,
+}
+"""By method: where one process draws what two draw, and has the negatives that two have."""
+BY_PROCESS = {"mexma"}
+"""Whose means are over a process's tokens, as in the released code: two processes are two micro-batches."""
 
 
 def run(engine: Engine, method: str, folder: Path) -> dict[str, object]:
@@ -50,6 +65,36 @@ def run(engine: Engine, method: str, folder: Path) -> dict[str, object]:
     return {"losses": losses, "straight": digests[0], "resumed": digests[1]}
 
 
+def apart(engine: Engine, method: str) -> float:
+    """How far loss and gradients of two processes are from those of one with both their batches, over the largest.
+
+    Two rounds, so that there is something in a queue; they move no weights but teachers'.
+    """
+    options = OPTIONS.get(method, {})
+    shared, alone = tiny_objective(method, options), tiny_objective(method, options)
+    model = engine.setup(shared)
+    furthest = 0.0
+    for step in range(2):
+        batch = tiny_batch(method, options, step=step, seed=step)
+        found = gradients(model, shared, [share_of(batch, engine.rank)], engine, seed=1, step=step)
+        parts = [share_of(batch, rank) for rank in (0, 1)] if method in BY_PROCESS else [batch]
+        loss = torch.stack([alone(part).loss for part in parts]).mean()
+        loss.backward()
+        pairs = [
+            (whole(a.grad), b.grad)
+            for a, b in zip(shared.parameters(), alone.parameters(), strict=True)
+            if b.grad is not None
+        ]
+        largest = max(b.abs().max() for _, b in pairs)
+        differences = [(a - b).abs().max() / largest for a, b in pairs]
+        differences.append((engine.mean(found["loss"]) - loss.detach()).abs() / loss.detach().abs().clamp(min=1))
+        furthest = max(furthest, *map(float, differences))
+        for objective in (shared, alone):
+            objective.after_step(step)
+            objective.zero_grad()
+    return furthest
+
+
 def digest(weights: dict[str, torch.Tensor]) -> str:
     found = hashlib.sha256()
     for name, tensor in sorted(weights.items()):
@@ -63,7 +108,10 @@ def main() -> None:
         output=Path("unused"), max_steps=1, device="cpu", precision="fp32", threads=1, devices=2, strategy=strategy
     )
     engine = Engine(config)
-    found = {method: run(engine, method, Path(folder, strategy, method)) for method in methods}
+    found = {
+        method: {**run(engine, method, Path(folder, strategy, method)), "apart": apart(engine, method)}
+        for method in methods
+    }
     if engine.is_main:
         Path(folder, f"{strategy}.json").write_text(json.dumps(found), encoding="utf-8")
     engine.close()

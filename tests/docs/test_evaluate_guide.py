@@ -31,10 +31,20 @@ def workplace(tmp_path_factory, word_vocabulary):
     for code in ("deu", "swh", "cmn"):
         (tatoeba / f"{code}-eng.tsv").write_text("".join(f"de{n} de{n + 1}\ten{n} en{n + 1}\n" for n in range(9)))
     for code in ("deu_Latn", "rus_Cyrl", "eng_Latn"):
-        (flores / f"{code}.txt").write_text("".join(f"{code[:2]}{n} {code[:2]}{n + 2}\n" for n in range(9)))
+        lines = (" ".join(f"{code[:2]}{n + step}" for step in (0, 2, 4, 8)) for n in range(9))
+        (flores / f"{code}.txt").write_text("".join(f"{line}\n" for line in lines))
+    ntrex = folder / "data" / "NTREX-128"
+    ntrex.mkdir()
+    for name in ("src.eng", "ref.deu", "ref.fra-CA"):
+        (ntrex / f"newstest2019-{name}.txt").write_text("".join(f"{name[4:6]}{n}\n" for n in range(9)))
     write_similarity(folder / "data")
     write_retrieval(folder)
+    write_mining(folder / "data")
+    write_classification(folder)
     (folder / "my_code.py").write_text(FUNCTION)
+    (folder / "my_vectors").mkdir()
+    lines = (tatoeba / "deu-eng.tsv").read_text().replace("\t", "\n")
+    (folder / "my_vectors" / "tatoeba.txt").write_text(lines)
     return folder
 
 
@@ -58,6 +68,33 @@ def write_retrieval(folder):
     (own / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n0\t0\t1\n1\t1\t1\n")
 
 
+def write_mining(data):
+    (data / "bucc").mkdir()
+    (data / "paracrawl").mkdir()
+    for code, word in (("zh", "de"), ("en", "en")):
+        (data / "bucc" / f"dev.{code}").write_text("".join(f"{code}-{n}\t{word}{n} {word}{n + 2}\n" for n in range(12)))
+    (data / "bucc" / "dev.gold").write_text("".join(f"zh-{n}\ten-{n}\n" for n in (2, 3, 7, 8)))
+    (data / "paracrawl" / "en-de.txt").write_text("".join(f"en{n} en{n + 1}\tde{n}\n" for n in range(30)))
+
+
+def write_classification(folder):
+    sib, reviews = folder / "data" / "sib200", folder / "my_reviews"
+    plain, pairs = folder / "data" / "senteval_cls", folder / "data" / "xnli"
+    for made in (reviews, plain, pairs, *(sib / code for code in ("deu_Latn", "eng_Latn", "spa_Latn"))):
+        made.mkdir(parents=True)
+    for code, word in (("deu_Latn", "de"), ("eng_Latn", "en"), ("spa_Latn", "de")):
+        for split, size in (("train", 24), ("dev", 6), ("test", 9)):
+            rows = [(n, ("sports", "health")[n % 2], f"{word}{n % 2} {word}{n}.") for n in range(size)]
+            (sib / code / f"{split}.tsv").write_text("".join(f"{n}\t{topic}\t{text}\n" for n, topic, text in rows))
+            if word == code[:2]:
+                own = "".join(f"{topic}\t{text} {text}\n" for _, topic, text in rows)
+                (reviews / f"{word}.{split}.tsv").write_text(own)
+    (plain / "custrev.all").write_text("".join(f"{n % 2} en{n % 2} en{n}\n" for n in range(60)))
+    for code in ("de", "en"):
+        rows = "".join(f"{code}{n}\ten{n + n % 2}\t{('entailment', 'neutral')[n % 2]}\n" for n in range(9))
+        (pairs / f"dev-{code}.tsv").write_text(rows)
+
+
 @pytest.fixture(scope="module")
 def said(workplace):
     """Command -> what it printed."""
@@ -73,11 +110,11 @@ def test_every_command_runs(said, workplace):
         assert ("written: reports/results/" in output) == command.startswith("interlingua evaluate"), output
     written = {path.parent.parent.name for path in (workplace / "reports").rglob("*.json")}
     assert (workplace / "reports" / "runs" / "tydi_goldp.sw.hybrid.trec").is_file()
-    assert written == {"ems-model", "theirs", "my_code_embed"}
+    assert written == {"ems-model", "theirs", "my_code_embed", "my_vectors"}
 
 
 def test_compare_shows_them_all(said):
-    markdown, table, arms, joined = [
+    page, markdown, table, latex, arms, joined = [
         output for command, output in said.items() if command.startswith("interlingua compare")
     ]
     assert "| theirs |" in arms
@@ -87,7 +124,8 @@ def test_compare_shows_them_all(said):
     assert all(
         name in markdown for name in ("theirs", "my_code:embed", "prompt='query: ')", "languages=de+Swahili+cmn")
     )
-    assert any(line.startswith("swh-eng,") for line in table.splitlines())
+    assert any(",swh-eng,accuracy_forward,theirs," in line for line in table.splitlines())
+    assert (page, latex) == ("written: report.html\n", "written: table.tex\n")
 
 
 def test_the_python_part_runs(said, workplace, capsys):
@@ -97,7 +135,11 @@ def test_the_python_part_runs(said, workplace, capsys):
 
 def test_the_reference_names_every_key(said, workplace):
     reference = (DOCS / "reference" / "results.md").read_text(encoding="utf-8")
-    tasks = ("tatoeba_tatoeba_laser", "xsim_flores200_devtest", "stsb_stsb", "sick_sick", "tydi_goldp_tydiqa_goldp")
+    tasks = ("tatoeba_tatoeba_laser", "xsim_flores200_devtest", "stsb_stsb", "sick_sick", "tydi_goldp_tydiqa_goldp",
+             "zero_shot_folder_my_reviews", "zero_shot_sib200", "few_shot_sib200", "senteval_senteval_cls",
+             "pair_xnli", "bucc_margin_bucc", "bucc_best_f1_bucc", "bucc_mteb_bucc", "paracrawl_retrieval",
+             "mteb_STS17", "xsim_pp_generated_flores200_devtest", "ntrex_xsim_NTREX-128",
+             "ntrex_f1_NTREX-128")  # fmt: skip
     for task in tasks:
         content = json.loads(next(workplace.rglob(f"{task}*.json")).read_text())
         own = content["interlingua"]

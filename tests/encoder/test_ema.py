@@ -42,6 +42,15 @@ def test_a_tiny_update_is_not_lost(encoder):
     assert moved.mean().item() == pytest.approx(1e-4, rel=0.01)
 
 
+def test_the_teacher_of_a_half_precision_student_moves_in_float32(encoder):
+    teacher = EmaTeacher(encoder.bfloat16())
+    assert {weight.dtype for weight in teacher.parameters()} == {torch.float32}
+    with torch.no_grad():
+        encoder.backbone.embedding_norm.weight += 1
+    teacher.update(encoder, 0.9999)
+    assert teacher.encoder.backbone.embedding_norm.weight[0].item() == pytest.approx(1.0001, abs=1e-6)
+
+
 def test_teacher_never_trains(encoder, random_batch):
     encoder.train()
     teacher = EmaTeacher(encoder).train()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 import torch
 
 from interlingua.batches.masking import IGNORED, random_context
 from interlingua.batches.tokens import Place
+from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.masked_decoders import MaskedDecoder
 from tests.encoder.naive import naive_embed, naive_layer
 
@@ -21,17 +24,19 @@ def parts(encoder, random_batch, *, layers=1, skip):
     return decoder, batch, labels, torch.randn(4, encoder.dim)
 
 
-@pytest.mark.parametrize("skip", [0, 1])
+@pytest.mark.parametrize(("skip", "model_type"), [(0, "bert"), (1, "bert"), (1, "xlm-roberta")])
 @torch.no_grad()
-def test_enhanced_decoding_is_equations_4_to_7(framed_encoder, random_batch, skip):
-    backbone = framed_encoder.backbone
-    decoder, batch, labels, h = parts(framed_encoder, random_batch, skip=skip)
+def test_enhanced_decoding_is_equations_4_to_7(framed_encoder, random_batch, skip, model_type):
+    config = dataclasses.replace(framed_encoder.backbone.config, model_type=model_type)  # where positions begin
+    encoder = Encoder.from_scratch(config, framed_encoder.vocabulary).eval()
+    backbone = encoder.backbone
+    decoder, batch, labels, h = parts(encoder, random_batch, skip=skip)
     states, told = decoder.enhanced(backbone, batch, labels, h, PLACE, hidden=0.5)
     expected, targets = [], []
     sentences = zip(*(t.split(batch.lengths.tolist()) for t in (batch.input_ids, labels)), strict=True)
     for row, (ids, label) in enumerate(sentences):
         places = torch.arange(skip, len(ids))
-        positions = backbone.position_embeddings.weight[places]
+        positions = backbone.position_embeddings.weight[places + config.first_position]
         h_1 = torch.cat([h[row : row + 1], h[row] + positions])  # Eq. (4)
         h_2 = torch.cat([h[row : row + 1], naive_embed(backbone, ids[skip:], places)])
         shown = random_context(PLACE, torch.tensor([row]), len(h_1), hidden=0.5)[0]  # Eq. (7)

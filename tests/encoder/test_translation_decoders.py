@@ -47,6 +47,31 @@ def test_lstm_is_its_recurrence_sentence_by_sentence():
     torch.testing.assert_close(decoder(inputs, CU, told), torch.stack(expected))
 
 
+class Recorder(torch.nn.Module):
+    """Stands for dropout and keeps the widths of what went through."""
+
+    def __init__(self):
+        super().__init__()
+        self.widths = []
+
+    def forward(self, x):
+        self.widths.append(x.shape[-1])
+        return x
+
+
+def test_dropout_is_on_tokens_states_and_outputs_and_between_layers():
+    inputs, told = example()
+    decoder = lstm(dropout=0.3)
+    assert (decoder.dropout.p, decoder.lstm.dropout, lstm(dropout=0.3, layers=1).lstm.dropout) == (0.3, 0.3, 0.0)
+    decoder.dropout = Recorder()
+    decoder(inputs, CU, told)
+    assert decoder.dropout.widths == [3, 6, 4]
+    other = transformer()
+    other.dropout = Recorder()
+    other(inputs, CU, told)
+    assert other.dropout.widths == [3]
+
+
 def test_lstm_begins_as_laser_s():
     weights = torch.cat([weight.detach().flatten() for weight in lstm().parameters()])
     assert weights.abs().max() <= 0.1

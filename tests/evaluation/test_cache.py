@@ -5,6 +5,7 @@ import pytest
 
 from interlingua.errors import TaskError
 from interlingua.evaluation import cache
+from interlingua.evaluation.budget import Budget, BudgetUsed
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.encoders import OwnEncoder
 
@@ -73,6 +74,39 @@ def test_a_block_that_is_left_by_an_error_keeps_its_vectors(short_encoder, tmp_p
     assert (counts["encoded_texts"], counts["reused_texts"]) == (1, 4)
     assert np.allclose(vectors, real(texts), atol=1e-6)
     assert not file.exists()
+
+
+def test_portions_are_as_small_as_the_encoder_wants(number_encoder):
+    number_encoder.portion_texts = 3
+    with CachedEncoder(number_encoder) as cached:
+        cached.encode([f"text {number}" for number in range(7)])
+    assert len(number_encoder.calls) == 3
+
+
+def test_the_budget_ends_between_portions(number_encoder):
+    number_encoder.portion_texts = 3
+    budget = Budget(5, clock=lambda: len(number_encoder.texts))
+    texts = [f"text {number}" for number in range(9)]
+    with CachedEncoder(number_encoder, budget=budget) as cached:
+        with pytest.raises(BudgetUsed):
+            cached.encode(texts)
+        assert number_encoder.texts == texts[:6]
+        with pytest.raises(BudgetUsed):
+            cached.encode(texts[5:7])
+        assert len(cached.encode(texts[:6])) == 6
+
+
+def test_only_kept_vectors_are_given_and_no_work_is_counted(number_encoder):
+    with CachedEncoder(number_encoder) as cached:
+        cached.encode(["one 1", "two 2"])
+        with cached.only_kept():
+            cached.encode(["two 2"])
+            with pytest.raises(BudgetUsed):
+                cached.encode(["two 2", "three 3"])
+        counts = cached.counts()
+        assert len(number_encoder.texts) == 2
+        assert len(cached.encode(["three 3"])) == 1
+    assert (counts["texts"], counts["encoded_texts"], counts["reused_texts"]) == (1, 2, 0)
 
 
 class Wrong:

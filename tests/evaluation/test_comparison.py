@@ -80,7 +80,7 @@ def test_what_differs_from_the_baseline_is_marked():
         (table,) = compare(results, by=by, baseline="weak")
         assert all([cell.differs for cell in row.cells] == [False, True, False] for row in table.rows), by
         assert table.notes == [
-            "* differs from weak: p < 0.05, paired bootstrap of the items, 2,000 resamples, each row alone"
+            "† differs from weak: p < 0.05, paired bootstrap of the items, 2,000 resamples, each row alone"
         ]
     (table,) = compare(results[:1] + results[2:], baseline="weak")
     assert table.notes == []

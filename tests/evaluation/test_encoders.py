@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
+import shutil
 
 import numpy as np
 import pytest
@@ -10,56 +10,26 @@ import torch
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.dual_encoder import DualEncoder
 from interlingua.encoder.encoder import Encoder
-from interlingua.errors import CheckpointError, ConfigError, MissingExtraError
-from interlingua.evaluation.encoders import FunctionEncoder, import_function, load_encoder, model_name
+from interlingua.errors import CheckpointError, ConfigError
+from interlingua.evaluation.encoders import backend_settings, load_encoder, model_name
 from interlingua.evaluation.metrics.retrieval import normalized
-from interlingua.evaluation.provenance import prompt_text
-
-
-@pytest.fixture
-def function_module(tmp_path, monkeypatch):
-    (tmp_path / "my_embedder.py").write_text(
-        "import numpy as np\ndef embed(texts):\n    return np.array([[len(t), 1.0] for t in texts])\nnumber = 3\n"
-    )
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    yield "my_embedder:embed"
-    sys.modules.pop("my_embedder", None)
-
-
-def test_a_function_is_an_encoder(function_module):
-    encoder, info = load_encoder(function_module, backend="function", name="lengths")
-    vectors = encoder.encode(["a", "bcd"], prompt="q: ", language="eng_Latn")
-    assert vectors.dtype == np.float32
-    assert vectors.tolist() == [[4.0, 1.0], [6.0, 1.0]]
-    assert (info.name, info.revision, encoder.dim) == ("lengths", "no_revision_available", 2)
-    assert FunctionEncoder(len).info.name == "len"
-
-
-@pytest.mark.parametrize(
-    ("spec", "message"),
-    [
-        ("my_embedder", "expected module:function"),
-        ("no_such_module:embed", "can't be imported: No module named 'no_such_module'"),
-        ("my_embedder:nothing", "can't be imported: module 'my_embedder' has no attribute 'nothing'"),
-        ("my_embedder:number", "is no function but a int"),
-    ],
-)
-def test_a_function_that_cant_be_had(function_module, spec, message):
-    with pytest.raises(ConfigError, match=message):
-        import_function(spec)
 
 
 @pytest.mark.parametrize(
     ("choice", "message"),
     [
-        ({"backend": "onnx"}, "backend 'onnx' is not one of interlingua, sentence-transformers, function"),
+        (
+            {"backend": "onx"},
+            "backend 'onx' is not one of interlingua, sentence-transformers, onnx, openai, vectors, fu",
+        ),
         ({"dtype": "int8"}, "dtype 'int8' is not one of float32, bfloat16, float16"),
         ({"pooling": "sum"}, "pooling 'sum' is not one of"),
         ({"device": "toaster"}, "device 'toaster' can't be used here"),
         ({"device": "cuda:77"}, "device 'cuda:77' can't be used here"),
-        ({"pooling": "cls", "backend": "sentence-transformers"}, "brings its own pooling; drop"),
-        ({"dtype": "float16", "backend": "function"}, "brings its own dtype and device; drop"),
+        ({"pooling": "cls", "backend": "sentence-transformers"}, "sentence-transformers brings its own pooling; drop"),
+        ({"dtype": "float16", "backend": "function"}, "the backend function brings its own dtype; drop the dtype"),
+        ({"device": "cpu", "backend": "vectors"}, "the backend vectors brings its own device; drop the device option"),
+        ({"options": {"threads": 2}}, "--set interlingua: unknown key 'threads'"),
     ],
 )
 def test_choices_that_dont_go_are_said_before_anything_is_loaded(choice, message):
@@ -84,22 +54,6 @@ def prompted(tmp_path, word_vocabulary):
     return str(tmp_path / "prompted")
 
 
-@pytest.mark.parametrize("prompt", [None, "passage", "en3 ", ""])
-def test_sentence_transformers_reads_prompts_as_we_do(prompted, prompt):
-    pytest.importorskip("sentence_transformers")
-    ours, _ = load_encoder(prompted)
-    theirs, info = load_encoder(prompted, backend="sentence-transformers")
-    assert (
-        prompt_text(theirs, prompt)
-        == prompt_text(ours, prompt)
-        == {None: "en1 ", "passage": "en2 "}.get(prompt, prompt)
-    )
-    texts = ["de1 de2", "en7 en8 en9", "de5"]
-    unit = normalized(ours.encode(texts, prompt=prompt))
-    np.testing.assert_allclose(normalized(theirs.encode(texts, prompt=prompt)), unit, atol=1e-5)
-    assert (info.name, info.pooling, info.dim, info.max_tokens) == ("prompted", "mean", ours.dim, ours.info.max_tokens)
-
-
 def test_other_pooling_and_dtype(prompted):
     vectors = {}
     for options in ({}, {"pooling": "cls"}, {"dtype": "bfloat16"}):
@@ -112,18 +66,34 @@ def test_other_pooling_and_dtype(prompted):
     assert 0.999 < np.dot(plain, half) < 1 - 1e-9
 
 
+def test_where_the_pooling_is_known_from(prompted, tmp_path):
+    assert load_encoder(prompted)[1].pooling_from == "model"
+    assert load_encoder(prompted, pooling="mean")[1].pooling_from == "asked"
+    plain = tmp_path / "plain"
+    shutil.copytree(prompted, plain)
+    for name in ("modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"):
+        (plain / name).unlink()
+    shutil.rmtree(plain / "1_Pooling")
+    info = load_encoder(str(plain))[1]
+    assert (info.pooling, info.pooling_from, info.normalized) == ("mean", "assumed", False)
+
+
+def test_options_of_the_backend_are_told_from_those_of_tasks():
+    settings = ["stsb.split=dev", "openai.dimensions=256", 'openai.base_url = "http://x/v1"', "retrieval.bm25=true"]
+    own, left = backend_settings(settings, "openai")
+    assert own == {"dimensions": 256, "base_url": "http://x/v1"}
+    assert left == ["stsb.split=dev", "retrieval.bm25=true"]
+    assert backend_settings([], "onnx") == ({}, [])
+    with pytest.raises(ConfigError, match=r"the backend is onnx; drop the option or say --backend openai"):
+        backend_settings(settings, "onnx")
+
+
 def test_names(tmp_path):
     (tmp_path / "ems" / "best").mkdir(parents=True)
     (tmp_path / "me5").mkdir()
     assert model_name(str(tmp_path / "ems" / "best")) == "ems-best"
     assert model_name(str(tmp_path / "me5")) == "me5"
     assert model_name("intfloat/multilingual-e5-small") == "intfloat/multilingual-e5-small"
-
-
-def test_sentence_transformers_missing(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'interlingua\[sentence-transformers\]'"):
-        load_encoder(str(tmp_path), backend="sentence-transformers")
 
 
 def test_a_model_with_two_towers_embeds_questions_by_its_own(prompted, tmp_path, word_vocabulary):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 from types import SimpleNamespace
 
@@ -14,6 +15,14 @@ def test_a_plain_encoder_is_described_by_what_it_has(number_encoder):
     assert (info.name, info.dim, info.digest) == ("NumberEncoder", 32, None)
     assert info.revision == "no_revision_available"
     assert describe(SimpleNamespace(digest=lambda: "ab" * 32)).revision == "abababababab"
+
+
+def test_what_vectors_are_kept_under():
+    info = ModelInfo(name="m", digest=None, library="x")
+    assert info.identity is None
+    assert dataclasses.replace(info, kept_as="http://x m").identity == "http://x m"
+    assert dataclasses.replace(info, kept_as="http://x m", digest="ab").identity == "ab"
+    assert info.with_overrides(("a=1",)).with_overrides(("b=2",)).overrides == ("a=1", "b=2")
 
 
 def test_an_adapter_speaks_for_itself():

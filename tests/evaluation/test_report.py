@@ -10,7 +10,7 @@ from rich.console import Console
 
 from interlingua.errors import ConfigError
 from interlingua.evaluation.comparison import compare
-from interlingua.evaluation.report import cut_texts, render, terminal_tables
+from interlingua.evaluation.report import CSV_COLUMNS, best_cells, cut_texts, format_of, render, terminal_tables
 from interlingua.evaluation.task import SubsetScores, TaskResult
 from tests.evaluation import results_made
 
@@ -51,8 +51,8 @@ def test_cut_texts_of_all_tasks_are_one_sentence():
 
 
 def test_markdown_by_groups():
-    (table,) = compare([make(), make("other", scores=(0.8, 0.8))])
-    assert render(table) == (
+    tables = compare([make(), make("other", scores=(0.8, 0.8))])
+    assert render(tables) == (
         "### tatoeba: accuracy, %, higher is better\n\n"
         "| group | a_model | other |\n|---|---:|---:|\n"
         "| all_2 | 70.0 | **80.0** |\n| latin_script_1 | **90.0** | 80.0 |\n"
@@ -62,28 +62,77 @@ def test_markdown_by_groups():
 def test_error_rates_have_two_digits_and_the_lowest_is_best():
     one = make(task="xsim", scores=(0.0006, 0.01), higher=False)
     other = make("b", task="xsim", scores=(0.1, 0), higher=False)
-    (table,) = compare([one, other], by="languages")
-    assert "| deu-eng | **0.06** | 10.00 |" in render(table)
-    assert "| rus-eng | 1.00 | **0.00** |" in render(table)
-    assert "lower is better" in render(table)
+    text = render(compare([one, other], by="languages"))
+    assert "| deu-eng | **0.06** | 10.00 |" in text
+    assert "| rus-eng | 1.00 | **0.00** |" in text
+    assert "lower is better" in text
 
 
 def test_a_missing_language_is_an_empty_cell_and_csv_is_plain():
     short = dataclasses.replace(make("short"), subsets=make().subsets[:1])
-    (table,) = compare([make(), short], by="languages")
-    assert list(csv.reader(render(table, "csv").splitlines())) == [
-        ["tatoeba", "a_model", "short"],
-        ["deu-eng", "90.0", "90.0"],
-        ["rus-eng", "50.0", ""],
+    tables = compare([make(), short], by="languages")
+    assert "| rus-eng | 50.0 |  |" in render(tables)
+    rest = ["", "", "", "", "", "", "yes"]
+    assert lines(render(tables, "csv")) == [
+        list(CSV_COLUMNS),
+        ["tatoeba", "deu-eng", "accuracy", "a_model", "0.9", *rest],
+        ["tatoeba", "deu-eng", "accuracy", "short", "0.9", *rest],
+        ["tatoeba", "rus-eng", "accuracy", "a_model", "0.5", *rest],
     ]
 
 
-def test_latex_is_escaped():
-    (table,) = compare([make(), make("b", scores=(0.1, 0.1))])
-    text = render(table, "latex")
-    assert r"group & a\_model & b \\" in text
-    assert r"all\_2 & \textbf{70.0} & 10.0 \\" in text
-    assert text.count(r"\begin{tabular}{lrr}") == text.count(r"\end{tabular}") == 1
+def test_latex_is_a_booktabs_table():
+    text = render(compare([make(), make("b", scores=(0.1, 0.1))]), "latex")
+    assert text.splitlines() == [
+        r"% tatoeba: accuracy, %, higher is better; \usepackage{booktabs}",
+        r"\begin{tabular}{lrr}",
+        r"\toprule",
+        r"group & a\_model & b \\",
+        r"\midrule",
+        r"all\_2 & \textbf{70.0} & 10.0 \\",
+        r"latin\_script\_1 & \textbf{90.0} & 10.0 \\",
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+
+
+def test_latex_escapes_every_name():
+    text = render(compare([make("50%_$x^{\\a}~<b>&#"), make("b")]), "latex")
+    escaped = r"50\%\_\$x\textasciicircum{}\{\textbackslash{}a\}\textasciitilde{}\textless{}b\textgreater{}\&\#"
+    assert f"group & {escaped} & b" in text
+
+
+def test_markdown_escapes_bars():
+    assert r"| group | a\|b |" in render(compare([make("a|b")]))
+
+
+def test_all_tables_in_one_csv():
+    tables = compare([make(), make(task="xsim", higher=False)], only="all")
+    assert [line[:4] for line in lines(render(tables, "csv"))[1:]] == [
+        ["tatoeba", "all_2", "accuracy", "a_model"],
+        ["xsim", "all_2", "xsim", "a_model"],
+    ]
+    (joined,) = compare([make(settings={"compare": "text"}, changed=("compare",))], by="tasks")
+    assert lines(render([joined], "csv"))[1][:5] == ["tatoeba (compare=text)", "", "accuracy", "a_model", "0.7"]
+
+
+@pytest.mark.parametrize(
+    ("format", "output", "found"),
+    [
+        (None, None, "markdown"), ("csv", None, "csv"), (None, "a/b.tex", "latex"), (None, "x.html", "html"),
+        (None, "x.md", "markdown"), ("latex", "x.txt", "latex"),
+    ],
+)  # fmt: skip
+def test_formats_by_suffix(format, output, found):
+    assert format_of(format, output) == found
+
+
+def test_best_cells_are_those_that_look_best():
+    rows = compare([make("a", scores=(0.9001, 0.5)), make("b", scores=(0.9004, 0.5)), make("c")], by="languages")[
+        0
+    ].rows
+    assert [best_cells(row, [True, True, False]) for row in rows] == [[True, True, False], [True, True, False]]
+    assert best_cells(rows[0], [True, False, False]) == [False] * 3
 
 
 def test_one_table_per_task():
@@ -104,8 +153,8 @@ def test_what_cant_be_compared_is_said():
         "the columns differ in protocol versions (1, 2) and can't be compared as they are",
         "the columns differ in data (ffffffffffff, 000000000000) and can't be compared as they are",
     ]
-    assert "- the columns differ in data" in render(table)
-    assert "% the columns differ in data" in render(table, "latex")
+    assert "- the columns differ in data" in render([table])
+    assert "% the columns differ in data" in render([table], "latex")
 
 
 def test_columns_of_one_model_are_told_apart():
@@ -121,8 +170,16 @@ def test_columns_of_one_model_are_told_apart():
 def test_unknown_metric_and_format():
     with pytest.raises(ConfigError, match="metric 'f1' is not one of accuracy"):
         compare([make()], metric="f1")
-    with pytest.raises(ConfigError, match="format 'html' is not one of markdown, csv, latex"):
-        render(compare([make()])[0], "html")
+    with pytest.raises(ConfigError, match="format 'pdf' is not one of markdown, csv, latex"):
+        render(compare([make()]), "pdf")
+    with pytest.raises(ConfigError, match="format 'pdf' is not one of markdown, latex, csv, html"):
+        format_of("pdf", None)
+    with pytest.raises(ConfigError, match=r"x\.pdf: a report ends with one of \.md, .*; or say --format"):
+        format_of(None, "x.pdf")
+
+
+def lines(text):
+    return list(csv.reader(text.splitlines()))
 
 
 def seeds_and_costs():
@@ -136,29 +193,29 @@ def seeds_and_costs():
 
 
 def test_spreads_marks_and_costs_in_markdown():
-    text = render(seeds_and_costs())
-    assert "| group | ems (2 seeds) | other † |" in text
+    text = render([seeds_and_costs()])
+    assert "| group | ems (2 seeds) | other ‡ |" in text
     assert "| all_2 | 60.0 ± 14.1 | 50.0 |" in text  # nothing is best where nothing can be compared
     assert "| training pairs | 614,402 ± 1 |  |" in text
-    assert "- † can't be compared with the first column" in text
+    assert "- ‡ can't be compared with the first column" in text
 
 
 def test_csv_has_one_number_per_cell():
-    assert list(csv.reader(render(seeds_and_costs(), "csv").splitlines())) == [
-        ["tatoeba", "ems (2 seeds)", "ems (2 seeds) sd", "other †"],
-        ["all_2", "60.0", "14.14", "50.0"],
-        ["training pairs", "614402", "1", ""],
+    assert [[*line[:6], line[-1]] for line in lines(render([seeds_and_costs()], "csv"))[1:]] == [
+        ["tatoeba", "all_2", "accuracy", "ems (2 seeds)", "0.6", "0.141421", "yes"],
+        ["tatoeba", "all_2", "accuracy", "other", "0.5", "", "no"],
+        ["", "", "pairs", "ems (2 seeds)", "614402", "0.707107", "yes"],
     ]
 
 
 def test_latex_of_spreads_and_marks():
-    text = render(seeds_and_costs(), "latex")
-    assert r"group & ems (2 seeds) & other $^{\dagger}$ \\" in text
+    text = render([seeds_and_costs()], "latex")
+    assert r"group & ems (2 seeds) & other $^{\ddagger}$ \\" in text
     assert r"all\_2 & 60.0 $\pm$ 14.1 & 50.0 \\" in text
 
 
 def test_arms_in_rows():
-    text = render(compare([make(), make("other", scores=(0.8, 0.8))])[0], rows="arms")
+    text = render(compare([make(), make("other", scores=(0.8, 0.8))]), rows="arms")
     assert text.splitlines()[2:] == [
         "| arm | all_2 | latin_script_1 |",
         "|---|---:|---:|",
@@ -166,7 +223,9 @@ def test_arms_in_rows():
         "| other | **80.0** | 80.0 |",
     ]
     with pytest.raises(ConfigError, match="rows 'columns' is not one of scores, arms"):
-        render(compare([make()])[0], rows="columns")
+        render(compare([make()]), rows="columns")
+    with pytest.raises(ConfigError, match="CSV has a line per score"):
+        render(compare([make()]), "csv", rows="arms")
 
 
 def test_significance_in_each_format():
@@ -175,10 +234,14 @@ def test_significance_in_each_format():
     results = [results_made.make("weak", items=weak), results_made.make("strong", items=strong)]
     (table,) = compare(results, baseline="weak", only="all")
     value = f"{100 * table.rows[0].cells[1].value:.1f}"
-    assert f"| **{value}**\\* |" in render(table)
-    assert r"- \* differs from weak" in render(table)
-    assert f"\\textbf{{{value}}}$^{{*}}$" in render(table, "latex")
-    assert f",{value}\n" in render(table, "csv")
+    assert f"| **{value}** † |" in render([table])
+    assert "- † differs from weak" in render([table])
+    assert f"\\textbf{{{value}}}$^{{\\dagger}}$" in render([table], "latex")
+    baseline, difference, low, high, p_value = lines(render([table], "csv"))[2][6:11]
+    gap = table.rows[0].cells[1].value - table.rows[0].cells[0].value
+    assert (baseline, float(difference)) == ("weak", pytest.approx(gap, rel=1e-5))
+    assert float(low) < gap < float(high)
+    assert float(p_value) == pytest.approx(2 / 2001, rel=1e-5)
 
 
 def test_groups_with_metrics_of_their_own_are_shown():

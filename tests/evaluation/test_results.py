@@ -27,6 +27,17 @@ def test_round_trip(result, tmp_path):
     assert again.provenance == json.loads(json.dumps(result.provenance))
 
 
+def test_examples_are_kept_beside_and_never_of_another_run(result, tmp_path):
+    path = write_result(result, tmp_path)
+    found = read_result(path, examples=True).examples
+    assert {one.query for one in found["fra-eng"]} == {"nombre 0", "nombre 1", "number 0", "number 1"}
+    assert {name: len(of_pair) for name, of_pair in found.items()} == {"fra-eng": 4}
+    assert read_result(path).examples == {}
+    assert read_results([tmp_path], examples=True)[0].examples == found
+    write_result(dataclasses.replace(result, examples={}), tmp_path)
+    assert read_result(path, examples=True).examples == {}
+
+
 def test_mteb_reads_it(result, tmp_path):
     mteb_results = pytest.importorskip("mteb.results")
     theirs = mteb_results.TaskResult.from_disk(write_result(result, tmp_path))
@@ -94,6 +105,7 @@ def test_folders_are_searched_and_errors_are_one_line(result, tmp_path):
 
 def test_items_members_and_notes_come_back(result, tmp_path):
     kept = {"deu-eng": Items(np.array([1.0, 0.5])), "a/b": Items(np.array([0.1]), np.array([4.5]))}
+    kept["pairs"] = Items(np.array([0.1, 0.9]), np.array([False, True]))
     noted = dataclasses.replace(result, items=kept, notes=("one thing", "another"))
     path = write_result(noted, tmp_path)
     again = read_result(path)
@@ -102,6 +114,7 @@ def test_items_members_and_notes_come_back(result, tmp_path):
     assert result.members["all_3"] == ("deu-eng", "fra-eng", "rus-eng")
     assert [again.items["deu-eng"].values.tolist(), again.items["deu-eng"].gold] == [[1.0, 0.5], None]
     assert [again.items["a/b"].values.tolist(), again.items["a/b"].gold.tolist()] == [[0.1], [4.5]]
+    assert again.items["pairs"].gold.dtype == bool
     write_result(dataclasses.replace(result, items={}), tmp_path)
     assert read_result(path).items == {}
     assert not items_path(path).exists()

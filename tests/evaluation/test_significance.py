@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from interlingua.evaluation.metrics.correlation import spearman
+from interlingua.evaluation.metrics.precision import average_precision
 from interlingua.evaluation.significance import mean_score, paired_bootstrap
 from interlingua.evaluation.task import Items
 
@@ -63,6 +64,16 @@ def test_correlations_are_resampled_with_their_judgements():
     found = paired_bootstrap([{"s": Items(bad, gold)}], [{"s": Items(good, gold)}], ["s"], resamples=300)
     assert found.mean == pytest.approx(spearman(good, gold) - spearman(bad, gold))
     assert found.low > 0
+    assert found.p_value == pytest.approx(2 / 301)
+
+
+def test_average_precision_is_resampled_with_the_labels():
+    rng = np.random.default_rng(0)
+    positive = rng.random(200) < 0.4
+    good, bad = positive + rng.random(200), 0.1 * positive + rng.random(200)
+    found = paired_bootstrap([{"s": Items(bad, positive)}], [{"s": Items(good, positive)}], ["s"], resamples=300)
+    assert found.mean == pytest.approx(average_precision(good, positive) - average_precision(bad, positive))
+    assert found.low > 0.2
     assert found.p_value == pytest.approx(2 / 301)
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from interlingua.errors import DataError
 from interlingua.evaluation.store import KEY_BYTES, VectorStore
 
 
@@ -98,3 +99,30 @@ def test_two_processes_never_write_to_one_file(path):
 def test_a_file_without_vectors_is_not_kept(path):
     VectorStore(path).close(keep=True)
     assert not path.exists()
+
+
+def test_what_the_disk_spoilt_is_noticed(path):
+    store = VectorStore(path)
+    store.append(keys(1, 2), vectors(1, 2), np.array([True, False]))
+    store.close(keep=True)
+    with path.open("r+b") as file:
+        file.seek(-4, 2)  # in the second vector
+        file.write(b"\0\0\0\0")
+    store = VectorStore(path)
+    assert np.array_equal(store.vectors([0]), vectors(1))
+    assert store.marked(np.arange(2)).tolist() == [True, False]
+    with pytest.raises(DataError, match=r"kept.vectors: vectors kept here are damaged; remove the file"):
+        store.vectors([0, 1])
+    store.close()
+
+
+def test_a_reader_sees_what_is_whole_and_leaves_the_file(path):
+    writer = VectorStore(path)
+    writer.append(keys(1), vectors(1), np.array([True]))
+    reader = VectorStore(path, alone=False)
+    writer.append(keys(2), vectors(2), np.array([False]))
+    assert (list(reader.rows), reader.dim, reader.is_alone, writer.is_alone) == (keys(1), 3, False, True)
+    assert np.array_equal(reader.vectors([0]), vectors(1))
+    reader.close()
+    assert path.exists()
+    writer.close()

@@ -10,7 +10,7 @@ from interlingua.errors import ConfigError, DataError
 from interlingua.evaluation.provenance import describe
 from interlingua.evaluation.report import cut_texts
 from interlingua.evaluation.results import read_result
-from interlingua.evaluation.suite import build_tasks, evaluate, unfinished_file
+from interlingua.evaluation.suite import build_tasks, evaluate
 from interlingua.evaluation.tasks.xsim import XSim
 
 
@@ -91,21 +91,63 @@ def test_a_suite_that_is_stopped_goes_on_where_it_was(pair_folder, short_encoder
     assert anew.subsets == again.subsets
 
 
-def test_vectors_of_other_weights_settings_or_prompts_are_not_taken(short_encoder, number_encoder, tmp_path):
-    base = describe(short_encoder)
-    files = {
-        unfinished_file(model, encoder, prompt, tmp_path)
-        for model, encoder, prompt in [
-            (base, short_encoder, ""),
-            (base, short_encoder, "query: "),
-            (dataclasses.replace(base, digest="0"), short_encoder, ""),
-            (dataclasses.replace(base, dtype="bfloat16"), short_encoder, ""),
-        ]
-    }
-    short_encoder.settings = dataclasses.replace(short_encoder.settings, include_special=False)
-    files.add(unfinished_file(base, short_encoder, "", tmp_path))
-    assert len(files) == 5
-    assert unfinished_file(describe(number_encoder), number_encoder, "", tmp_path) is None
+def test_a_cache_serves_further_calls_and_says_what_it_holds(pair_folder, short_encoder, tmp_path):
+    keeps = {"cache": tmp_path / "kept", "output": tmp_path / "out"}
+    (first,) = evaluate(short_encoder, ["tatoeba"], pair_folder, **keeps)
+    (again,) = evaluate(short_encoder, ["tatoeba"], pair_folder, **keeps)
+    assert [result.provenance["encoded_texts"] for result in (first, again)] == [40, 0]
+    assert again.subsets == first.subsets
+    assert again.provenance["truncated_texts"] == first.provenance["truncated_texts"]
+    (folder,) = (tmp_path / "kept").iterdir()
+    assert sorted(path.name for path in folder.iterdir()) == ["0.vectors", "about.json"]
+    about = json.loads((folder / "about.json").read_text())
+    assert about["identity"] == short_encoder.digest()
+    assert (about["prompt"], about["settings"]["max_tokens"], about["device"]) == ("", 3, "cpu")
+    assert list((tmp_path / "out").rglob("unfinished*")) == []
+    evaluate(short_encoder, ["tatoeba"], pair_folder, prompt="de9 ", **keeps)
+    short_encoder.settings = dataclasses.replace(short_encoder.settings, pooling="max")
+    evaluate(short_encoder, ["tatoeba"], pair_folder, **keeps)
+    assert len(list((tmp_path / "kept").iterdir())) == 3
+
+
+def test_a_suite_that_is_killed_goes_on_with_its_cache(pair_folder, short_encoder, tmp_path):
+    class Stop:
+        name = "stop"
+
+        def evaluate(self, encoder, data, *, progress):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(short_encoder, ["tatoeba", Stop()], pair_folder, cache=tmp_path / "kept")
+    (again,) = evaluate(short_encoder, ["tatoeba"], pair_folder, cache=tmp_path / "kept")
+    assert (again.provenance["encoded_texts"], again.provenance["reused_texts"]) == (0, 60)
+
+
+def test_vectors_of_nobody_knows_what_are_not_kept(pair_folder, number_encoder, tmp_path):
+    with pytest.raises(ConfigError, match="of NumberEncoder can't be kept, since nobody can tell when it changes"):
+        evaluate(number_encoder, ["tatoeba"], pair_folder, cache=tmp_path / "kept")
+    named = dataclasses.replace(describe(number_encoder), kept_as="numbers 1")
+    evaluate(number_encoder, ["tatoeba"], pair_folder, cache=tmp_path / "kept", model=named)
+    (again,) = evaluate(number_encoder, ["tatoeba"], pair_folder, cache=tmp_path / "kept", model=named)
+    assert again.provenance["encoded_texts"] == 0
+
+
+def test_a_check_warns_and_is_in_the_results(pair_folder, short_encoder, caplog):
+    (result,) = evaluate(short_encoder, ["tatoeba"], pair_folder)
+    assert result.provenance["sanity"] is None
+    model = dataclasses.replace(describe(short_encoder), name="multilingual-e5-tiny")
+    (result,) = evaluate(short_encoder, ["tatoeba"], pair_folder, check=True, model=model)
+    sanity = result.provenance["sanity"]
+    assert sanity["sentences"] == 204
+    assert sanity["warnings"] == [record.message for record in caplog.records]
+    assert "E5 family were trained with 'query: '" in sanity["warnings"][0]
+    json.dumps(sanity)
+
+
+def test_many_cut_texts_are_a_note(pair_folder, short_encoder):
+    (pair_folder / "deu-eng.tsv").write_text("de1 de2 de3 de4\ten1\nde5\ten1 en2\n", encoding="utf-8")
+    (result,) = evaluate(short_encoder, ["tatoeba"], pair_folder, languages=["de"])
+    assert result.notes == ("25 % of the texts were cut to 3 tokens; the scores are of their beginnings",)
 
 
 def test_cut_texts_are_in_the_provenance(pair_folder, short_encoder, caplog):

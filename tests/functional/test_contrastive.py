@@ -146,6 +146,13 @@ def test_half_precision_embeddings_and_autocast_give_a_float32_loss(loss):
         torch.testing.assert_close(loss(x, y), loss(x.float(), y.float()), rtol=0, atol=0)
 
 
+def test_inner_products_are_not_rounded_under_autocast():
+    x, y = 20 * embeddings(6, dim=64).float(), 20 * embeddings(6, dim=64, seed=1).float()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = infonce(x, y, cosine=False, temperature=1000.0)
+    torch.testing.assert_close(found, infonce(x, y, cosine=False, temperature=1000.0), rtol=0, atol=0)
+
+
 def test_the_zero_vector_has_cosine_zero():
     x = torch.zeros(1, 4)
     assert cosine_similarities(x, torch.ones(2, 4)).tolist() == [[0.0, 0.0]]
@@ -153,12 +160,13 @@ def test_the_zero_vector_has_cosine_zero():
 
 def test_infonce_without_the_excluded_is_the_naive_loop():
     q, p, negatives = embeddings(4), embeddings(4, seed=1), embeddings(2, seed=2)
-    excluded = torch.zeros(4, 4, dtype=torch.bool)
-    excluded[0, 2] = excluded[3, 1] = excluded[1, 1] = True
+    excluded = torch.zeros(4, 6, dtype=torch.bool)
+    excluded[0, 2] = excluded[3, 1] = excluded[1, 1] = excluded[2, 5] = True
     total = 0.0
     for i in range(4):
-        kept = [k for k in range(4) if k == i or not excluded[i, k]]
-        scores = [cosine(q[i], c) / 0.7 for c in [*(p[k] for k in kept), *negatives]]
+        candidates = [*p, *negatives]
+        kept = [k for k in range(6) if k == i or not excluded[i, k]]
+        scores = [cosine(q[i], candidates[k]) / 0.7 for k in kept]
         total -= cosine(q[i], p[i]) / 0.7 - math.log(sum(map(math.exp, scores)))
     loss = infonce(q, p, hard_negatives=negatives, temperature=0.7, excluded=excluded)
     assert float(loss) == pytest.approx(total / 4, abs=1e-12)

@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 
-from interlingua.batches.feeds import FeedName, LabelledBatch, QuestionBatch, SentenceBatch
+from interlingua.batches.feeds import FeedName, LabelledBatch, QuestionBatch, SentenceBatch, rows
+from interlingua.batches.sentences import take
 from interlingua.batches.tokens import TokenBatch
 from interlingua.config import from_mapping
 from interlingua.methods.objective import Objective
@@ -70,6 +71,21 @@ def feed_batch(feed: FeedName, method: str, *, step: int, seed: int) -> Any:
     # both sentences of a pair must fit into the tiny encoder's 16 positions
     a, b = (sentences(BATCH, seed=seed + more, longest=7) for more in (0, 300))
     return LabelledBatch(a, b, labels, step)
+
+
+def share_of(batch: Any, rank: int, *, world_size: int = 2) -> Any:
+    """A process's consecutive part of a batch's rows; of passages its questions' answers and hard negatives."""
+    if isinstance(batch, Mapping):
+        return {feed: share_of(part, rank, world_size=world_size) for feed, part in batch.items()}
+    count = rows(batch)
+    own = range(rank * count // world_size, (rank + 1) * count // world_size)
+    parts: dict[str, Any] = {}
+    for name, value in batch._asdict().items():
+        if isinstance(value, TokenBatch):
+            parts[name] = take(value, [start + row for start in range(0, value.batch_size, count) for row in own])
+        elif isinstance(value, torch.Tensor):
+            parts[name] = value[own.start : own.stop]
+    return batch._replace(**parts, first_row=own.start)
 
 
 def sentences(count: int, *, seed: int, language: str = "eng_Latn", longest: int = 11) -> TokenBatch:

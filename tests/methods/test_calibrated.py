@@ -110,6 +110,12 @@ def test_each_arm_keeps_its_own_product_in_a_shorter_run(decay, kept, steps):
     assert f"= {kept:.4g} is kept" in objective.notes()[0]
 
 
+def test_numbers_are_the_paper_s():
+    config = CalibratedConfig()
+    assert (config.teacher, config.decay, config.decay_steps) == ("ema", 0.99999, 105_000)
+    assert (config.teacher_dropout, config.english_through_student) == (False, False)
+
+
 def test_the_rule_can_be_switched_off():
     objective = tiny_objective("calibrated", {"decay": 0.9999, "decay_steps": 0})
     objective.total_steps = 100

@@ -6,6 +6,8 @@ import pytest
 import torch
 
 from interlingua.config import from_mapping
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.pair_scorer import PairScorer
 from interlingua.errors import ConfigError
 from interlingua.methods.combination import Combination, CombinationConfig
 from interlingua.registry import METHODS, resolve
@@ -124,6 +126,41 @@ def test_methods_gather_as_the_combination_does():
     assert len(gathered) == 2
 
 
+def test_languages_of_the_corpus_reach_the_terms_that_want_them():
+    terms = {"tell": {"method": "ems", "contrastive": "none"}, "named": {"method": "ems", "languages": ["deu_Latn"]},
+             "rank": {"method": "infonce"}, "silent": {"method": "ems", "generative": "none"}}  # fmt: skip
+    config = config_of(terms)
+    told = {label: term.options for label, term in Combination.with_languages(config, ("a", "b")).resolved().items()}
+    assert told["tell"].languages == ("a", "b")
+    assert told["named"].languages == ("deu_Latn",)
+    assert all(told[label] == config.resolved()[label].options for label in ("named", "rank", "silent"))
+    assert config == config_of(terms)
+
+
+def test_the_methods_notes_are_told():
+    terms = {"follow": {"method": "calibrated", "teacher": "frozen"}, "rank": {"method": "infonce"}}
+    assert build(terms).notes() == ["follow: the teacher is frozen"]
+
+
+def test_labels_are_of_the_kind_that_its_methods_need():
+    terms = {"rank": {"method": "infonce"}, "score": {"method": "sts"}, "pair": {"method": "cross_encoder"}}
+    assert Combination.label_kind_for(config_of(terms)) == "sts"
+    assert Combination.label_kind_for(config_of({"classes": {"method": "nli"}})) == "nli"
+    assert Combination.label_kind_for(config_of({"rank": {"method": "infonce"}})) is None
+
+
+def test_a_head_that_belongs_to_the_model_is_saved_with_it(tmp_path):
+    objective = build({"pair": {"method": "cross_encoder"}, "score": {"method": "sts", "weight": 2.0}})
+    assert objective.evaluated is objective.methods["pair"].scorer
+    objective.save(tmp_path / "pair")
+    weight = PairScorer.load(tmp_path / "pair").head.output.weight
+    assert torch.equal(weight, objective.methods["pair"].scorer.head.output.weight)
+    plain = build()
+    assert plain.evaluated is plain.encoder
+    plain.save(tmp_path / "plain")
+    assert Encoder.load(tmp_path / "plain").digest() == plain.encoder.digest()
+
+
 def test_from_a_file_and_back(tmp_path):
     (tmp_path / "run.toml").write_text(
         """
@@ -166,6 +203,14 @@ def test_from_a_file_and_back(tmp_path):
         ({"x": {"method": "ems", "weight": "much"}}, "terms.x: weight is 'much'"),
         ({"x": {"method": "ems", "temprature": 1.0}}, "terms.x: unknown key 'temprature'; did you mean 'temperature'"),
         ({"x": {"method": "ems", "temperature": 0.0}}, "terms.x: temperature is 0.0; it must be positive"),
+        (
+            {"x": {"method": "sts"}, "y": {"method": "nli"}},
+            "terms.y needs nli labels and terms.x scores; a run reads one kind, remove one",
+        ),
+        (
+            {"x": {"method": "cross_encoder"}, "y": {"method": "multilingual_ir"}},
+            "terms.x and terms.y save a model each; a run leaves one model",
+        ),
         ({"x y": {"method": "ems"}}, "a label is made of letters, digits and underscores; got 'x y'"),
     ],
 )

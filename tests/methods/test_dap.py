@@ -119,6 +119,20 @@ def test_both_directions_share_the_pairs():
 
 
 @torch.no_grad()
+def test_of_a_pair_the_same_tokens_are_hidden_whichever_way_it_goes(monkeypatch):
+    """Row i of a batch draws as row i, also where a half of the pairs goes each way."""
+    drawn = {}
+    labels = DAP.labels
+    for direction in ("to_pivot", "both"):
+        found = drawn[direction] = []
+        monkeypatch.setattr(DAP, "labels", lambda self, *a, found=found: found.append(labels(self, *a)) or found[-1])
+        told = {} if direction == "to_pivot" else TOLD
+        build(direction=direction, reconstruct=0.5, **told)(framed_pairs(5))
+    there, _ = drawn["both"]
+    assert torch.equal(drawn["to_pivot"][0][-len(there) :], there)
+
+
+@torch.no_grad()
 def test_the_pivot_is_found_on_either_side():
     objective, pairs = build(), framed_pairs()
     turned = pairs._replace(a=pairs.b, b=pairs.a)
@@ -163,6 +177,8 @@ def test_negatives_of_all_processes_are_those_of_the_joined_batch():
     gathered = objective(here).loss
     objective.all_gather = lambda tensor: tensor
     torch.testing.assert_close(gathered, objective(both).loss)
+    with pytest.raises(ConfigError, match="a single pair of translations has nothing to compare it with"):
+        objective(framed_pairs(1))
     own = build(rtl_weight=0.0, negatives="micro_batch")
     own.all_gather = None
     assert own(here).loss < gathered

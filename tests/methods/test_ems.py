@@ -238,6 +238,12 @@ def test_negatives_of_the_micro_batch_are_not_gathered():
     assert torch.isfinite(objective(tiny_pairs()).loss)
 
 
+def test_a_pair_without_others_to_contrast_it_with_is_an_error():
+    with pytest.raises(ConfigError, match=r"a single pair of translations has nothing to compare it with; raise run\."):
+        build()(tiny_pairs(1))
+    assert build(contrastive="none")(tiny_pairs(1)).loss > 0
+
+
 def test_sizes_are_the_paper_s():
     objective = build(language_dim=8, projection_dim=5)
     shapes = {name: tuple(p.shape) for name, p in objective.named_parameters() if not name.startswith("encoder")}
@@ -247,6 +253,14 @@ def test_sizes_are_the_paper_s():
     assert shapes["project.0.weight"] == (16, 16)
     assert shapes["project.2.weight"] == (5, 16)
     assert "predict.output.bias" not in shapes
+
+
+def test_numbers_are_the_paper_s():
+    config, shape = EMSConfig(), BackboneConfig.preset("ems-base", vocab_size=60_000)
+    assert (config.temperature, config.margin, config.xtr_weight, config.contrastive_weight) == (0.1, 0.3, 1.0, 1.0)
+    assert (config.projection_dim, config.language_dim, config.tag_dropout) == (128, 128, 0.1)
+    assert (shape.hidden_dropout_prob, shape.attention_probs_dropout_prob, shape.layer_norm_eps) == (0.1, 0.1, 1e-12)
+    assert (shape.hidden_act, shape.max_tokens, shape.type_vocab_size) == ("silu", 120, 0)
 
 
 def test_the_real_size_is_that_of_the_released_code():

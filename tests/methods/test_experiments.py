@@ -1,21 +1,30 @@
-"""Every experiment file loads, builds its objective at tiny size and takes two steps; no two are the same."""
+"""Every experiment file loads, builds its objective at tiny size and takes two steps; no two are the same.
+
+Backbone, vocabulary and data are tiny ones; method, batches and schedule are the file's.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import json
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 import torch
 
+from interlingua.batches.feeds import token_batches
 from interlingua.config import load_toml
-from interlingua.train.build import build_objective, feeds_of
+from interlingua.encoder.backbone import BackboneConfig
+from interlingua.encoder.encoder import Encoder
+from interlingua.train.build import MicroBatches, build_objective, feeds_of
 from interlingua.train.config import EncoderConfig, load_train_config
+from interlingua.train.engine import Engine
+from interlingua.train.feeds import open_data
 from interlingua.train.optim import build_optimizer, set_learning_rate
 from interlingua.train.schedules import learning_rate_factor, peak_learning_rate
 from interlingua.train.stages import is_staged, load_stages
-from tests.methods.conftest import tiny_encoder, tiny_vocabulary
-from tests.methods.harness import feed_batch
+from tests.conftest import pairs
 
 ROOT = Path(__file__).parents[2] / "experiments"
 NO_RUNS = ("arm", "sources")
@@ -30,37 +39,87 @@ MODELS = {"distill": ("teacher",)}
 """Options that name a pretrained model, by method."""
 
 
-def at_tiny_size(config, folder):
-    """The same run with a tiny encoder, and tiny models in place of the pretrained ones that its options name."""
-    encoder = EncoderConfig(
-        preset="ems-tiny", initialisation=config.encoder.initialisation, pooling=config.encoder.pooling, **SMALL
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory):
+    """A file of each kind that runs read beside the corpus."""
+    folder = tmp_path_factory.mktemp("texts")
+    rows = [english for _, english in pairs("deu_Latn", 60, seed=3)]
+    ranks = [f"{a}\t{b}\t{label}" for a, b, label in zip(rows, rows[1:], [0, 2.5, 5] * 20, strict=False)]
+    classes = [f"{a}\t{b}\tneutral" for a, b in pairwise(rows)]
+    asked = [
+        {"question": a, "positive_ctxs": [{"text": b}], "hard_negative_ctxs": [{"text": c}]}
+        for a, b, c in zip(rows, rows[1:], rows[2:], strict=False)
+    ]
+    files = {"sts": "en.sts.tsv", "nli": "en.nli.tsv", "questions": "questions.json", "monolingual": "en.txt"}
+    found = {kind: folder / name for kind, name in files.items()}
+    found["sts"].write_text("\n".join(ranks), encoding="utf-8")
+    found["nli"].write_text("\n".join(classes), encoding="utf-8")
+    found["questions"].write_text(json.dumps(asked), encoding="utf-8")
+    found["monolingual"].write_text("\n".join(rows), encoding="utf-8")
+    return found
+
+
+@pytest.fixture
+def at_tiny_size(prepared, texts, word_vocabulary, tmp_path):
+    """A function from a run to the same with tiny data, encoder and, where its options name some, other models."""
+
+    def read_from(section, **paths):
+        return section and dataclasses.replace(section, valid=(), **paths)
+
+    def make(config):
+        given, options = config.data, config.method.options
+        labelled = read_from(given.labelled, paths=(texts[given.labelled.kind],)) if given.labelled else None
+        monolingual = given.monolingual and dataclasses.replace(given.monolingual, paths=(texts["monolingual"],))
+        data = dataclasses.replace(
+            given,
+            corpus=prepared,
+            language_pairs=(),
+            similarity=(),
+            labelled=labelled,
+            questions=read_from(given.questions, paths=(texts["questions"],), held_out=0, languages=()),
+            monolingual=monolingual,
+        )
+        kept = {"initialisation": config.encoder.initialisation, "pooling": config.encoder.pooling}
+        for name in MODELS.get(config.method.name, ()):
+            if getattr(options, name):
+                shape = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
+                model = Encoder.from_scratch(dataclasses.replace(shape, **SMALL), word_vocabulary)
+                model.save(tmp_path / name)
+                options = dataclasses.replace(options, **{name: str(tmp_path / name)})
+        return dataclasses.replace(
+            config.replace_run(device="cpu", precision="fp32", threads=1),
+            data=data,
+            encoder=EncoderConfig(preset="ems-tiny", **kept, **SMALL),
+            method=dataclasses.replace(config.method, options=options),
+        )
+
+    return make
+
+
+def micro_batches(config):
+    """The function that gives the micro-batches of a step, of the sizes that the file asks for."""
+    data = open_data(config, feeds_of(config.method))
+    return MicroBatches(
+        config, data.train, BackboneConfig.preset("ems-tiny", vocab_size=1).max_tokens, Engine(config.run)
     )
-    options = config.method.options
-    for name in MODELS.get(config.method.name, ()):
-        if getattr(options, name):
-            tiny_encoder(**SMALL).save(folder / name)
-            options = dataclasses.replace(options, **{name: str(folder / name)})
-    return dataclasses.replace(config, encoder=encoder, method=dataclasses.replace(config.method, options=options))
-
-
-def batch_of(method, *, step):
-    """A batch of the feeds that a method takes."""
-    batches = {feed: feed_batch(feed, method.name, step=step, seed=step) for feed in feeds_of(method)}
-    return batches if len(batches) > 1 else next(iter(batches.values()))
 
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
-def test_it_builds_and_takes_two_steps(path, tmp_path):
-    config = at_tiny_size(load_train_config(path), tmp_path)
-    objective = build_objective(config, tiny_vocabulary()).train()
+def test_it_builds_and_takes_two_steps(path, at_tiny_size, word_vocabulary):
+    config = at_tiny_size(load_train_config(path))
+    objective = build_objective(config, word_vocabulary).train()
     objective.total_steps = STEPS
-    optimizer = build_optimizer(objective, config.optimizer)
+    batches, optimizer = micro_batches(config), build_optimizer(objective, config.optimizer)
     before = {name: weight.detach().clone() for name, weight in objective.named_parameters()}
     for step in range(2):
         factor = learning_rate_factor(step, config=config.schedule, max_steps=STEPS)
         set_learning_rate(optimizer, peak_learning_rate(config.optimizer, STEPS) * factor)
         optimizer.zero_grad()
-        output = objective(batch_of(config.method, step=step))
+        found = batches(step)
+        size = config.run.micro_batch_size or config.run.global_batch_size
+        assert len(found) * size == config.run.global_batch_size
+        assert next(token_batches(found[0])).batch_size == size
+        output = objective(found[0])
         output.loss.backward()
         optimizer.step()
         objective.after_step(step)
@@ -71,15 +130,15 @@ def test_it_builds_and_takes_two_steps(path, tmp_path):
 
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
-def test_the_weight_of_each_term_is_read(path, tmp_path):
-    config = at_tiny_size(load_train_config(path), tmp_path)
-    batch, options = batch_of(config.method, step=0), config.method.options
-    terms = build_objective(config, tiny_vocabulary()).eval()(batch).terms
+def test_the_weight_of_each_term_is_read(path, at_tiny_size, word_vocabulary):
+    config = at_tiny_size(load_train_config(path)).replace_run(micro_batch_size=None, global_batch_size=6)
+    batch, options = micro_batches(config)(0)[0], config.method.options
+    terms = build_objective(config, word_vocabulary).eval()(batch).terms
     for name in [name for name in terms if hasattr(options, f"{name}_weight")]:
         weight = f"{name}_weight"
         twice = dataclasses.replace(options, **{weight: 2 * getattr(options, weight)})
         other = dataclasses.replace(config, method=dataclasses.replace(config.method, options=twice))
-        output = build_objective(other, tiny_vocabulary()).eval()(batch)
+        output = build_objective(other, word_vocabulary).eval()(batch)
         for term, value in output.terms.items():
             torch.testing.assert_close(value, terms[term] * (2 if term == name else 1), rtol=1e-4, atol=1e-6)
         torch.testing.assert_close(output.loss.detach(), sum(output.terms.values()))

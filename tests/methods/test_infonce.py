@@ -143,3 +143,11 @@ def test_a_temperature_of_zero_is_an_error():
 def test_positives_decide_about_the_data():
     assert InfoNCE.feeds_for(InfoNCEConfig()) == ("parallel",)
     assert InfoNCE.feeds_for(InfoNCEConfig(positives="dropout")) == ("monolingual",)
+
+
+@pytest.mark.parametrize(("positives", "what"), [("translation", "pair of translations"), ("dropout", "sentence")])
+def test_a_batch_of_one_has_nothing_to_compare(positives, what):
+    pairs = tiny_pairs(1)
+    batch = pairs if positives == "translation" else SentenceBatch(pairs.a, 3)
+    with pytest.raises(ConfigError, match=f"a single {what} has nothing to compare it with"):
+        build(positives=positives)(batch)

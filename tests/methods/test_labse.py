@@ -56,9 +56,12 @@ def test_the_loss_is_equations_1_and_2(options, expected):
     assert float(output.loss) == pytest.approx(reference(objective, pairs, **expected), rel=1e-4)
 
 
-@torch.no_grad()
 def test_a_batch_of_one_pair_has_nothing_to_rank():
-    assert float(build()(tiny_pairs(1)).loss) == 0
+    with pytest.raises(ConfigError, match=r"single pair of .*; raise run\.global_batch_size or run\.micro_batch_size"):
+        build()(tiny_pairs(1))
+    objective = build()
+    objective.all_gather = lambda tensor: torch.cat([tensor, 1 - tensor])  # another process has another pair
+    assert objective(tiny_pairs(1)).loss > 0
 
 
 @torch.no_grad()

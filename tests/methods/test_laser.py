@@ -144,7 +144,7 @@ def test_a_vocabulary_without_tags_needs_languages():
 
 
 def test_heads_have_to_divide_the_width():
-    with pytest.raises(ConfigError, match="18 can't be split over 5"):
+    with pytest.raises(ConfigError, match="decoder_heads is 5, which does not divide 18: token_dim, language_dim and"):
         build("transformer", decoder_heads=5)
 
 

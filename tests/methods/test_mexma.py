@@ -140,6 +140,14 @@ def test_mexma_is_in_the_registry():
     assert MEXMA.Config is MEXMAConfig
 
 
+def test_numbers_are_the_released_code_s():
+    config = MEXMAConfig()
+    assert (config.align_weight, config.mlm_weight, config.koleo_weight) == (1.0, 1.0, 0.01)
+    assert (config.mask_ratio, config.mask, config.random_specials) == (0.4, "80-10-10", True)
+    assert (config.attention_dropout, config.temperature, config.cosine) == (0.0, 0.05, True)
+    assert config.head == UnmaskingHeadConfig(layers=6, heads=8, intermediate_size=3072, dropout=0.1)
+
+
 @pytest.mark.parametrize("framed", [True, False])
 @pytest.mark.parametrize("name", ALL)
 @torch.no_grad()
@@ -342,6 +350,9 @@ def test_one_sentence_has_no_neighbour():
         objective(framed_pairs(objective.encoder, 1))
     without, _ = build(koleo_weight=0)
     assert torch.isfinite(without(framed_pairs(without.encoder, 1)).loss)
+    contrastive, _ = build(koleo_weight=0, alignment="contrastive")
+    with pytest.raises(ConfigError, match="a single pair of translations has nothing to compare it with"):
+        contrastive(framed_pairs(contrastive.encoder, 1))
 
 
 def test_an_encoder_that_pools_otherwise():

@@ -201,6 +201,22 @@ def test_repeats_are_no_negatives_if_so_asked():
     assert float(without["retrieval"]) == pytest.approx(total / 6, rel=1e-4)
 
 
+@torch.no_grad()
+def test_an_answer_is_no_negative_as_another_question_s_hard_negative_if_so_asked():
+    options = {"exclude_repeats": True, "temperature": 0.1, "semantic_weight": 0.0, "language_weight": 0.0}
+    batch = batch_of(options)["questions"]
+    hard = [6, 0, 8, 3, 10, 11, 7, 6, 9, 8, 2, 1]  # two a question
+    passages = take(batch.passages, [*range(6), *hard])
+    objective = build(**options)
+    found = objective(QuestionBatch(batch.questions, passages, 3)).loss
+    q, p = alone(objective.question_encoder, batch.questions), alone(objective.encoder, passages)
+    total = 0.0
+    for i in range(6):
+        scores = {k: cosine(q[i], p[k]) / 0.1 for k in range(18) if k < 6 or hard[k - 6] != i}
+        total -= scores[i] - math.log(sum(map(math.exp, scores.values())))
+    assert float(found) == pytest.approx(total / 6, rel=1e-4)
+
+
 def test_the_model_directory_is_the_passage_tower_with_the_question_tower_inside(tmp_path):
     objective = build().eval()
     objective.save(tmp_path / "model")

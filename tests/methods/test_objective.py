@@ -46,6 +46,19 @@ def test_outside_of_a_run_gathering_is_the_identity_and_a_step_moves_nothing(enc
     assert objective.encoder.digest() == before
 
 
+def test_processes_share_a_mean_over_tokens_however_many_each_has(encoder):
+    """Two with gradients of 1/4 a token each, in the average: as one with all four."""
+    objective = Toy(Config(), encoder)
+    here, there = torch.tensor([1.0, 2.0, 6.0]), torch.tensor([3.0])
+    assert float(objective.mean_of_tokens(here)) == 3
+    assert float(objective.mean_of_tokens(here[:0])) == 0
+    objective.all_gather = lambda count: torch.tensor([3, 1])
+    assert float(objective.mean_of_tokens(here)) == 2 * 9 / 4
+    assert float(objective.mean_of_tokens(there)) == 2 * 3 / 4
+    objective.all_gather = lambda count: torch.zeros(2, dtype=torch.long)
+    assert float(objective.mean_of_tokens(here[:0])) == 0
+
+
 def test_an_objective_needs_a_forward_pass(encoder):
     with pytest.raises(TypeError, match="abstract"):
         Objective(Config(), encoder)

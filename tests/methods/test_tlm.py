@@ -88,6 +88,7 @@ def test_masked_modelling_of_each_side_alone():
 @torch.no_grad()
 def test_masked_modelling_of_monolingual_text():
     options = {"mlm_text": "monolingual"}
+    assert TLM.feeds_for(TLMConfig()) == ("parallel",)
     objective, batch = build(tiny_encoder(), mask_ratio=0.4, **options), tiny_batch("tlm", options)
     assert list(batch) == ["parallel", "monolingual"]
     sentences = batch["monolingual"]

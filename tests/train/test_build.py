@@ -61,6 +61,23 @@ def test_micro_batches_are_the_global_batch_in_order(tiny_config, monkeypatch):
         assert torch.equal(ids, getattr(whole[0], side).input_ids)
 
 
+def test_a_feed_that_micro_batches_can_t_share(table_of_feeds):
+    config = train_config_from(table_of_feeds)
+    sources = open_data(config, ("questions", "parallel")).train
+    with pytest.raises(ConfigError, match=r"a step has 5 rows of parallel data, which its 2 micro-batches can't share"):
+        MicroBatches(config, sources, 120, Engine(config.run))
+
+
+@pytest.fixture
+def table_of_feeds(tiny_table, tmp_path):
+    path = tmp_path / "train.json"
+    path.write_text('[{"question": "en1", "positive_ctxs": [{"text": "en2"}]}]', encoding="utf-8")
+    tiny_table["method"] = {"name": "multilingual_ir"}
+    tiny_table["data"] |= {"batch_size": 5, "questions": {"paths": [str(path)]}}
+    tiny_table["run"] |= {"global_batch_size": 16, "micro_batch_size": 8}
+    return tiny_table
+
+
 def test_sentences_are_cut_to_what_the_encoder_takes(tiny_table):
     tiny_table["data"]["max_tokens"] = 7
     config = train_config_from(tiny_table)
@@ -101,6 +118,10 @@ def test_languages_are_the_corpus_s_where_neither_method_nor_vocabulary_names_th
     assert languages(word_vocabulary) == languages(plain, generative="none") == ()
     assert languages(plain, name="laser", targets=["eng_Latn"]) == ()
     assert languages(plain, name="laser") == corpus
+    terms = {"tell": {"method": "ems", "contrastive": "none"}, "rank": {"method": "labse"}}
+    tiny_table["method"] = {"name": "combination", "terms": terms}
+    told = build_objective(train_config_from(tiny_table), plain, corpus).methods["tell"]
+    assert tuple(told.predict.tags.index) == corpus
     assert not hasattr(build_objective(config_of(tiny_table, "labse"), plain, corpus).config, "languages")
     with pytest.raises(ConfigError, match=r"set method\.languages, or language_tag = false"):
         build_objective(config_of(tiny_table, "ems"), plain)

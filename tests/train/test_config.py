@@ -37,6 +37,7 @@ def test_method_section_is_the_method_s_own_config(tiny_config):
         ("optimizer.learning_rate=0", "learning_rate must be above 0"),
         ("schedule.warmup_steps=-1", "at least 0"),
         ("run.save_steps=0", "save_steps must be above 0"),
+        ("run.eval_steps=2.5", r"eval_steps is 2\.5; give a whole number of steps, or a share below 1"),
         ("run.max_steps=0", "exactly one of"),
         ("encoder.path=xlm-roberta-base", "either preset"),
         ("learning_rate=0.1", "unknown key"),

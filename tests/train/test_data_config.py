@@ -38,6 +38,18 @@ def test_questions_that_contradict_themselves(options, message):
         QuestionsConfig(**{"paths": (Path("train.json"),), **options})
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"paths": ()}, "data.monolingual: paths is empty; name the files to read"), ({"batch_size": 0}, "out of range"),
+     ({"max_tokens": 0}, "out of range"), ({"max_sentences": -1}, "out of range")],
+)  # fmt: skip
+def test_texts_that_are_none(options, message):
+    with pytest.raises(ConfigError, match=message):
+        MonolingualConfig(**{"paths": (Path("ru.txt"),), **options})
+    with pytest.raises(ConfigError, match=r"data\.labelled: paths is empty"):
+        LabelledConfig(paths=(), kind="nli")
+
+
 def test_a_language_pair_that_is_none():
     with pytest.raises(ConfigError, match="language pair 'en': expected two languages"):
         DataConfig(corpus=Path("prepared"), language_pairs=("en-ko", "en"))

@@ -1,5 +1,6 @@
 import shutil
 
+import numpy as np
 import pytest
 
 from interlingua.batches.records import TokenStoreWriter
@@ -46,6 +47,30 @@ def test_several_feeds_in_one_step(table):
     seen = batches.seen(2)
     assert (seen["labelled"], seen["monolingual"]) == (32, 8)
     assert seen["deu_Latn-eng_Latn"] + seen["rus_Cyrl-eng_Latn"] == 32
+
+
+def test_a_file_of_all_splits_trains_on_one_and_validates_on_another(tiny_table, tmp_path):
+    path = tmp_path / "sts.tsv"
+    rows = [f"{split}\t{score}\ten1\ten2" for split, score in (("train", 0), ("dev", 1), ("test", 2), ("train", 5))]
+    path.write_text("\n".join(["split\tscore\tsentence1\tsentence2", *rows]), encoding="utf-8")
+    tiny_table["data"]["labelled"] = {"paths": [str(path)], "kind": "sts", "valid": [str(path)]}
+    tiny_table["method"] = {"name": "sts"}
+    data = open_data(train_config_from(tiny_table), ("labelled",))
+    assert [rows["labelled"].labels.tolist() for rows in (data.train, data.valid)] == [[0.0, 1.0], pytest.approx([0.2])]
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"), [(0, ["ru0", "ru1", "ru2", "de5", "de6"]), (2, ["ru0", "ru1", "de5", "de6"])]
+)
+def test_texts_are_the_first_of_each_file(table, tmp_path, word_vocabulary, limit, expected):
+    (tmp_path / "ru.txt").write_text("ru0\nru1\n\nru2\n", encoding="utf-8")
+    (tmp_path / "de.txt").write_text("de5\nde6\n", encoding="utf-8")
+    paths = [str(tmp_path / name) for name in ("ru.txt", "de.txt")]
+    table["data"]["monolingual"] = {"paths": paths, "max_sentences": limit}
+    column = open_data(without(table, "labelled"), ("parallel", "monolingual")).train["monolingual"]
+    ids = [column.read(np.array([row])).input_ids.tolist() for row in range(len(column))]
+    assert list(map(word_vocabulary.decode, ids)) == expected
+    assert column.languages == tuple("rus_Cyrl" if text.startswith("ru") else "deu_Latn" for text in expected)
 
 
 def test_the_digest_of_several_feeds_sees_each(table, tmp_path):

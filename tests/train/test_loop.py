@@ -12,14 +12,17 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import CheckpointError, ConfigError, DataError
 from interlingua.files import sha256_file
 from interlingua.methods.ems import EMS
 from interlingua.train import config as configs
+from interlingua.train.build import build_objective
 from interlingua.train.checkpoint import checkpoints_in, load_checkpoint
 from interlingua.train.config import train_config_from
+from interlingua.train.feeds import open_data
 from interlingua.train.log import NotFiniteError
 from interlingua.train.loop import train
 
@@ -259,6 +262,47 @@ def test_two_ranks_are_one_rank_on_the_whole_batch(tiny_table, tmp_path):
     assert a.keys() == b.keys()
     for name in a:
         torch.testing.assert_close(b[name], a[name], rtol=1e-3, atol=2e-4)
+
+
+def test_a_teacher_moves_after_the_step_of_the_optimizer(tiny_table):
+    tiny_table["method"] = {"name": "calibrated", "decay": 0.75, "decay_steps": 0}
+    tiny_table["run"] |= {"max_steps": 1, "save_steps": 1}
+    config = train_config_from(tiny_table)
+    train(config, progress=False)
+    data = open_data(config, ("parallel",))
+    first = dict(build_objective(config, data.vocabulary).encoder.named_parameters())
+    ended = load_file(checkpoints_in(config.run.output / "checkpoints")[-1] / "model.safetensors")
+    for name, weight in first.items():
+        student, teacher = ended[f"encoder.{name}"], ended[f"teacher.encoder.{name}"]
+        torch.testing.assert_close(teacher, 0.75 * weight.detach() + 0.25 * student, rtol=1e-6, atol=1e-7)
+    assert any(not torch.equal(ended[f"encoder.{name}"], weight) for name, weight in first.items())
+
+
+def test_a_shorter_run_keeps_the_products_of_rate_and_decay_with_its_length_and_says_so(tiny_table, capsys):
+    tiny_table["method"] = {"name": "calibrated", "decay": 0.99, "decay_steps": 40}
+    tiny_table["optimizer"] = {"name": "lars", "learning_rate": 0.02, "learning_rate_steps": 40, "weight_decay": 0.0}
+    tiny_table["schedule"] = {"name": "constant", "warmup_steps": 0}
+    tiny_table["run"] |= {"max_steps": 4}
+    config = train_config_from(tiny_table)
+    train(config)
+    assert [record["learning_rate"] for record in records(config.run.output, "train")] == pytest.approx([0.2] * 4)
+    told = capsys.readouterr().err
+    assert "(1 - decay) * steps = 0.4 is kept, so 0.99 of 40 steps becomes 0.9 in 4" in told
+    assert "learning_rate * steps = 0.8 is kept, so 0.02 of 40 steps becomes 0.2 in 4" in told
+
+
+def test_a_step_is_no_longer_than_the_clipped_gradient(tiny_table):
+    tiny_table["optimizer"] = {"name": "lars", "learning_rate": 1.0}
+    tiny_table["schedule"] = {"name": "constant", "warmup_steps": 0}
+    tiny_table["run"] |= {"max_steps": 1, "save_steps": 1, "max_grad_norm": 1e-3}
+    config = train_config_from(tiny_table)
+    train(config, progress=False)
+    data = open_data(config, ("parallel",))
+    first = build_objective(config, data.vocabulary).named_parameters()
+    ended = load_file(checkpoints_in(config.run.output / "checkpoints")[-1] / "model.safetensors")
+    moved = [(ended[name] - weight.detach()).flatten() for name, weight in first if weight.ndim < 2]  # not scaled
+    assert 0 < torch.cat(moved).norm() <= 1.001e-3
+    assert records(config.run.output, "train")[0]["grad_norm"] > 0.1
 
 
 def test_a_budget_is_fixed_once(tiny_config):

@@ -1,3 +1,5 @@
+import math
+
 import pytest
 import torch
 
@@ -57,3 +59,12 @@ def test_the_ceiling_of_the_mean_cosine(cosine, warned):
 @pytest.mark.parametrize(("std", "warned"), [(0.101, False), (0.099, True)])
 def test_the_floor_of_the_deviation(std, warned):
     assert (Spread(std=std, effective_rank=20.0, mean_cosine=0.5).warning() is not None) == warned
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_embeddings_that_are_not_finite_are_told_and_are_no_crash(value):
+    embeddings = torch.eye(4)
+    embeddings[2, 1] = value
+    found = spread(embeddings)
+    assert all(math.isnan(number) for number in found)
+    assert found.warning().startswith("the embeddings are not finite: try a lower learning_rate")

@@ -1,5 +1,11 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 import torch
+from safetensors.torch import load_file
 from torch import nn
 
 from interlingua.errors import ConfigError
@@ -161,6 +167,49 @@ def test_momentum_goes_on_from_a_checkpoint(tmp_path):
     load_checkpoint(path, resumed, optimizer)
     steps(resumed, optimizer, range(3, 6))
     assert all(torch.equal(a, b) for a, b in zip(resumed.parameters(), straight.parameters(), strict=True))
+
+
+WORKER = """
+import sys
+from pathlib import Path
+from safetensors.torch import save_file
+from interlingua.train.checkpoint import weights_of
+from interlingua.train.config import OptimizerConfig, RunConfig
+from interlingua.train.engine import Engine
+from interlingua.train.optim import build_optimizer
+from interlingua.train.step import gradients
+from tests.methods.harness import tiny_batch, tiny_objective
+
+strategy, path = sys.argv[1:]
+options = {"device": "cpu", "precision": "fp32", "threads": 1, "devices": 2, "strategy": strategy}
+engine = Engine(RunConfig(output=Path("unused"), max_steps=1, **options))
+objective = tiny_objective("calibrated")
+model = engine.setup(objective)
+optimizer = build_optimizer(objective, OptimizerConfig(name="lars", learning_rate=5.0, weight_decay=0.1))
+for step in range(3):
+    gradients(model, objective, [tiny_batch("calibrated", seed=2 * step + engine.rank)], engine, seed=1, step=step)
+    optimizer.step()
+    optimizer.zero_grad()
+    objective.after_step(step)
+weights = weights_of(objective)
+if engine.is_main:
+    save_file(weights, path)
+engine.close()
+"""
+
+
+@pytest.mark.slow
+def test_lars_takes_the_norms_of_whole_tensors_where_they_are_sharded(tmp_path):
+    (tmp_path / "worker.py").write_text(WORKER)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2])}
+    found = []
+    for strategy in ("ddp", "fsdp"):
+        command = [sys.executable, tmp_path / "worker.py", strategy, tmp_path / strategy]
+        subprocess.run(command, check=True, env=environment, timeout=280, capture_output=True)
+        found.append(load_file(tmp_path / strategy))
+    assert found[0].keys() == found[1].keys()
+    for name, weight in found[0].items():
+        torch.testing.assert_close(found[1][name], weight, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,51 @@ def test_hard_negatives_are_not_even_tokenised_where_none_are_wanted(file, word_
     assert (rows.hard_negatives, len(rows.passages), len(rows.negatives)) == (0, 6, 0)
 
 
+def test_of_several_answers_the_first_is_learnt_and_none_is_a_negative(word_vocabulary, tmp_path):
+    answers, wrong = [passage(1), passage(5)], [passage(5), passage(9), passage(1)]
+    items = [{"question": "en1", "positive_ctxs": answers, "hard_negative_ctxs": wrong}]
+    path = write(tmp_path / "nq.json", items)
+    rows, _ = open_questions(QuestionsConfig(paths=(path,), hard_negatives=2), word_vocabulary)
+    assert texts(rows.passages, word_vocabulary, range(len(rows.passages))) == ["en1 en2 en3", "en9 en10 en11"]
+    assert (rows.positives.tolist(), rows.negatives.tolist()) == ([0], [1])
+
+
+def test_a_hard_negative_that_reads_as_the_answer_is_none(word_vocabulary, tmp_path):
+    """Without a separator, a title and a text are one text."""
+    right, wrong = {"title": "en1", "text": "en2"}, {"title": "", "text": "en1 en2"}
+    items = [{"question": "en3", "positive_ctxs": [right], "hard_negative_ctxs": [wrong, passage(9)]}]
+    rows, _ = open_questions(
+        QuestionsConfig(paths=(write(tmp_path / "nq.json", items),), hard_negatives=2), word_vocabulary
+    )
+    assert texts(rows.passages, word_vocabulary, rows.negatives) == ["en9 en10 en11"]
+
+
+def test_a_text_in_two_languages_is_two_passages(word_vocabulary, tmp_path):
+    items = [{"question": "en1", "language": code, "positive_ctxs": [passage(1)]} for code in ("en", "de", "en")]
+    rows, _ = open_questions(QuestionsConfig(paths=(write(tmp_path / "nq.json", items),)), word_vocabulary)
+    assert rows.positives.tolist() == [0, 1, 0]
+    assert rows.passages.languages == ("eng_Latn", "deu_Latn")
+
+
+def test_what_is_held_out_may_have_no_hard_negatives(word_vocabulary, tmp_path):
+    def opened(with_negatives):
+        items = [
+            {
+                "question": f"en{row}",
+                "positive_ctxs": [passage(row)],
+                "hard_negative_ctxs": [passage(30)] if row in with_negatives else [],
+            }
+            for row in range(6)
+        ]
+        path = write(tmp_path / "nq.json", items)
+        return open_questions(QuestionsConfig(paths=(path,), held_out=3, hard_negatives=1), word_vocabulary)
+
+    _, valid = opened(range(6))
+    held_out = {int(text.removeprefix("en")) for text in texts(valid.questions, word_vocabulary, range(3))}
+    rows, valid = opened(set(range(6)) - held_out)
+    assert (rows.hard_negatives, valid.hard_negatives) == (1, 0)
+
+
 def test_prompts_and_limits(file, word_vocabulary):
     section = QuestionsConfig(
         paths=(file,), question_prompt="en38 ", passage_prompt="en39 ", max_question_tokens=2, max_passage_tokens=4

@@ -41,8 +41,8 @@ def test_shares_of_the_run(value, steps):
 
 
 def test_part_of_a_step():
-    with pytest.raises(ConfigError, match=r"1\.5 is no number of steps"):
-        steps_of(1.5, 200)
+    with pytest.raises(ConfigError, match=r"warmup_steps is 1\.5; give a whole number of steps, or a share below 1"):
+        ScheduleConfig(warmup_steps=1.5)
 
 
 def test_due_every_so_many_steps_and_at_the_end():

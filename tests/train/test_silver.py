@@ -43,6 +43,10 @@ def test_a_plain_encoder_can_not_score(gold, tmp_path):
         silver(config, tmp_path / "silver")
 
 
+def test_ten_neighbours_unless_asked_otherwise():
+    assert SilverConfig(gold=(), sentence_encoder="x", cross_encoder="y").neighbours == 10
+
+
 def test_no_neighbours():
     with pytest.raises(ConfigError, match="neighbours must be 1 or more"):
         SilverConfig(gold=(), sentence_encoder="x", cross_encoder="y", neighbours=0)

@@ -1,9 +1,13 @@
+import shutil
+
 import pytest
 import torch
 
+from interlingua.batches.records import TokenStoreWriter
 from interlingua.errors import ConfigError
 from interlingua.train.build import MicroBatches, build_objective
 from interlingua.train.checkpoint import TrainState
+from interlingua.train.config import train_config_from
 from interlingua.train.engine import Engine
 from interlingua.train.feeds import open_data
 from interlingua.train.validation import check_metric, measure, out_of_patience, take_note, valid_batches
@@ -23,6 +27,19 @@ def test_batches_are_whole_and_do_not_change(parts):
     first, again = (valid_batches(config, data, batches) for _ in range(2))
     assert [batch.a.batch_size for batch in first] == [16, 16]  # valid_pairs = 32
     assert all(torch.equal(x.a.input_ids, y.a.input_ids) for x, y in zip(first, again, strict=True))
+
+
+def test_pairs_are_validated_on_as_they_are_however_training_mixes_them(tiny_table, prepared, tmp_path):
+    shutil.copytree(prepared, tmp_path / "uneven")
+    shutil.rmtree(tmp_path / "uneven" / "valid")
+    with TokenStoreWriter(tmp_path / "uneven" / "valid", vocabulary_size=200) as writer:
+        writer.append(("deu_Latn", "eng_Latn"), [[6]] * 28, [[90]] * 28)
+        writer.append(("rus_Cyrl", "eng_Latn"), [[50]] * 4, [[91]] * 4)
+    tiny_table["data"] |= {"corpus": str(tmp_path / "uneven"), "temperature": 100.0, "caps": {"max_pairs": 5}}
+    config = train_config_from(tiny_table)
+    data = open_data(config, ("parallel",))
+    fixed = valid_batches(config, data, MicroBatches(config, data.train, 120, Engine(config.run)))
+    assert sum(batch.a.languages.count("deu_Latn") for batch in fixed) == 28
 
 
 def test_no_validation_pairs(parts):

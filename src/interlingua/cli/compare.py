@@ -1,9 +1,9 @@
-"""``interlingua compare RESULT... --format markdown|csv|latex``."""
+"""``interlingua compare RESULT... -o report.html|.md|.tex|.csv``."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,7 +12,11 @@ Text = str | None
 
 def compare(
     result: Annotated[list[Path], typer.Argument(help="Result files, or folders of them.")],
-    format: Annotated[str, typer.Option(help="markdown, csv or latex.")] = "markdown",
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Write here: .html for a page of everything, .md, .tex, .csv."),
+    ] = None,
+    format: Annotated[Text, typer.Option(help="markdown, latex, csv or html; by --output's suffix.")] = None,
     by: Annotated[str, typer.Option(help="Rows: groups or languages, or tasks for one table of all.")] = "groups",
     metric: Annotated[Text, typer.Option(help="Instead of each task's main metric.")] = None,
     only: Annotated[Text, typer.Option(help="Only rows that contain this pattern, e.g. 'muse|sts17_'.")] = None,
@@ -25,7 +29,10 @@ def compare(
         ),
     ] = None,
     baseline: Annotated[
-        Text, typer.Option(help="Mark what differs significantly from this column, by paired bootstrap.")
+        Text,
+        typer.Option(
+            help="Mark what differs significantly from this column, by paired bootstrap; on a page the first."
+        ),
     ] = None,
     costs: Annotated[bool, typer.Option("--costs", help="Add pairs, tokens, seconds and memory of training.")] = False,
     rows: Annotated[
@@ -35,18 +42,37 @@ def compare(
         bool, typer.Option("--strict", help="Refuse results of unequal data, versions or settings; else marked.")
     ] = False,
 ) -> None:
-    """Prints one table per task, a column per result."""
+    """Prints or writes one table per task, a column per result, or one HTML page of everything."""
     from interlingua.evaluation import comparison, report, results
+    from interlingua.files import atomic_write
 
-    tables = comparison.compare(
-        results.read_results(result),
-        by=by,
-        metric=metric,
-        group=group,
-        baseline=baseline,
-        only=only,
-        join=join,
-        costs=costs,
-        strict=strict,
-    )
-    print("\n".join(report.render(table, format, rows=rows) for table in tables), end="")
+    wanted = report.format_of(format, output)
+    of_tables: Any = {"by": by, "metric": metric, "only": only, "join": join, "costs": costs}
+    of_both: Any = {"group": group, "baseline": baseline, "strict": strict}
+    if wanted == "html":
+        text = _page(result, {**of_tables, "rows": rows}, of_both)
+    else:
+        tables = comparison.compare(results.read_results(result), **of_tables, **of_both)
+        text = report.render(tables, wanted, rows=rows)
+    if output is None:
+        print(text, end="")
+        return
+    with atomic_write(output) as file:
+        file.write(text)
+    print(f"written: {output}")
+
+
+def _page(paths: list[Path], of_tables: dict[str, Any], options: dict[str, Any]) -> str:
+    from interlingua.analysis.record import read_analyses, to_json
+    from interlingua.errors import ConfigError
+    from interlingua.evaluation.page.data import page_data
+    from interlingua.evaluation.page.write import render_page
+    from interlingua.evaluation.results import ANALYSIS_SUFFIX, read_results
+
+    given = [name for name, value in of_tables.items() if value not in (None, False, "groups", "scores")]
+    if given:
+        raise ConfigError(f"--{given[0]} shapes a table; the page shows all rows and metrics, so leave it out")
+    of_results = [path for path in paths if not path.name.endswith(ANALYSIS_SUFFIX)]
+    analyses = read_analyses(path for path in paths if path.is_dir() or path not in of_results)
+    plain = [{**to_json(one), "items": {measure.name: measure.items for measure in one.measures}} for one in analyses]
+    return render_page(page_data(read_results(of_results, examples=True), analyses=plain, **options))

@@ -96,6 +96,7 @@ def _evaluator(data: DataConfig) -> Evaluate | None:
 
 
 def _summary(result: TrainResult) -> Iterator[str]:
+    from interlingua.encoder.pair_scorer import HEAD_FILE
     from interlingua.train.exposure import exposure_lines
 
     if result.already:
@@ -111,4 +112,9 @@ def _summary(result: TrainResult) -> Iterator[str]:
     if result.best is not None:
         yield f"best:  {result.best} (step {result.best_step}, {result.best_metric:.4g})"
     yield f"model: {result.model}"
-    yield f"next:  interlingua evaluate {shlex.quote(str(result.best or result.model))} --suite tatoeba,xsim --data DIR"
+    model = result.best or result.model
+    if model is not None and (model / HEAD_FILE).is_file():
+        yield f'next:  let it score silver pairs, in a file of stages: silver.cross_encoder = "{model}"'
+    else:
+        suite = "retrieval" if "questions" in result.exposure else "tatoeba,xsim"
+        yield f"next:  interlingua evaluate {shlex.quote(str(model))} --suite {suite} --data DIR"

@@ -22,6 +22,8 @@ from interlingua.files import atomic_directory, has_format, sha256_file, stem_an
 
 FORMAT = "interlingua-silver-1"
 PAIRS_FILE = "silver.tsv"
+HELD_OUT = {"dev", "devel", "development", "valid", "validation", "eval", "test"}
+"""Parts of a file's name that tell it is no training split."""
 ROWS = 1024
 """Sentences whose similarities with all others are held at once."""
 Scores = Callable[[Sequence[str], Sequence[str], str], Float[ndarray, " n"]]
@@ -158,7 +160,7 @@ def candidates(sentences: Sequence[str], nearest: Int64[ndarray, "n k"], gold: s
 def _training_pairs(gold: Sequence[Path], languages: tuple[str, str]) -> list[LabelledPair]:
     pairs: list[LabelledPair] = []
     for path in gold:
-        split = {"dev", "valid", "test"} & set(re.split(r"[.\-_]", stem_and_suffix(path)[0].lower()))
+        split = HELD_OUT & set(re.split(r"[.\-_]", stem_and_suffix(path)[0].lower()))
         if split:
             raise DataError(
                 f"by its name it is a {split.pop()} split, and silver pairs of its sentences would leak it; give"

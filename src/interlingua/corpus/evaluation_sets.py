@@ -1,7 +1,8 @@
 """Readers of evaluation folders, each in its data's original layout; every complaint names the file and line.
 
 - pairs: ``<a>-<b>.tsv`` (text TAB text), or LASER's own ``tatoeba.<a>-<b>.<a>`` beside ``tatoeba.<a>-<b>.<b>``;
-- line-aligned languages: ``<lang>.txt``, or FLORES' own ``<lang>.devtest`` and ``<lang>.dev``.
+- line-aligned languages: ``<lang>.txt``, or FLORES' own ``<lang>.devtest`` and ``<lang>.dev``;
+- NTREX-128: ``newstest2019-src.eng.txt`` and ``newstest2019-ref.<lang>.txt``, line-aligned.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from interlingua.files import open_text
 PAIR_FILE = re.compile(r"([A-Za-z]{2,3}(?:_[A-Za-z]{4})?)-([A-Za-z]{2,3}(?:_[A-Za-z]{4})?)\.tsv(?:\.(?:gz|xz|zst))?")
 LASER_FILE = re.compile(r"tatoeba\.([a-z]{3})-([a-z]{3})\.\1")
 ALIGNED_FILE = re.compile(r"([A-Za-z]{2,3}(?:_[A-Za-z]{4})?)\.(?:txt|devtest|dev)(?:\.(?:gz|xz|zst))?")
+NTREX_FILE = re.compile(r"newstest2019-(?:src|ref)\.([a-z]{3}(?:-[A-Za-z]{2,4})?)\.txt(?:\.(?:gz|xz|zst))?")
 
 
 class PairFile(NamedTuple):
@@ -48,6 +50,11 @@ def pair_files(folder: Path) -> list[PairFile]:
 def aligned_files(folder: Path) -> dict[str, Path]:
     """The line-aligned files of a folder by language code, or nothing where it has none."""
     return {match[1]: path for path in _files(folder) if (match := ALIGNED_FILE.fullmatch(path.name))}
+
+
+def ntrex_files(folder: Path) -> dict[str, Path]:
+    """The files of NTREX-128 by language as they spell it, ``fra-CA``; the second Spanish reference is left aside."""
+    return {match[1]: path for path in _files(folder) if (match := NTREX_FILE.fullmatch(path.name))}
 
 
 def read_pair_file(file: PairFile) -> tuple[list[str], list[str]]:

@@ -24,13 +24,13 @@ def read_sentences(path: PathLike) -> Iterator[str]:
 
 
 def language_of(path: Path) -> str:
-    """The language that a file is called by: ``ru.txt``, ``news.swh_Latn.txt.gz``; a code such as ``rus_Cyrl``.
+    """The language that a file is called by: ``ru.txt``, ``news.swh_Latn.txt.gz``, ``dev.zh``; as ``rus_Cyrl``.
 
     Raises:
         DataError: no part of the name is a language.
     """
-    stem, _ = stem_and_suffix(path)
-    for part in (stem, *reversed(re.split(r"[.]", stem))):
+    stem, suffix = stem_and_suffix(path)
+    for part in (suffix.removeprefix("."), stem, *reversed(re.split(r"[.]", stem))):
         try:
             return resolve(part).code
         except DataError:

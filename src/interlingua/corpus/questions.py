@@ -26,6 +26,7 @@ from interlingua.files import COMPRESSIONS, open_text, stem_and_suffix
 from interlingua.languages import resolve
 
 NO_POSITIVE = "question without a passage that answers it"
+NO_TEXT = "passage without text"
 
 
 class Passage(NamedTuple):
@@ -63,10 +64,15 @@ def read_questions(
     for question in _reader_of(path):
         if wanted and question.language not in wanted:
             skipped["question in another language"] += 1
-        elif not question.positives:
-            skipped[NO_POSITIVE] += 1
+            continue
+        passages = question.positives, question.hard_negatives
+        positives, hard_negatives = (tuple(passage for passage in listed if passage.text) for listed in passages)
+        if blank := sum(map(len, passages)) - len(positives) - len(hard_negatives):
+            skipped[NO_TEXT] += blank
+        if positives:
+            yield question._replace(positives=positives, hard_negatives=hard_negatives)
         else:
-            yield question
+            skipped[NO_POSITIVE] += 1
 
 
 def _reader_of(path: Path) -> Iterator[Question]:
@@ -117,13 +123,12 @@ def _read_squad(path: Path) -> Iterator[Question]:
             raise DataError(f"not JSON ({error.msg})", path=path, line=error.lineno) from error
     try:
         for article in content["data"]:
+            title = (article.get("title") or "").replace("_", " ")
             for paragraph in article["paragraphs"]:
-                passage = Passage(
-                    _one_line(paragraph["context"]), _one_line(article.get("title", "").replace("_", " "))
-                )
+                passage = _passage(paragraph["context"], title)
                 for asked in paragraph["qas"]:
                     answered = not asked.get("is_impossible", False)
-                    yield Question(_one_line(asked["question"]), language, (passage,) if answered else ())
+                    yield Question(_text(asked, "question", {"path": path}), language, (passage,) if answered else ())
     except (KeyError, TypeError, AttributeError) as error:
         raise DataError(
             f"not SQuAD's form (data, paragraphs, context, qas, question): {type(error).__name__} {error}", path=path
@@ -181,11 +186,11 @@ def _collection(path: Path) -> Iterator[tuple[str, Passage]]:
     for line, item in _json_lines(path):
         where = {"path": path, "line": line}
         if "contents" in item:
-            title, _, text = _text(item, "contents", where, as_it_is=True).partition("\n\n")
-            key = _text(item, "id", where)
+            title, _, text = _string(item, "contents", where).partition("\n\n")
+            yield _text(item, "id", where), _passage(text, title)
         else:
-            title, text, key = item.get("title") or "", _text(item, "text", where), _text(item, "docid", where)
-        yield key, Passage(_one_line(text or title), _one_line(title) if text else "")
+            passage = _titled(item, where)
+            yield _text(item, "docid", where), passage
 
 
 def _beside(path: Path, name: str, stems: tuple[str, ...]) -> Path:
@@ -227,20 +232,37 @@ def _cells(path: Path, expected: str, *, at_least: int) -> Iterator[tuple[int, l
 
 
 def _passages(item: Any, key: str, where: dict[str, Any]) -> tuple[Passage, ...]:
-    listed = item.get(key, [])
+    listed = [] if item.get(key) is None else item[key]
     if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
         raise DataError(f"{key} is no list of objects with title and text", **where)
-    return tuple(Passage(_text(one, "text", where), _one_line(one.get("title") or "")) for one in listed)
+    return tuple(_titled(one, where) for one in listed)
 
 
-def _text(item: Any, key: str, where: dict[str, Any], *, as_it_is: bool = False) -> str:
-    value = item.get(key) if isinstance(item, dict) else None
-    if isinstance(value, int) and not isinstance(value, bool):
-        value = str(value)
-    if not isinstance(value, str) or not value.strip():
-        state = "is no text" if isinstance(item, dict) and key in item else "is missing"
-        raise DataError(f"{key!r} {state}; expected a text that is not blank", **where)
-    return value if as_it_is else _one_line(value)
+def _titled(item: dict[str, Any], where: dict[str, Any]) -> Passage:
+    return _passage(_string(item, "text", where), _string({"title": "", **item}, "title", where))
+
+
+def _passage(text: str, title: str) -> Passage:
+    """What has a title alone is called by its text."""
+    text, title = _one_line(text), _one_line(title)
+    return Passage(text, title) if text else Passage(title)
+
+
+def _text(item: Any, key: str, where: dict[str, Any]) -> str:
+    text = _one_line(_string(item, key, where))
+    if not text:
+        raise DataError(f"{key!r} is blank; expected a text", **where)
+    return text
+
+
+def _string(item: Any, key: str, where: dict[str, Any]) -> str:
+    """A text, a number written out, or nothing for null."""
+    if not isinstance(item, dict) or key not in item:
+        raise DataError(f"{key!r} is missing; expected a text", **where)
+    value = item[key]
+    if not isinstance(value, str | int | None) or isinstance(value, bool):
+        raise DataError(f"{key!r} is no text but {type(value).__name__}", **where)
+    return "" if value is None else str(value)
 
 
 def _one_line(text: str) -> str:

@@ -165,14 +165,11 @@ def _read_trec(topics: Path, qrels_path: Path, corpus: list[Path]) -> RetrievalS
     for number, row in _table(topics, 2):
         _add(queries, row[0], row[1], topics, number)
     qrels: dict[str, dict[str, int]] = {}
-    with open_text(qrels_path) as lines:
-        for number, line in enumerate(lines, 1):
-            columns = line.split()
-            if len(columns) != 4:
-                raise DataError(
-                    f"{len(columns)} columns; expected query 0 passage relevance", path=qrels_path, line=number
-                )
-            qrels.setdefault(columns[0], {})[columns[2]] = _grade(columns[3], qrels_path, number)
+    for number, line in _lines(qrels_path):
+        columns = line.split()
+        if len(columns) != 4:
+            raise DataError(f"{len(columns)} columns; expected query 0 passage relevance", path=qrels_path, line=number)
+        qrels.setdefault(columns[0], {})[columns[2]] = _grade(columns[3], qrels_path, number)
     files = [_packed(path) for path in corpus]
     return RetrievalSet(_filled(queries, topics), qrels, lambda: _documents(files, ("docid", "id")))
 
@@ -206,31 +203,38 @@ def _documents(files: Iterable[Path], id_keys: tuple[str, ...]) -> Iterator[Pass
 
 
 def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    with open_text(path) as lines:
-        for number, line in enumerate(lines, 1):
-            try:
-                record = json.loads(line)
-            except ValueError as error:
-                raise DataError(f"not JSON ({error}); expected one object per line", path=path, line=number) from error
-            if not isinstance(record, dict):
-                raise DataError("expected one JSON object per line", path=path, line=number)
-            yield number, record
+    for number, line in _lines(path):
+        try:
+            record = json.loads(line)
+        except ValueError as error:
+            raise DataError(f"not JSON ({error}); expected one object per line", path=path, line=number) from error
+        if not isinstance(record, dict):
+            raise DataError("expected one JSON object per line", path=path, line=number)
+        yield number, record
 
 
 def _text(record: Mapping[str, Any], keys: tuple[str, ...], path: Path, line: int) -> str:
     for key in keys:
-        if key in record:
+        if record.get(key) is not None:
             return str(record[key])
-    raise DataError(f"no {' or '.join(keys)} here, only {', '.join(record)}", path=path, line=line)
+    there = ", ".join(key for key, value in record.items() if value is not None)
+    raise DataError(f"no {' or '.join(keys)} here, only {there}", path=path, line=line)
 
 
 def _table(path: Path, columns: int) -> Iterator[tuple[int, list[str]]]:
+    for number, line in _lines(path):
+        row = line.rstrip("\r\n").split("\t")
+        if len(row) < columns:
+            raise DataError(f"{len(row)} columns; expected {columns}, tabs between them", path=path, line=number)
+        yield number, row
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Lines that are not blank, with their numbers."""
     with open_text(path) as lines:
         for number, line in enumerate(lines, 1):
-            row = line.rstrip("\r\n").split("\t")
-            if len(row) < columns:
-                raise DataError(f"{len(row)} columns; expected {columns}, tabs between them", path=path, line=number)
-            yield number, row
+            if line.strip():
+                yield number, line
 
 
 def _add(queries: dict[str, str], name: str, text: str, path: Path, line: int | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -162,12 +163,21 @@ def read_directory(folder: Path) -> tuple[BackboneConfig, dict[str, Tensor], Enc
         raise CheckpointError(f"{folder}: config.json has no vocab_size; is it the backbone's?")
     config = BackboneConfig.from_dict(raw)
     weights, config = from_huggingface_names(read_weights(folder), config, folder)
-    return config, weights, _read_settings(folder, config)
+    return config, weights, read_settings(folder, config.max_tokens)
 
 
-def _read_settings(folder: Path, config: BackboneConfig) -> EncodingSettings:
+def read_settings(folder: Path, max_tokens: int) -> EncodingSettings:
+    """Pooling, prompts and limits of a model directory; the mean of all tokens where it says nothing of pooling.
+
+    Args:
+        folder: the model directory.
+        max_tokens: what its weights allow.
+
+    Raises:
+        CheckpointError: it has modules or a pooling that are not supported.
+    """
     if not (folder / "modules.json").exists():
-        return EncodingSettings(normalize=False, max_tokens=config.max_tokens)
+        return EncodingSettings(normalize=False, max_tokens=max_tokens)
     listed = cast("list[dict[str, str]]", read_json(folder / "modules.json"))
     modules = {module["type"].rsplit(".", 1)[-1]: module["path"] for module in listed}
     foreign = [kind for kind in modules if kind not in ("Transformer", "Pooling", "Normalize")]
@@ -180,7 +190,7 @@ def _read_settings(folder: Path, config: BackboneConfig) -> EncodingSettings:
         pooling=_pooling_mode(pooling, folder),
         include_special=prompts.get("interlingua", {}).get("include_special", True),
         normalize="Normalize" in modules,
-        max_tokens=min(limit or config.max_tokens, config.max_tokens),
+        max_tokens=min(limit or max_tokens, max_tokens),
         prompts={name: text for name, text in (prompts.get("prompts") or {}).items() if text},
         default_prompt=prompts.get("default_prompt_name"),
     )
@@ -197,8 +207,12 @@ def _pooling_mode(values: dict[str, Any], folder: Path) -> PoolingMode:
     return cast(PoolingMode, mode)
 
 
-def locate(path_or_id: PathLike) -> Path:
+def locate(path_or_id: PathLike, *, patterns: Sequence[str] = (*HUB_FILES, "pytorch_model.bin")) -> Path:
     """The folder of a model: the path itself, or the hub's snapshot of ``owner/name`` in the local cache.
+
+    Args:
+        path_or_id: of the model.
+        patterns: files to fetch of a hub's model.
 
     Raises:
         CheckpointError: there is no such folder, and the hub has no such model or can't be reached.
@@ -209,7 +223,7 @@ def locate(path_or_id: PathLike) -> Path:
         return folder
     if name.startswith((".", "~", "/")) or name.count("/") > 1:
         raise CheckpointError(f"{path_or_id}: no such model directory")
-    return hub_snapshot(name, [*HUB_FILES, "pytorch_model.bin"])
+    return hub_snapshot(name, list(patterns))
 
 
 def hub_snapshot(name: str, patterns: list[str]) -> Path:

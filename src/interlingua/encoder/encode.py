@@ -108,7 +108,7 @@ def encode(
     total = len(texts) if isinstance(texts, Sized) else None
     windows = _tokenized_windows(encoder, texts, encoder.settings.prompt_text(prompt), language, counts)
     with _progress(total, show=show_progress) as advance, _BatchRunner(encoder, DTYPES[dtype], normalize) as run:
-        vectors = _collect((run(window, batch_tokens, advance) for window in windows), encoder.dim, out)
+        vectors = collect((run(window, batch_tokens, advance) for window in windows), encoder.dim, out)
     if report is None and counts.cut_rows and counts.max_tokens not in _WARNED_LIMITS:
         _WARNED_LIMITS.add(counts.max_tokens)
         log.warning("%s; this is said once", counts.cuts)
@@ -217,15 +217,23 @@ def token_budget_batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[
         yield batch
 
 
-def _collect(windows: Iterator[Vectors], dim: int, out: PathLike | None) -> Vectors:
+def collect(windows: Iterator[Vectors], dim: int, out: PathLike | None) -> Vectors:
+    """Vectors made a window at a time, in memory or in a file.
+
+    Args:
+        windows: of one width.
+        dim: the width; that of the first window where there is one.
+        out: see ``encode``.
+    """
     if out is None:
-        return np.concatenate([np.zeros((0, dim), dtype=np.float32), *windows])
+        made = list(windows)
+        return np.concatenate([np.zeros((0, made[0].shape[1] if made else dim), dtype=np.float32), *made])
     with atomic_write(out, "wb") as file:
         rows = 0
         _write_header(file, rows, dim)
         for window in windows:
             file.write(np.ascontiguousarray(window).data)
-            rows += len(window)
+            rows, dim = rows + len(window), window.shape[1]
         file.seek(0)
         _write_header(file, rows, dim)
     mapped: Vectors = np.load(out, mmap_mode="r" if rows else None)

@@ -60,7 +60,8 @@ class LanguageTags(nn.Module):
         except KeyError as error:
             code = str(error.args[0])
             raise DataError(
-                f"language {code} has no tag{did_you_mean(code, self.index)}; prepare the vocabulary with it"
+                f"language {code} has no tag{did_you_mean(code, self.index)}; name it in the method's languages, or"
+                " prepare the vocabulary with it"
             ) from error
         return torch.tensor(rows).to(self.embedding.weight.device, non_blocking=True)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -15,15 +16,14 @@ from numpy import ndarray
 
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.encoder import Encoder
-from interlingua.errors import TaskError
+from interlingua.evaluation.backends.foreign import PORTION_TEXTS, check_vectors
+from interlingua.evaluation.budget import Budget, BudgetUsed
 from interlingua.evaluation.encoders import OwnEncoder
 from interlingua.evaluation.provenance import prompt_text
 from interlingua.evaluation.roles import encode_in_role, has_two_towers, role_prompt
+from interlingua.evaluation.shared_store import SharedStore
 from interlingua.evaluation.store import KEY_BYTES, VectorStore
 from interlingua.evaluation.task import Role
-
-PORTION_TEXTS = 4096
-"""Texts embedded between two writes to the file; what a run that is stopped may lose."""
 
 
 class _How(NamedTuple):
@@ -44,12 +44,14 @@ class CachedEncoder:
         role_prompts: put before questions and passages instead of the model's own prompts for these.
         unfinished: where the vectors are while the block lasts, and stay if an exception ends it; a block with the
             same file begins with what is in it. A temporary file if none.
+        kept: a folder for vectors that stay however the block ends, see ``SharedStore``; instead of ``unfinished``.
+        budget: when to stop embedding.
 
     Attributes:
         encoded_texts: texts embedded so far.
         reused_texts: texts whose vectors were there already.
         encode_seconds: time spent in the encoder.
-        report: on all texts embedded, where the encoder is ours; others don't say what they cut.
+        report: on all texts embedded, where the encoder knows what it cuts.
         two_towers: whether the encoder embeds questions and passages by methods of their own.
         used_prompts: role -> the text put before what had that role.
     """
@@ -62,14 +64,18 @@ class CachedEncoder:
         batch_tokens: int = 16_384,
         role_prompts: Mapping[Role, str] | None = None,
         unfinished: Path | None = None,
+        kept: Path | None = None,
+        budget: Budget | None = None,
     ) -> None:
         self._encoder = encoder
         self._prompt, self._batch_tokens = prompt, batch_tokens
         self._role_prompts = role_prompts or {}
         self.two_towers = has_two_towers(encoder)
-        own = isinstance(encoder, Encoder | OwnEncoder) and not self.two_towers
-        self.report = EncodeReport() if own else None
-        self._store = VectorStore(unfinished)
+        self._own = isinstance(encoder, Encoder | OwnEncoder) and not self.two_towers
+        self.report = EncodeReport() if self._own or getattr(encoder, "counts_tokens", False) else None
+        self._portion = min(PORTION_TEXTS, getattr(encoder, "portion_texts", PORTION_TEXTS))
+        self._store = VectorStore(unfinished) if kept is None else SharedStore(kept)
+        self._budget, self._only_kept = budget, False
         self.start_counting()
 
     def __enter__(self) -> CachedEncoder:
@@ -115,6 +121,7 @@ class CachedEncoder:
 
         Raises:
             TaskError: the encoder gave another number of vectors, another width, or NaN.
+            BudgetUsed: there are texts to embed and the budget is used.
         """
         if titles is not None and not self.two_towers:
             texts, titles = [f"{title} {text}".strip() for title, text in zip(titles, texts, strict=True)], None
@@ -122,14 +129,27 @@ class CachedEncoder:
         pairs = list(zip(texts, titles or [""] * len(texts), strict=True))
         keys = [_key(how, text, title) for text, title in pairs]
         new = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in self._store.rows}
-        for first in range(0, len(new), PORTION_TEXTS):
-            portion = slice(first, first + PORTION_TEXTS)
+        for first in range(0, len(new), self._portion):
+            if self._only_kept or (self._budget is not None and self._budget.is_used):
+                raise BudgetUsed
+            portion = slice(first, first + self._portion)
             self._append(list(new)[portion], list(new.values())[portion], how)
         self.encoded_texts += len(new)
         self.reused_texts += len(texts) - len(new)
         rows = [self._store.rows[key] for key in keys]
         self._asked.update(rows)
         return self._store.vectors(rows)
+
+    @contextlib.contextmanager
+    def only_kept(self) -> Iterator[None]:
+        """In this block a text without a vector ends what asks for it with ``BudgetUsed``, and no work is counted."""
+        self._only_kept, self._asked = True, set()
+        before = self.encoded_texts, self.reused_texts, self.encode_seconds
+        try:
+            yield
+        finally:
+            self._only_kept = False
+            self.encoded_texts, self.reused_texts, self.encode_seconds = before
 
     def _prompt_of(self, role: Role | None) -> str | None:
         if role is None:
@@ -148,25 +168,15 @@ class CachedEncoder:
         else:
             if self.report is not None:
                 options["report"] = self.report
-                if how.role is not None:  # an inner product may be what the model was trained with
-                    options["normalize"] = self._encoder.settings.normalize
+            if self._own:  # as the model gives them: a classifier, or an inner product, may need their lengths
+                options["normalize"] = self._encoder.settings.normalize
             vectors = self._encoder.encode(texts, prompt=how.prompt, **options)
         vectors = np.asarray(vectors, dtype=np.float32)
         self.encode_seconds += time.perf_counter() - start
-        self._check(vectors, texts)
+        check_vectors(vectors, texts, self._store.dim)
         cut: Bool[ndarray, " n"] = np.zeros(len(texts), dtype=bool)
         cut[[row - before for row in self.report.cut_rows[cuts_before:]] if self.report is not None else []] = True
         self._store.append(keys, vectors, cut)
-
-    def _check(self, vectors: Float32[ndarray, "n d"], texts: list[str]) -> None:
-        dim = self._store.dim
-        if vectors.ndim != 2 or len(vectors) != len(texts) or (dim and vectors.shape[1] != dim):
-            expected = f"({len(texts)}, {dim or 'd'})"
-            raise TaskError(f"the encoder gave an array of shape {vectors.shape}, expected {expected}, a row per text")
-        finite = np.isfinite(vectors).all(axis=1)
-        if not finite.all():
-            which = f"{int((~finite).sum())} of {len(texts)} texts, first {texts[int(np.argmin(finite))][:60]!r}"
-            raise TaskError(f"the encoder gave NaN or infinity for {which}; try --dtype float32")
 
 
 def _key(how: _How, text: str, title: str) -> bytes:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from interlingua.errors import ConfigError
 from interlingua.evaluation.arms import Arm, arms, model_of, names, pattern, settings_of
-from interlingua.evaluation.significance import RESAMPLES, paired_bootstrap
+from interlingua.evaluation.significance import RESAMPLES, Difference, paired_bootstrap
 from interlingua.evaluation.task import TaskResult, check_choice, mean_scores
 from interlingua.registry import did_you_mean
 
 ROWS = ("groups", "languages", "tasks")
-MARK = "†"
+SIGNIFICANT = "†"
+UNLIKE = "‡"
 LEVEL = 0.05
 COSTS = {
     "pairs": "training pairs",
@@ -31,21 +32,39 @@ class Cell(NamedTuple):
     Attributes:
         value: the mean over seeds, if there are several.
         spread: their standard deviation.
-        differs: whether the score differs significantly from the baseline's.
+        difference: from the baseline's score, by paired bootstrap; None where there are no items to tell.
     """
 
     value: float
     spread: float | None = None
-    differs: bool = False
+    difference: Difference | None = None
+
+    @property
+    def differs(self) -> bool:
+        """Whether the score differs significantly from the baseline's."""
+        return self.difference is not None and self.difference.p_value < LEVEL
 
 
 class Row(NamedTuple):
-    """A group, language pair, task or cost; ``higher_is_better`` is None for a cost, which is neither."""
+    """A group, language pair, task or cost.
+
+    Attributes:
+        name: what stands before the cells.
+        cells: one per column.
+        digits: decimals to show of a score in percent.
+        higher_is_better: None for a cost, which is neither.
+        task: that it is of.
+        metric: in the cells, or the cost.
+        of: the group or language pair alone; empty for the mean of a task.
+    """
 
     name: str
     cells: list[Cell | None]
     digits: int = 1
     higher_is_better: bool | None = True
+    task: str = ""
+    metric: str = ""
+    of: str = ""
 
 
 class Comparison(NamedTuple):
@@ -57,10 +76,19 @@ class Comparison(NamedTuple):
     comparable: list[bool]
     rows: list[Row]
     notes: list[str]
+    baseline: str | None = None
 
 
 Chosen = list[list[TaskResult]]
 """For each column the results, one per seed, that a row is made from."""
+
+
+class Section(NamedTuple):
+    """A task with one choice of its settings; ``chosen`` is empty for columns that were not measured so."""
+
+    task: str
+    settings: str
+    chosen: Chosen
 
 
 def compare(
@@ -101,7 +129,7 @@ def compare(
     by_task = {task: [one for one in results if one.task == task] for task in dict.fromkeys(r.task for r in results)}
     if join or by == "tasks":
         columns = [arms(results, group, by_settings=False)]
-        tables = [_table_of_tasks(by_task, columns[0], by, metric, baseline)]
+        tables = [_table_of_tasks(results, columns[0], by, metric, baseline)]
     else:
         columns = [arms(found, group) for found in by_task.values()]
         tables = [_table(found, by, metric, baseline) for found in columns]
@@ -125,9 +153,9 @@ def _table(columns: list[Arm], by: str, metric: str | None, baseline: str | None
     chosen = [arm.results for arm in columns]
     first = chosen[0][0]
     shown = metric or first.main_metric
-    comparable, notes = _differences(chosen)
-    reference = _reference(columns, baseline)
-    rows = _rows(chosen, by, shown, reference)
+    comparable, notes = differences(chosen)
+    reference = place_of(columns, baseline)
+    rows = rows_of(chosen, by, shown, reference)
     notes += [
         f"{name}: {', '.join(arm.asked)}"
         for arm, name in zip(columns, names(columns), strict=True)
@@ -140,28 +168,40 @@ def _table(columns: list[Arm], by: str, metric: str | None, baseline: str | None
         comparable=comparable,
         rows=rows,
         notes=notes + _note_on_significance(rows, columns, reference),
+        baseline=None if reference is None else names(columns)[reference],
     )
 
 
+def sections(results: Sequence[TaskResult], columns: Sequence[Arm]) -> Iterator[Section]:
+    """All tasks; each choice of a task's settings is a section of its own.
+
+    Args:
+        results: of any tasks.
+        columns: their arms, settings not told apart.
+    """
+    for task in dict.fromkeys(result.task for result in results):
+        for settings in dict.fromkeys(settings_of(result) for result in results if result.task == task):
+            chosen = [[r for r in arm.results if r.task == task and settings_of(r) == settings] for arm in columns]
+            yield Section(task, settings, chosen)
+
+
 def _table_of_tasks(
-    by_task: dict[str, list[TaskResult]], columns: list[Arm], by: str, metric: str | None, baseline: str | None
+    results: Sequence[TaskResult], columns: list[Arm], by: str, metric: str | None, baseline: str | None
 ) -> Comparison:
     """All tasks; each choice of a task's settings has rows of its own."""
-    reference = _reference(columns, baseline)
+    reference = place_of(columns, baseline)
     comparable = [True] * len(columns)
     rows: list[Row] = []
     notes: list[str] = []
-    for task, results in by_task.items():
-        for settings in dict.fromkeys(map(settings_of, results)):
-            chosen = [[r for r in arm.results if r.task == task and settings_of(r) == settings] for arm in columns]
-            shown = metric or results[0].main_metric
-            tail = f" ({settings})" if settings else ""
-            for row in _rows(chosen, by, shown, reference):
-                name = f"{task}: {label(shown)}{tail}" if by == "tasks" else f"{task}: {row.name}{tail}"
-                rows.append(row._replace(name=name))
-            alike, said = _differences(chosen)
-            comparable = [before and now for before, now in zip(comparable, alike, strict=True)]
-            notes += [f"{task}: {note}" for note in said]
+    for task, settings, chosen in sections(results, columns):
+        shown = metric or next(found[0] for found in chosen if found).main_metric
+        tail = f" ({settings})" if settings else ""
+        for row in rows_of(chosen, by, shown, reference):
+            name = f"{task}: {label(shown)}{tail}" if by == "tasks" else f"{task}: {row.name}{tail}"
+            rows.append(row._replace(name=name, task=f"{task}{tail}"))
+        alike, said = differences(chosen)
+        comparable = [before and now for before, now in zip(comparable, alike, strict=True)]
+        notes += [f"{task}: {note}" for note in said]
     return Comparison(
         title="all tasks: " + ("means over language pairs, %" if by == "tasks" else "main scores, %"),
         corner="task" if by == "tasks" else f"task: {'language pair' if by == 'languages' else 'group'}",
@@ -169,19 +209,28 @@ def _table_of_tasks(
         comparable=comparable,
         rows=rows,
         notes=notes + _note_on_significance(rows, columns, reference),
+        baseline=None if reference is None else names(columns)[reference],
     )
 
 
-def _rows(chosen: Chosen, by: str, metric: str, reference: int | None) -> list[Row]:
-    """The rows of one task with one choice of settings."""
+def rows_of(chosen: Chosen, by: str, metric: str, reference: int | None) -> list[Row]:
+    """The rows of one task with one choice of settings.
+
+    Args:
+        chosen: see ``Section``.
+        by: see ``compare``.
+        metric: in the cells.
+        reference: the column that others are tested against, where the metric is the main one.
+    """
     results = [result for one in chosen for result in one]
-    rows = []
-    for name in dict.fromkeys(name for result in results for name in _values(result, by, metric)):
-        row = _row(name, chosen, lambda result, name=name: _values(result, by, metric).get(name))  # type: ignore[misc]
-        first = results[0]
+    first, rows = results[0], []
+    values = {id(result): _values(result, by, metric) for result in results}
+    for name in dict.fromkeys(name for of_result in values.values() for name in of_result):
+        row = row_of(name, chosen, lambda result, name=name: values[id(result)].get(name))  # type: ignore[misc]
+        row = row._replace(task=first.task, metric=metric, of="" if by == "tasks" else name)
         if reference is not None and metric == first.main_metric:
             pairs = [subset.name for subset in first.subsets] if by == "tasks" else [name]
-            row = _marked(row, chosen, reference, first.members.get(name, ()) if by == "groups" else pairs)
+            row = marked(row, chosen, reference, first.members.get(name, ()) if by == "groups" else pairs)
         rows.append(row)
     return rows
 
@@ -195,7 +244,8 @@ def _values(result: TaskResult, by: str, metric: str) -> dict[str, float]:
     return {name: scores[metric] for name, scores in result.groups.items() if metric in scores}
 
 
-def _row(name: str, chosen: Chosen, value_of: Callable[[TaskResult], float | None]) -> Row:
+def row_of(name: str, chosen: Chosen, value_of: Callable[[TaskResult], float | None]) -> Row:
+    """A row from what each result has for it; the mean over an arm's seeds, if all of them have it."""
     cells = []
     for results in chosen:
         values = [value for result in results if (value := value_of(result)) is not None]
@@ -210,7 +260,7 @@ def _cell(values: Sequence[float]) -> Cell | None:
     return Cell(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None)
 
 
-def _differences(chosen: Chosen) -> tuple[list[bool], list[str]]:
+def differences(chosen: Chosen) -> tuple[list[bool], list[str]]:
     """Whether each column can be compared with the first, and what tells them apart.
 
     Raises:
@@ -240,7 +290,7 @@ def _differences(chosen: Chosen) -> tuple[list[bool], list[str]]:
     return comparable, notes
 
 
-def _reference(columns: list[Arm], baseline: str | None) -> int | None:
+def place_of(columns: list[Arm], baseline: str | None) -> int | None:
     """The place of the baseline's column.
 
     Raises:
@@ -255,8 +305,15 @@ def _reference(columns: list[Arm], baseline: str | None) -> int | None:
     raise ConfigError(f"there is no column {baseline!r}{did_you_mean(baseline, shown)}")
 
 
-def _marked(row: Row, chosen: Chosen, reference: int, subsets: Sequence[str]) -> Row:
-    """Marks the scores that differ significantly from the reference's, where items tell."""
+def marked(row: Row, chosen: Chosen, reference: int, subsets: Sequence[str]) -> Row:
+    """The row with each score's difference from the reference's, where items tell.
+
+    Args:
+        row: whose scores are means over ``subsets``.
+        chosen: see ``Section``.
+        reference: the column to compare with.
+        subsets: by name.
+    """
     base, of_base = row.cells[reference], [result.items for result in chosen[reference]]
     cells = list(row.cells)
     for place, cell in enumerate(row.cells):
@@ -265,7 +322,7 @@ def _marked(row: Row, chosen: Chosen, reference: int, subsets: Sequence[str]) ->
         found = paired_bootstrap(of_base, [result.items for result in chosen[place]], subsets)
         # a score that is no mean over its subsets (pooled years, say) is not what was resampled
         if found is not None and np.isclose(found.mean, cell.value - base.value, atol=1e-6):
-            cells[place] = cell._replace(differs=found.p_value < LEVEL)
+            cells[place] = cell._replace(difference=found)
     return row._replace(cells=cells)
 
 
@@ -274,7 +331,8 @@ def _note_on_significance(rows: Sequence[Row], columns: list[Arm], reference: in
         return []
     name = names(columns)[reference]
     return [
-        f"* differs from {name}: p < {LEVEL}, paired bootstrap of the items, {RESAMPLES:,} resamples, each row alone"
+        f"{SIGNIFICANT} differs from {name}: p < {LEVEL}, paired bootstrap of the items, "
+        f"{RESAMPLES:,} resamples, each row alone"
     ]
 
 
@@ -286,7 +344,7 @@ def _costs(columns: list[Arm]) -> list[Row]:
         for arm in columns:
             models = {model_of(result)["revision"]: model_of(result).get("training") or {} for result in arm.results}
             cells.append(_cell([float(training[key]) for training in models.values() if training.get(key)]))
-        rows.append(Row(name, cells, 0, None))
+        rows.append(Row(name, cells, 0, None, metric=key))
     return [row for row in rows if any(row.cells)]
 
 

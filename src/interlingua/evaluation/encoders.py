@@ -1,77 +1,130 @@
-"""Any encoder behind one interface: ours, a sentence-transformers model, or a Python function."""
+"""Any encoder behind one interface: ours, and those of the backends."""
 
 from __future__ import annotations
 
-import abc
 import dataclasses
 import functools
 import hashlib
-import importlib
-import os
-import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, get_args
 
-import numpy as np
 import torch
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.encoder.directory import EncodingSettings
+from interlingua.config import apply_override, from_mapping
+from interlingua.encoder.directory import locate
 from interlingua.encoder.dual_encoder import DualEncoder
 from interlingua.encoder.encode import DTYPES, Dtype
-from interlingua.encoder.encoder import EmbedsText, Encoder
+from interlingua.encoder.encoder import EmbedsText, Encoder, choose_device
 from interlingua.encoder.pooling import PoolingMode
-from interlingua.encoder.weights import weights_digest
-from interlingua.errors import ConfigError, MissingExtraError
-from interlingua.evaluation.provenance import ModelInfo, describe, prompt_text
+from interlingua.errors import ConfigError
+from interlingua.evaluation.backends.foreign import Choices, ForeignEncoder, NoOptions
+from interlingua.evaluation.provenance import ModelInfo, describe
 from interlingua.evaluation.task import check_choice
 from interlingua.evaluation.training_record import training_record
+from interlingua.registry import BACKENDS, resolve
 
-Backend = Literal["interlingua", "sentence-transformers", "function"]
+HAVE_NO_FILES = ("function", "openai")
+"""Backends whose model is no directory."""
 
 
 def load_encoder(
     model: str,
     *,
-    backend: Backend = "interlingua",
+    backend: str = "interlingua",
     name: str | None = None,
     pooling: PoolingMode | None = None,
     dtype: Dtype | None = None,
     device: str | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> tuple[EmbedsText, ModelInfo]:
     """Loads an encoder and what results say about it.
 
     Args:
-        model: a model directory or hub id; ``module:function`` for the backend ``function``.
-        backend: what computes the embeddings.
+        model: a model directory or hub id; for the backend ``function`` ``module:function``, for ``openai`` the model's
+            name there, for ``vectors`` a folder of them.
+        backend: what computes the embeddings, a name of ``registry.BACKENDS``.
         name: as results call it; the directory's name by default.
-        pooling: instead of the model's own; only with ``interlingua``.
-        dtype: float32, bfloat16 or float16 to compute in; not with ``function``.
+        pooling: instead of the model's own; with ``interlingua`` and ``onnx``.
+        dtype: float32, bfloat16 or float16 to compute in; with ``interlingua`` and ``sentence-transformers``.
         device: ``cpu``, ``cuda``, ``cuda:1``; the first GPU where there is one by default.
+        options: the backend's own.
 
     Raises:
         ConfigError: a choice is unknown or does not go with the backend.
         CheckpointError: there is no such model.
-        MissingExtraError: sentence-transformers is not installed.
+        MissingExtraError: the library of the backend is not installed.
     """
-    _check(backend, pooling, dtype, device)
-    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    name = name or model_name(model)
-    encoder: OwnEncoder | FunctionEncoder | SentenceTransformersEncoder
-    if backend == "function":
-        encoder = FunctionEncoder(import_function(model), name=name)
-    elif backend == "sentence-transformers":
-        encoder = SentenceTransformersEncoder(model, name=name, dtype=dtype, device=device)
-    else:
-        towers = DualEncoder.load(model).to(device)
-        questions = None if towers.questions is towers.passages else towers.questions
-        encoder = OwnEncoder(towers.passages, name=name, pooling=pooling, dtype=dtype, questions=questions)
+    check_choice("backend", backend, BACKENDS)
+    kind: type[OwnEncoder | ForeignEncoder] = resolve(BACKENDS, backend)
+    _check(backend, kind.takes, pooling, dtype, device)
+    default = "cuda" if torch.cuda.is_available() and "device" in kind.takes else "cpu"
+    choices = Choices(
+        name=name or model_name(model), pooling=pooling, dtype=dtype, device=device or default, options=options or {}
+    )
+    encoder = kind.load(model, choices)
     asked = tuple(f"{key}={value}" for key, value in {"pooling": pooling, "dtype": dtype}.items() if value)
-    training = None if backend == "function" else training_record(model)
-    encoder.info = dataclasses.replace(encoder.info, overrides=asked, training=training)
+    training = None if backend in HAVE_NO_FILES else training_record(model)
+    encoder.info = dataclasses.replace(encoder.info.with_overrides(asked), training=training)
     return encoder, encoder.info
+
+
+def encode_function(
+    model: str,
+    *,
+    backend: str = "interlingua",
+    dtype: Dtype | None = None,
+    device: str | None = None,
+    settings: Sequence[str] = (),
+    show_progress: bool = False,
+) -> Callable[..., Float32[ndarray, "n d"]]:
+    """What turns texts into vectors, for those who want no more; see ``encode`` and ``ForeignEncoder.encode``.
+
+    Args:
+        model: see ``load_encoder``.
+        backend: see there.
+        dtype: see there.
+        device: see there.
+        settings: the backend's own options, ``openai.dimensions=256``.
+        show_progress: draw a bar on standard error, where the encoder is ours.
+
+    Raises:
+        ConfigError: a choice is unknown or does not go with the backend.
+        CheckpointError: there is no such model.
+    """
+    options, left = backend_settings(settings, backend)
+    if left:
+        raise ConfigError(f"--set {left[0]}: expected BACKEND.OPTION=VALUE, e.g. openai.dimensions=256")
+    if backend != "interlingua":
+        return load_encoder(model, backend=backend, dtype=dtype, device=device, options=options)[0].encode
+    from_mapping(NoOptions, options, where="--set interlingua")
+    encoder = Encoder.load(model).to(choose_device(device))  # no digest, which takes a look at all weights
+    return functools.partial(encoder.encode, dtype=dtype or "float32", show_progress=show_progress)
+
+
+def backend_settings(settings: Sequence[str], backend: str) -> tuple[dict[str, Any], list[str]]:
+    """The options of the backend among ``--set`` strings, and those that are left for the tasks.
+
+    Args:
+        settings: ``onnx.file=model_int8.onnx``, ``stsb.split=dev``.
+        backend: the one in use.
+
+    Raises:
+        ConfigError: an option of another backend is set.
+    """
+    own: dict[str, Any] = {}
+    left = []
+    for setting in settings:
+        owner = setting.partition("=")[0].partition(".")[0].strip()
+        if owner not in BACKENDS:
+            left.append(setting)
+        elif owner != backend:
+            raise ConfigError(f"--set {setting}: the backend is {backend}; drop the option or say --backend {owner}")
+        else:
+            apply_override(own, setting)
+    return dict(own.get(backend, {})), left
 
 
 class OwnEncoder:
@@ -83,13 +136,18 @@ class OwnEncoder:
         pooling: instead of the model's own.
         dtype: float32, bfloat16 or float16 to compute in.
         questions: a second tower, which embeds the questions of a search; the first one embeds all else.
+        pooling_from: where the model's own pooling is known from, see ``ModelInfo``.
 
     Attributes:
         encode: the encoder's own, in that dtype.
+        encoder: as given, with that pooling.
+        own_pooling: what the model itself says; None where it does not.
 
     Raises:
         ConfigError: a dtype is asked for and there are two towers.
     """
+
+    takes: ClassVar[Sequence[str]] = ("pooling", "dtype", "device")
 
     def __init__(
         self,
@@ -99,11 +157,15 @@ class OwnEncoder:
         pooling: PoolingMode | None = None,
         dtype: Dtype | None = None,
         questions: Encoder | None = None,
+        pooling_from: str = "model",
     ) -> None:
+        self.encoder, self.own_pooling = encoder, encoder.pooling if pooling_from == "model" else None
         if pooling is not None:
             encoder.settings = dataclasses.replace(encoder.settings, pooling=pooling)
         self.dim, self.settings = encoder.dim, encoder.settings
-        self.info = dataclasses.replace(describe(encoder, name=name), dtype=dtype or "float32")
+        self.info = dataclasses.replace(
+            describe(encoder, name=name), dtype=dtype or "float32", pooling_from="asked" if pooling else pooling_from
+        )
         self.encode = functools.partial(encoder.encode, dtype=dtype or "float32")
         if questions is not None:
             if dtype not in (None, "float32"):
@@ -113,86 +175,24 @@ class OwnEncoder:
             both = f"{encoder.digest()} {questions.digest()}".encode()
             self.info = dataclasses.replace(self.info, digest=hashlib.sha256(both).hexdigest())
 
+    @classmethod
+    def load(cls, model: str, choices: Choices) -> OwnEncoder:
+        """Reads a model directory, ours or any BERT-, RoBERTa- or XLM-R-shaped one of Hugging Face or the hub.
 
-class _ForeignEncoder(abc.ABC):
-    """An encoder that batches as it likes; languages and the token budget are nothing to it."""
-
-    dim: int
-    info: ModelInfo
-
-    def encode(
-        self,
-        texts: Iterable[str],
-        *,
-        prompt: str | None = None,
-        language: str | None = None,
-        batch_tokens: int = 16_384,
-    ) -> Float32[ndarray, "n d"]:
-        """One vector per text, in the order given."""
-        vectors = np.asarray(self._embed(list(texts), prompt_text(self, prompt)), dtype=np.float32)
-        self.dim = vectors.shape[-1]
-        return vectors
-
-    @abc.abstractmethod
-    def _embed(self, texts: list[str], prompt: str) -> Any:
-        """An array (n, d) for these texts with the prompt before each."""
-
-
-class FunctionEncoder(_ForeignEncoder):
-    """A Python function ``texts -> array (n, d)`` as an encoder.
-
-    Args:
-        function: called with a list of texts; a prompt has been put before each already.
-        name: as results call it.
-    """
-
-    def __init__(self, function: Callable[[list[str]], Any], *, name: str | None = None) -> None:
-        self._function = function
-        self.dim = 0  # known after the first call
-        self.info = ModelInfo(name=name or str(getattr(function, "__name__", "")), digest=None, library="function")
-
-    def _embed(self, texts: list[str], prompt: str) -> Any:
-        return self._function([prompt + text for text in texts])
-
-
-class SentenceTransformersEncoder(_ForeignEncoder):
-    """A sentence-transformers model as an encoder, run by that library in its own batches of 32.
-
-    Args:
-        model: a directory or hub id.
-        name: as results call it.
-        dtype: float32, bfloat16 or float16 to compute in.
-        device: a torch device.
-
-    Raises:
-        MissingExtraError: sentence-transformers is not installed.
-    """
-
-    def __init__(self, model: str, *, name: str | None = None, dtype: Dtype | None = None, device: str = "cpu") -> None:
-        try:
-            import sentence_transformers
-        except ImportError as error:
-            raise MissingExtraError("sentence-transformers", "sentence-transformers") from error
-        options = {"dtype": DTYPES[dtype]} if dtype else {}
-        self._model: Any = sentence_transformers.SentenceTransformer(model, device=device, model_kwargs=options)
-        self.dim = self._model.get_embedding_dimension() or 0
-        prompts = {name: text or "" for name, text in self._model.prompts.items()}
-        self.settings = EncodingSettings(prompts=prompts, default_prompt=self._model.default_prompt_name)
-        pooling = next((module for module in self._model if hasattr(module, "pooling_mode")), None)
-        weights = next(self._model.parameters())
-        self.info = ModelInfo(
-            name=name or model_name(model),
-            digest=weights_digest(self._model.state_dict()),
-            library=f"sentence-transformers {sentence_transformers.__version__}",
-            dim=self.dim,
-            pooling=None if pooling is None else str(pooling.pooling_mode),
-            dtype=str(weights.dtype).removeprefix("torch."),
-            max_tokens=self._model.max_seq_length,
-            device=str(weights.device),
+        Where nothing says how it pools (no ``modules.json``), it is the mean of all tokens, special ones too.
+        """
+        from_mapping(NoOptions, choices.options, where="--set interlingua")
+        folder = locate(model)
+        towers = DualEncoder.load(folder).to(choices.device)
+        questions = None if towers.questions is towers.passages else towers.questions
+        return cls(
+            towers.passages,
+            name=choices.name,
+            pooling=choices.pooling,
+            dtype=choices.dtype,
+            questions=questions,
+            pooling_from="model" if (folder / "modules.json").is_file() else "assumed",
         )
-
-    def _embed(self, texts: list[str], prompt: str) -> Any:
-        return self._model.encode(texts, prompt=prompt, show_progress_bar=False)
 
 
 def model_name(model: str) -> str:
@@ -204,34 +204,14 @@ def model_name(model: str) -> str:
     return f"{path.parent.name}-{path.name}" if path.name in ("model", "best") else path.name
 
 
-def import_function(spec: str) -> Callable[[list[str]], Any]:
-    """Imports ``module:function``, from the working directory too.
-
-    Raises:
-        ConfigError: there is no such module or function.
-    """
-    module, colon, attribute = spec.partition(":")
-    if not colon:
-        raise ConfigError(f"{spec!r}: expected module:function, e.g. mycode:embed")
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
-    try:
-        function = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise ConfigError(f"{spec!r} can't be imported: {error}") from error
-    if not callable(function):
-        raise ConfigError(f"{spec!r} is no function but a {type(function).__name__}")
-    return function  # type: ignore[no-any-return]
-
-
-def _check(backend: str, pooling: str | None, dtype: str | None, device: str | None) -> None:
-    check_choice("backend", backend, get_args(Backend))
+def _check(
+    backend: str, takes: Sequence[str] | Any, pooling: str | None, dtype: str | None, device: str | None
+) -> None:
     check_choice("pooling", pooling, get_args(PoolingMode))
     check_choice("dtype", dtype, list(DTYPES))
-    if pooling and backend != "interlingua":
-        raise ConfigError(f"the backend {backend} brings its own pooling; drop the pooling option")
-    if (dtype or device) and backend == "function":
-        raise ConfigError("a function brings its own dtype and device; drop these options")
+    for option, value in {"pooling": pooling, "dtype": dtype, "device": device}.items():
+        if value and option not in takes:
+            raise ConfigError(f"the backend {backend} brings its own {option}; drop the {option} option")
     try:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:

@@ -9,7 +9,7 @@ import resource
 import shlex
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,7 +18,10 @@ import torch
 from interlingua import __version__
 from interlingua.encoder.directory import EncodingSettings
 
-PACKAGES = ("torch", "numpy", "transformers", "tokenizers", "sentencepiece", "sentence-transformers")
+PACKAGES = (
+    "torch", "numpy", "transformers", "tokenizers", "sentencepiece", "sentence-transformers", "onnxruntime", "mteb",
+    "scikit-learn", "ir-measures", "bm25s",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,15 +30,18 @@ class ModelInfo:
 
     Attributes:
         name: as results and tables call it.
-        digest: hex SHA-256 of weights and vocabulary; none for a function, whose weights nobody can see.
+        digest: hex SHA-256 of weights and vocabulary; none for a function or an endpoint, whose weights nobody can see.
         library: what computes the embeddings.
         dim: width of the vectors, where known before the first text.
         pooling: cls, mean or max.
+        pooling_from: ``model`` where it says so itself, ``asked``, or ``assumed`` where nobody says.
+        normalized: whether the model scales its vectors to length 1 by itself, where known.
         dtype: of the weights.
         max_tokens: longer texts are cut.
         device: where it runs.
         overrides: what was asked to differ from the model's own settings, ``pooling=cls``.
         training: what the run that made it says of itself, see ``training_record``.
+        kept_as: what vectors may be kept under without a digest: an endpoint's address, a version its user gave.
     """
 
     name: str
@@ -43,11 +49,23 @@ class ModelInfo:
     library: str
     dim: int | None = None
     pooling: str | None = None
+    pooling_from: str | None = None
+    normalized: bool | None = None
     dtype: str | None = None
     max_tokens: int | None = None
     device: str | None = None
     overrides: tuple[str, ...] = ()
     training: Mapping[str, object] | None = None
+    kept_as: str | None = None
+
+    @property
+    def identity(self) -> str | None:
+        """What tells whether vectors of an earlier run are this model's; None where nobody can tell."""
+        return self.digest or self.kept_as
+
+    def with_overrides(self, asked: tuple[str, ...]) -> ModelInfo:
+        """The same with more that was asked to differ."""
+        return replace(self, overrides=(*self.overrides, *asked))
 
     @property
     def revision(self) -> str:
@@ -68,6 +86,7 @@ def describe(encoder: Any, *, name: str | None = None) -> ModelInfo:
         dim=getattr(encoder, "dim", None),
         pooling=getattr(encoder, "pooling", None),
         dtype=None if weights is None else str(weights.dtype).removeprefix("torch."),
+        normalized=getattr(getattr(encoder, "settings", None), "normalize", None),
         max_tokens=getattr(encoder, "max_tokens", None),
         device=None if weights is None else str(weights.device),
     )
@@ -95,10 +114,16 @@ def provenance(model: ModelInfo, prompt: str, measured: Mapping[str, object]) ->
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": shlex.join([os.path.basename(sys.argv[0]), *sys.argv[1:]]),
         "python": platform.python_version(),
-        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPUs",
+        "machine": ", ".join(
+            [f"{platform.system()} {platform.machine()}", f"{os.cpu_count()} CPUs", *_gpu(model.device)]
+        ),
         "threads": torch.get_num_threads(),
         "versions": {"interlingua": __version__, **{name: version for name in PACKAGES if (version := _version(name))}},
     }
+
+
+def _gpu(device: str | None) -> list[str]:
+    return [torch.cuda.get_device_name(device)] if (device or "").startswith("cuda") else []
 
 
 def peak_rss_bytes() -> int:

@@ -1,17 +1,26 @@
-"""Tables: one result in the terminal, many results side by side as Markdown, CSV or LaTeX. Scores in percent."""
+"""Tables: one result in the terminal, many side by side as Markdown or LaTeX in percent, or as tidy CSV."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from rich.table import Table
 
-from interlingua.evaluation.comparison import MARK, Cell, Comparison, Row, direction, label
+from interlingua.errors import ConfigError, DataError
+from interlingua.evaluation.comparison import SIGNIFICANT, UNLIKE, Cell, Comparison, Row, direction, label
 from interlingua.evaluation.task import SubsetScores, TaskResult, check_choice
-from interlingua.languages import resolve
+from interlingua.files import PathLike
+from interlingua.languages import Language, resolve
+
+FORMATS = {"markdown": (".md", ".markdown"), "latex": (".tex",), "csv": (".csv",), "html": (".html", ".htm")}
+"""What a report may be written in, and the suffixes that ask for it."""
+CSV_COLUMNS = (
+    "task", "rows", "metric", "model", "value", "sd", "baseline", "difference", "low", "high", "p_value", "comparable",
+)  # fmt: skip
 
 
 def terminal_tables(result: TaskResult) -> list[Table]:
@@ -23,7 +32,7 @@ def terminal_tables(result: TaskResult) -> list[Table]:
         by_pair.add_column(column, justify="left" if column in ("pair", "language") else "right")
     for subset in result.subsets:
         scores = [f"{100 * subset.scores[metric]:.{digits}f}" for metric in metrics]
-        by_pair.add_row(subset.name, _languages(subset), str(subset.pairs), *scores)
+        by_pair.add_row(subset.name, language_names(subset), str(subset.pairs), *scores)
     by_group = Table(title="means over groups of languages (name_present_of_size), %")
     by_group.add_column("group")
     of_groups = dict.fromkeys(metric for scores_of in result.groups.values() for metric in scores_of)
@@ -35,10 +44,18 @@ def terminal_tables(result: TaskResult) -> list[Table]:
     return [by_pair, by_group]
 
 
-def _languages(subset: SubsetScores) -> str:
+def language_names(subset: SubsetScores) -> str:
     """The language that is not English, or both."""
-    first, second = (resolve(code) for code in subset.languages)
+    first, second = map(look_up, subset.languages)
     return first.name if second in (first, resolve("eng_Latn")) else f"{first.name} - {second.name}"
+
+
+def look_up(code: str) -> Language:
+    """The language of a code; results that mteb wrote may have codes that nobody knows, which stand for themselves."""
+    try:
+        return resolve(code)
+    except DataError:
+        return Language(code, code, None, code, code.partition("_")[2], "unknown family")
 
 
 def cut_texts(results: Sequence[TaskResult]) -> str | None:
@@ -48,62 +65,91 @@ def cut_texts(results: Sequence[TaskResult]) -> str | None:
     return f"{', '.join(cuts)} were cut to {made[0]['model']['max_tokens']} tokens" if cuts else None
 
 
-def render(table: Comparison, format: str = "markdown", *, rows: str = "scores") -> str:
-    """A table as text; the best value of a row stands in bold in Markdown and LaTeX.
-
-    Args:
-        table: from ``comparison.compare``.
-        format: markdown, csv or latex.
-        rows: ``scores``, or ``arms`` to turn the table over: a row per column of it.
+def format_of(format: str | None, output: PathLike | None) -> str:
+    """The format asked for, or the one that the file's suffix says; Markdown if neither does.
 
     Raises:
-        ConfigError: there is no such format.
+        ConfigError: there is no such format, or the suffix is that of none.
     """
-    writers = {"markdown": (_markdown, MARKDOWN), "csv": (_csv, CSV), "latex": (_latex, LATEX)}
-    check_choice("format", format, writers)
+    if format is not None or output is None:
+        check_choice("format", format, FORMATS)
+        return format or "markdown"
+    suffix = Path(output).suffix
+    for name, suffixes in FORMATS.items():
+        if suffix in suffixes:
+            return name
+    known = ", ".join(suffix for suffixes in FORMATS.values() for suffix in suffixes)
+    raise ConfigError(f"{output}: a report ends with one of {known}; or say --format")
+
+
+def render(tables: Sequence[Comparison], format: str = "markdown", *, rows: str = "scores") -> str:
+    """Tables as text; the best value of a row stands in bold in Markdown and LaTeX.
+
+    Args:
+        tables: from ``comparison.compare``.
+        format: markdown or latex, or csv: one line per score, fractions, whatever the number of tables.
+        rows: ``scores``, or ``arms`` to turn the tables over: a row per column of them.
+
+    Raises:
+        ConfigError: there is no such format, or it has no tables to turn over.
+    """
+    styles = {"markdown": MARKDOWN, "latex": LATEX}
+    check_choice("format", format, ("markdown", "csv", "latex"))
     check_choice("rows", rows, ("scores", "arms"))
-    write, style = writers[format]
-    columns = [name if alike else f"{name} {MARK}" for name, alike in zip(table.columns, table.comparable, strict=True)]
-    lines = [[table.corner, *columns], *([row.name, *_cells(row, table.comparable, style)] for row in table.rows)]
-    if style is CSV:
-        lines = _with_spread_columns(lines, table)
-    if rows == "arms":
-        lines = [list(line) for line in zip(*lines, strict=True)]
-        lines[0][0] = "arm"
-    unlike = [] if all(table.comparable) else [f"{MARK} can't be compared with the first column"]
-    return write(table.title, lines, [*table.notes, *unlike])
+    if format == "csv":
+        if rows == "arms":
+            raise ConfigError("CSV has a line per score, so there is no table to turn over; leave --rows out")
+        return _csv(tables)
+    return "\n".join(_text(table, styles[format], rows) for table in tables)
 
 
 class Style(NamedTuple):
-    """How a format writes what is special about a number."""
+    """How a format writes what is special about a number or a name."""
 
     bold: str
     differs: str
     spread: str
     cost: str
+    escape: Callable[[str], str]
+    write: Callable[[str, list[list[str]], list[str]], str]
 
 
-MARKDOWN = Style(bold="**{}**", differs=r"{}\*", spread="{} ± {}", cost="{:,.0f}")
-CSV = Style(bold="{}", differs="{}", spread="{}", cost="{:.0f}")
-LATEX = Style(bold=r"\textbf{{{}}}", differs="{}$^{{*}}$", spread=r"{} $\pm$ {}", cost="{:,.0f}")
+def _text(table: Comparison, style: Style, rows: str) -> str:
+    columns = [
+        name if alike else f"{name} {UNLIKE}" for name, alike in zip(table.columns, table.comparable, strict=True)
+    ]
+    lines = [[style.escape(name) for name in (table.corner, *columns)]]
+    lines += [[style.escape(row.name), *_cells(row, table.comparable, style)] for row in table.rows]
+    if rows == "arms":
+        lines = [list(line) for line in zip(*lines, strict=True)]
+        lines[0][0] = "arm"
+    unlike = [] if all(table.comparable) else [f"{UNLIKE} can't be compared with the first column"]
+    return style.write(table.title, lines, [*table.notes, *unlike])
 
 
 def _cells(row: Row, comparable: Sequence[bool], style: Style) -> list[str]:
     if row.higher_is_better is None:
         return ["" if cell is None else _with_spread(cell, 1, style.cost, style) for cell in row.cells]
     number = f"{{:.{row.digits}f}}"
-    shown = ["" if cell is None else number.format(100 * cell.value) for cell in row.cells]
-    ranked = [float(text) for text, alike in zip(shown, comparable, strict=True) if text and alike]
-    best = (max if row.higher_is_better else min)(ranked) if len(ranked) > 1 else None
     texts = []
-    for cell, text, alike in zip(row.cells, shown, comparable, strict=True):
+    for cell, best in zip(row.cells, best_cells(row, comparable), strict=True):
         if cell is None:
             texts.append("")
             continue
         written = _with_spread(cell, 100, number, style)
-        written = style.bold.format(written) if alike and best is not None and float(text) == best else written
+        written = style.bold.format(written) if best else written
         texts.append(style.differs.format(written) if cell.differs else written)
     return texts
+
+
+def best_cells(row: Row, comparable: Sequence[bool]) -> list[bool]:
+    """Which cells hold the row's best score, as rounded to what is shown; none where nothing can be compared."""
+    shown = [None if cell is None else round(100 * cell.value, row.digits) for cell in row.cells]
+    ranked = [value for value, alike in zip(shown, comparable, strict=True) if value is not None and alike]
+    if len(ranked) < 2 or row.higher_is_better is None:
+        return [False] * len(shown)
+    best = (max if row.higher_is_better else min)(ranked)
+    return [alike and value == best for value, alike in zip(shown, comparable, strict=True)]
 
 
 def _with_spread(cell: Cell, scale: float, number: str, style: Style) -> str:
@@ -111,52 +157,72 @@ def _with_spread(cell: Cell, scale: float, number: str, style: Style) -> str:
     return value if cell.spread is None else style.spread.format(value, number.format(scale * cell.spread))
 
 
-def _with_spread_columns(lines: list[list[str]], table: Comparison) -> list[list[str]]:
-    """A column of standard deviations behind each that has any, so that every cell is one number."""
-    wider = [list(line[:1]) for line in lines]
-    for place, name in enumerate(table.columns):
-        spread = [row.cells[place] for row in table.rows]
-        for new, line in zip(wider, lines, strict=True):
-            new.append(line[1 + place])
-        if any(cell is not None and cell.spread is not None for cell in spread):
-            wider[0].append(f"{name} sd")
-            for new, row, cell in zip(wider[1:], table.rows, spread, strict=True):
-                scale, digits = (1, 0) if row.higher_is_better is None else (100, row.digits + 1)
-                sd = None if cell is None else cell.spread
-                new.append("" if sd is None else f"{scale * sd:.{digits}f}")
-    return wider
-
-
 def _markdown(title: str, lines: list[list[str]], notes: list[str]) -> str:
     written = [f"### {title}", "", _markdown_line(lines[0]), "|---|" + "---:|" * (len(lines[0]) - 1)]
     written += map(_markdown_line, lines[1:])
-    written += [""] * bool(notes) + [f"- {note.replace('*', chr(92) + '*', 1)}" for note in notes]
+    written += [""] * bool(notes) + [f"- {note}" for note in notes]
     return "\n".join(written) + "\n"
 
 
 def _markdown_line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-
-
-def _csv(title: str, lines: list[list[str]], notes: list[str]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([title.partition(":")[0], *lines[0][1:]])
-    writer.writerows(lines[1:])
-    return text.getvalue()
+    return "| " + " | ".join(cells) + " |"
 
 
 def _latex(title: str, lines: list[list[str]], notes: list[str]) -> str:
-    written = [f"% {title}", *(f"% {note}" for note in notes)]
-    written += [f"\\begin{{tabular}}{{l{'r' * (len(lines[0]) - 1)}}}", "\\hline"]
-    escaped = [[_escape(cell) if "\\" not in cell and "$" not in cell else cell for cell in line] for line in lines]
-    written += [" & ".join(escaped[0]) + r" \\", "\\hline"]
-    written += [" & ".join(line) + r" \\" for line in escaped[1:]]
-    return "\n".join([*written, "\\hline", "\\end{tabular}"]) + "\n"
+    written = [rf"% {title}; \usepackage{{booktabs}}", *(f"% {note}" for note in notes)]
+    written += [rf"\begin{{tabular}}{{l{'r' * (len(lines[0]) - 1)}}}", r"\toprule"]
+    written += [" & ".join(lines[0]) + r" \\", r"\midrule"]
+    written += [" & ".join(line) + r" \\" for line in lines[1:]]
+    return "\n".join([*written, r"\bottomrule", r"\end{tabular}"]) + "\n"
 
 
-def _escape(text: str) -> str:
-    return "".join(f"\\{c}" if c in "&%$#_{}" else c for c in text).replace(MARK, r"$^{\dagger}$")
+def _escape_latex(text: str) -> str:
+    return "".join(LATEX_CHARACTERS.get(character, character) for character in text)
+
+
+LATEX_CHARACTERS = {character: f"\\{character}" for character in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    SIGNIFICANT: r"$^{\dagger}$",
+    UNLIKE: r"$^{\ddagger}$",
+}
+MARKDOWN = Style(
+    bold="**{}**",
+    differs="{} " + SIGNIFICANT,
+    spread="{} ± {}",
+    cost="{:,.0f}",
+    escape=lambda text: text.replace("|", "\\|"),
+    write=_markdown,
+)
+LATEX = Style(
+    bold=r"\textbf{{{}}}",
+    differs=r"{}$^{{\dagger}}$",
+    spread=r"{} $\pm$ {}",
+    cost="{:,.0f}",
+    escape=_escape_latex,
+    write=_latex,
+)
+
+
+def _csv(tables: Sequence[Comparison]) -> str:
+    """Tidy: one line per score or cost, all values as in result files (fractions, seconds, bytes)."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(CSV_COLUMNS)
+    for table in tables:
+        for row in table.rows:
+            for model, alike, cell in zip(table.columns, table.comparable, row.cells, strict=True):
+                if cell is None:
+                    continue
+                tested = cell.difference
+                of_test = ("",) * 5 if tested is None else (table.baseline, *(f"{number:.6g}" for number in tested))
+                spread = "" if cell.spread is None else f"{cell.spread:.6g}"
+                values = (f"{cell.value:.6g}", spread, *of_test, "yes" if alike else "no")
+                writer.writerow((row.task, row.of, row.metric, model, *values))
+    return text.getvalue()
 
 
 def _digits(result: TaskResult) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import re
@@ -12,9 +13,11 @@ from typing import Any
 import numpy as np
 
 from interlingua.errors import DataError
+from interlingua.evaluation.examples import examples_path, read_examples, write_examples
 from interlingua.evaluation.task import Items, SubsetScores, TaskResult
 from interlingua.files import PathLike, atomic_write
 
+ANALYSIS_SUFFIX = ".analysis.json"  # of what `interlingua analyse` leaves in the same folders
 OWN = "interlingua"  # the key of what mteb's layout has no place for
 _OWN_FIELDS = (
     "version", "main_metric", "higher_is_better", "dataset", "data_sha256", "data_revision", "settings", "changed",
@@ -36,12 +39,17 @@ def write_result(result: TaskResult, folder: PathLike) -> Path:
         The file.
     """
     path = result_path(result, Path(folder))
-    items_path(path).unlink(missing_ok=True)  # never beside scores of another run
+    for beside in (items_path(path), examples_path(path)):
+        beside.unlink(missing_ok=True)  # never beside scores of another run
     with atomic_write(path) as file:
         file.write(json.dumps(to_json(result), ensure_ascii=False, indent=2) + "\n")
     if result.items:
         with atomic_write(items_path(path), "wb") as file:
             np.savez_compressed(file, **_to_arrays(result.items))
+    if any(result.examples.values()):
+        write_examples(examples_path(path), result.examples)
+    if result.mteb:
+        _write_mteb(result, path, Path(folder))
     return path
 
 
@@ -89,28 +97,47 @@ def to_json(result: TaskResult) -> dict[str, Any]:
     }
 
 
-def read_results(paths: Iterable[PathLike]) -> list[TaskResult]:
+def read_results(paths: Iterable[PathLike], *, examples: bool = False) -> list[TaskResult]:
     """Reads result files, and every result file below a folder.
+
+    Args:
+        paths: of files and folders.
+        examples: see ``read_result``.
 
     Raises:
         DataError: a path is missing, a file is no result, or a folder holds none.
     """
-    return [read_result(file) for path in paths for file in _result_files(Path(path))]
+    return [read_result(file, examples=examples) for path in paths for file in _result_files(Path(path))]
 
 
-def read_result(path: PathLike) -> TaskResult:
+def read_result(path: PathLike, *, examples: bool = False) -> TaskResult:
     """Reads one result file, ours or mteb's own.
+
+    Args:
+        path: of the file.
+        examples: whether to read the wrong neighbours that lie beside it, which may be megabytes.
 
     Raises:
         DataError: it is missing, or is no such file.
     """
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
-        return _from_json(content, Path(path))
+        result = _from_json(content, Path(path))
     except OSError as error:
         raise DataError(f"can't be read: {error.strerror or error}; check the path", path=path) from error
     except (ValueError, KeyError, TypeError, AttributeError, StopIteration) as error:
         raise DataError(f"not a result file ({type(error).__name__}: {error})", path=path) from error
+    return dataclasses.replace(result, examples=read_examples(examples_path(Path(path)))) if examples else result
+
+
+def _write_mteb(result: TaskResult, path: Path, folder: Path) -> None:
+    """What mteb found, where ``mteb.ResultCache(folder / "mteb")`` looks for it."""
+    place = folder / "mteb" / path.relative_to(folder).parent
+    model: Any = result.provenance["model"]
+    meta = {**result.mteb["model_meta"], "name": model["name"], "revision": place.name}
+    for name, content in ((result.mteb["result"]["task_name"], result.mteb["result"]), ("model_meta", meta)):
+        with atomic_write(place / f"{name}.json") as file:
+            file.write(json.dumps(content, ensure_ascii=False, indent=2, default=str) + "\n")
 
 
 def _from_json(content: dict[str, Any], path: Path) -> TaskResult:
@@ -150,7 +177,7 @@ def _to_arrays(items: Mapping[str, Items]) -> dict[str, Any]:
     for subset, kept in items.items():
         arrays[f"{subset}/values"] = np.asarray(kept.values, dtype=np.float64)
         if kept.gold is not None:
-            arrays[f"{subset}/gold"] = np.asarray(kept.gold, dtype=np.float64)
+            arrays[f"{subset}/gold"] = np.asarray(kept.gold)
     return arrays
 
 
@@ -179,7 +206,8 @@ def _subset(entry: dict[str, Any], *, keep_main_score: bool) -> SubsetScores:
 def _result_files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
-    files = sorted(file for file in path.rglob("*.json") if file.name != "model_meta.json")
+    others = ("model_meta.json", ANALYSIS_SUFFIX)
+    files = sorted(file for file in path.rglob("*.json") if not file.name.endswith(others))
     if not files:
         raise DataError("no result files below this folder; run interlingua evaluate", path=path)
     return files

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Float64, Int64
 from numpy import ndarray
 
 from interlingua.evaluation.metrics.correlation import interval, resample_counts, resampled_spearman, spearman
+from interlingua.evaluation.metrics.precision import average_precision, resampled_average_precision
 from interlingua.evaluation.task import Items
 
 RESAMPLES = 2000
@@ -67,7 +68,18 @@ def paired_bootstrap(
 
 def mean_score(items: Sequence[Items]) -> float:
     """The mean over seeds of a subset's score."""
-    return float(np.mean([one.values.mean() if one.gold is None else spearman(one.values, one.gold) for one in items]))
+    return float(np.mean([one.values.mean() if one.gold is None else _score(one) for one in items]))
+
+
+def _score(one: Items) -> float:
+    assert one.gold is not None
+    return average_precision(one.values, one.gold) if one.gold.dtype == bool else spearman(one.values, one.gold)
+
+
+def _resampled(one: Items, counts: Int64[ndarray, "r n"]) -> Float64[ndarray, " r"]:
+    assert one.gold is not None
+    score = resampled_average_precision if one.gold.dtype == bool else resampled_spearman
+    return score(one.values, one.gold, counts)
 
 
 def _alike(kept: Sequence[Kept], subsets: Sequence[str]) -> bool:
@@ -89,8 +101,8 @@ def _differences(
     if gold is not None:
         return np.concatenate(
             [
-                np.mean([resampled_spearman(one.values, gold, counts) for one in second], axis=0)
-                - np.mean([resampled_spearman(one.values, gold, counts) for one in first], axis=0)
+                np.mean([_resampled(one, counts) for one in second], axis=0)
+                - np.mean([_resampled(one, counts) for one in first], axis=0)
                 for counts in resample_counts(len(gold), resamples=resamples, rng=rng)
             ]
         )

@@ -6,6 +6,7 @@ import fcntl
 import os
 import struct
 import tempfile
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
@@ -14,30 +15,38 @@ import numpy as np
 from jaxtyping import Bool, Float32, Int64
 from numpy import ndarray
 
+from interlingua.errors import DataError
+
 KEY_BYTES = 16
 _HEADER = struct.Struct("<12sI")  # format, width of the vectors
-_FORMAT = b"vectors-1"
+_FORMAT = b"vectors-2"
+_MARK = 1
+"""The lowest bit of a record's number is its mark, the others are those of its vector's checksum."""
 
 
 class VectorStore:
-    """An append-only file of keys, marks and vectors; in memory are 16 bytes and a row number for each.
+    """An append-only file of keys, marks and vectors; in memory are the keys, some 200 bytes each.
 
     What an earlier process left in the file is there again, up to the last whole record.
 
     Args:
         path: made with its folders where it is missing; a temporary file if none, or while another process has it open.
+        alone: whether to have the file alone, to write; else what is whole in it now can be read.
 
     Attributes:
         rows: key -> its row.
         dim: width of the vectors; 0 before the first.
+        is_alone: whether it has the file alone.
     """
 
-    def __init__(self, path: Path | None = None) -> None:
+    def __init__(self, path: Path | None = None, *, alone: bool = True) -> None:
         self.rows: dict[bytes, int] = {}
         self.dim = 0
         self._marks = bytearray()
-        file = None if path is None else _open_alone(path)
-        self._path = None if file is None else path
+        file = None if path is None else _open_alone(path) if alone else path.open("rb")
+        self._path = path if alone and file is not None else None
+        self.is_alone = self._path is not None
+        self._place = path
         self._file: IO[bytes] = file or tempfile.TemporaryFile(prefix="interlingua-")  # noqa: SIM115 - see close
         self._read_back()
 
@@ -47,7 +56,9 @@ class VectorStore:
             self._start(vectors.shape[1])
         records = np.empty(len(keys), self._record())
         records["key"] = np.frombuffer(b"".join(keys), f"V{KEY_BYTES}")
-        records["mark"], records["vector"] = marks, vectors
+        records["vector"] = vectors
+        records["mark"] = [sum_ & ~_MARK for sum_ in map(_checksum, records["vector"])]
+        records["mark"] |= np.asarray(marks, dtype=np.uint32)
         self._file.seek(_HEADER.size + len(self.rows) * records.itemsize)
         self._file.write(records.data)
         self._file.flush()
@@ -55,10 +66,19 @@ class VectorStore:
         self._marks += np.asarray(marks, dtype=np.uint8).tobytes()
 
     def vectors(self, rows: Sequence[int]) -> Float32[ndarray, "n d"]:
-        """The vectors of some rows, copied."""
-        if not rows:
+        """The vectors of some rows, copied.
+
+        Raises:
+            DataError: the disk did not keep them as they were written.
+        """
+        if not len(rows):
             return np.zeros((0, self.dim), np.float32)
-        found: Float32[ndarray, "n d"] = np.array(self._records(len(self.rows))["vector"][rows])
+        records = self._records(len(self.rows))[rows]
+        found: Float32[ndarray, "n d"] = np.ascontiguousarray(records["vector"])
+        if any(
+            (mark ^ _checksum(vector)) & ~_MARK for mark, vector in zip(records["mark"].tolist(), found, strict=True)
+        ):
+            raise DataError("vectors kept here are damaged; remove the file, they are computed again", path=self._place)
         return found
 
     def marked(self, rows: Int64[ndarray, " n"]) -> Bool[ndarray, " n"]:
@@ -93,7 +113,7 @@ class VectorStore:
             stored = self._records(count)
             keys = stored["key"].tobytes()
             self.rows = {keys[KEY_BYTES * row : KEY_BYTES * (row + 1)]: row for row in range(count)}
-            self._marks += stored["mark"].astype(np.uint8).tobytes()
+            self._marks += (stored["mark"] & _MARK).astype(np.uint8).tobytes()
 
 
 def _open_alone(path: Path) -> IO[bytes] | None:
@@ -102,7 +122,13 @@ def _open_alone(path: Path) -> IO[bytes] | None:
     file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(file.fileno()), os.stat(path)):  # not one that was removed meanwhile
+            return file
     except OSError:
-        file.close()
-        return None
-    return file
+        pass
+    file.close()
+    return None
+
+
+def _checksum(vector: Float32[ndarray, " d"]) -> int:
+    return zlib.crc32(vector.data)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import hashlib
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,9 +12,14 @@ from typing import Any
 from interlingua.config import apply_override, from_mapping
 from interlingua.encoder.encoder import EmbedsText
 from interlingua.errors import ConfigError, DataError
+from interlingua.evaluation.backends.vectors import PRECOMPUTED
+from interlingua.evaluation.budget import Budget
 from interlingua.evaluation.cache import CachedEncoder
+from interlingua.evaluation.kept import vector_places
+from interlingua.evaluation.parts import evaluate_within
 from interlingua.evaluation.provenance import ModelInfo, describe, prompt_text, provenance
-from interlingua.evaluation.results import model_folder, write_result
+from interlingua.evaluation.results import write_result
+from interlingua.evaluation.sanity import Sanity, check_encoder, cut_note
 from interlingua.evaluation.task import Progress, Role, Task, TaskResult, check_choice, silent
 from interlingua.evaluation.tasks.folders import find_folder
 from interlingua.files import PathLike
@@ -35,6 +39,9 @@ def evaluate(
     role_prompts: Mapping[Role, str] | None = None,
     batch_tokens: int = 16_384,
     output: PathLike | None = None,
+    cache: PathLike | None = None,
+    budget: Budget | None = None,
+    check: bool = False,
     model: ModelInfo | None = None,
     progress: Progress = silent,
 ) -> list[TaskResult]:
@@ -42,7 +49,8 @@ def evaluate(
 
     Args:
         encoder: what to score.
-        suite: names of tasks or of several (``sts``, ``retrieval``), or tasks built with options of their own.
+        suite: names of tasks or of several (``sts``, ``retrieval``), ``mteb:`` with the name of a task of mteb, or
+            tasks built with options of their own.
         data: a data set's folder, or the folder that holds the data sets under their usual names.
         languages: languages in any code or name, or a task's groups; for the tasks given by name.
         compare: ``index``, or ``text`` to forgive duplicates; for the tasks given by name.
@@ -51,55 +59,75 @@ def evaluate(
         batch_tokens: token budget of a batch.
         output: write each result below this folder as soon as its task ends. If the suite is stopped, the vectors it
             has are kept there too, and the next call with the same model and settings goes on with them.
+        cache: a folder that keeps all vectors for further calls with the same model and settings.
+        budget: embed no more texts after this time; it tells what was left out.
+        check: try first whether pooling, prompt and scale look right, and warn where not.
         model: how results name the encoder; read off the encoder by default.
         progress: told after each language pair, with the sentences done and to be done in the whole suite.
 
     Returns:
-        One result per task, in the suite's order.
+        One result per task, in the suite's order, but for those that the budget left out.
 
     Raises:
-        ConfigError: a name or option is unknown; nothing has been run.
+        ConfigError: a name or option is unknown, or vectors can't be kept; nothing has been run.
         DataError: files are missing, broken or misaligned, or a language is not among them.
         TaskError: the encoder gave no usable vectors.
     """
     tasks = build_tasks(suite, languages=languages, compare=compare, data=data)
-    model = model or describe(encoder)
-    asked = {"prompt": prompt, **{f"{role}_prompt": text for role, text in (role_prompts or {}).items()}}
-    overrides = tuple(f"{name}={text!r}" for name, text in asked.items() if text is not None)
-    model = dataclasses.replace(model, overrides=(*model.overrides, *overrides))
+    model = _with_prompts(model or describe(encoder), prompt, role_prompts or {})
     before = prompt_text(encoder, prompt)
-    unfinished = None if output is None else unfinished_file(model, encoder, before, Path(output))
+    how: dict[str, Any] = {"prompt": prompt, "role_prompts": role_prompts, "batch_tokens": batch_tokens}
+    how |= vector_places(model, encoder, before, output, cache)
+    sanity = _checked(encoder, model, prompt, tasks) if check else None
     shown = _SuiteProgress(progress, len(tasks))
     results = []
-    how: dict[str, Any] = {"prompt": prompt, "role_prompts": role_prompts, "batch_tokens": batch_tokens}
-    with CachedEncoder(encoder, **how, unfinished=unfinished) as cached:
+    with CachedEncoder(encoder, **how, budget=budget) as cached:
         for task in tasks:
             cached.start_counting()
-            result = task.evaluate(cached, Path(data), progress=shown.of(task.name))
-            measured = {**cached.counts(), "wall_seconds": result.seconds, "role_prompts": cached.used_prompts}
-            result = dataclasses.replace(result, provenance=provenance(model, before, measured))
-            if output is not None:
-                write_result(result, output)
-            results.append(result)
+            result = evaluate_within(budget, task, cached, Path(data), progress=shown.of(task.name))
+            if result is not None:
+                results.append(_recorded(result, cached, model, before, sanity, output))
     return results
 
 
-def unfinished_file(model: ModelInfo, encoder: EmbedsText, prompt: str, folder: Path) -> Path | None:
-    """Where a suite that is stopped leaves its vectors, to go on with them when it is run again.
+def _with_prompts(model: ModelInfo, prompt: str | None, role_prompts: Mapping[Role, str]) -> ModelInfo:
+    """The model's facts with the prompts that were asked for."""
+    asked = {"prompt": prompt, **{f"{role}_prompt": text for role, text in role_prompts.items()}}
+    return model.with_overrides(tuple(f"{name}={text!r}" for name, text in asked.items() if text is not None))
 
-    Args:
-        model: what is known of the encoder; without a digest nobody can tell whether it is still the same.
-        encoder: its settings count too.
-        prompt: the text before every input.
-        folder: of the results.
 
-    Returns:
-        A file beside the model's results, its name a digest of all that vectors depend on; None without a digest.
-    """
-    if model.digest is None:
+def _recorded(
+    result: TaskResult,
+    cached: CachedEncoder,
+    model: ModelInfo,
+    prompt: str,
+    sanity: Mapping[str, Any] | None,
+    output: PathLike | None,
+) -> TaskResult:
+    """The result with all that its numbers depend on besides the task; written, if it is to be."""
+    counts: dict[str, Any] = cached.counts()
+    measured = {**counts, "wall_seconds": result.seconds, "role_prompts": cached.used_prompts, "sanity": sanity}
+    cut = cut_note(counts["texts"], counts["truncated_texts"], model.max_tokens)
+    facts = provenance(model, prompt, measured)
+    result = dataclasses.replace(result, notes=(*result.notes, *cut), provenance=facts)
+    if output is not None:
+        write_result(result, output)
+    return result
+
+
+def _checked(encoder: EmbedsText, model: ModelInfo, prompt: str | None, tasks: Sequence[Task]) -> dict[str, Any] | None:
+    """What the probe says, its warnings told; none of vectors that were computed before."""
+    if model.library == PRECOMPUTED:
         return None
-    decides = repr((model, getattr(encoder, "settings", None), prompt))
-    return model_folder(model.name, folder) / f"unfinished-{hashlib.sha256(decides.encode()).hexdigest()[:12]}.vectors"
+    by_dot = [task.name for task in tasks if getattr(task, "similarity", None) == "dot"]
+    try:
+        found = check_encoder(encoder, model, prompt=prompt, dot_tasks=by_dot)
+    except Exception as error:  # a function may know no text but its own; a try is no reason to stop
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:100]
+        found = Sanity((f"the sentences to try the model on could not be embedded ({reason})",), {})
+    for warning in found.warnings:
+        log.warning("%s", warning)
+    return {"warnings": list(found.warnings), **found.measured}
 
 
 class _SuiteProgress:
@@ -177,13 +205,16 @@ def settings_table(settings: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 def _build(name: str, group: str, asked: Mapping[str, Mapping[str, Any]], options: Mapping[str, Any]) -> Task:
     """One task with the options of its own; what is set for a name of several goes to those that have it."""
-    kind = resolve(TASKS, name)
+    family, _, of_family = name.partition(":")  # mteb:STS17
+    kind = resolve(TASKS, family)
     known = {field.name for field in dataclasses.fields(kind)}
     for_all = {} if group == name else asked.get(group, {})
     unknown = [key for key in for_all if not any(key in _fields_of(member) for member in SUITES[group])]
     if unknown:
         raise ConfigError(f"--set {group}.{unknown[0]}: no task of {group} has that option")
     own = {**{key: value for key, value in for_all.items() if key in known}, **asked.get(name, {})}
+    if of_family:
+        own["task"] = of_family
     task = from_mapping(kind, own, where=f"--set {name}")
     return dataclasses.replace(task, **{key: value for key, value in options.items() if key in known})  # type: ignore[no-any-return]
 

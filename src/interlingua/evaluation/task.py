@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
-from jaxtyping import Float32, Float64
+from jaxtyping import Bool, Float32, Float64
 from numpy import ndarray
 
 from interlingua.errors import ConfigError
@@ -61,11 +61,36 @@ class Items(NamedTuple):
     """What the main metric of a subset was computed from, one value per item in the data's order.
 
     The score is the mean of the values or, where there is a ``gold`` value per item, their Spearman correlation with
-    it. Kept so that two encoders can be compared item by item.
+    it or, where that only says yes or no, their average precision. Kept so that two encoders can be compared item by
+    item.
     """
 
     values: Float64[ndarray, " n"]
-    gold: Float64[ndarray, " n"] | None = None
+    gold: Float64[ndarray, " n"] | Bool[ndarray, " n"] | None = None
+
+
+class Example(NamedTuple):
+    """An item that went wrong: something else was retrieved than expected.
+
+    Attributes:
+        item: its place in the subset's items, counted from 0.
+        query: what was asked.
+        expected: what should have come.
+        retrieved: what came instead.
+        expected_score: of the expected text; None where it was not among those ranked.
+        retrieved_score: of the retrieved one.
+        languages: of query and retrieved text, ``eng_Latn`` codes.
+        measure: what the scores are, ``cosine``.
+    """
+
+    item: int
+    query: str
+    expected: str
+    retrieved: str
+    expected_score: float | None
+    retrieved_score: float
+    languages: tuple[str, str]
+    measure: str = "cosine"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -89,6 +114,8 @@ class TaskResult:
         members: group -> the subsets in it, by name.
         notes: what a reader of the numbers must know, such as queries that were counted as 0.
         items: subset -> what its main score was computed from; not every task keeps it.
+        examples: subset -> a sample of what went wrong, for a reader; only tasks that retrieve have it.
+        mteb: where mteb computed the scores its own ``result`` and ``model_meta``, written to files of their own.
     """
 
     task: str
@@ -107,6 +134,8 @@ class TaskResult:
     members: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     items: Mapping[str, Items] = field(default_factory=dict, compare=False, repr=False)
+    examples: Mapping[str, tuple[Example, ...]] = field(default_factory=dict, compare=False, repr=False)
+    mteb: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def main_score(self) -> float:
@@ -115,7 +144,11 @@ class TaskResult:
 
 
 class Task(Protocol):
-    """An evaluation protocol, options included; one file in ``evaluation/tasks`` each."""
+    """An evaluation protocol, options included; one file in ``evaluation/tasks`` each.
+
+    One whose ``languages`` may be any selection of its parts says which there are, so that a budget that is used up
+    leaves some of them out instead of all: ``def parts(self, data: Path) -> list[str]``.
+    """
 
     @property
     def name(self) -> str:
@@ -159,7 +192,7 @@ def check_choice(option: str, value: str | None, choices: Collection[str]) -> No
 def options(task: Any) -> dict[str, Any]:
     """The fields of a task for its result: ``settings``, and the names of the ``changed`` ones.
 
-    A field whose metadata say ``{"output": True}`` (a folder to write to) decides no number and is left out.
+    A field whose metadata say ``{"output": True}`` (a folder, what else to keep) decides no number and is left out.
     """
     fields = [field for field in dataclasses.fields(task) if not field.metadata.get("output")]
     values = {field.name: getattr(task, field.name) for field in fields}

@@ -15,8 +15,13 @@ CHUNK_COSINES = 1 << 20
 
 def cosine_similarities(x: Float[Tensor, "b d"], y: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
     """Cosine of every x with every y, 0 where either is the zero vector; in float32 or wider, also under autocast."""
+    return inner_products(F.normalize(_wide(x), dim=-1), F.normalize(_wide(y), dim=-1))
+
+
+def inner_products(x: Float[Tensor, "b d"], y: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
+    """Inner product of every x with every y, in float32 or wider, also under autocast."""
     with torch.autocast(x.device.type, enabled=False):  # a temperature of 0.1 would multiply the rounding by ten
-        return F.normalize(_wide(x), dim=-1) @ F.normalize(_wide(y), dim=-1).T
+        return _wide(x) @ _wide(y).T
 
 
 def bidirectional_contrastive(
@@ -98,7 +103,7 @@ def infonce(
     hard_negatives: Float[Tensor, "n d"] | None = None,
     temperature: float = 1.0,
     cosine: bool = True,
-    excluded: Bool[Tensor, "b b"] | None = None,
+    excluded: Bool[Tensor, "b b+n"] | None = None,
 ) -> Float[Tensor, ""]:
     r"""InfoNCE from queries to passages, multilingual-IR contrastive learning (Hu et al. 2022), Eq. (1).
 
@@ -110,7 +115,8 @@ def infonce(
         hard_negatives: further negatives, shared by all queries.
         temperature: T > 0.
         cosine: s is the cosine, else the inner product as in DPR.
-        excluded: pairs of query and passage that are not to count as negatives; the diagonal is never excluded.
+        excluded: pairs of query and candidate, passages before hard negatives, that are not to count as negatives; the
+            diagonal is never excluded.
 
     Returns:
         Nats, a mean over B.
@@ -119,11 +125,10 @@ def infonce(
         ValueError: the temperature is not positive.
     """
     candidates = passages if hard_negatives is None else torch.cat([passages, hard_negatives])
-    similarity = cosine_similarities(queries, candidates) if cosine else queries @ candidates.T
-    logits = _scaled(similarity, temperature)
+    compare = cosine_similarities if cosine else inner_products
+    logits = _scaled(compare(queries, candidates), temperature)
     if excluded is not None:
-        spared = F.pad(_without_diagonal(excluded), (0, len(candidates) - len(passages)))  # hard negatives stay
-        logits = logits.masked_fill(spared, -torch.inf)
+        logits = logits.masked_fill(_without_diagonal(excluded), -torch.inf)
     return F.cross_entropy(logits, torch.arange(len(queries), device=queries.device))
 
 
@@ -233,14 +238,14 @@ class _LanguageContrast(torch.autograd.Function):
         return gradients[0] * grad_differences, gradients[0] * grad_units
 
 
-def _without_diagonal(excluded: Bool[Tensor, "b b"]) -> Bool[Tensor, "b b"]:
-    return excluded & ~torch.eye(len(excluded), dtype=torch.bool, device=excluded.device)
+def _without_diagonal(excluded: Bool[Tensor, "b n"]) -> Bool[Tensor, "b n"]:
+    return excluded & ~torch.eye(*excluded.shape, dtype=torch.bool, device=excluded.device)
 
 
 def _scaled(similarity: Float[Tensor, "b n"], temperature: float) -> Float[Tensor, "b n"]:
     if temperature <= 0:
         raise ValueError(f"temperature is {temperature}; it must be positive")
-    return _wide(similarity) / temperature
+    return similarity / temperature
 
 
 def _wide(tensor: Tensor) -> Tensor:

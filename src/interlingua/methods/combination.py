@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -13,7 +14,8 @@ from interlingua.batches.feeds import FEEDS, FeedName
 from interlingua.config import from_mapping
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
-from interlingua.methods.objective import LossOutput, Objective
+from interlingua.files import PathLike
+from interlingua.methods.objective import LabelKind, LossOutput, Objective
 from interlingua.registry import METHODS, resolve
 
 
@@ -37,7 +39,14 @@ class CombinationConfig:
     def __post_init__(self) -> None:
         if not self.terms:
             raise ConfigError("terms is empty; give at least one table [method.terms.LABEL] with a method")
-        self.resolved()
+        terms = self.resolved()
+        learners = {kind: label for label, term in terms.items() if (kind := term.method.label_kind)}
+        if len(learners) > 1:
+            nli, sts = learners["nli"], learners["sts"]
+            raise ConfigError(f"terms.{nli} needs nli labels and terms.{sts} scores; a run reads one kind, remove one")
+        savers = [label for label, term in terms.items() if term.method.save is not Objective.save]
+        if len(savers) > 1:
+            raise ConfigError(f"terms.{savers[0]} and terms.{savers[1]} save a model each; a run leaves one model")
 
     def resolved(self) -> dict[str, Term]:
         """The terms with their methods and options read.
@@ -52,7 +61,8 @@ class CombinationConfig:
 class Combination(Objective):
     """Each method makes its own passes over the shared encoder and has its own heads and teachers.
 
-    A term is reported under its label, or, where its method has several, under ``label_term``.
+    A term is reported under its label, or, where its method has several, under ``label_term``. What is saved is the
+    encoder, or what the method saves that has more than it (a cross-encoder's head, a second tower).
 
     Args:
         config: the options.
@@ -80,6 +90,21 @@ class Combination(Objective):
         """All that some method takes; pairs first, if there are any."""
         taken = {feed for term in config.resolved().values() for feed in term.method.feeds_for(term.options)}
         return tuple(feed for feed in FEEDS if feed in taken)
+
+    @classmethod
+    def label_kind_for(cls, config: CombinationConfig) -> LabelKind | None:
+        """The kind that all its methods with labels learn from."""
+        return next((kind for term in config.resolved().values() if (kind := term.method.label_kind)), None)
+
+    @classmethod
+    def with_languages(cls, config: CombinationConfig, languages: tuple[str, ...]) -> CombinationConfig:
+        """The config with the corpus's languages in all the terms whose methods want them."""
+        terms = dict(config.terms)
+        for label, term in config.resolved().items():
+            told = term.method.with_languages(term.options, languages)
+            if told != term.options:
+                terms[label] = {**terms[label], "languages": list(languages)}
+        return dataclasses.replace(config, terms=terms)
 
     def forward(self, batch: Any) -> LossOutput:
         """sum_l weight_l L_l, where L_l is the whole loss of the method labelled l."""
@@ -111,6 +136,27 @@ class Combination(Objective):
         """Moves the methods' teachers."""
         for method in self.parts_by_label().values():
             method.after_step(step)
+
+    def notes(self) -> list[str]:
+        """The methods' notes, each behind its label."""
+        return [f"{label}: {note}" for label, method in self.parts_by_label().items() for note in method.notes()]
+
+    @property
+    def saver(self) -> Objective | None:
+        """The method, if there is one, that saves more than the encoder."""
+        return next((m for m in self.parts_by_label().values() if type(m).save is not Objective.save), None)
+
+    @property
+    def evaluated(self) -> Any:
+        """The encoder, or what the saver is evaluated by."""
+        return self.encoder if (saver := self.saver) is None else saver.evaluated
+
+    def save(self, folder: PathLike) -> None:
+        """Writes the encoder, or what the saver writes."""
+        if (saver := self.saver) is None:
+            super().save(folder)
+        else:
+            saver.save(folder)
 
 
 def _term(label: str, table: Any) -> Term:

@@ -120,6 +120,7 @@ class DAP(Objective):
         vectors = hidden.pool(self.encoder.pooling, include_special=self.encoder.settings.include_special)
         gather = self.all_gather if config.negatives == "processes" else itself
         x, y = (gather(side) for side in self.project(vectors).chunk(2))
+        self.need_others(len(x), "pair of translations")
         if config.ranking == "both":
             return bidirectional_contrastive(x, y, temperature=config.temperature) / 2
         return infonce(x, y, temperature=config.temperature)
@@ -151,7 +152,7 @@ class DAP(Objective):
                     language=language,
                 )
             )
-            losses.append(tokens.sum() / max(1, len(tokens)))
+            losses.append(self.mean_of_tokens(tokens))
         return torch.stack(losses).mean()
 
     def labels(self, targets: TokenBatch, place: Place) -> Tensor:

@@ -148,6 +148,7 @@ class EMS(Objective):
         gather = self.all_gather if config.negatives == "processes" else itself
         excluded = same_meaning(batch.a, batch.b, gather) if config.exclude_repeats else None
         h_a, h_b = gather(h_a), gather(h_b)
+        self.need_others(len(h_a), "pair of translations")
         if config.contrastive == "softmax":
             return bidirectional_contrastive(h_a, h_b, temperature=config.temperature, excluded=excluded)
         return additive_margin_softmax(

@@ -73,6 +73,7 @@ class InfoNCE(Objective):
         gather = self.all_gather if config.negatives == "processes" else itself
         excluded = same_meaning(a, b, gather) if config.exclude_repeats else None
         h, positive = (gather(side) for side in self.project(self.encoder(join(a, b))).chunk(2))
+        self.need_others(len(h), "pair of translations" if config.positives == "translation" else "sentence")
         if config.direction == "all":
             return semantic_contrastive(h, positive, temperature=config.temperature, excluded=excluded)
         if config.direction == "forward":

@@ -45,6 +45,7 @@ class LaBSE(Objective):
         config = self.config
         gather = self.all_gather if config.negatives == "processes" else itself  # cross-accelerator negatives
         x, y = (gather(side) for side in self.encoder(join(batch.a, batch.b)).chunk(2))
+        self.need_others(len(x), "pair of translations")
         ranking = additive_margin_softmax(
             x,
             y,

@@ -88,6 +88,12 @@ class LASER(Objective):
         if config.language_dim:
             self.tags = LanguageTags(codes, config.language_dim, dropout=0.0, normalize=False)
             nn.init.uniform_(self.tags.embedding.weight, -0.1, 0.1)
+        width = config.token_dim + config.language_dim + encoder.dim
+        if config.decoder == "transformer" and width % config.decoder_heads:
+            raise ConfigError(
+                f"decoder_heads is {config.decoder_heads}, which does not divide {width}: token_dim, language_dim and"
+                " the encoder's width together"
+            )
         self.end = encoder.backbone.config.vocab_size
         self.decoder: LstmDecoder | TransformerDecoder
         if config.decoder == "lstm":
@@ -124,7 +130,8 @@ class LASER(Objective):
             vectors = torch.cat([vectors, self.tags(y.languages)], dim=1)
         states = self.decoder(inputs, cu_seqlens, vectors)
         output = self.decoder.output
-        return self.weighted(translation=linear_cross_entropy(states, output.weight, output.bias, told).mean())
+        tokens = linear_cross_entropy(states, output.weight, output.bias, told)
+        return self.weighted(translation=self.mean_of_tokens(tokens))
 
     def directions(self, batch: ParallelBatch) -> tuple[TokenBatch, TokenBatch]:
         """What is read, and what is told: each side of the pairs from the other, if its language is a target.

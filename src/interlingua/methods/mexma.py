@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 import torch
@@ -104,9 +104,9 @@ class MEXMA(Objective):
             )
         encoder.backbone.set_attention_dropout(config.attention_dropout)
         self.sides = 2 if config.symmetrical else 1
-        self.mask: functools.partial[MaskedTokens] | None = None
+        self.mask: partial[MaskedTokens] | None = None
         if config.mlm_weight or config.alignment == "masked":
-            self.mask = functools.partial(
+            self.mask = partial(
                 mlm_mask,
                 ratio=config.mask_ratio,
                 mask_id=encoder.vocabulary.mask_id,
@@ -149,12 +149,12 @@ class MEXMA(Objective):
 
     def align(self, a: Float[Tensor, "b d"], b: Float[Tensor, "b d"], batch: ParallelBatch) -> Float[Tensor, ""]:
         """Mean squared error, or how hard it is to find a translation's vector among those of the batch."""
-        config = self.config
-        if config.alignment != "contrastive":
+        if self.config.alignment != "contrastive":
             return F.mse_loss(a, b)
-        excluded = same_meaning(batch.a, batch.b, self.all_gather) if config.exclude_repeats else None
-        find = functools.partial(infonce, temperature=config.temperature, cosine=config.cosine, excluded=excluded)
+        excluded = same_meaning(batch.a, batch.b, self.all_gather) if self.config.exclude_repeats else None
+        find = partial(infonce, temperature=self.config.temperature, cosine=self.config.cosine, excluded=excluded)
         a, b = self.all_gather(a), self.all_gather(b)
+        self.need_others(len(a), "pair of translations")
         return (find(a, b) + find(b, a)) / 2
 
     def unmask(

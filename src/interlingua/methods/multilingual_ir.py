@@ -44,7 +44,8 @@ class MultilingualIRConfig:
     language_reduction: Literal["mean", "literal"] = "mean"
     """mean over the logarithms of Eq. (3); literal: its printed factor, which shrinks the loss as Q grows."""
     exclude_repeats: bool = False
-    """Passages that answer several questions of the batch, and pairs that share a sentence, are no negatives."""
+    """A question's answer is no negative of it where another question brings it too, as its answer or as a hard
+    negative; pairs that share a sentence are none of one another."""
 
     def __post_init__(self) -> None:
         for name in ("semantic_weight", "language_weight"):
@@ -107,17 +108,16 @@ class MultilingualIR(Objective):
         """L_IR: each question has to find its passage among those of all processes."""
         config, size = self.config, batch.questions.batch_size
         q, answers = (self.question_encoder or self.encoder)(batch.questions), self.encoder(batch.passages)
-        q, p = self.all_gather(q), self.all_gather(answers[:size])
-        hard = self.all_gather(answers[size:]) if len(answers) > size else None
-        self.need(len(p) + (0 if hard is None else len(hard)), "question with its passage", "run.global_batch_size")
+        q, p, *hard = (self.all_gather(part) for part in (q, *torch.split(answers, size)))
+        self.need_others(len(p) + sum(map(len, hard)), "question with its passage")
         excluded = None
         if config.exclude_repeats:
-            keys = self.all_gather(sentence_keys(batch.passages)[:size])
-            excluded = keys[:, None] == keys
+            keys = [self.all_gather(part) for part in torch.split(sentence_keys(batch.passages), size)]
+            excluded = keys[0][:, None] == torch.cat(keys)
         return infonce(  # Eq. (1)
             q,
             p,
-            hard_negatives=hard,
+            hard_negatives=torch.cat(hard) if hard else None,
             temperature=config.temperature,
             cosine=config.similarity == "cosine",
             excluded=excluded,
@@ -126,7 +126,7 @@ class MultilingualIR(Objective):
     def align(self, batch: ParallelBatch) -> Float[Tensor, ""]:
         """L_semaCL: translations are near one another, and far from all other sentences of the batch."""
         z_i, z_j = self.passages(batch.a, batch.b)
-        self.need(len(z_i), "pair of translations", "data.batch_size")
+        self.need_others(len(z_i), "pair of translations", "data.batch_size")
         excluded = same_meaning(batch.a, batch.b, self.all_gather) if self.config.exclude_repeats else None
         return semantic_contrastive(  # Eq. (2)
             z_i, z_j, temperature=self.config.semantic_temperature, excluded=excluded
@@ -139,7 +139,7 @@ class MultilingualIR(Objective):
             z_i, z_j = self.passages(batch.a, batch.b)
         else:
             z_i, z_j, z_k = self.passages(batch.a, batch.b, others.sentences)
-        self.need(len(z_i) + (0 if z_k is None else len(z_k)), "pair of translations", "data.batch_size")
+        self.need_others(len(z_i) + (0 if z_k is None else len(z_k)), "pair of translations", "data.batch_size")
         return language_contrastive(z_i, z_j, z_k, reduction=self.config.language_reduction)  # Eq. (3)
 
     def passages(self, a: TokenBatch, b: TokenBatch, *more: TokenBatch) -> tuple[Float[Tensor, "_ d"], ...]:
@@ -149,11 +149,6 @@ class MultilingualIR(Objective):
             together = join(together, batch)
         sizes = [batch.batch_size for batch in (a, b, *more)]
         return tuple(self.all_gather(part) for part in torch.split(self.encoder(together), sizes))
-
-    def need(self, count: int, what: str, key: str) -> None:
-        """Refuses a batch in which there is nothing to compare with."""
-        if count < 2:
-            raise ConfigError(f"a micro-batch of a single {what} has nothing to compare it with; raise {key}")
 
     def save(self, folder: PathLike) -> None:
         """Writes the passage tower as the model directory, and the question tower, if it is another, inside of it."""

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, Literal, NamedTuple
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from interlingua.batches.feeds import FeedName
 from interlingua.encoder.encoder import Encoder
+from interlingua.errors import ConfigError
 from interlingua.files import PathLike
+
+LabelKind = Literal["nli", "sts"]
 
 
 class LossOutput(NamedTuple):
@@ -34,7 +39,7 @@ class Objective(nn.Module, ABC):
     Config: ClassVar[type]
     feeds: ClassVar[tuple[FeedName, ...]] = ("parallel",)
     """What a step is made of; with several, ``forward`` is given a dict of batches by feed."""
-    label_kind: ClassVar[Literal["nli", "sts"] | None] = None
+    label_kind: ClassVar[LabelKind | None] = None
     """What the labels of its labelled feed have to be: classes (nli) or scores (sts)."""
     parts: tuple[str, ...] = ()
     """Parts of the loss that are computed and backpropagated in turn, to hold the activations of one at a time;
@@ -58,6 +63,22 @@ class Objective(nn.Module, ABC):
         """The feeds that an objective of this config takes, where options decide about them; else ``feeds``."""
         return cls.feeds
 
+    @classmethod
+    def label_kind_for(cls, config: Any) -> LabelKind | None:
+        """The labels that an objective of this config learns from; ``label_kind`` unless options decide about them."""
+        return cls.label_kind
+
+    @classmethod
+    def with_languages(cls, config: Any, languages: tuple[str, ...]) -> Any:
+        """The config with the corpus's languages, where the method tells languages apart and the config names none."""
+        named = [getattr(config, key) for key in ("languages", "targets") if hasattr(config, key)]
+        if not named or any(named):
+            return config
+        try:
+            return dataclasses.replace(config, languages=languages)
+        except ConfigError:  # with these options no language is told, and naming them would be refused
+            return config
+
     @abstractmethod
     def forward(self, batch: Any) -> LossOutput:
         """The loss of a micro-batch."""
@@ -77,6 +98,27 @@ class Objective(nn.Module, ABC):
     def evaluated(self) -> Any:
         """What evaluators are given: the encoder, unless something else is exported."""
         return self.encoder
+
+    def mean_of_tokens(self, losses: Float[Tensor, " n"]) -> Float[Tensor, ""]:
+        """The share of this process in a mean over the tokens of all processes: their average is that mean.
+
+        So two processes have the gradient of one on both their batches, however many tokens each of them tells.
+        """
+        counts = self.all_gather(torch.tensor([len(losses)], device=losses.device))
+        return losses.sum() * (len(counts) / counts.sum().clamp(min=1))
+
+    def need_others(self, count: int, what: str, key: str = "run.global_batch_size") -> None:
+        """Refuses a batch of one, which a contrast has nothing to compare with.
+
+        Args:
+            count: of all processes where these share their negatives.
+            what: there is one of.
+            key: of the config that decides how many there are.
+        """
+        if count < 2:
+            raise ConfigError(
+                f"a micro-batch of a single {what} has nothing to compare it with; raise {key} or run.micro_batch_size"
+            )
 
     def weighted(self, **terms: Float[Tensor, ""]) -> LossOutput:
         """Weighs the terms as the config says and adds them up."""

@@ -120,5 +120,6 @@ class RetroMAE(Objective):
 
     def tell(self, states: Float[Tensor, "t d"], labels: Int64[Tensor, " t"]) -> Float[Tensor, ""]:
         """Mean cross-entropy of the labelled tokens: Eq. (3) and (6)."""
-        losses = linear_cross_entropy(*self.head(states, labels, self.encoder.backbone.word_embeddings.weight))
-        return losses.sum() / max(1, len(losses))
+        return self.mean_of_tokens(
+            linear_cross_entropy(*self.head(states, labels, self.encoder.backbone.word_embeddings.weight))
+        )

@@ -153,8 +153,9 @@ class TLM(Objective):
 
     def tell(self, states: Float[Tensor, "t d"], labels: Int64[Tensor, " t"]) -> Float[Tensor, ""]:
         """Mean cross-entropy of the labelled tokens, with the word embeddings for output embeddings."""
-        losses = linear_cross_entropy(*self.head(states, labels, self.encoder.backbone.word_embeddings.weight))
-        return losses.sum() / max(1, len(losses))
+        return self.mean_of_tokens(
+            linear_cross_entropy(*self.head(states, labels, self.encoder.backbone.word_embeddings.weight))
+        )
 
     def vectors(self, batch: TokenBatch, states: Float[Tensor, "t d"]) -> Float[Tensor, "b d"]:
         """Sentence vectors from states, pooled as the encoder does."""

@@ -36,9 +36,11 @@ def build_objective(config: TrainConfig, vocabulary: Vocabulary, languages: Sequ
             asks for.
     """
     torch.manual_seed(seed_for(config.run.seed, "weights"))
-    objective: Objective = resolve(METHODS, config.method.name)(
-        _with_languages(config.method.options, vocabulary, tuple(languages)), build_encoder(config, vocabulary)
-    )
+    method: type[Objective] = resolve(METHODS, config.method.name)
+    options = config.method.options
+    if not vocabulary.language_tags:
+        options = method.with_languages(options, tuple(languages))
+    objective = method(options, build_encoder(config, vocabulary))
     objective.total_steps = config.run.max_steps or 1
     for module in objective.modules():
         if isinstance(module, Encoder):
@@ -49,16 +51,6 @@ def build_objective(config: TrainConfig, vocabulary: Vocabulary, languages: Sequ
                 " lower micro_batch_size if memory is short"
             )
     return objective
-
-
-def _with_languages(options: Any, vocabulary: Vocabulary, languages: tuple[str, ...]) -> Any:
-    named = [getattr(options, key) for key in ("languages", "targets") if hasattr(options, key)]
-    if not named or any(named) or vocabulary.language_tags:
-        return options
-    try:
-        return dataclasses.replace(options, languages=languages)
-    except ConfigError:  # with these options no language is told, and naming them would be refused
-        return options
 
 
 def feeds_of(method: MethodConfig) -> tuple[FeedName, ...]:
@@ -115,14 +107,21 @@ class MicroBatches:
     def __init__(
         self, config: TrainConfig, sources: Mapping[FeedName, Source], max_tokens: int, engine: Engine
     ) -> None:
+        self.accumulation = config.run.accumulation(engine.world_size)
         sizes = batch_sizes(config, list(sources))
+        slices = self.accumulation * engine.world_size
+        for feed, size in sizes.items():
+            if size % slices:
+                raise ConfigError(
+                    f"data: a step has {size} rows of {feed} data, which its {slices} micro-batches can't share evenly;"
+                    f" make the feed's batch_size a multiple of {slices}"
+                )
         self.plans: dict[FeedName, Plan] = {
             feed: make_plan(
                 feed, source, config.data, batch_size=sizes[feed], max_tokens=max_tokens, seed=config.run.seed
             )
             for feed, source in sources.items()
         }
-        self.accumulation = config.run.accumulation(engine.world_size)
         self.micro_batch_size = config.run.global_batch_size // (self.accumulation * engine.world_size)
         self.max_tokens = max_tokens
         self._engine = engine

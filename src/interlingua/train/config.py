@@ -138,6 +138,7 @@ class ScheduleConfig:
     def __post_init__(self) -> None:
         if self.warmup_steps < 0:
             raise ConfigError(f"schedule: warmup_steps must be at least 0, got {self.warmup_steps:g}")
+        _check_steps("schedule", warmup_steps=self.warmup_steps)
         if self.warmup_start is not None and not 0 <= self.warmup_start <= 1:
             raise ConfigError(f"schedule: warmup_start is a share of the peak, 0 to 1, got {self.warmup_start:g}")
 
@@ -202,6 +203,7 @@ class RunConfig:
             value = getattr(self, name)
             if value is not None and value <= 0:
                 raise ConfigError(f"run: {name} must be above 0, got {value:g}")
+        _check_steps("run", logging_steps=self.logging_steps, eval_steps=self.eval_steps, save_steps=self.save_steps)
 
     def accumulation(self, world_size: int) -> int:
         """Micro-batches that a process goes through in a step.
@@ -221,6 +223,12 @@ class RunConfig:
                 f" {world_size} processes; change one of them"
             )
         return self.global_batch_size // (micro * world_size)
+
+
+def _check_steps(section: str, **values: float) -> None:
+    for name, value in values.items():
+        if value >= 1 and value != int(value):
+            raise ConfigError(f"{section}: {name} is {value:g}; give a whole number of steps, or a share below 1")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

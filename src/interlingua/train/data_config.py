@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -26,6 +27,9 @@ class LabelledConfig:
     """Languages of first and second sentences, where the file does not say."""
     max_tokens: int = 128
     """Longer sentences are cut to this many tokens."""
+
+    def __post_init__(self) -> None:
+        _refuse_no_files("labelled", self.paths)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,8 +56,7 @@ class QuestionsConfig:
     """Longer passages, titles included, are cut to this many tokens."""
 
     def __post_init__(self) -> None:
-        if not self.paths:
-            raise ConfigError("data.questions: paths is empty; name the files with the questions")
+        _refuse_no_files("questions", self.paths)
         if self.valid and self.held_out:
             raise ConfigError("data.questions: valid and held_out are both given; remove one of them")
         if min(self.hard_negatives, self.held_out) < 0 or min(self.max_question_tokens, self.max_passage_tokens) < 1:
@@ -72,6 +75,11 @@ class MonolingualConfig:
     """Per file, from its beginning; 0 = all."""
     max_tokens: int = 128
     """Longer sentences are cut to this many tokens."""
+
+    def __post_init__(self) -> None:
+        _refuse_no_files("monolingual", self.paths)
+        if min(self.batch_size, self.max_tokens) < 1 or self.max_sentences < 0:
+            raise ConfigError("data.monolingual: a number of sentences or tokens is out of range; see its keys")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -129,3 +137,8 @@ class DataConfig:
             questions=whole(self.questions),
             monolingual=whole(self.monolingual),
         )
+
+
+def _refuse_no_files(section: str, paths: Sequence[Path]) -> None:
+    if not paths:
+        raise ConfigError(f"data.{section}: paths is empty; name the files to read")

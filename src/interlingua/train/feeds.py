@@ -85,7 +85,7 @@ def open_data(config: TrainConfig, feeds: Sequence[FeedName]) -> TrainingData:
     for feed in ("labelled", "questions", "monolingual"):
         if given[feed] is not None and feed not in feeds:
             raise ConfigError(f"data: the method {name} does not read {feed} data; remove data.{feed}")
-    kind = resolve(METHODS, name).label_kind
+    kind = resolve(METHODS, name).label_kind_for(config.method.options)
     if data.labelled is not None and kind not in (None, data.labelled.kind):
         raise ConfigError(f"data.labelled: kind is {data.labelled.kind!r}, but the method {name} learns from {kind!r}")
     vocabulary = _vocabulary(config)

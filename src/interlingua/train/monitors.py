@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -26,6 +27,8 @@ class Spread(NamedTuple):
 
     def warning(self) -> str | None:
         """One line on what is wrong and what to try, or none."""
+        if not math.isfinite(self.std):
+            return "the embeddings are not finite: try a lower learning_rate, a longer warm-up or max_grad_norm"
         if self.std < STD_FLOOR or self.mean_cosine > COSINE_CEILING:
             sign = f"std {self.std:.3f}, mean cosine of random pairs {self.mean_cosine:.3f}"
             return (
@@ -44,9 +47,11 @@ def spread(embeddings: Float[Tensor, "n d"]) -> Spread:
     """Measures the spread of at least two embeddings of different sentences, normalised first.
 
     The effective rank is that of Roy & Vetterli (2007), of the centred embeddings, as what all sentences share
-    separates none.
+    separates none. NaN where an embedding is not finite.
     """
     unit = F.normalize(embeddings.float(), dim=-1)
+    if not unit.isfinite().all():
+        return Spread(math.nan, math.nan, math.nan)
     n, width = unit.shape
     centred = unit - unit.mean(0)
     std = centred.pow(2).mean(0).sqrt().mean() * width**0.5

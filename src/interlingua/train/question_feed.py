@@ -97,11 +97,13 @@ class _Reader:
 
     def _add(self, question: Question) -> None:
         self._questions.add(self._section.question_prompt + question.text, question.language)
-        self._positives.append(self._place(question.positives[0], question.language))
-        right = {self._place(passage, question.language) for passage in question.positives[1:]}
-        wrong = question.hard_negatives if self._section.hard_negatives else ()
-        places = (self._place(passage, question.language) for passage in wrong)
-        self._negatives.append([place for place in dict.fromkeys(places) if place not in {*right, self._positives[-1]}])
+        right = self._place(question.positives[0], question.language)
+        listed = question.hard_negatives if self._section.hard_negatives else ()
+        wrong = [passage for passage in listed if passage not in question.positives]
+        places = dict.fromkeys(self._place(passage, question.language) for passage in wrong)
+        places.pop(right, None)
+        self._positives.append(right)
+        self._negatives.append([*places])
 
     def _place(self, passage: Passage, language: str) -> int:
         text = self._section.passage_prompt + with_title(passage.text, passage.title, self._vocabulary)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from interlingua.errors import ConfigError
 from interlingua.train.config import OptimizerConfig, ScheduleConfig
 
 LARS_DIVERGES = 0.01
@@ -19,15 +18,9 @@ EMS_RUNS_PER_COSINE = 5
 
 
 def steps_of(value: float, max_steps: int) -> int:
-    """A number of steps, where a value below 1 means that share of the run (at least one step; 0 stays 0).
-
-    Raises:
-        ConfigError: the value is 1 or more and not whole.
-    """
+    """A number of steps, where a value below 1 means that share of the run (at least one step; 0 stays 0)."""
     if value < 1:
         return max(1, round(value * max_steps)) if value > 0 else 0
-    if value != int(value):
-        raise ConfigError(f"{value:g} is no number of steps; give a whole number, or a share below 1")
     return int(value)
 
 

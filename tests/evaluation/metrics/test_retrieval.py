@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from interlingua.evaluation.metrics.retrieval import is_right, nearest_both_ways, normalized
+from interlingua.evaluation.metrics.retrieval import is_right, nearest_both_ways, normalized, weighted_scores
 
 
 def test_worked_by_hand():
@@ -57,3 +57,16 @@ def test_sentence_transformers_translation_evaluator_agrees():
     assert is_right(nearest_y).mean() == theirs["src2trg_accuracy"]
     assert is_right(nearest_x).mean() == theirs["trg2src_accuracy"]
     assert 0.2 < theirs["src2trg_accuracy"] < 0.9
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_scikit_learn_agrees_on_weighted_scores(seed):
+    metrics = pytest.importorskip("sklearn.metrics")
+    rng = np.random.default_rng(seed)
+    gold = rng.integers(0, 30, 50) if seed % 2 else rng.permutation(50)
+    predicted = np.where(rng.random(50) < 0.6, gold, rng.integers(-3, 60, 50))
+    f1, precision = weighted_scores(predicted, gold)
+    how = {"average": "weighted", "zero_division": 0}
+    assert f1.mean() == pytest.approx(metrics.f1_score(gold, predicted, **how))
+    assert precision.mean() == pytest.approx(metrics.precision_score(gold, predicted, **how))
+    assert (gold == predicted).mean() == pytest.approx(metrics.recall_score(gold, predicted, **how))

@@ -10,7 +10,7 @@ def subset(name, source, pairs, accuracy):
     return SubsetScores(name=name, languages=(source, "eng_Latn"), pairs=pairs, scores={"accuracy": accuracy})
 
 
-def group_scores(subsets, groups, *, pooled=False):
+def group_scores(subsets, groups, *, pooled=()):
     return grouped(group_members(subsets, groups), pooled=pooled)["groups"]
 
 
@@ -38,7 +38,7 @@ def test_members_are_named():
 
 
 def test_pooling_counts_every_sentence_alike():
-    scores = group_scores(SUBSETS, {}, pooled=True)["all_3"]
+    scores = group_scores(SUBSETS, {}, pooled=["accuracy"])["all_3"]
     assert scores == {"accuracy": pytest.approx(0.7), "accuracy_pooled": pytest.approx((90 + 150 + 70) / 500)}
 
 

@@ -180,3 +180,33 @@ def test_what_cant_be_used_is_one_line(tmp_path):
         evaluate(Beir(languages=["en"]), beir(tmp_path / "b", qrels=["q0\tp0\t0"]))
     with pytest.raises(DataError, match="its files don't tell their language; name it"):
         evaluate(Beir(), tmp_path / "b")
+
+
+def test_wrong_passages_are_kept_with_their_texts(goldp):
+    result = evaluate(TyDiGoldP(), goldp)
+    found = {one.query: one for one in result.examples["sw"]}
+    assert set(result.examples) == {"sw"} or result.examples["en"] == ()
+    first = found["q 15"]
+    assert first[:4] == (0, "q 15", "sw 0", "en 10")
+    assert first.expected_score == pytest.approx(math.cos(math.radians(15)), abs=1e-6)
+    assert first.retrieved_score == pytest.approx(math.cos(math.radians(5)), abs=1e-6)
+    assert (first.languages, first.measure) == (("swh_Latn", "eng_Latn"), "cosine")
+    assert found["q 30"].retrieved == "sw 40"
+    assert result.items["sw"].values[0] < 1
+    assert not any(evaluate(TyDiGoldP(examples=0), goldp).examples.values())
+
+
+def test_wrong_passages_of_a_set_with_one_pool(tmp_path):
+    folder = write_beir(tmp_path / "own", passages={"a": "p 0", "b": "p 50"}, queries={"q": "q 40"}, qrels={"q": "a"})
+    (one,) = evaluate(Beir(languages=["en"]), folder).examples["eng_Latn"]
+    assert one[:4] == (0, "q 40", "p 0", "p 50")
+
+
+def write_beir(folder, *, passages, queries, qrels):
+    (folder / "qrels").mkdir(parents=True)
+    for name, texts in (("corpus", passages), ("queries", queries)):
+        lines = "".join(f'{{"_id": "{key}", "text": "{text}"}}\n' for key, text in texts.items())
+        (folder / f"{name}.jsonl").write_text(lines)
+    judged = "".join(f"{query}\t{passage}\t1\n" for query, passage in qrels.items())
+    (folder / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{judged}")
+    return folder

@@ -34,6 +34,21 @@ def test_directions_are_told_apart(tmp_path, table_encoder):
     assert result.subsets[0].scores == {"accuracy": 0.75, "accuracy_forward": 0.5, "accuracy_backward": 1.0}
 
 
+def test_wrong_neighbours_of_both_directions_are_kept(tmp_path, table_encoder):
+    (tmp_path / "deu-eng.tsv").write_text("x0\ty0\nx1\ty1\n")
+    encoder = table_encoder({"x0": [1, 0], "x1": [0.6, 0.8], "y0": [0.8, 0.6], "y1": [1, 0.01]})
+    (examples,) = Tatoeba().evaluate(encoder, tmp_path).examples.values()
+    there = [(one.item, one.query, one.expected, one.retrieved) for one in examples if one.languages[0] == "deu_Latn"]
+    back = [(one.item, one.query, one.expected, one.retrieved) for one in examples if one.languages[0] == "eng_Latn"]
+    assert sorted(there) == [(0, "x0", "y0", "y1"), (1, "x1", "y1", "y0")]
+    assert sorted(back) == [(0, "y0", "x0", "x1"), (1, "y1", "x1", "x0")]
+    first = next(one for one in examples if one.query == "x1")
+    assert (first.expected_score, first.retrieved_score) == (pytest.approx(0.608, abs=1e-3), pytest.approx(0.96))
+    result = Tatoeba(examples=0).evaluate(encoder, tmp_path)
+    assert result.examples == {"deu-eng": ()}
+    assert "examples" not in result.settings
+
+
 def test_text_comparison_forgives_duplicates(tmp_path, table_encoder):
     (tmp_path / "deu-eng.tsv").write_text("ja\tyes\njawohl\tyes\n")
     encoder = table_encoder({"ja": [1, 0], "jawohl": [1, 0.1], "yes": [1, 0]})

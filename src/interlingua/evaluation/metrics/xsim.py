@@ -2,17 +2,51 @@
 
 from __future__ import annotations
 
-from jaxtyping import Float32, Int64
-from numpy import ndarray
+from collections.abc import Sequence
+from typing import NamedTuple
 
+import numpy as np
+from jaxtyping import Bool, Float, Float32, Int64
+from numpy import ndarray
+from torch import Tensor
+
+from interlingua.corpus.augmented_sets import MISALIGNED, Altered
 from interlingua.evaluation.metrics.retrieval import normalized
-from interlingua.functional.margin import MARGINS, Margin, best_neighbour, score_neighbours
+from interlingua.functional.margin import MARGINS, Margin, best_neighbour, margin_score, score_neighbours
 from interlingua.mining.knn import mutual_neighbours
+
+
+class XSimSearch(NamedTuple):
+    """What xsim retrieved, and what it takes to score any pair.
+
+    Attributes:
+        predictions: the candidate that each margin retrieves for every query.
+        x: queries of length 1.
+        y: candidates of length 1.
+        x_means: mean cosine of each query to its k nearest.
+        y_means: mean cosine of each candidate to its k nearest.
+    """
+
+    predictions: dict[Margin, Int64[ndarray, " n"]]
+    x: Float32[ndarray, "n d"]
+    y: Float32[ndarray, "m d"]
+    x_means: Float[Tensor, " n"]
+    y_means: Float[Tensor, " m"]
+
+    def ratio(self, i: int, j: int) -> float:
+        """The ratio margin of query i and candidate j."""
+        cosine = self.x_means.new_tensor(float(self.x[i] @ self.y[j]))
+        return float(margin_score(cosine, self.x_means[i], self.y_means[j], margin="ratio"))
 
 
 def xsim_predictions(
     x: Float32[ndarray, "n d"], y: Float32[ndarray, "m d"], *, k: int = 4
 ) -> dict[Margin, Int64[ndarray, " n"]]:
+    """The ``predictions`` of ``xsim_search``."""
+    return xsim_search(x, y, k=k).predictions
+
+
+def xsim_search(x: Float32[ndarray, "n d"], y: Float32[ndarray, "m d"], *, k: int = 4) -> XSimSearch:
     """The candidate that each margin retrieves for every query, MEXMA (Janeiro et al. 2024), xsim of LASER.
 
     Only the k nearest candidates of a query are scored. The mean of a candidate is taken over its k nearest queries.
@@ -22,11 +56,36 @@ def xsim_predictions(
         y: candidates; the first n are the translations, any others are distractors.
         k: neighbours, fewer where a side is smaller.
     """
-    of_x, of_y = mutual_neighbours(normalized(x), normalized(y), k=k)
+    x, y = normalized(x), normalized(y)
+    of_x, of_y = mutual_neighbours(x, y, k=k)
     x_means, y_means = of_x.similarities.mean(dim=1), of_y.similarities.mean(dim=1)
-    return {
+    predictions = {
         margin: best_neighbour(
             score_neighbours(of_x.similarities, of_x.indices, x_means, y_means, margin=margin), of_x.indices
         ).numpy()
         for margin in MARGINS
     }
+    return XSimSearch(predictions, x, y, x_means, y_means)
+
+
+def kinds_of_errors(
+    predicted: Int64[ndarray, " n"], wrong: Bool[ndarray, " n"], targets: Sequence[str], altered: Sequence[Altered]
+) -> list[str]:
+    """What misled each wrong query, as LASER's ``xsim.py`` reports for xsim++ (Chen et al. 2023).
+
+    Args:
+        predicted: candidates retrieved, numbered through the targets and then the altered sentences.
+        wrong: which of them are errors.
+        targets: the right candidates.
+        altered: the candidates behind them.
+
+    Returns:
+        For each error, in order, the kind of the altered form of the right sentence that was retrieved, or
+        ``misaligned``.
+    """
+    kinds = []
+    for query in np.flatnonzero(wrong).tolist():
+        behind = int(predicted[query]) - len(targets)
+        near = behind >= 0 and altered[behind].original.strip() == targets[query].strip()
+        kinds.append(altered[behind].kind if near else MISALIGNED)
+    return kinds

@@ -104,12 +104,12 @@ def group_members(
     return {name: chosen for name, chosen in members.items() if chosen}
 
 
-def grouped(members: Mapping[str, Sequence[SubsetScores]], *, pooled: bool = False) -> dict[str, Any]:
+def grouped(members: Mapping[str, Sequence[SubsetScores]], *, pooled: Sequence[str] = ()) -> dict[str, Any]:
     """The fields ``groups`` and ``members`` of a result: mean scores per group, and who is in it.
 
     Args:
         members: group -> its subsets.
-        pooled: add ``<metric>_pooled``, every sentence counting alike whatever its language.
+        pooled: metrics to add as ``<metric>_pooled``, every sentence counting alike whatever its language.
     """
     return {
         "groups": {name: _means(chosen, pooled) for name, chosen in members.items()},
@@ -117,8 +117,6 @@ def grouped(members: Mapping[str, Sequence[SubsetScores]], *, pooled: bool = Fal
     }
 
 
-def _means(subsets: Sequence[SubsetScores], pooled: bool) -> dict[str, float]:
-    means = mean_scores(subsets)
-    if pooled:
-        means |= {f"{metric}_pooled": value for metric, value in mean_scores(subsets, by_pairs=True).items()}
-    return means
+def _means(subsets: Sequence[SubsetScores], pooled: Sequence[str]) -> dict[str, float]:
+    by_pairs = mean_scores(subsets, by_pairs=True)
+    return mean_scores(subsets) | {f"{metric}_pooled": by_pairs[metric] for metric in pooled}

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float32
@@ -16,6 +16,7 @@ from numpy import ndarray
 
 from interlingua.corpus.retrieval_sets import Passage, RetrievalSet, Sets
 from interlingua.errors import DataError
+from interlingua.evaluation.examples import PER_SUBSET
 from interlingua.evaluation.metrics.ranking import (
     DEPTH,
     Qrels,
@@ -39,6 +40,7 @@ from interlingua.evaluation.task import (
 )
 from interlingua.evaluation.tasks.folders import choose_languages, content_sha256, find_folder, full_code, recognise
 from interlingua.evaluation.tasks.groups import grouped
+from interlingua.evaluation.tasks.missed_passages import Miss, misses, with_texts
 from interlingua.mining.knn import nearest_neighbours
 
 OF_ALL = "_all_languages"
@@ -68,6 +70,7 @@ class RetrievalTask:
             with two towers and cosine for all others.
         bm25: score BM25 and its fusion with the encoder (reciprocal ranks) beside it, in the question's language.
         runs: a folder for TREC run files, one per language, pool and system.
+        examples: questions with a wrong first passage kept beside the result, per language; 0 for none.
     """
 
     name: ClassVar[str]
@@ -84,6 +87,7 @@ class RetrievalTask:
     similarity: Literal["auto", "cosine", "dot"] = "auto"
     bm25: bool = False
     runs: Path | None = field(default=None, metadata={"output": True})
+    examples: int = field(default=PER_SUBSET, metadata={"output": True})
 
     def __post_init__(self) -> None:
         check_choice("similarity", self.similarity, ("auto", "cosine", "dot"))
@@ -102,9 +106,9 @@ class RetrievalTask:
         for name, one in sets.items():
             steps.label = f"{name} passages"
             pools[name] = self._embed_passages(encoder, one, codes[name], steps)
-        subsets, notes, items = [], [], {}
+        subsets, notes, items, missed = [], [], {}, {}
         for name in sets:
-            subset, items[name], said = self._score(encoder, name, sets, pools, codes[name])
+            subset, items[name], said, missed[name] = self._score(encoder, name, sets, pools, codes[name])
             subsets.append(subset)
             notes += [f"{name}: {note}" for note in said]
             steps.label = f"{name} questions"
@@ -122,10 +126,17 @@ class RetrievalTask:
             subsets=tuple(subsets),
             notes=tuple(notes),
             items=items,
+            examples=with_texts(missed, sets, codes, "cosine" if self._by_cosine(encoder) else "inner product"),
             seconds=time.perf_counter() - start,
             **grouped(self._members(subsets)),
             **options(self),
         )
+
+    def parts(self, data: Path) -> list[str]:
+        """See ``Task.parts``."""
+        folder = find_folder(data, self.folders, self.files, self.expected)
+        codes = self.codes(self.files(folder), folder)
+        return [name or codes[name] for name in choose_languages(self.languages, codes, {}, folder)]
 
     def files(self, folder: Path) -> Sets:
         """The sets in a folder, by language as its files spell it."""
@@ -174,7 +185,7 @@ class RetrievalTask:
 
     def _score(
         self, encoder: Embeds, name: str, sets: Mapping[str, RetrievalSet], pools: Mapping[str, _Pool], language: str
-    ) -> tuple[SubsetScores, Items, list[str]]:
+    ) -> tuple[SubsetScores, Items, list[str], list[Miss]]:
         """One language: its questions among its own passages and, if asked for, among those of all languages."""
         one = sets[name]
         judged, notes = _judged(one, pools[name].ids)
@@ -187,14 +198,21 @@ class RetrievalTask:
             runs["bm25_"] = _bm25(asked, one, language)
             runs["hybrid_"] = reciprocal_rank_fusion([runs[""], runs["bm25_"]])
         values = {f"{system}{m}": v for system, run in runs.items() for m, v in ranking_metrics(judged, run).items()}
+        expected = {query: next(p for p, grade in grades.items() if grade > 0) for query, grades in judged.items()}
+        kept: Any = {"language": language, "limit": self.examples}
         if self.pools_all:
             runs[OF_ALL] = _search([*asked], vectors, pools)
-            found = ranking_metrics(self._judged_in_all(name, judged, sets), runs[OF_ALL])
+            judged_in_all = self._judged_in_all(name, judged, sets)
+            found = ranking_metrics(judged_in_all, runs[OF_ALL])
             values |= {f"{metric}{OF_ALL}": of_query for metric, of_query in found.items()}
+            expected = {query: f"{name}/{passage}" for query, passage in expected.items()}
+            missed = misses(runs[OF_ALL], judged_in_all, one.queries, expected, place=_set_and_id, **kept)
+        else:
+            missed = misses(runs[""], judged, one.queries, expected, place=lambda passage: (name, passage), **kept)
         self._write_runs(name, runs)
         scores = {metric: float(np.mean([*of_query.values()])) for metric, of_query in values.items()}
         subset = SubsetScores(name=name, languages=(language, language), pairs=len(judged), scores=scores)
-        return subset, Items(np.array([*values[self.main_metric].values()])), notes
+        return subset, Items(np.array([*values[self.main_metric].values()])), notes, missed
 
     def _judged_in_all(self, name: str, judged: Qrels, sets: Mapping[str, RetrievalSet]) -> Qrels:
         """Which passages of the pool of all languages answer; in parallel sets a question's in every language."""
@@ -260,6 +278,11 @@ def _search(queries: Sequence[str], vectors: Float32[ndarray, "n d"], pools: Map
         of_query = zip(owners[kept].tolist(), places[row, kept].tolist(), scores[row, kept].tolist(), strict=True)
         run[query] = top({named[owner][0] + named[owner][1][place]: score for owner, place, score in of_query})
     return run
+
+
+def _set_and_id(passage: str) -> tuple[str, str]:
+    name, _, own = passage.partition("/")
+    return name, own
 
 
 def _bm25(queries: Mapping[str, str], one: RetrievalSet, language: str) -> Run:

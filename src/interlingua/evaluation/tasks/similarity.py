@@ -62,10 +62,10 @@ class SimilarityTask:
         total, done = sum(2 * len(pairs.gold) for _, pairs in sets.values()), 0
         subsets, items, draws = [], {}, {}
         for name, (languages, pairs) in sets.items():
-            cosines = _cosines(
+            alike = cosines(
                 encoder.encode(pairs.first, language=languages[0]), encoder.encode(pairs.second, language=languages[1])
             )
-            items[name] = Items(cosines, np.array(pairs.gold))
+            items[name] = Items(alike, np.array(pairs.gold))
             draws[name] = self._draws(name, items[name])
             subsets.append(_scores(name, languages, items[name], draws[name]))
             done += 2 * len(pairs.gold)
@@ -91,6 +91,11 @@ class SimilarityTask:
             seconds=time.perf_counter() - start,
             **options(self),
         )
+
+    def parts(self, data: Path) -> list[str]:
+        """See ``Task.parts``."""
+        folder = find_folder(data, self.folders, self.files, self.expected)
+        return list(self.chosen(self.files(folder), folder))
 
     def label(self) -> str:
         """What the result is called."""
@@ -166,7 +171,8 @@ def _scores(name: str, languages: tuple[str, str], items: Items, draws: Float64[
     return SubsetScores(name=name, languages=languages, pairs=len(items.gold), scores=scores)
 
 
-def _cosines(x: Float32[ndarray, "n d"], y: Float32[ndarray, "n d"]) -> Float64[ndarray, " n"]:
+def cosines(x: Float32[ndarray, "n d"], y: Float32[ndarray, "n d"]) -> Float64[ndarray, " n"]:
+    """The cosine of each pair of rows, rounded to ``DECIMALS``."""
     x, y = x.astype(np.float64), y.astype(np.float64)
     lengths = np.linalg.norm(x, axis=1) * np.linalg.norm(y, axis=1)
     return np.asarray(np.round((x * y).sum(axis=1) / np.maximum(lengths, 1e-24), DECIMALS))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Literal
 
 from interlingua.corpus.evaluation_sets import pair_files, read_pair_file
+from interlingua.evaluation.examples import PER_SUBSET, cosine_of, wrong_neighbours
 from interlingua.evaluation.metrics.retrieval import is_right, nearest_both_ways
-from interlingua.evaluation.task import Embeds, Items, Progress, SubsetScores, TaskResult, options, silent
+from interlingua.evaluation.task import Embeds, Example, Items, Progress, SubsetScores, TaskResult, options, silent
 from interlingua.evaluation.tasks.folders import choose_languages, content_sha256, find_folder, full_code, recognise
 from interlingua.evaluation.tasks.groups import TATOEBA_GROUPS, group_members, grouped
 
@@ -29,6 +30,7 @@ class Tatoeba:
         languages: languages or groups of them to score; all that have a file by default.
         compare: ``index`` counts only the sentence's own translation as right, ``text`` also a candidate of the
             same text (LASER's option for duplicates).
+        examples: wrong neighbours kept beside the result, per language pair; 0 for none.
     """
 
     name: ClassVar[str] = "tatoeba"
@@ -37,6 +39,7 @@ class Tatoeba:
 
     languages: Sequence[str] | None = None
     compare: Literal["index", "text"] = "index"
+    examples: int = field(default=PER_SUBSET, metadata={"output": True})
 
     def evaluate(self, encoder: Embeds, data: Path, *, progress: Progress = silent) -> TaskResult:
         """See ``Task.evaluate``."""
@@ -48,10 +51,10 @@ class Tatoeba:
         pairs = {code: read_pair_file(files[code]) for code in chosen}
         digests = {code: content_sha256(sides) for code, sides in pairs.items()}
         total, done = sum(2 * len(sources) for sources, _ in pairs.values()), 0
-        subsets, items = [], {}
+        subsets, items, examples = [], {}, {}
         for code, (sources, targets) in pairs.items():
             file = files[code]
-            scores, items[file.name] = self._score(encoder, file.name, sources, targets)
+            scores, items[file.name], examples[file.name] = self._score(encoder, file.name, sources, targets)
             subsets.append(scores)
             done += 2 * len(sources)
             progress(file.name, done, total)
@@ -67,11 +70,20 @@ class Tatoeba:
             subsets=tuple(subsets),
             seconds=time.perf_counter() - start,
             items=items,
+            examples=examples,
             **grouped(group_members(subsets, TATOEBA_GROUPS if revision else {})),
             **options(self),
         )
 
-    def _score(self, encoder: Embeds, name: str, sources: list[str], targets: list[str]) -> tuple[SubsetScores, Items]:
+    def parts(self, data: Path) -> list[str]:
+        """See ``Task.parts``."""
+        folder = find_folder(data, (DATASET, "tatoeba", "heldout"), pair_files, "folder of <lang>-eng.tsv files")
+        languages = {file.name.removesuffix("-eng"): file.source_language for file in pair_files(folder)}
+        return choose_languages(self.languages, languages, TATOEBA_GROUPS, folder)
+
+    def _score(
+        self, encoder: Embeds, name: str, sources: list[str], targets: list[str]
+    ) -> tuple[SubsetScores, Items, tuple[Example, ...]]:
         source, target = map(full_code, name.split("-"))
         x, y = encoder.encode(sources, language=source), encoder.encode(targets, language=target)
         nearest_target, nearest_source = nearest_both_ways(x, y)
@@ -81,4 +93,8 @@ class Tatoeba:
         forward, backward = float(right_forward.mean()), float(right_backward.mean())
         scores = {"accuracy": (forward + backward) / 2, "accuracy_forward": forward, "accuracy_backward": backward}
         subset = SubsetScores(name=name, languages=(source, target), pairs=len(sources), scores=scores)
-        return subset, Items(right_forward / 2 + right_backward / 2)
+        there = (right_forward, nearest_target, sources, targets, cosine_of(x, y))
+        back = (right_backward, nearest_source, targets, sources, cosine_of(y, x))
+        examples = wrong_neighbours(*there, languages=(source, target), limit=self.examples)
+        examples += wrong_neighbours(*back, languages=(target, source), limit=self.examples)
+        return subset, Items(right_forward / 2 + right_backward / 2), examples

@@ -1,0 +1,80 @@
+"""The language-agnosticism panel: how much of the language is left in an encoder's space, and what it does there."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from interlingua.analysis.hubness import hubness
+from interlingua.analysis.isotropy import isotropy
+from interlingua.analysis.language_bias import accuracy_by_pair, language_bias
+from interlingua.analysis.language_gap import accuracy_gap, language_gap
+from interlingua.analysis.language_identification import L2, language_identification
+from interlingua.analysis.parallel import read_parallel, unit_vectors
+from interlingua.analysis.pool import search_pool
+from interlingua.analysis.record import Analysis
+from interlingua.analysis.subject import Subject
+from interlingua.evaluation.task import Progress, options, silent
+
+STAGES = 3
+"""Pieces of work that progress counts: embedding, the pass over the pool, the probe."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Agnosticism:
+    """Language probe, language bias, hubness, isotropy and language gap of the same vectors of line-aligned texts.
+
+    Each measure stands in a file of its own. Memory holds one language's vectors, tiles of similarities and some flags
+    per sentence and language; the vectors of all languages are in a temporary file.
+    """
+
+    name: ClassVar[str] = "agnosticism"
+    version: ClassVar[str] = "1"
+
+    languages: tuple[str, ...] | None = None
+    """Codes, names or groups (muse, low_resource, mexma); by default muse and English where there, else all."""
+    k: int = 10
+    """Neighbours counted for hubness."""
+    l2: float = L2
+    """Weight of half the squared length of the probe's weights, beside nats per sentence."""
+
+    def unfit(self, subject: Subject) -> str | None:
+        """See ``Analyser.unfit``: any encoder will do."""
+        return None
+
+    def run(self, subject: Subject, data: Path, *, progress: Progress = silent) -> Analysis:
+        """See ``Analyser.run``."""
+        start = time.perf_counter()
+        texts = read_parallel(data, self.languages)
+        languages, work = texts.languages, len(texts.languages) * texts.sentences
+        vectors = unit_vectors(subject.embeds, texts, progress=progress, of_all=STAGES * work)
+        pool = search_pool(
+            vectors, k=self.k, progress=lambda label, done, _: progress(label, work + done, STAGES * work)
+        )
+        probe = language_identification(
+            vectors, languages, l2=self.l2,
+            progress=lambda label, done, _: progress(label, 2 * work + done, STAGES * work),
+        )  # fmt: skip
+        measures = [
+            probe,
+            *language_bias(pool, languages),
+            *hubness(pool, languages),
+            *isotropy(vectors, languages),
+            *language_gap(vectors, languages),
+            accuracy_gap(pool, languages),
+        ]
+        return Analysis(
+            task=texts.named(self.name),
+            version=self.version,
+            dataset=texts.folder.name,
+            data_sha256=texts.sha256,
+            data_revision=texts.revision,
+            languages=languages,
+            sentences=texts.sentences,
+            measures=tuple(measures),
+            tables=accuracy_by_pair(pool, languages),
+            seconds=time.perf_counter() - start,
+            **options(self),
+        )

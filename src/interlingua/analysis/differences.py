@@ -1,0 +1,76 @@
+"""Before and after: the measures of two models side by side, with their differences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from interlingua.analysis.record import Analysis, Measure
+from interlingua.errors import ConfigError
+from interlingua.evaluation.significance import Difference, paired_bootstrap
+from interlingua.evaluation.task import Items
+
+
+class Change(NamedTuple):
+    """A measure of two models.
+
+    Attributes:
+        before: of the first.
+        after: of the second.
+        difference: second minus first.
+        tested: the difference by paired bootstrap over the sentences, where the measure is a mean over them.
+    """
+
+    before: Measure
+    after: Measure
+    difference: float
+    tested: Difference | None
+
+    @property
+    def verdict(self) -> str:
+        """``better`` or ``worse``, ``unclear`` where the interval holds 0, ``seems ...`` where there is no interval.
+
+        Nothing where there is no difference, or neither direction is the good one.
+        """
+        if self.before.better is None or (self.tested is None and self.difference == 0):
+            return ""
+        if self.tested is not None and self.tested.low <= 0 <= self.tested.high:
+            return "unclear"
+        said = "better" if (self.difference > 0) == (self.before.better == "higher") else "worse"
+        return said if self.tested is not None else f"seems {said}"
+
+
+def changes(before: Analysis, after: Analysis) -> list[Change]:
+    """The measures that both have, in the first one's order.
+
+    Raises:
+        ConfigError: they are other analyses, versions, settings or texts, so that no difference means anything.
+    """
+    for what in ("task", "version", "data_sha256", "settings", "languages"):
+        sides = getattr(before, what), getattr(after, what)
+        if sides[0] != sides[1]:
+            raise ConfigError(
+                f"{before.model} and {after.model} can't be compared: {what} is {sides[0]!r} here and {sides[1]!r}"
+                " there; analyse both alike"
+            )
+    known = {measure.name: measure for measure in after.measures}
+    return [_change(measure, known[measure.name]) for measure in before.measures if measure.name in known]
+
+
+def _change(before: Measure, after: Measure) -> Change:
+    tested = None
+    if before.items is not None and after.items is not None:
+        first, second = ([{before.name: Items(items)}] for items in (before.items, after.items))
+        tested = paired_bootstrap(first, second, [before.name])
+    return Change(before, after, after.value - before.value, tested)
+
+
+def paired(analyses: Sequence[Sequence[Analysis]]) -> list[tuple[Analysis, Analysis]]:
+    """The analyses that two models both have.
+
+    Args:
+        analyses: of the first model, and of the second.
+    """
+    first, second = analyses
+    by_task = {analysis.task: analysis for analysis in second}
+    return [(analysis, by_task[analysis.task]) for analysis in first if analysis.task in by_task]

@@ -1,0 +1,41 @@
+"""Hubs: sentences that are near to far too many others, and sentences that are near to none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Int64
+from numpy import ndarray
+
+from interlingua.analysis.pool import Pool
+from interlingua.analysis.record import Measure, mean_measure
+
+
+def hubness(pool: Pool, languages: Sequence[str]) -> list[Measure]:
+    """Skewness of the k-occurrences, and the share of sentences that are nobody's neighbour.
+
+    Radovanović, Nanopoulos and Ivanović (2010), "Hubs in space", section 2: N_k(x) counts how often x is among the k
+    nearest of the other points; its skewness grows with hubness. Here the points are all sentences of all languages.
+
+    Args:
+        pool: from ``search_pool``.
+        languages: the codes of its languages.
+    """
+    return [
+        Measure(
+            name="hubness_skewness", value=skewness(pool.occurrences), unit="", better="lower", ideal=0.0,
+            definition=f"skewness of how often a sentence is among the {pool.k} nearest of another one",
+        ),
+        mean_measure(
+            "antihubs", pool.occurrences == 0, languages, unit="share", better="lower", ideal=0.0,
+            definition=f"share of sentences that are never among the {pool.k} nearest of another one",
+        ),
+    ]  # fmt: skip
+
+
+def skewness(counts: Int64[ndarray, "*shape"]) -> float:
+    """The third standardised moment, E((N - mean)^3) / sd^3; 0 where all counts are alike."""
+    away = np.asarray(counts, np.float64) - np.mean(counts)
+    spread = np.mean(away**2)
+    return float(np.mean(away**3) / spread**1.5) if spread > 0 else 0.0

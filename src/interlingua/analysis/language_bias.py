@@ -1,0 +1,75 @@
+"""Do sentences prefer their own language? Retrieval from a pool of all languages at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from jaxtyping import Bool, Float64
+from numpy import ndarray
+
+from interlingua.analysis.pool import Pool
+from interlingua.analysis.record import Measure, mean_measure
+
+
+def language_bias(pool: Pool, languages: Sequence[str]) -> list[Measure]:
+    """How often the nearest sentence is of the query's own language, and what that costs.
+
+    - ``same_language_bias``: the share of sentences whose nearest other sentence is of their own language, although
+      their translations into all other languages are in the pool.
+    - ``same_language_bias_without_translations``: the same with the query's translations taken out. Every language then
+      has equally many candidates, so a space without language would give 1 / L.
+    - ``accuracy_own_pool``: P@1 of retrieving a sentence's translation among the lines of the translation's language,
+      mean over all ordered pairs of languages.
+    - ``accuracy_mixed_pool``: the same translation among the other lines of *all* languages, the query's own included;
+      the query's other translations are no candidates, so it is only harder. The setting of LAReQA (Roy et al. 2020),
+      whose authors call the loss language bias.
+    - ``mixed_pool_drop``: the one minus the other.
+
+    Args:
+        pool: from ``search_pool``.
+        languages: the codes of its languages.
+    """
+    alone, among_all = _mean_over_targets(pool.found_alone), _mean_over_targets(pool.found_among_all)
+    return [
+        mean_measure(
+            "same_language_bias", pool.own_language, languages, unit="share", better="lower", ideal=0.0,
+            definition="share of sentences whose nearest other sentence is of their own language, though their"
+            " translations are there",
+        ),
+        mean_measure(
+            "same_language_bias_without_translations", pool.own_language_without_translations, languages, unit="share",
+            better="lower", ideal=1 / len(languages),
+            definition="share of sentences whose nearest sentence, translations left out, is of their own language",
+        ),
+        mean_measure(
+            "accuracy_own_pool", alone, languages, unit="share", better="higher",
+            definition="P@1 of the translation among the lines of its own language, mean over ordered pairs",
+        ),
+        mean_measure(
+            "accuracy_mixed_pool", among_all, languages, unit="share", better="higher",
+            definition="P@1 of the translation among the other lines of all languages together",
+        ),
+        mean_measure(
+            "mixed_pool_drop", alone - among_all, languages, unit="share", better="lower", ideal=0.0,
+            definition="what P@1 loses when the other languages' lines join the candidates",
+        ),
+    ]  # fmt: skip
+
+
+def accuracy_by_pair(pool: Pool, languages: Sequence[str]) -> Mapping[str, Mapping[str, float]]:
+    """P@1 of every ordered pair of languages in both settings, ``deu_Latn-eng_Latn`` -> share."""
+    kept = {"accuracy_own_pool": pool.found_alone, "accuracy_mixed_pool": pool.found_among_all}
+    return {
+        name: {
+            f"{source}-{target}": float(found[i, :, j].mean())
+            for i, source in enumerate(languages)
+            for j, target in enumerate(languages)
+            if i != j
+        }
+        for name, found in kept.items()
+    }
+
+
+def _mean_over_targets(found: Bool[ndarray, "l n l"]) -> Float64[ndarray, "l n"]:
+    return np.asarray(found.sum(axis=2) / (found.shape[2] - 1))

@@ -1,0 +1,113 @@
+"""Can a linear probe tell the language of a sentence from its vector? The less, the more language-agnostic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from jaxtyping import Float32, Float64, Int64
+from numpy import ndarray
+from torch import Tensor
+
+from interlingua.analysis.record import Measure, mean_measure
+from interlingua.errors import DataError
+from interlingua.evaluation.task import Progress, silent
+
+BLOCK = 8192
+"""Vectors read at once."""
+L2 = 1e-3
+STEPS = 200
+
+
+def language_identification(
+    vectors: Float32[ndarray, "l n d"], languages: Sequence[str], *, l2: float = L2, progress: Progress = silent
+) -> Measure:
+    """Accuracy of a linear language probe on sentences whose translations it has not seen.
+
+    A multinomial logistic regression of the language on the vector, trained on the even lines and tested on the odd
+    ones, and the other way round. A probe on fixed vectors is the usual test of what these hold (Conneau et al. 2018,
+    "What you can cram into a single vector"); low accuracy is what a language-neutral space would have (Libovický et
+    al. 2020, "On the language neutrality of pre-trained multilingual representations", section 4). 1 / L is chance.
+
+    Args:
+        vectors: of line-aligned sentences, in memory or mapped; L languages.
+        languages: their codes.
+        l2: weight of half the squared length of the probe's weights beside the mean cross-entropy; the vectors are
+            centred and scaled to a variance of 1 per dimension, all dimensions by one factor.
+        progress: told after each half.
+
+    Raises:
+        DataError: there are fewer than two lines.
+    """
+    count, n, _ = vectors.shape
+    if n < 2:
+        raise DataError("one line in each language; the language probe trains on some and is tested on others")
+    right = np.zeros((count, n), dtype=bool)
+    for half in (0, 1):
+        test = np.arange(half, n, 2)
+        probe = _train(vectors, np.arange(1 - half, n, 2), l2)
+        for language in range(count):
+            right[language, test] = _predict(probe, vectors[language, test]) == language
+        progress("language probe", (half + 1) * count * n // 2, count * n)
+    return mean_measure(
+        "language_identification", right, languages, unit="share", better="lower", ideal=1 / count,
+        definition="accuracy of a linear probe that is to tell the language of unseen sentences",
+    )  # fmt: skip
+
+
+class _Probe:
+    """Centre, scale and, per language, a weight vector and a bias."""
+
+    def __init__(self, centre: Float64[Tensor, " d"], scale: float, parameters: Float64[Tensor, "d+1 l"]) -> None:
+        self.centre, self.scale, self.parameters = centre, scale, parameters
+
+    def features(self, vectors: Float32[ndarray, "n d"]) -> Float64[Tensor, "n d+1"]:
+        """Centred and scaled, with a 1 behind for the bias."""
+        x = (torch.from_numpy(np.asarray(vectors)).double() - self.centre) / self.scale
+        return torch.cat([x, x.new_ones(len(x), 1)], dim=1)
+
+
+def _predict(probe: _Probe, vectors: Float32[ndarray, "n d"]) -> Int64[ndarray, " n"]:
+    return (probe.features(vectors) @ probe.parameters).argmax(dim=1).numpy()
+
+
+def _train(vectors: Float32[ndarray, "l n d"], lines: Int64[ndarray, " m"], l2: float) -> _Probe:
+    count, _, width = vectors.shape
+    total = count * len(lines)
+    centre = torch.from_numpy(sum(vectors[i, lines].sum(axis=0, dtype=np.float64) for i in range(count)) / total)
+    square = sum(float((torch.from_numpy(vectors[i, lines]).double() - centre).square().sum()) for i in range(count))
+    scale = max((square / (total * width)) ** 0.5, 1e-12)
+    probe = _Probe(centre, scale, torch.zeros(width + 1, count, dtype=torch.float64))
+    optimizer = torch.optim.LBFGS(
+        [probe.parameters], max_iter=STEPS, tolerance_grad=1e-6, tolerance_change=1e-10, line_search_fn="strong_wolfe"
+    )
+    optimizer.step(_loss_and_gradient(probe, vectors, lines, l2))  # type: ignore[no-untyped-call]
+    return probe
+
+
+def _loss_and_gradient(
+    probe: _Probe, vectors: Float32[ndarray, "l n d"], lines: Int64[ndarray, " m"], l2: float
+) -> Callable[[], float]:
+    """Mean cross-entropy plus l2 / 2 of the squared weights; the gradient goes to ``parameters.grad``."""
+    count = len(vectors)
+    total = count * len(lines)
+    penalised = torch.ones_like(probe.parameters)
+    penalised[-1] = 0  # not the bias
+
+    def closure() -> float:
+        weights = probe.parameters
+        gradient = l2 * penalised * weights
+        loss = float((l2 / 2 * penalised * weights.square()).sum())
+        for language in range(count):
+            for start in range(0, len(lines), BLOCK):
+                x = probe.features(vectors[language, lines[start : start + BLOCK]])
+                log_shares = torch.log_softmax(x @ weights, dim=1)
+                loss -= float(log_shares[:, language].sum()) / total
+                error = log_shares.exp()
+                error[:, language] -= 1
+                gradient += x.T @ error / total
+        weights.grad = gradient
+        return loss
+
+    return closure

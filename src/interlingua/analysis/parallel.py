@@ -1,0 +1,125 @@
+"""Line-aligned texts in many languages, and their vectors in a file that memory need not hold."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float32
+from numpy import ndarray
+
+from interlingua.corpus.evaluation_sets import aligned_files, read_lines
+from interlingua.errors import DataError
+from interlingua.evaluation.metrics.retrieval import normalized
+from interlingua.evaluation.task import Embeds, Progress, silent
+from interlingua.evaluation.tasks.flores import LANGUAGE_GROUPS, FloresP1
+from interlingua.evaluation.tasks.folders import choose_languages, content_sha256, find_folder, full_code, recognise
+from interlingua.evaluation.tasks.groups import FLORES_GROUPS
+
+DATASET = "flores200_devtest"
+ENGLISH = "eng_Latn"
+GROUPS: dict[str, tuple[str, ...]] = {
+    name: (*codes, ENGLISH) for name, codes in {**LANGUAGE_GROUPS, **FLORES_GROUPS}.items()
+}
+"""The groups of the evaluation, with English in each: ``muse`` 15, ``low_resource`` 17, ``mexma`` 81."""
+DEFAULT_GROUP = "muse"
+
+
+class ParallelTexts(NamedTuple):
+    """The same sentences in several languages.
+
+    Attributes:
+        folder: where they are from.
+        lines: ``eng_Latn`` -> lines, all equally many.
+        sha256: of languages and lines.
+        revision: the published revision they were recognised as.
+    """
+
+    folder: Path
+    lines: Mapping[str, list[str]]
+    sha256: str
+    revision: str | None
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The codes, in order."""
+        return tuple(self.lines)
+
+    @property
+    def sentences(self) -> int:
+        """Lines of each language."""
+        return len(next(iter(self.lines.values())))
+
+    def named(self, name: str) -> str:
+        """An analysis's name, with the folder's behind it where the texts are no published set."""
+        return name if self.revision else f"{name}_{self.folder.name}"
+
+
+def read_parallel(
+    data: Path, languages: Sequence[str] | None = None, *, also: Sequence[str] = (), at_least: int = 2
+) -> ParallelTexts:
+    """Reads FLORES-200 devtest or any other folder of line-aligned ``<lang>.txt`` files.
+
+    Args:
+        data: the folder, or the one that holds it under its usual name.
+        languages: in any code or name, or groups of them (``GROUPS``); by default ``muse`` where all of it is there,
+            else all.
+        also: codes that are read too.
+        at_least: languages that are needed.
+
+    Raises:
+        DataError: files are missing, broken, of unequal length or two of one language, a language is not among them,
+            or they are too few.
+    """
+    folder = find_folder(data, (DATASET,), aligned_files, "folder of line-aligned <lang>.txt files").resolve()
+    files: dict[str, Path] = {}
+    for spelt, path in aligned_files(folder).items():
+        code = full_code(spelt)
+        if code in files:
+            raise DataError(f"{files[code].name} beside it is of the same language; remove one of them", path=path)
+        files[code] = path
+    if languages is None and set(GROUPS[DEFAULT_GROUP]) <= set(files):
+        languages = [DEFAULT_GROUP]
+    available = {code: code for code in files}
+    chosen = choose_languages([*(languages or available), *also], available, GROUPS, folder)
+    if len(chosen) < at_least:
+        raise DataError(
+            f"{len(chosen)} language{'s' * (len(chosen) != 1)} here; {at_least} are needed; name more with --languages",
+            path=folder,
+        )
+    lines = {code: read_lines(files[code]) for code in sorted(chosen)}
+    first = next(iter(lines))
+    for code, texts in lines.items():
+        if len(texts) != len(lines[first]):
+            there = f"{files[first].name} beside it has {len(lines[first])}"
+            raise DataError(f"{len(texts)} lines, but {there}; aligned files have equal lengths", path=files[code])
+    digests = {code: content_sha256([texts]) for code, texts in lines.items()}
+    sha256 = content_sha256([list(digests), list(digests.values())])
+    return ParallelTexts(folder, lines, sha256, recognise(FloresP1.name, digests))
+
+
+def unit_vectors(
+    encoder: Embeds, texts: ParallelTexts, *, progress: Progress = silent, of_all: int | None = None
+) -> Float32[ndarray, "l n d"]:
+    """The vectors of all sentences, scaled to length 1, mapped from a temporary file.
+
+    Args:
+        encoder: what to embed with.
+        texts: the sentences.
+        progress: told after each language.
+        of_all: sentences to tell of as all, where more work follows; those of the texts by default.
+    """
+    count, n = len(texts.languages), texts.sentences
+    table: Float32[ndarray, "l n d"] | None = None
+    for number, (language, lines) in enumerate(texts.lines.items()):
+        vectors = normalized(encoder.encode(lines, language=language))
+        if table is None:
+            with tempfile.TemporaryFile(prefix="interlingua-") as file:
+                table = np.memmap(file, np.float32, "w+", shape=(count, *vectors.shape))
+        table[number] = vectors
+        progress(language, (number + 1) * n, of_all or count * n)
+    assert table is not None
+    return table

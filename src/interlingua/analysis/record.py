@@ -1,0 +1,224 @@
+"""What an analysis found, and its file beside the results: ``results/{model}/{revision}/{analysis}.analysis.json``."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import numpy as np
+from jaxtyping import Float, Float64
+from numpy import ndarray
+
+from interlingua.errors import DataError
+from interlingua.evaluation.metrics.correlation import interval
+from interlingua.evaluation.results import ANALYSIS_SUFFIX, result_path
+from interlingua.files import PathLike, atomic_write
+
+FORMAT = "interlingua-analysis-1"
+RESAMPLES = 2000
+Unit = Literal["share", "cosine", "nats", "percent", ""]
+Better = Literal["lower", "higher"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Measure:
+    """One number about a model.
+
+    Attributes:
+        name: the same in every file.
+        value: the number.
+        unit: ``share`` (0 to 1, shown in percent), ``cosine``, ``nats``, ``percent``, or nothing.
+        definition: one sentence on what is measured.
+        better: which way a language-agnostic model goes, where there is one.
+        ideal: what a space without any trace of the language would have, where that is a number.
+        low: lower bound of the 95 % bootstrap interval over the sentences, where the measure is a mean over them.
+        high: the upper one.
+        by_language: the number of each language.
+        items: what the value is the mean of, one per sentence; kept to compare two models sentence by sentence.
+    """
+
+    name: str
+    value: float
+    unit: Unit
+    definition: str
+    better: Better | None = None
+    ideal: float | None = None
+    low: float | None = None
+    high: float | None = None
+    by_language: Mapping[str, float] = field(default_factory=dict)
+    items: Float64[ndarray, " n"] | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def title(self) -> str:
+        """The name in words."""
+        return self.name.replace("_", " ")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Analysis:
+    """What one analysis found about one model.
+
+    Attributes:
+        task: the analysis, with the data's name behind it where they are no published set.
+        version: of its definitions; numbers of unequal versions can't be compared.
+        dataset: the folder's name; empty where the sentences are the analysis's own.
+        data_sha256: of the texts.
+        data_revision: the published revision they were recognised as.
+        settings: the analysis's options.
+        changed: those that differ from their defaults.
+        languages: ``eng_Latn`` codes.
+        sentences: lines of each language; of the largest subset, where tasks were scored.
+        measures: the numbers.
+        tables: name -> key -> number: of ordered pairs of languages (``deu_Latn-eng_Latn``), of heads (``3``).
+        examples: what a page shows.
+        notes: what a reader of the numbers must know.
+        seconds: wall time.
+        provenance: as in result files.
+    """
+
+    task: str
+    version: str
+    dataset: str
+    data_sha256: str
+    data_revision: str | None
+    settings: Mapping[str, Any]
+    changed: tuple[str, ...]
+    languages: tuple[str, ...]
+    sentences: int
+    measures: tuple[Measure, ...]
+    tables: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    examples: tuple[Mapping[str, Any], ...] = ()
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        return str(self.provenance["model"]["name"])
+
+    def __getitem__(self, name: str) -> Measure:
+        """The measure of that name."""
+        return next(measure for measure in self.measures if measure.name == name)
+
+
+def mean_measure(name: str, values: Float[ndarray, "l n"], languages: Sequence[str], **facts: Any) -> Measure:
+    """A measure that is the mean over languages and sentences, with its interval.
+
+    Lines are drawn anew with all their translations, as those stand and fall together.
+
+    Args:
+        name: of the measure.
+        values: of each language and line.
+        languages: the first axis's.
+        facts: the measure's other fields.
+    """
+    items = np.asarray(values, np.float64).mean(axis=0)
+    low, high = bootstrap_mean(items)
+    by_language = dict(zip(languages, np.asarray(values, np.float64).mean(axis=1).tolist(), strict=True))
+    kept: dict[str, Any] = {"low": low, "high": high, "by_language": by_language, "items": items}
+    return Measure(name=name, value=float(items.mean()), **{**kept, **facts})
+
+
+def bootstrap_mean(items: Float64[ndarray, " n"], *, resamples: int = RESAMPLES, seed: int = 1) -> tuple[float, float]:
+    """The 95 % percentile interval of a mean.
+
+    Args:
+        items: at least one.
+        resamples: number of draws.
+        seed: of the draws.
+    """
+    values, counts = np.unique(items, return_counts=True)  # few distinct ones: drawing these is drawing items
+    rng = np.random.default_rng(seed)
+    if len(values) > 1000:  # a table of resamples by values would be large
+        return interval(np.array([items[rng.integers(len(items), size=len(items))].mean() for _ in range(resamples)]))
+    drawn = rng.multinomial(len(items), counts / len(items), size=resamples)
+    return interval(np.asarray(drawn @ values / len(items)))
+
+
+def write_analysis(analysis: Analysis, folder: PathLike) -> Path:
+    """Writes an analysis atomically, and its items beside it.
+
+    Args:
+        analysis: with its provenance.
+        folder: gets ``results/{model}/{revision}/{analysis}.analysis.json``; see ``evaluation.results.write_result``.
+
+    Returns:
+        The file.
+    """
+    path = analysis_path(analysis, Path(folder))
+    items = path.with_suffix(".items.npz")
+    items.unlink(missing_ok=True)  # never beside numbers of another run
+    with atomic_write(path) as file:
+        file.write(json.dumps(to_json(analysis), ensure_ascii=False, indent=1) + "\n")
+    kept: dict[str, Any] = {f"{m.name}/values": m.items for m in analysis.measures if m.items is not None}
+    if kept:
+        with atomic_write(items, "wb") as file:
+            np.savez_compressed(file, **kept)
+    return path
+
+
+def analysis_path(analysis: Analysis, folder: Path) -> Path:
+    """Where an analysis belongs below ``folder``: beside the results of the same model and settings."""
+    return result_path(cast(Any, analysis), folder).with_suffix(ANALYSIS_SUFFIX)
+
+
+def to_json(analysis: Analysis) -> dict[str, Any]:
+    """The file's content."""
+    plain = {f.name: getattr(analysis, f.name) for f in dataclasses.fields(analysis)}
+    plain["analysis"], plain["dataset_revision"] = plain.pop("task"), plain.pop("data_revision")
+    plain["measures"] = [_measure_to_json(measure) for measure in analysis.measures]
+    return {"format": FORMAT, "analysis": plain.pop("analysis"), **plain}
+
+
+def read_analyses(paths: Iterable[PathLike]) -> list[Analysis]:
+    """Reads analysis files, and every one below a folder; none where a folder holds none.
+
+    Raises:
+        DataError: a file is missing, or is no analysis.
+    """
+    files: list[Path] = []
+    for path in map(Path, paths):
+        files += sorted(path.rglob(f"*{ANALYSIS_SUFFIX}")) if path.is_dir() else [path]
+    return [read_analysis(file) for file in files]
+
+
+def read_analysis(path: PathLike) -> Analysis:
+    """Reads one file.
+
+    Raises:
+        DataError: it is missing, or is no analysis.
+    """
+    path = Path(path)
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if content.pop("format") != FORMAT:
+            raise ValueError(f"format is not {FORMAT}")
+        content["task"], content["data_revision"] = content.pop("analysis"), content.pop("dataset_revision")
+        content["measures"] = tuple(_measures(content["measures"], path.with_suffix(".items.npz")))
+        for name in ("changed", "languages", "examples", "notes"):
+            content[name] = tuple(content[name])
+        return Analysis(**content)
+    except OSError as error:
+        raise DataError(f"can't be read: {error.strerror or error}; check the path", path=path) from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"not an analysis file ({type(error).__name__}: {error})", path=path) from error
+
+
+def _measure_to_json(measure: Measure) -> dict[str, Any]:
+    values = {f.name: getattr(measure, f.name) for f in dataclasses.fields(measure) if f.name != "items"}
+    return {"name": measure.name, "title": measure.title, **values}
+
+
+def _measures(entries: list[dict[str, Any]], path: Path) -> list[Measure]:
+    kept: dict[str, Any] = {}
+    if path.exists():
+        with np.load(path, allow_pickle=False) as arrays:
+            kept = {name.removesuffix("/values"): arrays[name] for name in arrays.files}
+    for entry in entries:
+        entry.pop("title")
+    return [Measure(**entry, items=kept.get(entry["name"])) for entry in entries]

@@ -1,0 +1,143 @@
+"""Runs analyses over one encoder, and writes what they found."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import logging
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from interlingua.analysis.record import Analysis, write_analysis
+from interlingua.analysis.subject import Analyser, Subject
+from interlingua.config import from_mapping
+from interlingua.encoder.encoder import EmbedsText, Encoder
+from interlingua.errors import ConfigError
+from interlingua.evaluation.cache import CachedEncoder
+from interlingua.evaluation.encoders import OwnEncoder
+from interlingua.evaluation.kept import kept_folder, unfinished_file
+from interlingua.evaluation.provenance import ModelInfo, describe, prompt_text, provenance
+from interlingua.evaluation.sanity import cut_note
+from interlingua.evaluation.suite import settings_table
+from interlingua.evaluation.task import Progress, silent
+from interlingua.files import PathLike
+from interlingua.registry import ANALYSES, did_you_mean, resolve
+
+log = logging.getLogger("interlingua")
+DEFAULT = ("agnosticism", "token_matching", "attention_entropy", "word_order")
+
+
+def build_analyses(
+    names: Sequence[str] | None = None, *, languages: Sequence[str] | None = None, settings: Sequence[str] = ()
+) -> list[Analyser]:
+    """The analyses by name, with their options.
+
+    Args:
+        names: of the registry; ``DEFAULT`` if none.
+        languages: codes, names or groups, for those that choose.
+        settings: ``analysis.option=value`` with the value in TOML.
+
+    Raises:
+        ConfigError: a name or an option is unknown, or what it is set to.
+    """
+    chosen = list(names or DEFAULT)
+    asked = settings_table(settings)
+    for name in asked:
+        if name not in chosen:
+            raise ConfigError(f"--set {name}.…: there is no analysis {name!r} here{did_you_mean(name, chosen)}")
+    built = []
+    for name in chosen:
+        kind = resolve(ANALYSES, name)
+        options = dict(asked.get(name, {}))
+        if languages is not None and "languages" in {field.name for field in dataclasses.fields(kind)}:
+            options.setdefault("languages", list(languages))
+        built.append(from_mapping(kind, options, where=f"--set {name}"))
+    return built
+
+
+def analyse(
+    encoder: EmbedsText,
+    analyses: Sequence[Analyser],
+    data: PathLike,
+    *,
+    prompt: str | None = None,
+    batch_tokens: int = 16_384,
+    output: PathLike | None = None,
+    cache: PathLike | None = None,
+    model: ModelInfo | None = None,
+    skip_unfit: bool = False,
+    progress: Progress = silent,
+) -> list[Analysis]:
+    """Analyses an encoder on local line-aligned texts.
+
+    Args:
+        encoder: what to analyse; hidden states are read from ours alone.
+        analyses: from ``build_analyses``.
+        data: the folder of texts, or the one that holds it under its usual name.
+        prompt: put before every text, or the name of one of the model's own prompts; its default prompt if none.
+        batch_tokens: token budget of a batch.
+        output: write each analysis below this folder as soon as it ends. If the run is stopped, the vectors it has are
+            kept there too, and the next call with the same model and settings goes on with them.
+        cache: a folder that keeps all vectors for further calls with the same model and settings.
+        model: how files name the encoder; read off the encoder by default.
+        skip_unfit: leave out what this model is not fit for, with a warning.
+        progress: told after each piece of work, with the sentences done and to be done in that analysis.
+
+    Returns:
+        One per analysis that was run.
+
+    Raises:
+        ConfigError: a model is not fit for an analysis, and it is not to be left out; or vectors can't be kept.
+        DataError: files are missing, broken or misaligned, or a language is not among them.
+        TaskError: the encoder gave no usable vectors.
+    """
+    model = model or describe(encoder)
+    if prompt is not None:
+        model = dataclasses.replace(model, overrides=(*model.overrides, f"prompt={prompt!r}"))
+    before = prompt_text(encoder, prompt)
+    kept: dict[str, Any] = {"kept": kept_folder(model, encoder, before, Path(cache))} if cache is not None else {}
+    if cache is None and output is not None:
+        kept = {"unfinished": unfinished_file(model, encoder, before, Path(output))}
+    own = states_of(encoder)
+    found = []
+    with CachedEncoder(encoder, prompt=prompt, batch_tokens=batch_tokens, **kept) as cached, _evaluation_mode(own):
+        subject = Subject(cached, model, before, own, batch_tokens)
+        for analysis in analyses:
+            if skip_unfit and (reason := analysis.unfit(subject)):
+                log.warning("%s: %s is left out: %s", model.name, analysis.name, reason)
+                continue
+            result = _run(analysis, subject, cached, Path(data), progress)
+            if output is not None:
+                write_analysis(result, output)
+            found.append(result)
+    return found
+
+
+def _run(analysis: Analyser, subject: Subject, cached: CachedEncoder, data: Path, progress: Progress) -> Analysis:
+    """One analysis, with its provenance."""
+    name = f"{subject.info.name} {analysis.name}"
+    cached.start_counting()
+    result = analysis.run(subject, data, progress=lambda label, *counts: progress(f"{name} {label}", *counts))
+    counts: dict[str, Any] = cached.counts()
+    facts = provenance(subject.info, subject.prompt, {**counts, "wall_seconds": result.seconds})
+    cut = cut_note(counts["texts"], counts["truncated_texts"], subject.info.max_tokens)
+    return dataclasses.replace(result, notes=(*result.notes, *cut), provenance=facts)
+
+
+def states_of(encoder: Any) -> Encoder | None:
+    """The model whose hidden states can be read, behind whatever stands in front of it."""
+    if isinstance(encoder, OwnEncoder):
+        return encoder.encoder
+    return encoder if isinstance(encoder, Encoder) else None
+
+
+@contextlib.contextmanager
+def _evaluation_mode(encoder: Encoder | None) -> Iterator[None]:
+    """Without dropout, and back to what it was."""
+    training = encoder is not None and encoder.training
+    if encoder is not None and training:
+        encoder.eval()
+    yield
+    if encoder is not None and training:
+        encoder.train()

@@ -1,0 +1,83 @@
+"""What an analysis is handed, what it is, and what they share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from interlingua.analysis.record import Analysis
+from interlingua.encoder.encoder import Encoder
+from interlingua.errors import ConfigError
+from interlingua.evaluation.provenance import ModelInfo
+from interlingua.evaluation.task import Embeds, Progress, silent
+
+
+class Subject(NamedTuple):
+    """The model under analysis.
+
+    Attributes:
+        embeds: gives vectors, its prompt bound; no text is embedded twice.
+        info: what is known of it.
+        prompt: the text before every input.
+        encoder: the model itself, where its hidden states can be read; in evaluation mode.
+        batch_tokens: tokens of a batch at most.
+    """
+
+    embeds: Embeds
+    info: ModelInfo
+    prompt: str = ""
+    encoder: Encoder | None = None
+    batch_tokens: int = 16_384
+
+    def states_of(self, analysis: str) -> Encoder:
+        """The model itself.
+
+        Args:
+            analysis: that asks for it.
+
+        Raises:
+            ConfigError: its hidden states can't be read.
+        """
+        if self.encoder is None:
+            raise ConfigError(
+                f"{analysis} reads hidden states, which {self.info.library} does not give; use the backend interlingua,"
+                " or leave it out with --only"
+            )
+        return self.encoder
+
+
+class Analyser(Protocol):
+    """One analysis with its options; one file in ``analysis`` each."""
+
+    @property
+    def name(self) -> str:
+        """The name in the registry."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """Raised whenever a number could change."""
+        ...
+
+    def unfit(self, subject: Subject) -> str | None:
+        """Why this model can't be analysed so, in a few words; None if it can."""
+        ...
+
+    def run(self, subject: Subject, data: Path, *, progress: Progress = silent) -> Analysis:
+        """Analyses a model.
+
+        Args:
+            subject: the model.
+            data: the folder of line-aligned texts, or one that holds it under its usual name.
+            progress: told after each piece of work.
+
+        Raises:
+            ConfigError: the model does not give what the analysis needs.
+            DataError: files are missing, broken or misaligned, or a language is not among them.
+        """
+        ...
+
+
+def needs_states(subject: Subject) -> str | None:
+    """``Analyser.unfit`` of those that read hidden states."""
+    return None if subject.encoder is not None else "its hidden states can't be read"

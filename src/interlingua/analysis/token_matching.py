@@ -1,0 +1,248 @@
+"""What is nearest to a token: its sentence, its language, its translation? MEXMA (Janeiro et al. 2024), Table 9."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from jaxtyping import Float32, Int64
+from numpy import ndarray
+
+from interlingua.analysis.parallel import ParallelTexts, read_parallel
+from interlingua.analysis.record import Analysis, Measure, Unit, bootstrap_mean
+from interlingua.analysis.subject import Subject, needs_states
+from interlingua.analysis.tokens import spell, token_ids, token_windows
+from interlingua.encoder.encoder import Encoder
+from interlingua.errors import DataError
+from interlingua.evaluation.task import Progress, options, silent
+from interlingua.evaluation.tasks.folders import full_code
+from interlingua.mining.knn import Neighbours, merge, nearest_neighbours, nobody
+
+CLASSES = {
+    "same_sentence": "another token of the query's sentence",
+    "same_language": "a token of another sentence in the query's language",
+    "translation": "a token of the same sentence in another language",
+    "other": "a token of another sentence in another language",
+}
+SAME_SENTENCE, SAME_LANGUAGE, TRANSLATION, OTHER = range(len(CLASSES))
+SHOWN_NEIGHBOURS = 3
+LINE_BITS, PLACE_BITS = 32, 16
+NOTE = (
+    "the paper's percentages are multiples of 1/1512 and not of 1/3750, so it did not count 250 x 3 x 5 neighbours;"
+    " tokens are drawn at random there and here, and other vocabularies have other tokens"
+)
+
+
+class Token(NamedTuple):
+    """Where tokens are: arrays of one shape; ``code`` joins the three into one number."""
+
+    language: Int64[ndarray, "*shape"]
+    line: Int64[ndarray, "*shape"]
+    place: Int64[ndarray, "*shape"]
+
+    @property
+    def code(self) -> Int64[ndarray, "*shape"]:
+        """One number per token."""
+        return np.asarray((((self.language << LINE_BITS) | self.line) << PLACE_BITS) | self.place)
+
+    @classmethod
+    def of(cls, code: Int64[ndarray, "*shape"]) -> Token:
+        """Back from the number."""
+        place = code & ((1 << PLACE_BITS) - 1)
+        line = (code >> PLACE_BITS) & ((1 << LINE_BITS) - 1)
+        return cls(code >> (LINE_BITS + PLACE_BITS), line, place)
+
+
+class Matches(NamedTuple):
+    """The query tokens and the nearest tokens of each, itself left out."""
+
+    queries: Token
+    neighbours: Token
+    cosines: Float32[ndarray, "q k"]
+
+    def classes(self) -> Int64[ndarray, "q k"]:
+        """The class of each neighbour, an index of ``CLASSES``."""
+        same_line = self.neighbours.line == self.queries.line[:, None]
+        same_language = self.neighbours.language == self.queries.language[:, None]
+        abroad = np.where(same_line, TRANSLATION, OTHER)
+        return np.where(same_language, np.where(same_line, SAME_SENTENCE, SAME_LANGUAGE), abroad)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TokenMatching:
+    """The classes of the nearest neighbours of random tokens among all tokens of all languages, by cosine.
+
+    Tokens are last-layer states; the tokenizer's special tokens and a prompt's are neither queries nor neighbours. The
+    paper does not say which similarity it takes. The search is exact; one batch of tokens is in memory at a time.
+    """
+
+    name: ClassVar[str] = "token_matching"
+    version: ClassVar[str] = "1"
+
+    languages: tuple[str, ...] | None = None
+    """Codes, names or groups; the paper's are mexma. By default muse and English where they are there, else all."""
+    query_language: str = "eng_Latn"
+    """Language of the query tokens, which is among the languages in any case."""
+    sentences: int = 250
+    """Lines that queries are drawn from, the first ones."""
+    tokens_per_sentence: int = 3
+    """Query tokens of each line; all of them where it has fewer."""
+    k: int = 5
+    """Neighbours of each query."""
+    seed: int = 1
+    """Of the draw."""
+    examples: int = 8
+    """Queries kept with their neighbours for the page."""
+
+    def unfit(self, subject: Subject) -> str | None:
+        """See ``Analyser.unfit``."""
+        return needs_states(subject)
+
+    def run(self, subject: Subject, data: Path, *, progress: Progress = silent) -> Analysis:
+        """See ``Analyser.run``."""
+        start = time.perf_counter()
+        encoder = subject.states_of(self.name)
+        query_language = full_code(self.query_language)
+        texts = read_parallel(data, self.languages, also=(query_language,))
+        matches = self._match(encoder, texts, query_language, subject, progress)
+        return Analysis(
+            task=texts.named(self.name),
+            version=self.version,
+            dataset=texts.folder.name,
+            data_sha256=texts.sha256,
+            data_revision=texts.revision,
+            languages=texts.languages,
+            sentences=texts.sentences,
+            measures=tuple(_measures(matches, texts.languages)),
+            examples=tuple(_examples(matches, encoder, texts, subject.prompt, self.examples)),
+            notes=(NOTE,),
+            seconds=time.perf_counter() - start,
+            **options(self),
+        )
+
+    def _match(
+        self, encoder: Encoder, texts: ParallelTexts, query_language: str, subject: Subject, progress: Progress
+    ) -> Matches:
+        how: dict[str, Any] = {"prompt": subject.prompt, "batch_tokens": subject.batch_tokens}
+        own = texts.languages.index(query_language)
+        asked = texts.lines[query_language][: self.sentences]
+        ids = token_ids(encoder, asked, language=query_language, prompt=subject.prompt)
+        drawn = [
+            draw_tokens(window.states, window.line, window.place, count=self.tokens_per_sentence, seed=self.seed)
+            for window in token_windows(encoder, ids, **how)
+        ]
+        vectors, lines, places = (np.concatenate(parts) for parts in zip(*drawn, strict=True))
+        if not len(vectors):
+            raise DataError(f"no tokens of text in the first {len(asked)} lines of {query_language}", path=texts.folder)
+        queries = Token(np.full(len(lines), own), lines, places)
+        best, done = nobody(len(vectors)), 0
+        for number, (language, text) in enumerate(texts.lines.items()):
+            ids = token_ids(encoder, text, language=language, prompt=subject.prompt)
+            for window in token_windows(encoder, ids, **how):
+                if len(window.states):
+                    found = nearest_neighbours(vectors, window.states, k=self.k + 1)  # one more: the query itself
+                    code = Token(np.full(len(window.line), number), window.line, window.place).code
+                    known = Neighbours(found.similarities, found.indices.new_tensor(code)[found.indices])
+                    best = merge(best, known, offset=0, k=self.k + 1)
+            done += len(text)
+            progress(language, done, len(texts.languages) * texts.sentences)
+        return without_self(queries, best, self.k)
+
+
+def draw_tokens(
+    states: Float32[ndarray, "t d"], line: Int64[ndarray, " t"], place: Int64[ndarray, " t"], *, count: int, seed: int
+) -> tuple[Float32[ndarray, "q d"], Int64[ndarray, " q"], Int64[ndarray, " q"]]:
+    """Random tokens of each line, with their lines and places; a line's draw depends on the seed and its number alone.
+
+    Args:
+        states: of tokens of text.
+        line: of each token.
+        place: of each token.
+        count: tokens of a line; all where it has fewer.
+        seed: of the draw.
+    """
+    rows = []
+    for number in np.unique(line):
+        candidates = np.flatnonzero(line == number)
+        rng = np.random.default_rng([seed, int(number)])
+        rows.append(np.sort(rng.choice(candidates, size=min(count, len(candidates)), replace=False)))
+    chosen = np.concatenate(rows) if rows else np.zeros(0, np.int64)
+    return states[chosen], line[chosen], place[chosen]
+
+
+def without_self(queries: Token, found: Neighbours, k: int) -> Matches:
+    """The k nearest of each query that are not the query itself.
+
+    Args:
+        queries: where they are.
+        found: the k + 1 nearest, their indices being codes.
+        k: fewer where there are fewer.
+    """
+    codes, cosines = found.indices.numpy(), found.similarities.numpy()
+    others = codes != queries.code[:, None]
+    order = np.argsort(~others, axis=1, kind="stable")[:, : min(k, int(others.sum(axis=1).min()))]
+    kept = np.take_along_axis(codes, order, axis=1)
+    return Matches(queries, Token.of(kept), np.take_along_axis(cosines, order, axis=1))
+
+
+def _measures(matches: Matches, languages: Sequence[str]) -> list[Measure]:
+    classes, lines = matches.classes(), matches.queries.line
+    found = []
+    for number, (name, meaning) in enumerate(CLASSES.items()):
+        share = (classes == number).mean(axis=1)
+        items = np.array([share[lines == line].mean() for line in np.unique(lines)])
+        low, high = bootstrap_mean(items)
+        by_language = {
+            code: float(((classes == number) & (matches.neighbours.language == i)).mean())
+            for i, code in enumerate(languages)
+        }
+        unit: Unit = "share"
+        found.append(
+            Measure(
+                name=name,
+                value=float(items.mean()),
+                unit=unit,
+                low=low,
+                high=high,
+                items=items,
+                by_language={code: value for code, value in by_language.items() if value},
+                definition=f"share of a token's nearest tokens that are {meaning}, mean over sentences",
+            )
+        )
+    return found
+
+
+def _examples(
+    matches: Matches, encoder: Encoder, texts: ParallelTexts, prompt: str, count: int
+) -> list[Mapping[str, Any]]:
+    """Queries whose nearest neighbour is of each class in turn, with the neighbours shown."""
+    nearest = matches.classes()[:, 0]
+    of_class = [np.flatnonzero(nearest == number).tolist() for number in range(len(CLASSES))]
+    in_turn = [row for rows in itertools.zip_longest(*of_class) for row in rows if row is not None][:count]
+    names = list(CLASSES)
+
+    def shown(token: Token) -> dict[str, Any]:
+        code = texts.languages[int(token.language)]
+        spelled = spell(encoder, texts.lines[code][int(token.line)], language=code, prompt=prompt)
+        start, end = spelled.spans[int(token.place)]
+        return {"language": code, "line": int(token.line) + 1, "text": spelled.text, "start": start, "end": end}
+
+    return [
+        {
+            "query": shown(Token(*(part[row] for part in matches.queries))),
+            "neighbours": [
+                {
+                    **shown(Token(*(part[row, rank] for part in matches.neighbours))),
+                    "class": names[matches.classes()[row, rank]],
+                    "cosine": round(float(matches.cosines[row, rank]), 4),
+                }
+                for rank in range(min(SHOWN_NEIGHBOURS, matches.cosines.shape[1]))
+            ],
+        }
+        for row in sorted(in_turn, key=lambda row: (nearest[row], row))
+    ]

@@ -1,0 +1,123 @@
+"""Tokens of texts with their hidden states, a few sentences at a time, and where each token stands in its text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float32, Int64
+from numpy import ndarray
+from torch.nn import functional as F
+
+from interlingua.batches.tokens import TokenBatch
+from interlingua.corpus.segmentation import segment
+from interlingua.encoder.encoder import Encoder
+
+CPU_BATCH_TOKENS = 4096
+
+
+class TokenWindow(NamedTuple):
+    """Tokens of text of consecutive lines; special tokens and those of the prompt are left out.
+
+    Attributes:
+        states: last-layer states, of length 1.
+        line: of each token, from 0.
+        place: among all tokens of its line, special ones too, from 0.
+    """
+
+    states: Float32[ndarray, "t d"]
+    line: Int64[ndarray, " t"]
+    place: Int64[ndarray, " t"]
+
+
+class Spelled(NamedTuple):
+    """A text and the part of it that each token stands for; special tokens have an empty one.
+
+    Attributes:
+        text: without the prompt; spaced as the vocabulary segments it.
+        spans: first character and the one after the last.
+    """
+
+    text: str
+    spans: list[tuple[int, int]]
+
+
+def token_ids(encoder: Encoder, lines: Sequence[str], *, language: str, prompt: str = "") -> list[list[int]]:
+    """Ids of lines as the encoder reads them: with the prompt and special tokens, cut at its limit."""
+    prompted = [prompt + line for line in lines]
+    return encoder.vocabulary.encode(prompted, language=language, max_tokens=encoder.max_tokens)
+
+
+def batches(encoder: Encoder, ids: Sequence[Sequence[int]], *, batch_tokens: int) -> Iterator[tuple[int, TokenBatch]]:
+    """Consecutive lines packed up to a budget, on the encoder's device, each with its first line's number.
+
+    Args:
+        encoder: on its device the batches are.
+        ids: of each line.
+        batch_tokens: tokens of a batch at most; one line at least.
+    """
+    limit = min(batch_tokens, CPU_BATCH_TOKENS) if encoder.device.type == "cpu" else batch_tokens
+    first, tokens = 0, 0
+    for line in range(len(ids) + 1):
+        if line == len(ids) or (line > first and tokens + len(ids[line]) > limit):
+            yield first, TokenBatch.from_lists(ids[first:line], ("",) * (line - first)).to(encoder.device)
+            first, tokens = line, 0
+        if line < len(ids):
+            tokens += len(ids[line])
+
+
+def token_windows(
+    encoder: Encoder, ids: Sequence[Sequence[int]], *, prompt: str = "", batch_tokens: int = CPU_BATCH_TOKENS
+) -> Iterator[TokenWindow]:
+    """The states of all tokens of text.
+
+    Args:
+        encoder: in evaluation mode.
+        ids: from ``token_ids``.
+        prompt: that was put before each line.
+        batch_tokens: tokens held at once.
+    """
+    backbone = encoder.frozen_backbone(torch.float32)
+    for first, batch in batches(encoder, ids, batch_tokens=batch_tokens):
+        with torch.inference_mode():
+            states = F.normalize(backbone(batch.input_ids, batch.cu_seqlens).float(), dim=-1).cpu().numpy()
+        kept = text_mask(encoder, batch, prompt)
+        line, place = batch.sequence_ids().cpu().numpy() + first, batch.positions().cpu().numpy()
+        yield TokenWindow(states[kept], line[kept], place[kept])
+
+
+def text_mask(encoder: Encoder, batch: TokenBatch, prompt: str = "") -> Bool[ndarray, " t"]:
+    """Which tokens are text: not the tokenizer's own, and not the prompt's."""
+    special = torch.isin(batch.input_ids, encoder.special_ids).cpu().numpy()
+    place = batch.positions().cpu().numpy()
+    opening = encoder.vocabulary.opening_tokens
+    of_prompt = (place >= opening) & (place < opening + prompt_length(encoder, prompt))
+    return np.asarray(~special & ~of_prompt)
+
+
+def prompt_length(encoder: Encoder, prompt: str) -> int:
+    """Tokens that a prompt begins a text with; a space at its end belongs to the text."""
+    if not prompt.strip():
+        return 0
+    ids = encoder.vocabulary.tokenizer.encode(prompt.rstrip(), add_special_tokens=False).ids
+    return len(ids)
+
+
+def spell(encoder: Encoder, line: str, *, language: str, prompt: str = "") -> Spelled:
+    """Where each token of a line stands in it.
+
+    Args:
+        encoder: whose vocabulary it is.
+        line: the text.
+        language: its code.
+        prompt: that was put before it.
+    """
+    vocabulary = encoder.vocabulary
+    text = prompt + line
+    if vocabulary.pre_tokenizer != "none":
+        (text,) = segment([text], language=language, pre_tokenizer=vocabulary.pre_tokenizer)
+    begin = len(text) - len(line) if text.endswith(line) else 0
+    spans = [(max(0, a - begin), max(0, b - begin)) for a, b in vocabulary.tokenizer.encode(text).offsets]
+    return Spelled(text[begin:], spans)

@@ -1,0 +1,108 @@
+"""What does a task lose when all tokens weigh alike? MEXMA (Janeiro et al. 2024), Table 10."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from interlingua.analysis.record import Analysis, Better, Measure
+from interlingua.analysis.subject import Subject, needs_states
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.pooling import PoolingMode
+from interlingua.evaluation.encoders import OwnEncoder
+from interlingua.evaluation.suite import build_tasks, evaluate
+from interlingua.evaluation.task import Progress, TaskResult, options, silent
+from interlingua.evaluation.tasks.folders import content_sha256
+
+NOTE = (
+    "each difference is relative to the score with CLS, 100 (CLS - uniform) / CLS: so the paper's table was made,"
+    " though its text says relative to the other"
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class UniformPooling:
+    """Tasks scored with the first token's state, and with the mean of the states of all positions but padding.
+
+    The weights stay as they are. Both ways the model's own normalisation, prompt and length limit hold; the mean takes
+    special tokens in, as the paper's seems to.
+    """
+
+    name: ClassVar[str] = "uniform_pooling"
+    version: ClassVar[str] = "1"
+
+    suite: tuple[str, ...] = ("xsim",)
+    """Tasks, or names for several."""
+    languages: tuple[str, ...] | None = None
+    """For tasks that choose among languages; all that have files by default."""
+
+    def unfit(self, subject: Subject) -> str | None:
+        """See ``Analyser.unfit``."""
+        return needs_states(subject)
+
+    def run(self, subject: Subject, data: Path, *, progress: Progress = silent) -> Analysis:
+        """See ``Analyser.run``."""
+        start = time.perf_counter()
+        encoder = subject.states_of(self.name)
+        scored = {}
+        ways: tuple[PoolingMode, ...] = ("cls", "mean")
+        for number, pooling in enumerate(ways):
+
+            def tell(label: str, done: int, total: int, number: int = number, pooling: str = pooling) -> None:
+                progress(f"{pooling} {label}", number * total + done, len(ways) * total)
+
+            scored[pooling] = evaluate(
+                _with_pooling(encoder, pooling),
+                build_tasks(self.suite, languages=self.languages, data=data),
+                data,
+                prompt=subject.prompt,
+                batch_tokens=subject.batch_tokens,
+                progress=tell,
+            )
+        results = list(zip(*(scored[pooling] for pooling in ways), strict=True))
+        measures = [measure for cls, uniform in results for measure in compared(cls, uniform)]
+        own = subject.info.pooling
+        notes = (
+            () if own == "cls" else (f"the model pools by {own}; nothing has trained its first token's state alone",)
+        )
+        return Analysis(
+            task=self.name,
+            version=self.version,
+            dataset="+".join(dict.fromkeys(cls.dataset for cls, _ in results)),
+            data_sha256=content_sha256([[cls.data_sha256 for cls, _ in results]]),
+            data_revision="+".join(dict.fromkeys(cls.data_revision or "" for cls, _ in results)).strip("+") or None,
+            languages=tuple(sorted({code for cls, _ in results for s in cls.subsets for code in s.languages})),
+            sentences=max(subset.pairs for cls, _ in results for subset in cls.subsets),
+            measures=tuple(measures),
+            notes=(NOTE, *notes, *(note for cls, _ in results for note in cls.notes)),
+            seconds=time.perf_counter() - start,
+            **options(self),
+        )
+
+
+def compared(cls: TaskResult, uniform: TaskResult) -> list[Measure]:
+    """Both scores of a task and, where that with CLS is not 0, their relative difference in percent of it."""
+    better: Better = "higher" if cls.higher_is_better else "lower"
+    metric = cls.main_metric
+    measures = [
+        Measure(
+            name=f"{result.task}_{way}", value=result.main_score, unit="share", better=better,
+            by_language={subset.name: subset.scores[metric] for subset in result.subsets},
+            definition=f"{metric} of {result.task}, mean over its subsets, {meaning}",
+        )
+        for result, way, meaning in ((cls, "cls", "first token"), (uniform, "uniform", "mean of all positions"))
+    ]  # fmt: skip
+    if cls.main_score:
+        change = 100 * (cls.main_score - uniform.main_score) / cls.main_score
+        definition = f"100 (CLS - uniform) / CLS; the denominator is {100 * cls.main_score:.2f} %"
+        measures.append(Measure(name=f"{cls.task}_delta", value=change, unit="percent", definition=definition))
+    return measures
+
+
+def _with_pooling(encoder: Encoder, pooling: PoolingMode) -> Any:
+    """The same weights and vocabulary, read in another way."""
+    settings = dataclasses.replace(encoder.settings, pooling=pooling, include_special=True)
+    return OwnEncoder(Encoder(encoder.backbone, encoder.vocabulary, settings).eval(), name=pooling)

@@ -1,0 +1,62 @@
+"""Two sentences of nearly the same words and different meaning: EMS (Tang et al. 2022), section V-H."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from interlingua.analysis.record import Analysis, Measure
+from interlingua.analysis.subject import Subject
+from interlingua.evaluation.metrics.retrieval import normalized
+from interlingua.evaluation.task import Progress, options, silent
+from interlingua.evaluation.tasks.folders import content_sha256
+
+SENTENCES = (
+    "can you believe that what he actually did was steal the money she saved for the children?",
+    "what can you actually believe she did was save the money for the children that he stole?",
+)
+PAPER = {"LASER": 0.90, "LaBSE": 0.95, "SBERT-distill": 0.97, "EMS": 0.97}
+NOTE = (
+    f"the paper prints {', '.join(f'{model} {cosine:.2f}' for model, cosine in PAPER.items())}; the two do not have"
+    " identical words, as it says (steal and stole, save and saved); read the cosine beside the mean cosine of"
+    " different lines"
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WordOrder:
+    """The cosine of the paper's two sentences, in lower case; lower tells them apart."""
+
+    name: ClassVar[str] = "word_order"
+    version: ClassVar[str] = "1"
+
+    def unfit(self, subject: Subject) -> str | None:
+        """See ``Analyser.unfit``: any encoder will do."""
+        return None
+
+    def run(self, subject: Subject, data: Path, *, progress: Progress = silent) -> Analysis:
+        """See ``Analyser.run``; the sentences are the paper's, no data are read."""
+        start = time.perf_counter()
+        first, second = normalized(subject.embeds.encode(list(SENTENCES), language="eng_Latn"))
+        progress("two sentences", len(SENTENCES), len(SENTENCES))
+        return Analysis(
+            task=self.name,
+            version=self.version,
+            dataset="",
+            data_sha256=content_sha256([SENTENCES]),
+            data_revision="EMS, section V-H",
+            languages=("eng_Latn",),
+            sentences=len(SENTENCES),
+            measures=(
+                Measure(
+                    name="word_order_cosine", value=float(first @ second), unit="cosine", better="lower",
+                    definition="cosine of two sentences of nearly the same words and different meaning",
+                ),
+            ),
+            examples=tuple({"text": text} for text in SENTENCES),
+            notes=(NOTE,),
+            seconds=time.perf_counter() - start,
+            **options(self),
+        )  # fmt: skip

@@ -1,0 +1,132 @@
+"""Ways to alter one sentence so that it nearly stays what it was and means something else.
+
+Each function yields altered forms of a text, without end as long as there is something to draw; forms may come again,
+and the caller takes as many as it needs. All draws come from the ``random.Random`` that is handed in.
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+import re
+import unicodedata
+from collections.abc import Iterator
+
+from interlingua.corpus.contrasts import Opposites
+
+Span = tuple[int, int]
+JOINERS = "'\u2019\u200c\u200d"
+"""What is no letter and yet stands inside words: apostrophes and the joiners of Persian."""
+LONGEST_NUMBER = 18
+"""Digits in a row that are still taken for a number."""
+SWAPS = 64
+"""Changes of place that are tried."""
+_DIGITS = re.compile(r"\d+")
+_PIECE = re.compile(r"[^\s\u200b]+")  # Khmer has the zero-width space between words
+_HAN, _KATAKANA = r"\u3400-\u9fff\uf900-\ufaff", r"\u30a1-\u30fa\u30fc"
+# characters that seldom belong to a content word: what stands between two of them is taken for one
+_FUNCTION = (
+    "的了着是在和与與或及而也都就但把被从從对對向于於以为為有不这這那其之等个個们們会會要可能很更最并並她他它我你"
+)
+_CHINESE_RUN = re.compile(rf"(?:(?![{_FUNCTION}])[{_HAN}]){{2,6}}")
+_JAPANESE_RUN = re.compile(rf"[{_HAN}]{{2,}}|[{_KATAKANA}]{{2,}}")
+
+
+def other_numbers(text: str, draw: random.Random) -> Iterator[str]:
+    """Another number of as many digits, in the decimal digits of the same script.
+
+    What looks like a year stays in its century and what may be a day of a month stays one. A number that is grown
+    together with a cased letter (``21st``, ``A4``) is left alone unless it has four digits (``1980s``).
+    """
+    spans = [match.span() for match in _DIGITS.finditer(text) if _is_number(text, *match.span())]
+    while spans:
+        start, end = draw.choice(spans)
+        yield text[:start] + _other_digits(text[start:end], draw) + text[end:]
+
+
+def other_phrases(text: str, draw: random.Random, *, opposites: Opposites) -> Iterator[str]:
+    """One phrase of a lexicon put for its opposite; each possible change once, in drawn order."""
+    changes: list[tuple[Span, str]] = []
+    for match in opposites.pattern.finditer(text):
+        if not opposites.spaced or _is_whole(text, *match.span()):
+            key = match[0].replace("\u2019", "'").lower()
+            changes += [(match.span(), other) for other in opposites.table.get(key, ())]
+    draw.shuffle(changes)
+    for (start, end), other in changes:
+        yield _put(text, start, end, other)
+
+
+def other_order(text: str, draw: random.Random, *, script: str) -> Iterator[str]:
+    """Two words that do not stand side by side have changed places; a sentence's first word stays.
+
+    Runs of Han characters between frequent function characters stand in for the words of Chinese, runs of Han and of
+    katakana for those of Japanese. Thai, Lao, Burmese and Tibetan have spaces between phrases, and these change places.
+    """
+    units = word_like(text, script)
+    for _ in range(SWAPS if len(units) > 2 else 0):
+        first, second = sorted(draw.sample(range(len(units)), 2))
+        (start, end), (later, last) = units[first], units[second]
+        if second - first > 1 and text[start:end].lower() != text[later:last].lower():
+            yield text[:start] + text[later:last] + text[end:later] + text[start:end] + text[last:]
+
+
+def word_like(text: str, script: str) -> list[Span]:
+    """What ``other_order`` takes for words: where they start and end."""
+    if script in ("Hans", "Hant", "Jpan"):
+        run = _JAPANESE_RUN if script == "Jpan" else _CHINESE_RUN
+        return [match.span() for match in run.finditer(text)]
+    least = 2 if script == "Hang" else 3
+    spans = [_bare(text, *match.span()) for match in _PIECE.finditer(text)][1:]
+    return [(start, end) for start, end in spans if end - start >= least and not text[start:end].isdecimal()]
+
+
+@functools.lru_cache(maxsize=8192)
+def in_word(character: str) -> bool:
+    """Whether it is a letter, a mark that belongs to one, or a digit."""
+    return unicodedata.category(character)[0] in "LMN"
+
+
+def _is_number(text: str, start: int, end: int) -> bool:
+    if end - start > LONGEST_NUMBER:
+        return False
+    around = text[max(start - 1, 0) : start] + text[end : end + 1]
+    grown = any(character.lower() != character.upper() for character in around)
+    return not grown or end - start == 4
+
+
+def _other_digits(digits: str, draw: random.Random) -> str:
+    zero = ord(digits[0]) - int(digits[0])
+    old, length = int(digits), len(digits)
+    low, high = 10 ** (length - 1) if int(digits[0]) else 0, 10**length - 1
+    if length == 4 and 1100 <= old <= 2099:
+        low, high = old // 100 * 100, old // 100 * 100 + 99
+    elif length == 2 and 10 <= old <= 31:
+        high = 31
+    new = draw.randrange(low, high)  # one less than there are, as the old one is passed over
+    new += new >= old
+    return "".join(chr(zero + int(digit)) for digit in str(new).zfill(length))
+
+
+def _is_whole(text: str, start: int, end: int) -> bool:
+    around = text[max(start - 1, 0) : start] + text[end : end + 1]
+    return not any(in_word(character) or character in JOINERS for character in around)
+
+
+def _put(text: str, start: int, end: int, other: str) -> str:
+    """Puts ``other`` for a span in the case of what was there; nothing takes a space away with it."""
+    found = text[start:end]
+    if not other:
+        rest = text[end:].lstrip(" ")
+        return text[:start] + (rest[:1].upper() + rest[1:] if found[:1].isupper() else rest)
+    if found[:1].isupper():
+        other = other.upper() if found.isupper() and len(found) > 1 else other[:1].upper() + other[1:]
+    return text[:start] + other + text[end:]
+
+
+def _bare(text: str, start: int, end: int) -> Span:
+    """A span without the punctuation at its ends."""
+    while start < end and not in_word(text[start]):
+        start += 1
+    while end > start and not in_word(text[end - 1]):
+        end -= 1
+    return start, end

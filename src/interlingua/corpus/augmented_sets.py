@@ -1,0 +1,107 @@
+"""Sentences altered on purpose, in the layout of LASER's xsim++ (Chen et al. 2023, ``tasks/xsimplusplus``).
+
+``<lang>_augmented.devtest`` has an altered sentence per line, ``<lang>_errtype.devtest.json`` says of each what it was
+made from and how: ``{"altered": {"src": "original", "errtype": "kind"}}``. Both are in the folder of the line-aligned
+files or, as LASER has it, in one beside it: ``devtest_augmented`` for ``devtest``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from interlingua.corpus.evaluation_sets import read_lines
+from interlingua.errors import DataError
+from interlingua.files import atomic_write
+from interlingua.languages import resolve
+
+MISALIGNED = "misaligned"
+"""The kind of a line of which nothing is known, and of an error that is no altered form of the right sentence."""
+GENERATED = "generated_"
+"""In front of the kinds of what ``corpus.hard_negatives`` made, so that nobody takes it for LASER's set."""
+_FILE = re.compile(r"([A-Za-z]{2,3}(?:_[A-Za-z]{4})?)_augmented\.(txt|devtest|dev)")
+
+
+class Altered(NamedTuple):
+    """A sentence that is nearly another one, and means something else.
+
+    Attributes:
+        text: one line.
+        original: the sentence that it was made from; empty where the files don't say.
+        kind: what was altered, ``number``.
+    """
+
+    text: str
+    original: str
+    kind: str
+
+
+def altered_file(folder: Path, language: str) -> Path | None:
+    """The file of altered sentences of a language (any code) that belongs to a folder of line-aligned files."""
+    code = resolve(language).code
+    beside = folder.resolve()
+    for place in (folder, beside.with_name(f"{beside.name}_augmented")):
+        for path in sorted(place.iterdir()) if place.is_dir() else ():
+            if (match := _FILE.fullmatch(path.name)) and resolve(match[1]).code == code:
+                return path
+    return None
+
+
+def read_altered(path: Path) -> list[Altered]:
+    """The altered sentences of a file, in its order.
+
+    Raises:
+        DataError: the file is empty or has a blank line, the JSON file beside it is missing or of another form, or it
+            knows none of the lines.
+    """
+    texts = read_lines(path)
+    table = _read_table(path)
+    entries = [table.get(text.strip(), ("", MISALIGNED)) for text in texts]
+    if not any(original for original, _ in entries):
+        raise DataError(
+            f"{_table_path(path).name} knows none of its lines; the two files are not of one set", path=path
+        )
+    return [Altered(text, original, kind) for text, (original, kind) in zip(texts, entries, strict=True)]
+
+
+def write_altered(folder: Path, language: str, altered: Iterable[Altered]) -> Path:
+    """Writes both files, sentence by sentence.
+
+    Args:
+        folder: is made.
+        language: ``eng_Latn``.
+        altered: no text twice.
+
+    Returns:
+        The file of sentences.
+    """
+    path = folder / f"{language}_augmented.devtest"
+    with atomic_write(path) as lines, atomic_write(_table_path(path)) as table:
+        start = "{\n"
+        for text, original, kind in altered:
+            lines.write(f"{text}\n")
+            entry = json.dumps({"src": original, "errtype": kind}, ensure_ascii=False)
+            table.write(f"{start}{json.dumps(text, ensure_ascii=False)}: {entry}")
+            start = ",\n"
+        table.write("{}\n" if start == "{\n" else "\n}\n")
+    return path
+
+
+def _table_path(path: Path) -> Path:
+    return path.with_name(f"{path.name.replace('_augmented.', '_errtype.', 1)}.json")
+
+
+def _read_table(path: Path) -> dict[str, tuple[str, str]]:
+    source = _table_path(path)
+    try:
+        content: Any = json.loads(source.read_text(encoding="utf-8"))
+        return {text.strip(): (entry["src"].strip(), str(entry["errtype"])) for text, entry in content.items()}
+    except OSError as error:
+        message = f"{error.strerror or error}; it says what each line of {path.name} was made from"
+        raise DataError(message, path=source) from error
+    except (ValueError, AttributeError, KeyError, TypeError) as error:
+        message = 'expected {"altered": {"src": "original", "errtype": "kind"}, ...}, got something else'
+        raise DataError(f"{message} ({type(error).__name__}: {error})", path=source) from error

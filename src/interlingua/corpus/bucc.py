@@ -1,0 +1,117 @@
+"""Reader of BUCC: two monolingual texts with ids, and which ids are translations.
+
+``de-en/de-en.training.de``, ``de-en.training.en`` (id TAB sentence) and ``de-en.training.gold`` (two ids), likewise
+``test`` and ``sample``, which LASER and others call ``dev``; also without the language pair, ``dev.zh``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from interlingua.errors import DataError
+from interlingua.files import open_text
+
+_FILE = re.compile(r"(?:[a-z]{2,3}-[a-z]{2,3}\.)?(training|train|test|sample|dev)\.([a-z]{2,3})(?:\.gz|\.xz|\.zst)?")
+ENGLISH = "en"
+_SPLITS = {"train": "training"}
+
+
+class BuccFiles(NamedTuple):
+    """Where a split of a language pair is; English is the target, as in the shared task."""
+
+    languages: tuple[str, str]
+    source: Path
+    target: Path
+    gold: Path
+
+    @property
+    def name(self) -> str:
+        """``zh-en``."""
+        return "-".join(self.languages)
+
+
+class BuccText(NamedTuple):
+    """The sentences of one side and their ids, in the file's order."""
+
+    ids: list[str]
+    texts: list[str]
+
+
+class BuccSplit(NamedTuple):
+    """A split; a gold pair is the row of its source and the row of its target."""
+
+    source: BuccText
+    target: BuccText
+    gold: list[tuple[int, int]]
+
+
+def bucc_files(folder: Path) -> dict[str, dict[str, BuccFiles]]:
+    """The splits in a folder and in those below it that are called after a language pair: pair -> split -> files.
+
+    The gold file of a split need not be there.
+    """
+    found: dict[str, dict[str, BuccFiles]] = {}
+    below = sorted(path for path in folder.glob(f"*-{ENGLISH}") if path.is_dir())
+    places = [folder, *below] if folder.is_dir() else []
+    for place in places:
+        sides: dict[tuple[str, str], dict[str, Path]] = {}
+        for path in sorted(place.iterdir()):
+            if (match := _FILE.fullmatch(path.name)) and path.is_file():
+                stem = path.name[: match.start(2)]
+                sides.setdefault((stem, _SPLITS.get(match[1], match[1])), {})[match[2]] = path
+        for (stem, split), files in sides.items():
+            for pair in itertools.permutations(files, 2):
+                if pair[1] == ENGLISH:
+                    one = BuccFiles(pair, files[pair[0]], files[pair[1]], place / f"{stem}gold")
+                    found.setdefault(one.name, {}).setdefault(split, one)
+    return found
+
+
+def read_bucc(files: BuccFiles) -> BuccSplit:
+    """Reads a split with its gold pairs.
+
+    Raises:
+        DataError: a file is missing or empty, a line is no id TAB sentence, an id or a gold pair stands there twice,
+            or a gold pair names an id that is not in the texts.
+    """
+    source, target = _read_text(files.source), _read_text(files.target)
+    rows = [{name: row for row, name in enumerate(side.ids)} for side in (source, target)]
+    gold: dict[tuple[int, int], None] = {}
+    for number, line in _lines(files.gold):
+        names = line.split("\t")
+        if len(names) != 2:
+            raise DataError(f"expected id TAB id, got {len(names)} columns", path=files.gold, line=number)
+        for name, known, path in zip(names, rows, (files.source, files.target), strict=True):
+            if name.strip() not in known:
+                raise DataError(f"the id {name.strip()!r} is not in {path.name}", path=files.gold, line=number)
+        pair = (rows[0][names[0].strip()], rows[1][names[1].strip()])
+        if pair in gold:
+            raise DataError("the pair stands here twice; remove one", path=files.gold, line=number)
+        gold[pair] = None
+    if not gold:
+        raise DataError("the file is empty; expected one pair of ids per line", path=files.gold)
+    return BuccSplit(source, target, list(gold))
+
+
+def _read_text(path: Path) -> BuccText:
+    rows: dict[str, str] = {}
+    for number, line in _lines(path):
+        name, _, text = line.partition("\t")
+        if not name.strip() or not text.strip():
+            raise DataError("expected id TAB sentence; mend or remove the line", path=path, line=number)
+        if name.strip() in rows:
+            raise DataError(f"the id {name.strip()!r} stands here twice; ids must differ", path=path, line=number)
+        rows[name.strip()] = text.strip()
+    if not rows:
+        raise DataError("the file is empty; expected id TAB sentence per line", path=path)
+    return BuccText(list(rows), list(rows.values()))
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    with open_text(path) as lines:
+        for number, line in enumerate(lines, 1):
+            yield number, line.rstrip("\r\n")

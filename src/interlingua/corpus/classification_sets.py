@@ -1,0 +1,272 @@
+"""Readers of texts with a label, split into train, dev and test, in the layouts they come in.
+
+- SIB-200: ``deu_Latn/train.tsv`` (id, topic, text), with or without its header;
+- MLDoc: ``german.train.1000``, ``german.dev``, ``german.test`` as its own script writes them (``CCAT`` TAB text), or
+  the names LASER gives them, ``mldoc.train1000.de``;
+- CLS v1, Webis-CLS-10 unprocessed: ``de/books/train.review`` in XML, beside ``test.review`` and ``unlabeled.review``;
+- CLS v2, the Multilingual Amazon Reviews Corpus: ``train/dataset_de_train.json``, one review a line;
+- your own: ``german.train.tsv`` or ``de/train.tsv`` (label TAB text), or ``.jsonl`` with ``text`` and ``label``.
+
+A split is read when it is asked for.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from interlingua.errors import DataError
+from interlingua.files import open_bytes, open_text
+from interlingua.languages import resolve
+
+Domain = Literal["books", "dvd", "music"]
+DOMAINS: tuple[Domain, ...] = ("books", "dvd", "music")
+SPLITS = ("train", "dev", "test")
+_SPLIT_NAMES = {"train": "train", "dev": "dev", "val": "dev", "valid": "dev", "validation": "dev", "test": "test"}
+_PACKED = r"(?:\.gz|\.xz|\.zst)?"
+_SPLIT = "|".join(_SPLIT_NAMES)
+_OWN_FILE = re.compile(rf"([\w-]+)\.({_SPLIT})\.(?:tsv|jsonl){_PACKED}")
+_OWN_SPLIT = re.compile(rf"({_SPLIT})\.(?:tsv|jsonl){_PACKED}")
+_MLDOC_LANGUAGES = ("chinese", "english", "french", "german", "italian", "japanese", "russian", "spanish")
+_CLS_CODES = {"de": "de", "en": "en", "fr": "fr", "jp": "ja"}
+_PYTHON_BYTES = re.compile(r"b(['\"]).*\1")
+_REVIEWS = re.compile(r"dataset_([a-z]{2})_(train|dev|test)\.json")
+REVIEWS_PER_CLASS = 1000
+"""CLS: positive reviews to train on, and as many negative ones."""
+
+
+class LabelledTexts(NamedTuple):
+    """Texts and the label of each."""
+
+    texts: list[str]
+    labels: list[str]
+
+
+Splits = dict[str, Callable[[], LabelledTexts]]
+"""train, dev, test -> reads it."""
+LabelledSets = dict[str, Splits]
+"""Language, as the files spell it, behind the domain where there are several (``books.de``) -> its splits."""
+
+
+def sib200_sets(folder: Path) -> LabelledSets:
+    """SIB-200, for the languages that have a training set."""
+    found: LabelledSets = {}
+    for below in _folders(folder):
+        files = {split: below / f"{split}.tsv" for split in SPLITS}
+        if files["train"].is_file() and _columns_of(files["train"]) == 3:
+            found[below.name] = {
+                split: functools.partial(_read_numbered, path) for split, path in files.items() if path.is_file()
+            }
+    return found
+
+
+def mldoc_sets(folder: Path, train_size: int = 1000) -> LabelledSets:
+    """MLDoc, with the training set of that many documents."""
+    found: LabelledSets = {}
+    names = {name: (f"{name}.train.{train_size}", f"{name}.dev", f"{name}.test") for name in _MLDOC_LANGUAGES}
+    names |= {
+        code: (f"mldoc.train{train_size}.{code}", f"mldoc.dev.{code}", f"mldoc.test.{code}")
+        for code in ("de", "en", "es", "fr", "it", "ja", "ru", "zh")
+    }
+    for name, files in names.items():
+        if (folder / files[0]).is_file():
+            splits = zip(SPLITS, files, strict=True)
+            found[name] = {split: functools.partial(_read_mldoc, folder / file) for split, file in splits}
+    return found
+
+
+def cls_v1_sets(folder: Path) -> LabelledSets:
+    """CLS v1 by domain and language; the dev set is drawn from the reviews it calls unlabelled, which have ratings."""
+    found: LabelledSets = {}
+    for domain in DOMAINS:
+        for name, code in _CLS_CODES.items():
+            below = folder / name / domain
+            if (below / "train.review").is_file():
+                found[f"{domain}.{code}"] = {
+                    "train": functools.partial(_read_reviews, below / "train.review"),
+                    "dev": functools.partial(_read_reviews, below / "unlabeled.review", REVIEWS_PER_CLASS),
+                    "test": functools.partial(_read_reviews, below / "test.review"),
+                }
+    return found
+
+
+def cls_v2_sets(folder: Path) -> LabelledSets:
+    """CLS v2 by language; reviews of three stars are neither good nor bad and are left out."""
+    found: LabelledSets = {}
+    for split in SPLITS:
+        for path in _files(folder / split) or _files(folder):
+            match = _REVIEWS.fullmatch(path.name)
+            if match and match[2] == split:
+                most = REVIEWS_PER_CLASS if split == "train" else None
+                found.setdefault(match[1], {})[split] = functools.partial(_read_starred, path, most)
+    return {language: splits for language, splits in found.items() if "train" in splits}
+
+
+def labelled_sets(folder: Path) -> LabelledSets:
+    """Your own files, or a folder of them per language; folders called otherwise are something else."""
+    found: LabelledSets = {}
+    for path in _files(folder):
+        if match := _OWN_FILE.fullmatch(path.name):
+            found.setdefault(match[1], {})[_SPLIT_NAMES[match[2]]] = functools.partial(_read_own, path)
+    for below in filter(_is_language, _folders(folder)):
+        for path in _files(below):
+            if match := _OWN_SPLIT.fullmatch(path.name):
+                found.setdefault(below.name, {})[_SPLIT_NAMES[match[1]]] = functools.partial(_read_own, path)
+    return {language: splits for language, splits in found.items() if "train" in splits}
+
+
+def require_split(splits: Splits, split: str, *, language: str, folder: Path) -> None:
+    """Says which splits of a language there are.
+
+    Raises:
+        DataError: this one is not among them.
+    """
+    if split not in splits:
+        raise DataError(f"{language} has no {split} set; there are: {', '.join(splits)}", path=folder)
+
+
+def read_table(path: Path, label: int, text: int, *, columns: int) -> LabelledTexts:
+    """A table with a label and a text in each row.
+
+    Args:
+        path: the file, its columns separated by tabs.
+        label: which column has the label.
+        text: which one the text.
+        columns: how many there are.
+
+    Raises:
+        DataError: the file is missing or empty, a row has another number of columns, or no label or no text.
+    """
+    rows = [(number, row[label], row[text]) for number, row in _rows(path, columns)]
+    return _collected(rows, path)
+
+
+def _read_numbered(path: Path) -> LabelledTexts:
+    rows = list(_rows(path, 3))
+    if rows and rows[0][1][:2] == ["index_id", "category"]:
+        del rows[0]
+    first: dict[str, int] = {}
+    for number, (key, _, _) in rows:
+        if key in first:
+            raise DataError(f"the id {key!r} is that of line {first[key]} too; ids are unique", path=path, line=number)
+        first[key] = number
+    return _collected([(number, label, text) for number, (_, label, text) in rows], path)
+
+
+def _read_mldoc(path: Path) -> LabelledTexts:
+    found = read_table(path, 0, 1, columns=2)
+    # under Python 3 MLDoc's script writes b'...' with escapes instead of the text
+    return found._replace(texts=[_decoded(text) if _PYTHON_BYTES.fullmatch(text) else text for text in found.texts])
+
+
+def _decoded(text: str) -> str:
+    return str(ast.literal_eval(text).decode("utf-8"))
+
+
+def _read_own(path: Path) -> LabelledTexts:
+    return _read_json(path, "label", "text") if ".jsonl" in path.name else read_table(path, 0, 1, columns=2)
+
+
+def _read_starred(path: Path, per_class: int | None) -> LabelledTexts:
+    stars = _read_json(path, "stars", "review_body")
+    rated = zip(stars.texts, map(float, stars.labels), strict=True)
+    texts = [(text, _opinion(rating)) for text, rating in rated if rating != 3]
+    return _evenly(texts, per_class)
+
+
+def _read_reviews(path: Path, per_class: int | None = None) -> LabelledTexts:
+    reviews: list[tuple[str, str]] = []
+    try:
+        with open_bytes(path) as file:
+            for _, item in ElementTree.iterparse(file):
+                if item.tag == "item":
+                    text, rating = (item.findtext(tag) or "" for tag in ("text", "rating"))
+                    reviews.append((" ".join(text.split()), _opinion(float(rating))))
+                    item.clear()
+    except (ElementTree.ParseError, ValueError) as error:
+        expected = "expected <item> with <rating> and <text>"
+        raise DataError(f"no review file of CLS ({error}); {expected}", path=path) from error
+    reviews = [(text, label) for text, label in reviews if text]
+    if not reviews:
+        raise DataError("no reviews in it; expected <item> with <rating> and <text>", path=path)
+    return _evenly(reviews, per_class)
+
+
+def _opinion(stars: float) -> str:
+    return "positive" if stars > 3 else "negative"
+
+
+def _evenly(rows: list[tuple[str, str]], per_class: int | None) -> LabelledTexts:
+    """All rows, or so many of each label, taken at even distances: such files are sorted by rating."""
+    if per_class is not None:
+        by_label: dict[str, list[tuple[str, str]]] = {}
+        for row in rows:
+            by_label.setdefault(row[1], []).append(row)
+        rows = [
+            of_label[place * len(of_label) // per_class] if len(of_label) > per_class else of_label[place]
+            for _, of_label in sorted(by_label.items())
+            for place in range(min(per_class, len(of_label)))
+        ]
+    return LabelledTexts([text for text, _ in rows], [label for _, label in rows])
+
+
+def _read_json(path: Path, label: str, text: str) -> LabelledTexts:
+    rows = []
+    with open_text(path) as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                record: Any = json.loads(line)
+                rows.append((number, str(record[label]), str(record[text])))
+            except (ValueError, KeyError, TypeError) as error:
+                expected = f"an object with {label} and {text}"
+                raise DataError(f"expected {expected} ({type(error).__name__})", path=path, line=number) from error
+    return _collected(rows, path)
+
+
+def _rows(path: Path, columns: int) -> Iterator[tuple[int, list[str]]]:
+    with open_text(path) as lines:
+        for number, line in enumerate(lines, 1):
+            row = line.rstrip("\r\n").split("\t")
+            if len(row) != columns:
+                raise DataError(f"{len(row)} columns, tabs between them; expected {columns}", path=path, line=number)
+            yield number, row
+
+
+def _collected(rows: Iterable[tuple[int, str, str]], path: Path) -> LabelledTexts:
+    found = LabelledTexts([], [])
+    for number, label, text in rows:
+        if not label.strip() or not text.strip():
+            what = "text" if label.strip() else "label"
+            raise DataError(f"the {what} is empty; mend or remove the line", path=path, line=number)
+        found.texts.append(text)
+        found.labels.append(label.strip())
+    if not found.texts:
+        raise DataError("the file is empty; expected a label and a text per line", path=path)
+    return found
+
+
+def _is_language(folder: Path) -> bool:
+    try:
+        resolve(folder.name)
+    except DataError:
+        return False
+    return True
+
+
+def _columns_of(path: Path) -> int:
+    with open_text(path) as lines:
+        return len(next(iter(lines), "").split("\t"))
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
+
+
+def _folders(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []

@@ -1,0 +1,107 @@
+"""Hard negatives in the manner of xsim++ (Chen et al. 2023), for any language and domain.
+
+A negative is a sentence with one thing altered: a number, a name, a negation, a word put for its antonym, or the places
+of two words. It is made by rules, not by people or a model, and now and then it is ungrammatical or, where word order
+is free, still a translation. Differs from xsim++: other rules, no WordNet, no tagger, so that any language will do; the
+numbers of the two are not comparable.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import islice
+
+from interlingua.corpus.alterations import other_numbers, other_order, other_phrases
+from interlingua.corpus.augmented_sets import Altered
+from interlingua.corpus.contrasts import contrasts
+from interlingua.corpus.entities import Gazetteer
+from interlingua.corpus.keys import EMPTY_KEY, text_keys
+from interlingua.errors import ConfigError
+from interlingua.languages import resolve
+
+KINDS = ("number", "entity", "negation", "antonym", "word_order")
+Alteration = Callable[[str, random.Random], Iterator[str]]
+PORTION = 512
+"""Sentences worked on at once."""
+
+
+def hard_negatives(
+    texts: Iterable[str],
+    language: str,
+    *,
+    kinds: Sequence[str] = KINDS,
+    per_sentence: int = 5,
+    seed: int = 1,
+) -> Iterator[Altered]:
+    """Altered forms of the sentences of a corpus, sentence by sentence.
+
+    No negative has the ``text_key`` of any sentence of the corpus or of another negative. What is drawn for a sentence
+    depends on the seed, the kind and the sentence alone, and its names on the corpus; memory holds a key for each
+    sentence and negative, and the names.
+
+    Args:
+        texts: a list, or an object that reads its sentences anew each time: they are gone through twice or three times.
+        language: theirs, any code.
+        kinds: what to alter; negation and antonyms need a language that ``contrasts`` knows.
+        per_sentence: negatives of a sentence per kind, at most.
+        seed: of all draws.
+
+    Raises:
+        ConfigError: a kind is unknown, or ``per_sentence`` is not positive.
+        TypeError: ``texts`` can be gone through only once.
+    """
+    check_request(kinds, per_sentence)
+    if isinstance(texts, Iterator):
+        raise TypeError("texts is an iterator, which ends after one reading; give a list, or an object that reads anew")
+    alterations = _alterations(texts, language, kinds)
+    seen = {int(key) for portion in _portions(texts) for key in text_keys(portion)} | {int(EMPTY_KEY)}
+    for portion in _portions(texts):
+        drafts = [
+            Altered(form, text, kind)
+            for text in portion
+            for kind, alteration in alterations.items()
+            for form in _forms(alteration, text, random.Random(f"{seed}\0{kind}\0{text}"), 2 * per_sentence)
+        ]
+        counts: dict[tuple[str, str], int] = {}
+        for draft, key in zip(drafts, text_keys([draft.text for draft in drafts]).tolist(), strict=True):
+            made = counts.get((draft.original, draft.kind), 0)
+            if made < per_sentence and key not in seen:
+                counts[draft.original, draft.kind] = made + 1
+                seen.add(key)
+                yield draft
+
+
+def check_request(kinds: Sequence[str], per_sentence: int) -> None:
+    """Says what may be asked for.
+
+    Raises:
+        ConfigError: see ``hard_negatives``.
+    """
+    unknown = [kind for kind in kinds if kind not in KINDS]
+    if unknown or not kinds:
+        raise ConfigError(f"kinds: expected some of {', '.join(KINDS)}, got {', '.join(unknown) or 'none'}")
+    if per_sentence < 1:
+        raise ConfigError(f"per_sentence must be 1 or more, got {per_sentence}")
+
+
+def _alterations(texts: Iterable[str], language: str, kinds: Sequence[str]) -> dict[str, Alteration]:
+    """Those that can be done in this language."""
+    script = resolve(language).script
+    able: dict[str, Alteration] = {"number": other_numbers, "word_order": partial(other_order, script=script)}
+    able |= {kind: partial(other_phrases, opposites=opposites) for kind, opposites in contrasts(language).items()}
+    if "entity" in kinds:
+        able["entity"] = Gazetteer(texts, language).other_names
+    return {kind: able[kind] for kind in kinds if kind in able}
+
+
+def _portions(texts: Iterable[str]) -> Iterator[list[str]]:
+    left = iter(texts)
+    while portion := list(islice(left, PORTION)):
+        yield portion
+
+
+def _forms(alteration: Alteration, text: str, draw: random.Random, wanted: int) -> list[str]:
+    """The first different forms of a sentence; few alterations have many, so the search is short."""
+    return list(dict.fromkeys(islice(alteration(text, draw), 4 * wanted)))[:wanted]

@@ -1,0 +1,156 @@
+"""Readers of pairs of sentences that either belong together or don't, in the layouts they come in.
+
+- MRPC: ``test.tsv`` (label, two ids, two texts, with a header) or Microsoft's own ``msr_paraphrase_test.txt``;
+- XNLI: ``dev-de.tsv`` (premise, hypothesis, label), or its own ``xnli.dev.tsv`` for all languages;
+- PAWS-X: ``x-final/de/test_2k.tsv`` (id, two texts, label, with a header);
+- your own: ``german.test.tsv`` (1 or 0, two texts), or ``.jsonl`` with ``label``, ``sentence1``, ``sentence2``.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from interlingua.corpus.labelled import CLASS_OF, languages_in_name, read_labelled
+from interlingua.errors import DataError
+from interlingua.files import open_text
+
+Split = Literal["train", "dev", "test"]
+Neutral = Literal["negative", "left_out"]
+_PACKED = r"(?:\.gz|\.xz|\.zst)?"
+_MRPC_FILES = {
+    "train": ("train.tsv", "msr_paraphrase_train.txt"),
+    "dev": ("val.tsv", "dev.tsv"),
+    "test": ("test.tsv", "msr_paraphrase_test.txt"),
+}
+_PAWS_FILES = {"train": "translated_train.tsv", "dev": "dev_2k.tsv", "test": "test_2k.tsv"}
+
+
+class LabelledPairs(NamedTuple):
+    """Pairs of texts, and whether each belongs together."""
+
+    first: list[str]
+    second: list[str]
+    positive: list[bool]
+
+
+PairSets = dict[str, Callable[[], LabelledPairs]]
+"""Language, as the files spell it -> reads its pairs."""
+
+
+def mrpc_file(folder: Path, split: str) -> Path | None:
+    """The file of a split of MRPC, if it is there."""
+    return next((folder / name for name in _MRPC_FILES[split] if (folder / name).is_file()), None)
+
+
+def mrpc_sets(folder: Path, split: Split) -> PairSets:
+    """MRPC, which is English."""
+    path = mrpc_file(folder, split)
+    return {"en": functools.partial(read_mrpc, path)} if path else {}
+
+
+def read_mrpc(path: Path) -> LabelledPairs:
+    """Reads a file of MRPC.
+
+    Raises:
+        DataError: it is missing or empty, or a row is not of its layout.
+    """
+    return _collected(((number, row[0], row[3], row[4]) for number, row in _rows(path, 5) if number > 1), path)
+
+
+def paws_x_sets(folder: Path, split: Split) -> PairSets:
+    """PAWS-X by language; English has its training pairs in ``train.tsv``."""
+    folder = folder / "x-final" if (folder / "x-final").is_dir() else folder
+    found: PairSets = {}
+    for below in sorted(folder.iterdir()) if folder.is_dir() else []:
+        name = "train.tsv" if (below.name, split) == ("en", "train") else _PAWS_FILES[split]
+        if (below / name).is_file():
+            found[below.name] = functools.partial(_read_paws, below / name)
+    return found
+
+
+def xnli_sets(folder: Path, split: Split, neutral: Neutral) -> PairSets:
+    """XNLI by language: does the premise entail the hypothesis?"""
+    found: PairSets = {}
+    for path in sorted(folder.iterdir()) if folder.is_dir() else []:
+        if re.fullmatch(rf"{split}-[a-z]{{2,3}}\.tsv{_PACKED}", path.name) and languages_in_name(path):
+            language = path.name.partition("-")[2].partition(".")[0]
+            found[language] = functools.partial(_read_xnli, path, None, neutral)
+        elif re.fullmatch(rf"xnli\.{split}\.(?:tsv|jsonl){_PACKED}", path.name):
+            for language in _xnli_languages(path):
+                found[language] = functools.partial(_read_xnli, path, language, neutral)
+    return found
+
+
+def pair_sets(folder: Path, split: Split) -> PairSets:
+    """Your own pairs by language."""
+    found: PairSets = {}
+    for path in sorted(folder.iterdir()) if folder.is_dir() else []:
+        if match := re.fullmatch(rf"([\w-]+)\.{split}\.(?:tsv|jsonl){_PACKED}", path.name):
+            found[match[1]] = functools.partial(_read_own, path)
+    return found
+
+
+def _read_paws(path: Path) -> LabelledPairs:
+    return _collected(((number, row[3], row[1], row[2]) for number, row in _rows(path, 4) if number > 1), path)
+
+
+def _read_xnli(path: Path, language: str | None, neutral: Neutral) -> LabelledPairs:
+    pairs = read_labelled(path, kind="nli", languages=("eng_Latn", "eng_Latn"))
+    if language is not None:
+        pairs = [pair for pair in pairs if pair.language_a == language]
+    if neutral == "left_out":
+        pairs = [pair for pair in pairs if pair.label != CLASS_OF["neutral"]]
+    entailed = [pair.label == CLASS_OF["entailment"] for pair in pairs]
+    return LabelledPairs([pair.a for pair in pairs], [pair.b for pair in pairs], entailed)
+
+
+@functools.lru_cache(maxsize=4)
+def _xnli_languages(path: Path) -> tuple[str, ...]:
+    pairs = read_labelled(path, kind="nli", languages=("eng_Latn", "eng_Latn"))
+    return tuple(dict.fromkeys(pair.language_a for pair in pairs))
+
+
+def _read_own(path: Path) -> LabelledPairs:
+    if ".jsonl" not in path.name:
+        return _collected(((number, row[0], row[1], row[2]) for number, row in _rows(path, 3)), path)
+    return _collected(_json_rows(path), path)
+
+
+def _json_rows(path: Path) -> Iterator[tuple[int, str, str, str]]:
+    with open_text(path) as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                record: Any = json.loads(line)
+                yield number, str(record["label"]), str(record["sentence1"]), str(record["sentence2"])
+            except (ValueError, KeyError, TypeError) as error:
+                expected = "an object with label, sentence1 and sentence2"
+                raise DataError(f"expected {expected} ({type(error).__name__})", path=path, line=number) from error
+
+
+def _rows(path: Path, columns: int) -> Iterator[tuple[int, list[str]]]:
+    with open_text(path) as lines:
+        for number, line in enumerate(lines, 1):
+            row = line.rstrip("\r\n").split("\t")
+            if len(row) != columns:
+                raise DataError(f"{len(row)} columns, tabs between them; expected {columns}", path=path, line=number)
+            yield number, row
+
+
+def _collected(rows: Iterator[tuple[int, str, str, str]], path: Path) -> LabelledPairs:
+    found = LabelledPairs([], [], [])
+    for number, label, first, second in rows:
+        if label.strip() not in ("0", "1"):
+            raise DataError(f"the label {label[:40]!r} is neither 1 nor 0; mend the line", path=path, line=number)
+        if not first.strip() or not second.strip():
+            raise DataError("a text is empty; mend or remove the line", path=path, line=number)
+        found.positive.append(label.strip() == "1")
+        found.first.append(first)
+        found.second.append(second)
+    if not found.positive:
+        raise DataError("the file is empty; expected a label and two texts per line", path=path)
+    return found

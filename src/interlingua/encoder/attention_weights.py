@@ -1,0 +1,54 @@
+"""What each sentence's first token looks at: attention weights that the fast attention never spells out."""
+
+from __future__ import annotations
+
+import math
+from typing import cast
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from interlingua.batches.tokens import TokenBatch
+from interlingua.encoder.backbone import Backbone, Layer
+
+
+@torch.inference_mode()
+def first_token_attention(backbone: Backbone, batch: TokenBatch) -> Float[Tensor, "t h"]:
+    """Attention of each sentence's first token (``<s>``, ``[CLS]``) over its sentence, in the last layer.
+
+    The layers before run as always; of the last one only the first tokens' queries and all keys are made. Dropout is
+    off where the backbone is in evaluation mode.
+
+    Args:
+        backbone: with at least one layer.
+        batch: the packed sentences, on the backbone's device.
+
+    Returns:
+        One row per token of the batch, one column per head; over a sentence each column sums to 1.
+    """
+    layer = cast(Layer, backbone.layers[-1])
+    heads = layer.config.num_attention_heads
+    states = backbone(batch.input_ids, batch.cu_seqlens, num_layers=len(backbone.layers) - 1)
+    queries = layer.query(states[batch.cu_seqlens[:-1].long()]).unflatten(-1, (heads, -1))
+    keys = layer.key(states).unflatten(-1, (heads, -1))
+    sentence = batch.sequence_ids()
+    scores = (queries[sentence] * keys).sum(-1) / math.sqrt(keys.shape[-1])
+    return softmax_by_sentence(scores.float(), sentence, batch.batch_size)
+
+
+def softmax_by_sentence(
+    scores: Float[Tensor, "t h"], sentence: Int64[Tensor, " t"], sentences: int
+) -> Float[Tensor, "t h"]:
+    """Softmax of each column over the tokens of each sentence.
+
+    Args:
+        scores: of packed tokens.
+        sentence: to which each token belongs.
+        sentences: how many there are.
+    """
+    rows = sentence[:, None].expand_as(scores)
+    shape = (sentences, scores.shape[1])
+    largest = scores.new_full(shape, -torch.inf).scatter_reduce(0, rows, scores, reduce="amax")
+    weights = torch.exp(scores - largest[sentence])
+    return weights / scores.new_zeros(shape).index_add(0, sentence, weights)[sentence]

@@ -1,0 +1,1 @@
+"""Encoders of other makers behind the interface that tasks use; ``registry.BACKENDS`` names them."""

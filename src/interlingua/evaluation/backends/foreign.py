@@ -1,0 +1,152 @@
+"""What the encoders of other makers share: portions, prompts, checks, and options that are theirs."""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import itertools
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Float32
+from numpy import ndarray
+
+from interlingua.config import from_mapping
+from interlingua.encoder.encode import Dtype, EncodeReport, collect
+from interlingua.encoder.pooling import PoolingMode
+from interlingua.errors import TaskError
+from interlingua.evaluation.metrics.retrieval import normalized
+from interlingua.evaluation.provenance import ModelInfo, prompt_text
+from interlingua.files import PathLike
+
+PORTION_TEXTS = 4096
+"""Texts given to an encoder at once."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NoOptions:
+    """The options of a backend that has none of its own."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Choices:
+    """What was asked of a backend; of pooling, dtype and device only what it takes.
+
+    Attributes:
+        name: as results call the encoder.
+        pooling: instead of the model's own.
+        dtype: float32, bfloat16 or float16 to compute in.
+        device: a torch device.
+        options: the backend's own, by name.
+    """
+
+    name: str
+    pooling: PoolingMode | None = None
+    dtype: Dtype | None = None
+    device: str = "cpu"
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+class ForeignEncoder(abc.ABC):
+    """An encoder that batches as it likes; languages and, mostly, the token budget are nothing to it.
+
+    Attributes:
+        takes: which of pooling, dtype and device it can be asked for.
+        Options: the dataclass of its own options.
+        portion_texts: texts given to it at once; what a run that is stopped may lose.
+        counts_tokens: whether it knows which texts it cuts.
+        dim: width of the vectors; 0 where only the first text tells.
+        info: what results say of it.
+    """
+
+    takes: ClassVar[Collection[str]] = ()
+    Options: ClassVar[type] = NoOptions
+    portion_texts: ClassVar[int] = PORTION_TEXTS
+    counts_tokens: bool = False
+    dim: int
+    info: ModelInfo
+
+    @classmethod
+    @abc.abstractmethod
+    def load(cls, model: str, choices: Choices) -> ForeignEncoder:
+        """The encoder that ``model`` names.
+
+        Raises:
+            ConfigError: an option is unknown or can't be.
+        """
+
+    @classmethod
+    def own_options(cls, choices: Choices, backend: str) -> tuple[Any, tuple[str, ...]]:
+        """The backend's own options, and those of them that change vectors and differ from the default.
+
+        A field whose metadata say ``{"changes_vectors": False}`` is left out of the latter.
+        """
+        made: Any = from_mapping(cls.Options, choices.options, where=f"--set {backend}")
+        deciding = [f for f in dataclasses.fields(cls.Options) if f.metadata.get("changes_vectors", True)]
+        changed = [f.name for f in deciding if getattr(made, f.name) != f.default]
+        return made, tuple(f"{backend}.{name}={getattr(made, name)}" for name in changed)
+
+    def encode(
+        self,
+        texts: Iterable[str],
+        *,
+        prompt: str | None = None,
+        language: str | None = None,
+        batch_tokens: int = 16_384,
+        normalize: bool = False,
+        out: PathLike | None = None,
+        report: EncodeReport | None = None,
+    ) -> Float32[ndarray, "n d"]:
+        """One vector per text, in the order given; as the model makes them, unless ``normalize`` is asked for.
+
+        Args:
+            texts: any iterable; read a portion at a time.
+            prompt: name of one of the model's prompts, or a text to put in front; its default if none.
+            language: nothing to these encoders.
+            batch_tokens: token budget of a batch, for those who batch by it.
+            normalize: scale the vectors to length 1.
+            out: a ``.npy`` file to write instead of collecting in memory.
+            report: counts texts, and tokens and cut texts where the encoder knows of them.
+
+        Raises:
+            TaskError: the encoder gave another number of vectors, another width, or NaN.
+        """
+        before, left = prompt_text(self, prompt), iter(texts)
+        counts = EncodeReport() if report is None else report
+
+        def windows() -> Iterator[Float32[ndarray, "n d"]]:
+            while portion := list(itertools.islice(left, self.portion_texts)):
+                started = counts.texts
+                vectors = np.asarray(self._embed(portion, before, batch_tokens, counts), dtype=np.float32)
+                counts.texts = started + len(portion)
+                check_vectors(vectors, portion, self.dim)
+                self.dim = vectors.shape[1]
+                yield normalized(vectors) if normalize else vectors
+
+        return collect(windows(), self.dim, out)
+
+    @abc.abstractmethod
+    def _embed(self, texts: list[str], prompt: str, batch_tokens: int, report: EncodeReport) -> Any:
+        """An array (n, d) for these texts with the prompt before each."""
+
+
+def check_vectors(vectors: Float32[ndarray, "n d"], texts: Sequence[str], dim: int) -> None:
+    """Refuses vectors that can't be scored.
+
+    Args:
+        vectors: what an encoder gave.
+        texts: for these.
+        dim: the width they must have; 0 for any.
+
+    Raises:
+        TaskError: there is another number of them, another width, or NaN.
+    """
+    if vectors.ndim != 2 or len(vectors) != len(texts) or (dim and vectors.shape[1] != dim):
+        expected = f"({len(texts)}, {dim or 'd'})"
+        raise TaskError(f"the encoder gave an array of shape {vectors.shape}, expected {expected}, a row per text")
+    finite = np.isfinite(vectors).all(axis=1)
+    if not finite.all():
+        which = f"{int((~finite).sum())} of {len(texts)} texts, first {texts[int(np.argmin(finite))][:60]!r}"
+        raise TaskError(f"the encoder gave NaN or infinity for {which}; try --dtype float32")

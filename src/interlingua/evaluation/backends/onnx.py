@@ -1,0 +1,212 @@
+"""An ONNX graph with its tokenizer as an encoder, run by onnxruntime."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float32, Int64
+from numpy import ndarray
+
+from interlingua.encoder.backbone import BackboneConfig
+from interlingua.encoder.directory import ARCHITECTURES, locate, read_json, read_settings
+from interlingua.encoder.encode import CPU_BATCH_TOKENS, EncodeReport, token_budget_batches
+from interlingua.encoder.pooling import POOLING_MODES, HiddenStates
+from interlingua.encoder.vocabulary import Vocabulary, truncate
+from interlingua.errors import CheckpointError, ConfigError, MissingExtraError
+from interlingua.evaluation.backends.foreign import Choices, ForeignEncoder
+from interlingua.evaluation.metrics.retrieval import normalized
+from interlingua.evaluation.provenance import ModelInfo
+from interlingua.files import sha256_file
+
+GRAPHS = ("model.onnx", "onnx/model.onnx")
+POOLED = ("sentence_embedding", "sentence_embeddings")
+"""What graphs that pool by themselves call their output."""
+TOKENS = ("last_hidden_state", "token_embeddings", "hidden_states")
+DEFAULT_MAX_TOKENS = 512
+_INTEGERS = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OnnxOptions:
+    """Options of the backend ``onnx``."""
+
+    file: str = ""
+    """The graph, from the directory on (``onnx/model_quantized.onnx``); default: model.onnx or onnx/model.onnx."""
+
+
+class OnnxEncoder(ForeignEncoder):
+    """A directory with ``tokenizer.json`` and an ONNX graph of a transformer.
+
+    The graph gives token states, pooled here as ``1_Pooling`` says, or by the mean of all tokens where there is no such
+    file; or it gives an output called ``sentence_embedding``, or only one of a vector per text, taken as it is.
+
+    Args:
+        model: a directory or hub id.
+        choices: name, pooling instead of the model's own, device.
+
+    Raises:
+        MissingExtraError: onnxruntime is not installed.
+        CheckpointError: there is no graph, or onnxruntime can't run it.
+        ConfigError: another pooling is asked for and the graph pools by itself, or the device can't be used.
+    """
+
+    takes = ("pooling", "device")
+    Options = OnnxOptions
+    counts_tokens = True
+
+    def __init__(self, model: str, choices: Choices) -> None:
+        options, asked = self.own_options(choices, "onnx")
+        folder = locate(model, patterns=("*.json", "*.txt", "*.model", "*.onnx*", "onnx/*"))
+        graph = _graph(folder, options.file)
+        self._vocabulary = Vocabulary.of_model(folder)
+        self._session, version = _session(graph, choices.device)
+        self._inputs = {put.name: _INTEGERS.get(put.type, np.int64) for put in self._session.get_inputs()}
+        self._output, pools = _output(self._session, graph, pooling=choices.pooling)
+        self.settings = read_settings(folder, _limit(folder))
+        declared = (folder / "modules.json").is_file()
+        self.own_pooling = self.settings.pooling if declared else None
+        if choices.pooling:
+            self.settings = dataclasses.replace(self.settings, pooling=choices.pooling)
+        self._pooling = None if pools else self.settings.pooling
+        width = self._session.get_outputs()[[out.name for out in self._session.get_outputs()].index(self._output)].shape
+        self.dim = width[-1] if isinstance(width[-1], int) else 0
+        self.info = ModelInfo(
+            name=choices.name,
+            digest=_digest(graph, self._vocabulary),
+            library=f"onnxruntime {version}",
+            dim=self.dim or None,
+            pooling="in the graph" if pools else self.settings.pooling,
+            pooling_from="asked" if choices.pooling else "model" if pools or declared else "assumed",
+            normalized=self.settings.normalize,
+            dtype="as in the graph",
+            max_tokens=self.settings.max_tokens,
+            device=choices.device,
+            overrides=asked,
+        )
+
+    @classmethod
+    def load(cls, model: str, choices: Choices) -> OnnxEncoder:
+        """See ``ForeignEncoder.load``."""
+        return cls(model, choices)
+
+    def poolings(self, texts: Sequence[str], *, prompt: str | None = None) -> dict[str, Float32[ndarray, "n d"]]:
+        """The vectors of every pooling; none where the graph pools."""
+        if self._pooling is None:
+            return {}
+        own = self._pooling
+        found: dict[str, Any] = {}
+        for self._pooling in POOLING_MODES:
+            found[self._pooling] = self.encode(texts, prompt=prompt)
+        self._pooling = own
+        return found
+
+    def _embed(self, texts: list[str], prompt: str, batch_tokens: int, report: EncodeReport) -> Any:
+        vocabulary, limit = self._vocabulary, self.settings.max_tokens
+        ids = vocabulary.encode([prompt + text for text in texts], max_tokens=limit + 1)  # one more tells of a cut
+        report.max_tokens = limit
+        for row, found in enumerate(ids):
+            if len(found) > limit:
+                ids[row] = truncate(found, limit, closing_tokens=vocabulary.closing_tokens)
+                report.cut_rows.append(report.texts + row)
+        report.tokens += sum(map(len, ids))
+        vectors: list[Any] = [None] * len(texts)
+        most = min(batch_tokens, CPU_BATCH_TOKENS) if self.info.device == "cpu" else batch_tokens
+        for rows in token_budget_batches([len(found) for found in ids], most):
+            for row, vector in zip(rows, self._run([ids[row] for row in rows]), strict=True):
+                vectors[row] = vector
+        made = np.stack(vectors)
+        return normalized(made) if self.settings.normalize else made
+
+    def _run(self, ids: list[list[int]]) -> Float32[ndarray, "b d"]:
+        lengths = np.array([len(row) for row in ids])
+        mask = np.arange(lengths.max()) < lengths[:, None]
+        padded = np.full(mask.shape, self._vocabulary.pad_id)
+        padded[mask] = np.concatenate(ids)
+        known = {"input_ids": padded, "attention_mask": mask, "token_type_ids": np.zeros_like(padded)}
+        feed = {name: known[name].astype(kind) for name, kind in self._inputs.items()}
+        (states,) = self._session.run([self._output], feed)
+        states = np.asarray(states, dtype=np.float32)
+        return states if self._pooling is None else self._pool(states[mask], padded[mask], lengths)
+
+    def _pool(
+        self, states: Float32[ndarray, "t d"], ids: Int64[ndarray, " t"], lengths: Int64[ndarray, " b"]
+    ) -> Float32[ndarray, "b d"]:
+        assert self._pooling is not None
+        borders = torch.from_numpy(np.concatenate([[0], np.cumsum(lengths)]))
+        special = torch.from_numpy(np.isin(ids, self._vocabulary.special_ids))
+        hidden = HiddenStates(torch.from_numpy(states), borders, special)
+        pooled = hidden.pool(self._pooling, include_special=self.settings.include_special)
+        return np.asarray(pooled.numpy())
+
+
+def _graph(folder: Path, file: str) -> Path:
+    for name in (file,) if file else GRAPHS:
+        if (folder / name).is_file():
+            return folder / name
+    raise CheckpointError(f"{folder}: no {file or ' or '.join(GRAPHS)} here; name the graph: --set onnx.file=NAME.onnx")
+
+
+def _session(graph: Path, device: str) -> tuple[Any, str]:
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise MissingExtraError("onnxruntime", "onnx") from error
+    provider = "CPUExecutionProvider" if device == "cpu" else f"{device.partition(':')[0].upper()}ExecutionProvider"
+    if provider not in onnxruntime.get_available_providers():
+        raise ConfigError(f"onnxruntime can't use device {device!r} here; say cpu, or install onnxruntime-gpu")
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = torch.get_num_threads()
+    options.log_severity_level = 3  # errors
+    try:
+        session = onnxruntime.InferenceSession(str(graph), options, providers=[provider])
+    except Exception as error:  # its exceptions share no base
+        reason = " ".join(str(error).split())[:150]
+        raise CheckpointError(f"{graph}: onnxruntime can't run it ({reason}); export or fetch it again") from error
+    unknown = [
+        put.name for put in session.get_inputs() if put.name not in ("input_ids", "attention_mask", "token_type_ids")
+    ]
+    if unknown:
+        raise CheckpointError(
+            f"{graph}: asks for the input {unknown[0]!r}; text encoders ask for input_ids and attention_mask"
+        )
+    return session, str(onnxruntime.__version__)
+
+
+def _output(session: Any, graph: Path, *, pooling: str | None) -> tuple[str, bool]:
+    """The output to read, and whether it is pooled already."""
+    ranks = {out.name: len(out.shape or ()) for out in session.get_outputs()}
+    tokens = [*(name for name in TOKENS if ranks.get(name) == 3), *(name for name, rank in ranks.items() if rank == 3)]
+    pooled = [name for name in POOLED if ranks.get(name) == 2]
+    if not pooled and not tokens:  # BERT's pooler_output, beside token states, is no sentence vector
+        pooled = [name for name, rank in ranks.items() if rank == 2]
+    if pooled and pooling is None:
+        return pooled[0], True
+    if tokens:
+        return tokens[0], False
+    if pooled:
+        raise ConfigError(f"{graph} pools by itself and gives no token states; drop the pooling option")
+    raise CheckpointError(
+        f"{graph}: gives {', '.join(ranks)}; neither token states nor a vector per text is among them"
+    )
+
+
+def _limit(folder: Path) -> int:
+    raw = read_json(folder / "config.json", missing={})
+    own = BackboneConfig.from_dict(raw).max_tokens if raw.get("model_type") in ARCHITECTURES else None
+    said = read_json(folder / "tokenizer_config.json", missing={}).get("model_max_length")
+    limits = [own or raw.get("max_position_embeddings"), said]
+    return int(min((limit for limit in limits if limit), default=DEFAULT_MAX_TOKENS))
+
+
+def _digest(graph: Path, vocabulary: Vocabulary) -> str:
+    """Of the graph, weights that it keeps in files beside it, and the vocabulary."""
+    files = sorted(path for path in graph.parent.iterdir() if path.name.startswith(graph.name))
+    parts = [*(f"{path.name} {sha256_file(path)}" for path in files), vocabulary.digest()]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()

@@ -1,0 +1,179 @@
+"""An endpoint that speaks OpenAI's embeddings protocol, by the standard library alone."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import random
+import urllib.error
+import urllib.parse
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from time import sleep
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float32
+from numpy import ndarray
+
+from interlingua.encoder.encode import EncodeReport
+from interlingua.errors import ConfigError, TaskError
+from interlingua.evaluation.backends.foreign import Choices, ForeignEncoder
+from interlingua.evaluation.provenance import ModelInfo
+
+DEFAULT_URL = "https://api.openai.com/v1"
+URL_VARIABLE = "OPENAI_BASE_URL"
+TRY_AGAIN = {408, 409, 425, 429, 500, 502, 503, 504}
+LONGEST_PAUSE_SECONDS = 60.0
+_NO_VECTOR: dict[str, bool] = {"changes_vectors": False}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OpenAIOptions:
+    """Options of the backend ``openai``."""
+
+    base_url: str = field(default="", metadata=_NO_VECTOR)
+    """What stands before /embeddings; default: $OPENAI_BASE_URL, or OpenAI's own."""
+    dimensions: int = 0
+    """Width to ask for; 0 = the model's own."""
+    encoding: Literal["base64", "float"] = field(default="base64", metadata=_NO_VECTOR)
+    """How vectors travel; either is understood whatever was asked for."""
+    key_variable: str = field(default="OPENAI_API_KEY", metadata=_NO_VECTOR)
+    """Environment variable with the API key; unset = none is sent."""
+    batch_texts: int = field(default=64, metadata=_NO_VECTOR)
+    """Texts per request."""
+    parallel: int = field(default=4, metadata=_NO_VECTOR)
+    """Requests under way at a time."""
+    timeout_seconds: float = field(default=60.0, metadata=_NO_VECTOR)
+    """Longest wait for an answer."""
+    retries: int = field(default=5, metadata=_NO_VECTOR)
+    """Further tries after a failure that may pass, with pauses of 1, 2, 4, ... seconds or as the endpoint says."""
+
+    def __post_init__(self) -> None:
+        least = {"dimensions": 0, "batch_texts": 1, "parallel": 1, "retries": 0, "timeout_seconds": 0.001}
+        for name, value in least.items():
+            if getattr(self, name) < value:
+                raise ConfigError(f"{name} must be at least {value}, got {getattr(self, name)}")
+
+
+class OpenAIEncoder(ForeignEncoder):
+    """A model behind ``POST {base_url}/embeddings``: OpenAI's own, text-embeddings-inference, vLLM, llama.cpp, ollama.
+
+    Nobody can tell when the weights there change, so a result has no revision, and vectors are kept under the URL and
+    the model's name. An empty text is sent as one space, which endpoints take.
+
+    Args:
+        model: the model's name there.
+        name: as results call it.
+        options: see ``OpenAIOptions``.
+
+    Raises:
+        ConfigError: the URL is none.
+    """
+
+    Options = OpenAIOptions
+    portion_texts = 512
+
+    def __init__(self, model: str, *, name: str | None = None, options: OpenAIOptions | None = None) -> None:
+        self.options = options or OpenAIOptions()
+        self._model = model
+        url = (self.options.base_url or os.environ.get(URL_VARIABLE) or DEFAULT_URL).rstrip("/")
+        parts = urllib.parse.urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ConfigError(f"base_url {url!r} is no web address; expected e.g. http://localhost:8080/v1")
+        if parts.username or parts.password:
+            raise ConfigError(f"base_url holds a password; put the key into ${self.options.key_variable} instead")
+        self._url = f"{url}/embeddings"
+        self.dim = self.options.dimensions
+        identity = f"{url} {model} {self.options.dimensions or ''}".strip()
+        self.info = ModelInfo(name=name or model, digest=None, library=f"openai endpoint {url}", kept_as=identity)
+
+    @classmethod
+    def load(cls, model: str, choices: Choices) -> OpenAIEncoder:
+        """See ``ForeignEncoder.load``; ``model`` is the model's name at the endpoint."""
+        options, asked = cls.own_options(choices, "openai")
+        made = cls(model, name=choices.name, options=options)
+        made.info = made.info.with_overrides(asked)
+        return made
+
+    def _embed(self, texts: list[str], prompt: str, batch_tokens: int, report: EncodeReport) -> Any:
+        prompted = [prompt + text or " " for text in texts]
+        size = self.options.batch_texts
+        batches = [prompted[first : first + size] for first in range(0, len(prompted), size)]
+        with ThreadPoolExecutor(self.options.parallel, thread_name_prefix="openai") as pool:
+            try:
+                return np.concatenate(list(pool.map(self._ask, batches)))
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+
+    def _ask(self, texts: list[str]) -> Float32[ndarray, "n d"]:
+        """One request, again and again while its failure may pass."""
+        asked: dict[str, Any] = {"model": self._model, "input": texts, "encoding_format": self.options.encoding}
+        if self.options.dimensions:
+            asked["dimensions"] = self.options.dimensions
+        for tried in range(self.options.retries + 1):
+            try:
+                return self._vectors(self._post(asked), len(texts))
+            except urllib.error.HTTPError as error:
+                reason, pause = self._reason(error), error.headers.get("Retry-After", "")
+                if error.code not in TRY_AGAIN:
+                    raise TaskError(f"{self._url} answered {error.code}: {reason}{self._remedy(error.code)}") from error
+            except (OSError, EOFError) as error:  # no connection, or it broke, or timed out
+                reason, pause = str(getattr(error, "reason", error)) or type(error).__name__, ""
+            if tried < self.options.retries:
+                sleep(_pause(tried, pause))
+        raise TaskError(
+            f"{self._url} gave no vectors in {self.options.retries + 1} tries ({reason}); check that it runs and is"
+            " reachable, or raise openai.timeout_seconds, openai.retries"
+        )
+
+    def _post(self, asked: dict[str, Any]) -> bytes:
+        request = urllib.request.Request(self._url, json.dumps(asked).encode(), {"Content-Type": "application/json"})
+        if key := os.environ.get(self.options.key_variable):
+            request.add_unredirected_header("Authorization", f"Bearer {key}")  # for this host alone
+        with urllib.request.urlopen(request, timeout=self.options.timeout_seconds) as answer:
+            content: bytes = answer.read()
+        return content
+
+    def _vectors(self, content: bytes, count: int) -> Float32[ndarray, "n d"]:
+        try:
+            data = sorted(json.loads(content)["data"], key=lambda entry: entry["index"])
+            rows = [_vector(entry["embedding"]) for entry in data]
+            if [entry["index"] for entry in data] != list(range(count)) or len({len(row) for row in rows}) != 1:
+                raise ValueError(f"{len(rows)} vectors for {count} texts, or of unequal widths")
+            return np.stack(rows)
+        except (ValueError, KeyError, TypeError) as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise TaskError(
+                f"{self._url} answered something else than embeddings ({reason}); check base_url"
+            ) from error
+
+    def _reason(self, error: urllib.error.HTTPError) -> str:
+        """What the endpoint says of a failure, in one line and without the key."""
+        said = error.read(2000).decode("utf-8", "replace")
+        with contextlib.suppress(ValueError, AttributeError):  # else it is the text itself
+            found = json.loads(said).get("error", said)
+            said = str(found.get("message", said) if isinstance(found, dict) else found)
+        key = os.environ.get(self.options.key_variable)
+        return " ".join((said.replace(key, "...") if key else said).split())[:200] or str(error.reason)
+
+    def _remedy(self, code: int) -> str:
+        if code in (401, 403):
+            return f"; set {self.options.key_variable} to a key that it takes"
+        return "; check base_url and the model's name" if code == 404 else ""
+
+
+def _vector(embedding: Any) -> Float32[ndarray, " d"]:
+    if isinstance(embedding, str):
+        return np.frombuffer(base64.b64decode(embedding, validate=True), dtype="<f4").astype(np.float32)
+    return np.array(embedding, dtype=np.float32)
+
+
+def _pause(tried: int, asked: str) -> float:
+    """Seconds until the next try: what the endpoint asks for, or longer each time, never alike for two clients."""
+    own = 2.0**tried * (0.75 + random.random() / 2)
+    return min(LONGEST_PAUSE_SECONDS, float(asked) if asked.replace(".", "", 1).isdigit() else own)

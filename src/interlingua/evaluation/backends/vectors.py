@@ -1,0 +1,115 @@
+"""Vectors that were computed before, looked up by their text."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float32
+from numpy import ndarray
+
+from interlingua.encoder.encode import EncodeReport
+from interlingua.errors import ConfigError, DataError
+from interlingua.evaluation.backends.foreign import Choices, ForeignEncoder
+from interlingua.evaluation.provenance import ModelInfo
+from interlingua.files import COMPRESSIONS, open_text, sha256_file
+
+log = logging.getLogger("interlingua")
+PRECOMPUTED = "precomputed vectors"
+
+
+class VectorsEncoder(ForeignEncoder):
+    """A folder of ``NAME.npy`` files, (n, d), each beside ``NAME.txt`` with the text of row i in line i.
+
+    An array of a ``.npz`` file has the array's name, or that of the file where it holds one. Texts are compared without
+    regard to the white space around and between words. Of a text that stands there twice the first vector is taken.
+
+    Args:
+        folder: with the files.
+        name: as results call it.
+
+    Raises:
+        DataError: there are no such files, or they don't fit each other.
+    """
+
+    def __init__(self, folder: Path, *, name: str) -> None:
+        if not folder.is_dir():
+            raise DataError("no such folder; it holds NAME.npy beside NAME.txt, a row per line", path=folder)
+        self._folder = folder
+        self._arrays: list[Float32[ndarray, "n d"]] = []
+        self._places: dict[bytes, tuple[int, int]] = {}
+        digest, unequal = hashlib.sha256(), 0
+        for file, array_name, vectors in _arrays(folder):
+            lines = _text_file(folder, array_name)
+            unequal += self._add(lines, file, vectors)
+            digest.update(f"{array_name} {sha256_file(lines)} {sha256_file(file)}\n".encode())
+        if not self._arrays:
+            raise DataError("no .npy or .npz file here; it holds NAME.npy beside NAME.txt, a row per line", path=folder)
+        if unequal:
+            log.warning("%s: %d texts stand there again with another vector; the first one is taken", folder, unequal)
+        self.dim = self._arrays[0].shape[1]
+        self.info = ModelInfo(name=name, digest=digest.hexdigest(), library=PRECOMPUTED, dim=self.dim)
+
+    @classmethod
+    def load(cls, model: str, choices: Choices) -> VectorsEncoder:
+        """See ``ForeignEncoder.load``; ``model`` is the folder."""
+        cls.own_options(choices, "vectors")
+        return cls(Path(model).expanduser(), name=choices.name)
+
+    def _add(self, lines: Path, file: Path, vectors: Float32[ndarray, "n d"]) -> int:
+        """Takes one array up; returns how many of its texts were known with another vector."""
+        if vectors.ndim != 2 or vectors.dtype.kind != "f":
+            raise DataError(f"{vectors.dtype} of shape {vectors.shape}; expected floats, a row per text", path=file)
+        if self._arrays and vectors.shape[1] != self._arrays[0].shape[1]:
+            width = self._arrays[0].shape[1]
+            raise DataError(f"vectors of width {vectors.shape[1]}, where others here have {width}", path=file)
+        unequal, count = 0, 0
+        with open_text(lines) as text:
+            for count, line in enumerate(text, 1):
+                place = self._places.setdefault(_key(line), (len(self._arrays), count - 1))
+                if count <= len(vectors) and place != (len(self._arrays), count - 1):
+                    known = [*self._arrays, vectors][place[0]][place[1]]
+                    unequal += not np.array_equal(known, vectors[count - 1])
+        if count != len(vectors):
+            raise DataError(f"{len(vectors):,} rows, but {lines.name} has {count:,} lines", path=file)
+        self._arrays.append(vectors)
+        return unequal
+
+    def _embed(self, texts: list[str], prompt: str, batch_tokens: int, report: EncodeReport) -> Any:
+        if prompt:
+            raise ConfigError("vectors computed before can't get a prompt any more; drop the prompt options")
+        places = [self._places.get(_key(text)) for text in texts]
+        missing = [text for text, place in zip(texts, places, strict=True) if place is None]
+        if missing:
+            which = f"{len(missing):,} of {len(texts):,} texts have no vector here, first {missing[0][:60]!r}"
+            raise DataError(f"{which}; embed them too, or choose other --languages", path=self._folder)
+        return np.stack([self._arrays[place[0]][place[1]] for place in places if place is not None])
+
+
+def _arrays(folder: Path) -> Iterator[tuple[Path, str, Float32[ndarray, "n d"]]]:
+    """File, name and content of every array; a ``.npy`` file stays on disk."""
+    for file in sorted([*folder.glob("*.npy"), *folder.glob("*.npz")]):
+        try:
+            if file.suffix == ".npy":
+                yield file, file.stem, np.load(file, mmap_mode="r", allow_pickle=False)
+                continue
+            with np.load(file, allow_pickle=False) as archive:
+                for name in archive.files:
+                    yield file, name if len(archive.files) > 1 else file.stem, archive[name]
+        except (OSError, ValueError, EOFError) as error:
+            raise DataError(f"can't be read as an array ({error}); write it again", path=file) from error
+
+
+def _text_file(folder: Path, name: str) -> Path:
+    for suffix in ("", *COMPRESSIONS):
+        if (folder / f"{name}.txt{suffix}").is_file():
+            return folder / f"{name}.txt{suffix}"
+    raise DataError(f"no {name}.txt here with the texts of {name}, one per line", path=folder)
+
+
+def _key(text: str) -> bytes:
+    return hashlib.blake2b(" ".join(text.split()).encode(errors="surrogatepass"), digest_size=16).digest()

@@ -1,0 +1,60 @@
+"""A limit to the time of a suite: what no longer fits is left out, and named."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+
+from interlingua.errors import ConfigError
+
+UNITS = {"s": 1, "m": 60, "h": 3600}
+
+
+class BudgetUsed(Exception):  # noqa: N818 - what ends a task here is no error
+    """There are texts to embed, and the time for it is over."""
+
+
+class Budget:
+    """Wall time from now on, after which no more texts are embedded.
+
+    A portion of texts that is being embedded, and scores of texts that are, are still finished.
+
+    Args:
+        seconds: how long.
+        clock: what tells the time, in seconds.
+
+    Attributes:
+        left_out: task -> what of it was left out.
+    """
+
+    def __init__(self, seconds: float, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self.seconds, self._clock, self._start = seconds, clock, clock()
+        self.left_out: dict[str, str] = {}
+
+    @classmethod
+    def parse(cls, text: str) -> Budget:
+        """A budget of ``90s``, ``10m`` or ``2h``.
+
+        Raises:
+            ConfigError: it is none of these.
+        """
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text.strip())
+        if not found or float(found[1]) <= 0:
+            raise ConfigError(f"budget {text!r} is no time; say how long with its unit, e.g. 90s, 10m or 2h")
+        return cls(float(found[1]) * UNITS[found[2]])
+
+    @property
+    def is_used(self) -> bool:
+        """Whether the time is over."""
+        return self._clock() - self._start >= self.seconds
+
+    def __str__(self) -> str:
+        unit = next(unit for unit in ("h", "m", "s") if self.seconds >= UNITS[unit] or unit == "s")
+        return f"{self.seconds / UNITS[unit]:g}{unit}"
+
+    @property
+    def report(self) -> str | None:
+        """A sentence on all that was left out; None where nothing was."""
+        parts = "; ".join(f"{task}: {what}" for task, what in self.left_out.items())
+        return f"the budget of {self} was used; left out: {parts}" if parts else None

@@ -1,0 +1,144 @@
+"""Wrong neighbours kept for a reader: what was asked, what was expected, and what came instead."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float32, Int64
+from numpy import ndarray
+
+from interlingua.errors import DataError
+from interlingua.evaluation.task import Example
+from interlingua.files import atomic_write
+
+PER_SUBSET = 20
+"""Wrong items kept per language pair by default."""
+PER_RESULT = 2_000
+"""Wrong items in one file at most, all language pairs together; a file stays below 3 MB or so."""
+TEXT_CHARACTERS = 400
+"""Longer texts are cut."""
+
+
+def sample(wrong: Bool[ndarray, " n"], texts: Sequence[str], limit: int, *, of: str = "") -> list[int]:
+    """Which wrong items to keep: those whose text has the lowest checksum.
+
+    A sample that does not depend on how wrong they are, and yet the same for every encoder as far as the same items are
+    wrong (bottom-k sampling), so that encoders can be read side by side. Its first entries are a smaller such sample.
+
+    Args:
+        wrong: whether each item is.
+        texts: of the items.
+        limit: how many to keep.
+        of: what they are a sample of, so that of the same texts others are kept elsewhere.
+    """
+    places = np.flatnonzero(wrong).tolist()
+    return sorted(places, key=lambda place: (rank(of + texts[place]), place))[:limit]
+
+
+def wrong_neighbours(
+    right: Bool[ndarray, " n"],
+    predicted: Int64[ndarray, " n"],
+    queries: Sequence[str],
+    candidates: Sequence[str],
+    score: Callable[[int, int], float],
+    *,
+    languages: tuple[str, str],
+    limit: int,
+    measure: str = "cosine",
+) -> tuple[Example, ...]:
+    """Of the queries whose candidate was wrong a bounded sample, where candidate i is the translation of query i.
+
+    Args:
+        right: whether each was found.
+        predicted: the candidate retrieved for each query.
+        queries: their texts.
+        candidates: their texts.
+        score: of query i and candidate j.
+        languages: of the queries and of the candidates.
+        limit: examples kept.
+        measure: what the score is.
+    """
+    return tuple(
+        Example(
+            item=place,
+            query=cut(queries[place]),
+            expected=cut(candidates[place]),
+            retrieved=cut(candidates[chosen]),
+            expected_score=score(place, place),
+            retrieved_score=score(place, chosen),
+            languages=languages,
+            measure=measure,
+        )
+        for place in sample(~right, queries, limit, of="-".join(languages))
+        for chosen in [int(predicted[place])]
+    )
+
+
+def cosine_of(x: Float32[ndarray, "n d"], y: Float32[ndarray, "m d"]) -> Callable[[int, int], float]:
+    """The cosine of row i of x and row j of y."""
+
+    def cosine(i: int, j: int) -> float:
+        lengths = float(np.linalg.norm(x[i]) * np.linalg.norm(y[j]))
+        return float(x[i] @ y[j]) / max(lengths, 1e-12)
+
+    return cosine
+
+
+def bounded(examples: Mapping[str, Sequence[Example]], most: int = PER_RESULT) -> dict[str, tuple[Example, ...]]:
+    """As many of each language pair as fit if all have the same share, one at least."""
+    share = max(1, most // max(1, len(examples)))
+    return {subset: tuple(found[:share]) for subset, found in examples.items() if found}
+
+
+def examples_path(path: Path) -> Path:
+    """Where the wrong neighbours are kept, ``{Task}.examples.jsonl`` beside the result."""
+    return path.with_suffix(".examples.jsonl")
+
+
+def write_examples(path: Path, examples: Mapping[str, Sequence[Example]]) -> None:
+    """Writes one JSON object per wrong item, at most ``PER_RESULT``."""
+    with atomic_write(path) as file:
+        for subset, found in bounded(examples).items():
+            for one in found:
+                file.write(json.dumps({"subset": subset, **one._asdict()}, ensure_ascii=False) + "\n")
+
+
+def read_examples(path: Path) -> dict[str, tuple[Example, ...]]:
+    """What ``write_examples`` wrote; nothing where there is no file.
+
+    Raises:
+        DataError: a line is none of its lines.
+    """
+    if not path.exists():
+        return {}
+    examples: dict[str, list[Example]] = {}
+    with path.open(encoding="utf-8", newline="\n") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                subset, example = _from_json(json.loads(line))
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                raise DataError(f"no wrong neighbour ({error}); evaluate again", path=path, line=number) from error
+            examples.setdefault(subset, []).append(example)
+    return {subset: tuple(found) for subset, found in examples.items()}
+
+
+def _from_json(content: dict[str, Any]) -> tuple[str, Example]:
+    subset = content.pop("subset")
+    first, second = content.pop("languages")
+    return str(subset), Example(**content, languages=(first, second))
+
+
+def rank(text: str) -> int:
+    """What decides which wrong items are kept: a checksum."""
+    return zlib.crc32(text.encode(errors="surrogatepass"))
+
+
+def cut(text: str) -> str:
+    """At most ``TEXT_CHARACTERS`` of a text; half a surrogate pair, which JSON can spell, becomes a question mark."""
+    text = text if len(text) <= TEXT_CHARACTERS else f"{text[: TEXT_CHARACTERS - 1]}…"
+    return text.encode(errors="replace").decode()

@@ -1,0 +1,220 @@
+"""SentEval's logistic regression, trained for many folds and strengths of regularisation side by side.
+
+Source: ``senteval/tools/classifier.py`` of facebookresearch/SentEval (Conneau and Kiela 2018), class ``MLP`` with
+``nhid`` 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int64
+from numpy import ndarray
+from torch import Tensor
+from torch.nn import functional as F
+
+from interlingua.evaluation.metrics.linear import linear_start
+
+L2_GRID = (1e-5, 1e-4, 1e-3, 1e-2)
+SEED = 1111
+MAX_EPOCHS = 200
+JOBS_TOGETHER = 16
+"""More fit no longer into a core's cache, and are not faster."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LogisticSettings:
+    """How the classifiers are trained; the defaults are SentEval's, other values those of its prototyping config."""
+
+    folds: int = 10
+    """Folds of every cross-validation."""
+    optimizer: str = "adam"
+    """adam, learning rate 1e-3, or rmsprop, 1e-2; the others of their settings are torch's defaults."""
+    batch_size: int = 64
+    """Examples per step."""
+    tenacity: int = 5
+    """Checks without improvement that are forgiven, in all and not in a row; the next one ends the training."""
+    epoch_size: int = 4
+    """Passes over the training set between two checks on the dev set."""
+
+
+SENTEVAL = LogisticSettings()
+PROTOTYPING = LogisticSettings(folds=5, optimizer="rmsprop", batch_size=128, tenacity=3, epoch_size=2)
+
+
+class Job(NamedTuple):
+    """One training set with its dev set, to be fitted with each of some strengths of regularisation.
+
+    Attributes:
+        train: rows to learn from.
+        dev: rows to stop by.
+        l2: strengths.
+        drawn_from: number of rows that a random order was drawn of to split train from dev; 0 if none was.
+    """
+
+    train: Int64[ndarray, " n"]
+    dev: Int64[ndarray, " m"]
+    l2: tuple[float, ...] = L2_GRID
+    drawn_from: int = 0
+
+
+class Fitted(NamedTuple):
+    """The classifiers of a job, one per strength.
+
+    Attributes:
+        weights: one row per class, its bias last.
+        dev_accuracy: of each, a fraction.
+    """
+
+    weights: Float[Tensor, "r c d1"]
+    dev_accuracy: Float[ndarray, " r"]
+
+    def predict(self, x: Float[Tensor, "n d"], place: int) -> Int64[ndarray, " n"]:
+        """The classes that the classifier of one strength gives."""
+        chosen = self.weights[place]
+        return (x @ chosen[:, :-1].T + chosen[:, -1]).argmax(-1).numpy()
+
+
+def random_split(rows: Int64[ndarray, " n"], share: float, l2: float) -> Job:
+    """A job whose dev set is a random share of the rows, drawn as SentEval draws it."""
+    order = np.random.RandomState(SEED).permutation(len(rows))
+    cut = int(share * len(rows))
+    return Job(rows[order[cut:]], rows[order[:cut]], (l2,), drawn_from=len(rows))
+
+
+def fit(
+    x: Float[Tensor, "n d"],
+    y: Int64[Tensor, " n"],
+    jobs: Sequence[Job],
+    *,
+    classes: int,
+    settings: LogisticSettings = SENTEVAL,
+) -> list[Fitted]:
+    """Fits logistic regressions by cross-entropy, each as if alone and from the same seed.
+
+    Every ``epoch_size`` passes a classifier is scored on its dev set; the best of these states is kept, of equal ones
+    the first. It ends with the check that exceeds its tenacity, or after 200 passes. The regularisation is an L2
+    penalty on weights and biases that is added to the gradient.
+
+    SentEval asks for the sum of losses over a batch in a way that torch has ignored since version 1.0: it is a mean.
+
+    Args:
+        x: embeddings, as they are.
+        y: their classes.
+        jobs: all with the same number of strengths.
+        classes: how many there are.
+        settings: see there.
+    """
+    ones = torch.cat([x, torch.ones(len(x), 1, dtype=x.dtype)], dim=1)  # a bias is the weight of a constant
+    found: dict[int, Fitted] = {}
+    alike: dict[int, list[int]] = {}
+    for place, job in enumerate(jobs):
+        alike.setdefault(len(job.train), []).append(place)
+    for places in alike.values():
+        for first in range(0, len(places), JOBS_TOGETHER):
+            some = places[first : first + JOBS_TOGETHER]
+            together = _fit_alike(ones, y, [jobs[place] for place in some], classes, settings)
+            found |= dict(zip(some, together, strict=True))
+    return [found[place] for place in range(len(jobs))]
+
+
+def _fit_alike(
+    x: Float[Tensor, "n d1"], y: Int64[Tensor, " n"], jobs: Sequence[Job], classes: int, settings: LogisticSettings
+) -> list[Fitted]:
+    """Jobs with training sets of one size, in step with each other; one leaves when all its classifiers have ended."""
+    state = _State(x.shape[1], jobs, classes, settings, x.dtype)
+    targets = F.one_hot(y, classes).to(x.dtype)
+    results: dict[int, Fitted] = {}
+    running = list(range(len(jobs)))
+    orders = [_orders(job) for job in jobs]
+    trains = [torch.from_numpy(job.train) for job in jobs]
+    for epoch in range(1, MAX_EPOCHS + settings.epoch_size + 1):
+        rows = torch.stack([trains[place][torch.from_numpy(next(orders[place]))] for place in running])
+        for batch in torch.split(rows, settings.batch_size, dim=1):
+            # x[batch] is the same and takes some times as long
+            state.learn(*(of.index_select(0, batch.flatten()).reshape(*batch.shape, -1) for of in (x, targets)))
+        if epoch % settings.epoch_size:
+            continue
+        pairs = zip(running, state.weights, strict=True)
+        state.check(torch.stack([_accuracies(x, y, jobs[place].dev, weights) for place, weights in pairs]))
+        ended = state.misses.gt(settings.tenacity).all(1) | (epoch >= MAX_EPOCHS + 1)
+        for at in ended.nonzero()[:, 0].tolist():
+            results[running[at]] = Fitted(state.best[at].clone(), state.best_accuracy[at].numpy())
+        if ended.any():
+            state.keep(~ended)
+            running = [place for place, over in zip(running, ended.tolist(), strict=True) if not over]
+        if not running:
+            break
+    return [results[place] for place in range(len(jobs))]
+
+
+class _State:
+    """Weights of jobs x strengths, what the optimizer remembers of them, and the best so far."""
+
+    def __init__(
+        self, width: int, jobs: Sequence[Job], classes: int, settings: LogisticSettings, dtype: torch.dtype
+    ) -> None:
+        weight, bias = linear_start(width - 1, classes, torch.Generator().manual_seed(SEED), dtype=dtype)
+        start = torch.cat([weight, bias[:, None]], dim=1)
+        self.weights = start.repeat(len(jobs), len(jobs[0].l2), 1, 1)
+        self.l2 = torch.tensor([job.l2 for job in jobs], dtype=dtype)[..., None, None]
+        self.mean, self.square = torch.zeros_like(self.weights), torch.zeros_like(self.weights)
+        self.best = self.weights.clone()
+        self.best_accuracy = torch.full(self.weights.shape[:2], -1.0, dtype=torch.float64)
+        self.misses = torch.zeros(self.weights.shape[:2], dtype=torch.int64)
+        self.steps = 0
+        self.settings = settings
+
+    def learn(self, x: Float[Tensor, "f b d1"], targets: Float[Tensor, "f b c"]) -> None:
+        """One step of every classifier; the classifiers of a job see the same batch."""
+        logits = (x @ self.weights.flatten(1, 2).mT).reshape(*x.shape[:2], *self.weights.shape[1:3])
+        errors = (logits.softmax(-1) - targets[:, :, None]) / x.shape[1]
+        gradient = (errors.flatten(2).mT @ x).reshape(self.weights.shape)
+        self.step(gradient.addcmul_(self.weights, self.l2))
+
+    def step(self, gradient: Float[Tensor, "f r c d1"]) -> None:
+        """What ``torch.optim`` does with its defaults."""
+        self.steps += 1
+        if self.settings.optimizer == "adam":
+            self.mean.lerp_(gradient, 0.1)
+            self.square.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
+            scale = (self.square / (1 - 0.999**self.steps)).sqrt_().add_(1e-8)
+            self.weights.addcdiv_(self.mean, scale, value=-1e-3 / (1 - 0.9**self.steps))
+        else:
+            self.square.mul_(0.99).addcmul_(gradient, gradient, value=0.01)
+            self.weights.addcdiv_(gradient, self.square.sqrt().add_(1e-8), value=-1e-2)
+
+    def check(self, accuracy: Float[Tensor, "f r"]) -> None:
+        """Keeps what is better than before, and counts what is not; who has ended changes no more."""
+        going = self.misses <= self.settings.tenacity
+        better = going & (accuracy > self.best_accuracy)
+        self.misses += going & ~better
+        self.best_accuracy = torch.where(better, accuracy, self.best_accuracy)
+        self.best = torch.where(better[..., None, None], self.weights, self.best)
+
+    def keep(self, which: Tensor) -> None:
+        """Goes on with some of the jobs."""
+        for name in ("weights", "l2", "mean", "square", "best", "best_accuracy", "misses"):
+            setattr(self, name, getattr(self, name)[which])
+
+
+def _orders(job: Job) -> Iterator[Int64[ndarray, " n"]]:
+    """The orders in which SentEval visits a training set, one per pass."""
+    draw = np.random.RandomState(SEED)
+    if job.drawn_from:
+        draw.permutation(job.drawn_from)
+    while True:
+        yield draw.permutation(len(job.train))
+
+
+def _accuracies(
+    x: Float[Tensor, "n d1"], y: Int64[Tensor, " n"], rows: Int64[ndarray, " m"], weights: Float[Tensor, "r c d1"]
+) -> Float[Tensor, " r"]:
+    dev = torch.from_numpy(rows)
+    logits = (x.index_select(0, dev) @ weights.flatten(0, 1).T).reshape(len(rows), *weights.shape[:2])
+    right: Tensor = logits.argmax(-1) == y[dev, None]
+    return right.double().mean(0)

@@ -1,0 +1,153 @@
+"""LASER's document classifier, trained for many seeds and languages side by side.
+
+Source: ``source/sent_classif.py`` and ``tasks/mldoc/mldoc.sh`` of facebookresearch/LASER, the classifier of Artetxe and
+Schwenk (2019), sec. 4.2, which EMS (Mao and Nakagawa 2023) uses for MLDoc and CLS.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+from torch.nn import functional as F
+
+from interlingua.evaluation.metrics.linear import linear_start
+
+HIDDEN = (10, 8)
+DROPOUT = 0.2
+LEARNING_RATE = 1e-3
+BATCH_SIZE = 12
+EPOCHS = 500
+
+
+class MLPs(NamedTuple):
+    """Networks d -> 10 -> 8 -> classes with tanh between, one per language and seed.
+
+    Attributes:
+        layers: weights (languages, seeds, outputs, inputs) and biases (languages, seeds, 1, outputs) of each layer.
+        dev_right: dev examples that each network has right (languages, seeds).
+    """
+
+    layers: list[tuple[Tensor, Tensor]]
+    dev_right: Int64[Tensor, "l s"]
+
+    def predict(self, x: Float[Tensor, "n d"], language: int) -> Int64[Tensor, "s n"]:
+        """The classes that the networks of one language give to the same texts."""
+        own = [(weight[language : language + 1], bias[language : language + 1]) for weight, bias in self.layers]
+        return _logits(own, x[None, None]).argmax(-1)[0]
+
+
+def train_mlps(
+    x: Float[Tensor, "l n d"],
+    y: Int64[Tensor, "l n"],
+    dev_x: Float[Tensor, "l m d"],
+    dev_y: Int64[Tensor, "l m"],
+    *,
+    classes: int,
+    seeds: Sequence[int],
+    epochs: int = EPOCHS,
+) -> MLPs:
+    """Trains dropout .2 -> Linear(d, 10) -> tanh -> dropout -> Linear(10, 8) -> tanh -> dropout -> Linear(8, classes).
+
+    Cross-entropy, Adam with a learning rate of 1e-3 and no decay, batches of 12, 500 epochs; the epoch with the most
+    dev examples right is kept, of equal ones the last. On a CPU a seed's random numbers are those of LASER's script
+    run with it, whatever is trained beside it.
+
+    Args:
+        x: training embeddings of each language, as they are, not normalised.
+        y: their classes.
+        dev_x: dev embeddings of each language.
+        dev_y: their classes.
+        classes: how many there are.
+        seeds: one network per language and seed.
+        epochs: passes over the training set.
+    """
+    streams = [_Stream(seed) for seed in seeds]
+    layers = _start(streams, len(x), (x.shape[-1], *HIDDEN, classes), x.dtype)
+    parameters = [parameter.requires_grad_() for layer in layers for parameter in layer]
+    optimizer = torch.optim.Adam(parameters, lr=LEARNING_RATE, fused=True)
+    best = [parameter.detach().clone() for parameter in parameters]
+    best_right = torch.zeros(len(x), len(seeds), dtype=torch.int64)
+    for _ in range(epochs):
+        orders = torch.stack([stream.order(x.shape[1]) for stream in streams])
+        for rows in torch.split(orders, BATCH_SIZE, dim=1):
+            masks = [_masks(streams, rows.shape[1], weight) for weight, _ in layers]
+            logits = _logits(layers, _rows(x, rows), masks)
+            loss = F.cross_entropy(logits.flatten(0, 2), _rows(y, rows).flatten(), reduction="sum") / rows.shape[1]
+            optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+        for stream in streams:
+            stream.pass_over_dev()
+        with torch.no_grad():
+            right = _right(layers, dev_x, dev_y)
+            better = right >= best_right
+            best_right = torch.where(better, right, best_right)
+            best = [
+                torch.where(better[..., None, None], now, before) for now, before in zip(parameters, best, strict=True)
+            ]
+    return MLPs(list(zip(best[::2], best[1::2], strict=True)), best_right)
+
+
+class _Stream:
+    """The random numbers of one run of LASER's script: where layers begin, orders of a DataLoader, masks of Dropout."""
+
+    def __init__(self, seed: int) -> None:
+        self.generator = torch.Generator().manual_seed(seed)
+
+    def order(self, length: int) -> Int64[Tensor, " n"]:
+        self._draw()  # a DataLoader's seed for its workers
+        return torch.randperm(length, generator=torch.Generator().manual_seed(self._draw()))
+
+    def pass_over_dev(self) -> None:
+        self._draw()
+
+    def mask(self, rows: int, width: int, dtype: torch.dtype) -> Float[Tensor, "b d"]:
+        return torch.empty(rows, width, dtype=dtype).bernoulli_(1 - DROPOUT, generator=self.generator)
+
+    def _draw(self) -> int:
+        return int(torch.empty((), dtype=torch.int64).random_(generator=self.generator).item())
+
+
+def _start(
+    streams: Sequence[_Stream], languages: int, widths: Sequence[int], dtype: torch.dtype
+) -> list[tuple[Tensor, Tensor]]:
+    """The first parameters: the same for all languages, as each is a run of its own with the same seeds."""
+    layers = []
+    for inputs, outputs in itertools.pairwise(widths):
+        drawn = [linear_start(inputs, outputs, stream.generator, dtype=dtype) for stream in streams]
+        weight = torch.stack([weight for weight, _ in drawn]).repeat(languages, 1, 1, 1)
+        bias = torch.stack([bias for _, bias in drawn])[:, None].repeat(languages, 1, 1, 1)
+        layers.append((weight, bias))
+    return layers
+
+
+def _masks(streams: Sequence[_Stream], rows: int, weight: Tensor) -> Float[Tensor, "s b d"]:
+    return torch.stack([stream.mask(rows, weight.shape[3], weight.dtype) for stream in streams]).div_(1 - DROPOUT)
+
+
+def _logits(
+    layers: Sequence[tuple[Tensor, Tensor]], x: Float[Tensor, "l s n d"], masks: Sequence[Tensor] | None = None
+) -> Float[Tensor, "l s n c"]:
+    for number, (weight, bias) in enumerate(layers):
+        if masks is not None:
+            x = x * masks[number]
+        x = x @ weight.mT + bias
+        if number + 1 < len(layers):
+            x = x.tanh()
+    return x
+
+
+def _rows(values: Tensor, rows: Int64[Tensor, "s b"]) -> Tensor:
+    """``values[:, rows]``, (l, n, ...) -> (l, s, b, ...), some times faster."""
+    return values.index_select(1, rows.flatten()).reshape(len(values), *rows.shape, *values.shape[2:])
+
+
+def _right(
+    layers: Sequence[tuple[Tensor, Tensor]], x: Float[Tensor, "l n d"], y: Int64[Tensor, "l n"]
+) -> Int64[Tensor, "l s"]:
+    return (_logits(layers, x[:, None]).argmax(-1) == y[:, None]).sum(-1)

@@ -1,0 +1,133 @@
+"""SentEval's three ways from labelled vectors to an accuracy.
+
+Source: ``senteval/tools/validation.py`` of facebookresearch/SentEval (Conneau and Kiela 2018): its classes
+``InnerKFoldClassifier``, ``KFoldClassifier`` and ``SplitClassifier``, with torch's logistic regression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float, Float32, Float64, Int64
+from numpy import ndarray
+
+from interlingua.errors import DataError, MissingExtraError
+from interlingua.evaluation.metrics.logistic import (
+    L2_GRID,
+    SEED,
+    SENTEVAL,
+    Fitted,
+    Job,
+    LogisticSettings,
+    fit,
+    random_split,
+)
+
+DEV_SHARE = 0.05
+"""Of the training set, to stop the last training by."""
+
+
+class Outcome(NamedTuple):
+    """What was found.
+
+    Attributes:
+        accuracy: on the test examples, a fraction; the mean over folds where there are several.
+        dev_accuracy: of the strength of regularisation that was chosen.
+        right: one value per test example, 0 where it is wrong; their mean is the accuracy.
+        predicted: the class of each test example.
+    """
+
+    accuracy: float
+    dev_accuracy: float
+    right: Float64[ndarray, " n"]
+    predicted: Int64[ndarray, " n"]
+
+
+def nested_cross_validation(
+    x: Float32[ndarray, "n d"], y: Int64[ndarray, " n"], *, classes: int, settings: LogisticSettings = SENTEVAL
+) -> Outcome:
+    """Every example is tested once: in each fold, an inner cross-validation on the others chooses the regularisation.
+
+    MR, CR, SUBJ and MPQA. The last training of a fold holds out 5 % of the others to stop by.
+    """
+    vectors, numbers = torch.from_numpy(x), torch.from_numpy(y)
+    outer = list(_folds(y, settings))
+    jobs = [Job(train[inner], train[dev]) for train, _ in outer for inner, dev in _folds(y[train], settings)]
+    inner = fit(vectors, numbers, jobs, classes=classes, settings=settings)
+    grid = [_chosen(inner[first : first + settings.folds]) for first in range(0, len(inner), settings.folds)]
+    last = [random_split(train, DEV_SHARE, l2) for (train, _), (l2, _) in zip(outer, grid, strict=True)]
+    fitted = fit(vectors, numbers, last, classes=classes, settings=settings)
+    predicted, right = np.zeros(len(y), np.int64), np.zeros(len(y))
+    for (_, test), one in zip(outer, fitted, strict=True):
+        predicted[test] = one.predict(vectors[torch.from_numpy(test)], 0)
+        # folds count alike, whatever their sizes
+        right[test] = (predicted[test] == y[test]) * (len(y) / (settings.folds * len(test)))
+    return Outcome(float(right.mean()), float(np.mean([dev for _, dev in grid])), right, predicted)
+
+
+def cross_validation_on_train(
+    train: tuple[Float32[ndarray, "n d"], Int64[ndarray, " n"]],
+    test: tuple[Float32[ndarray, "m d"], Int64[ndarray, " m"]],
+    *,
+    classes: int,
+    settings: LogisticSettings = SENTEVAL,
+) -> Outcome:
+    """Cross-validation on the training set chooses the regularisation; TREC and MRPC."""
+    (x, y), vectors, numbers = train, torch.from_numpy(train[0]), torch.from_numpy(train[1])
+    jobs = [Job(inner, dev) for inner, dev in _folds(y, settings)]
+    l2, dev_accuracy = _chosen(fit(vectors, numbers, jobs, classes=classes, settings=settings))
+    last = random_split(np.arange(len(x)), DEV_SHARE, l2)
+    (fitted,) = fit(vectors, numbers, [last], classes=classes, settings=settings)
+    return _tested(fitted, 0, test, dev_accuracy)
+
+
+def validation_on_dev(
+    train: tuple[Float32[ndarray, "n d"], Int64[ndarray, " n"]],
+    dev: tuple[Float32[ndarray, "k d"], Int64[ndarray, " k"]],
+    test: tuple[Float32[ndarray, "m d"], Int64[ndarray, " m"]],
+    *,
+    classes: int,
+    settings: LogisticSettings = SENTEVAL,
+) -> Outcome:
+    """A dev set chooses the regularisation and ends the training; SST.
+
+    SentEval trains the best one a second time, which gives the same classifier.
+    """
+    vectors = torch.from_numpy(np.concatenate([train[0], dev[0]]))
+    numbers = torch.from_numpy(np.concatenate([train[1], dev[1]]))
+    rows = np.arange(len(vectors))
+    job = Job(rows[: len(train[0])], rows[len(train[0]) :])
+    (fitted,) = fit(vectors, numbers, [job], classes=classes, settings=settings)
+    l2, dev_accuracy = _chosen([fitted])
+    return _tested(fitted, L2_GRID.index(l2), test, dev_accuracy)
+
+
+def _tested(
+    fitted: Fitted, place: int, test: tuple[Float32[ndarray, "m d"], Int64[ndarray, " m"]], dev_accuracy: float
+) -> Outcome:
+    predicted = fitted.predict(torch.from_numpy(test[0]), place)
+    right = (predicted == test[1]).astype(np.float64)
+    return Outcome(float(right.mean()), dev_accuracy, right, predicted)
+
+
+def _chosen(fitted: Sequence[Fitted]) -> tuple[float, float]:
+    """The strength with the best mean accuracy, in percent with two decimals, and that mean; the first of equals."""
+    means: Float[ndarray, " r"] = np.mean([one.dev_accuracy for one in fitted], axis=0)
+    rounded = [round(100 * mean, 2) for mean in means]
+    best = int(np.argmax(rounded))
+    return L2_GRID[best], float(means[best])
+
+
+def _folds(y: Int64[ndarray, " n"], settings: LogisticSettings) -> Any:
+    """Pairs of training and test rows."""
+    try:
+        from sklearn.model_selection import StratifiedKFold
+    except ImportError as error:
+        raise MissingExtraError("scikit-learn", "classification") from error
+    if np.bincount(y).min() < settings.folds:
+        fewest = int(np.bincount(y).min())
+        raise DataError(f"a class has {fewest} examples, fewer than the {settings.folds} folds of the cross-validation")
+    return StratifiedKFold(n_splits=settings.folds, shuffle=True, random_state=SEED).split(np.zeros(len(y)), y)

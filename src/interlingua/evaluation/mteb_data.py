@@ -1,0 +1,136 @@
+"""Local data for mteb's tasks, so that they run without the hub: the sets that other tasks read, and local clones."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from interlingua.corpus.evaluation_sets import pair_files, read_pair_file
+from interlingua.corpus.similarity_sets import ScoredPairs
+from interlingua.errors import DataError
+from interlingua.evaluation.tasks.bucc import BuccMTEB
+from interlingua.evaluation.tasks.folders import find_folder
+from interlingua.evaluation.tasks.similarity import SimilarityTask
+from interlingua.evaluation.tasks.sts import STS17, Sick, STS12to16, STSBenchmark
+
+Columns = dict[str, Any]
+"""Of one subset: column -> values."""
+CLONES = "mteb"
+"""The folder of local clones of mteb's data sets, each under the last part of its name on the hub."""
+CREATED: Mapping[str, tuple[SimilarityTask, str]] = {
+    "STSBenchmark": (STSBenchmark(languages=["en"]), ""),
+    "SICK-R": (Sick(splits=("train", "dev", "test")), ""),
+    **{f"STS{year}": (STS12to16(), f"20{year}.") for year in range(12, 17)},
+}
+
+
+def load_data(task: Any, data: Path) -> str | None:
+    """Gives a task of mteb its data: from the folders of ours, a clone below ``mteb/``, or mteb's own cache or hub.
+
+    Args:
+        task: its ``dataset`` is filled.
+        data: the folder of all data sets.
+
+    Returns:
+        The local folder they are from, if they are local.
+
+    Raises:
+        DataError: they are in none of these places.
+    """
+    name = task.metadata.name
+    if name in READERS:
+        with contextlib.suppress(DataError):
+            folder, subsets = READERS[name](data, name)
+            fill(task, subsets)
+            return folder
+    path = str(task.metadata.dataset["path"])
+    clone = data / CLONES / path.rpartition("/")[2]
+    if clone.is_dir():
+        dataset = {**task.metadata.dataset, "path": str(clone)}
+        task.metadata = task.metadata.model_copy(update={"dataset": dataset})
+    try:
+        task.load_data()
+    except Exception as error:
+        reason = " ".join(str(error).split())[:120]
+        places = f"neither {clone} nor the Hugging Face cache has them"
+        raise DataError(f"no data for {name}: {places}, nor the hub ({type(error).__name__}: {reason})") from error
+    return clone.name if clone.is_dir() else None
+
+
+def fill(task: Any, subsets: Mapping[str, Columns]) -> None:
+    """Puts local data into a task of mteb, which runs on no more than these.
+
+    Args:
+        task: its subsets become those that it has among these.
+        subsets: by mteb's name, or with the languages and the two columns of texts the other way round.
+    """
+    from datasets import Dataset
+
+    split = task.eval_splits[0]
+    task.dataset = {}
+    for key, columns in subsets.items():
+        turned = "-".join(reversed(key.split("-")))
+        if key not in task.metadata.hf_subsets and turned in task.metadata.hf_subsets:
+            key, columns = turned, {**columns, "sentence1": columns["sentence2"], "sentence2": columns["sentence1"]}
+        if key in task.metadata.hf_subsets:
+            # BUCC's columns are of unequal lengths
+            task.dataset[key] = {split: columns if "gold" in columns else Dataset.from_dict(columns)}
+    task.hf_subsets = list(task.dataset)
+    task.data_loaded = True
+
+
+def similarity_subsets(data: Path, name: str) -> tuple[str, dict[str, Columns]]:
+    """The English sets that mteb takes as one."""
+    task, prefix = CREATED[name]
+    folder = find_folder(data, task.folders, task.files, task.expected)
+    sets = task.read(task.chosen(task.files(folder), folder), folder)
+    parts = [pairs for key, (_, pairs) in sets.items() if key.startswith(prefix)]
+    if not parts:
+        raise DataError(f"no set of {name} here", path=folder)
+    return folder.name, {"default": _columns(parts)}
+
+
+def sts17_subsets(data: Path, name: str) -> tuple[str, dict[str, Columns]]:
+    """STS17 by language pair."""
+    task = STS17()
+    folder = find_folder(data, task.folders, task.files, task.expected)
+    files = task.chosen(task.files(folder), folder)
+    sets = task.read(files, folder)
+    return folder.name, {"-".join(files[key].languages): _columns([pairs]) for key, (_, pairs) in sets.items()}
+
+
+def tatoeba_subsets(data: Path, name: str) -> tuple[str, dict[str, Columns]]:
+    """Tatoeba by language pair."""
+    folder = find_folder(data, ("tatoeba_laser", "tatoeba"), pair_files, "folder of <lang>-eng.tsv files")
+    sides = {file.name: read_pair_file(file) for file in pair_files(folder)}
+    return folder.name, {key: {"sentence1": first, "sentence2": second} for key, (first, second) in sides.items()}
+
+
+def bucc_subsets(data: Path, name: str) -> tuple[str, dict[str, Columns]]:
+    """BUCC by language pair, as mteb transforms it: of the sources only those of gold pairs."""
+    task = BuccMTEB()
+    folder = find_folder(data, task.folders, task.files, task.expected)
+    subsets = {}
+    for key in task.parts(folder):
+        read = task.read(key, folder).data
+        queries = [read.source.texts[row] for row, _ in read.gold]
+        subsets[key] = {"sentence1": queries, "sentence2": read.target.texts, "gold": read.gold}
+    return folder.name, subsets
+
+
+READERS: Mapping[str, Callable[[Path, str], tuple[str, dict[str, Columns]]]] = {
+    "STS17": sts17_subsets,
+    "Tatoeba": tatoeba_subsets,
+    "BUCC": bucc_subsets,
+    **dict.fromkeys(CREATED, similarity_subsets),
+}
+
+
+def _columns(parts: Iterable[ScoredPairs]) -> Columns:
+    columns: Columns = {"sentence1": [], "sentence2": [], "score": []}
+    for pairs in parts:
+        for column, values in zip(columns.values(), (pairs.first, pairs.second, pairs.gold), strict=True):
+            column += values
+    return columns

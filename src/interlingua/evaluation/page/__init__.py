@@ -1,0 +1,1 @@
+"""Many results as one self-contained HTML page."""

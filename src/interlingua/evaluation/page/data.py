@@ -1,0 +1,220 @@
+"""What the page shows, as plain data: models, languages, tasks, the language-agnosticism panel, wrong neighbours."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from interlingua import __version__
+from interlingua.errors import ConfigError
+from interlingua.evaluation.arms import Arm, arms, model_of, names, seeds_of
+from interlingua.evaluation.comparison import (
+    COSTS,
+    LEVEL,
+    Row,
+    Section,
+    differences,
+    label,
+    marked,
+    place_of,
+    row_of,
+    rows_of,
+    sections,
+)
+from interlingua.evaluation.page.panel import panel_tasks, place_analyses
+from interlingua.evaluation.page.wrong import wrong_items
+from interlingua.evaluation.report import best_cells, language_names, look_up
+from interlingua.evaluation.significance import RESAMPLES
+from interlingua.evaluation.task import SubsetScores, TaskResult
+
+BOUNDS = ("_low", "_high")
+"""Metrics that end so are ends of intervals, not scores."""
+ENGLISH = "eng_Latn"
+
+
+def page_data(
+    results: Sequence[TaskResult],
+    *,
+    analyses: Sequence[Mapping[str, Any]] = (),
+    group: str | None = None,
+    baseline: str | None = None,
+    strict: bool = False,
+) -> dict[str, Any]:
+    """Everything on the page, ready for JSON. Scores are fractions.
+
+    Args:
+        results: of any tasks and models, with their examples.
+        analyses: contents of the files of ``interlingua analyse``; those of the language-agnosticism panel are shown.
+        group: see ``comparison.compare``.
+        baseline: the column that others are tested against; the first by default.
+        strict: see ``comparison.compare``.
+
+    Raises:
+        ConfigError: see ``comparison.compare``.
+    """
+    columns = arms(results, group, by_settings=False)
+    reference = place_of(columns, baseline) or 0
+    found = list(sections(results, columns))
+    placed, further = place_analyses(analyses, columns)
+    tasks = [_task(section, reference, strict) for section in found]
+    tasks += panel_tasks(placed, len(columns) + len(further), reference)
+    codes = {code for task in tasks for row in (*task["rows"], *task["pairs"]) for code in row["languages"]}
+    wrong = wrong_items(found)
+    codes |= {code for item in wrong for code in (item["language"], *(one["language"] for one in item["found"]))}
+    return {
+        "version": __version__,
+        "date": datetime.now(UTC).isoformat(timespec="minutes"),
+        "level": LEVEL,
+        "resamples": RESAMPLES,
+        "baseline": reference,
+        "models": [_model(arm, name) for arm, name in zip(columns, names(columns), strict=True)]
+        + [{"name": model["name"], "seeds": 1, "facts": _facts(model), "training": {}} for model in further],
+        "languages": {code: _language(code) for code in sorted(codes)},
+        "tasks": tasks,
+        "wrong": wrong,
+    }
+
+
+def _language(code: str) -> dict[str, str]:
+    found = look_up(code)
+    return {"name": found.name, "script": found.script, "family": found.family}
+
+
+def _model(arm: Arm, name: str) -> dict[str, Any]:
+    """What the results say of a column's model; of several seeds the first, costs as a mean."""
+    first = arm.results[0]
+    model = model_of(first)
+    models = {model_of(result)["revision"]: model_of(result).get("training") or {} for result in arm.results}
+    training = {
+        words: sum(float(one[key]) for one in models.values()) / len(models)
+        for key, words in COSTS.items()
+        if all(one.get(key) for one in models.values())
+    }
+    facts = _facts(model)
+    facts |= {"prompt": first.provenance["prompt"]} if first.provenance.get("prompt") else {}
+    facts |= {"asked": ", ".join(arm.asked)} if arm.asked else {}
+    return {"name": name, "seeds": seeds_of(arm), "facts": facts, "training": training}
+
+
+def _facts(model: Mapping[str, Any]) -> dict[str, Any]:
+    shown = ("revision", "library", "dim", "pooling", "dtype", "max_tokens", "device")
+    return {key: model[key] for key in shown if model.get(key) is not None}
+
+
+def _task(section: Section, reference: int, strict: bool) -> dict[str, Any]:
+    first = next(found[0] for found in section.chosen if found)
+    comparable, notes = differences(section.chosen)
+    if strict and not all(comparable):
+        raise ConfigError(f"{section.task}: {notes[0]}; drop --strict to mark them")
+    subsets = _subsets(section)
+    matrix = is_matrix(subsets)
+    metrics = [name for name in first.subsets[0].scores if not name.endswith(BOUNDS)]
+    metrics.sort(key=lambda name: name != first.main_metric)
+    main = first.main_metric
+    by_pair = {metric: rows_of(section.chosen, "languages", metric, reference) for metric in metrics}
+    by_language = by_pair
+    if matrix:
+        by_language = {metric: _of_languages(section, subsets, metric, reference) for metric in metrics}
+    (mean,) = rows_of(section.chosen, "tasks", main, reference)
+    said = [note for found in section.chosen for result in found for note in result.notes]
+    return {
+        "name": section.task,
+        "settings": section.settings,
+        "metrics": [{"name": metric, "label": label(metric)} for metric in metrics],
+        "higher": first.higher_is_better,
+        "scale": 100,
+        "digits": mean.digits,
+        "version": first.version,
+        "dataset": first.dataset,
+        "data": first.data_revision or first.data_sha256[:12],
+        "comparable": comparable,
+        "notes": [*notes, *dict.fromkeys(said)],
+        "matrix": matrix,
+        "mean": _numbers(mean, comparable),
+        "groups": [
+            {"name": row.of, **_numbers(row, comparable)} for row in rows_of(section.chosen, "groups", main, reference)
+        ],
+        "rows": _rows(by_language, subsets, matrix, comparable),
+        "pairs": _rows(by_pair, subsets, False, comparable) if matrix else [],
+    }
+
+
+def _subsets(section: Section) -> dict[str, SubsetScores]:
+    return {subset.name: subset for found in section.chosen for result in found for subset in result.subsets}
+
+
+def is_matrix(subsets: Mapping[str, SubsetScores]) -> bool:
+    """Whether the subsets are ordered pairs of some languages: three at least, most pairs in both directions."""
+    pairs = {subset.languages for subset in subsets.values() if len(set(subset.languages)) == 2}
+    both = sum((second, first) in pairs for first, second in pairs)
+    return len({code for pair in pairs for code in pair}) > 2 and 2 * both >= len(subsets)
+
+
+def _of_languages(section: Section, subsets: Mapping[str, SubsetScores], metric: str, reference: int) -> list[Row]:
+    """A row per language: the mean over all ordered pairs with it on either side."""
+    first = next(found[0] for found in section.chosen if found)
+    rows = []
+    for code in dict.fromkeys(code for subset in subsets.values() for code in subset.languages):
+        of_code = [name for name, subset in subsets.items() if code in subset.languages]
+        row = row_of(code, section.chosen, lambda result, of_code=of_code: _mean(result, of_code, metric))  # type: ignore[misc]
+        if metric == first.main_metric:
+            row = marked(row, section.chosen, reference, of_code)
+        rows.append(row._replace(of=code))
+    return rows
+
+
+def _mean(result: TaskResult, subset_names: Iterable[str], metric: str) -> float | None:
+    scores = {subset.name: subset.scores.get(metric) for subset in result.subsets}
+    values = [scores.get(name) for name in subset_names]
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known and len(known) == len(values) else None
+
+
+def _rows(
+    by_metric: Mapping[str, Sequence[Row]], subsets: Mapping[str, SubsetScores], of_languages: bool,
+    comparable: Sequence[bool],
+) -> list[dict[str, Any]]:  # fmt: skip
+    """One entry per row: what it is, its scores by metric, and the tests of the main metric, which comes first."""
+    main, *others = by_metric
+    found = {metric: {row.of: row for row in rows} for metric, rows in by_metric.items()}
+    entries = []
+    for name, row in found[main].items():
+        entry = {"name": name, **_numbers(row, comparable)}
+        if of_languages:
+            entry |= {"title": look_up(name).name, "languages": [name]}
+        else:
+            subset = subsets[name]
+            entry |= {"title": language_names(subset), "languages": list(subset.languages), "pairs": subset.pairs}
+        entry["other"] = {metric: _values(found[metric][name]) for metric in others if name in found[metric]}
+        entries.append(entry)
+    titles = Counter(entry["title"] for entry in entries)
+    for entry in entries:
+        if titles[entry["title"]] > 1:  # es-es and en-es, say
+            entry["title"] += f" ({entry['name']})"
+    return entries
+
+
+def _numbers(row: Row, comparable: Sequence[bool]) -> dict[str, Any]:
+    """Scores of the columns; their spreads over seeds and tests against the baseline where there are any."""
+    numbers: dict[str, Any] = {"values": _values(row)}
+    if any(best := best_cells(row, comparable)):
+        numbers["best"] = [place for place, is_best in enumerate(best) if is_best]
+    if any(cell is not None and cell.spread is not None for cell in row.cells):
+        spreads = [None if cell is None else cell.spread for cell in row.cells]
+        numbers["spreads"] = [None if spread is None else _short(spread) for spread in spreads]
+    if any(cell is not None and cell.difference is not None for cell in row.cells):
+        numbers["tests"] = [
+            None if cell is None or cell.difference is None else [_short(number) for number in cell.difference]
+            for cell in row.cells
+        ]
+    return numbers
+
+
+def _values(row: Row) -> list[float | None]:
+    return [None if cell is None else _short(cell.value) for cell in row.cells]
+
+
+def _short(number: float) -> float:
+    return round(float(number), 6)  # shown with four digits at most

@@ -1,0 +1,142 @@
+"""Few-shot classification, mteb's rule: a handful of labelled texts, a logistic regression. One class, one data set."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Bool, Float32, Int64
+from numpy import ndarray
+
+from interlingua.errors import ConfigError, MissingExtraError
+from interlingua.evaluation.metrics.linear import class_numbers
+from interlingua.evaluation.task import Embeds, Items, SubsetScores, mean_scores
+from interlingua.evaluation.tasks.classification import (
+    ClassificationTask,
+    FolderData,
+    LabelledLanguage,
+    Scored,
+    Sib200Data,
+    TextCounter,
+    UmsabData,
+)
+
+MAX_ITERATIONS = 100
+"""Of the logistic regression's solver."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FewShotTask(ClassificationTask):
+    """mteb's classification (Muennighoff et al. 2023; ``AbsTaskClassification`` of mteb 2), language by language.
+
+    Ten times, 8 texts of each label are drawn from the training set and scikit-learn's logistic regression, with its
+    own defaults, is fitted to their embeddings; ``accuracy`` on the test set is the mean of the ten, ``accuracy_sd``
+    their standard deviation, and ``f1_macro`` the mean of theirs. A result is mteb's own number for the same vectors.
+
+    Attributes:
+        samples_per_label: labelled texts per class; fewer where the training set has fewer.
+        draws: experiments.
+        seed: of the draws and the solver.
+    """
+
+    splits: ClassVar[Sequence[str]] = ("train", "test")
+
+    samples_per_label: int = 8
+    draws: int = 10
+    seed: int = 42
+
+    def __post_init__(self) -> None:
+        for option in ("samples_per_label", "draws"):
+            if getattr(self, option) < 1:
+                raise ConfigError(f"{option} must be 1 or more, got {getattr(self, option)}")
+
+    def score(self, encoder: Embeds, sets: Sequence[LabelledLanguage], count: TextCounter) -> Scored:
+        """See ``ClassificationTask.score``."""
+        subsets, items = [], {}
+        for one in sets:
+            subset, items[one.key] = self._score(encoder, one)
+            subsets.append(subset)
+            count(one.key, sum(len(texts.texts) for texts in one.splits.values()))
+        names = tuple(subset.name for subset in subsets)
+        return Scored(subsets, items, {f"all_{len(subsets)}": mean_scores(subsets)}, {f"all_{len(subsets)}": names})
+
+    def _score(self, encoder: Embeds, one: LabelledLanguage) -> tuple[SubsetScores, Items]:
+        train, test = one.splits["train"], one.splits["test"]
+        classes = sorted({*train.labels, *test.labels})
+        y, test_y = class_numbers(train.labels, classes), class_numbers(test.labels, classes)
+        drawn = few_shot_draws(y, samples_per_label=self.samples_per_label, draws=self.draws, seed=self.seed)
+        used = sorted({row for rows in drawn for row in rows})
+        place = {row: number for number, row in enumerate(used)}
+        x = encoder.encode([train.texts[row] for row in used], language=one.code)
+        test_x = encoder.encode(test.texts, language=one.code)
+        predicted = np.stack([self._predict(x[[place[row] for row in rows]], y[rows], test_x) for rows in drawn])
+        right: Bool[ndarray, "r n"] = predicted == test_y
+        accuracies = right.mean(axis=1)
+        scores = {"accuracy": float(accuracies.mean())}
+        if self.draws > 1:
+            scores["accuracy_sd"] = float(accuracies.std(ddof=1))
+        scores["f1_macro"] = float(np.mean([macro_f1(test_y, found) for found in predicted]))
+        subset = SubsetScores(name=one.key, languages=(one.code, one.code), pairs=len(test_y), scores=scores)
+        return subset, Items(right.mean(axis=0))
+
+    def _predict(
+        self, x: Float32[ndarray, "k d"], y: Int64[ndarray, " k"], test_x: Float32[ndarray, "n d"]
+    ) -> Int64[ndarray, " n"]:
+        try:
+            from sklearn.linear_model import LogisticRegression
+        except ImportError as error:
+            raise MissingExtraError("scikit-learn", "classification") from error
+        classifier: Any = LogisticRegression(max_iter=MAX_ITERATIONS, random_state=self.seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the rule is so many iterations, converged or not
+            return np.asarray(classifier.fit(x, y).predict(test_x), dtype=np.int64)
+
+
+def few_shot_draws(y: Int64[ndarray, " n"], *, samples_per_label: int, draws: int, seed: int) -> list[list[int]]:
+    """The rows that mteb draws: the same shuffle again and again of the order before, then the first of each label."""
+    order = list(range(len(y)))
+    found = []
+    for _ in range(draws):
+        np.random.RandomState(seed).shuffle(order)
+        taken: Counter[int] = Counter()
+        rows = []
+        for row in order:
+            label = int(y[row])
+            if taken[label] < samples_per_label:
+                taken[label] += 1
+                rows.append(row)
+        found.append(rows)
+    return found
+
+
+def macro_f1(y: Int64[ndarray, " n"], predicted: Int64[ndarray, " n"]) -> float:
+    """The unweighted mean over classes, those that are there or were predicted, of the harmonic mean of P and R."""
+    classes = np.unique(np.concatenate([y, predicted]))
+    return float(
+        np.mean([2 * ((y == c) & (predicted == c)).sum() / ((y == c).sum() + (predicted == c).sum()) for c in classes])
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FewShotSib200(Sib200Data, FewShotTask):
+    """Topics of sentences; see ``Sib200Data``."""
+
+    name: ClassVar[str] = "few_shot_sib200"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FewShotUmsab(UmsabData, FewShotTask):
+    """Sentiment of tweets; see ``UmsabData``. mteb's own task of these data keeps 256 of the 870 test tweets."""
+
+    name: ClassVar[str] = "few_shot_umsab"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FewShotFolder(FolderData, FewShotTask):
+    """Your own labelled texts; see ``FolderData``."""
+
+    name: ClassVar[str] = "few_shot_folder"

@@ -1,0 +1,169 @@
+"""Any task of mteb (Muennighoff et al. 2023), run by mteb itself on our encoder."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from interlingua.errors import ConfigError, DataError, MissingExtraError
+from interlingua.evaluation.mteb_data import load_data
+from interlingua.evaluation.mteb_encoder import MTEBEncoder, known_code
+from interlingua.evaluation.task import Embeds, Progress, SubsetScores, TaskResult, options, silent
+from interlingua.evaluation.tasks.folders import content_sha256, full_code
+from interlingua.evaluation.tasks.groups import grouped
+
+PREFIX = "mteb:"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MTEB:
+    """A task of mteb: ``mteb:STS17`` in a suite. Its scores are mteb's, its encoder and prompts ours.
+
+    The result is called ``mteb_STS17``; mteb's own file, whole, goes to ``mteb/results`` in the output folder, where
+    ``mteb.ResultCache`` finds it. Of the many metrics only mteb's main one is in ours.
+    Data that other tasks read (STS17, STS benchmark, STS12-16, SICK, Tatoeba, BUCC) serve mteb's tasks too, so do
+    clones of its data sets in ``mteb/`` below the data; else mteb asks its cache and the hub.
+
+    Attributes:
+        task: mteb's name of it.
+        languages: languages, or mteb's names of subsets (``en-de``), to score; all by default.
+        split: mteb's split; by default test, or the first that mteb evaluates.
+    """
+
+    task: str = ""
+    languages: Sequence[str] | None = None
+    split: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.task:
+            raise ConfigError("mteb has many tasks; name one, e.g. mteb:STS17")
+        get_task(self.task)
+
+    @property
+    def name(self) -> str:
+        """``mteb:STS17``."""
+        return PREFIX + self.task
+
+    @property
+    def version(self) -> str:
+        """Of mteb."""
+        return f"mteb {_mteb().__version__}"
+
+    @property
+    def main_metric(self) -> str:
+        """The task's, as mteb calls it."""
+        return str(get_task(self.task).metadata.main_score)
+
+    def evaluate(self, encoder: Embeds, data: Path, *, progress: Progress = silent) -> TaskResult:
+        """See ``Task.evaluate``."""
+        start = time.perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what mteb and its libraries do among themselves
+            task, origin, notes = self._prepared(data)
+            bridge = MTEBEncoder(encoder, task, progress)
+            (found,) = _mteb().evaluate(
+                bridge,
+                task,
+                cache=None,
+                co2_tracker=False,
+                encode_kwargs={"batch_size": 1024, "show_progress_bar": False},
+                show_progress_bar=False,
+            )
+        data_sha256 = content_sha256([sorted(bridge.digests)])
+        content = found.model_dump(mode="json")
+        if origin is not None:
+            content["dataset_revision"] = data_sha256[:12]  # nobody knows the revision of local data
+        (entries,) = content["scores"].values()
+        subsets = [self._subset(task, entry) for entry in entries]
+        settings = options(self)
+        return TaskResult(
+            task=f"mteb_{self.task}",
+            version=self.version,
+            main_metric=self.main_metric,
+            higher_is_better=True,
+            dataset=origin or task.metadata.dataset["path"],
+            data_sha256=data_sha256,
+            data_revision=None,
+            subsets=tuple(subsets),
+            notes=tuple(notes),
+            seconds=time.perf_counter() - start,
+            mteb={"result": content, "model_meta": bridge.mteb_model_meta.to_dict()},
+            settings=settings["settings"],
+            changed=tuple(name for name in settings["changed"] if name != "task"),
+            **grouped({f"all_{len(subsets)}": subsets}),
+        )
+
+    def _prepared(self, data: Path) -> tuple[Any, str | None, list[str]]:
+        """The task with the data to be scored, where they are from, and what is to be said about them."""
+        task = get_task(self.task)
+        splits = list(task.eval_splits)
+        split = self.split or ("test" if "test" in splits else splits[0])
+        if split not in splits:
+            raise ConfigError(f"{self.task} has no split {split!r}; it has {', '.join(splits)}")
+        task.filter_eval_splits([split])
+        origin = load_data(task, data)
+        notes = [] if origin is None else [f"data from the folder {origin}"]
+        task.hf_subsets = self._chosen(task)
+        if len(splits) > 1:
+            notes.append(f"the split {split} of {', '.join(splits)}; mteb's score is the mean over them")
+        if task.superseded_by:
+            notes.append(f"mteb recommends {task.superseded_by} instead")
+        of_all = len(task.metadata.hf_subsets)
+        if len(task.hf_subsets) < of_all:
+            notes.append(f"{len(task.hf_subsets)} of the {of_all} subsets, so no score for mteb's leaderboard")
+        return task, origin, notes
+
+    def _chosen(self, task: Any) -> list[str]:
+        """The names of the subsets in these languages.
+
+        Raises:
+            DataError: something wanted is not here.
+        """
+        if self.languages is None:
+            return list(task.hf_subsets)
+        wanted: set[str] = set()
+        for item in self.languages:
+            known = {name: map(known_code, task.metadata.hf_subsets_to_langscripts[name]) for name in task.hf_subsets}
+            found = [item] if item in known else [name for name, codes in known.items() if full_code(item) in codes]
+            if not found:
+                raise DataError(f"{self.task} has no data for {item!r}; it has {', '.join(known)}")
+            wanted.update(found)
+        return [name for name in task.hf_subsets if name in wanted]
+
+    def _subset(self, task: Any, entry: dict[str, Any]) -> SubsetScores:
+        name = entry["hf_subset"]
+        codes = [known_code(code) or code.replace("-", "_") for code in entry["languages"]]
+        split: Any = (task.dataset.get(name) or task.dataset)[task.eval_splits[0]]
+        items: Any = split.get("queries", split.get("gold", split)) if isinstance(split, dict) else split
+        return SubsetScores(
+            name=name,
+            languages=(codes[0], codes[-1]),
+            pairs=len(items),
+            scores={self.main_metric: float(entry["main_score"])},
+        )
+
+
+def get_task(name: str) -> Any:
+    """A task of mteb.
+
+    Raises:
+        ConfigError: it has none of that name; the nearest one is offered.
+        MissingExtraError: mteb is not installed.
+    """
+    mteb = _mteb()
+    try:
+        return mteb.get_task(name)
+    except KeyError as error:
+        raise ConfigError(f"mteb has no task {name!r} ({str(error).strip(chr(34))})") from error
+
+
+def _mteb() -> Any:
+    try:
+        import mteb
+    except ImportError as error:
+        raise MissingExtraError("mteb", "mteb") from error
+    return mteb

@@ -1,0 +1,180 @@
+"""NTREX-128 (Federmann et al. 2022): 1,997 news sentences in 128 languages and varieties, by xsim and by mteb's F1."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import numpy as np
+from jaxtyping import Int64
+from numpy import ndarray
+
+from interlingua.corpus.augmented_sets import Altered
+from interlingua.corpus.evaluation_sets import ntrex_files
+from interlingua.errors import DataError
+from interlingua.evaluation.metrics.retrieval import is_right, weighted_scores
+from interlingua.evaluation.task import Items, SubsetScores, check_choice
+from interlingua.evaluation.tasks.folders import choose_languages
+from interlingua.evaluation.tasks.margin_search import ENGLISH, MarginSearch, TranslationPair
+from interlingua.evaluation.tasks.pairwise import PairwiseSearch, present_members
+from interlingua.languages import parse
+
+FOLDERS = ("NTREX-128", "ntrex", "ntrex128", "NTREX/NTREX-128")
+EXPECTED = "NTREX-128 files (newstest2019-src.eng.txt, newstest2019-ref.deu.txt)"
+SENTENCES = 1997
+# mteb's NTREXBitextMining: English with all, bridge languages with each other, and all pairs within a group
+_BRIDGES = (
+    "arb ben deu ell eng fas fin fra heb hin hun ind jpn kor lit nld pol por rus spa swa swe tam tur vie zho-TW zul"
+)
+_GROUPS = (
+    "afr dan deu eng fao isl ltz nld nno nob swe",
+    "amh hau ibo nso orm som ssw swa tir tsn wol xho yor zul",
+    "arb ckb-Arab fas heb kmr mey prs pus shi tgk-Cyrl",
+    "aze-Latn bak kaz kir tat tuk tur uig uzb",
+    "bel bos bul ces hrv mkd pol rus slk slv srp-Cyrl srp-Latn ukr",
+    "bem ewe fuc kin nde nya sna-Latn ven",
+    "ben div eus guj hin kan mar nep pan sin snd-Arab tam tel urd",
+    "bod dzo khm lao mon mya tha",
+    "cat fra glg ita mlt por ron spa",
+    "cym gle",
+    "ell hye kat sqi",
+    "fij fil ind mal mlg mri msa smo tah ton",
+    "fin hun lav lit",
+    "hmn",
+    "jpn kor vie yue zho-CN zho-TW",
+)
+
+
+def language_files(folder: Path) -> dict[str, Path]:
+    """The files by code: ``deu_Latn``, and ``fra_CA`` for what is told apart by its region."""
+    return {_code(spelt): path for spelt, path in ntrex_files(folder).items()}
+
+
+def mteb_pairs() -> list[tuple[str, str]]:
+    """The unordered pairs of languages that mteb scores in both directions, 958 of them."""
+    bridges = set(_codes(_BRIDGES))
+    group_of = {code: number for number, group in enumerate(_GROUPS) for code in _codes(group)}
+    return [
+        (first, second)
+        for first, second in itertools.combinations(sorted(group_of), 2)
+        if ENGLISH in (first, second) or {first, second} <= bridges or group_of[first] == group_of[second]
+    ]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NtrexXSim(MarginSearch):
+    """The protocol of ``xsim`` on NTREX-128, X -> English; references in English are scored only if asked for.
+
+    The files are those of github.com/MicrosoftTranslator/NTREX. 1,997 sentences stand under the task's name, any other
+    number under the folder's too.
+    """
+
+    name: ClassVar[str] = "ntrex_xsim"
+    main_metric: ClassVar[str] = "ntrex_xsim"
+    folders: ClassVar[Sequence[str]] = FOLDERS
+    expected: ClassVar[str] = EXPECTED
+
+    def files(self, folder: Path) -> dict[str, TranslationPair]:
+        """See ``MarginSearch.files``."""
+        files = language_files(folder)
+        if not files:
+            return {}
+        english = _english(files, folder)
+        return {
+            code: TranslationPair(f"{code}-{ENGLISH}", parse(code).language.code, ENGLISH, (path, english))
+            for code, path in files.items()
+            if code != ENGLISH
+        }
+
+    def chosen(self, pairs: Mapping[str, TranslationPair], folder: Path) -> list[str]:
+        """See ``MarginSearch.chosen``."""
+        return _without_english(MarginSearch.chosen(self, pairs, folder), self.languages)
+
+    def is_protocol(self, revision: str | None, subsets: Sequence[SubsetScores], altered: Sequence[Altered]) -> bool:
+        """By the number of sentences."""
+        return all(subset.pairs == SENTENCES for subset in subsets)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NtrexF1(PairwiseSearch):
+    """Cosine retrieval on NTREX-128 as mteb's NTREXBitextMining scores it: weighted F1, and accuracy (P@1) beside it.
+
+    Weighted F1 takes every sentence for a label; it is below accuracy where a sentence is retrieved for queries that
+    are not its own. mteb's mean is ``mteb_1916of1916``.
+
+    Attributes:
+        languages: which to pair; all by default, without the references in English.
+        directions: ``english`` pairs each language with English, ``mteb`` takes mteb's 1,916 ordered pairs, each with
+            both languages among those chosen.
+    """
+
+    name: ClassVar[str] = "ntrex_f1"
+    main_metric: ClassVar[str] = "f1"
+    folders: ClassVar[Sequence[str]] = FOLDERS
+    expected: ClassVar[str] = EXPECTED
+
+    directions: Literal["english", "mteb"] = "english"
+
+    def __post_init__(self) -> None:
+        check_choice("directions", self.directions, ("english", "mteb"))
+
+    def files(self, folder: Path) -> dict[str, Path]:
+        """See ``PairwiseSearch.files``."""
+        return language_files(folder)
+
+    def pairs(self, files: Mapping[str, Path], folder: Path) -> list[tuple[str, str]]:
+        """See ``PairwiseSearch.pairs``."""
+        _english(files, folder)
+        spoken = {code: parse(code).language.code for code in files}
+        chosen = _without_english(choose_languages(self.languages, spoken, {}, folder), self.languages)
+        if self.directions == "english":
+            pairs = [(code, ENGLISH) for code in chosen if code != ENGLISH]
+        else:
+            pairs = [pair for pair in mteb_pairs() if set(pair) <= set(chosen)]
+        if not pairs:
+            raise DataError("no two languages to pair; name more with --languages", path=folder)
+        return pairs
+
+    def score(self, nearest: Int64[ndarray, " n"]) -> tuple[dict[str, float], Items]:
+        """See ``PairwiseSearch.score``."""
+        f1, _ = weighted_scores(nearest, np.arange(len(nearest)))
+        return {"f1": float(f1.mean()), "accuracy": float(is_right(nearest).mean())}, Items(f1)
+
+    def is_protocol(self, revision: str | None, subsets: Mapping[str, SubsetScores]) -> bool:
+        """By the number of sentences."""
+        return all(subset.pairs == SENTENCES for subset in subsets.values())
+
+    def members(self, subsets: Mapping[str, SubsetScores], of_protocol: bool) -> dict[str, list[SubsetScores]]:
+        """All pairs, those to and from English, and mteb's."""
+        found = PairwiseSearch.members(self, subsets, of_protocol)
+        for name, side in (("to_english", 1), ("from_english", 0)):
+            chosen = [subset for key, subset in subsets.items() if key.split("-")[side] == ENGLISH]
+            found |= {f"{name}_{len(chosen)}": chosen} if chosen else {}
+        if self.directions == "mteb":
+            both = [(first, second) for pair in mteb_pairs() for first, second in (pair, pair[::-1])]
+            found |= present_members(subsets, {"mteb": [f"{first}-{second}" for first, second in both]})
+        return found
+
+
+def _code(spelt: str) -> str:
+    language, region = parse(spelt)
+    plain = region is None or language.iso3 == "zho"  # whose regions tell the script
+    return language.code if plain else f"{language.iso3}_{region}"
+
+
+def _codes(spelt: str) -> list[str]:
+    return [_code(one) for one in spelt.split()]
+
+
+def _english(files: Mapping[str, Path], folder: Path) -> Path:
+    if ENGLISH not in files:
+        raise DataError("newstest2019-src.eng.txt is missing, the English source", path=folder)
+    return files[ENGLISH]
+
+
+def _without_english(codes: Sequence[str], wanted: Sequence[str] | None) -> list[str]:
+    """Leaves out the English references (``eng_GB``), unless languages were asked for; the source stays."""
+    return [code for code in codes if wanted is not None or code == ENGLISH or not code.startswith("eng_")]

@@ -1,0 +1,141 @@
+"""xsim++: xsim among sentences that were altered to mislead, Chen et al. 2023 (LASER's ``tasks/xsimplusplus``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+from interlingua.corpus.augmented_sets import GENERATED, Altered, altered_file, read_altered, write_altered
+from interlingua.corpus.hard_negatives import KINDS, check_request, hard_negatives
+from interlingua.errors import DataError
+from interlingua.evaluation.task import SubsetScores
+from interlingua.evaluation.tasks.folders import full_code
+from interlingua.evaluation.tasks.groups import FLORES_GROUPS
+from interlingua.evaluation.tasks.margin_search import ENGLISH, MarginSearch, TranslationPair, translation_pairs
+from interlingua.evaluation.tasks.xsim import DATASET
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class XSimPP(MarginSearch):
+    """xsim with altered English sentences behind the candidates; they are neighbours of x and have neighbours too.
+
+    Beside the error rates of ``MarginSearch`` stand the shares of sentences for which an altered form of the right
+    sentence was retrieved, by what was altered (``errors_<kind>``), and for which something else was
+    (``errors_misaligned``); LASER prints them as counts. They sum to ``xsim_pp``.
+
+    Needs ``eng_Latn_augmented.devtest`` and ``eng_Latn_errtype.devtest.json`` in the folder, or in one beside it that
+    is called ``<folder>_augmented``. Files that ``xsim_pp_generated`` wrote are read too; their result is named after
+    the folder.
+
+    Attributes:
+        target: the language to retrieve, which has the altered sentences.
+    """
+
+    name: ClassVar[str] = "xsim_pp"
+    main_metric: ClassVar[str] = "xsim_pp"
+    folders: ClassVar[Sequence[str]] = (DATASET,)
+    expected: ClassVar[str] = "folder of line-aligned <lang>.txt files"
+    dataset: ClassVar[str | None] = DATASET
+    paper_groups: ClassVar[Mapping[str, Sequence[str]]] = FLORES_GROUPS
+
+    target: str = ENGLISH
+
+    def files(self, folder: Path) -> dict[str, TranslationPair]:
+        """See ``MarginSearch.files``."""
+        return translation_pairs(folder, self.target)
+
+    def altered(self, folder: Path, language: str, targets: Sequence[str]) -> list[Altered]:
+        """The altered sentences of the files.
+
+        Raises:
+            DataError: there are none, or they were made from other sentences.
+        """
+        path = altered_file(folder, language)
+        if path is None:
+            raise DataError(
+                f"no {language}_augmented.devtest here nor in {folder.resolve().name}_augmented beside it; LASER "
+                "publishes one for English, and xsim_pp_generated makes some for any language",
+                path=folder,
+            )
+        altered = read_altered(path)
+        known = {target.strip() for target in targets}
+        if not any(one.original in known for one in altered):
+            raise DataError(f"made from other sentences than those of {language}; is it of another split?", path=path)
+        return altered
+
+    def is_protocol(self, revision: str | None, subsets: Sequence[SubsetScores], altered: Sequence[Altered]) -> bool:
+        """FLORES with English sentences that are not our own; the published file's digest is not known here."""
+        ours = any(one.kind.startswith(GENERATED) for one in altered)
+        return revision is not None and not ours and full_code(self.target) == ENGLISH
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class XSimPPGenerated(MarginSearch):
+    """The protocol of ``xsim_pp`` with altered sentences made here from the target side, in any language and domain.
+
+    They are ours and not LASER's set (see ``corpus.hard_negatives``): numbers compare with each other, never with
+    xsim++. The data are those of ``xsim``. ``errors_<kind>`` is the share of sentences for which an altered form of the
+    right one was retrieved, ``errors_misaligned`` that of other errors; they sum to ``xsim_pp_generated``.
+
+    Attributes:
+        target: the language to retrieve and alter; by default English of aligned files, the second one of pairs.
+        kinds: what to alter; all of ``number``, ``entity``, ``negation``, ``antonym``, ``word_order`` by default.
+        per_sentence: altered forms of a sentence per kind, at most.
+        seed: of all draws.
+        into: a folder for the altered sentences, as ``xsim_pp`` reads them.
+    """
+
+    name: ClassVar[str] = "xsim_pp_generated"
+    main_metric: ClassVar[str] = "xsim_pp_generated"
+    folders: ClassVar[Sequence[str]] = (DATASET, "heldout")
+    expected: ClassVar[str] = "folder of line-aligned <lang>.txt files"
+    dataset: ClassVar[str | None] = DATASET
+    paper_groups: ClassVar[Mapping[str, Sequence[str]]] = FLORES_GROUPS
+
+    target: str | None = None
+    kinds: tuple[str, ...] = KINDS
+    per_sentence: int = 5
+    seed: int = 1
+    into: Path | None = field(default=None, metadata={"output": True})
+
+    def __post_init__(self) -> None:
+        MarginSearch.__post_init__(self)  # super() does not know the class that slots make anew
+        check_request(self.kinds, self.per_sentence)
+
+    def files(self, folder: Path) -> dict[str, TranslationPair]:
+        """See ``MarginSearch.files``."""
+        return translation_pairs(folder, self.target)
+
+    def altered(self, folder: Path, language: str, targets: Sequence[str]) -> list[Altered]:
+        """Altered forms of the targets.
+
+        Raises:
+            DataError: there are none.
+        """
+        made = list(hard_negatives(targets, language, kinds=self.kinds, per_sentence=self.per_sentence, seed=self.seed))
+        if not made:
+            what = ", ".join(self.kinds)
+            raise DataError(f"no sentence of {language} can be altered by {what}; ask for other kinds", path=folder)
+        if self.into is not None:
+            write_altered(self.into, language, (one._replace(kind=f"{GENERATED}{one.kind}") for one in made))
+        return made
+
+    def kinds_in(self, altered: Sequence[Altered]) -> list[str]:
+        """All kinds that were asked for, so that languages have the same metrics."""
+        return list(self.kinds)
+
+    def is_protocol(self, revision: str | None, subsets: Sequence[SubsetScores], altered: Sequence[Altered]) -> bool:
+        """FLORES with English as the target."""
+        return revision is not None and subsets[0].languages[1] == ENGLISH
+
+    def notes(self, altered: Sequence[Altered]) -> tuple[str, ...]:
+        """Counts, and the kinds that nothing could be altered by."""
+        made = {one.kind for one in altered}
+        lacking = [kind for kind in self.kinds if kind not in made]
+        return (
+            *MarginSearch.notes(self, altered),
+            "made by interlingua, not LASER's xsim++ set: not comparable with published xsim++ numbers",
+            *(f"no sentence could be altered by: {', '.join(lacking)}" for _ in lacking[:1]),
+        )

@@ -1,0 +1,266 @@
+"""Zero-shot transfer: learn to classify in one language, be tested in all others. One class, one data set."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float32, Float64
+from numpy import ndarray
+from torch import Tensor
+
+from interlingua.corpus.classification_sets import LabelledSets, mldoc_sets
+from interlingua.errors import ConfigError
+from interlingua.evaluation.metrics.linear import class_numbers
+from interlingua.evaluation.metrics.mlp import EPOCHS, train_mlps
+from interlingua.evaluation.task import Embeds, Items, SubsetScores, mean_scores
+from interlingua.evaluation.tasks.classification import (
+    ClassificationTask,
+    ClsV1Data,
+    ClsV2Data,
+    FolderData,
+    LabelledLanguage,
+    Scored,
+    Sib200Data,
+    TextCounter,
+    UmsabData,
+)
+from interlingua.evaluation.tasks.folders import choose_languages
+
+ENGLISH = "eng_Latn"
+LANGUAGES_TOGETHER = 12
+"""Languages whose classifiers are trained side by side; bounds memory."""
+_SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？।॥؟۔።])\s*")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ZeroShotTask(ClassificationTask):
+    """LASER's protocol (Artetxe and Schwenk 2019, sec. 4.2): a small MLP over frozen embeddings, all directions.
+
+    Trained on one language's training set, stopped by the same language's dev set, tested on every language; see
+    ``metrics.mlp`` for the classifier. ``accuracy`` is the mean over seeds and ``accuracy_sd`` their standard
+    deviation, in a group that of the group's mean. ``zero_shot_N`` are the directions between two languages; its
+    ``asymmetry`` is the mean difference, without sign, of a pair's two directions. ``from_eng_Latn_N`` and
+    ``to_eng_Latn_N`` are what EMS prints as en -> X and X -> en, ``with_eng_Latn_N`` its average, and
+    ``same_language_N`` are no transfer.
+
+    Attributes:
+        languages: languages to learn from and to test on; all by default.
+        sources: of these, those to learn from; all by default.
+        seeds: of the classifiers; one run each. The paper's five are unsaid.
+        epochs: passes over the training set.
+        split_mean: embed every sentence of a text on its own and take their mean, as LASER's script for MLDoc does;
+            else the encoder cuts a text at its maximum length.
+    """
+
+    splits: ClassVar[Sequence[str]] = ("train", "dev", "test")
+
+    sources: tuple[str, ...] | None = None
+    seeds: tuple[int, ...] = (1, 2, 3, 4, 5)
+    epochs: int = EPOCHS
+    split_mean: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.seeds or len(set(self.seeds)) < len(self.seeds):
+            raise ConfigError(f"seeds must be one or more, each once, got {list(self.seeds)}")
+        if self.epochs < 1:
+            raise ConfigError(f"epochs must be 1 or more, got {self.epochs}")
+
+    def score(self, encoder: Embeds, sets: Sequence[LabelledLanguage], count: TextCounter) -> Scored:
+        """See ``ClassificationTask.score``."""
+        tests = {}
+        for one in sets:
+            tests[one.key] = self._embed(encoder, one, "test")
+            count(f"{one.key} test", len(tests[one.key]))
+        right: dict[tuple[str, str], Bool[ndarray, "s n"]] = {}
+        dev_accuracy: dict[str, Float64[ndarray, " s"]] = {}
+        for sources in _alike(self._sources(sets)):
+            self._learn(encoder, sources, sets, tests, right, dev_accuracy)
+            texts = sum(len(one.splits[split].texts) for one in sources for split in ("train", "dev"))
+            count(f"{sources[-1].key} classifiers", texts)
+        return _scored({one.key: one for one in sets}, right, dev_accuracy)
+
+    def _sources(self, sets: Sequence[LabelledLanguage]) -> list[LabelledLanguage]:
+        available = {one.key: one.key.rpartition(".")[2] for one in sets}
+        chosen = choose_languages(self.sources, available, {}, Path("the languages to learn from"))
+        return [one for one in sets if one.key in chosen]
+
+    def _embed(self, encoder: Embeds, one: LabelledLanguage, split: str) -> Float32[ndarray, "n d"]:
+        texts = one.splits[split].texts
+        if not self.split_mean:
+            return encoder.encode(texts, language=one.code)
+        parts = [sentences(text) for text in texts]
+        vectors = encoder.encode([sentence for part in parts for sentence in part], language=one.code)
+        counts = np.array([len(part) for part in parts])
+        sums = np.add.reduceat(vectors, np.cumsum(counts) - counts, axis=0)
+        return np.asarray(sums / counts[:, None], dtype=np.float32)
+
+    def _learn(
+        self,
+        encoder: Embeds,
+        sources: Sequence[LabelledLanguage],
+        sets: Sequence[LabelledLanguage],
+        tests: Mapping[str, Float32[ndarray, "n d"]],
+        right: dict[tuple[str, str], Bool[ndarray, "s n"]],
+        dev_accuracy: dict[str, Float64[ndarray, " s"]],
+    ) -> None:
+        """Trains the classifiers of languages with equally large sets, and tests them on every language."""
+        domain = sources[0].domain
+        classes = sorted({label for one in sets if one.domain == domain for label in one.splits["train"].labels})
+        x, dev_x = (_stack([self._embed(encoder, one, split) for one in sources]) for split in ("train", "dev"))
+        y, dev_y = (
+            _stack([class_numbers(one.splits[split].labels, classes) for one in sources]) for split in ("train", "dev")
+        )
+        nets = train_mlps(x, y, dev_x, dev_y, classes=len(classes), seeds=self.seeds, epochs=self.epochs)
+        for number, source in enumerate(sources):
+            dev_accuracy[source.key] = nets.dev_right[number].numpy() / dev_y.shape[1]
+            for target in sets:
+                if target.domain == domain:
+                    predicted = nets.predict(torch.from_numpy(tests[target.key]), number).numpy()
+                    right[source.key, target.key] = predicted == class_numbers(target.splits["test"].labels, classes)
+
+
+def sentences(text: str) -> list[str]:
+    """A text's sentences, by their final marks; at least one."""
+    return [part for part in _SENTENCE_END.split(text) if part.strip()] or [text]
+
+
+def _alike(sets: Sequence[LabelledLanguage]) -> Iterable[list[LabelledLanguage]]:
+    """Languages that can be trained side by side: of one domain, with equally large sets, not too many."""
+
+    def size(one: LabelledLanguage) -> tuple[str, int, int]:
+        return one.domain, len(one.splits["train"].texts), len(one.splits["dev"].texts)
+
+    for _, alike in itertools.groupby(sorted(sets, key=size), key=size):
+        some = list(alike)
+        yield from (some[first : first + LANGUAGES_TOGETHER] for first in range(0, len(some), LANGUAGES_TOGETHER))
+
+
+def _stack(arrays: Sequence[ndarray]) -> Tensor:
+    return torch.from_numpy(np.stack(arrays))
+
+
+def _scored(
+    sets: Mapping[str, LabelledLanguage],
+    right: Mapping[tuple[str, str], Bool[ndarray, "s n"]],
+    dev_accuracy: Mapping[str, Float64[ndarray, " s"]],
+) -> Scored:
+    subsets, items, by_seed = [], {}, {}
+    for first, second in itertools.product(sets, sets):
+        if (first, second) not in right:
+            continue
+        source, target = sets[first], sets[second]
+        name = f"{source.domain}.{source.code}-{target.code}".removeprefix(".")
+        by_seed[name] = right[first, second].mean(axis=1)
+        scores = {"accuracy": float(by_seed[name].mean())}
+        if len(by_seed[name]) > 1:
+            scores["accuracy_sd"] = float(by_seed[name].std(ddof=1))
+        scores["dev_accuracy"] = float(dev_accuracy[first].mean())
+        items[name] = Items(right[first, second].mean(axis=0))
+        texts = right[first, second].shape[1]
+        subsets.append(SubsetScores(name=name, languages=(source.code, target.code), pairs=texts, scores=scores))
+    members = _members(subsets)
+    return Scored(
+        subsets,
+        items,
+        {group: _means(chosen, by_seed) for group, chosen in members.items()},
+        {group: tuple(subset.name for subset in chosen) for group, chosen in members.items()},
+    )
+
+
+def _members(subsets: Sequence[SubsetScores]) -> dict[str, list[SubsetScores]]:
+    between: Callable[[SubsetScores], bool] = lambda subset: subset.languages[0] != subset.languages[1]  # noqa: E731
+    kinds = {
+        "zero_shot": [subset for subset in subsets if between(subset)],
+        f"from_{ENGLISH}": [s for s in subsets if between(s) and s.languages[0] == ENGLISH],
+        f"to_{ENGLISH}": [s for s in subsets if between(s) and s.languages[1] == ENGLISH],
+        f"with_{ENGLISH}": [s for s in subsets if between(s) and ENGLISH in s.languages],
+        "same_language": [subset for subset in subsets if not between(subset)],
+    }
+    return {f"{kind}_{len(chosen)}": chosen for kind, chosen in kinds.items() if chosen}
+
+
+def _means(chosen: Sequence[SubsetScores], by_seed: Mapping[str, Float64[ndarray, " s"]]) -> dict[str, float]:
+    means = mean_scores(chosen)
+    if "accuracy_sd" in means:
+        means["accuracy_sd"] = float(np.mean([by_seed[subset.name] for subset in chosen], axis=0).std(ddof=1))
+    accuracy = {subset.name: subset.scores["accuracy"] for subset in chosen}
+    turned = {subset.name: _turned(subset) for subset in chosen}
+    both_ways = [
+        abs(accuracy[name] - accuracy[other]) for name, other in turned.items() if name < other and other in accuracy
+    ]
+    return means | ({"asymmetry": float(np.mean(both_ways))} if both_ways else {})
+
+
+def _turned(subset: SubsetScores) -> str:
+    """The name of the other direction."""
+    source, target = subset.languages
+    return subset.name.removesuffix(f"{source}-{target}") + f"{target}-{source}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ZeroShotMLDoc(ZeroShotTask):
+    """MLDoc (Schwenk and Li 2018): 4 topics of Reuters news in 8 languages, 1,000 / 1,000 / 4,000 documents.
+
+    Attributes:
+        train_size: 1000, 2000, 5000 or 10000 documents to learn from; papers use 1,000.
+    """
+
+    name: ClassVar[str] = "zero_shot_mldoc"
+    folders: ClassVar[Sequence[str]] = ("MLDoc", "mldoc")
+    expected: ClassVar[str] = "MLDoc files (german.train.1000 or mldoc.train1000.de)"
+
+    train_size: Literal[1000, 2000, 5000, 10000] = 1000
+
+    def files(self, folder: Path) -> LabelledSets:
+        """See ``ClassificationTask.files``."""
+        return mldoc_sets(folder, self.train_size)
+
+    def sizes(self) -> Mapping[str, int]:
+        """See ``ClassificationTask.sizes``."""
+        return {"train": self.train_size, "dev": 1000, "test": 4000}
+
+    def label(self) -> str:
+        """See ``ClassificationTask.label``."""
+        return self.name if self.train_size == 1000 else f"{self.name}_train{self.train_size}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ZeroShotClsV1(ClsV1Data, ZeroShotTask):
+    """Opinions on books, DVDs and music, each domain on its own; see ``ClsV1Data``."""
+
+    name: ClassVar[str] = "zero_shot_cls_v1"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ZeroShotClsV2(ClsV2Data, ZeroShotTask):
+    """Opinions on any product; see ``ClsV2Data``."""
+
+    name: ClassVar[str] = "zero_shot_cls_v2"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ZeroShotSib200(Sib200Data, ZeroShotTask):
+    """Topics of sentences; see ``Sib200Data``."""
+
+    name: ClassVar[str] = "zero_shot_sib200"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ZeroShotUmsab(UmsabData, ZeroShotTask):
+    """Sentiment of tweets; see ``UmsabData``."""
+
+    name: ClassVar[str] = "zero_shot_umsab"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ZeroShotFolder(FolderData, ZeroShotTask):
+    """Your own labelled texts; see ``FolderData``."""
+
+    name: ClassVar[str] = "zero_shot_folder"

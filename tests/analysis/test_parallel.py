@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from interlingua.analysis.parallel import GROUPS, read_parallel, unit_vectors
+from interlingua.errors import DataError
+from tests.analysis.conftest import LANGUAGES, LINES, Fixed, random_vectors, write_lines
+
+
+def test_all_languages_in_order(folder):
+    texts = read_parallel(folder.parent)
+    assert texts.languages == LANGUAGES
+    assert texts.sentences == 4
+    assert texts.lines["fra_Latn"] == LINES["fra_Latn"]
+    assert texts.revision is None
+    assert texts.named("agnosticism") == "agnosticism_flores200_devtest"
+
+
+def test_languages_by_any_name(folder):
+    texts = read_parallel(folder, ["de", "French"])
+    assert texts.languages == ("deu_Latn", "fra_Latn")
+    assert read_parallel(folder, ["de"], also=("eng_Latn",)).languages == ("deu_Latn", "eng_Latn")
+    assert texts.sha256 != read_parallel(folder).sha256
+
+
+def test_groups_have_english():
+    assert {name: len(codes) for name, codes in GROUPS.items()} == {"muse": 15, "low_resource": 17, "mexma": 81}
+
+
+def test_the_default_is_muse_where_it_is(tmp_path):
+    codes = [*GROUPS["muse"], "fin_Latn"]
+    write_lines(tmp_path / "many", {code: ["a", code] for code in codes})
+    assert set(read_parallel(tmp_path / "many").languages) == set(GROUPS["muse"])
+    assert read_parallel(tmp_path / "many", ["fi", "low_resource"]).languages == ("eng_Latn", "fin_Latn")
+
+
+@pytest.mark.parametrize(
+    ("lines", "languages", "message"),
+    [
+        ({"eng_Latn": ["a"]}, None, "1 language here; 2 are needed; name more with --languages"),
+        ({"eng_Latn": ["a"], "deu_Latn": ["b"]}, ["de"], "1 language here"),
+        ({"eng_Latn": ["a"], "deu_Latn": ["b", "c"]}, None, "1 lines, but deu_Latn.txt beside it has 2"),
+        ({"eng_Latn": ["a"], "deu": ["b"], "deu_Latn": ["b"]}, None, "deu.txt beside it is of the same language"),
+        ({"eng_Latn": ["a"], "deu_Latn": []}, None, "the file is empty"),
+        ({"eng_Latn": ["a", "b"], "deu_Latn": ["b", " "]}, None, "deu_Latn.txt:2: a blank line"),
+        ({"eng_Latn": ["a"], "deu_Latn": ["b"]}, ["zul"], "no file for the language 'zul' here"),
+    ],
+)
+def test_wrong_layouts_are_one_line(tmp_path, lines, languages, message):
+    with pytest.raises(DataError) as error:
+        read_parallel(write_lines(tmp_path / "texts", lines), languages)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_an_empty_folder(tmp_path):
+    with pytest.raises(DataError, match="no folder of line-aligned"):
+        read_parallel(tmp_path)
+
+
+def test_unit_vectors(folder):
+    vectors = random_vectors(3, 4, 5)
+    told = []
+    found = unit_vectors(Fixed(7 * vectors), read_parallel(folder), progress=lambda *about: told.append(about))
+    np.testing.assert_allclose(found, vectors, atol=1e-6)
+    assert isinstance(found, np.memmap)
+    assert told == [("deu_Latn", 4, 12), ("eng_Latn", 8, 12), ("fra_Latn", 12, 12)]

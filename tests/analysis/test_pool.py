@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from interlingua.analysis.pool import search_pool
+from interlingua.errors import DataError
+from interlingua.evaluation.metrics.retrieval import nearest_both_ways
+from tests.analysis.conftest import random_vectors, unit
+
+
+def naive(vectors, k):
+    """Every number by comparing one query with one candidate at a time."""
+    count, n, _ = vectors.shape
+    alone, among_all = np.zeros((2, count, n, count), bool)
+    own, own_without = np.zeros((2, count, n), bool)
+    occurrences = np.zeros((count, n), int)
+    for a in range(count):
+        for i in range(n):
+            cosines = {(c, j): float(vectors[a, i] @ vectors[c, j]) for c in range(count) for j in range(n)}
+            del cosines[a, i]
+            for place in sorted(cosines, key=lambda at: -cosines[at])[:k]:
+                occurrences[place] += 1
+            lines = {place: cosine for place, cosine in cosines.items() if place[1] != i}
+            for b in set(range(count)) - {a}:
+                mine = cosines[b, i]
+                alone[a, i, b] = all(mine > cosine for (c, _), cosine in lines.items() if c == b)
+                among_all[a, i, b] = all(mine > cosine for cosine in lines.values())
+            own[a, i] = max(cosines, key=cosines.get)[0] == a
+            own_without[a, i] = max(lines, key=lines.get)[0] == a
+    return alone, among_all, own, own_without, occurrences
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(2048, 4096), (3, 2), (1, 5)])
+@pytest.mark.parametrize("shared", [0.0, 1.0, 3.0])
+def test_against_one_by_one(rows, columns, shared):
+    vectors = random_vectors(4, 9, 6, shared=shared)
+    found = search_pool(vectors, k=5, rows=rows, columns=columns)
+    for ours, theirs in zip(found[:5], naive(vectors, 5), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_it_is_the_retrieval_of_the_evaluation():
+    vectors = random_vectors(3, 40, 8)
+    found = search_pool(vectors)
+    there, back = nearest_both_ways(vectors[0], vectors[2])[:2]
+    np.testing.assert_array_equal(found.found_alone[0, :, 2], there == np.arange(40))
+    np.testing.assert_array_equal(found.found_alone[2, :, 0], back == np.arange(40))
+
+
+def test_worked_by_hand():
+    """Two languages of two lines: the first is at 0 and 10 degrees, the second at 30 and 90."""
+    degrees = np.radians([[0, 10], [30, 90]])
+    found = search_pool(np.stack([np.cos(degrees), np.sin(degrees)], axis=2).astype(np.float32), k=1)
+    assert found.found_alone[0, :, 1].tolist() == [True, False]  # 0 meets 30; 10 does too, and not 90
+    assert found.found_alone[1, :, 0].tolist() == [False, True]  # 30 meets 10 and not 0; 90 meets 10
+    assert found.found_among_all[0, :, 1].tolist() == [False, False]  # to 0 its neighbour 10 is nearer than 30
+    assert found.found_among_all[1, :, 0].tolist() == [False, False]  # to 90 its neighbour 30 is nearer than 10
+    assert found.own_language.tolist() == [[True, True], [False, True]]
+    assert found.own_language_without_translations.tolist() == [[True, True], [False, True]]
+    assert found.occurrences.tolist() == [[1, 2], [1, 0]]
+
+
+@pytest.mark.parametrize("lines", [3, 70])
+def test_identical_vectors_are_never_nearer(lines):
+    found = search_pool(unit(np.ones((3, lines, 4))))
+    assert not any(part.any() for part in found[:4])
+    assert found.occurrences.sum() == 3 * lines * found.k
+
+
+def test_k_is_at_most_the_others():
+    found = search_pool(random_vectors(2, 2, 3), k=10)
+    assert found.k == 3
+    assert found.occurrences.tolist() == [[3, 3], [3, 3]]
+
+
+def test_nan_is_one_line():
+    vectors = random_vectors()
+    vectors[1, 2, 0] = np.nan
+    with pytest.raises(DataError, match="NaN"):
+        search_pool(vectors)
+
+
+def test_progress_ends_at_the_end():
+    told = []
+    search_pool(random_vectors(3, 7), rows=4, progress=lambda label, done, total: told.append((done, total)))
+    assert told == [(4, 21), (7, 21), (11, 21), (14, 21), (18, 21), (21, 21)]

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+
+from interlingua.cli import main
+from interlingua.encoder.backbone import BackboneConfig
+from interlingua.encoder.encoder import Encoder
+from tests.analysis.conftest import write_lines
+from tests.encoder.conftest import tiny_vocabulary
+
+
+@pytest.fixture
+def models(tmp_path):
+    """Two tiny models, before and after."""
+    vocabulary = tiny_vocabulary(frame=True)
+    for seed, name in enumerate(("before", "after")):
+        torch.manual_seed(seed)
+        config = BackboneConfig.preset("ems-tiny", vocab_size=vocabulary.size)
+        Encoder.from_scratch(config, vocabulary, "cls").save(tmp_path / name)
+    return [tmp_path / "before", tmp_path / "after"]
+
+
+@pytest.fixture
+def data(tmp_path):
+    write_lines(tmp_path / "data" / "flores200_devtest")
+    return tmp_path / "data"
+
+
+def run(capsys, *arguments):
+    with pytest.raises(SystemExit) as stop:
+        main.main(["analyse", *map(str, arguments)])
+    return stop.value.code or 0, capsys.readouterr()
+
+
+def test_tables_files_and_page(capsys, models, data, tmp_path):
+    code, said = run(capsys, models[0], "--data", data, "-o", tmp_path / "out", "--quiet")
+    assert code == 0, said.err
+    assert said.err == ""
+    for word in ("language identification", "translation", "attention entropy", "word order cosine", "note: "):
+        assert word in said.out
+    names = {file.name.partition("_flores")[0] for file in (tmp_path / "out").rglob("*.analysis.json")}
+    assert names == {"agnosticism", "token_matching", "attention_entropy", "word_order.analysis.json"}
+    assert said.out.count("written: ") == 5
+    page = (tmp_path / "out" / "analysis-before.html").read_text(encoding="utf-8")
+    assert page.count("<section>") == 4
+
+
+def test_two_models(capsys, models, data, tmp_path):
+    options = ["--only", "agnosticism", "--languages", "de,en", "--set", "agnosticism.k=2", "--name", "old,new"]
+    code, said = run(capsys, *models, "--data", data, "--output", tmp_path, "--quiet", *options)
+    assert code == 0, said.err
+    assert "old" in said.out
+    assert "difference" in said.out
+    files = sorted(tmp_path.rglob("*.analysis.json"))
+    assert [file.parents[1].name for file in files] == ["new", "old"]
+    content = json.loads(files[0].read_text())
+    assert content["languages"] == ["deu_Latn", "eng_Latn"]
+    assert content["changed"] == ["languages", "k"]
+    assert content["provenance"]["model"]["overrides"] == []
+    assert 'class="m1"' in (tmp_path / "analysis-old-new-agnosticism.html").read_text(encoding="utf-8")
+
+
+def test_uniform_pooling(capsys, models, data, tmp_path):
+    options = ["--only", "uniform_pooling", "--set", 'uniform_pooling.suite=["flores_p_at_1"]', "--prompt", "Yes. "]
+    code, said = run(capsys, models[1], "--data", data, "--output", tmp_path, "--quiet", *options)
+    assert code == 0, said.err
+    assert "flores p at 1 flores200 devtest uniform" in said.out
+    (file,) = tmp_path.rglob("*.analysis.json")
+    assert json.loads(file.read_text())["provenance"]["model"]["overrides"] == ["prompt='Yes. '"]
+
+
+def test_a_function(capsys, caplog, data, tmp_path, monkeypatch):
+    (tmp_path / "my_lengths.py").write_text(
+        "import numpy as np\ndef embed(texts):\n    return np.array([[len(t), t.count(' '), 1] for t in texts])\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    code, said = run(capsys, "my_lengths:embed", "--backend", "function", "--data", data, "--quiet")
+    assert code == 0, said.err
+    assert "token_matching is left out: its hidden states can't be read" in caplog.text
+    assert len(list(tmp_path.rglob("*.analysis.json"))) == 2
+    code, said = run(capsys, "my_lengths:embed", "--backend", "function", "--data", data, "--only", "token_matching")
+    assert (code, "token_matching reads hidden states, which function does not give" in said.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--only", "agnostic"], "unknown name 'agnostic'; did you mean 'agnosticism'?"),
+        (["--languages", "zul"], "no file for the language 'zul' here"),
+        (["--languages", "de"], "1 language here; 2 are needed"),
+        (["--set", "agnosticism.j=2"], "unknown key 'j'"),
+        (["--name", "a,b"], "--name gives 2 names for 1 models"),
+        (["--data", "nowhere"], "nowhere: no such folder"),
+    ],
+)
+def test_slips_are_one_line(capsys, models, data, tmp_path, arguments, message):
+    given = [] if "--data" in arguments else ["--data", data]
+    code, said = run(capsys, models[0], "--quiet", "-o", tmp_path, *given, *arguments)
+    assert code == 2
+    assert message in said.err
+    assert said.err.count("\n") == 1
+
+
+def test_no_data(capsys, models, monkeypatch):
+    monkeypatch.delenv("INTERLINGUA_DATA", raising=False)
+    code, said = run(capsys, models[0])
+    assert (code, said.err) == (2, "interlingua: no data: give --data DIR or set INTERLINGUA_DATA\n")

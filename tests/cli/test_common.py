@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from interlingua.cli.common import bar, resumable, split
+from interlingua.errors import InterlinguaError
+
+
+def test_lists_with_commas():
+    assert split(" tatoeba, xsim,,") == ["tatoeba", "xsim"]
+    assert split("") == []
+
+
+def test_ctrl_c_says_where_vectors_are():
+    with pytest.raises(InterlinguaError, match="kept below out/results, so the same command goes on"):  # noqa: SIM117
+        with resumable(True, Path("out")):
+            raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt), resumable(False, Path("out")):
+        raise KeyboardInterrupt
+
+
+def test_a_quiet_bar_says_nothing(capsys):
+    with bar(True) as progress:
+        progress("xsim deu-eng", 1, 2)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_bar_names_the_work(capsys):
+    with bar(False) as progress:
+        progress("xsim deu-eng", 1, 2)
+    assert "xsim deu-eng" in capsys.readouterr().err

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+
+from interlingua.corpus.alterations import in_word, other_numbers, other_order, other_phrases, word_like
+from interlingua.corpus.contrasts import contrasts
+
+
+def take(forms, count=300):
+    return list(itertools.islice(forms, count))
+
+
+def draw(seed=1):
+    return random.Random(seed)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("9 of 9", {f"{n} of 9" for n in range(1, 9)} | {f"9 of {n}" for n in range(1, 9)}),
+        ("page 0", {f"page {n}" for n in range(1, 10)}),
+        ("on 30 May", {f"on {n} May" for n in range(10, 32) if n != 30}),
+        ("in 1985", {f"in 19{n:02}" for n in range(100) if n != 85}),
+        ("about 00", {f"about {n:02}" for n in range(1, 100)}),
+    ],
+)
+def test_numbers_keep_their_length(text, expected):
+    assert set(take(other_numbers(text, draw()), 2000)) == expected
+
+
+@pytest.mark.parametrize("zero", ["٠", "०", "๐", "০", "０", "𝟎"])
+def test_numbers_stay_in_their_script(zero):
+    digits = [chr(ord(zero) + n) for n in range(10)]
+    old = digits[4] + digits[7] + digits[2]
+    for form in take(other_numbers(f"a {old} b", draw())):
+        new = form[2:-2]
+        assert len(new) == 3
+        assert set(new) <= set(digits)
+        assert new != old
+        assert new[0] != zero
+
+
+def test_numbers_grown_together_with_letters():
+    assert take(other_numbers("the 21st of A4 and H5N1", draw())) == []
+    assert all(form.endswith("s") and form[:4].startswith("19") for form in take(other_numbers("1980s", draw())))
+    assert take(other_numbers("在2023年", draw())) != []
+    assert take(other_numbers("no number", draw())) == []
+    assert take(other_numbers("1" * 19, draw())) == []
+
+
+def forms(text, kind, language="en"):
+    return set(take(other_phrases(text, draw(), opposites=contrasts(language)[kind])))
+
+
+def test_negation_comes_and_goes():
+    assert forms("It is not large.", "negation") == {"It is large."}
+    assert forms("Not all is lost", "negation") == {"All is lost", "Not none is lost", "Not all is not lost"}
+    assert forms("It isn\u2019t mine, you can't", "negation") == {
+        "It is mine, you can't",
+        "It isn\u2019t mine, you can",
+    }
+    assert forms("Она не была там", "negation", "ru") == {"Она была там"}
+    assert forms("C'est à l'est, il est là", "negation", "fr") == {"C'est à l'est, il n'est pas là"}
+    assert forms("这不是问题", "negation", "zh") == {"这是问题"}
+
+
+def test_antonyms_keep_the_case_of_what_was_there():
+    assert forms("Before noon", "antonym") == {"After noon"}
+    assert forms("BIG news", "antonym") == {"SMALL news"}
+    assert forms("größer als", "antonym", "de") == {"kleiner als"}
+    assert forms("Männer lachen", "antonym", "de") == {"Frauen lachen"}
+
+
+def test_phrases_are_whole_words_where_there_are_spaces():
+    assert forms("highlands renewed upstairs", "antonym") == set()
+    assert forms("घर हैं", "negation", "hi") == {"घर नहीं हैं"}  # not the shorter verb before a vowel sign
+    assert forms("人口增加了", "antonym", "zh") == {"人口减少了"}
+    assert forms("او می‌شد", "negation", "fa") == set()  # a part of a word that a joiner ties together
+
+
+def test_words_change_places_by_hand():
+    assert set(take(other_order("The dog bites the man, hard", draw(), script="Latn"))) == {
+        "The the bites dog man, hard",
+        "The man bites the dog, hard",
+        "The hard bites the man, dog",
+        "The dog man the bites, hard",
+        "The dog hard the man, bites",
+        "The dog bites hard man, the",
+    }
+    assert take(other_order("One two three", draw(), script="Latn")) == []
+    assert take(other_order("go one one one", draw(), script="Latn")) == []
+
+
+def test_what_stands_in_for_words():
+    def words(text, script):
+        return [text[start:end] for start, end in word_like(text, script)]
+
+    assert words("Wir (Alten) zahlten 1000 ‚Euro‘ zu.", "Latn") == ["Alten", "zahlten", "Euro"]
+    assert words("北京的天气和上海的天气", "Hans") == ["北京", "天气", "上海", "天气"]
+    assert words("東京でコンピューターを買う人口", "Jpan") == ["東京", "コンピューター", "人口"]
+    assert words("나는 큰 집 에서 산다", "Hang") == ["에서", "산다"]
+    assert words("ខ្ញុំ\u200bចង់\u200bសាលា", "Khmr") == ["ចង់", "សាលា"]
+
+
+def test_draws_decide_everything():
+    text = "In 1990 the old men of three towns met 25 young women."
+    for alteration in (other_numbers, lambda text, d: other_order(text, d, script="Latn")):
+        assert take(alteration(text, draw(7)), 20) == take(alteration(text, draw(7)), 20)
+        assert take(alteration(text, draw(7)), 20) != take(alteration(text, draw(8)), 20)
+
+
+def test_marks_and_digits_are_in_words():
+    assert [in_word(c) for c in "aं٣-' "] == [True, True, True, False, False, False]

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from interlingua.encoder.encode import EncodeReport
+from interlingua.errors import ConfigError, TaskError
+from interlingua.evaluation.backends.foreign import Choices, ForeignEncoder, check_vectors
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Options:
+    scale: float = 1.0
+    patience: int = field(default=3, metadata={"changes_vectors": False})
+
+
+class Lengths(ForeignEncoder):
+    """Embeds a text by its length; cuts at five characters and says so."""
+
+    Options = Options
+    portion_texts = 2
+    counts_tokens = True
+
+    def __init__(self, scale=1.0):
+        self.dim, self.scale, self.portions = 0, scale, []
+
+    @classmethod
+    def load(cls, model, choices):
+        options, _ = cls.own_options(choices, "lengths")
+        return cls(options.scale)
+
+    def _embed(self, texts, prompt, batch_tokens, report):
+        self.portions.append(texts)
+        report.cut_rows.extend(report.texts + row for row, text in enumerate(texts) if len(text) > 5)
+        return [[self.scale * len(prompt + text), 1.0] for text in texts]
+
+
+def test_portions_prompts_and_cuts_keep_the_order():
+    encoder, report = Lengths(), EncodeReport()
+    vectors = encoder.encode(iter(["a", "bcdefgh", "ij", "", "klmnop"]), prompt="p: ", report=report)
+    assert vectors.dtype == np.float32
+    assert vectors[:, 0].tolist() == [4, 10, 5, 3, 9]
+    assert encoder.portions == [["a", "bcdefgh"], ["ij", ""], ["klmnop"]]
+    assert (encoder.dim, report.texts, list(report.cut_rows)) == (2, 5, [1, 4])
+
+
+def test_a_file_holds_what_would_have_been_returned(tmp_path):
+    texts = ["a", "bcd", "ef"]
+    mapped = Lengths().encode(texts, normalize=True, out=tmp_path / "out.npy")
+    assert np.array_equal(np.load(tmp_path / "out.npy"), mapped)
+    assert np.array_equal(mapped, Lengths().encode(texts, normalize=True))
+    assert np.allclose(np.linalg.norm(mapped, axis=1), 1)
+    assert Lengths().encode([]).shape == (0, 0)
+
+
+def test_options_are_checked_and_those_that_change_vectors_are_told():
+    made, changed = Lengths.own_options(Choices(name="x", options={"scale": 2.0, "patience": 9}), "lengths")
+    assert (made.scale, made.patience, changed) == (2.0, 9, ("lengths.scale=2.0",))
+    assert Lengths.load("x", Choices(name="x", options={"scale": 3})).scale == 3
+    with pytest.raises(ConfigError, match=r"--set lengths: unknown key 'scael'; did you mean 'scale'\?"):
+        Lengths.load("x", Choices(name="x", options={"scael": 2.0}))
+
+
+@pytest.mark.parametrize(
+    ("vectors", "dim", "message"),
+    [
+        (np.ones((1, 4)), 0, r"shape \(1, 4\), expected \(2, d\)"),
+        (np.ones(2), 0, r"shape \(2,\), expected \(2, d\)"),
+        (np.ones((2, 4)), 5, r"shape \(2, 4\), expected \(2, 5\)"),
+        (np.array([[1.0], [np.nan]]), 0, r"NaN or infinity for 1 of 2 texts, first 'b'"),
+    ],
+)
+def test_vectors_that_cant_be_scored(vectors, dim, message):
+    with pytest.raises(TaskError, match=message):
+        check_vectors(vectors, ["a", "b"], dim)

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from interlingua.errors import ConfigError
+from interlingua.evaluation.backends.function import FunctionEncoder, import_function
+from interlingua.evaluation.encoders import load_encoder
+
+
+@pytest.fixture
+def function_module(tmp_path, monkeypatch):
+    (tmp_path / "my_embedder.py").write_text(
+        "import numpy as np\ndef embed(texts):\n    return np.array([[len(t), 1.0] for t in texts])\nnumber = 3\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    yield "my_embedder:embed"
+    sys.modules.pop("my_embedder", None)
+
+
+def test_a_function_is_an_encoder(function_module):
+    encoder, info = load_encoder(function_module, backend="function", name="lengths")
+    vectors = encoder.encode(["a", "bcd"], prompt="q: ", language="eng_Latn")
+    assert vectors.dtype == np.float32
+    assert vectors.tolist() == [[4.0, 1.0], [6.0, 1.0]]
+    assert (info.name, info.revision, info.identity, encoder.dim) == ("lengths", "no_revision_available", None, 2)
+    assert FunctionEncoder(len).info.name == "len"
+
+
+def test_a_version_is_what_vectors_are_kept_under(function_module):
+    identities = {
+        load_encoder(function_module, backend="function", options={"version": version})[1].identity
+        for version in ("1", "2")
+    }
+    assert identities == {"my_embedder:embed 1", "my_embedder:embed 2"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("my_embedder", "expected module:function"),
+        ("no_such_module:embed", "can't be imported: No module named 'no_such_module'"),
+        ("my_embedder:nothing", "can't be imported: module 'my_embedder' has no attribute 'nothing'"),
+        ("my_embedder:number", "is no function but a int"),
+    ],
+)
+def test_a_function_that_cant_be_had(function_module, spec, message):
+    with pytest.raises(ConfigError, match=message):
+        import_function(spec)

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from interlingua.encoder.encode import EncodeReport
+from interlingua.errors import MissingExtraError
+from interlingua.evaluation.encoders import load_encoder
+from interlingua.evaluation.metrics.retrieval import normalized
+from interlingua.evaluation.provenance import prompt_text
+
+
+@pytest.mark.parametrize("prompt", [None, "passage", "en3 ", ""])
+def test_it_reads_prompts_as_we_do(prompted, prompt):
+    pytest.importorskip("sentence_transformers")
+    ours, _ = load_encoder(prompted)
+    theirs, info = load_encoder(prompted, backend="sentence-transformers")
+    assert (
+        prompt_text(theirs, prompt)
+        == prompt_text(ours, prompt)
+        == {None: "en1 ", "passage": "en2 "}.get(prompt, prompt)
+    )
+    texts = ["de1 de2", "en7 en8 en9", "de5"]
+    unit = normalized(ours.encode(texts, prompt=prompt))
+    np.testing.assert_allclose(normalized(theirs.encode(texts, prompt=prompt)), unit, atol=1e-5)
+    assert (info.name, info.pooling, info.dim, info.max_tokens) == ("prompted", "mean", ours.dim, ours.info.max_tokens)
+    assert (info.pooling_from, info.normalized) == ("model", False)
+
+
+def test_it_cuts_what_we_cut(prompted):
+    pytest.importorskip("sentence_transformers")
+    texts = ["de1 de2", "en7 " * 130, "de5", "ru1 " * 120, "ru1 " * 121]
+    cuts = []
+    for backend in ("interlingua", "sentence-transformers"):
+        report = EncodeReport()
+        encoder, _ = load_encoder(prompted, backend=backend)
+        for portion in (texts[:2], texts[2:]):
+            encoder.encode(portion, prompt="", report=report)
+        cuts.append((list(report.cut_rows), report.texts, report.tokens, report.max_tokens))
+    assert cuts[0] == cuts[1]
+    assert cuts[0][0] == [1, 4]
+
+
+def test_sentence_transformers_missing(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'interlingua\[sentence-transformers\]'"):
+        load_encoder(str(tmp_path), backend="sentence-transformers")

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score
+
+from interlingua.evaluation.metrics.precision import average_precision, resampled_average_precision
+
+
+def test_a_case_worked_by_hand():
+    # ranks 1, 3 and 4 of four are positive: (1/1 + 2/3 + 3/4) / 3
+    found = average_precision(np.array([0.9, 0.8, 0.7, 0.6]), np.array([True, False, True, True]))
+    assert found == pytest.approx((1 + 2 / 3 + 3 / 4) / 3)
+
+
+def test_equal_scores_share_the_precision_of_the_last():
+    # both at 0.5 count together: precision 2/3 for the one positive among them
+    found = average_precision(np.array([0.9, 0.5, 0.5]), np.array([True, True, False]))
+    assert found == pytest.approx((1 + 2 / 3) / 2)
+    assert average_precision(np.array([0.5, 0.5, 0.9]), np.array([False, True, True])) == found
+
+
+@pytest.mark.parametrize("decimals", [1, 2, 12])
+def test_scikit_learn_agrees(decimals):
+    draw = np.random.RandomState(decimals)
+    for size in (2, 10, 300):
+        positive = draw.rand(size) < 0.4
+        positive[0] = True
+        scores = (draw.rand(size) + 0.3 * positive).round(decimals)
+        assert average_precision(scores, positive) == pytest.approx(average_precision_score(positive, scores))
+
+
+def test_resamples_are_samples_with_repetitions():
+    draw = np.random.RandomState(5)
+    positive, scores = draw.rand(40) < 0.5, draw.rand(40).round(1)
+    counts = draw.multinomial(40, np.full(40, 1 / 40), size=6)
+    found = resampled_average_precision(scores, positive, counts)
+    for value, drawn in zip(found, counts, strict=True):
+        rows = np.repeat(np.arange(40), drawn)
+        assert value == pytest.approx(average_precision_score(positive[rows], scores[rows]))
+
+
+def test_nothing_positive_is_0():
+    assert average_precision(np.array([0.1, 0.2]), np.array([False, False])) == 0

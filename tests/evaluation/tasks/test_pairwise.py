@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import pytest
+
+from interlingua.errors import DataError
+from interlingua.evaluation.task import SubsetScores
+from interlingua.evaluation.tasks.flores import FloresP1
+from interlingua.evaluation.tasks.pairwise import present_members
+
+
+def test_both_directions_of_every_pair(aligned_folder, number_encoder):
+    result = FloresP1().evaluate(number_encoder, aligned_folder)
+    assert {subset.name: subset.scores["accuracy"] for subset in result.subsets} == {
+        "eng_Latn-hin_Deva": 0.75,
+        "hin_Deva-eng_Latn": 0.75,
+        "eng_Latn-ita_Latn": 1.0,
+        "ita_Latn-eng_Latn": 1.0,
+        "hin_Deva-ita_Latn": 0.75,
+        "ita_Latn-hin_Deva": 0.75,
+    }
+    (first, _) = result.examples["hin_Deva-ita_Latn"]
+    assert first.languages == ("hin_Deva", "ita_Latn")
+    assert first.query.startswith("संख्या")
+    assert result.examples["eng_Latn-ita_Latn"] == ()
+
+
+def test_unequal_lengths_are_one_line(aligned_folder, number_encoder):
+    (aligned_folder / "ita_Latn.txt").write_text("numero 1\n")
+    with pytest.raises(DataError, match=r"ita_Latn.txt: 1 lines, but eng_Latn.txt beside it has 8"):
+        FloresP1().evaluate(number_encoder, aligned_folder)
+
+
+def test_members_carry_their_counts():
+    subsets = {
+        name: SubsetScores(name=name, languages=("deu_Latn", "fra_Latn"), pairs=1, scores={}) for name in ("a-b", "b-a")
+    }
+    found = present_members(subsets, {"two": ["a-b", "b-a"], "four": ["a-b", "a-c", "c-a", "b-c"], "none": ["x-y"]})
+    assert {name: [subset.name for subset in chosen] for name, chosen in found.items()} == {
+        "two_2of2": ["a-b", "b-a"],
+        "four_1of4": ["a-b"],
+    }

@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+import dataclasses
+import re
+import zlib
+
+import numpy as np
+import pytest
+import torch
+
+from interlingua.encoder.backbone import BackboneConfig
+from interlingua.encoder.encoder import Encoder
+from interlingua.evaluation.encoders import OwnEncoder
+from interlingua.evaluation.provenance import ModelInfo
+from interlingua.evaluation.sanity import check_encoder, cut_note, own_poolings, probe
+
+ROWS = {text: row for _, texts in probe() for row, text in enumerate(texts)}
+
+
+class Understands:
+    """Knows what the sentences of the probe mean; does better or worse with a prompt, and as a pooling."""
+
+    def __init__(self, *, noise=0.0, offset=0.0, scale=None, with_prompt=None, others=None, prompts=()):
+        self.noise, self.offset, self.scale, self.with_prompt = noise, offset, scale, with_prompt or {}
+        from interlingua.encoder.directory import EncodingSettings
+
+        self.settings = EncodingSettings(prompts={text: text for text in prompts})
+        if others is not None:
+            self.poolings = lambda texts, prompt: {mode: self.vectors(texts, noise) for mode, noise in others.items()}
+
+    def encode(self, texts, *, prompt=None, language=None, batch_tokens=16_384):
+        return self.vectors(texts, self.with_prompt.get(prompt, self.noise))
+
+    def vectors(self, texts, noise):
+        meanings = np.random.default_rng(0).standard_normal((max(ROWS.values()) + 1, 24))
+        rng = np.random.default_rng(zlib.crc32(texts[0].encode()))
+        found = meanings[[ROWS[text] for text in texts]]
+        found = found / np.linalg.norm(found, axis=1, keepdims=True)
+        shifted = found + noise * rng.standard_normal(found.shape) / np.sqrt(24) + self.offset
+        return shifted if self.scale is None else shifted * self.scale(np.arange(len(texts)))[:, None]
+
+
+def info(name="model", **changes):
+    return dataclasses.replace(ModelInfo(name=name, digest=None, library="x", pooling="mean"), **changes)
+
+
+def test_the_probe_is_two_hundred_sentences_that_differ():
+    languages = [language for language, _ in probe()]
+    texts = [text for _, texts in probe() for text in texts]
+    assert len(texts) == len(set(texts)) == 204
+    assert languages[:2] == ["eng_Latn"] * 2
+    assert len(set(languages)) == 5
+    assert all(text == text.strip() and text for text in texts)
+    scripts = {"rus_Cyrl": "[а-яё]", "zho_Hans": "[\u4e00-\u9fff]"}
+    assert all(
+        re.search(scripts[language], text) for language, texts in probe() if language in scripts for text in texts
+    )
+
+
+def test_nothing_is_said_of_an_encoder_that_is_read_well():
+    found = check_encoder(Understands(), info(), dot_tasks=["beir"])
+    assert found.warnings == ()
+    assert found.measured["retrieved"] == {"as asked": 1.0}
+    assert abs(found.measured["unrelated_cosine"]) < 0.05
+    assert found.measured["length_spread"] < 1e-6
+    assert found.measured["sentences"] == 204
+
+
+def test_another_pooling_that_is_clearly_better_is_named():
+    encoder = Understands(noise=1.5, others={"mean": 1.5, "cls": 0.1, "max": 1.5})
+    found = check_encoder(encoder, info())
+    (warning,) = found.warnings
+    assert warning.startswith("with pooling=cls it finds its sentence in 100 % of 340 searches instead of ")
+    assert set(found.measured["retrieved"]) == {"as asked", "pooling=cls", "pooling=max"}
+    assert found.measured["retrieved"]["as asked"] < 0.8
+
+
+def test_a_little_better_is_not_enough():
+    encoder = Understands(noise=1.0, others={"cls": 0.97})
+    found = check_encoder(encoder, info())
+    assert found.measured["retrieved"]["pooling=cls"] >= found.measured["retrieved"]["as asked"]
+    assert found.warnings == ()
+
+
+def test_a_prompt_of_the_models_own_that_is_clearly_better_is_named():
+    encoder = Understands(noise=1.5, with_prompt={"search: ": 0.1}, prompts=["search: "])
+    assert "with prompt='search: ' it finds" in check_encoder(encoder, info()).warnings[0]
+    assert check_encoder(encoder, info(), prompt="search: ").warnings == ()
+    assert check_encoder(encoder, info(), prompt="x: ").measured["retrieved"].keys() == {"as asked"}
+
+
+@pytest.mark.parametrize(
+    ("name", "prompt", "expected"),
+    [
+        ("intfloat/multilingual-e5-small", None, "E5 family were trained with 'query: ' or 'passage: '"),
+        ("me5", None, "here stands ''; say --prompt 'query: '"),
+        ("e5-base-v2", "find: ", "here stands 'find: '"),
+        ("multilingual-e5-large-instruct", None, "E5 instruct family were trained with 'Instruct: '"),
+        ("nomic-ai/nomic-embed-text-v1.5", None, "'search_query: '"),
+        ("me5", "query: ", None),
+        ("me5", "passage: ", None),
+        ("multilingual-e5-large-instruct", "Instruct: find it\nQuery: ", None),
+        ("labse-e500", None, None),
+        ("byte5", None, None),
+    ],
+)
+def test_families_that_need_a_prompt(name, prompt, expected):
+    found = check_encoder(Understands(), info(name), prompt=prompt)
+    assert len(found.warnings) == (expected is not None)
+    assert expected is None or expected in found.warnings[0]
+
+
+def test_a_pooling_that_is_not_the_models_own_is_said():
+    encoder = Understands()
+    encoder.own_pooling = "mean"
+    (warning,) = check_encoder(encoder, info(pooling="cls", pooling_from="asked")).warnings
+    assert warning.startswith("pooling cls was asked for, but the model says mean; drop --pooling")
+    assert check_encoder(encoder, info(pooling="mean", pooling_from="asked")).warnings == ()
+    encoder.own_pooling = None
+    assert check_encoder(encoder, info(pooling="cls", pooling_from="asked")).warnings == ()
+
+
+def test_vectors_in_a_narrow_cone_are_said():
+    found = check_encoder(Understands(offset=1.0), info())
+    assert "unrelated sentences have a mean cosine of 0.9" in found.warnings[0]
+    assert found.measured["unrelated_cosine"] > 0.9
+    assert found.measured["retrieved"]["as asked"] == 1.0
+
+
+def test_unequal_lengths_matter_only_to_inner_products():
+    encoder = Understands(scale=lambda rows: 1 + rows % 3)
+    assert check_encoder(encoder, info()).warnings == ()
+    (warning,) = check_encoder(encoder, info(), dot_tasks=["beir"]).warnings
+    assert warning.startswith("beir compares by inner product, but the vectors' lengths vary by 42 %")
+
+
+def test_the_unrelated_cosine_is_that_of_a_double_loop():
+    encoder = Understands(offset=0.2)
+    columns = [encoder.encode(list(texts)) for _, texts in probe()]
+    unit = [column / np.linalg.norm(column, axis=1, keepdims=True) for column in columns]
+    cosines = [a[i] @ b[j] for a in unit for b in unit for i in range(34) for j in range(34) if i != j]
+    assert check_encoder(encoder, info()).measured["unrelated_cosine"] == pytest.approx(np.mean(cosines))
+
+
+@pytest.fixture
+def own(word_vocabulary):
+    torch.manual_seed(0)
+    config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
+    return Encoder.from_scratch(config, word_vocabulary).eval()
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+def test_one_pass_gives_every_pooling_of_ours(own, normalize):
+    texts = ["de1 de2", "en4 en5 en6"]
+    own.settings = dataclasses.replace(own.settings, normalize=normalize)
+    own.train()  # there is no dropout in a trial
+    found = own_poolings(own, texts, language="eng_Latn", prompt="ru1 ")
+    for mode, vectors in found.items():
+        own.settings = dataclasses.replace(own.settings, pooling=mode)
+        assert np.allclose(vectors, own.encode(texts, prompt="ru1 ", normalize=normalize), atol=1e-5)
+    assert set(found) == {"cls", "mean", "max"}
+
+
+def test_ours_are_tried_with_every_pooling(own):
+    for encoder in (own, OwnEncoder(own, name="m", pooling="max")):
+        found = check_encoder(encoder, encoder.info if encoder is not own else info("m", pooling="mean"))
+        assert len(found.measured["retrieved"]) == 3
+    assert any("pooling max was asked for, but the model says mean" in warning for warning in found.warnings)
+
+
+def test_many_cut_texts_are_a_note():
+    assert cut_note(100, 6, 128) == ["6 % of the texts were cut to 128 tokens; the scores are of their beginnings"]
+    assert cut_note(100, 5, 128) == cut_note(100, None, 128) == cut_note(0, 0, None) == []
