@@ -16,6 +16,7 @@ FLAGS = (
     "-fPIC",
     "-mavx512f",
     "-mavx512vnni",
+    "-mavx512bf16",
     "-mavx512bw",
     "-mavx512vl",
     "-mfma",

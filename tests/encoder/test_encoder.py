@@ -11,10 +11,10 @@ import pytest
 import torch
 
 from interlingua.batches.tokens import TokenBatch
+from interlingua.encoder import inference
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.directory import EncodingSettings
 from interlingua.encoder.encoder import Encoder, choose_device
-from interlingua.encoder.inference import FrozenBackbone
 from interlingua.encoder.vocabulary_trimming import ids_in_use
 from interlingua.errors import ConfigError
 
@@ -186,13 +186,14 @@ def test_clone_has_weights_of_its_own(encoder):
 @pytest.fixture
 def made(monkeypatch):
     """The snapshots that were laid out, as weak references."""
-    found, init = [], FrozenBackbone.__init__
+    found, original = [], inference.freeze
 
-    def noted(self, *arguments):
-        found.append(weakref.ref(self))
-        init(self, *arguments)
+    def noted(*arguments):
+        frozen = original(*arguments)
+        found.append(weakref.ref(frozen))
+        return frozen
 
-    monkeypatch.setattr(FrozenBackbone, "__init__", noted)
+    monkeypatch.setattr(inference, "freeze", noted)
     return found
 
 

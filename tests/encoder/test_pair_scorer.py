@@ -1,3 +1,4 @@
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -8,7 +9,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.pair_scorer import PairScorer, PairTemplate
+from interlingua.encoder.pair_scorer import PairHead, PairScorer, PairTemplate
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.encoder.weights import to_huggingface_names
 from interlingua.errors import CheckpointError, ConfigError
@@ -135,3 +136,15 @@ def test_an_encoder_alone_is_no_cross_encoder(tmp_path):
     scorer().encoder.save(tmp_path / "model")
     with pytest.raises(CheckpointError, match="no cross-encoder; train one with method cross_encoder"):
         PairScorer.load(tmp_path / "model")
+
+
+def test_the_head_drops_out_before_either_layer_in_training_only():
+    head = PairHead(1, dropout=0.5)
+    with torch.no_grad():
+        for layer in (head.dense, head.output):
+            layer.weight.fill_(1.0)
+            layer.bias.zero_()
+    torch.manual_seed(0)
+    found = set(head(torch.ones(400, 1)).detach().tolist())
+    assert sorted(found) == pytest.approx([0.0, 2 * math.tanh(2.0)])
+    assert head.eval()(torch.ones(1, 1)).item() == pytest.approx(math.tanh(1.0))

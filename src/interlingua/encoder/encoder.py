@@ -17,7 +17,7 @@ from interlingua.encoder.backbone import Backbone, BackboneConfig
 from interlingua.encoder.directory import EncodingSettings, is_ours, locate, read_directory, write_directory
 from interlingua.encoder.encode import encode
 from interlingua.encoder.gradcache import in_parts
-from interlingua.encoder.inference import FrozenBackbone, SnapshotCache
+from interlingua.encoder.inference import Frozen, SnapshotCache
 from interlingua.encoder.pooling import HiddenStates, PoolingMode
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.encoder.vocabulary_trimming import trim_vocabulary
@@ -131,7 +131,7 @@ class Encoder(nn.Module):
 
     encode = encode
 
-    def frozen_backbone(self, dtype: torch.dtype) -> FrozenBackbone:
+    def frozen_backbone(self, dtype: torch.dtype) -> Frozen:
         """The backbone laid out for inference; kept, outside of training, until the weights change."""
         return self._snapshots.snapshot(self.backbone, dtype)
 

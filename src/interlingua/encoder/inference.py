@@ -11,6 +11,7 @@ from torch.nn import functional as F
 
 from interlingua.encoder.attention import Layout, attend, flash_available
 from interlingua.encoder.backbone import ACTIVATIONS, Backbone, Layer
+from interlingua.encoder.compiled import CompiledBackbone
 
 TYPICAL_TOKENS = 2048
 FUSED_ACTIVATIONS = {  # oneDNN's name, and which formula where it has two
@@ -58,6 +59,19 @@ class FrozenBackbone:
         return layout.restore(x)
 
 
+Frozen = FrozenBackbone | CompiledBackbone
+
+
+def freeze(backbone: Backbone, dtype: torch.dtype) -> Frozen:
+    """The fastest snapshot that there is here for this shape and dtype.
+
+    Args:
+        backbone: where the weights come from; not changed.
+        dtype: to compute in.
+    """
+    return (CompiledBackbone if CompiledBackbone.takes(backbone, dtype) else FrozenBackbone)(backbone, dtype)
+
+
 class SnapshotCache:
     """The last snapshot of one backbone, which serves as long as weights and dtype stay what they were.
 
@@ -66,9 +80,9 @@ class SnapshotCache:
     """
 
     def __init__(self) -> None:
-        self._kept: tuple[FrozenBackbone, _State, list[Tensor]] | None = None
+        self._kept: tuple[Frozen, _State, list[Tensor]] | None = None
 
-    def snapshot(self, backbone: Backbone, dtype: torch.dtype) -> FrozenBackbone:
+    def snapshot(self, backbone: Backbone, dtype: torch.dtype) -> Frozen:
         """The snapshot of the weights as they are now; not kept while the backbone is in training mode.
 
         Args:
@@ -81,7 +95,7 @@ class SnapshotCache:
             if kept.dtype == dtype and at == state:
                 return kept
         self.clear()  # before the new one is made, as there may not be room for two
-        frozen = FrozenBackbone(backbone, dtype)
+        frozen = freeze(backbone, dtype)
         if state is not None and not backbone.training:
             # Holding the weights keeps their addresses from being given to other ones.
             self._kept = frozen, state, [weight.detach() for weight in backbone.parameters()]

@@ -10,7 +10,7 @@ import functools
 import os
 from pathlib import Path
 
-SOURCES = ("neighbours",)
+SOURCES = ("layers", "neighbours")
 
 
 @functools.cache

@@ -1,0 +1,157 @@
+"""The backbone in one call of compiled code: sums, norms and activations between the products cost next to nothing."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Float32, Int
+from numpy import ndarray
+from torch import Tensor, nn
+
+from interlingua.encoder.backbone import Backbone, Layer
+from interlingua.kernels import library
+
+GROUP, LANES, ALIGNMENT = 64, 16, 64
+"""As in kernels/layers.c."""
+TYPES = {torch.float32: 0, torch.bfloat16: 1}
+ACTIVATIONS = {"gelu": 1, "gelu_new": 2, "gelu_pytorch_tanh": 2, "relu": 3, "silu": 4, "swish": 4, "tanh": 5}
+
+
+class _Linear(ctypes.Structure):
+    _fields_ = [
+        ("weights", ctypes.c_void_p),
+        ("bias", ctypes.c_void_p),
+        ("inputs", ctypes.c_int64),
+        ("outputs", ctypes.c_int64),
+    ]
+
+
+class _Norm(ctypes.Structure):
+    _fields_ = [("weight", ctypes.c_void_p), ("bias", ctypes.c_void_p)]
+
+
+class _Layer(ctypes.Structure):
+    _fields_ = [
+        *((name, _Linear) for name in ("qkv", "attention_output", "intermediate", "output")),
+        *((name, _Norm) for name in ("attention_norm", "output_norm")),
+    ]
+
+
+class _Model(ctypes.Structure):
+    _fields_ = [
+        *((name, ctypes.c_int64) for name in ("width", "heads", "inner", "layers", "type", "activation", "first")),
+        ("eps", ctypes.c_float),
+        ("words", ctypes.c_void_p),
+        ("positions", ctypes.c_void_p),
+        ("norm", _Norm),
+        ("layer", ctypes.POINTER(_Layer)),
+    ]
+
+
+class CompiledBackbone:
+    """A snapshot of a backbone for inference by the kernel ``layers``, to be made anew when the weights change.
+
+    Products are made in the dtype; residual sums, LayerNorm, softmax and activations are float32 in any case, and so
+    are the states. What a sentence becomes does not depend on the others of its batch, not in the last bit.
+
+    Args:
+        backbone: where the weights come from; not changed.
+        dtype: float32 or bfloat16.
+    """
+
+    def __init__(self, backbone: Backbone, dtype: torch.dtype) -> None:
+        config = backbone.config
+        self.config, self.dtype = config, dtype
+        self._kept: list[Any] = []  # what the pointers point to
+        layers = [layer for layer in backbone.layers if isinstance(layer, Layer)]
+        positions = backbone.position_embeddings.weight
+        if backbone.token_type_embeddings is not None:
+            positions = positions + backbone.token_type_embeddings.weight[0]
+        self._layers = (_Layer * len(layers))(*map(self._layer, layers))
+        self._model = _Model(
+            width=config.hidden_size,
+            heads=config.num_attention_heads,
+            inner=config.intermediate_size,
+            layers=len(layers),
+            type=TYPES[dtype],
+            activation=ACTIVATIONS[config.hidden_act],
+            first=config.first_position,
+            eps=config.layer_norm_eps,
+            words=self._floats(backbone.word_embeddings.weight),
+            positions=self._floats(positions),
+            norm=self._norm(backbone.embedding_norm),
+            layer=self._layers,
+        )
+
+    @staticmethod
+    def takes(backbone: Backbone, dtype: torch.dtype) -> bool:
+        """Whether the kernel is there, this processor runs it, and the shape is one that it can do."""
+        config = backbone.config
+        widths = (config.hidden_size // config.num_attention_heads, config.hidden_size, config.intermediate_size)
+        on_cpu = backbone.word_embeddings.weight.device.type == "cpu"
+        fits = dtype in TYPES and not any(width % LANES for width in widths)
+        return on_cpu and fits and library("layers") is not None
+
+    def __call__(self, input_ids: Int[Tensor, " t"], cu_seqlens: Int[Tensor, " b+1"]) -> Float[Tensor, "t d"]:
+        """Hidden states of the last layer, in the order of the tokens.
+
+        Raises:
+            IndexError: an id is not in the vocabulary, or a sentence is longer than there are positions.
+        """
+        ids, starts = (_longs(tensor) for tensor in (input_ids, cu_seqlens))
+        if len(ids) and (ids.min() < 0 or ids.max() >= self.config.vocab_size):
+            raise IndexError(f"token ids go from 0 to {self.config.vocab_size - 1}, got {ids.min()} to {ids.max()}")
+        if len(starts) > 1 and np.diff(starts).max() > self.config.max_tokens:
+            raise IndexError(f"{np.diff(starts).max()} tokens, but positions for {self.config.max_tokens}")
+        states = np.empty((len(ids), self.config.hidden_size), np.float32)
+        kernel = library("layers")
+        assert kernel is not None
+        arrays = (ctypes.c_void_p(array.ctypes.data) for array in (ids, starts))
+        sentences = ctypes.c_int64(len(starts) - 1)
+        if kernel.encode(ctypes.byref(self._model), *arrays, sentences, ctypes.c_void_p(states.ctypes.data)):
+            raise MemoryError("no memory for a batch; lower batch_tokens")
+        return torch.from_numpy(states)
+
+    def _layer(self, layer: Layer) -> _Layer:
+        return _Layer(
+            qkv=self._linear(*layer.joint_projection()),
+            attention_output=self._linear(layer.attention_output.weight, layer.attention_output.bias),
+            intermediate=self._linear(layer.intermediate.weight, layer.intermediate.bias),
+            output=self._linear(layer.output.weight, layer.output.bias),
+            attention_norm=self._norm(layer.attention_norm),
+            output_norm=self._norm(layer.output_norm),
+        )
+
+    def _linear(self, weight: Tensor, bias: Tensor) -> _Linear:
+        """Panels of 64 outputs: [panel][input / step][output][step], where a step of inputs has four bytes."""
+        outputs, inputs = weight.shape
+        filled, step = -(-outputs // GROUP) * GROUP, 32 // torch.finfo(self.dtype).bits
+        padded = torch.zeros(filled, inputs, dtype=self.dtype)
+        padded[:outputs] = weight.detach()
+        panels = padded.view(filled // GROUP, GROUP, inputs // step, step).permute(0, 2, 1, 3)
+        whole_bias = torch.zeros(filled)
+        whole_bias[:outputs] = bias.detach()
+        data = np.ascontiguousarray(panels.contiguous().view(torch.uint8).numpy())
+        return _Linear(weights=self._aligned(data), bias=self._floats(whole_bias), inputs=inputs, outputs=outputs)
+
+    def _norm(self, norm: nn.LayerNorm) -> _Norm:
+        return _Norm(weight=self._floats(norm.weight), bias=self._floats(norm.bias))
+
+    def _floats(self, tensor: Tensor) -> int:
+        array: Float32[ndarray, " n"] = tensor.detach().float().contiguous().numpy()
+        self._kept.append(array)
+        return array.ctypes.data
+
+    def _aligned(self, data: ndarray) -> int:
+        room = np.empty(data.nbytes + ALIGNMENT, np.uint8)
+        start = -room.ctypes.data % ALIGNMENT
+        room[start : start + data.nbytes] = data.ravel()
+        self._kept.append(room)
+        return room.ctypes.data + start
+
+
+def _longs(tensor: Tensor) -> ndarray:
+    return np.ascontiguousarray(tensor.numpy(), dtype=np.int64)

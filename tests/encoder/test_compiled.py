@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from interlingua.encoder import compiled
+from interlingua.encoder.backbone import ACTIVATIONS, Backbone, BackboneConfig
+from interlingua.encoder.compiled import CompiledBackbone
+from interlingua.encoder.inference import FrozenBackbone, freeze
+from interlingua.kernels import library
+
+needs_kernel = pytest.mark.skipif(library("layers") is None, reason="needs the compiled kernel and AVX-512 BF16")
+
+
+def backbone_with(**changes):
+    torch.manual_seed(0)
+    shape = {"vocab_size": 100, "hidden_size": 96, "num_attention_heads": 3, "intermediate_size": 144, **changes}
+    backbone = Backbone(BackboneConfig(**shape))
+    backbone.initialise("torch")
+    for parameter in backbone.parameters():  # biases and norms that do something
+        if parameter.dim() == 1:
+            parameter.data.add_(0.1 * torch.randn_like(parameter))
+    return backbone.eval()
+
+
+@needs_kernel
+@pytest.mark.parametrize("activation", list(ACTIVATIONS))
+def test_float32_is_the_backbone_for_every_activation(activation, random_batch):
+    backbone, batch = backbone_with(hidden_act=activation), random_batch([1, 17, 4, 4, 90, 64, 65])
+    states = CompiledBackbone(backbone, torch.float32)(batch.input_ids, batch.cu_seqlens)
+    assert (states - backbone(batch.input_ids, batch.cu_seqlens)).abs().max() < 1e-5
+
+
+@needs_kernel
+@pytest.mark.parametrize("shape", [
+    {"hidden_size": 64, "num_attention_heads": 1, "intermediate_size": 16},
+    {"hidden_size": 80, "num_attention_heads": 5, "intermediate_size": 208},
+    {"hidden_size": 192, "num_attention_heads": 4, "intermediate_size": 64},
+    {"model_type": "xlm-roberta", "pad_token_id": 1, "type_vocab_size": 1, "max_position_embeddings": 400},
+    {"model_type": "bert", "type_vocab_size": 2, "num_hidden_layers": 1},
+])  # fmt: skip
+def test_shapes_of_every_kind(shape, random_batch):
+    backbone, batch = backbone_with(**shape), random_batch([3, 130, 1, 16, 15])
+    states = CompiledBackbone(backbone, torch.float32)(batch.input_ids, batch.cu_seqlens)
+    assert (states - backbone(batch.input_ids, batch.cu_seqlens)).abs().max() < 1e-5
+
+
+@needs_kernel
+def test_large_activations_neither_overflow_nor_vanish(random_batch):
+    backbone, batch = backbone_with(), random_batch([5, 40])
+    with torch.no_grad():
+        for layer in backbone.layers:
+            layer.query.weight.mul_(40)
+            layer.intermediate.weight.mul_(60)
+    states = CompiledBackbone(backbone, torch.float32)(batch.input_ids, batch.cu_seqlens)
+    expected = backbone(batch.input_ids, batch.cu_seqlens)
+    assert torch.isfinite(states).all()
+    assert F.cosine_similarity(states, expected).min() > 0.9999
+
+
+@needs_kernel
+def test_bfloat16_is_close(random_batch):
+    backbone, batch = backbone_with(), random_batch([12, 3, 30])
+    states = CompiledBackbone(backbone, torch.bfloat16)(batch.input_ids, batch.cu_seqlens)
+    assert states.dtype == torch.float32
+    cosines = F.cosine_similarity(states, backbone(batch.input_ids, batch.cu_seqlens))
+    assert 0.9995 < cosines.min() < 1 - 1e-7
+
+
+@needs_kernel
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_sentence_is_the_same_in_every_batch_to_the_last_bit(dtype, random_batch):
+    lengths = [7, 300, 250, 2, 96, 97, 33]  # more than one group of sentences
+    backbone, batch = backbone_with(), random_batch(lengths)
+    frozen = CompiledBackbone(backbone, dtype)
+    together = frozen(batch.input_ids, batch.cu_seqlens)
+    for start, stop in zip(batch.cu_seqlens[:-1].tolist(), batch.cu_seqlens[1:].tolist(), strict=True):
+        alone = frozen(batch.input_ids[start:stop], torch.tensor([0, stop - start]))
+        assert torch.equal(alone, together[start:stop])
+
+
+@needs_kernel
+def test_ids_and_lengths_are_checked_before_memory_is(random_batch):
+    frozen = CompiledBackbone(backbone_with(max_position_embeddings=20), torch.float32)
+    with pytest.raises(IndexError, match="from 0 to 99, got 5 to 100"):
+        frozen(torch.tensor([5, 100]), torch.tensor([0, 2]))
+    with pytest.raises(IndexError, match="21 tokens, but positions for 20"):
+        frozen(torch.ones(21, dtype=torch.int64), torch.tensor([0, 21]))
+    assert frozen(torch.tensor([], dtype=torch.int64), torch.tensor([0])).shape == (0, 96)
+
+
+def test_the_kernel_is_taken_where_it_can_be(monkeypatch):
+    fitting = backbone_with()
+    assert isinstance(freeze(fitting, torch.float32), CompiledBackbone) == (library("layers") is not None)
+    assert not CompiledBackbone.takes(fitting, torch.float16)
+    assert isinstance(freeze(backbone_with(hidden_size=24), torch.float32), FrozenBackbone)
+    monkeypatch.setattr(compiled, "library", lambda name: None)
+    assert isinstance(freeze(fitting, torch.float32), FrozenBackbone)
