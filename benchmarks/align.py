@@ -81,18 +81,25 @@ def debian(pages: tuple[Path, Path], languages: Sequence[str], *, limit: int | N
     return [document(side, out) for side, out in zip(texts, gone, strict=True)]
 
 
-def right_links(links: Sequence[Link], source: Document, target: Document) -> dict[str, float]:
-    """How many links join sentences of the same paragraphs, and how many sentences that have a partner found theirs."""
+def right_links(links: Sequence[Link], source: Document, target: Document, most: float = 9.0) -> dict[str, float]:
+    """How many links join sentences of the same paragraphs, and how many sentences that have a partner found theirs.
+
+    Args:
+        links: all.
+        source: one side.
+        target: the other.
+        most: cost of the links that count.
+    """
     right = joined = found = 0
     for link in links:
-        if link.source and link.target:
+        if link.source and link.target and link.cost <= most:
             sides = {source.paragraphs[i] for i in link.source}, {target.paragraphs[j] for j in link.target}
             joined += 1
             right += sides[0] == sides[1]
             found += len(link.source) if sides[0] == sides[1] else 0
     there = set(target.paragraphs)
     wanted = sum(number in there for number in source.paragraphs)
-    return {"links": joined, "precision": right / joined, "recall": found / wanted}
+    return {"links": joined, "precision": right / max(1, joined), "recall": found / wanted}
 
 
 def joined_lines(
@@ -128,6 +135,7 @@ def main() -> None:
     parser.add_argument("--debian", type=Path, help="folder to unpack the packages in, or with them unpacked")
     parser.add_argument("--flores", type=Path, help="folder with deu_Latn.txt, eng_Latn.txt ...")
     parser.add_argument("--limit", type=int, help="paragraphs at most")
+    parser.add_argument("--lines", type=int, help="lines of FLORES at most")
     parser.add_argument(
         "--missing", type=float, default=0.0, help="share of paragraphs left out, half in each language"
     )
@@ -151,13 +159,17 @@ def main() -> None:
         pages = tuple(fetch(language, folder) for language in options.languages)
         sides = debian(pages, options.languages, limit=options.limit, missing=options.missing)
     found, seconds = timed(aligner, sides[0].sentences, sides[1].sentences)
-    scores = right_links(found.links, *sides)
     sizes = " x ".join(f"{len(side.sentences):,}" for side in sides)
     print(f"Debian Reference {'-'.join(options.languages)}, {sizes} sentences, {options.missing:.0%} of the paragraphs"
-          f" missing: {scores['links']:,} links, precision {scores['precision']:.4f}, recall {scores['recall']:.4f};"
-          f" {seconds:.1f} s CPU, {found.nodes:,} places", flush=True)  # fmt: skip
+          f" missing; {seconds:.1f} s CPU, {found.nodes:,} places", flush=True)  # fmt: skip
+    for most in (9.0, 0.8, 0.6, 0.4):
+        scores = right_links(found.links, *sides, most)
+        told = "  all" if most == 9.0 else f"  cost up to {most}"
+        print(f"{told}: {scores['links']:,} links, precision {scores['precision']:.4f}, recall {scores['recall']:.4f}")
     if options.flores:
-        lines = [(options.flores / f"{code}.txt").read_text(encoding="utf-8").splitlines() for code in codes]
+        lines = [
+            (options.flores / f"{code}.txt").read_text(encoding="utf-8").splitlines()[: options.lines] for code in codes
+        ]
         source, target, gold = joined_lines(*lines)
         found, seconds = timed(aligner, source, target)
         counts = LinkCounts.of(found.links, gold)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from interlingua.cli.common import bar, resumable, split
+from interlingua.cli.common import bar, rate_bar, resumable, split
 from interlingua.errors import InterlinguaError
 
 
@@ -31,3 +31,15 @@ def test_a_bar_names_the_work(capsys):
     with bar(False) as progress:
         progress("xsim deu-eng", 1, 2)
     assert "xsim deu-eng" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("total", "told"), [(1000, "250 of 1,000 pairs, "), (None, "250 pairs, ")])
+def test_a_bar_of_what_streams_by_says_how_fast(total, told, capsys):
+    with rate_bar(False, "pairs") as progress:
+        progress(250.4, total)
+    error = capsys.readouterr().err
+    assert told in error
+    assert "/s" in error
+    with rate_bar(True, "pairs") as progress:
+        progress(1, total)
+    assert capsys.readouterr() == ("", "")

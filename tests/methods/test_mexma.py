@@ -194,6 +194,18 @@ def test_without_token_gradients_the_masked_tokens_do_not_train_the_encoder():
     assert gradients[False][1].abs().sum() > 0
 
 
+@pytest.mark.parametrize("token_gradients", [True, False])
+def test_words_that_nobody_reads_learn_from_being_told_apart(token_gradients):
+    objective, batch = build(token_gradients=token_gradients, align_weight=0, koleo_weight=0, mask="always")
+    words = objective.encoder.backbone.word_embeddings.weight
+    unread = torch.ones(len(words), dtype=torch.bool)
+    masked, clean = objective.views(batch)
+    unread[join(masked.batch, clean).input_ids] = False
+    objective(batch).loss.backward()
+    assert unread.any()
+    assert (words.grad[unread].abs().sum(dim=1) > 0).all()
+
+
 @torch.no_grad()
 def test_what_is_read_masked_and_clean():
     objective, batch = build(mask_ratio=0.5)

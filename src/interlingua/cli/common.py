@@ -38,7 +38,7 @@ def bar(quiet: bool) -> Iterator[Callable[[str, float, float], None]]:
     an_hour = 3600.0  # a language may take minutes: the speed is that of all so far
     with Progress(*columns, console=Console(stderr=True), disable=quiet, speed_estimate_period=an_hour) as shown:
         task = shown.add_task("", total=None)
-        yield lambda label, done, total: shown.update(task, description=label, completed=done, total=total)
+        yield lambda label, done, total: shown.update(task, description=label, completed=done, total=total or None)
 
 
 @contextlib.contextmanager

@@ -22,7 +22,12 @@ VERBS = {
     "train": "Train an encoder from a TOML file; goes on where it stopped.",
     "evaluate": "Measure an encoder on local evaluation folders.",
     "compare": "Make one table from many result files.",
+    "analyse": "Say why an encoder is as good as it is, or what has changed between two.",
     "embed": "Turn a file of lines into vectors.",
+    "mine": "Find translations in two texts that are not aligned.",
+    "calibrate": "Learn what a mining score is worth: the probability that a pair is a translation.",
+    "score": "Score or filter the pairs of a bitext as they stream by.",
+    "align": "Link the sentences of two documents that are translations of each other.",
     "export": "Write a model for sentence-transformers and check the round trip.",
     "quickstart": "From translation catalogues to a trained, measured encoder in minutes.",
 }
@@ -61,9 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt:  # before the command began
         _tell("stopped")
         sys.exit(USERS_ERROR)
-    except BrokenPipeError:  # the reader, `head` say, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+    except BrokenPipeError:
+        _reader_has_left()
     except OSError as error:
         place = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
         remedy = REMEDIES.get(error.errno or 0, "check the disk and the paths given")
@@ -72,6 +76,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     finally:
         if before is not None:
             signal.signal(signal.SIGTERM, before)
+
+
+def _reader_has_left() -> None:  # `head`, say, which has seen enough
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(0)
 
 
 def _tell(text: str) -> None:
@@ -108,7 +117,6 @@ def command(verb: str) -> Any:
 def overview() -> str:
     """The text of ``interlingua --help``; needs no import of any verb."""
     width = max(map(len, VERBS))
-    lines = [f"  {verb:<{width}}  {summary}" for verb, summary in VERBS.items()]
     return "\n".join(
         [
             "Usage: interlingua COMMAND [OPTIONS]",
@@ -116,7 +124,7 @@ def overview() -> str:
             "Language-agnostic sentence embeddings: from parallel text to a trained and measured encoder.",
             "",
             "Commands, in the order of the work:",
-            *lines,
+            *(f"  {verb:<{width}}  {summary}" for verb, summary in VERBS.items()),
             "",
             "interlingua COMMAND --help explains one; interlingua --version prints the version.",
         ]
@@ -132,6 +140,8 @@ def _interruptible(function: Callable[..., None]) -> Callable[..., None]:
             raise InterlinguaError(
                 "stopped; nothing half-written was left behind, so run the same command again"
             ) from None
+        except BrokenPipeError:  # here, as click would end with 1
+            _reader_has_left()
 
     return call
 

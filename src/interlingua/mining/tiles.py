@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from interlingua.errors import ConfigError, DataError
@@ -164,19 +165,33 @@ def read_neighbours(plan: TilePlan, folder: PathLike) -> tuple[Neighbours, Neigh
     Raises:
         DataError: some are not.
     """
+    found = []
+    for side in ("x", "y"):
+        parts = [neighbours for _, neighbours in neighbour_blocks(plan, folder, side)]
+        found.append(Neighbours(*(torch.cat(values) for values in zip(*parts, strict=True))))
+    return found[0], found[1]
+
+
+def neighbour_blocks(plan: TilePlan, folder: PathLike, side: str) -> Iterator[tuple[int, Neighbours]]:
+    """The neighbours of one side, a block at a time: the number of its first vector, and theirs.
+
+    Args:
+        plan: all of whose tiles are done.
+        folder: of lists and journal.
+        side: ``x`` or ``y``.
+
+    Raises:
+        DataError: some tiles are not done.
+    """
     folder = Path(folder)
     missing = set(plan.tiles()) - _done(folder)
     if missing:
         raise DataError(
             f"{len(missing)} tiles of {len(list(plan.tiles()))} are not done yet; run it again", path=folder
         )
-    sides = (("x", plan.n, plan.rows, plan.m), ("y", plan.m, plan.columns, plan.n))
-    found = []
-    for name, size, step, others in sides:
-        parts = [_read(folder, name, at, min(step, size - at), min(plan.k, others)) for at in range(0, size, step)]
-        values, indices = (np.concatenate([getattr(part, key) for part in parts]) for key in ("values", "indices"))
-        found.append(neighbours_of(Lists(values, indices)))
-    return found[0], found[1]
+    size, step, others = (plan.n, plan.rows, plan.m) if side == "x" else (plan.m, plan.columns, plan.n)
+    for at in range(0, size, step):
+        yield at, neighbours_of(_read(folder, side, at, min(step, size - at), min(plan.k, others)))
 
 
 def join_shards(plan: TilePlan, shards: list[Path], folder: PathLike) -> None:

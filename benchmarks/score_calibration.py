@@ -1,0 +1,105 @@
+"""How true the probabilities of `interlingua score` are, on a bitext whose wrong pairs are known.
+
+    python benchmarks/score_calibration.py MODEL --data tatoeba_laser
+
+Tatoeba's test set in six languages, less 500 pairs to learn from. Of the rest 10 % get the next pair's target, 10 % any
+other's, 10 % the most similar one, 5 % the first half of their own (``hard``), or a quarter the next one's
+(``misaligned``). Learnt from 300 judged pairs, or from the 500 held-out ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from interlingua.corpus.formats import TextPair, read_pairs
+from interlingua.evaluation.encoders import encode_function
+from interlingua.mining.calibration import expected_cuts
+from interlingua.mining.fitting import fit_calibration, measure
+from interlingua.mining.score import PairScorer
+from interlingua.mining.score_learning import LearnJob, first_half, judged, mixed, wrong_targets
+
+
+def spoilt(pairs: list[TextPair], vectors: np.ndarray, kind: str) -> list[TextPair]:
+    """The pairs, some with a wrong target."""
+    draw, found = random.Random(0), []
+    texts = [pair.target for pair in pairs]
+    for at, pair in enumerate(pairs):
+        chance, target = draw.random(), pair.target
+        if chance < (0.1 if kind == "hard" else 0.25):
+            target = texts[(at + 1) % len(texts)]
+        elif kind == "hard" and chance < 0.2:
+            target = draw.choice(texts)
+        elif kind == "hard" and chance < 0.3:
+            similar = vectors @ vectors[at]
+            similar[[text == target for text in texts]] = -1
+            target = texts[int(similar.argmax())]
+        elif kind == "hard" and chance < 0.35:
+            target = first_half(target)
+        found.append(pair._replace(target=target))
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("model")
+    parser.add_argument("--data", type=Path, required=True, help="folder with deu-eng.tsv ...")
+    parser.add_argument("--languages", nargs="+", default=["deu", "fra", "spa", "rus", "cmn", "jpn"])
+    parser.add_argument("--size", type=int, default=5000, help="pairs")
+    parser.add_argument("--dtype", default="bfloat16")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    pairs = [
+        TextPair(
+            pair.source, pair.target, "deu_Latn", "eng_Latn"
+        )  # all called German, as a stream has one language pair
+        for language in options.languages
+        for pair in read_pairs(options.data / f"{language}-eng.tsv", source_language=language, target_language="eng")
+    ]
+    random.Random(1).shuffle(pairs)
+    held_out, pairs = pairs[:500], pairs[500 : options.size]
+    model = partial(encode_function(options.model, dtype=options.dtype), normalize=True)
+    known: dict[str, np.ndarray] = {}
+
+    def encode(texts: list[str], *, language: str | None = None) -> np.ndarray:
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        if new:
+            known.update(zip(new, model(new), strict=True))
+        return np.stack([known[text] for text in texts])
+
+    vectors = encode([pair.target for pair in pairs])
+    for kind in ("hard", "misaligned"):
+        noisy = spoilt(pairs, vectors, kind)
+        right = np.array([one.target == other.target for one, other in zip(pairs, noisy, strict=True)])
+        labels = {(pair.source, pair.target): bool(answer) for pair, answer in zip(noisy[:300], right, strict=False)}
+        scores = np.array([score for score, _ in judged(PairScorer(encode), noisy, {})])
+        print(f"{kind}: {len(noisy):,} pairs, {right.mean():.1%} right")
+        ways = {
+            "300 judged pairs": (judged(PairScorer(encode), noisy, labels), {"labels": Path("x")}),
+            "500 held-out pairs": (
+                mixed(PairScorer(encode), noisy, held_out, wrong_targets(held_out, encode)), {"parallel": "x"},
+            ),
+        }  # fmt: skip
+        for name, (found, basis) in ways.items():
+            values, answers = (np.array(column) for column in zip(*found, strict=True))
+            told = np.array([answer is not None for answer in answers])
+            fit = fit_calibration(values[told], answers[told].astype(bool))
+            job = LearnJob(output=Path("x"), **basis)
+            own = values if "labels" in basis else values[~told]
+            calibration = job._calibration(fit, own, int(told.sum()), ("deu_Latn", "eng_Latn"), "x")
+            probabilities = calibration.probability(scores)
+            error = measure(probabilities, right)["ece"]
+            print(f"  {name}: {calibration.prior:.1%} expected to be right, calibration error {error:.4f}")
+            for asked in (0.8, 0.9, 0.95, 0.98):
+                kept = scores >= expected_cuts(scores, probabilities, [asked])[0].score
+                print(f"    precision {asked:.2f} asked, {right[kept].mean():.3f} found;"
+                      f" {right[kept].sum() / right.sum():.1%} of the right pairs kept")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

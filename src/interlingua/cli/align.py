@@ -1,0 +1,115 @@
+"""``interlingua align MODEL SOURCE TARGET -o LINKS``."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from interlingua.cli.common import bar
+
+if TYPE_CHECKING:
+    from interlingua.mining.align import Aligner
+    from interlingua.mining.links import DocumentPair
+
+Text = str | None
+File = Path | None
+
+Source = Annotated[File, typer.Argument(help="A document: text, one sentence per line, also .gz, .xz or .zst.")]
+Target = Annotated[File, typer.Argument(help="Its translation, likewise.")]
+List = Annotated[
+    File, typer.Option("--list", help="Many documents: source TAB target [TAB links [TAB gold]] in every line.")
+]
+Output = Annotated[
+    File, typer.Option("--output", "-o", help="File for the links, standard output by default; a folder with --list.")
+]
+Texts = Annotated[
+    File,
+    typer.Option(help="Linked sentences as bitext, score = 1 - cost: .tsv, .jsonl, .tmx or the prefix of two files."),
+]
+Gold = Annotated[File, typer.Option(help="Right links, [0, 1]:[2] in every line; prints precision, recall and F1.")]
+MaxSentences = Annotated[int, typer.Option(help="Sentences in a link at most, both sides together.", min=2)]
+SkipQuantile = Annotated[
+    float, typer.Option(help="Leaving a sentence alone costs this quantile of what random pairs cost.", min=0, max=1)
+]
+Band = Annotated[int, typer.Option(help="Sentences beside the coarse path among which the fine one is.", min=1)]
+
+
+def align(
+    model: Annotated[str, typer.Argument(help="Model directory or hub id, or what the backend reads.")],
+    source: Source = None,
+    target: Target = None,
+    list: List = None,
+    output: Output = None,
+    texts: Texts = None,
+    gold: Gold = None,
+    max_sentences: MaxSentences = 4,
+    skip_quantile: SkipQuantile = 0.2,
+    band: Band = 5,
+    source_language: Annotated[
+        Text, typer.Option(help="Of the source, in any code, where model or TMX need it.")
+    ] = None,
+    target_language: Annotated[Text, typer.Option(help="Of the target, likewise.")] = None,
+    prompt: Annotated[Text, typer.Option(help="Name of a prompt of the model, or text put before every block.")] = None,
+    batch_tokens: Annotated[int, typer.Option(help="Tokens per batch at most.", min=1)] = 16_384,
+    dtype: Annotated[Text, typer.Option(help="float32, bfloat16 or float16 to compute in; float32 by default.")] = None,
+    device: Annotated[Text, typer.Option(help="cpu, cuda, cuda:1; a GPU where there is one by default.")] = None,
+    backend: Annotated[
+        str, typer.Option(help="interlingua, sentence-transformers, onnx, openai, vectors or function.")
+    ] = "interlingua",
+    set: Annotated[list[str] | None, typer.Option("--set", help="BACKEND.OPTION=VALUE: openai.dimensions=256.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar and no closing lines.")] = False,
+) -> None:
+    """Links the sentences of two documents that are translations of each other."""
+    from functools import partial
+
+    from interlingua.evaluation.encoders import encode_function
+    from interlingua.mining.align import Aligner
+    from interlingua.mining.alignment import AlignConfig
+    from interlingua.mining.links import check_texts, document_pairs
+
+    documents = document_pairs(source, target, list, output, gold)
+    check_texts(texts, source_language, target_language)
+    config = AlignConfig(max_sentences=max_sentences, skip_quantile=skip_quantile, band=band)
+    choices: Any = {"backend": backend, "dtype": dtype, "device": device, "settings": set or ()}
+    encode = partial(encode_function(model, **choices), prompt=prompt, batch_tokens=batch_tokens, normalize=True)
+    aligner = Aligner(encode, config, source_language=source_language, target_language=target_language)
+    with bar(quiet or not sys.stderr.isatty()) as progress:
+        told = partial(_tell, progress, len(documents))
+        _write(aligner.pairs(documents, stdout=sys.stdout, lenient=list is not None, progress=told), texts)
+    _close(aligner, documents, quiet)
+
+
+def _tell(progress: Callable[[str, float, float], None], total: int, done: float) -> None:
+    progress("documents", done, total)
+
+
+def _write(pairs: Iterator[Any], texts: Path | None) -> None:
+    from interlingua.corpus.formats import write_pairs
+
+    if texts is None:
+        deque(pairs, maxlen=0)
+    else:
+        write_pairs(pairs, texts)
+
+
+def _close(aligner: Aligner, documents: list[DocumentPair], quiet: bool) -> None:
+    from interlingua.errors import InterlinguaError
+
+    report = aligner.report
+    for reason in report.failed:
+        print(f"left out: {reason}", file=sys.stderr)
+    if not quiet:
+        print(report, file=sys.stderr)
+    if report.encoded.cut_rows:
+        print(report.encoded.cuts, file=sys.stderr)
+    for line in report.gold_lines:
+        print(line, file=sys.stderr)
+    if report.failed:
+        raise InterlinguaError(
+            f"{len(report.failed)} of {len(documents)} document pairs could not be aligned, see above; the rest is done"
+        )

@@ -1,0 +1,97 @@
+"""What the verbs that mine share: their options, and the two sides as the user names them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from interlingua.mining.pipeline import TextFile
+
+Text = str | None
+Model = Annotated[str, typer.Argument(help="Model directory or hub id, or what the backend reads.")]
+Source = Annotated[Path, typer.Argument(help="Text file of one language, a sentence per line; also .gz, .xz or .zst.")]
+Target = Annotated[Path, typer.Argument(help="Text file of the other language.")]
+SourceLanguage = Annotated[Text, typer.Option(help="Any code; from the file's name (news.de.txt, dev.zh) by default.")]
+TargetLanguage = Annotated[Text, typer.Option(help="Likewise.")]
+LayoutOption = Annotated[
+    str, typer.Option(help="lines, ids (id TAB text), documents (document TAB text), or auto for lines or ids.")
+]
+Documents = Annotated[
+    Text, typer.Option(help="Only within matched documents: equal, urls, or a file, document TAB document.")
+]
+Background = Annotated[
+    int, typer.Option(help="Texts of the other side that margins within documents are over, too.", min=0)
+]
+Work = Annotated[
+    Path | None, typer.Option(help="Folder of all that is made on the way; OUTPUT.work by default, then removed.")
+]
+K = Annotated[int, typer.Option("--k", help="Neighbours scored, and averaged over in the margin.", min=1)]
+MarginOption = Annotated[str, typer.Option(help="ratio, distance or absolute (plain cosine).")]
+RetrievalOption = Annotated[str, typer.Option(help="max, intersection, forward or backward.")]
+EqualOption = Annotated[
+    str, typer.Option(help="Lines that are one text: exact, folded (but for case and punctuation), or never.")
+]
+Memory = Annotated[str, typer.Option(help="For all that grows with the corpora, beside the model: 4GiB, 800MiB.")]
+SourceVectors = Annotated[
+    Path | None, typer.Option(help="Vectors of the source's lines, .npy or LASER's raw float32, instead of the model.")
+]
+TargetVectors = Annotated[Path | None, typer.Option(help="Likewise of the target's.")]
+Prompt = Annotated[Text, typer.Option(help="Name of a prompt of the model, or text put before every line.")]
+BatchTokens = Annotated[int, typer.Option(help="Tokens per batch at most.", min=1)]
+Dtype = Annotated[Text, typer.Option(help="float32, bfloat16 or float16 to compute in; float32 by default.")]
+Device = Annotated[Text, typer.Option(help="cpu, cuda, cuda:1; a GPU where there is one by default.")]
+Backend = Annotated[str, typer.Option(help="interlingua, sentence-transformers, onnx, openai, vectors or function.")]
+Settings = Annotated[list[str] | None, typer.Option("--set", help="BACKEND.OPTION=VALUE: openai.dimensions=256.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress bar.")]
+
+
+def two_sides(
+    model: str,
+    paths: tuple[Path, Path],
+    languages: tuple[Text, Text],
+    layout: str,
+    vectors: tuple[Path | None, Path | None],
+    *,
+    prompt: Text,
+    batch_tokens: int,
+    dtype: Text,
+    device: Text,
+    backend: str,
+    settings: Sequence[str],
+    always_load: bool = False,
+) -> tuple[TextFile, TextFile, str]:
+    """Both sides with what embeds them, and what tells the model.
+
+    The model is not loaded where all vectors are given and no model of that name is here.
+    """
+    from interlingua.corpus.monolingual import language_of
+    from interlingua.errors import ConfigError
+    from interlingua.evaluation.encoders import backend_settings, load_encoder
+    from interlingua.evaluation.provenance import prompt_text
+    from interlingua.languages import resolve
+    from interlingua.mining.pipeline import TextFile
+    from interlingua.mining.texts import LAYOUTS, guess_layout
+
+    if layout not in ("auto", *LAYOUTS):
+        raise ConfigError(f"layout {layout!r} is unknown; there are: auto, {', '.join(LAYOUTS)}")
+    codes = [resolve(code).code if code else language_of(path) for code, path in zip(languages, paths, strict=True)]
+    layouts: list[Any] = [guess_layout(path) if layout == "auto" else layout for path in paths]
+    options, left = backend_settings(settings, backend)
+    if left:
+        raise ConfigError(f"--set {left[0]}: expected BACKEND.OPTION=VALUE, e.g. openai.dimensions=256")
+    encoders: list[Any] = [None, None]
+    identity = f"vectors of {model}"
+    if always_load or None in vectors or Path(model).exists():
+        choices: Any = {"backend": backend, "dtype": dtype, "device": device, "options": options}
+        encoder, info = load_encoder(model, **choices)
+        identity = " ".join([info.identity or info.name, *info.overrides, prompt_text(encoder, prompt)]).strip()
+        how: Any = {"prompt": prompt, "batch_tokens": batch_tokens, "normalize": True}
+        encoders = [functools.partial(encoder.encode, language=code, **how) for code in codes]
+    sides = zip(paths, codes, layouts, encoders, vectors, strict=True)
+    source, target = (TextFile(*side) for side in sides)
+    return source, target, identity

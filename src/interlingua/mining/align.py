@@ -1,0 +1,216 @@
+"""Documents linked sentence by sentence with an encoder: blocks of sentences, their vectors, what came of it."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, TextIO
+
+import numpy as np
+from jaxtyping import Float32, Int64
+from numpy import ndarray
+
+from interlingua.corpus.formats import TextPair
+from interlingua.encoder.encode import EncodeReport
+from interlingua.errors import DataError
+from interlingua.files import atomic_write
+from interlingua.languages import resolve
+from interlingua.mining.alignment import AlignConfig, Alignment, Link, align_blocks
+from interlingua.mining.alignment_scores import LinkCounts
+from interlingua.mining.links import DocumentPair, link_line, read_links, read_sentences
+
+PORTION = 2048
+"""Blocks embedded between two reports of progress."""
+Encode = Callable[..., Float32[ndarray, "n d"]]
+"""Texts -> vectors of length 1; takes ``language`` and ``report``, see ``interlingua.encoder.encode.encode``."""
+
+
+@dataclass(slots=True)
+class AlignReport:
+    """What came of all documents of a run."""
+
+    documents: int = 0
+    shapes: Counter[tuple[int, int]] = field(default_factory=Counter)
+    """Links by the number of sentences on either side."""
+    failed: list[str] = field(default_factory=list)
+    """Why documents were left out."""
+    gold: LinkCounts = field(default_factory=LinkCounts)
+    encoded: EncodeReport = field(default_factory=EncodeReport)
+
+    def __str__(self) -> str:
+        alone = self.shapes[1, 0], self.shapes[0, 1]
+        linked = {shape: count for shape, count in sorted(self.shapes.items()) if all(shape)}
+        kinds = ", ".join(f"{p}-{q}: {count:,}" for (p, q), count in linked.items())
+        return (
+            f"{self.documents:,} document pairs, {sum(linked.values()):,} links ({kinds or 'none'}),"
+            f" {alone[0]:,} source and {alone[1]:,} target sentences left alone"
+        )
+
+    @property
+    def gold_lines(self) -> list[str]:
+        """Precision, recall and F1, where there are gold links."""
+        kinds = {"strict": self.gold.strict_scores, "lax": self.gold.lax_scores} if self.gold.links else {}
+        return [f"{kind}: precision {p:.4f}, recall {r:.4f}, F1 {f:.4f}" for kind, (p, r, f) in kinds.items()]
+
+
+class Aligner:
+    """Aligns documents with one encoder.
+
+    Args:
+        encode: see ``Encode``.
+        config: how to search.
+        source_language: in any code, for encoders that need it and for the pairs.
+        target_language: likewise.
+    """
+
+    def __init__(
+        self,
+        encode: Encode,
+        config: AlignConfig | None = None,
+        *,
+        source_language: str | None = None,
+        target_language: str | None = None,
+    ) -> None:
+        self.encode, self.config = encode, config or AlignConfig()
+        self.languages = source_language, target_language
+        self.report = AlignReport()
+
+    def align(
+        self, source: Sequence[str], target: Sequence[str], *, progress: Callable[[float], None] = lambda share: None
+    ) -> Alignment:
+        """The links between two documents; a blank line is left alone, whatever stands around it.
+
+        Args:
+            source: a sentence each.
+            target: likewise.
+            progress: told the share of the texts that is embedded.
+        """
+        filled = [[i for i, text in enumerate(side) if text.strip()] for side in (source, target)]
+        if not all(filled):
+            raise DataError("one of two documents holds no sentence; there is nothing to align")
+        plans = [
+            block_texts([side[i] for i in lines], self.config.max_sentences - 1)
+            for side, lines in zip((source, target), filled, strict=True)
+        ]
+        total, done, blocks = sum(len(plan.texts) for plan in plans), 0, []
+        for plan, language in zip(plans, self.languages, strict=True):
+            made = []
+            for start in range(0, len(plan.texts), PORTION):
+                portion = plan.texts[start : start + PORTION]
+                made.append(self.encode(portion, language=language, report=self.report.encoded))
+                done += len(portion)
+                progress(done / total)
+            blocks.append(np.concatenate(made)[plan.places])
+        found = align_blocks(blocks[0], blocks[1], self.config)
+        return found._replace(links=with_blank_lines(found.links, filled, (len(source), len(target))))
+
+    def pairs(
+        self,
+        documents: Sequence[DocumentPair],
+        *,
+        stdout: TextIO,
+        lenient: bool = False,
+        progress: Callable[[float], None] = lambda documents: None,
+    ) -> Iterator[TextPair]:
+        """Aligns documents one after the other, writes their links, and gives the linked texts.
+
+        The score of a pair is 1 - cost: 1 for equal vectors, about 0 for unrelated ones.
+
+        Args:
+            documents: what to align.
+            stdout: for links without an output.
+            lenient: note in the report what documents can't be aligned and why, and go on.
+            progress: told how many documents are done, a part of the present one too.
+
+        Raises:
+            DataError: a file is missing, empty, not UTF-8, or its gold does not fit.
+        """
+        languages = [resolve(language).code if language else "" for language in self.languages]
+        for done, pair in enumerate(documents):
+            try:
+                source, target = read_sentences(pair.source), read_sentences(pair.target)
+                gold = read_links(pair.gold, (len(source), len(target))) if pair.gold else None
+            except DataError as error:
+                if not lenient:
+                    raise
+                self.report.failed.append(str(error))
+                continue
+            links = self.align(source, target, progress=_behind(done, progress)).links
+            if pair.output is None:
+                stdout.writelines(map(link_line, links))
+                stdout.flush()
+            else:
+                with atomic_write(pair.output) as file:
+                    file.writelines(map(link_line, links))
+            self._count(links, gold)
+            progress(done + 1)
+            for link in links:
+                if link.source and link.target:
+                    texts = joined(source, link.source), joined(target, link.target)
+                    yield TextPair(texts[0], texts[1], languages[0], languages[1], score=1 - link.cost)
+
+    def _count(self, links: Sequence[Link], gold: Sequence[Link] | None) -> None:
+        self.report.documents += 1
+        self.report.shapes.update((len(link.source), len(link.target)) for link in links)
+        if gold is not None:
+            self.report.gold += LinkCounts.of(links, gold)
+
+
+def _behind(done: int, progress: Callable[[float], None]) -> Callable[[float], None]:
+    return lambda share: progress(done + share)
+
+
+class BlockTexts(NamedTuple):
+    """The texts of all blocks of a document.
+
+    Attributes:
+        texts: those that read alike once.
+        places: which text each block is, by size and last sentence; 0 where there is no such block.
+    """
+
+    texts: list[str]
+    places: Int64[ndarray, "k n"]
+
+
+def block_texts(sentences: Sequence[str], most: int) -> BlockTexts:
+    """Up to so many sentences in a row, as one text."""
+    numbers: dict[str, int] = {}
+    places = np.zeros((most, len(sentences)), np.int64)
+    for size in range(1, most + 1):
+        for last in range(size - 1, len(sentences)):
+            text = joined(sentences, range(last - size + 1, last + 1))
+            places[size - 1, last] = numbers.setdefault(text, len(numbers))
+    return BlockTexts(list(numbers), places)
+
+
+def joined(sentences: Sequence[str], numbers: Iterable[int]) -> str:
+    """Sentences in a row as one text."""
+    return " ".join(sentences[number].strip() for number in numbers)
+
+
+def with_blank_lines(
+    links: Iterable[Link], filled: Sequence[Sequence[int]], lengths: tuple[int, int]
+) -> tuple[Link, ...]:
+    """Links with the numbers of lines in place of those of sentences, and every blank line alone in its place.
+
+    Args:
+        links: between sentences.
+        filled: the line of each sentence, of either side.
+        lengths: lines of either side.
+    """
+    blank = [deque(sorted(set(range(length)) - set(lines))) for length, lines in zip(lengths, filled, strict=True)]
+    found: list[Link] = []
+
+    def leave_alone(before: tuple[int, int]) -> None:
+        for side in (0, 1):
+            while blank[side] and blank[side][0] < before[side]:
+                line = (blank[side].popleft(),)
+                found.append(Link((), line, 0.0) if side else Link(line, (), 0.0))
+
+    for link in links:
+        source, target = (tuple(lines[number] for number in side) for lines, side in zip(filled, link[:2], strict=True))
+        leave_alone((source[-1] if source else 0, target[-1] if target else 0))
+        found.append(Link(source, target, link.cost))
+    leave_alone(lengths)
+    return tuple(found)

@@ -1,0 +1,218 @@
+"""The whole of ``interlingua calibrate``: mines, learns from pairs whose answer is known, tells how good that is."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float64
+from numpy import ndarray
+
+from interlingua.corpus.formats import read_pairs
+from interlingua.errors import ConfigError, DataError
+from interlingua.files import open_text
+from interlingua.mining.calibration import Calibration, expected_cuts, save_calibration
+from interlingua.mining.fitting import Fit, fit_calibration, measure
+from interlingua.mining.job import is_gold, read_gold
+from interlingua.mining.pipeline import MineConfig, Mined, TextFile, Told, gold_pairs, mine_files
+from interlingua.mining.probes import Probes, answers, make_probes
+
+TOLD = (0.5, 0.8, 0.9, 0.95, 0.99)
+"""Precisions that are told."""
+Basis = Literal["probes", "gold", "labels"]
+
+
+class Known(NamedTuple):
+    """Pairs whose answer is known.
+
+    Attributes:
+        scores: theirs.
+        right: the answers.
+        notes: what a user should know.
+    """
+
+    scores: Float64[ndarray, " n"]
+    right: Bool[ndarray, " n"]
+    notes: list[str]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CalibrateJob:
+    """What ``interlingua calibrate --help`` says of the options of these names.
+
+    Attributes:
+        output: the calibration file.
+        config: how pairs are found.
+        parallel: held-out translations, in any format of bitext.
+        labels: judged pairs, 1 or 0 TAB source TAB target.
+        gold: all pairs that are right.
+        probes: held-out pairs taken at most.
+        seed: of the draw.
+        work: folder of all that is made on the way.
+    """
+
+    output: Path
+    config: MineConfig
+    parallel: str | None = None
+    labels: Path | None = None
+    gold: Path | None = None
+    probes: int = 2000
+    seed: int = 0
+    work: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.parallel is not None and self.labels is not None:
+            raise ConfigError("held-out text and judged pairs are two ways to learn; give one of them")
+        if self.basis == "gold" and self.gold is None:
+            raise ConfigError(
+                "nothing tells right pairs from wrong ones; give --parallel held-out text, --labels or --gold"
+            )
+        if self.parallel is not None and self.config.documents is not None:
+            raise ConfigError("held-out text is part of no document; calibrate without documents, or with --labels")
+
+    @property
+    def basis(self) -> Basis:
+        """Where the answers come from; gold beside another basis only measures."""
+        return "probes" if self.parallel else "labels" if self.labels else "gold"
+
+    @property
+    def folder(self) -> Path:
+        """Of all that is made on the way."""
+        return self.work or self.output.with_name(f"{self.output.name}.work")
+
+    def run(self, source: TextFile, target: TextFile, model: str, *, progress: Told) -> list[str]:
+        """Does it; what there is to tell, in lines."""
+        languages = source.language, target.language
+        probes = self._probes(languages)
+        gold = read_gold(self.gold) if self.gold else None
+        labels = read_labels(self.labels) if self.labels else {}
+        if probes is not None:
+            source, target = source._replace(extra=probes.source), target._replace(extra=probes.target)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        mined = mine_files(source, target, self.config, self.folder, model=model, progress=progress)
+        assert mined is not None
+        own = np.ones(len(mined.pairs), bool)
+        if probes is not None:
+            told = answers(mined.pairs, mined.x, mined.y, probes)
+            own = told.own
+            known = Known(mined.pairs["score"][told.known], told.right[told.known], [])
+            known.notes.append(
+                f"held-out pairs: {len(probes.source) + len(probes.target)} sides mixed in; {told.spoilt}"
+            )
+            known.notes[0] += " left out, of which a side is in the texts too"
+        elif self.labels is not None:
+            known = _judged(mined, labels, self.labels)
+        else:
+            known = _golden(mined, gold or [])
+        fit = fit_calibration(known.scores, known.right, seed=self.seed)
+        found = self._calibration(fit, mined.pairs["score"][own], len(known.scores), languages, model)
+        save_calibration(found, self.output)
+        lines = [*mined.notes, *known.notes, *report(fit, found, int(own.sum()))]
+        if gold is not None and self.basis != "gold":
+            lines += against_gold(found, mined, own, gold)
+        if self.work is None:
+            del mined, known
+            shutil.rmtree(self.folder, ignore_errors=True)
+        return [*lines, f"written: {self.output}"]
+
+    def _probes(self, languages: tuple[str, str]) -> Probes | None:
+        if self.parallel is None:
+            return None
+        pairs = read_pairs(self.parallel, source_language=languages[0], target_language=languages[1])
+        return make_probes(((pair.source, pair.target) for pair in pairs), self.probes, seed=self.seed)
+
+    def _calibration(
+        self, fit: Fit, scores: Float64[ndarray, " n"], pairs: int, languages: tuple[str, str], model: str
+    ) -> Calibration:
+        """With the share of right ones among the pairs that were mined, and where to cut them."""
+        found = Calibration(
+            source_language=languages[0], target_language=languages[1], model=model, scoring=self.config.scoring,
+            basis=self.basis, shape=fit.curve.shape, scores=fit.curve.scores, log_odds=fit.curve.log_odds,
+            fitted_prior=fit.prior, prior=fit.prior, pairs=pairs, measures=fit.measures, bins=fit.bins,
+        )  # fmt: skip
+        if self.basis == "labels":
+            # judged pairs may have been chosen by their score; the curve holds for all pairs, and so does its mean
+            share = float(found.probability(scores).mean())
+            found = replace(found, fitted_prior=share, prior=share)
+        else:
+            found = replace(found, prior=found.estimate_prior(scores))
+        return replace(found, cuts=expected_cuts(scores, found.probability(scores)))
+
+
+def read_labels(path: Path) -> dict[tuple[str, str], bool]:
+    """Judged pairs: 1 or 0 TAB source TAB target.
+
+    Raises:
+        DataError: a line is none.
+    """
+    labels = {}
+    with open_text(path) as lines:
+        for number, line in enumerate(lines, 1):
+            cells = line.rstrip("\r\n").split("\t")
+            if len(cells) != 3 or cells[0] not in ("0", "1"):
+                raise DataError("expected 1 or 0 TAB source TAB target", path=path, line=number)
+            labels[cells[1].strip(), cells[2].strip()] = cells[0] == "1"
+    return labels
+
+
+def report(fit: Fit, found: Calibration, own: int) -> list[str]:
+    """The curve and its quality, in lines."""
+    measures, compared = found.measures, fit.compared
+    lines = [
+        f"{found.pairs:,} pairs with a known answer, {100 * found.fitted_prior:.1f} % right; {found.shape} curve"
+        f" (log loss on unseen pairs: logistic {compared['logistic']:.4f}, isotonic {compared['isotonic']:.4f})",
+        f"on unseen pairs: calibration error (ECE) {measures['ece']:.4f}, Brier {measures['brier']:.4f}",
+        "predicted  right   pairs  from score",
+    ]
+    lines += [f"{one.probability:9.3f}  {one.right:5.3f}  {one.pairs:6,}  {one.lowest:10.4f}" for one in found.bins]
+    lines.append(f"translations among the {own:,} pairs found: {found.prior:.1%}, about {found.prior * own:,.0f}")
+    lines += [
+        f"precision {cut.precision:.2f}: {cut.pairs:,} pairs, from score {cut.score:.4f} on"
+        for cut in found.cuts
+        if cut.precision in TOLD
+    ]
+    return lines
+
+
+def against_gold(
+    found: Calibration, mined: Mined, own: Bool[ndarray, " n"], gold: Sequence[tuple[str, str]]
+) -> list[str]:
+    """How true the probabilities are where the right pairs are known after all, in lines."""
+    known, _ = gold_pairs(gold, mined.x, mined.y)
+    right, scores = is_gold(mined, known)[own], mined.pairs["score"][own]
+    probabilities = found.probability(scores)
+    measures = measure(probabilities, right)
+    lines = [
+        f"by the gold pairs {right.mean():.1%} of the pairs found are right ({int(right.sum()):,}); calibration error"
+        f" (ECE) {measures['ece']:.4f}, Brier {measures['brier']:.4f}"
+    ]
+    for cut in expected_cuts(scores, probabilities, TOLD):
+        kept = right[scores >= cut.score]
+        if len(kept):
+            lines.append(f"precision {cut.precision:.2f} asked: {kept.mean():.3f} found, of {len(kept):,} pairs")
+    return lines
+
+
+def _judged(mined: Mined, labels: dict[tuple[str, str], bool], path: Path) -> Known:
+    texts: list[dict[str, int]] = []
+    for place, side in enumerate((mined.x, mined.y)):
+        wanted = {pair[place] for pair in labels}
+        texts.append({text: number for number, text in enumerate(side.texts) if text in wanted})
+    by_number = {(texts[0].get(a, -1), texts[1].get(b, -1)): answer for (a, b), answer in labels.items()}
+    pairs = list(zip(mined.pairs["x"].tolist(), mined.pairs["y"].tolist(), strict=True))
+    at = np.array([place for place, pair in enumerate(pairs) if pair in by_number], dtype=np.int64)
+    if not len(at):
+        raise DataError("none of its pairs was mined; judge pairs of what mine writes", path=path)
+    right = np.array([by_number[pairs[place]] for place in at.tolist()])
+    return Known(mined.pairs["score"][at], right, [f"{len(at)} of {len(labels)} judged pairs are among those found"])
+
+
+def _golden(mined: Mined, gold: Sequence[tuple[str, str]]) -> Known:
+    known, lost = gold_pairs(gold, mined.x, mined.y)
+    right = is_gold(mined, known)
+    note = f"{int(right.sum())} of {len(known)} gold pairs were found; {lost} are of texts that are not there"
+    return Known(np.array(mined.pairs["score"]), right, [note])

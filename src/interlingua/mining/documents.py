@@ -1,0 +1,309 @@
+"""Pairs within matched documents alone: which documents match, and small matrices instead of one large search."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float32, Int64, UInt64
+from numpy import ndarray
+from numpy.typing import NDArray
+from torch import Tensor
+
+from interlingua.errors import ConfigError, DataError
+from interlingua.files import PathLike, open_text
+from interlingua.functional.margin import Margin, best_neighbour, score_neighbours
+from interlingua.languages import resolve
+from interlingua.mining.found import FOUND
+from interlingua.mining.knn import Neighbours, mutual_neighbours, nearest_neighbours
+from interlingua.mining.mine import Candidates, Retrieval, retrieve
+from interlingua.mining.scan import exact
+from interlingua.mining.texts import Layout, Line, Side, exact_keys, read_lines
+
+GROUP = 8192
+"""Texts of a side whose neighbours in the background are looked up at once."""
+_OTHER_CODES = {
+    "deu": "ger", "fra": "fre", "zho": "chi cn", "nld": "dut", "ces": "cze cz", "ell": "gre gr", "jpn": "jp",
+    "ron": "rum", "slk": "slo", "eus": "baq", "sqi": "alb", "hye": "arm", "kat": "geo", "isl": "ice", "mkd": "mac",
+    "msa": "may", "fas": "per", "pes": "fas per", "cym": "wel", "mya": "bur", "ukr": "ua", "swe": "se", "dan": "dk",
+    "kor": "kr", "vie": "vn",
+}  # fmt: skip
+_LANGUAGE_PARAMETERS = r"(?<![a-z0-9])(?:lang|language|locale|hl|lc|lng)="
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DocumentMatch:
+    """Which documents of both sides belong together.
+
+    Attributes:
+        how: ``equal`` names; ``urls`` that are equal but for their language; a ``file`` names the pairs.
+        path: the file, source document TAB target document.
+    """
+
+    how: Literal["equal", "urls", "file"]
+    path: Path | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> DocumentMatch:
+        """``equal``, ``urls``, or a file's name.
+
+        Raises:
+            ConfigError: it is neither, nor a file.
+        """
+        if text in ("equal", "urls"):
+            return cls(how="equal" if text == "equal" else "urls")
+        if not Path(text).is_file():
+            raise ConfigError(f"documents {text!r}: say equal or urls, or name a file of matched documents")
+        return cls(how="file", path=Path(text))
+
+
+def reader(
+    path: PathLike, layout: Layout, match: DocumentMatch | None, *, language: str, strip: bool = True
+) -> Callable[[], Iterator[Line]]:
+    """What reads the lines of a side, their documents called as both sides call them.
+
+    Args:
+        path: see ``read_lines``.
+        layout: likewise.
+        match: how documents are matched, if they are.
+        language: of this side, any code.
+        strip: see ``read_lines``.
+
+    Raises:
+        ConfigError: documents are to be matched, and the layout has none.
+    """
+    if match is not None and layout != "documents":
+        raise ConfigError(f"{path}: its layout is {layout!r}; matching documents takes document TAB text")
+    if match is None or match.how != "urls":
+        return lambda: read_lines(path, layout, strip=strip)
+    pattern = language_pattern(language)
+    return lambda: (
+        line._replace(document=without_language(line.document, pattern))
+        for line in read_lines(path, layout, strip=strip)
+    )
+
+
+def language_pattern(language: str) -> re.Pattern[str]:
+    """What a language is called by in URLs: ``de``, ``deu``, ``ger``, ``de-at``, ``german``."""
+    found = resolve(language)
+    name = found.name.partition(" (")[0].lower()
+    codes = {found.iso1, found.iso3, *_OTHER_CODES.get(found.iso3, "").split()} - {None}
+    if " " not in name:
+        codes.add(name)
+    one = "|".join(sorted(map(str, codes), key=lambda code: (-len(code), code)))
+    return re.compile(rf"{_LANGUAGE_PARAMETERS}(?:{one})?|(?<![a-z0-9])(?:{one})(?:[-_][a-z]{{2,4}})?(?![a-z0-9])")
+
+
+def without_language(url: str, pattern: re.Pattern[str]) -> str:
+    """A URL without scheme, ``www``, its language and all that is no letter or digit.
+
+    ``https://www.example.org/de/seite?lang=de`` and ``http://example.org/seite`` become the same.
+
+    Args:
+        url: any name of a document.
+        pattern: see ``language_pattern``.
+    """
+    bare = re.sub(r"^[a-z]+://(?:www\d?\.)?", "", url.strip().lower())
+    return re.sub(r"[\W_]+", "/", pattern.sub("", bare)).strip("/")
+
+
+class _Documents(NamedTuple):
+    """The documents of a side, by ascending key."""
+
+    keys: UInt64[ndarray, " d"]
+    starts: Int64[ndarray, " d+1"]
+    texts: Int64[ndarray, " lines"]
+
+    @classmethod
+    def of(cls, side: Side) -> _Documents:
+        filled = np.flatnonzero(side.text_of_line >= 0)
+        filled = filled[np.argsort(side.documents[filled], kind="stable")]
+        keys, starts = np.unique(side.documents[filled], return_index=True)
+        return cls(keys, np.append(starts, len(filled)), np.asarray(side.text_of_line[filled]))
+
+    def texts_of(self, key: int) -> Int64[ndarray, " t"]:
+        """Numbers of the texts of a document, each once."""
+        at = int(np.searchsorted(self.keys, np.uint64(key)))
+        return np.unique(self.texts[self.starts[at] : self.starts[at + 1]])
+
+
+def document_pairs(
+    x: Side,
+    y: Side,
+    x_vectors: Float32[ndarray, "n d"],
+    y_vectors: Float32[ndarray, "m d"],
+    match: DocumentMatch,
+    *,
+    k: int,
+    margin: Margin,
+    retrieval: Retrieval,
+    background: int,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> tuple[NDArray[np.void], str]:
+    """The pairs of all matched documents, each pair once with its best score.
+
+    The candidates of a text are its k nearest in the matched document; the mean of the margin is over its k nearest
+    among these and a sample of all texts of the other side, for in a short document the k nearest are all there are.
+    Memory holds some 40 bytes per line and 50 per pair.
+
+    Args:
+        x: the texts of the source.
+        y: those of the target.
+        x_vectors: of length 1, in memory or mapped.
+        y_vectors: likewise.
+        match: which documents.
+        k: neighbours.
+        margin: which score.
+        retrieval: within each pair of documents.
+        background: size of the sample; 0 for the documents alone.
+        progress: told the pairs of documents that are done, and all.
+
+    Returns:
+        ``FOUND`` records by descending score, and how many documents matched, in a sentence.
+    """
+    sides = _Documents.of(x), _Documents.of(y)
+    matches, asked = _matches(match, *sides)
+    rng = np.random.default_rng(0)
+    samples = [
+        np.sort(rng.choice(len(vectors), min(background, len(vectors)), replace=False))
+        for vectors in (x_vectors, y_vectors)
+    ]
+    found = [np.zeros(0, FOUND)]
+    progress(0, len(matches))
+    for start, stop in _groups(matches, *sides):
+        texts = [(sides[0].texts_of(a), sides[1].texts_of(b)) for a, b in matches[start:stop].tolist()]
+        found += _pairs_of_group(texts, (x_vectors, y_vectors), samples, k, margin, retrieval)
+        progress(stop, len(matches))
+    sizes = [f"{len(side.keys):,}" for side in sides]
+    note = f"{len(matches):,} of {asked:,} matches are documents of both sides, which have {' and '.join(sizes)}"
+    return _each_once(np.concatenate(found), len(x), len(y)), note
+
+
+def _pairs_of_group(
+    texts: list[tuple[Int64[ndarray, " a"], Int64[ndarray, " b"]]],
+    vectors: tuple[Float32[ndarray, "n d"], Float32[ndarray, "m d"]],
+    samples: list[Int64[ndarray, " s"]],
+    k: int,
+    margin: Margin,
+    retrieval: Retrieval,
+) -> Iterator[NDArray[np.void]]:
+    """The pairs of some matched documents, document by document."""
+    xs, ys = (np.unique(np.concatenate([pair[place] for pair in texts])) for place in (0, 1))
+    behind_x = _Background.of(xs, vectors[0], samples[1], vectors[1], k)
+    behind_y = _Background.of(ys, vectors[1], samples[0], vectors[0], k)
+    for own_x, own_y in texts:
+        own = np.asarray(vectors[0][own_x]), np.asarray(vectors[1][own_y])
+        of_x, of_y = mutual_neighbours(*own, k=k)
+        means = behind_x.means(own_x, own_y, of_x, k), behind_y.means(own_y, own_x, of_y, k)
+        kept = _retrieved(of_x, of_y, *means, margin, retrieval)
+        found = np.zeros(len(kept.scores), FOUND)
+        found["score"], found["x"], found["y"] = kept.scores, own_x[kept.x], own_y[kept.y]
+        found["cosine"] = exact(*own, kept.x, kept.y)
+        yield found
+
+
+def _each_once(pairs: NDArray[np.void], n: int, m: int) -> NDArray[np.void]:
+    """Each pair with its best score and with its hubs, by descending score."""
+    pairs = pairs[np.lexsort((-pairs["score"], pairs["y"], pairs["x"]))]
+    fresh = np.append(True, (pairs["x"][1:] != pairs["x"][:-1]) | (pairs["y"][1:] != pairs["y"][:-1]))[: len(pairs)]
+    pairs = pairs[fresh]
+    _count_hubs(pairs, n, m)
+    return pairs[np.argsort(-pairs["score"], kind="stable")]
+
+
+def _matches(match: DocumentMatch, x: _Documents, y: _Documents) -> tuple[UInt64[ndarray, "p 2"], int]:
+    if match.path is None:
+        both = np.intersect1d(x.keys, y.keys)
+        if not len(both):
+            raise DataError(
+                "no document of the source is one of the target; match them by --documents urls or a file of matches"
+            )
+        return np.stack([both, both], axis=1), len(both)
+    names: list[list[str]] = [[], []]
+    with open_text(match.path) as lines:
+        for number, line in enumerate(lines, 1):
+            cells = line.rstrip("\r\n").split("\t")
+            if len(cells) < 2:
+                raise DataError("expected source document TAB target document", path=match.path, line=number)
+            for side, cell in zip(names, cells, strict=False):
+                side.append(cell.strip())
+    pairs = np.unique(np.stack([exact_keys(side) for side in names], axis=1), axis=0)
+    there = np.isin(pairs[:, 0], x.keys) & np.isin(pairs[:, 1], y.keys)
+    if not there.any():
+        raise DataError("no pair of documents in it is in the texts; check their names", path=match.path)
+    return pairs[there], len(pairs)
+
+
+def _groups(matches: UInt64[ndarray, "p 2"], x: _Documents, y: _Documents) -> Iterator[tuple[int, int]]:
+    """Runs of pairs of documents with GROUP lines on a side, or one pair."""
+    sizes = np.zeros(len(matches), np.int64)
+    for place, side in enumerate((x, y)):
+        at = np.searchsorted(side.keys, matches[:, place])
+        sizes = np.maximum(sizes, np.diff(side.starts)[at])
+    start = lines = 0
+    for stop, size in enumerate(sizes.tolist()):
+        if stop > start and lines + size > GROUP:
+            yield start, stop
+            start, lines = stop, 0
+        lines += size
+    yield start, len(matches)
+
+
+class _Background(NamedTuple):
+    """The nearest of some texts in a sample of the other side."""
+
+    texts: Int64[ndarray, " n"]
+    similarities: Float32[ndarray, "n k"]
+    others: Int64[ndarray, "n k"]
+
+    @classmethod
+    def of(
+        cls,
+        texts: Int64[ndarray, " n"],
+        vectors: Float32[ndarray, "a d"],
+        sample: Int64[ndarray, " s"],
+        others: Float32[ndarray, "b d"],
+        k: int,
+    ) -> _Background:
+        if not len(sample):
+            return cls(texts, np.zeros((len(texts), 0), np.float32), np.zeros((len(texts), 0), np.int64))
+        found = nearest_neighbours(vectors[texts], others[sample], k=k)
+        return cls(texts, found.similarities.numpy(), sample[found.indices.numpy()])
+
+    def means(
+        self, own: Int64[ndarray, " n"], other: Int64[ndarray, " m"], near: Neighbours, k: int
+    ) -> Float32[Tensor, " n"]:
+        """Mean similarity of each text to its k nearest in document and sample, a text in both once."""
+        at = np.searchsorted(self.texts, own)
+        behind = np.where(np.isin(self.others[at], other), -np.inf, self.similarities[at])
+        values = -np.sort(-np.concatenate([near.similarities.numpy(), behind], axis=1), axis=1)[:, :k]
+        there = np.isfinite(values)
+        return torch.from_numpy((np.where(there, values, 0).sum(axis=1) / there.sum(axis=1)).astype(np.float32))
+
+
+def _retrieved(
+    of_x: Neighbours,
+    of_y: Neighbours,
+    x_means: Float32[Tensor, " n"],
+    y_means: Float32[Tensor, " m"],
+    margin: Margin,
+    retrieval: Retrieval,
+) -> Candidates:
+    """The pairs of two documents."""
+    x_scores = torch.nan_to_num(score_neighbours(of_x.similarities, of_x.indices, x_means, y_means, margin=margin))
+    y_scores = torch.nan_to_num(score_neighbours(of_y.similarities, of_y.indices, y_means, x_means, margin=margin))
+    ys, xs = best_neighbour(x_scores, of_x.indices).numpy(), best_neighbour(y_scores, of_y.indices).numpy()
+    forward = Candidates(x_scores.amax(dim=1).double().numpy(), np.arange(len(ys)), ys)
+    backward = Candidates(y_scores.amax(dim=1).double().numpy(), xs, np.arange(len(xs)))
+    return retrieve(forward, backward, retrieval)
+
+
+def _count_hubs(pairs: NDArray[np.void], n: int, m: int) -> None:
+    """How many documents' worth of partners each text has found: a text of menus and notices has many."""
+    for side, size in (("x", n), ("y", m)):
+        pairs[f"hub_{side}"] = np.bincount(pairs[side], minlength=size)[pairs[side]]

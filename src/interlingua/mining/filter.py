@@ -1,0 +1,264 @@
+"""What becomes of scored pairs as they stream by: probabilities, checks, which are kept, and where they are written."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, TextIO
+
+from jaxtyping import Float64
+from numpy import ndarray
+
+from interlingua.corpus.formats import TextPair, guess_format, one_line, write_pairs
+from interlingua.errors import ConfigError
+from interlingua.files import PathLike, open_text_writer
+from interlingua.mining.calibration import Calibration, expected_cuts
+from interlingua.mining.checks import RULES, Checker, CheckPlan, Pairs
+from interlingua.mining.score import ScoredPairs
+from interlingua.registry import did_you_mean
+
+COLUMNS = ("score", "source", "target", "probability", "cosine", "reasons")
+LINES = ("tsv", "jsonl")
+"""Formats that have columns."""
+BELOW, IMPROBABLE = "below the threshold", "improbable"
+
+
+class ScoredRow(NamedTuple):
+    """A pair as it is written.
+
+    Attributes:
+        pair: with its score.
+        columns: name -> value.
+        reasons: why it is rejected; empty where it is kept.
+    """
+
+    pair: TextPair
+    columns: dict[str, Any]
+    reasons: list[str]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FilterConfig:
+    """Which pairs are kept; without any of these, all.
+
+    Attributes:
+        threshold: least score.
+        probability: least probability, 0 to 1.
+        precision: the least score from which on the first pairs of the stream are expected to be that precise.
+        prior: share of right pairs in the stream; estimated from its first pairs by default.
+        checks: what is measured and rejects.
+    """
+
+    threshold: float | None = None
+    probability: float | None = None
+    precision: float | None = None
+    prior: float | None = None
+    checks: CheckPlan
+
+    def __post_init__(self) -> None:
+        if self.threshold is not None and self.precision is not None:
+            raise ConfigError("a threshold and a precision are two ways to cut; give one of them")
+        for name in ("probability", "precision", "prior"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < 1:
+                raise ConfigError(f"{name} is {value:g}; choose a number between 0 and 1, e.g. 0.95")
+
+    @property
+    def needs_calibration(self) -> list[str]:
+        """Names of the options that have no meaning without probabilities."""
+        return [name for name in ("probability", "precision", "prior") if getattr(self, name) is not None]
+
+
+def filter_config(check: str, drop: str, **limits: float | None) -> FilterConfig:
+    """From options, see ``CheckPlan.parse`` and ``FilterConfig``.
+
+    Raises:
+        ConfigError: there is no such check, or a limit can't be.
+    """
+    return FilterConfig(checks=CheckPlan.parse(check, drop), **limits)
+
+
+class Filter:
+    """Looks at the scored pairs of one stream.
+
+    Args:
+        config: which are kept.
+        languages: of source and target.
+        calibration: gives probabilities.
+        folder: for what the checks remember.
+
+    Attributes:
+        read: pairs so far.
+        kept: of these.
+        reasons: reason -> pairs rejected for it; a pair may have several.
+        threshold: given, or found for the precision among the first pairs.
+        prior: share of right pairs, given or estimated from the first pairs.
+    """
+
+    def __init__(
+        self, config: FilterConfig, languages: tuple[str, str], calibration: Calibration | None, folder: PathLike
+    ) -> None:
+        if calibration is None and config.needs_calibration:
+            raise ConfigError(
+                f"{config.needs_calibration[0]} needs --calibration; make one with interlingua score --learn"
+            )
+        self.config, self.calibration = config, calibration
+        self.checker = Checker(config.checks, *languages, Path(folder))
+        self.read = self.kept = 0
+        self.reasons: Counter[str] = Counter()
+        self.threshold, self.prior = config.threshold, config.prior
+
+    def rows(self, blocks: Iterable[ScoredPairs]) -> Iterator[ScoredRow]:
+        """All pairs, kept or not, in their order."""
+        for block in blocks:
+            probabilities = self._probabilities(block)
+            texts = [pair.source for pair in block.pairs], [pair.target for pair in block.pairs]
+            measured = self.checker.measure(Pairs(*texts, block.hubs))
+            rejected = {RULES[name].reason: marks for name, marks in self.checker.rejected(measured).items()}
+            if self.threshold is not None:
+                rejected = {BELOW: block.scores < self.threshold} | rejected
+            if probabilities is not None and self.config.probability is not None:
+                rejected = {IMPROBABLE: probabilities < self.config.probability} | rejected
+            for at, pair in enumerate(block.pairs):
+                reasons = [reason for reason, marks in rejected.items() if marks[at]]
+                columns: dict[str, Any] = {
+                    "score": float(block.scores[at]),
+                    "source": pair.source,
+                    "target": pair.target,
+                }
+                if probabilities is not None:
+                    columns["probability"] = round(float(probabilities[at]), 6)
+                columns |= {"cosine": round(float(block.cosines[at]), 6), "reasons": reasons}
+                columns |= {name: round(float(values[at]), 4) for name, values in measured.items()}
+                self.read += 1
+                self.kept += not reasons
+                self.reasons.update(reasons)
+                yield ScoredRow(pair._replace(score=columns["score"]), columns, reasons)
+
+    def _probabilities(self, block: ScoredPairs) -> Float64[ndarray, " n"] | None:
+        """Of each pair; the first block tells the share of right pairs and, for a precision, the threshold."""
+        if self.calibration is None:
+            return None
+        if self.prior is None:
+            self.prior = self.calibration.estimate_prior(block.scores)
+        found = self.calibration.probability(block.scores, prior=self.prior)
+        if self.config.precision is not None and self.threshold is None:
+            self.threshold = expected_cuts(block.scores, found, [self.config.precision])[0].score
+        return found
+
+    def report(self) -> list[str]:
+        """What was kept and what was not, in lines."""
+        lines = [f"{self.read:,} pairs read, {self.kept:,} kept"]
+        if self.reasons:
+            told = ", ".join(f"{reason} {count:,}" for reason, count in self.reasons.most_common())
+            lines[0] += f"; rejected (a pair may have several reasons): {told}"
+        if self.prior is not None:
+            lines.append(f"translations among the pairs: {self.prior:.1%}")
+        if self.config.precision is not None and self.threshold is not None:
+            cut = "reached by no pair" if math.isinf(self.threshold) else f"threshold {self.threshold:.4f}"
+            lines.append(f"precision {self.config.precision:g}: {cut}, by the first pairs of the stream")
+        return lines
+
+
+def check_columns(columns: Sequence[str], checks: CheckPlan) -> None:
+    """Refuses a column that will not be there.
+
+    Raises:
+        ConfigError: there is no such column.
+    """
+    known = (*COLUMNS, *checks.columns)
+    for column in columns:
+        if column not in known:
+            raise ConfigError(
+                f"unknown column {column!r}"
+                + ("; name it in --check too" if column in RULES else did_you_mean(column, known))
+            )
+
+
+def output_format(path: PathLike | None, format: str | None) -> str:
+    """The format of an output: as asked, or by its name; TSV on standard output.
+
+    Raises:
+        ConfigError: standard output can't have that format, or there is no such format.
+    """
+    found = format or ("tsv" if path is None else guess_format(path))
+    if path is None and found not in LINES:
+        raise ConfigError(f"standard output is tsv or jsonl, not {found!r}; name a file with --output")
+    return found
+
+
+def write_rows(
+    rows: Iterable[ScoredRow],
+    path: PathLike | None,
+    *,
+    format: str,
+    columns: Sequence[str],
+    stdout: TextIO,
+    rejected: PathLike | None = None,
+) -> None:
+    """Writes the rows that are kept, in their order.
+
+    Args:
+        rows: kept or not.
+        path: a file, which appears when it is complete; None = standard output.
+        format: see ``output_format``.
+        columns: of TSV; JSONL has all, other formats hold texts and, TMX, the score.
+        stdout: standard output.
+        rejected: file for all other rows, .tsv or .jsonl, with their reasons.
+    """
+    with contextlib.ExitStack() as stack:
+        file = None if rejected is None else stack.enter_context(open_text_writer(rejected))
+        other = None if rejected is None else line_format(rejected)
+
+        def kept() -> Iterator[ScoredRow]:
+            for row in rows:
+                if not row.reasons:
+                    yield row
+                elif file is not None:
+                    file.write(line_of(row, str(other), ("reasons", *columns)))
+
+        if format in LINES:
+            out = stdout if path is None else stack.enter_context(open_text_writer(path))
+            out.writelines(line_of(row, format, columns) for row in kept())
+            out.flush()
+        else:
+            write_pairs((row.pair for row in kept()), str(path), format=format)
+
+
+def line_format(path: PathLike) -> str:
+    """Of a file that has columns.
+
+    Raises:
+        ConfigError: its name is of another format.
+    """
+    found = guess_format(path)
+    if found not in LINES:
+        raise ConfigError(f"{path}: rejected pairs are written as .tsv or .jsonl, also .gz, .xz or .zst; choose one")
+    return found
+
+
+def line_of(row: ScoredRow, format: str, columns: Sequence[str]) -> str:
+    """A row as TSV, in these columns, or as JSON with all."""
+    if format == "jsonl":
+        named = {"source_language": row.pair.source_language, "target_language": row.pair.target_language}
+        return json.dumps(row.columns | named, ensure_ascii=False) + "\n"
+    return "\t".join(_cell(row.columns.get(column, "")) for column in columns) + "\n"
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return one_line(value) if isinstance(value, str) else ", ".join(value)
+
+
+@contextlib.contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """For what is remembered of a stream; it goes with the block."""
+    with tempfile.TemporaryDirectory(prefix="interlingua-") as folder:
+        yield Path(folder)

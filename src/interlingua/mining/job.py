@@ -1,0 +1,239 @@
+"""The whole of ``interlingua mine``: what the user asks for, checked before anything is loaded, then done and told."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from interlingua.encoder.encoder import choose_device
+from interlingua.errors import ConfigError, DataError
+from interlingua.files import open_text
+from interlingua.mining.calibration import Calibration, load_calibration
+from interlingua.mining.checks import CheckPlan
+from interlingua.mining.documents import DocumentMatch
+from interlingua.mining.output import PLAIN, Selection, Written, check_output, write_mined
+from interlingua.mining.page import write_page
+from interlingua.mining.pipeline import MineConfig, Mined, TextFile, Told, gold_pairs, mine_files
+from interlingua.mining.plan import estimate
+from interlingua.mining.threshold import at_threshold, best_threshold
+
+UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+TOLD = (0.5, 0.8, 0.9, 0.95, 0.99)
+"""Precisions that are told."""
+
+
+def parse_size(text: str) -> int:
+    """Bytes of ``4GiB``, ``800M`` or ``1000000``.
+
+    Raises:
+        ConfigError: it is no size.
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
+    if not found:
+        raise ConfigError(f"{text!r} is no size; say how much with its unit, e.g. 4GiB or 800MiB")
+    return int(float(found[1]) * UNITS[found[2].upper()])
+
+
+def parse_shard(text: str) -> tuple[int, int]:
+    """``2/8`` as numbers.
+
+    Raises:
+        ConfigError: it is no part of a whole.
+    """
+    found = re.fullmatch(r"(\d+)/(\d+)", text.strip())
+    if not found or not 1 <= int(found[1]) <= int(found[2]):
+        raise ConfigError(f"shard {text!r} is no part; say which of how many, e.g. 2/8")
+    return int(found[1]), int(found[2])
+
+
+def read_gold(path: Path) -> list[tuple[str, str]]:
+    """Pairs of names or of texts, TAB between them.
+
+    Raises:
+        DataError: a line has another number of columns, or there is none.
+    """
+    pairs = []
+    with open_text(path) as lines:
+        for number, line in enumerate(lines, 1):
+            cells = line.rstrip("\r\n").split("\t")
+            if len(cells) != 2:
+                raise DataError(
+                    f"expected id TAB id or text TAB text, got {len(cells)} columns", path=path, line=number
+                )
+            pairs.append((cells[0].strip(), cells[1].strip()))
+    if not pairs:
+        raise DataError("the file is empty; expected id TAB id or text TAB text", path=path)
+    return pairs
+
+
+def mine_config(*, documents: str | None, device: str | None, **options: Any) -> MineConfig:
+    """A ``MineConfig`` from what stands on a command line.
+
+    Args:
+        documents: see ``DocumentMatch.parse``.
+        device: see ``choose_device``.
+        options: of the same names.
+    """
+    match = DocumentMatch.parse(documents) if documents else None
+    return MineConfig(documents=match, device=str(choose_device(device)), **options)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MineJob:
+    """What ``interlingua mine --help`` says of the options of these names; ``memory`` is in bytes."""
+
+    output: Path
+    documents: str | None = None
+    background: int = 1000
+    k: int = 4
+    margin: str = "ratio"
+    retrieval: str = "max"
+    equal: str = "exact"
+    threshold: float | None = None
+    calibration: Path | None = None
+    precision: float | None = None
+    check: str = ""
+    drop: str = ""
+    columns: Sequence[str] = PLAIN
+    report: Path | None = None
+    gold: Path | None = None
+    laser: bool = False
+    memory: int = 4 * 2**30
+    work: Path | None = None
+    shard: str | None = None
+    device: str | None = None
+
+    def __post_init__(self) -> None:
+        check_output(self.output, self.columns, self.selection.checks)
+        self.config  # noqa: B018 - whose mistakes show here
+        if self.calibration is None and (self.precision is not None or "probability" in self.columns):
+            raise ConfigError(
+                "a precision or a column of probabilities needs --calibration; make one with interlingua calibrate"
+            )
+        if self.shard is not None and self.work is None:
+            raise ConfigError("a shard needs --work, the folder that all shards share or that is copied together")
+        if self.shard is not None:
+            parse_shard(self.shard)
+
+    @property
+    def config(self) -> MineConfig:
+        """How pairs are found."""
+        return mine_config(
+            k=self.k, margin=self.margin, retrieval=self.retrieval, equal=self.equal, memory=self.memory,
+            documents=self.documents, background=self.background, like_laser=self.laser, device=self.device,
+        )  # fmt: skip
+
+    @property
+    def selection(self) -> Selection:
+        """Which pairs are kept."""
+        if not self.laser:
+            checks = CheckPlan.parse(self.check, self.drop)
+            return Selection(threshold=self.threshold, precision=self.precision, checks=checks)
+        # LASER's script looks at the threshold in this retrieval alone, and its own is 0
+        threshold = (self.threshold or 0.0) if self.retrieval == "max" else None
+        return Selection(threshold=threshold, checks=CheckPlan((), {}), like_laser=True)
+
+    @property
+    def folder(self) -> Path:
+        """Of all that is made on the way."""
+        return self.work or self.output.with_name(f"{self.output.name}.work")
+
+    def plan(self, source: TextFile, target: TextFile, model: str) -> list[str]:
+        """What it will take, in lines."""
+        return estimate(source, target, self.config, self.folder).lines()
+
+    def run(self, source: TextFile, target: TextFile, model: str, *, progress: Told) -> list[str]:
+        """Does it; what there is to tell, in lines."""
+        languages = source.language, target.language
+        calibration = self._calibration(languages, model)
+        gold = read_gold(self.gold) if self.gold else None
+        shard = parse_shard(self.shard) if self.shard else None
+        self.folder.mkdir(parents=True, exist_ok=True)
+        mined = mine_files(source, target, self.config, self.folder, model=model, shard=shard, progress=progress)
+        if mined is None:
+            return [shard_state(self.folder, shard or (1, 1))]
+        written = write_mined(
+            mined, self.output, self.selection, languages=languages, columns=self.columns, calibration=calibration,
+            folder=self.folder / "seen", progress=lambda done, total: progress("writing pairs", done, total),
+        )  # fmt: skip
+        lines = [*mined.notes, *summary(self.output, mined, written)]
+        if gold is not None:
+            lines += judged(mined, gold, written.threshold)
+        if self.report is not None:
+            write_page(self.report, mined, written, self.output, languages, self.config.scoring, calibration)
+            lines.append(f"{self.report}: best, borderline and rejected pairs")
+        if self.work is None:
+            del mined
+            shutil.rmtree(self.folder, ignore_errors=True)
+        return lines
+
+    def _calibration(self, languages: tuple[str, str], model: str) -> Calibration | None:
+        if self.calibration is None:
+            return None
+        of_model = None if model.startswith("vectors of ") else model
+        return load_calibration(self.calibration, *languages, model=of_model, scoring=self.config.scoring)
+
+
+def shard_state(folder: Path, shard: tuple[int, int]) -> str:
+    """What is to be done after a shard."""
+    done = (folder / "neighbours").parent.glob(f"neighbours-*/{shard[0]}of{shard[1]}")
+    if any(done):
+        return f"shard {shard[0]}/{shard[1]} is done; when all are, run the command without --shard to join them"
+    return (
+        f"shard {shard[0]}/{shard[1]}: its vectors are done, those of other shards are not; run the same command again"
+        " when they are"
+    )
+
+
+def summary(path: Path, mined: Mined, written: Written) -> list[str]:
+    """What was written and what was not."""
+    lines = [f"{path}: {written.pairs:,} pairs of {len(mined.pairs):,} found"]
+    if written.rejected:
+        reasons = ", ".join(f"{reason} {count:,}" for reason, count in written.rejected.most_common())
+        lines[0] += f"; rejected (a pair may have several reasons): {reasons}"
+    if written.threshold is not None:
+        lines.append(f"threshold {written.threshold:.4f}")
+    if written.prior is not None:
+        right = written.prior * len(mined.pairs)
+        lines.append(f"translations among all pairs found: {written.prior:.1%}, about {right:,.0f}")
+        for cut in written.cuts:
+            if cut.precision in TOLD:
+                lines.append(
+                    f"precision {cut.precision:.2f}: {cut.pairs:,} pairs, from score {cut.score:.4f} on; "
+                    f"{cut.right / max(right, 1e-9):.0%} of the translations"
+                )
+    return lines
+
+
+def judged(mined: Mined, gold: Sequence[tuple[str, str]], threshold: float | None) -> list[str]:
+    """How good the pairs are where those that are right are known."""
+    known, lost = gold_pairs(gold, mined.x, mined.y)
+    if not known:
+        raise DataError("no gold pair is in the texts; expected the ids of their lines, or the texts themselves")
+    right = is_gold(mined, known)
+    scores = mined.pairs["score"]
+    best = best_threshold(scores, right, gold=len(known))
+    lines = [
+        f"gold: {len(known):,} pairs of texts" + (f"; {lost:,} left out, of texts that are not there" if lost else ""),
+        f"best F1 {100 * best.f1:.2f} (precision {100 * best.precision:.2f}, recall {100 * best.recall:.2f})"
+        f" at threshold {best.threshold:.4f}, before any check",
+    ]
+    if threshold is not None and np.isfinite(threshold):
+        at = at_threshold(scores, right, gold=len(known), threshold=threshold)
+        lines.append(
+            f"F1 {100 * at.f1:.2f} (precision {100 * at.precision:.2f}, recall {100 * at.recall:.2f}) at the threshold"
+            f" {threshold:.4f}, before any check"
+        )
+    return lines
+
+
+def is_gold(mined: Mined, known: set[tuple[int, int]]) -> np.ndarray:
+    """Marks the mined pairs that are right."""
+    pairs = zip(mined.pairs["x"].tolist(), mined.pairs["y"].tolist(), strict=True)
+    return np.fromiter((pair in known for pair in pairs), bool, len(mined.pairs))

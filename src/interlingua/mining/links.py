@@ -1,0 +1,162 @@
+"""The files of an alignment: sentences, links in vecalign's format, lists of documents."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from interlingua.corpus.formats import guess_format
+from interlingua.errors import ConfigError, DataError
+from interlingua.files import PathLike, open_text
+from interlingua.languages import resolve
+from interlingua.mining.alignment import Link
+
+_LINK = re.compile(r"\s*\[([\d\s,]*)\]\s*:\s*\[([\d\s,]*)\]\s*(?::\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*)?")
+
+
+class DocumentPair(NamedTuple):
+    """Two files of one sentence per line, and what belongs to them.
+
+    Attributes:
+        source: path of the one.
+        target: path of the other.
+        output: where their links go; None = standard output.
+        gold: links that are right.
+    """
+
+    source: str
+    target: str
+    output: str | None = None
+    gold: str | None = None
+
+
+def read_sentences(path: PathLike) -> list[str]:
+    """The lines of a text file, blank ones too.
+
+    Raises:
+        DataError: the file is missing, is not UTF-8, or holds nothing but blank lines.
+    """
+    with open_text(path) as lines:
+        sentences = [line.rstrip("\r\n") for line in lines]
+    if not any(map(str.strip, sentences)):
+        raise DataError("the document is empty; expected a sentence per line", path=path)
+    return sentences
+
+
+def document_pairs(
+    source: PathLike | None,
+    target: PathLike | None,
+    list_file: PathLike | None = None,
+    output: PathLike | None = None,
+    gold: PathLike | None = None,
+) -> list[DocumentPair]:
+    """What is to be aligned: two files, or those of a list.
+
+    Args:
+        source: a file.
+        target: likewise.
+        list_file: see ``read_list``; in place of these two.
+        output: file for the links, standard output by default; with a list a folder.
+        gold: links that are right; a list names its own.
+
+    Raises:
+        ConfigError: neither or both are given, or a list without a place for the links.
+    """
+    if list_file is None:
+        if source is None or target is None:
+            raise ConfigError("name two documents, SOURCE and TARGET, or a list of many with --list")
+        links, right = (None if name is None else str(name) for name in (output, gold))
+        return [DocumentPair(str(source), str(target), links, right)]
+    if source is not None or gold is not None:
+        raise ConfigError("--list names documents, and gold links in its fourth column; drop SOURCE, TARGET and --gold")
+    found = read_list(list_file, output)
+    if any(pair.output is None for pair in found):
+        raise ConfigError("links of many documents need files: a folder with --output, or the third column of --list")
+    return found
+
+
+def check_texts(path: PathLike | None, source_language: str | None, target_language: str | None) -> None:
+    """Refuses a bitext whose format tells languages where none are given, before the work begins.
+
+    Raises:
+        ConfigError: the languages are missing.
+        DataError: one is unknown.
+    """
+    given = [resolve(language) for language in (source_language, target_language) if language]
+    if path is not None and guess_format(path) != "tsv" and len(given) < 2:
+        raise ConfigError(f"{path} tells its languages; name both with --source-language and --target-language")
+
+
+def read_list(path: PathLike, folder: PathLike | None = None) -> list[DocumentPair]:
+    """The documents of a list.
+
+    Args:
+        path: of the list, ``source TAB target`` in a line, then optionally TAB the file for their links, then
+            optionally TAB that of the gold ones; blank lines and those that begin with ``#`` are left out.
+        folder: where links go whose file is not named: the source's name and ``.align``.
+
+    Raises:
+        DataError: a line has another number of columns, two documents would be written to one file, or there is none.
+    """
+    found: list[DocumentPair] = []
+    outputs: dict[str, int] = {}
+    with open_text(path) as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip() or line.startswith("#"):
+                continue
+            cells = [cell.strip() for cell in line.rstrip("\r\n").split("\t")]
+            if len(cells) not in (2, 3, 4) or not all(cells[:2]):
+                expected = "source TAB target, then optionally TAB links TAB gold"
+                raise DataError(f"expected {expected}, got {len(cells)} columns", path=path, line=number)
+            source, target, output, gold = (*cells, "", "")[:4]
+            if not output and folder is not None:
+                output = str(Path(folder) / f"{Path(source).name}.align")
+            if output and output in outputs:
+                raise DataError(
+                    f"its links would go to {output} as those of line {outputs[output]} do; name another file in the"
+                    " third column",
+                    path=path,
+                    line=number,
+                )
+            outputs[output] = number
+            found.append(DocumentPair(source, target, output or None, gold or None))
+    if not found:
+        raise DataError("names no documents; expected source TAB target in every line", path=path)
+    return found
+
+
+def link_line(link: Link) -> str:
+    """``[0, 1]:[2]:0.120000``, as vecalign writes it."""
+    return f"{list(link.source)}:{list(link.target)}:{link.cost:.6f}\n"
+
+
+def read_links(path: PathLike, lengths: tuple[int, int] | None = None) -> list[Link]:
+    """Links in vecalign's format, with or without a cost.
+
+    Args:
+        path: of the file.
+        lengths: sentences of both documents.
+
+    Raises:
+        DataError: a line is no link, or names a sentence that is not there.
+    """
+    found = []
+    with open_text(path) as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            match = _LINK.fullmatch(line.rstrip("\r\n"))
+            if match is None:
+                got = f"got {line.strip()[:60]!r}"
+                raise DataError(f"expected [0, 1]:[2] or [0, 1]:[2]:0.12, {got}", path=path, line=number)
+            source, target = (tuple(map(int, re.findall(r"\d+", match[side]))) for side in (1, 2))
+            for side, length in zip((source, target), lengths or (), strict=False):
+                if side and max(side) >= length:
+                    raise DataError(
+                        f"names sentence {max(side)} (counted from 0) of a document of {length}; is it of these files?",
+                        path=path,
+                        line=number,
+                    )
+            found.append(Link(source, target, float(match[3] or 0)))
+    return found

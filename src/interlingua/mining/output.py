@@ -1,0 +1,248 @@
+"""Mined pairs to a file: which are kept, why others are not, in which columns, and what is shown of all of them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interlingua.corpus.formats import TextPair, guess_format, one_line, write_pairs
+from interlingua.errors import ConfigError
+from interlingua.files import PathLike, open_text_writer
+from interlingua.mining.calibration import Calibration, Cut, expected_cuts
+from interlingua.mining.checks import RULES, Checker, CheckPlan, Pairs
+from interlingua.mining.pipeline import Mined, chunks
+from interlingua.registry import did_you_mean
+
+PLAIN = ("score", "source", "target")
+"""LASER's columns."""
+OWN_COLUMNS = (
+    *PLAIN,
+    "probability",
+    "cosine",
+    "source_origins",
+    "target_origins",
+    "source_hub",
+    "target_hub",
+    "reasons",
+)
+WRITTEN = ("tsv", "jsonl", "tmx")
+SHOWN = 12
+"""Pairs of a kind in the report."""
+
+
+class Row(NamedTuple):
+    """A pair as it is written and shown.
+
+    Attributes:
+        columns: name -> value.
+        reasons: why it is rejected; empty where it is kept.
+    """
+
+    columns: dict[str, Any]
+    reasons: list[str]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Selection:
+    """Which pairs are kept.
+
+    Attributes:
+        threshold: least score.
+        precision: mean probability that the kept ones must have.
+        checks: what is measured and rejects.
+        like_laser: the score must be above the threshold, not at it, and is written with all its digits.
+    """
+
+    threshold: float | None = None
+    precision: float | None = None
+    checks: CheckPlan
+    like_laser: bool = False
+
+    def __post_init__(self) -> None:
+        if self.threshold is not None and self.precision is not None:
+            raise ConfigError("a threshold and a precision are two ways to cut; give one of them")
+        if self.precision is not None and not 0 < self.precision <= 1:
+            raise ConfigError(
+                f"precision {self.precision:g} is no share of the pairs; choose one from 0 to 1, e.g. 0.95"
+            )
+
+
+@dataclass(slots=True)
+class Written:
+    """What was written, and what was not.
+
+    Attributes:
+        pairs: kept.
+        rejected: reason -> pairs, which may have several reasons.
+        threshold: the score that was asked for, or found for the precision; None where neither was given.
+        prior: share of right pairs among all, by the calibration.
+        cuts: pairs expected at each precision.
+        best: of the kept ones, at even distances in the list.
+        borderline: the pairs around the threshold, or the last of those kept and rejected.
+        rejects: reason -> some of the pairs rejected for it alone or among others.
+        histogram: score -> pairs, kept and rejected.
+    """
+
+    pairs: int = 0
+    rejected: Counter[str] = field(default_factory=Counter)
+    threshold: float | None = None
+    prior: float | None = None
+    cuts: tuple[Cut, ...] = ()
+    best: list[Row] = field(default_factory=list)
+    borderline: list[Row] = field(default_factory=list)
+    rejects: dict[str, list[Row]] = field(default_factory=dict)
+
+
+def check_output(path: PathLike, columns: Sequence[str], checks: CheckPlan) -> str:
+    """The format of an output, if it can be written.
+
+    Raises:
+        ConfigError: it is none that is written here, or a column is not there.
+    """
+    name = guess_format(path)
+    if name not in WRITTEN:
+        raise ConfigError(f"{path}: pairs are written as .tsv, .jsonl or .tmx, also .gz, .xz or .zst; choose one")
+    known = (*OWN_COLUMNS, *checks.columns)
+    for column in columns:
+        if column not in known:
+            hint = "; name it in --check too" if column in RULES else did_you_mean(column, known)
+            raise ConfigError(f"unknown column {column!r}{hint}")
+    return name
+
+
+def write_mined(
+    mined: Mined,
+    path: PathLike,
+    selection: Selection,
+    *,
+    languages: tuple[str, str],
+    columns: Sequence[str] = PLAIN,
+    calibration: Calibration | None = None,
+    folder: Path,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Written:
+    """Writes the pairs that are kept, best first.
+
+    Args:
+        mined: what was found.
+        path: .tsv, .jsonl or .tmx.
+        selection: which are kept.
+        languages: of source and target.
+        columns: of a .tsv file; a .jsonl file has all, a .tmx file the score.
+        calibration: gives the probabilities; the share of right pairs is estimated anew from the scores.
+        folder: for what the checks remember.
+        progress: told the pairs looked at, and all.
+
+    Returns:
+        Counts, cuts and samples.
+    """
+    written = Written(threshold=selection.threshold)
+    scores = mined.pairs["score"]
+    probabilities: NDArray[np.float64] | None = None
+    if calibration is not None and len(scores):
+        written.prior = calibration.prior if calibration.basis == "gold" else calibration.estimate_prior(scores)
+        probabilities = calibration.probability(scores, prior=written.prior)
+        written.cuts = expected_cuts(scores, probabilities)
+    if selection.precision is not None:
+        if probabilities is None:
+            raise ConfigError("a precision needs a calibration; make one with interlingua calibrate")
+        written.threshold = expected_cuts(scores, probabilities, [selection.precision])[0].score
+    rows = _rows(mined, selection, languages, probabilities, written, folder, progress)
+    kept = (row for row in rows if not row.reasons)
+    name = check_output(path, columns, selection.checks)
+    if name == "tmx":
+        write_pairs((_text_pair(row, languages) for row in kept), path)
+        return written
+    with open_text_writer(path) as file:
+        for row in kept:
+            if name == "jsonl":
+                named = {"source_language": languages[0], "target_language": languages[1]}
+                file.write(json.dumps(row.columns | named, ensure_ascii=False) + "\n")
+            else:
+                digits = repr if selection.like_laser else "{:.6g}".format
+                file.write("\t".join(_cell(row.columns[column], digits) for column in columns) + "\n")
+    return written
+
+
+def _rows(
+    mined: Mined,
+    selection: Selection,
+    languages: tuple[str, str],
+    probabilities: NDArray[np.float64] | None,
+    written: Written,
+    folder: Path,
+    progress: Callable[[int, int], None],
+) -> Iterator[Row]:
+    """All pairs with their columns and reasons; takes note of counts and samples."""
+    checker = Checker(selection.checks, *languages, folder)
+    threshold = -np.inf if written.threshold is None else written.threshold
+    scores = mined.pairs["score"]
+    above = int(np.count_nonzero(scores > threshold if selection.like_laser else scores >= threshold))
+    sampler = _Sampler(written, above, len(scores))
+    place = 0
+    for part in chunks(mined.pairs):
+        texts = [[side.texts[number] for number in part[name].tolist()] for side, name in _sides(mined)]
+        pairs = Pairs(texts[0], texts[1], np.maximum(part["hub_x"], part["hub_y"]))
+        measured = checker.measure(pairs)
+        rejected = checker.rejected(measured)
+        for at, found in enumerate(part.tolist()):
+            score, cosine, x, y, hub_x, hub_y = found
+            reasons = [RULES[name].reason for name, marks in rejected.items() if marks[at]]
+            if score < threshold or (selection.like_laser and score == threshold):
+                reasons.insert(0, "below the threshold")
+            values: dict[str, Any] = {"score": score, "source": texts[0][at], "target": texts[1][at]}
+            if probabilities is not None:
+                values["probability"] = round(float(probabilities[place]), 6)
+            values |= {"cosine": round(cosine, 6)}
+            values |= {"source_origins": mined.x.origins(x), "target_origins": mined.y.origins(y)}
+            values |= {"source_hub": hub_x, "target_hub": hub_y, "reasons": reasons}
+            values |= {name: round(float(column[at]), 4) for name, column in measured.items()}
+            row = Row(values, reasons)
+            sampler(row, place)
+            yield row
+            place += 1
+        progress(place, len(scores))
+
+
+class _Sampler:
+    """Takes note of counts and of samples for the report."""
+
+    def __init__(self, written: Written, above: int, pairs: int) -> None:
+        self.written, self.above = written, above
+        self.step = max(1, above // SHOWN)
+        self.edge = range(max(0, above - SHOWN), min(pairs, above + SHOWN))
+
+    def __call__(self, row: Row, place: int) -> None:
+        """Looks at the next pair."""
+        written = self.written
+        written.pairs += not row.reasons
+        written.rejected.update(row.reasons)
+        if place in self.edge:
+            written.borderline.append(row)
+        elif not row.reasons and len(written.best) < SHOWN and place % self.step == 0:
+            written.best.append(row)
+        for reason in row.reasons:
+            some = written.rejects.setdefault(reason, [])
+            if len(some) < SHOWN and reason != "below the threshold":
+                some.append(row)
+
+
+def _sides(mined: Mined) -> list[tuple[Any, str]]:
+    return [(mined.x, "x"), (mined.y, "y")]
+
+
+def _text_pair(row: Row, languages: tuple[str, str]) -> TextPair:
+    return TextPair(row.columns["source"], row.columns["target"], *languages, row.columns["score"])
+
+
+def _cell(value: Any, digits: Callable[[float], str]) -> str:
+    if isinstance(value, float):
+        return digits(value)
+    return one_line(value if isinstance(value, str) else " ".join(value) if isinstance(value, list) else str(value))

@@ -1,0 +1,272 @@
+"""From two files of texts to scored pairs: each step lies in a work folder, and a killed run goes on from there."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interlingua.errors import ConfigError, DataError
+from interlingua.files import PathLike, atomic_write, sha256_file
+from interlingua.functional.margin import MARGINS, Margin
+from interlingua.mining.documents import DocumentMatch, document_pairs, reader
+from interlingua.mining.found import FOUND, Scored
+from interlingua.mining.mine import Retrieval
+from interlingua.mining.strings import mapped
+from interlingua.mining.texts import Equal, Layout, Line, Side, build_side
+from interlingua.mining.tiles import JOURNAL, TilePlan, find_neighbours, join_shards, neighbour_blocks
+from interlingua.mining.vectors import PORTION, Encode, embed_side, load_vectors, open_vectors
+
+Told = Callable[[str, int, int], None]
+"""Is given what is being done, how much of it is done, and all."""
+
+
+class TextFile(NamedTuple):
+    """One side as the user has it.
+
+    Attributes:
+        path: the file.
+        language: a code such as ``zho_Hans``.
+        layout: see ``read_lines``.
+        encode: gives the vectors of texts; none where all are known.
+        vectors: a file of known vectors, one per line.
+        extra: lines that stand behind those of the file.
+    """
+
+    path: PathLike
+    language: str
+    layout: Layout = "lines"
+    encode: Encode | None = None
+    vectors: PathLike | None = None
+    extra: Sequence[Line] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MineConfig:
+    """How pairs are found.
+
+    Attributes:
+        k: neighbours scored, and averaged over in the margin.
+        margin: ratio, distance or absolute (plain cosine).
+        retrieval: forward, backward, intersection or max.
+        equal: which lines hold the same text: exact, folded (but for case, punctuation and white space), never.
+        memory: bytes for what grows with the corpora, beside the model.
+        documents: how documents are matched, where texts are compared within matched ones alone.
+        background: texts of the other side that the margins within documents are also taken over.
+        like_laser: as LASER's mine_bitexts does it with ``--unify``, see docs/methods/mining.md.
+        device: where the products are made.
+    """
+
+    k: int = 4
+    margin: Margin = "ratio"
+    retrieval: Retrieval = "max"
+    equal: Equal = "exact"
+    memory: int = 4 * 2**30
+    documents: DocumentMatch | None = None
+    background: int = 1000
+    like_laser: bool = False
+    device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        for name, known in (("margin", MARGINS), ("retrieval", get_args(Retrieval)), ("equal", get_args(Equal))):
+            if getattr(self, name) not in known:
+                raise ConfigError(f"{name} {getattr(self, name)!r} is unknown; there are: {', '.join(known)}")
+        if self.k < 1 or self.background < 0:
+            raise ConfigError(f"k = {self.k} and background = {self.background}; choose at least 1 and 0")
+        if self.like_laser and self.documents is not None:
+            raise ConfigError("LASER's script knows no documents; drop one of the two options")
+
+    @property
+    def scoring(self) -> str:
+        """In words, what decides what a score means."""
+        within = "" if self.documents is None else f" within documents and {self.background} others"
+        return f"mine {self.margin} k={self.k} {self.retrieval}{within}"
+
+
+class Mined(NamedTuple):
+    """What was found.
+
+    Attributes:
+        x: the texts of the source.
+        y: those of the target.
+        pairs: ``FOUND`` records, mapped, by descending score.
+        notes: what a user should know.
+    """
+
+    x: Side
+    y: Side
+    pairs: NDArray[np.void]
+    notes: list[str]
+
+
+def mine_files(
+    source: TextFile,
+    target: TextFile,
+    config: MineConfig,
+    work: PathLike,
+    *,
+    model: str,
+    shard: tuple[int, int] | None = None,
+    progress: Told = lambda what, done, total: None,
+) -> Mined | None:
+    """Finds and scores pairs; all that takes time is resumed.
+
+    Args:
+        source: the one side.
+        target: the other.
+        config: how.
+        work: folder for all that is made on the way.
+        model: what tells the model and how texts are given to it: vectors of another are refused.
+        shard: do one of several parts, ``(2, 8)``, alone.
+        progress: told the state of each step.
+
+    Returns:
+        The pairs; None where a shard was asked for, or vectors of other shards are not there yet.
+
+    Raises:
+        ConfigError: the folder holds another run.
+        DataError: a file can't be used.
+    """
+    work = Path(work)
+    if shard is not None and config.documents is not None:
+        raise ConfigError("matched documents are not searched in shards; split the matches in files instead")
+    files = {"x": source, "y": target}
+    sides = {side: prepare_side(file, config, work / side, progress) for side, file in files.items()}
+    missing = 0
+    for side, file in files.items():
+        missing += embed_file(file, sides[side], config, work / side, model, shard or (1, 1), progress)
+    if missing and shard is not None:
+        return None
+    notes = [_note(file, sides[side]) for side, file in files.items()]
+    if config.documents is not None:
+        vectors = load_vectors(work / "x"), load_vectors(work / "y")
+        found, note = document_pairs(sides["x"], sides["y"], *vectors, config.documents, k=config.k,
+                                     margin=config.margin, retrieval=config.retrieval, background=config.background,
+                                     progress=lambda done, total: progress("documents", done, total))  # fmt: skip
+        return Mined(sides["x"], sides["y"], found, [*notes, note])
+    pairs = _search(work, config, shard, progress)
+    return None if pairs is None else Mined(sides["x"], sides["y"], pairs, notes)
+
+
+def _note(file: TextFile, side: Side) -> str:
+    note = f"{file.path}: {len(side.text_of_line):,} lines, {len(side):,} texts"
+    note += f", {len(file.extra):,} held-out ones among them" if file.extra else ""
+    return note + (f", {side.blank:,} blank lines left out" if side.blank else "")
+
+
+def _search(work: Path, config: MineConfig, shard: tuple[int, int] | None, progress: Told) -> NDArray[np.void] | None:
+    """Finds the neighbours of all vectors, or of a shard, and the pairs, best first, when all are found."""
+    vectors = load_vectors(work / "x"), load_vectors(work / "y")
+    folder = work / f"neighbours-k{config.k}"
+    plan = TilePlan.of(*vectors, k=config.k, memory=config.memory)
+    own = folder if shard is None else folder / f"{shard[0]}of{shard[1]}"
+    shards = sorted(path.parent for path in folder.glob(f"*of*/{JOURNAL}"))
+    if shards and shard is None:
+        join_shards(plan, shards, folder)
+    find_neighbours(
+        *vectors, plan, own, shard=shard or (1, 1), device=config.device,
+        progress=lambda done, total: progress("nearest neighbours", done, total),
+    )  # fmt: skip
+    if shard is not None:
+        return None
+    return _retrieve(plan, folder, work, config, progress)
+
+
+def prepare_side(file: TextFile, config: MineConfig, folder: Path, progress: Told) -> Side:
+    """Lays down the texts of a file; see ``build_side``."""
+    read = reader(file.path, file.layout, config.documents, language=file.language, strip=not config.like_laser)
+    facts = [sha256_file(file.path), file.layout, config.equal, str(config.like_laser)]
+    facts += [f"{config.documents.how} {file.language}"] if config.documents else []
+    extra = hashlib.sha256("".join(f"{line.text}\n" for line in file.extra).encode()).hexdigest()
+    return build_side(
+        folder,
+        lambda: chain(read(), file.extra),
+        what=" ".join([*facts, extra]),
+        equal=config.equal,
+        keep_blank=config.like_laser,
+        memory=config.memory,
+        progress=lambda done, total: progress(f"reading {Path(file.path).name}", done, total),
+    )
+
+
+def embed_file(
+    file: TextFile,
+    side: Side,
+    config: MineConfig,
+    folder: Path,
+    model: str,
+    shard: tuple[int, int],
+    progress: Told,
+) -> int:
+    """Makes the vectors of a side; see ``embed_side``."""
+    identity = json.dumps(
+        {"model": model, "portion": PORTION, "vectors": sha256_file(file.vectors) if file.vectors else None}
+    )
+    kept = folder / "model.json"
+    if kept.is_file() and kept.read_text(encoding="utf-8") != identity:
+        raise ConfigError(f"{folder} holds vectors of another model, prompt or file; choose another --work folder")
+    with atomic_write(kept) as written:
+        written.write(identity)
+    lines = len(side.text_of_line) - len(file.extra)
+    return embed_side(
+        side,
+        file.encode or no_model,
+        folder,
+        known=None if file.vectors is None else open_vectors(file.vectors, lines),
+        last=config.like_laser,
+        shard=shard,
+        progress=lambda done, total: progress(f"embedding {Path(file.path).name}", done, total),
+    )
+
+
+def no_model(texts: Sequence[str]) -> NDArray[np.float32]:
+    """Stands for a model where all vectors are given."""
+    raise DataError(f"there is no vector of {texts[0][:60]!r}")
+
+
+def _retrieve(plan: TilePlan, folder: Path, work: Path, config: MineConfig, progress: Told) -> NDArray[np.void]:
+    """Writes the pairs of the retrieval, best first, and maps them."""
+    blocks = functools.partial(neighbour_blocks, plan, folder)
+    scored = Scored(work / "scores", blocks, plan.n, plan.m, margin=config.margin)
+    path = work / "scores" / "found.bin"
+    with open(path, "wb") as file:
+        for part in scored.retrieved(config.retrieval, memory=config.memory, ordered=not config.like_laser):
+            file.write(part.tobytes())
+            progress("choosing pairs", scored.looked_at, scored.asked(config.retrieval))
+    return mapped(path, FOUND)
+
+
+def gold_pairs(pairs: Iterable[tuple[str, str]], x: Side, y: Side) -> tuple[set[tuple[int, int]], int]:
+    """Gold pairs by the numbers of their texts.
+
+    Args:
+        pairs: names of lines, or the texts themselves.
+        x: the texts of the source.
+        y: those of the target.
+
+    Returns:
+        The pairs, and how many were left out because a side of theirs is not there.
+    """
+    wanted = list(pairs)
+    numbers: list[Mapping[str, int]] = []
+    for place, side in enumerate((x, y)):
+        asked = {pair[place] for pair in wanted}
+        found = {name: int(text) for name, text in zip(side.names, side.text_of_line, strict=True) if name in asked}
+        found |= {text: number for number, text in enumerate(side.texts) if text in asked and text not in found}
+        numbers.append(found)
+    known = {(numbers[0][a], numbers[1][b]) for a, b in wanted if a in numbers[0] and b in numbers[1]}
+    lost = sum(a not in numbers[0] or b not in numbers[1] for a, b in wanted)
+    return {pair for pair in known if min(pair) >= 0}, lost
+
+
+def chunks(pairs: NDArray[np.void], size: int = 8192) -> Iterator[NDArray[np.void]]:
+    """The pairs, some at a time."""
+    return (pairs[start : start + size] for start in range(0, len(pairs), size))

@@ -1,0 +1,205 @@
+"""The whole of ``interlingua score``: a bitext from a file or from standard input, scored, filtered, written."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple, TextIO
+
+from interlingua.corpus.formats import FORMAT_OF_SUFFIX, TextPair, read_pairs
+from interlingua.corpus.moses import moses_files
+from interlingua.errors import ConfigError, DataError, InterlinguaError
+from interlingua.files import COMPRESSIONS, PathLike, stem_and_suffix
+from interlingua.languages import resolve
+from interlingua.mining.calibration import load_calibration
+from interlingua.mining.filter import (
+    Filter,
+    FilterConfig,
+    check_columns,
+    line_format,
+    output_format,
+    scratch_folder,
+    write_rows,
+)
+from interlingua.mining.score import Encode, PairScorer, ScoreConfig
+
+STANDARD_INPUT = "-"
+
+
+class Stream(NamedTuple):
+    """Pairs that can be read once.
+
+    Attributes:
+        pairs: the stream.
+        languages: of its first pair.
+        total: pairs, where they can be counted at once.
+        skipped: what the reader leaves out, by reason.
+    """
+
+    pairs: Iterator[TextPair]
+    languages: tuple[str, str]
+    total: int | None
+    skipped: Counter[str]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ScoreJob:
+    """What ``interlingua score --help`` says of the options of these names; ``format`` is that of the output."""
+
+    input: str
+    input_format: str | None = None
+    source_language: str | None = None
+    target_language: str | None = None
+    output: Path | None = None
+    format: str | None = None
+    columns: Sequence[str] = ("score", "source", "target")
+    rejected: Path | None = None
+    calibration: Path | None = None
+    config: ScoreConfig = field(default_factory=ScoreConfig)
+    selection: FilterConfig
+
+    def __post_init__(self) -> None:
+        check_columns(self.columns, self.selection.checks)
+        output_format(self.output, self.format)
+        if self.rejected is not None:
+            line_format(self.rejected)
+        needed = [*self.selection.needs_calibration, *(["probability"] if "probability" in self.columns else [])]
+        if self.calibration is None and needed:
+            raise ConfigError(f"{needed[0]} needs --calibration; make one with interlingua score --learn")
+        if self.config.margin == "absolute" and "hub" in self.selection.checks.columns:
+            raise ConfigError("plain cosines look at no neighbours, so hubs are not known; drop the check or --cosine")
+
+    def open(self) -> Stream:
+        """The stream; its first pair is read.
+
+        Raises:
+            DataError: there is none, or the file is missing, broken or misaligned.
+        """
+        return open_stream(self.input, self.input_format, self.source_language, self.target_language)
+
+    def run(
+        self,
+        stream: Stream,
+        encode: Encode,
+        *,
+        model: str | None = None,
+        stdout: TextIO,
+        progress: Callable[[float, int | None], None] = lambda done, total: None,
+    ) -> list[str]:
+        """Does it.
+
+        Args:
+            stream: what ``open`` gave.
+            encode: gives vectors of length 1.
+            model: what tells the model, for the calibration.
+            stdout: where pairs go unless a file is named.
+            progress: told how many pairs are done, and all where that is known.
+
+        Returns:
+            What there is to tell, in lines.
+
+        Raises:
+            InterlinguaError: it was stopped while it wrote to standard output.
+        """
+        calibration = None
+        if self.calibration is not None:
+            calibration = load_calibration(
+                self.calibration, *stream.languages, model=model, scoring=self.config.scoring
+            )
+        started = time.perf_counter()
+        with scratch_folder() as folder:
+            kept = Filter(self.selection, stream.languages, calibration, folder)
+            scorer = PairScorer(encode, self.config, progress=counted(progress, stream.total))
+            try:
+                write_rows(
+                    kept.rows(scorer.score(stream.pairs)),
+                    self.output,
+                    format=output_format(self.output, self.format),
+                    columns=self.columns,
+                    stdout=stdout,
+                    rejected=self.rejected,
+                )
+            except KeyboardInterrupt:
+                if self.output is not None:
+                    raise
+                raise InterlinguaError(
+                    f"stopped after {kept.read:,} pairs; the lines so far are whole, begin again for the rest"
+                ) from None
+        seconds = time.perf_counter() - started
+        lines = kept.report()
+        lines[0] += f"; {kept.read / max(seconds, 1e-9):,.0f} pairs/s"
+        if +stream.skipped:
+            lines.append("left out: " + ", ".join(f"{reason} {count:,}" for reason, count in (+stream.skipped).items()))
+        return lines
+
+
+def open_stream(
+    path: str, format: str | None = None, source_language: str | None = None, target_language: str | None = None
+) -> Stream:
+    """A bitext to be read once.
+
+    Args:
+        path: as in ``read_pairs``, or ``-`` for standard input.
+        format: a name of ``registry.FORMATS``; by the file's name by default, TSV on standard input.
+        source_language: in any code.
+        target_language: likewise.
+
+    Raises:
+        DataError: it holds no pair, or is missing, broken or misaligned.
+    """
+    if path == STANDARD_INPUT and format in ("moses", "opus", "gettext", "huggingface"):
+        raise ConfigError(
+            f"{format} can't come from standard input; give tsv, jsonl or tmx, e.g. paste a.de a.en | ..."
+        )
+    skipped: Counter[str] = Counter()
+    pairs = read_pairs(
+        path,
+        format=format or ("tsv" if path == STANDARD_INPUT else None),
+        source_language=source_language,
+        target_language=target_language,
+        skipped=skipped,
+    )
+    first = next(pairs, None)
+    if first is None:
+        raise DataError("holds no pair; there is nothing to score", path=path)
+    total = count_pairs(path, format, source_language, target_language)
+    return Stream(itertools.chain([first], pairs), (first.source_language, first.target_language), total, skipped)
+
+
+def count_pairs(
+    path: str, format: str | None = None, source_language: str | None = None, target_language: str | None = None
+) -> int | None:
+    """Lines of a file of one pair per line, where they can be counted in no time: a plain file."""
+    if path == STANDARD_INPUT:
+        return None
+    name = format or FORMAT_OF_SUFFIX.get(stem_and_suffix(path)[1], "moses")
+    if name == "moses":
+        codes = [resolve(code).code if code else None for code in (source_language, target_language)]
+        path = str(moses_files(path, codes[0], codes[1]).paths[0])
+    elif name not in ("tsv", "jsonl"):
+        return None
+    if Path(path).suffix.lower() in COMPRESSIONS or not os.path.isfile(path):
+        return None
+    return _line_feeds(path)
+
+
+def _line_feeds(path: PathLike) -> int:
+    with open(path, "rb") as file:
+        return sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))
+
+
+def counted(progress: Callable[[float, int | None], None], total: int | None) -> Callable[[float], None]:
+    """Sums what is done, for those who show all of it."""
+    done = 0.0
+
+    def more(pairs: float) -> None:
+        nonlocal done
+        done += pairs
+        progress(done, total)
+
+    return more

@@ -1,0 +1,303 @@
+"""One side of a corpus to mine: its texts, each once, on disk, and all the lines that each stands in."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeVar, get_args
+
+import numpy as np
+from jaxtyping import Int64, UInt64
+from numpy import ndarray
+
+from interlingua.corpus.keys import EMPTY_KEY, text_keys
+from interlingua.errors import ConfigError, DataError
+from interlingua.files import PathLike, atomic_write, open_text
+from interlingua.mining.strings import Strings, StringsWriter, mapped
+
+Layout = Literal["lines", "ids", "documents"]
+Equal = Literal["exact", "folded", "never"]
+LAYOUTS: tuple[Layout, ...] = get_args(Layout)
+CHUNK = 65_536
+"""Lines worked on at once."""
+LOOKED_AT = 200
+"""Lines that tell the layout."""
+_DONE = "side.json"
+T = TypeVar("T")
+
+
+class Line(NamedTuple):
+    """A line of a file: its text, what it is called by, and the document it is part of."""
+
+    text: str
+    name: str
+    document: str = ""
+
+
+def read_lines(path: PathLike, layout: Layout, *, strip: bool = True) -> Iterator[Line]:
+    """The lines of a text file, blank ones too.
+
+    Args:
+        path: a file, also .gz, .xz or .zst.
+        layout: ``lines``, a text each, called by its number from 1; ``ids``, id TAB text; ``documents``, document TAB
+            text or document TAB id TAB text, the document being anything that tells it, such as its URL.
+        strip: take the white space at both ends of a text away.
+
+    Raises:
+        DataError: a line has no tab, where there must be one.
+    """
+    with open_text(path) as lines:
+        for number, line in enumerate(lines, 1):
+            line = line.removesuffix("\n").removesuffix("\r")
+            if layout == "lines":
+                yield Line(line.strip() if strip else line, str(number))
+                continue
+            *names, text = line.split("\t", 2 if layout == "documents" else 1)
+            if not names:
+                raise DataError(
+                    f"expected {'id' if layout == 'ids' else 'document'} TAB text, got no tab", path=path, line=number
+                )
+            document = names[0] if layout == "documents" else ""
+            name = names[-1] if len(names) > 1 or layout == "ids" else f"{document}#{number}"
+            yield Line(text.strip() if strip else text, name.strip(), document.strip())
+
+
+def guess_layout(path: PathLike) -> Layout:
+    """``ids`` where each of the first lines is a word without white space, a tab and a text; else ``lines``.
+
+    Raises:
+        DataError: the file is missing or empty.
+    """
+    with open_text(path) as lines:
+        first = [line.rstrip("\r\n").split("\t") for line in itertools.islice(lines, LOOKED_AT)]
+    if not first:
+        raise DataError("the file is empty; expected a sentence per line", path=path)
+    named = all(len(cells) == 2 and cells[0] and not any(map(str.isspace, cells[0])) for cells in first)
+    return "ids" if named and len({cells[0] for cells in first}) == len(first) else "lines"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """The texts of one side, by number in the order in which they are first met.
+
+    Attributes:
+        texts: each once.
+        names: of all lines, in their order.
+        text_of_line: the number of each line's text, -1 where the line is blank.
+        starts: where the lines of each text begin in ``lines``; one more for the end.
+        lines: numbers, from 0, of the lines of all texts, one text behind the other.
+        documents: key of the document of each line; empty where there are none.
+    """
+
+    texts: Strings
+    names: Strings
+    text_of_line: Int64[ndarray, " lines"]
+    starts: Int64[ndarray, " texts+1"]
+    lines: Int64[ndarray, " filled"]
+    documents: UInt64[ndarray, " lines"]
+
+    @classmethod
+    def load(cls, folder: Path) -> Side:
+        """What ``build_side`` wrote."""
+        return cls(
+            Strings(folder, "texts"),
+            Strings(folder, "names"),
+            mapped(folder / "text_of_line.i64", np.dtype(np.int64)),
+            mapped(folder / "starts.i64", np.dtype(np.int64)),
+            mapped(folder / "lines.i64", np.dtype(np.int64)),
+            mapped(folder / "documents.u64", np.dtype(np.uint64)),
+        )
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def origins(self, text: int) -> list[str]:
+        """What the lines of a text are called by."""
+        return [self.names[int(line)] for line in self.lines_of(text)]
+
+    def lines_of(self, text: int) -> Int64[ndarray, " lines"]:
+        """Numbers, from 0, of the lines that a text stands in."""
+        return self.lines[int(self.starts[text]) : int(self.starts[text + 1])]
+
+    def first_lines(self, start: int, stop: int, *, last: bool = False) -> Int64[ndarray, " texts"]:
+        """The first (or the last) line of some texts."""
+        at = self.starts[start + 1 : stop + 1] - 1 if last else self.starts[start:stop]
+        return np.asarray(self.lines[at])
+
+    @property
+    def blank(self) -> int:
+        """Lines without a text."""
+        return len(self.text_of_line) - len(self.lines)
+
+
+def build_side(
+    folder: Path,
+    read: Callable[[], Iterable[Line]],
+    *,
+    what: str,
+    equal: Equal = "exact",
+    keep_blank: bool = False,
+    memory: int = 2**30,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Side:
+    """Reads a side twice and lays it down in a folder; what an earlier run finished is taken as it is.
+
+    Texts are told apart by 64-bit keys: ten million differing ones hold two of one key with a probability of 3e-6.
+
+    Args:
+        folder: made; what an unfinished run left there goes.
+        read: begins anew with each call.
+        what: tells this side and settings from others, kept beside it.
+        equal: which lines hold the same text: those that are ``exact``-ly equal, or also those that differ in case,
+            punctuation or white space (``folded``), or none (``never``).
+        keep_blank: take blank lines for texts as well.
+        memory: bytes that the comparison may take.
+        progress: told the lines read, and all of both times; 0 while they are not known.
+
+    Raises:
+        ConfigError: the folder holds another side.
+        DataError: there is no text.
+    """
+    if (folder / _DONE).is_file():
+        if json.loads((folder / _DONE).read_text(encoding="utf-8"))["what"] != what:
+            raise ConfigError(f"{folder} holds other texts or settings; choose another --work folder or remove it")
+        return Side.load(folder)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    rows = _write_keys(folder, read(), equal, keep_blank, lambda lines: progress(lines, 0))
+    _number_texts(folder, equal, memory)
+    _write_texts(folder, read(), lambda more: progress(rows + more, 2 * rows))
+    (folder / "keys.u64").unlink()
+    side = Side.load(folder)
+    if not len(side):
+        raise DataError("holds no text; expected a sentence per line", path=folder.name)
+    with atomic_write(folder / _DONE) as file:
+        json.dump({"what": what, "lines": rows, "texts": len(side)}, file)
+    return side
+
+
+def exact_keys(texts: Sequence[str]) -> UInt64[ndarray, " n"]:
+    """64-bit keys of texts, equal for equal texts; BLAKE2b."""
+    digests = (hashlib.blake2b(text.encode("utf-8"), digest_size=8).digest() for text in texts)
+    return np.frombuffer(b"".join(digests), np.uint64)
+
+
+def _write_keys(
+    folder: Path, lines: Iterable[Line], equal: Equal, keep_blank: bool, progress: Callable[[int], None]
+) -> int:
+    """Names of the lines, keys of their texts and documents, and which are blank: -1 in ``text_of_line``."""
+    rows = 0
+    with (
+        StringsWriter(folder, "names") as names,
+        open(folder / "keys.u64", "wb") as keys,
+        open(folder / "text_of_line.i64", "wb") as numbers,
+        open(folder / "documents.u64", "wb") as documents,
+    ):
+        for chunk in _chunks(lines):
+            texts = [line.text for line in chunk]
+            keys.write(_keys(texts, equal).tobytes())
+            numbers.write(np.array([0 if text or keep_blank else -1 for text in texts], np.int64).tobytes())
+            names.extend(line.name for line in chunk)
+            if chunk[0].document:
+                documents.write(exact_keys([line.document for line in chunk]).tobytes())
+            rows += len(chunk)
+            progress(rows)
+    return rows
+
+
+def _keys(texts: Sequence[str], equal: Equal) -> UInt64[ndarray, " n"]:
+    exact = exact_keys(texts)
+    if equal != "folded":
+        return exact
+    folded = text_keys(texts)
+    return np.where(folded == EMPTY_KEY, exact, folded)  # of dots and dashes alone nothing would be left
+
+
+def _number_texts(folder: Path, equal: Equal, memory: int) -> None:
+    """Numbers the texts, and makes the list of the lines of each; what is as long as the side is mapped."""
+    number = mapped(folder / "text_of_line.i64", np.dtype(np.int64), mode="r+")
+    if equal != "never":
+        _find_first_lines(mapped(folder / "keys.u64", np.dtype(np.uint64)), number, memory)
+    texts = 0
+    for start in range(0, len(number), CHUNK):
+        own = np.arange(start, min(start + CHUNK, len(number)))
+        first = number[start : start + CHUNK]
+        new = (first >= 0) & ((first == own) | (equal == "never"))
+        again = (first >= 0) & ~new
+        earlier = first[again]
+        number[own[new]] = np.arange(texts, texts + np.count_nonzero(new))
+        number[own[again]] = number[earlier]
+        texts += int(np.count_nonzero(new))
+    starts = np.memmap(folder / "starts.i64", np.int64, "w+", shape=(texts + 1,))
+    for _, at, counts, _ in _grouped(number):
+        starts[at + 1] += counts
+    for start in range(0, texts, CHUNK):  # in chunks, as cumsum would take the memory of all
+        part = starts[start : start + CHUNK + 1]
+        part[:] = np.cumsum(part)
+    filled = int(starts[-1])
+    (folder / "lines.i64").write_bytes(b"")
+    if not filled:
+        return
+    lines = np.memmap(folder / "lines.i64", np.int64, "w+", shape=(filled,))
+    cursor = np.memmap(folder / "cursor.i64", np.int64, "w+", shape=(texts + 1,))
+    cursor[:] = starts
+    for rows, at, counts, places in _grouped(number):
+        lines[np.repeat(cursor[at], counts) + places] = rows
+        cursor[at] += counts
+    (folder / "cursor.i64").unlink()
+
+
+def _find_first_lines(keys: UInt64[ndarray, " n"], number: Int64[ndarray, " n"], memory: int) -> None:
+    """Puts the first line with its key in the place of each filled line; as many keys at once as memory holds."""
+    parts = max(1, -(-len(keys) * 40 // memory))
+    for part in range(parts):
+        found = [np.zeros(0, np.int64)]
+        for start in range(0, len(keys), CHUNK):
+            chunk = keys[start : start + CHUNK]
+            found.append(
+                start + np.flatnonzero((chunk % np.uint64(parts) == part) & (number[start : start + CHUNK] >= 0))
+            )
+        rows = np.concatenate(found)
+        order = np.argsort(keys[rows], kind="stable")
+        rows, ordered = rows[order], keys[rows[order]]
+        fresh = np.append(True, ordered[1:] != ordered[:-1])[: len(rows)]
+        number[rows] = rows[fresh][np.cumsum(fresh) - 1]
+
+
+def _grouped(
+    number: Int64[ndarray, " n"],
+) -> Iterator[tuple[Int64[ndarray, " p"], Int64[ndarray, " q"], Int64[ndarray, " q"], Int64[ndarray, " p"]]]:
+    """Filled lines of a chunk by their text, the texts, how many of each, and the place of each line among them."""
+    for start in range(0, len(number), CHUNK):
+        part = number[start : start + CHUNK]
+        filled = np.flatnonzero(part >= 0)
+        rows = filled[np.argsort(part[filled], kind="stable")]
+        at, counts = np.unique(part[rows], return_counts=True)
+        yield rows + start, at, counts, np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+
+
+def _write_texts(folder: Path, lines: Iterable[Line], progress: Callable[[int], None]) -> None:
+    """The first of each lot of equal texts."""
+    number = mapped(folder / "text_of_line.i64", np.dtype(np.int64))
+    texts = rows = 0
+    with StringsWriter(folder, "texts") as writer:
+        for chunk in _chunks(lines):
+            numbers = number[rows : rows + len(chunk)].tolist()
+            fresh: list[str] = []
+            for line, own in zip(chunk, numbers, strict=True):
+                if own == texts + len(fresh):
+                    fresh.append(line.text)
+            writer.extend(fresh)
+            texts, rows = texts + len(fresh), rows + len(chunk)
+            progress(rows)
+
+
+def _chunks(items: Iterable[T]) -> Iterator[list[T]]:
+    stream = iter(items)
+    while chunk := list(itertools.islice(stream, CHUNK)):
+        yield chunk

@@ -1,0 +1,187 @@
+"""Vectors of the texts of a side in one file on disk, a portion at a time, on from where a killed run stopped.
+
+A portion's vectors depend on nothing but its texts: done again, or on another machine of the same kind, they are the
+same bytes. A journal names the portions that are on the disk.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Bool, Float32
+from numpy import ndarray
+from numpy.typing import NDArray
+
+from interlingua.errors import ConfigError, DataError
+from interlingua.files import PathLike
+from interlingua.mining.texts import Side
+
+PORTION = 2048
+"""Texts embedded together."""
+Encode = Callable[[Sequence[str]], Float32[ndarray, "n d"]]
+"""Gives vectors of length 1."""
+
+
+def embed_side(
+    side: Side,
+    encode: Encode,
+    folder: Path,
+    *,
+    known: NDArray[np.floating] | None = None,
+    last: bool = False,
+    shard: tuple[int, int] = (1, 1),
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> int:
+    """Writes the vectors that are not there yet.
+
+    Args:
+        side: the texts.
+        encode: gives the vectors of a portion.
+        folder: of ``vectors.npy`` and its journals.
+        known: vectors of the first lines of the side, in their order, which are scaled to length 1 and not computed.
+        last: take the known vector of a text's last line, in place of the first.
+        shard: which portions, ``(2, 8)`` every eighth from the second on.
+        progress: told the texts that are done, and all of this shard.
+
+    Returns:
+        Portions that no process has done so far.
+
+    Raises:
+        DataError: a vector is not finite.
+        ConfigError: the vectors are of another width than those that are there.
+    """
+    number, shards = shard
+    portions = range(0, len(side), PORTION)
+    own, done = portions[number - 1 :: shards], finished(folder)
+    texts = {start: min(PORTION, len(side) - start) for start in own}
+    count = sum(size for start, size in texts.items() if start in done)
+    progress(count, sum(texts.values()))
+    with (
+        open(os.open(folder / "vectors.npy", os.O_RDWR | os.O_CREAT, 0o666), "r+b") as file,
+        open(folder / f"vectors-{number}of{shards}.journal", "a+", encoding="ascii") as journal,
+    ):
+        _end_line(journal.name)
+        for start in own:
+            if start in done:
+                continue
+            vectors = _vectors(side, start, start + texts[start], encode, known, last)
+            _write(file.fileno(), vectors, start, len(side))
+            os.fdatasync(file.fileno())
+            journal.write(f"{start}\n")
+            journal.flush()
+            os.fsync(journal.fileno())
+            count += len(vectors)
+            progress(count, sum(texts.values()))
+    return len(set(portions) - finished(folder))
+
+
+def finished(folder: Path) -> set[int]:
+    """First texts of the portions that are on the disk, whoever wrote them."""
+    lines = (line for path in sorted(folder.glob("vectors-*.journal")) for line in path.read_text().split("\n")[:-1])
+    return {int(line) for line in lines if line}
+
+
+def load_vectors(folder: Path) -> Float32[ndarray, "n d"]:
+    """What ``embed_side`` wrote, mapped."""
+    vectors: Float32[ndarray, "n d"] = np.load(folder / "vectors.npy", mmap_mode="r")
+    return vectors
+
+
+def open_vectors(path: PathLike, rows: int) -> NDArray[np.floating]:
+    """Vectors of a file, mapped: ``.npy``, or LASER's plain float32 numbers, whose width is what a row takes.
+
+    Args:
+        path: the file.
+        rows: that it must have, one per line of the text.
+
+    Raises:
+        DataError: the file is missing, or has another number of rows.
+    """
+    try:
+        with open(path, "rb") as file:
+            is_npy = file.read(6) == b"\x93NUMPY"
+        size = os.path.getsize(path)
+        if is_npy:
+            vectors = np.load(path, mmap_mode="r")
+        elif size and not size % (4 * rows):
+            vectors = np.memmap(path, np.float32, "r", shape=(rows, size // (4 * rows)))
+        else:
+            raise DataError(f"is no .npy file, and its {size} bytes are no float32 rows for {rows} lines", path=path)
+    except OSError as error:
+        raise DataError(f"can't be read: {error.strerror or error}; check the path", path=path) from error
+    except ValueError as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"is no array that can be mapped ({error}); save it with numpy.save", path=path) from error
+    if vectors.ndim != 2 or len(vectors) != rows or vectors.dtype.kind != "f":
+        raise DataError(
+            f"expected {rows} rows of floating-point numbers, one per line of the text, got shape {vectors.shape} of"
+            f" {vectors.dtype}",
+            path=path,
+        )
+    found: NDArray[np.floating] = vectors
+    return found
+
+
+def unit(vectors: NDArray[np.floating]) -> Float32[ndarray, "n d"]:
+    """Vectors scaled to length 1; one of zeros stays."""
+    wide = np.asarray(vectors, dtype=np.float64)
+    lengths = np.linalg.norm(wide, axis=1, keepdims=True)
+    scaled: Float32[ndarray, "n d"] = (wide / np.where(lengths == 0, 1, lengths)).astype(np.float32)
+    return scaled
+
+
+def _vectors(
+    side: Side, start: int, stop: int, encode: Encode, known: NDArray[np.floating] | None, last: bool
+) -> Float32[ndarray, "n d"]:
+    rows = side.first_lines(start, stop, last=last)
+    is_known: Bool[ndarray, " n"] = rows < (0 if known is None else len(known))
+    parts: list[tuple[Bool[ndarray, " n"], Float32[ndarray, "k d"]]] = []
+    if known is not None and is_known.any():
+        parts.append((is_known, unit(known[rows[is_known]])))
+    if not is_known.all():
+        texts = side.texts.part(start, stop)
+        new = [text for text, there in zip(texts, is_known.tolist(), strict=True) if not there]
+        parts.append((~is_known, np.asarray(encode(new), dtype=np.float32)))
+    widths = {part.shape[1] for _, part in parts}
+    if len(widths) > 1:
+        raise ConfigError(f"the vectors given and the model's have widths {sorted(widths)}; name the model they are of")
+    vectors = np.empty((stop - start, widths.pop()), np.float32)
+    for at, part in parts:
+        vectors[at] = part
+    broken = ~np.isfinite(vectors).all(axis=1)
+    if broken.any():
+        row = start + int(np.flatnonzero(broken)[0])
+        raise DataError(f"the vector of {side.origins(row)[0]!r} holds NaN or infinity: {side.texts[row][:60]!r}")
+    return vectors
+
+
+def _write(file: int, vectors: Float32[ndarray, "n d"], start: int, rows: int) -> None:
+    """Puts vectors into their place of a .npy file of all rows."""
+    width = vectors.shape[1]
+    head = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        head, {"descr": np.dtype("<f4").str, "fortran_order": False, "shape": (rows, width)}
+    )
+    found = os.pread(file, len(head.getvalue()), 0)
+    if len(found) == len(head.getvalue()) and found != head.getvalue():
+        raise ConfigError("vectors of another shape are there; choose another --work folder or remove it")
+    os.pwrite(file, head.getvalue(), 0)
+    size = len(head.getvalue()) + rows * width * 4
+    if os.fstat(file).st_size != size:
+        os.ftruncate(file, size)
+    left, at = vectors.tobytes(), len(head.getvalue()) + start * width * 4
+    while left:
+        written = os.pwrite(file, left, at)
+        left, at = left[written:], at + written
+
+
+def _end_line(path: str) -> None:
+    """Takes away a line of a journal that was cut."""
+    text = Path(path).read_text()
+    if text and not text.endswith("\n"):
+        os.truncate(path, len(text.rpartition("\n")[0]) + 1 if "\n" in text else 0)

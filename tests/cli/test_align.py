@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from interlingua.cli import main
+from interlingua.corpus.formats import read_pairs
+from interlingua.mining.links import read_links
+from tests.mining.test_align import written
+
+WORDS = Path(__file__).resolve().parents[1] / "mining" / "words.py"
+
+
+@pytest.fixture(autouse=True)
+def workplace(tmp_path, monkeypatch):
+    shutil.copy(WORDS, tmp_path / "invented_words.py")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def align(*arguments):
+    try:
+        main.main(["align", "invented_words:embed", "--backend", "function", *map(str, arguments)])
+    except SystemExit as stop:
+        return stop.code or 0
+    return 0
+
+
+def test_two_documents(workplace, capsys):
+    de, en, gold = written(workplace, 1)
+    assert align(de, en, "--gold", gold, "--texts", "texts.tsv") == 0
+    said = capsys.readouterr()
+    assert said.out.startswith("[0]:[0]:0.000000\n")
+    assert "1 document pairs, " in said.err
+    assert "strict: precision " in said.err
+    (workplace / "links").write_text(said.out, encoding="utf-8")
+    links = [link for link in read_links("links") if link.source and link.target]
+    texts = list(read_pairs("texts.tsv", source_language="de", target_language="en"))
+    assert [text.score for text in texts] == pytest.approx([1 - link.cost for link in links], abs=1e-5)
+
+
+def test_options_reach_the_search(workplace, capsys):
+    de, en, _ = written(workplace, 1)
+    options = ("--max-sentences", 2, "--skip-quantile", 0.1, "--band", 9, "--texts", "out.tmx")
+    assert (
+        align(de, en, "-o", "a.align", *options, "--source-language", "de", "--target-language", "eng_Latn", "--quiet")
+        == 0
+    )
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("", "")
+    assert {(len(link.source), len(link.target)) for link in read_links("a.align")} <= {(1, 1), (1, 0), (0, 1)}
+    assert next(read_pairs("out.tmx")).source_language == "deu_Latn"
+
+
+def test_a_list_goes_on_where_a_document_is_broken(workplace, capsys):
+    named = [written(workplace, seed) for seed in (1, 2)]
+    (workplace / "empty").write_text("", encoding="utf-8")
+    rows = [f"{de}\t{en}\t\t{gold}" for de, en, gold in named]
+    (workplace / "list").write_text("\n".join([rows[0], f"empty\t{named[0][1]}", rows[1]]), encoding="utf-8")
+    assert align("--list", "list", "-o", "links") == 2
+    said = capsys.readouterr()
+    assert sorted(path.name for path in (workplace / "links").iterdir()) == ["1.de.align", "2.de.align"]
+    assert "left out: empty: the document is empty" in said.err
+    assert said.err.splitlines()[-1] == (
+        "interlingua: 1 of 3 document pairs could not be aligned, see above; the rest is done"
+    )
+    assert "2 document pairs" in said.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "name two documents"),
+        (("DE",), "name two documents"),
+        (("DE", "absent"), "absent: no such file"),
+        (("DE", "LATIN"), "latin:1: not UTF-8 (byte 0xe4)"),
+        (("DE", "EN", "--texts", "x.tmx"), "x.tmx tells its languages"),
+        (("DE", "EN", "--gold", "DE"), "1.de:1: expected [0, 1]:[2]"),
+        (("DE", "EN", "--list", "DE"), "drop SOURCE, TARGET and --gold"),
+        (("--list", "DE"), "1.de:1: expected source TAB target"),
+    ],
+)
+def test_mistakes_are_one_line(arguments, message, workplace, capsys):
+    de, en, _ = written(workplace, 1)
+    (workplace / "latin").write_bytes(b"\xe4\n")
+    names = {"DE": de, "EN": en, "LATIN": "latin"}
+    assert align(*(names.get(argument, argument) for argument in arguments), "-o", "out") == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert len(error.splitlines()) == 1
+    assert not (workplace / "out").exists()

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import inspect
+import json
+
+import numpy as np
+import pytest
+
+from interlingua.cli import main, mine
+from interlingua.mining.checks import CHEAP, DROPPED
+from tests.mining.invented import corpora, embed, write_lines
+
+MODEL = ("tests.mining.invented:embed", "--backend", "function")
+
+
+@pytest.fixture
+def texts(tmp_path):
+    sources, targets, pairs = corpora(30, 40)
+    write_lines(tmp_path / "gold.tsv", [f"{a + 1}\t{b + 1}" for a, b in pairs])
+    return write_lines(tmp_path / "a.de", sources), write_lines(tmp_path / "news.en.txt", targets)
+
+
+def run(capsys, *arguments):
+    with pytest.raises(SystemExit) as stop:
+        main.main(["mine", *map(str, arguments)])
+    return stop.value.code or 0, capsys.readouterr()
+
+
+def test_from_two_files_to_pairs(capsys, tmp_path, texts):
+    code, said = run(capsys, *MODEL[:1], *texts, *MODEL[1:], "-o", tmp_path / "p.tsv", "--threshold", 1.4,
+                     "--gold", tmp_path / "gold.tsv", "--report", tmp_path / "p.html")  # fmt: skip
+    assert code == 0, said.err
+    rows = [line.split("\t") for line in (tmp_path / "p.tsv").read_text().splitlines()]
+    assert 28 <= len(rows) <= 32
+    assert all(a.replace("de", "en") == b for _, a, b in rows[:28])
+    assert "best F1 100.00" in said.out
+    assert "German and English" in (tmp_path / "p.html").read_text()
+    assert not (tmp_path / "p.tsv.work").exists()
+
+
+def test_columns_checks_and_json_lines(capsys, tmp_path, texts):
+    options = ("--check", "numbers,hub", "--drop", "length=4", "--retrieval", "intersection", "--margin", "distance")
+    code, said = run(capsys, *MODEL[:1], *texts, *MODEL[1:], "-o", tmp_path / "p.jsonl", *options, "--quiet")
+    assert code == 0, said.err
+    rows = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()]
+    assert {"length", "numbers", "hub", "source_origins"} <= set(rows[0])
+    assert rows[0]["source_language"] == "deu_Latn"
+    assert max(row["score"] for row in rows) < 1
+
+
+def test_known_vectors_need_no_model(capsys, tmp_path, texts):
+    for name, path in (("x", texts[0]), ("y", texts[1])):
+        np.save(tmp_path / f"{name}.npy", embed(path.read_text().splitlines()))
+    known = ("--source-vectors", tmp_path / "x.npy", "--target-vectors", tmp_path / "y.npy")
+    code, said = run(capsys, "some-model", *texts, "-o", tmp_path / "p.tsv", *known, "--laser")
+    assert code == 0, said.err
+    code, said = run(capsys, *MODEL[:1], *texts, *MODEL[1:], "-o", tmp_path / "q.tsv", "--laser")
+    assert code == 0, said.err
+    rows = [[line.split("\t") for line in (tmp_path / name).read_text().splitlines()] for name in ("p.tsv", "q.tsv")]
+    assert [row[1:] for row in rows[0]] == [row[1:] for row in rows[1]]
+    np.testing.assert_allclose(*([float(row[0]) for row in side] for side in rows), rtol=1e-5)
+
+
+def test_matched_documents(capsys, tmp_path, texts):
+    for path, language in zip(texts, ("de", "en"), strict=True):
+        lines = sorted(path.read_text().splitlines())
+        write_lines(path, [f"http://a.org/{language}/{n % 3}\t{line}" for n, line in enumerate(lines)])
+    code, said = run(capsys, *MODEL[:1], *texts, *MODEL[1:], "-o", tmp_path / "p.tsv", "--layout", "documents",
+                     "--documents", "urls", "--columns", "source_origins,target_origins")  # fmt: skip
+    assert code == 0, said.err
+    assert "3 of 3 matches are documents of both sides" in said.out
+    for line in (tmp_path / "p.tsv").read_text().splitlines():
+        one, other = (cell.split("#")[0] for cell in line.split("\t"))
+        assert one.replace("/de/", "/en/") == other
+
+
+def test_defaults_are_the_checks_own():
+    options = inspect.signature(mine.mine).parameters
+    assert options["check"].default == ",".join(CHEAP)
+    assert options["drop"].default == DROPPED
+
+
+def test_plan_says_what_it_takes_and_stops(capsys, tmp_path, texts, monkeypatch):
+    monkeypatch.setattr("interlingua.mining.plan.TRIED_VECTORS", 256)
+    code, said = run(capsys, *MODEL[:1], *texts, *MODEL[1:], "-o", tmp_path / "p.tsv", "--plan")
+    assert code == 0, said.err
+    assert [line.split(":")[0] for line in said.out.splitlines()] == [
+        "texts", "embedding", "nearest neighbours", "time", "disk", "memory",
+    ]  # fmt: skip
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.de", "gold.tsv", "news.en.txt"]
+
+
+def test_shards_and_joining(capsys, tmp_path, texts):
+    whole = [*MODEL[:1], *texts, *MODEL[1:], "-o", tmp_path / "p.tsv", "--work", tmp_path / "w"]
+    for shard in ("1/2", "2/2"):
+        code, said = run(capsys, *whole, "--shard", shard)
+        assert code == 0, said.err
+    assert "shard 2/2 is done" in said.out
+    assert run(capsys, *whole)[0] == 0
+    assert run(capsys, *MODEL[:1], *texts, *MODEL[1:], "-o", tmp_path / "q.tsv")[0] == 0
+    assert (tmp_path / "p.tsv").read_bytes() == (tmp_path / "q.tsv").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--memory", "much"], "'much' is no size"),
+        (["--layout", "xml"], "layout 'xml' is unknown; there are: auto, lines, ids, documents"),
+        (["--documents", "urls"], "its layout is 'lines'"),
+        (["--target-language", "xyzzy"], "unknown language 'xyzzy'"),
+        (["--memory", "1KiB"], "are too little"),
+        (["--set", "a.b=1"], "expected BACKEND.OPTION=VALUE"),
+        (["--columns", "probability"], "needs --calibration"),
+    ],
+)
+def test_mistakes_are_one_line(capsys, tmp_path, texts, options, message):
+    code, said = run(capsys, *MODEL[:1], *texts, *MODEL[1:], "-o", tmp_path / "p.tsv", "--quiet", *options)
+    assert code == 2
+    assert message in said.err
+    assert len(said.err.strip().splitlines()) == 1

@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import pytest
+import torch
+
+from interlingua.cli import main
+from interlingua.corpus.formats import read_pairs, write_pairs
+from interlingua.encoder.backbone import BackboneConfig
+from interlingua.encoder.encoder import Encoder
+from tests.conftest import pairs as invented_pairs
+from tests.mining.test_score import bitext
+from tests.mining.test_score_learning import is_right
+
+WORDS = Path(__file__).resolve().parents[1] / "mining" / "words.py"
+PAIRS = bitext(400, wrong=0.4, repeated=0)
+
+
+@pytest.fixture(autouse=True)
+def workplace(tmp_path, monkeypatch):
+    shutil.copy(WORDS, tmp_path / "invented_words.py")
+    monkeypatch.chdir(tmp_path)
+    write_pairs(PAIRS, "noisy.de-en.tsv")
+    return tmp_path
+
+
+def score(*arguments, model=("invented_words:embed", "--backend", "function")):
+    try:
+        main.main(["score", *map(str, (model[0], *arguments, *model[1:]))])
+    except SystemExit as stop:
+        return stop.code or 0
+    return 0
+
+
+def test_a_score_column(capsys):
+    assert score("noisy.de-en.tsv") == 0
+    said = capsys.readouterr()
+    rows = [line.split("\t") for line in said.out.splitlines()]
+    assert [tuple(row[1:]) for row in rows] == [(pair.source, pair.target) for pair in PAIRS]
+    assert said.err.startswith("400 pairs read, 400 kept; ")
+
+
+def test_from_standard_input_to_standard_output(workplace, monkeypatch, capsys):
+    text = (workplace / "noisy.de-en.tsv").read_bytes()
+    monkeypatch.setattr("sys.stdin", types.SimpleNamespace(buffer=io.BytesIO(text)))
+    options = ("--source-language", "de", "--target-language", "en", "--format", "jsonl", "--quiet", "--window", 64)
+    assert score("-", "--threshold", 1, "--check", "length,numbers", *options) == 0
+    said = capsys.readouterr()
+    rows = [json.loads(line) for line in said.out.splitlines()]
+    assert 150 < len(rows) < 300
+    assert all(row["score"] >= 1 and row["numbers"] <= 1 <= row["length"] for row in rows)
+    assert said.err == ""
+
+
+def test_plain_cosine_and_margins_by_distance(capsys):
+    columns = ("--columns", "score,cosine,source,target", "--quiet")
+    assert score("noisy.de-en.tsv", "--cosine", *columns) == 0
+    plain = [line.split("\t")[:2] for line in capsys.readouterr().out.splitlines()]
+    assert all(float(a) == pytest.approx(float(b), abs=2e-6) for a, b in plain)
+    assert score("noisy.de-en.tsv", "--margin", "distance", "--k", 2, *columns) == 0
+    by_distance = [line.split("\t")[:2] for line in capsys.readouterr().out.splitlines()]
+    assert [b for _, b in by_distance] == [b for _, b in plain]
+    assert all(float(a) < float(b) for a, b in by_distance)
+
+
+def test_learn_then_filter_by_precision(workplace, capsys):
+    labels = [f"{int(is_right(pair))}\t{pair.source}\t{pair.target}\n" for pair in PAIRS[:150]]
+    (workplace / "labels.tsv").write_text("".join(labels), encoding="utf-8")
+    assert score("noisy.de-en.tsv", "--learn", "c.json", "--labels", "labels.tsv") == 0
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "written: c.json" in said.err
+    arguments = ("noisy.de-en.tsv", "--calibration", "c.json", "-o", "kept.tmx", "--rejected", "rest.jsonl")
+    assert score(*arguments, "--precision", 0.95) == 0
+    kept = list(read_pairs("kept.tmx"))
+    assert sum(map(is_right, kept)) > 0.9 * len(kept) > 0.9 * 200
+    rest = [json.loads(line) for line in Path("rest.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert len(rest) + len(kept) == 400
+    assert {reason for row in rest for reason in row["reasons"]} == {"below the threshold"}
+    assert "precision 0.95: threshold " in capsys.readouterr().err
+    assert score(*arguments, "--probability", 0.5, "--prior", 0.6, "--columns", "probability,source") == 0
+    # another window makes other scores
+    assert score("noisy.de-en.tsv", "--calibration", "c.json", "--window", 50) == 2
+    assert "is for scores made by 'score ratio k=4 window=8192'" in capsys.readouterr().err
+
+
+def test_one_of_our_encoders(tmp_path, word_vocabulary, capsys):
+    torch.manual_seed(0)
+    encoder = Encoder.from_scratch(BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size), word_vocabulary)
+    encoder.save(tmp_path / "tiny")
+    rows = invented_pairs("deu_Latn", 12, seed=0)
+    Path("set.de").write_text("".join(f"{a}\n" for a, _ in rows), encoding="utf-8")
+    Path("set.en").write_text("".join(f"{b}\n" for _, b in rows), encoding="utf-8")
+    assert score("set", "--cosine", "--dtype", "bfloat16", "--device", "cpu", model=(tmp_path / "tiny",)) == 0
+    found = [float(line.split("\t")[0]) for line in capsys.readouterr().out.splitlines()]
+    sides = [encoder.encode([row[side] for row in rows]) for side in (0, 1)]
+    assert found == pytest.approx((sides[0] * sides[1]).sum(axis=1).tolist(), abs=0.03)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("absent.de-en.tsv",), "absent.de-en.tsv: no such file"),
+        (("-",), "-: its languages are neither given nor in its name"),
+        (("noisy.de-en.tsv", "--columns", "scor"), "unknown column 'scor'"),
+        (("noisy.de-en.tsv", "--check", "lenght"), "unknown check 'lenght'; did you mean 'length'"),
+        (("noisy.de-en.tsv", "--precision", "0.9"), "precision needs --calibration"),
+        (("noisy.de-en.tsv", "--calibration", "absent.json"), "absent.json: no such file"),
+        (("noisy.de-en.tsv", "--format", "tmx"), "standard output is tsv or jsonl"),
+        (("noisy.de-en.tsv", "--parallel", "x.tsv"), "name the calibration to write with --learn"),
+        (("noisy.de-en.tsv", "--learn", "c.json"), "give one of --labels, judged pairs, and --parallel"),
+        (("broken.de-en.tsv",), "broken.de-en.tsv:2: 1 columns, expected 2"),
+        (("latin.de-en.tsv",), "latin.de-en.tsv:2: not UTF-8 (byte 0xe4)"),
+        (("misaligned",), "the two files are not aligned"),
+    ],
+)
+def test_mistakes_are_one_line_and_leave_nothing(arguments, message, workplace, capsys, monkeypatch):
+    Path("broken.de-en.tsv").write_text("a\tb\nc\n", encoding="utf-8")
+    Path("latin.de-en.tsv").write_bytes(b"a\tb\n\xe4\tb\n")
+    Path("misaligned.de").write_text("a\nb\n", encoding="utf-8")
+    Path("misaligned.en").write_text("a\n", encoding="utf-8")
+    monkeypatch.setattr("sys.stdin", types.SimpleNamespace(buffer=io.BytesIO(b"a\tb\n")))
+    output = () if "--format" in arguments or "--learn" in arguments else ("-o", "out.tsv")
+    assert score(*arguments, *output) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert len(error.splitlines()) == 1
+    assert not Path("out.tsv").exists()
+
+
+@pytest.mark.slow
+def test_ctrl_c_and_a_reader_that_has_seen_enough(workplace):
+    slow = "import time, invented_words\ndef embed(texts):\n    time.sleep(1)\n    return invented_words.embed(texts)\n"
+    (workplace / "slow_words.py").write_text(slow, encoding="utf-8")
+    command = [sys.executable, "-m", "interlingua.cli.main", "score", "slow_words:embed", "noisy.de-en.tsv",
+               "--backend", "function", "--window", "4"]  # fmt: skip
+    environment = {**os.environ, "PYTHONPATH": str(workplace), "PYTHONUNBUFFERED": "1"}
+    pipes = {"env": environment, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **pipes) as run:
+        first = run.stdout.readline()
+        run.send_signal(signal.SIGINT)
+        out, error = run.communicate(timeout=60)
+    assert run.returncode == 2
+    assert error.startswith("interlingua: stopped after ")
+    assert len(error.splitlines()) == 1
+    assert all(len(line.split("\t")) == 3 for line in (first + out).splitlines())
+    with subprocess.Popen(command, **pipes) as run:
+        run.stdout.readline()
+        run.stdout.close()
+        assert run.wait(timeout=60) == 0
+        assert run.stderr.read() == ""

@@ -1,0 +1,86 @@
+"""docs/how-to/mine.md: its commands run in their order on invented words; its table names every check."""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from pathlib import Path
+
+import pytest
+
+from interlingua.mining.checks import DROPPED, RULES
+from tests.docs.markdown import follow, run_python
+from tests.mining.invented import corpora, sentence, text, write_lines
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+GUIDE = DOCS / "how-to" / "mine.md"
+
+
+@pytest.fixture(scope="module")
+def workplace(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("mine")
+    sources, targets, pairs = corpora(60, 100)
+    write_lines(folder / "news.de.txt", sources)
+    write_lines(folder / "news.en.txt", targets)
+    for name, texts in (("dev.zh", sources), ("dev.en", targets)):
+        write_lines(folder / name, [f"{name[4:]}-{n}\t{one}" for n, one in enumerate(texts)])
+    write_lines(folder / "dev.gold", [f"zh-{a}\ten-{b}" for a, b in pairs])
+    for language, texts in (("de", sources), ("en", targets)):
+        pages = [f"http://a.org/{language}/{n % 4}\t{one}" for n, one in enumerate(sorted(texts))]
+        write_lines(folder / f"crawl.{language}.tsv", pages)
+    draw = random.Random(5)
+    held_out = [sentence(draw) for _ in range(300)]
+    write_lines(folder / "heldout.de-en.tsv", [f"{text(one, 'de')}\t{text(one, 'en')}" for one in held_out])
+    (folder / "my_code.py").write_text("from tests.mining.invented import embed as embed\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def said(workplace):
+    """Command -> what it printed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "path", [*sys.path])
+        patch.setattr("interlingua.mining.vectors.PORTION", 40)
+        patch.setattr("interlingua.mining.plan.TRIED_VECTORS", 256)
+        instead = {"runs/ems/model": "tests.mining.invented:embed", "--drop language,": "--drop "}
+        return follow(GUIDE, workplace, extra=("--backend", "function", "--quiet"), instead=instead)
+
+
+def test_every_command_runs(said, workplace):
+    pytest.importorskip("py3langid")  # --check all
+    assert len(said) == 10
+    printed = list(said.values())
+    assert "nearest neighbours: " in printed[0]
+    assert "calibration error (ECE)" in printed[2]
+    assert "precision 0.90" in printed[3]
+    assert "of 4 matches are documents of both sides" in printed[5]
+    assert "shard 2/2 is done" in printed[7]
+    assert "best F1 100.00" in printed[9] or "best F1 9" in printed[9]
+    assert (workplace / "pairs.html").is_file()
+    rows = [json.loads(line) for line in (workplace / "pairs.jsonl").read_text().splitlines()]
+    assert set(RULES) <= set(rows[0])
+
+
+def test_the_python_part_runs(said, workplace, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "path", [str(workplace), *sys.path])
+    names = run_python(GUIDE, workplace)
+    assert len(names["mined"].pairs) > 50
+    assert len(capsys.readouterr().out.splitlines()) == 3
+
+
+def test_the_table_names_every_check_and_its_limit():
+    table = {line.split("`")[1]: line for line in GUIDE.read_text(encoding="utf-8").splitlines() if line[:3] == "| `"}
+    assert list(table) == list(RULES)
+    for name, rule in RULES.items():
+        limit = f"from {rule.limit:g} on" if rule.above else f"below {rule.limit:g}"
+        assert limit in table[name]
+        assert ("if asked for" in table[name]) == (name not in DROPPED)
+
+
+def test_the_methods_page_names_what_is_there():
+    page = (DOCS / "methods" / "mining.md").read_text(encoding="utf-8")
+    for line in page.splitlines():
+        for name in line.split("`")[1::2] if line.startswith("| ") else []:
+            if name.startswith("tests/"):
+                assert (DOCS.parent / name).is_file(), name

@@ -1,0 +1,93 @@
+"""docs/how-to/score.md and align.md: their commands run in the order of the pages on tiny texts."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+from interlingua.corpus.formats import read_pairs, write_pairs
+from interlingua.encoder.backbone import BackboneConfig
+from interlingua.encoder.encoder import Encoder
+from interlingua.mining import alignment, alignment_scores
+from interlingua.mining.checks import RULES
+from interlingua.mining.links import read_links
+from tests.docs.markdown import follow
+from tests.mining import test_alignment
+from tests.mining.test_align import written
+from tests.mining.test_score import bitext
+from tests.mining.test_score_learning import is_right
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+METHOD = DOCS / "methods" / "alignment.md"
+
+
+@pytest.fixture(scope="module")
+def workplace(tmp_path_factory, word_vocabulary):
+    folder = tmp_path_factory.mktemp("guides")
+    torch.manual_seed(0)
+    config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
+    Encoder.from_scratch(config, word_vocabulary).save(folder / "model")
+    noisy = bitext(200, wrong=0.4, repeated=0)
+    write_pairs(noisy, folder / "noisy.de-en.tsv")
+    write_pairs(bitext(60, seed=7, wrong=0, repeated=0), folder / "trusted.de-en.tsv")
+    judged = "".join(f"{int(is_right(pair))}\t{pair.source}\t{pair.target}\n" for pair in noisy[:120])
+    (folder / "judged.tsv").write_text(judged, encoding="utf-8")
+    for seed in (1, 2):
+        written(folder, seed, 20)
+    for name, path in (("1.de", "chapter.de.txt"), ("1.en", "chapter.en.txt"), ("1.gold", "chapter.gold")):
+        (folder / name).rename(folder / path)
+    rows = "chapter.de.txt\tchapter.en.txt\t\tchapter.gold\n2.de\t2.en\n"
+    (folder / "documents.tsv").write_text(rows, encoding="utf-8")
+    return folder
+
+
+def test_score(workplace, capsys):
+    done = follow(DOCS / "how-to" / "score.md", workplace, instead={"intfloat/multilingual-e5-small": "model"})
+    assert len(done) == 6
+    assert len((workplace / "scored.tsv").read_text(encoding="utf-8").splitlines()) == 200
+    rest = (workplace / "rest.tsv").read_text(encoding="utf-8").splitlines()
+    assert {line.split("\t")[0] for line in rest} == {"below the threshold"}
+    known = json.loads((workplace / "de-en.json").read_text(encoding="utf-8"))["pairs"]
+    assert known["deu_Latn-eng_Latn"]["basis"] == "probes"
+    checked = (workplace / "checked.tsv").read_text(encoding="utf-8").splitlines()
+    assert all(len(line.split("\t")) == 5 for line in checked)
+    assert "pairs/s" in capsys.readouterr().err
+
+
+def test_align(workplace, capsys):
+    done = follow(DOCS / "how-to" / "align.md", workplace, instead={"intfloat/multilingual-e5-small": "model"})
+    assert len(done) == 3
+    assert read_links(workplace / "chapter.align")
+    assert sorted(path.name for path in (workplace / "links").iterdir()) == ["2.de.align", "chapter.de.txt.align"]
+    pairs = list(read_pairs(workplace / "bitext.tsv", source_language="de", target_language="en"))
+    assert pairs[0].score is not None
+    assert "strict: precision" in capsys.readouterr().err
+
+
+def test_all_checks_of_the_page_are_there():
+    page = (DOCS / "how-to" / "score.md").read_text(encoding="utf-8")
+    assert {"duplicate", "hub", "script", "copied", "length", "numbers"} <= {name for name in RULES if name in page}
+
+
+def test_the_method_names_functions_and_tests_that_are_there():
+    table = METHOD.read_text(encoding="utf-8").split("## What differs")[0]
+    for name in re.findall(r"`(test_\w+)`", table):
+        assert hasattr(test_alignment, name), name
+    for name in (
+        "costs",
+        "sides_of",
+        "mean_block",
+        "skip_cost",
+        "search",
+        "halve",
+        "band_around",
+        "path_of",
+        "align_blocks",
+    ):
+        assert f"`{name}`" in table
+        assert hasattr(alignment, name)
+    assert hasattr(alignment_scores, "LinkCounts")

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import io
+import random
+
+import pytest
+
+from interlingua.errors import DataError
+from interlingua.mining.align import Aligner, block_texts, joined, with_blank_lines
+from interlingua.mining.alignment import AlignConfig, Link
+from interlingua.mining.alignment_scores import LinkCounts
+from interlingua.mining.links import DocumentPair, link_line, read_links
+from tests.mining.words import encode
+
+
+def documents(seed, n=80, alone=0):
+    """A document, its translation with sentences joined on either side and left out, and what belongs together."""
+    draw = random.Random(seed)
+    source, target, links, i = [], [], [], 0
+    while i < n:
+        kind = draw.choices(["1-1", "2-1", "1-2", "1-0", "0-1"], [8, 1, 1, alone, alone])[0]
+        words = [[draw.randrange(10_000) for _ in range(draw.randint(3, 7))] for _ in range(2)]
+        texts = [[" ".join(f"{code}{word}" for word in part) for part in words] for code in ("de", "en")]
+        parts = {"1-1": (1, 1), "2-1": (2, 1), "1-2": (1, 2), "1-0": (1, 0), "0-1": (0, 1)}[kind]
+        sides = [
+            side[:size] if max(parts) == 1 else ([" ".join(side)] if size == 1 else side)
+            for side, size in zip(texts, parts, strict=True)
+        ]
+        links.append(
+            Link(
+                tuple(range(len(source), len(source) + parts[0])),
+                tuple(range(len(target), len(target) + parts[1])),
+                0.0,
+            )
+        )
+        source += sides[0]
+        target += sides[1]
+        i += 1
+    return source, target, links
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_joined_and_missing_sentences_are_found(seed):
+    source, target, gold = documents(seed)
+    assert LinkCounts.of(Aligner(encode).align(source, target).links, gold).strict_scores.f1 > 0.98
+    source, target, gold = documents(seed, alone=0.5)
+    assert LinkCounts.of(Aligner(encode).align(source, target).links, gold).lax_scores.f1 > 0.93
+
+
+def test_progress_ends_with_all_of_it():
+    source, target, _ = documents(0, 20)
+    told = []
+    Aligner(encode).align(source, target, progress=told.append)
+    assert told == sorted(told)
+    assert told[-1] == 1
+
+
+def test_blocks_that_read_alike_are_embedded_once():
+    found = block_texts(["a", " b ", "a"], 2)
+    assert found.texts == ["a", "b", "a b", "b a"]
+    assert found.places.tolist() == [[0, 1, 0], [0, 2, 3]]
+    assert block_texts(["a"], 3).places.tolist() == [[0], [0], [0]]
+    seen = []
+    Aligner(lambda texts, **_: seen.extend(texts) or encode(texts)).align(["x1", "x2", "x1"], ["y1", "y2", "y1"])
+    assert len(seen) == len(set(seen)) == 2 * 5
+    assert joined(["a ", "b"], [0, 1]) == "a b"
+
+
+def test_blank_lines_are_left_alone_in_their_place():
+    links = Aligner(encode).align(["", "de1", "de2", "", "de3 de4"], ["en1", "", "en2", "en3", "en4", " "]).links
+    assert [link[:2] for link in links] == [
+        ((0,), ()),
+        ((1,), (0,)),
+        ((), (1,)),
+        ((2,), (2,)),
+        ((3,), ()),
+        ((4,), (3, 4)),
+        ((), (5,)),
+    ]
+
+
+def test_a_blank_line_within_a_link_goes_before_it():
+    found = with_blank_lines([Link((0, 1), (0,), 0.5)], [[0, 2], [0]], (4, 1))
+    assert found == (Link((1,), (), 0.0), Link((0, 2), (0,), 0.5), Link((3,), (), 0.0))
+
+
+def test_an_empty_document_has_no_links():
+    with pytest.raises(DataError, match="holds no sentence"):
+        Aligner(encode).align(["de1"], ["", " "])
+
+
+def written(folder, seed, n=30):
+    source, target, gold = documents(seed, n)
+    paths = [folder / f"{seed}.{code}" for code in ("de", "en", "gold")]
+    for path, lines in zip(paths[:2], (source, target), strict=True):
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    paths[2].write_text("".join(map(link_line, gold)), encoding="utf-8")
+    return [str(path) for path in paths]
+
+
+def test_many_documents_in_one_run(tmp_path):
+    named = [written(tmp_path, seed) for seed in (1, 2)]
+    pairs = [DocumentPair(de, en, str(tmp_path / f"{i}.align"), gold) for i, (de, en, gold) in enumerate(named)]
+    aligner = Aligner(encode, source_language="de", target_language="eng_Latn")
+    told = []
+    texts = list(aligner.pairs(pairs, stdout=io.StringIO(), progress=told.append))
+    links = [read_links(tmp_path / f"{i}.align") for i in (0, 1)]
+    assert (texts[0].source_language, texts[0].target_language) == ("deu_Latn", "eng_Latn")
+    joining = [link for found in links for link in found if link.source and link.target]
+    assert [text.score for text in texts] == pytest.approx([1 - link.cost for link in joining], abs=1e-5)
+    assert aligner.report.documents == 2
+    assert aligner.report.gold.strict_scores.f1 > 0.9
+    assert [line.split(":")[0] for line in aligner.report.gold_lines] == ["strict", "lax"]
+    assert told[-1] == 2
+    assert sum(aligner.report.shapes.values()) == sum(map(len, links))
+    assert "2 document pairs" in str(aligner.report)
+
+
+def test_without_an_output_links_are_printed(tmp_path):
+    de, en, _ = written(tmp_path, 1)
+    out = io.StringIO()
+    aligner = Aligner(encode, AlignConfig(max_sentences=3))
+    texts = list(aligner.pairs([DocumentPair(de, en)], stdout=out))
+    assert out.getvalue().startswith("[0]:[0]:0.0")
+    assert len(texts) <= len(out.getvalue().splitlines())
+    assert aligner.report.gold_lines == []
+
+
+def test_a_broken_document_stops_the_run_or_is_noted(tmp_path):
+    de, en, _ = written(tmp_path, 1)
+    (tmp_path / "empty").write_text("\n", encoding="utf-8")
+    (tmp_path / "latin").write_bytes(b"\xe4\n")
+    (tmp_path / "wrong.gold").write_text("[99]:[0]\n", encoding="utf-8")
+    broken = [
+        DocumentPair(str(tmp_path / "empty"), en),
+        DocumentPair(de, str(tmp_path / "latin")),
+        DocumentPair(str(tmp_path / "absent"), en),
+        DocumentPair(de, en, None, str(tmp_path / "wrong.gold")),
+    ]
+    for pair in broken:
+        with pytest.raises(DataError):
+            list(Aligner(encode).pairs([pair], stdout=io.StringIO()))
+    aligner, out = Aligner(encode), io.StringIO()
+    list(aligner.pairs([*broken, DocumentPair(de, en)], stdout=out, lenient=True))
+    assert aligner.report.documents == 1
+    assert out.getvalue()
+    reasons = ["the document is empty", "not UTF-8 (byte 0xe4)", "no such file", "names sentence 99"]
+    assert all(reason in said for reason, said in zip(reasons, aligner.report.failed, strict=True))

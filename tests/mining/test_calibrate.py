@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import random
+import re
+
+import numpy as np
+import pytest
+
+from interlingua.errors import ConfigError, DataError
+from interlingua.mining.calibrate import CalibrateJob, read_labels
+from interlingua.mining.calibration import load_calibration
+from interlingua.mining.pipeline import MineConfig, TextFile, mine_files
+from tests.mining.invented import corpora, embed, sentence, text, write_lines
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("calibrate")
+    sources, targets, pairs = corpora(80, 300)
+    write_lines(folder / "a.de", sources)
+    write_lines(folder / "a.en", targets)
+    write_lines(folder / "gold.tsv", [f"{a + 1}\t{b + 1}" for a, b in pairs])
+    draw = random.Random(5)
+    held_out = [sentence(draw) for _ in range(400)]
+    write_lines(folder / "held.de-en.tsv", [f"{text(one, 'de')}\t{text(one, 'en')}" for one in held_out])
+    return folder
+
+
+def sides(folder):
+    return [TextFile(folder / name, code, encode=embed) for name, code in (("a.de", "deu_Latn"), ("a.en", "eng_Latn"))]
+
+
+def run(job, folder):
+    return job.run(*sides(folder), "model", progress=lambda *_: None)
+
+
+def job(folder, tmp_path, **options):
+    return CalibrateJob(output=tmp_path / "c.json", config=MineConfig(), **options)
+
+
+def test_held_out_pairs_teach_and_gold_measures(folder, tmp_path):
+    lines = run(job(folder, tmp_path, parallel=str(folder / "held.de-en.tsv"), gold=folder / "gold.tsv"), folder)
+    found = load_calibration(tmp_path / "c.json", "de", "en", model="model", scoring="mine ratio k=4 max")
+    assert (found.basis, found.measures["ece"] < 0.05) == ("probes", True)
+    mined = mine_files(*sides(folder), MineConfig(), tmp_path / "work", model="model")
+    assert found.prior == pytest.approx(80 / len(mined.pairs), abs=0.1)
+    assert not (tmp_path / "c.json.work").exists()
+    (told,) = [line for line in lines if line.startswith("precision 0.95 asked")]
+    share, pairs = re.search(r"asked: ([\d.]+) found, of (\d+) pairs", told).groups()
+    assert float(share) >= 0.9
+    assert 60 <= int(pairs) <= 90
+    assert lines[-1] == f"written: {tmp_path / 'c.json'}"
+    assert "380 lines, 380 texts" not in lines[0]
+    assert "300 held-out ones among them" in lines[0]
+
+
+def test_gold_alone(folder, tmp_path):
+    lines = run(job(folder, tmp_path, gold=folder / "gold.tsv", work=tmp_path / "w"), folder)
+    found = load_calibration(tmp_path / "c.json", "de", "en")
+    assert found.basis == "gold"
+    assert found.fitted_prior == pytest.approx(found.prior, abs=0.01)  # the likeliest share is the share
+    assert "80 of 80 gold pairs were found" in lines[2]
+    assert (tmp_path / "w").is_dir()
+
+
+def test_judged_pairs(folder, tmp_path):
+    """A third of the pairs, more of the good ones: chosen by their score, which leaves the curve as it is."""
+    mined = mine_files(*sides(folder), MineConfig(), tmp_path / "work", model="model")
+    right = {tuple(line.split("\t")) for line in (folder / "gold.tsv").read_text().splitlines()}
+    rows = []
+    for place, (x, y) in enumerate(zip(mined.pairs["x"].tolist(), mined.pairs["y"].tolist(), strict=True)):
+        if place < 100 or place % 4 == 0:
+            rows.append(f"{int((str(x + 1), str(y + 1)) in right)}\t{mined.x.texts[x]}\t{mined.y.texts[y]}")
+    write_lines(tmp_path / "labels.tsv", [*rows, "1\tnobody\tknows"])
+    lines = run(job(folder, tmp_path, labels=tmp_path / "labels.tsv"), folder)
+    found = load_calibration(tmp_path / "c.json", "de", "en")
+    assert f"{len(rows)} of {len(rows) + 1} judged pairs are among those found" in lines
+    assert found.prior == pytest.approx(80 / len(mined.pairs), abs=0.05)
+    expected = found.probability(np.array(mined.pairs["score"])).sum()
+    assert expected == pytest.approx(found.prior * len(mined.pairs))
+    write_lines(tmp_path / "labels.tsv", ["1\tnobody\tknows"])
+    with pytest.raises(DataError, match="none of its pairs was mined"):
+        run(job(folder, tmp_path, labels=tmp_path / "labels.tsv"), folder)
+
+
+def test_files_of_judged_pairs(tmp_path):
+    assert read_labels(write_lines(tmp_path / "l", ["1\ta\tb", "0\tc\td"])) == {("a", "b"): True, ("c", "d"): False}
+    with pytest.raises(DataError, match="l:1: expected 1 or 0 TAB source TAB target"):
+        read_labels(write_lines(tmp_path / "l", ["yes\ta\tb"]))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "nothing tells right pairs from wrong ones"),
+        ({"parallel": "a", "labels": "b"}, "two ways to learn"),
+    ],
+)
+def test_what_cant_be_learnt_from(folder, tmp_path, options, message):
+    with pytest.raises(ConfigError, match=message):
+        job(folder, tmp_path, **options)

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from interlingua.errors import ConfigError
+from interlingua.mining.checks import (
+    RULES,
+    Checker,
+    CheckPlan,
+    Pairs,
+    copied_share,
+    length_ratios,
+    number_agreement,
+    numbers,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("", []),
+        ("am 12.05.2020", ["12", "5", "2020"]),
+        ("1.234.567,50 €", ["1234567", "50"]),
+        ("1,000 and 1 000 and 1\u202f000 and 1'000", ["1000"] * 4),
+        ("12345,678", ["12345", "678"]),
+        ("٣٤ ४२ ๗ ５", ["34", "42", "7", "5"]),
+        ("007 / 000", ["7", "0"]),
+        ("v2.10", ["2", "10"]),
+        ("1,2345", ["1", "2345"]),
+    ],
+)
+def test_numbers_in_any_digits(text, found):
+    assert numbers(text) == found
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "share"),
+    [
+        ("keine", "none", 1.0),
+        ("im Jahr 1999", "in the year 1999", 1.0),
+        ("im Jahr 1999", "in the year 1998", 0.0),
+        ("3,5 Millionen, 1.000", "3.5 million, 1,000", 1.0),
+        ("١٩٩٩", "1999", 1.0),
+        ("2 und 2", "2", 0.5),
+        ("nichts", "7", 0.0),
+    ],
+)
+def test_numbers_agree(source, target, share):
+    assert number_agreement(source, target) == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "share"),
+    [
+        ("Hello!", "hello!", 1.0),
+        ("die Apache Software Foundation", "the Apache Software Foundation", 0.75),
+        ("ganz anders gesagt heute", "said in another way", 0.0),
+        ("ja Berlin", "yes Berlin", 0.0),  # too few words to tell
+    ],
+)
+def test_copied_words(source, target, share):
+    assert copied_share(source, target) == pytest.approx(share)
+
+
+def test_lengths_by_hand():
+    """15 letters are added to either side; a Chinese character is worth 3 Latin letters, a sign 1."""
+    ratios = length_ratios(["aaaaa", "中國", ""], ["a" * 25, "abcdef", "a" * 15])
+    assert ratios.tolist() == pytest.approx([40 / 20, 1.0, 2.0])
+
+
+def checked(tmp_path, columns, rejecting, sources, targets, hubs=None, languages=("zho_Hans", "eng_Latn")):
+    checker = Checker(CheckPlan.parse(columns, rejecting), *languages, tmp_path)
+    values = checker.measure(Pairs(sources, targets, np.array(hubs or [1] * len(sources))))
+    return values, checker.rejected(values)
+
+
+def test_scripts_by_hand(tmp_path):
+    """Of the second source's letters' worth 6 are Chinese and 4 Latin; a text without letters is in no script."""
+    values, rejected = checked(tmp_path, "script", "script=0.7", ["中國", "中國 abcd", "12"], ["ab", "ab", "ab"])
+    assert values["script"].tolist() == pytest.approx([1.0, 0.6, 0.0])
+    assert rejected["script"].tolist() == [False, True, True]
+
+
+def test_duplicates_of_better_pairs(tmp_path):
+    checker = Checker(CheckPlan.parse("duplicate", "duplicate"), "deu_Latn", "eng_Latn", tmp_path)
+    first = checker.measure(Pairs(["Ja.", "Nein."], ["Yes.", "No."], np.ones(2)))
+    assert first["duplicate"].tolist() == [0, 0]
+    again = checker.measure(Pairs(["ja!", "Ja", "nein"], ["YES", "Never", "never?"], np.ones(3)))
+    assert again["duplicate"].tolist() == [2, 1, 2]
+    assert checker.rejected(again)["duplicate"].tolist() == [True, False, True]
+
+
+def test_hubs_and_numbers_have_limits(tmp_path):
+    values, rejected = checked(tmp_path, "hub", "hub=3,numbers=1", ["a 1", "b", "c 2"], ["a 1", "b", "c 3"], [2, 3, 4])
+    assert list(values) == ["numbers", "hub"]
+    assert rejected["hub"].tolist() == [False, True, True]
+    assert rejected["numbers"].tolist() == [False, False, True]
+
+
+def test_languages(tmp_path):
+    pytest.importorskip("py3langid")
+    english = "This is a sentence that is clearly written in English."
+    german = "Das ist ein Satz, der ganz offensichtlich auf Deutsch geschrieben ist."
+    values, rejected = checked(tmp_path, "", "language", [german, english, "kurz"], [english, german, "short"],
+                               languages=("deu_Latn", "eng_Latn"))  # fmt: skip
+    assert values["language"].tolist() == [0, 2, 0]
+    assert rejected["language"].tolist() == [False, True, False]
+
+
+def test_a_plan_from_the_command_line():
+    plan = CheckPlan.parse("hub, length", "copied=0.5,length")
+    assert plan == CheckPlan(("length", "copied", "hub"), {"copied": 0.5, "length": RULES["length"].limit})
+    assert CheckPlan.parse("", "none") == CheckPlan((), {})
+    assert CheckPlan.parse("all", "").columns == tuple(RULES)
+    with pytest.raises(ConfigError, match="unknown check 'lenght'; did you mean 'length'"):
+        CheckPlan.parse("lenght", "")
+    with pytest.raises(ConfigError, match="the limit of 'length' is 'x', expected a number"):
+        CheckPlan.parse("", "length=x")
+
+
+def test_no_pairs_at_all(tmp_path):
+    values, rejected = checked(tmp_path, "script,length,copied,numbers,duplicate,hub", "length", [], [])
+    assert all(len(column) == 0 for column in [*values.values(), *rejected.values()])

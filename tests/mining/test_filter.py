@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import io
+import json
+
+import numpy as np
+import pytest
+
+from interlingua.corpus.formats import TextPair, read_pairs
+from interlingua.errors import ConfigError
+from interlingua.mining.calibration import Calibration
+from interlingua.mining.checks import CheckPlan
+from interlingua.mining.filter import (
+    Filter,
+    FilterConfig,
+    check_columns,
+    filter_config,
+    line_of,
+    output_format,
+    scratch_folder,
+    write_rows,
+)
+from interlingua.mining.score import ScoredPairs
+
+LANGUAGES = ("deu_Latn", "eng_Latn")
+CURVE = Calibration(
+    source_language="deu_Latn", target_language="eng_Latn", model="m", scoring="s", basis="labels", shape="logistic",
+    scores=(0.9, 1.1), log_odds=(-4.0, 4.0), fitted_prior=0.5, prior=0.5, pairs=100,
+)  # fmt: skip
+
+
+def blocks(*scores, size=3):
+    pairs = [TextPair(f"Satz {i}", f"sentence {i}", *LANGUAGES) for i in range(len(scores))]
+    for start in range(0, len(scores), size):
+        part = np.array(scores[start : start + size], float)
+        yield ScoredPairs(pairs[start : start + size], part, part / 2, np.zeros(len(part), np.int64))
+
+
+def filtered(found, tmp_path, *, calibration=None, check="", drop="none", **options):
+    kept = Filter(FilterConfig(checks=CheckPlan.parse(check, drop), **options), LANGUAGES, calibration, tmp_path)
+    return list(kept.rows(found)), kept
+
+
+def test_without_any_limit_all_are_kept(tmp_path):
+    rows, kept = filtered(blocks(1.2, 0.0, 0.7, -1.0), tmp_path)
+    assert [row.pair.score for row in rows] == [1.2, 0.0, 0.7, -1.0]
+    assert (kept.read, kept.kept) == (4, 4)
+    assert kept.report() == ["4 pairs read, 4 kept"]
+
+
+def test_a_threshold_keeps_what_reaches_it(tmp_path):
+    rows, kept = filtered(blocks(1.2, 0.9, 1.0, 0.99), tmp_path, threshold=1.0)
+    assert [row.reasons for row in rows] == [[], ["below the threshold"], [], ["below the threshold"]]
+    assert kept.report() == ["4 pairs read, 2 kept; rejected (a pair may have several reasons): below the threshold 2"]
+
+
+def test_probabilities_by_the_prior(tmp_path):
+    rows, _ = filtered(blocks(1.0, 1.1, 0.9), tmp_path, calibration=CURVE, prior=0.5, probability=0.9)
+    assert [row.columns["probability"] for row in rows] == pytest.approx([0.5, 0.982014, 0.017986], abs=1e-6)
+    assert [row.reasons for row in rows] == [["improbable"], [], ["improbable"]]
+    # odds of 9 to 1 beforehand
+    rows, _ = filtered(blocks(1.0), tmp_path, calibration=CURVE, prior=0.9)
+    assert rows[0].columns["probability"] == pytest.approx(0.9)
+
+
+def test_the_first_block_tells_the_prior_and_the_threshold(tmp_path):
+    found = [1.2] * 80 + [0.8] * 20 + [1.0] * 100
+    rows, kept = filtered(blocks(*found, size=100), tmp_path, calibration=CURVE, precision=0.95)
+    assert kept.prior == pytest.approx(0.8, abs=0.01)
+    assert kept.threshold == 1.2
+    assert [bool(row.reasons) for row in rows] == [False] * 80 + [True] * 120
+    assert rows[150].columns["probability"] == pytest.approx(kept.prior, abs=1e-6)
+    assert kept.report()[1:] == [
+        f"translations among the pairs: {kept.prior:.1%}",
+        "precision 0.95: threshold 1.2000, by the first pairs of the stream",
+    ]
+
+
+def test_a_precision_that_nothing_reaches(tmp_path):
+    _, kept = filtered(blocks(0.9, 0.9), tmp_path, calibration=CURVE, prior=0.1, precision=0.99)
+    assert (kept.kept, kept.report()[-1].split(": ")[1]) == (0, "reached by no pair, by the first pairs of the stream")
+
+
+def test_checks_are_columns_and_reasons(tmp_path):
+    texts = [
+        ("Es sind 12 Bäume.", "There are 12 trees."),
+        ("This was copied over", "This was copied over"),
+        ("Ja", "Ja, ja"),
+    ]
+    texts += [texts[0], ("Ein kurzer Satz", "A sentence that goes on and on, far beyond what the other one says " * 3)]
+    pairs = [TextPair(*pair, *LANGUAGES) for pair in texts]
+    block = ScoredPairs(pairs, np.ones(5), np.ones(5), np.array([0, 0, 50, 0, 0]))
+    rows, kept = filtered([block], tmp_path, check="numbers", drop="copied,duplicate,length,hub=40")
+    assert [row.reasons for row in rows] == [[], ["copied text"], ["hub"], ["duplicate"], ["lengths differ"]]
+    assert rows[0].columns["numbers"] == 1
+    assert set(rows[0].columns) == {
+        "score", "source", "target", "cosine", "reasons", "length", "copied", "numbers", "duplicate", "hub"
+    }  # fmt: skip
+    assert kept.reasons.total() == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"threshold": 1.0, "precision": 0.9}, "two ways to cut"),
+        ({"precision": 1.5}, "precision is 1.5; choose a number between 0 and 1"),
+        ({"prior": 0.0}, "prior is 0; choose"),
+    ],
+)
+def test_limits_that_can_not_be(options, message):
+    with pytest.raises(ConfigError, match=message):
+        FilterConfig(checks=CheckPlan.parse("", ""), **options)
+
+
+def test_from_options():
+    found = filter_config("numbers", "length=2", threshold=1.0, prior=None)
+    assert found == FilterConfig(threshold=1.0, checks=CheckPlan(("length", "numbers"), {"length": 2.0}))
+
+
+def test_probabilities_need_a_calibration(tmp_path):
+    with pytest.raises(ConfigError, match="precision needs --calibration; make one with interlingua score --learn"):
+        filtered(blocks(1.0), tmp_path, precision=0.9)
+
+
+def test_columns_that_are_not_there():
+    plan = CheckPlan.parse("length", "")
+    check_columns(["score", "length", "probability"], plan)
+    with pytest.raises(ConfigError, match="unknown column 'numbers'; name it in --check too"):
+        check_columns(["numbers"], plan)
+    with pytest.raises(ConfigError, match="unknown column 'scor'; did you mean 'score'"):
+        check_columns(["scor"], plan)
+
+
+def test_formats_of_outputs(tmp_path):
+    assert output_format(None, None) == "tsv"
+    assert output_format("a.tmx", None) == "tmx"
+    assert output_format("a.txt", "jsonl") == "jsonl"
+    with pytest.raises(ConfigError, match="standard output is tsv or jsonl, not 'tmx'; name a file with --output"):
+        output_format(None, "tmx")
+
+
+def test_a_line_is_a_line(tmp_path):
+    (row,), _ = filtered(blocks(0.123456789), tmp_path)
+    row = row._replace(columns=row.columns | {"source": "a\tb\nc", "reasons": ["x", "y"]})
+    assert line_of(row, "tsv", ["score", "source", "reasons", "probability"]) == "0.123457\ta b c\tx, y\t\n"
+    found = json.loads(line_of(row, "jsonl", []))
+    assert (found["source"], found["target_language"]) == ("a\tb\nc", "eng_Latn")
+
+
+@pytest.mark.parametrize("name", ["out.tsv", "out.jsonl.gz", "out.tmx", "out"])
+def test_files_can_be_read_again(name, tmp_path):
+    rows, _ = filtered(blocks(1.5, 0.5, 1.25), tmp_path / "seen", threshold=1)
+    path, rest, stdout = tmp_path / name, tmp_path / "rest.tsv", io.StringIO()
+    columns = ["score", "source", "target"]
+    write_rows(rows, path, format=output_format(path, None), columns=columns, stdout=stdout, rejected=rest)
+    codes = {"source_language": "de", "target_language": "en"}
+    found = list(read_pairs(path, **codes))
+    assert [pair.source for pair in found] == ["Satz 0", "Satz 2"]
+    assert [pair.score for pair in found] == ([None, None] if name == "out" else [1.5, 1.25])
+    assert rest.read_text(encoding="utf-8") == "below the threshold\t0.5\tSatz 1\tsentence 1\n"
+    assert stdout.getvalue() == ""
+
+
+def test_standard_output(tmp_path):
+    rows, _ = filtered(blocks(1.5, 0.5), tmp_path)
+    out = io.StringIO()
+    write_rows(rows, None, format="tsv", columns=["source", "score"], stdout=out)
+    assert out.getvalue() == "Satz 0\t1.5\nSatz 1\t0.5\n"
+
+
+def test_a_scratch_folder_goes():
+    with scratch_folder() as folder:
+        (folder / "x").write_text("x")
+    assert not folder.exists()

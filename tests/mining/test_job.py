@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from interlingua.errors import ConfigError, DataError
+from interlingua.mining.calibration import Calibration, save_calibration
+from interlingua.mining.job import MineJob, parse_shard, parse_size, read_gold
+from interlingua.mining.pipeline import TextFile
+from tests.mining.invented import corpora, embed, write_lines
+
+
+@pytest.fixture
+def sides(tmp_path):
+    sources, targets, pairs = corpora(30, 40)
+    write_lines(tmp_path / "gold.tsv", [f"{a + 1}\t{b + 1}" for a, b in pairs])
+    return [TextFile(write_lines(tmp_path / name, texts), code, encode=embed)
+            for name, texts, code in (("a.de", sources, "deu_Latn"), ("a.en", targets, "eng_Latn"))]  # fmt: skip
+
+
+def run(job, sides, told=None):
+    return job.run(*sides, "model", progress=lambda *at: told.append(at) if told is not None else None)
+
+
+def test_from_texts_to_pairs_with_gold_and_report(tmp_path, sides):
+    told = []
+    job = MineJob(output=tmp_path / "p.tsv", threshold=1.05, gold=tmp_path / "gold.tsv", report=tmp_path / "p.html",
+                  check="length", drop="hub=30")  # fmt: skip
+    lines = run(job, sides, told)
+    assert lines[0].endswith("a.de: 70 lines, 70 texts")
+    assert "pairs of" in lines[2]
+    assert lines[3] == "threshold 1.0500"
+    assert lines[4] == "gold: 30 pairs of texts"
+    assert lines[5].startswith("best F1 100.00 (precision 100.00, recall 100.00) at threshold 1.")
+    assert "at the threshold 1.0500" in lines[6]
+    assert (tmp_path / "p.html").is_file()
+    assert not (tmp_path / "p.tsv.work").exists()
+    steps = list(dict.fromkeys(what for what, _, _ in told))
+    assert steps == ["reading a.de", "reading a.en", "embedding a.de", "embedding a.en", "nearest neighbours",
+                     "choosing pairs", "writing pairs"]  # fmt: skip
+
+
+def test_a_folder_that_is_named_is_kept(tmp_path, sides):
+    run(MineJob(output=tmp_path / "p.tsv", work=tmp_path / "w"), sides)
+    assert (tmp_path / "w" / "x" / "vectors.npy").is_file()
+
+
+def test_a_calibration_tells_what_to_expect(tmp_path, sides):
+    curve = Calibration(
+        source_language="deu_Latn", target_language="eng_Latn", model="model", scoring="mine ratio k=4 max",
+        basis="probes", shape="logistic", scores=(1.3, 1.5), log_odds=(-5.0, 5.0), fitted_prior=0.5, prior=0.5, pairs=9,
+    )  # fmt: skip
+    save_calibration(curve, tmp_path / "c.json")
+    job = MineJob(
+        output=tmp_path / "p.tsv", calibration=tmp_path / "c.json", precision=0.95, gold=tmp_path / "gold.tsv"
+    )
+    lines = run(job, sides)
+    assert any(line.startswith("translations among all pairs found: ") for line in lines)
+    assert any(line.startswith("precision 0.95: ") for line in lines)
+    kept = len((tmp_path / "p.tsv").read_text().splitlines())
+    assert 25 <= kept <= 35
+    with pytest.raises(ConfigError, match="is for scores made by 'mine ratio k=4 max', not 'mine ratio k=3 max'"):
+        run(MineJob(output=tmp_path / "p.tsv", calibration=tmp_path / "c.json", k=3), sides)
+
+
+def test_shards_say_what_is_left(tmp_path, sides, monkeypatch):
+    monkeypatch.setattr("interlingua.mining.vectors.PORTION", 20)
+    options = {"output": tmp_path / "p.tsv", "work": tmp_path / "w"}
+    assert "those of other shards are not; run the same command again" in run(MineJob(shard="1/2", **options), sides)[0]
+    assert "shard 2/2 is done" in run(MineJob(shard="2/2", **options), sides)[0]
+    assert "shard 1/2 is done" in run(MineJob(shard="1/2", **options), sides)[0]
+    assert len(run(MineJob(**options), sides)) == 3
+    run(MineJob(output=tmp_path / "q.tsv"), sides)
+    assert (tmp_path / "p.tsv").read_bytes() == (tmp_path / "q.tsv").read_bytes()
+
+
+def test_like_laser_nothing_is_checked(tmp_path, sides):
+    run(MineJob(output=tmp_path / "p.tsv", laser=True, drop="length=1"), sides)
+    rows = (tmp_path / "p.tsv").read_text().splitlines()
+    assert len(rows) > 30
+    assert float(rows[0].split("\t")[0]) == np.float32(rows[0].split("\t")[0])
+
+
+def test_gold_of_other_texts(tmp_path, sides):
+    write_lines(tmp_path / "gold.tsv", ["zh-1\ten-1"])
+    with pytest.raises(DataError, match="no gold pair is in the texts"):
+        run(MineJob(output=tmp_path / "p.tsv", gold=tmp_path / "gold.tsv"), sides)
+
+
+def test_gold_files(tmp_path):
+    assert read_gold(write_lines(tmp_path / "g", ["a\tb", " c\td "])) == [("a", "b"), ("c", "d")]
+    with pytest.raises(DataError, match="g:2: expected id TAB id or text TAB text, got 1 columns"):
+        read_gold(write_lines(tmp_path / "g", ["a\tb", "c"]))
+    with pytest.raises(DataError, match="the file is empty"):
+        read_gold(write_lines(tmp_path / "g", []))
+
+
+@pytest.mark.parametrize(("text", "count"), [("4GiB", 2**32), ("800 MB", 800 * 2**20), ("1.5k", 1536), ("77", 77)])
+def test_sizes(text, count):
+    assert parse_size(text) == count
+
+
+def test_no_sizes_and_no_shards():
+    for text in ("", "GiB", "-4G", "4 Gigs"):
+        with pytest.raises(ConfigError, match="is no size"):
+            parse_size(text)
+    assert parse_shard(" 2/8 ") == (2, 8)
+    for text in ("0/2", "3/2", "1", "a/b"):
+        with pytest.raises(ConfigError, match="is no part"):
+            parse_shard(text)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"precision": 0.9}, "a precision or a column of probabilities needs --calibration"),
+        ({"shard": "1/2"}, "a shard needs --work"),
+        ({"drop": "lenght"}, "unknown check 'lenght'"),
+        ({"margin": "ratios"}, "margin 'ratios' is unknown"),
+        ({"documents": "url"}, "say equal or urls"),
+    ],
+)
+def test_slips_show_before_anything_is_loaded(tmp_path, options, message):
+    with pytest.raises(ConfigError, match=message):
+        MineJob(output=tmp_path / "p.tsv", **options)

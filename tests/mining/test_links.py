@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import pytest
+
+from interlingua.errors import ConfigError, DataError
+from interlingua.mining.alignment import Link
+from interlingua.mining.links import (
+    DocumentPair,
+    check_texts,
+    document_pairs,
+    link_line,
+    read_links,
+    read_list,
+    read_sentences,
+)
+
+
+def written(path, text):
+    path.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8"))
+    return path
+
+
+def test_links_as_vecalign_writes_them(tmp_path):
+    links = [Link((0, 1), (0,), 0.12), Link((), (1,), 0.0), Link((2,), (2, 3), 1.5)]
+    lines = [link_line(link) for link in links]
+    assert lines == ["[0, 1]:[0]:0.120000\n", "[]:[1]:0.000000\n", "[2]:[2, 3]:1.500000\n"]
+    assert read_links(written(tmp_path / "a.align", "".join(lines))) == links
+
+
+def test_links_without_costs_or_spaces(tmp_path):
+    path = written(tmp_path / "gold", "[0,1]:[2]\n\n[3]:[]:1e-3\r\n [] : [4] \n")
+    assert read_links(path, (4, 5)) == [Link((0, 1), (2,), 0.0), Link((3,), (), 0.001), Link((), (4,), 0.0)]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[0]:[0]\n0:0\n", r"gold:2: expected \[0, 1\]:\[2\] or \[0, 1\]:\[2\]:0.12, got '0:0'"),
+        ("[0]\n", "gold:1: expected"),
+        ("[0]:[0]:cheap\n", "gold:1: expected"),
+        ("[0]:[3]\n", "gold:1: names sentence 3 .counted from 0. of a document of 3"),
+        ("[7]:[0]\n", "gold:1: names sentence 7 .counted from 0. of a document of 5"),
+    ],
+)
+def test_lines_that_are_no_links(text, message, tmp_path):
+    with pytest.raises(DataError, match=message):
+        read_links(written(tmp_path / "gold", text), (5, 3))
+
+
+def test_sentences_are_lines_blank_ones_too(tmp_path):
+    assert read_sentences(written(tmp_path / "a.txt", "one \r\n\n two\n")) == ["one ", "", " two"]
+
+
+@pytest.mark.parametrize("text", ["", "\n \n\t\n"])
+def test_empty_documents(text, tmp_path):
+    with pytest.raises(DataError, match=r"a\.txt: the document is empty; expected a sentence per line"):
+        read_sentences(written(tmp_path / "a.txt", text))
+
+
+def test_a_list(tmp_path):
+    path = written(
+        tmp_path / "list", "# German English\nde/1.txt\ten/1.txt\n\nde/2.txt.gz\ten/2\tout/2\nde/3\ten/3\t\tgold/3\n"
+    )
+    assert read_list(path, tmp_path) == [
+        DocumentPair("de/1.txt", "en/1.txt", str(tmp_path / "1.txt.align")),
+        DocumentPair("de/2.txt.gz", "en/2", "out/2"),
+        DocumentPair("de/3", "en/3", str(tmp_path / "3.align"), "gold/3"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a b\n", "list:1: expected source TAB target, then optionally TAB links TAB gold, got 1 columns"),
+        ("a\tb\n\tb\n", "list:2: expected"),
+        ("a\tb\tc\td\te\n", "list:1: expected .* got 5 columns"),
+        ("x/a\tb\ny/a\tb\n", r"list:2: its links would go to out/a\.align as those of line 1 do"),
+        ("#\n", "list: names no documents"),
+    ],
+)
+def test_broken_lists(text, message, tmp_path):
+    with pytest.raises(DataError, match=message):
+        read_list(written(tmp_path / "list", text), "out")
+
+
+def test_what_is_to_be_aligned(tmp_path):
+    assert document_pairs("a", "b") == [DocumentPair("a", "b")]
+    assert document_pairs("a", "b", None, "c", "d") == [DocumentPair("a", "b", "c", "d")]
+    listed = written(tmp_path / "list", "a\tb\tc\n")
+    assert document_pairs(None, None, listed) == [DocumentPair("a", "b", "c")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("a", None), "name two documents, SOURCE and TARGET, or a list"),
+        (("a", "b", "LIST"), "drop SOURCE, TARGET and --gold"),
+        ((None, None, "LIST", None, "gold"), "drop SOURCE, TARGET and --gold"),
+        ((None, None, "LIST"), "links of many documents need files"),
+    ],
+)
+def test_what_can_not_be_aligned(arguments, message, tmp_path):
+    listed = written(tmp_path / "list", "a\tb\n")
+    with pytest.raises(ConfigError, match=message):
+        document_pairs(*(listed if argument == "LIST" else argument for argument in arguments))
+
+
+def test_formats_that_tell_languages_need_them():
+    check_texts("out.tsv", None, None)
+    check_texts(None, None, None)
+    check_texts("out.tmx", "de", "en")
+    with pytest.raises(ConfigError, match=r"out\.tmx tells its languages; name both with --source-language"):
+        check_texts("out.tmx", "de", None)
+    with pytest.raises(DataError, match="Germn"):
+        check_texts("out.tsv", "Germn", None)

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import json
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from interlingua.corpus.formats import read_pairs
+from interlingua.errors import ConfigError
+from interlingua.mining.calibration import Calibration
+from interlingua.mining.checks import CheckPlan
+from interlingua.mining.found import FOUND
+from interlingua.mining.output import OWN_COLUMNS, Selection, check_output, write_mined
+from interlingua.mining.pipeline import Mined
+from interlingua.mining.texts import Line, build_side
+
+LANGUAGES = ("deu_Latn", "eng_Latn")
+SOURCES = ["Der Hund bellt laut.", "Berlin im Jahr 1999", "der hund bellt laut", "x" * 200, "Tab\there"]
+TARGETS = ["The dog barks loudly.", "Berlin in 1998", "the dog barks loudly", "short", "Over there"]
+SCORES = [1.3, 1.25, 1.2, 1.1, 0.9]
+
+
+@pytest.fixture
+def mined(tmp_path):
+    x = build_side(tmp_path / "x", lambda: [Line(text, f"s{n}") for n, text in enumerate([*SOURCES, SOURCES[0]])],
+                   what="")  # fmt: skip
+    y = build_side(tmp_path / "y", lambda: [Line(text, f"t{n}") for n, text in enumerate(TARGETS)], what="")
+    pairs = np.zeros(5, FOUND)
+    pairs["score"], pairs["cosine"], pairs["x"], pairs["y"] = SCORES, 0.8, range(5), range(5)
+    pairs["hub_x"], pairs["hub_y"] = [1, 1, 1, 2, 30], 1
+    return Mined(x, y, pairs, [])
+
+
+def calibration(**changes):
+    plain = {
+        "source_language": "deu_Latn", "target_language": "eng_Latn", "model": "m", "scoring": "s", "basis": "probes",
+        "shape": "logistic", "scores": (1.0, 1.2), "log_odds": (-3.0, 3.0), "fitted_prior": 0.5, "prior": 0.5,
+        "pairs": 9,
+    }  # fmt: skip
+    return Calibration(**(plain | changes))
+
+
+def write(mined, path, *, drop="", check="", **options):
+    names = ("threshold", "precision", "like_laser")
+    chosen = {name: options.pop(name) for name in names if name in options}
+    selection = Selection(checks=CheckPlan.parse(check, drop), **chosen)
+    return write_mined(mined, path, selection, languages=LANGUAGES, folder=path.parent / "seen", **options)
+
+
+def test_lasers_columns(mined, tmp_path):
+    written = write(mined, tmp_path / "p.tsv")
+    assert (tmp_path / "p.tsv").read_text().splitlines()[0] == "1.3\tDer Hund bellt laut.\tThe dog barks loudly."
+    assert (written.pairs, dict(written.rejected)) == (5, {})
+    back = list(read_pairs(tmp_path / "p.tsv", source_language="de", target_language="en"))
+    assert [pair.score for pair in back] == SCORES
+    assert back[4].source == "Tab here"
+
+
+def test_a_threshold_and_checks_reject_and_are_counted(mined, tmp_path):
+    written = write(mined, tmp_path / "p.tsv", threshold=1.1, drop="length,duplicate,numbers=1,hub=20")
+    assert [line.split("\t")[0] for line in (tmp_path / "p.tsv").read_text().splitlines()] == ["1.3"]
+    assert dict(written.rejected) == {
+        "numbers differ": 1, "duplicate": 1, "lengths differ": 1, "below the threshold": 1, "hub": 1,
+    }  # fmt: skip
+    assert [row.columns["score"] for row in written.borderline] == SCORES
+    assert {reason: len(rows) for reason, rows in written.rejects.items()} == {
+        "numbers differ": 1, "duplicate": 1, "lengths differ": 1, "below the threshold": 0, "hub": 1,
+    }  # fmt: skip
+
+
+def test_any_columns(mined, tmp_path):
+    columns = ("source_origins", "probability", "duplicate", "target")
+    write(mined, tmp_path / "p.tsv", columns=columns, check="duplicate", calibration=calibration())
+    first = (tmp_path / "p.tsv").read_text().splitlines()[0].split("\t")
+    assert (first[0], first[2:]) == ("s0 s5", ["0", TARGETS[0]])
+    assert 0.9 < float(first[1]) <= 1
+
+
+def test_json_lines_have_all(mined, tmp_path):
+    write(mined, tmp_path / "p.jsonl", check="length,hub", calibration=calibration())
+    rows = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()]
+    assert set(rows[0]) == {*OWN_COLUMNS, "length", "hub", "source_language", "target_language"}
+    assert [row["hub"] for row in rows] == [1, 1, 1, 2, 30]
+    assert rows[0]["source_origins"] == ["s0", "s5"]
+    assert next(read_pairs(tmp_path / "p.jsonl")).target == TARGETS[0]
+
+
+def test_tmx(mined, tmp_path):
+    written = write(mined, tmp_path / "p.tmx", threshold=1.2)
+    units = ElementTree.parse(tmp_path / "p.tmx").findall(".//tu")
+    assert len(units) == written.pairs == 3
+    assert units[0].find("prop").text == "1.3"
+
+
+def test_a_precision_cuts_where_it_is_expected(mined, tmp_path):
+    """The share of right pairs is estimated from the scores themselves."""
+    curve = calibration()
+    prior = curve.estimate_prior(SCORES)
+    probabilities = curve.probability(SCORES, prior=prior)
+    means = np.cumsum(probabilities) / np.arange(1, 6)
+    written = write(mined, tmp_path / "p.tsv", precision=float(means[2]) - 1e-6, calibration=curve)
+    assert (written.pairs, written.threshold, written.prior) == (3, 1.2, prior)
+    with pytest.raises(ConfigError, match="a precision needs a calibration"):
+        write(mined, tmp_path / "p.tsv", precision=0.9)
+
+
+def test_a_precision_that_no_pair_reaches(mined, tmp_path):
+    written = write(mined, tmp_path / "p.tsv", precision=1.0, calibration=calibration())
+    assert (written.pairs, written.threshold) == (0, np.inf)
+    assert (tmp_path / "p.tsv").read_text() == ""
+
+
+def test_like_laser_the_threshold_itself_is_too_low(mined, tmp_path):
+    write(mined, tmp_path / "p.tsv", threshold=1.1, like_laser=True)
+    assert len((tmp_path / "p.tsv").read_text().splitlines()) == 3
+    write(mined, tmp_path / "q.tsv", threshold=1.1)
+    assert len((tmp_path / "q.tsv").read_text().splitlines()) == 4
+    mined.pairs["score"][0] = np.float32(1.3)
+    write(mined, tmp_path / "p.tsv", like_laser=True)
+    assert (tmp_path / "p.tsv").read_text().split("\t")[0] == "1.2999999523162842"
+
+
+def test_no_pairs(mined, tmp_path):
+    written = write(mined._replace(pairs=mined.pairs[:0]), tmp_path / "p.tsv", drop="length", calibration=calibration())
+    assert (written.pairs, written.prior, written.cuts) == (0, None, ())
+
+
+@pytest.mark.parametrize(
+    ("path", "columns", "message"),
+    [
+        ("p.zip", ("score",), "written as .tsv, .jsonl or .tmx"),
+        ("p.tsv", ("scores",), "unknown column 'scores'; did you mean 'score'"),
+        ("p.tsv", ("length",), "unknown column 'length'; name it in --check too"),
+    ],
+)
+def test_outputs_that_cant_be_written(path, columns, message):
+    with pytest.raises(ConfigError, match=message):
+        check_output(path, columns, CheckPlan((), {}))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"threshold": 1.0, "precision": 0.9}, "two ways to cut"), ({"precision": 95}, "precision 95 is no share")],
+)
+def test_two_ways_to_cut(options, message):
+    with pytest.raises(ConfigError, match=message):
+        Selection(checks=CheckPlan((), {}), **options)

@@ -1,0 +1,244 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from interlingua.errors import ConfigError, DataError
+from interlingua.mining.documents import DocumentMatch
+from interlingua.mining.knn import mutual_neighbours
+from interlingua.mining.mine import best_both_ways, retrieve
+from interlingua.mining.pipeline import MineConfig, TextFile, gold_pairs, mine_files
+from tests.mining.invented import corpora, embed, write_lines
+
+ROOT = Path(__file__).resolve().parents[2]
+SMALL = 2**21
+"""Memory that makes several tiles of a few thousand texts."""
+
+
+def sides(folder, shared=30, alone=40, **options):
+    sources, targets, pairs = corpora(shared, alone)
+    files = [write_lines(folder / name, texts) for name, texts in (("a.de", sources), ("a.en", targets))]
+    made = [TextFile(path, code, encode=embed, **options)
+            for path, code in zip(files, ("deu_Latn", "eng_Latn"), strict=True)]  # fmt: skip
+    return (*made, pairs)
+
+
+def as_pairs(mined):
+    return list(zip(mined.pairs["x"].tolist(), mined.pairs["y"].tolist(), strict=True))
+
+
+@pytest.mark.parametrize("retrieval", ["max", "intersection", "forward", "backward"])
+@pytest.mark.parametrize("margin", ["ratio", "distance", "absolute"])
+def test_files_give_what_vectors_in_memory_give(tmp_path, retrieval, margin):
+    source, target, _ = sides(tmp_path)
+    config = MineConfig(retrieval=retrieval, margin=margin, k=3)
+    mined = mine_files(source, target, config, tmp_path / "work", model="m")
+    x, y = embed(list(mined.x.texts)), embed(list(mined.y.texts))
+    found = retrieve(*best_both_ways(x, y, k=3, margin=margin), retrieval)
+    order = np.argsort(-found.scores, kind="stable")
+    assert as_pairs(mined) == list(zip(found.x[order].tolist(), found.y[order].tolist(), strict=True))
+    assert mined.pairs["score"].tolist() == found.scores[order].tolist()
+    of_x, of_y = mutual_neighbours(x, y, k=1)
+    near = [np.bincount(one.indices[:, 0].numpy(), minlength=size) for one, size in ((of_y, len(x)), (of_x, len(y)))]
+    assert mined.pairs["hub_x"].tolist() == near[0][mined.pairs["x"]].tolist()
+    assert mined.pairs["hub_y"].tolist() == near[1][mined.pairs["y"]].tolist()
+
+
+def test_translations_are_found_and_come_first(tmp_path):
+    source, target, pairs = sides(tmp_path)
+    mined = mine_files(source, target, MineConfig(), tmp_path / "work", model="m")
+    assert set(as_pairs(mined)[: len(pairs)]) == set(pairs)
+    assert mined.notes == [f"{source.path}: 70 lines, 70 texts", f"{target.path}: 70 lines, 70 texts"]
+
+
+def test_equal_texts_are_one_with_all_their_lines(tmp_path):
+    source, target, pairs = sides(tmp_path)
+    (one, other) = pairs[0]
+    lines = source.path.read_text().splitlines()
+    write_lines(source.path, [*lines, "", lines[one]])
+    mined = mine_files(source, target, MineConfig(), tmp_path / "work", model="m")
+    assert len(mined.x) == 70
+    assert mined.x.origins(one) == [str(one + 1), "72"]
+    assert "72 lines, 70 texts, 1 blank lines left out" in mined.notes[0]
+    assert (one, other) in as_pairs(mined)
+
+
+def test_gold_pairs_by_names_and_by_texts(tmp_path):
+    source, target, pairs = sides(tmp_path)
+    mined = mine_files(source, target, MineConfig(), tmp_path / "work", model="m")
+    by_number = [(str(a + 1), str(b + 1)) for a, b in pairs]
+    by_text = [(mined.x.texts[a], mined.y.texts[b]) for a, b in pairs]
+    assert gold_pairs(by_number, mined.x, mined.y) == (set(pairs), 0)
+    assert gold_pairs([*by_text, ("nothing", "1")], mined.x, mined.y) == (set(pairs), 1)
+
+
+def laser(x, y, k, margin, retrieval, threshold):
+    """LASER's mine_bitexts.py, mode mine, written anew: exact search in float32, margins pair by pair."""
+    x, y = (side / np.linalg.norm(side, axis=1, keepdims=True) for side in (x, y))
+    cosines = x @ y.T
+    functions = {"ratio": lambda a, b: a / b, "distance": lambda a, b: a - b, "absolute": lambda a, b: a}
+    near_x, near_y = np.argsort(-cosines, axis=1)[:, :k], np.argsort(-cosines.T, axis=1)[:, :k]
+    mean_x = np.take_along_axis(cosines, near_x, 1).mean(axis=1)
+    mean_y = np.take_along_axis(cosines.T, near_y, 1).mean(axis=1)
+
+    def scores(i, j):
+        return functions[margin](x[i] @ y[j], (mean_x[i] + mean_y[j]) / 2)
+
+    forward = [max((scores(i, j), j) for j in near_x[i]) for i in range(len(x))]
+    backward = [max((scores(i, j), i) for i in near_y[j]) for j in range(len(y))]
+    if retrieval == "forward":
+        return [(score, i, j) for i, (score, j) in enumerate(forward)]
+    if retrieval == "backward":
+        return [(score, i, j) for j, (score, i) in enumerate(backward)]
+    if retrieval == "intersection":
+        return [(score, i, j) for i, (score, j) in enumerate(forward) if backward[j][1] == i]
+    every = [(s, i, j) for i, (s, j) in enumerate(forward)] + [(s, i, j) for j, (s, i) in enumerate(backward)]
+    taken, found = (set(), set()), []
+    for score, i, j in sorted(every, key=lambda one: -one[0]):
+        if i not in taken[0] and j not in taken[1]:
+            taken[0].add(i)
+            taken[1].add(j)
+            if score > threshold:
+                found.append((score, i, j))
+    return found
+
+
+@pytest.mark.parametrize("retrieval", ["max", "intersection", "forward", "backward"])
+@pytest.mark.parametrize("margin", ["ratio", "distance", "absolute"])
+def test_like_laser_equals_lasers_script_on_the_same_vectors(tmp_path, retrieval, margin):
+    """Its order, unique lines with the last one's vector, blank lines kept, vectors that are not of length 1."""
+    source, target, _ = sides(tmp_path)
+    lines = source.path.read_text().splitlines()
+    write_lines(source.path, [*lines, " spaces ", "", lines[3]])
+    rng = np.random.default_rng(0)
+    known = [rng.standard_normal((size, 8)).astype(np.float32) for size in (73, 70)]
+    np.save(tmp_path / "x.npy", known[0])
+    known[1].tofile(tmp_path / "y.raw")
+    files = source._replace(vectors=tmp_path / "x.npy"), target._replace(vectors=tmp_path / "y.raw")
+    config = MineConfig(retrieval=retrieval, margin=margin, like_laser=True)
+    mined = mine_files(*files, config, tmp_path / "work", model="m")
+    assert mined.x.texts[70:] == [" spaces ", ""]
+    x = known[0][[72 if row == 3 else row for row in range(72)]]
+    threshold = -1.0
+    expected = laser(x, known[1], 4, margin, retrieval, threshold)
+    assert as_pairs(mined) == [(i, j) for _, i, j in expected]
+    np.testing.assert_allclose(mined.pairs["score"], [score for score, _, _ in expected], rtol=2e-5, atol=1e-6)
+
+
+def test_known_vectors_take_the_models_place(tmp_path):
+    source, target, _ = sides(tmp_path)
+    expected = mine_files(source, target, MineConfig(), tmp_path / "one", model="m")
+    known = []
+    for name, file in (("x", source), ("y", target)):
+        np.save(tmp_path / f"{name}.npy", 3 * embed(file.path.read_text().splitlines()))
+        known.append(file._replace(encode=None, vectors=tmp_path / f"{name}.npy"))
+    found = mine_files(*known, MineConfig(), tmp_path / "two", model="m")
+    assert as_pairs(found) == as_pairs(expected)
+    np.testing.assert_allclose(found.pairs["score"], expected.pairs["score"], rtol=1e-5)
+    with pytest.raises(DataError, match=r"expected 70 rows of floating-point numbers, .* got shape \(5, 24\)"):
+        np.save(tmp_path / "x.npy", np.zeros((5, 24), np.float32))
+        mine_files(*known, MineConfig(), tmp_path / "three", model="m")
+
+
+def test_shards_on_several_machines_join(tmp_path, monkeypatch):
+    monkeypatch.setattr("interlingua.mining.vectors.PORTION", 20)
+    source, target, _ = sides(tmp_path)
+    expected = mine_files(source, target, MineConfig(), tmp_path / "one", model="m")
+    work = tmp_path / "work"
+    for number in (1, 2, 3):  # the last one finds all vectors
+        assert mine_files(source, target, MineConfig(), work, model="m", shard=(number, 3)) is None
+    assert [path.name for path in work.glob("neighbours-k4/*of*")] == ["3of3"]
+    for number in (1, 2):
+        assert mine_files(source, target, MineConfig(), work, model="m", shard=(number, 3)) is None
+    joined = mine_files(source, target, MineConfig(), work, model="m")
+    assert joined.pairs.tobytes() == expected.pairs.tobytes()
+    with pytest.raises(ConfigError, match="documents are not searched in shards"):
+        config = MineConfig(documents=DocumentMatch.parse("equal"))
+        mine_files(source, target, config, work, model="m", shard=(1, 2))
+
+
+def test_another_run_is_refused(tmp_path):
+    source, target, _ = sides(tmp_path)
+    mine_files(source, target, MineConfig(), tmp_path / "work", model="m")
+    with pytest.raises(ConfigError, match="vectors of another model, prompt or file"):
+        mine_files(source, target, MineConfig(), tmp_path / "work", model="other")
+    with pytest.raises(ConfigError, match="holds other texts or settings"):
+        mine_files(source, target, MineConfig(equal="folded"), tmp_path / "work", model="m")
+    again = mine_files(source, target, MineConfig(k=2), tmp_path / "work", model="m")
+    assert len(again.pairs)
+
+
+def test_what_has_no_vector_is_named(tmp_path):
+    source, target, _ = sides(tmp_path)
+    with pytest.raises(DataError, match="there is no vector of"):
+        mine_files(source._replace(encode=None), target, MineConfig(), tmp_path / "work", model="m")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"margin": "ratios"}, "margin 'ratios' is unknown; there are: ratio, distance, absolute"),
+        ({"retrieval": "fwd"}, "retrieval 'fwd' is unknown"),
+        ({"equal": "yes"}, "equal 'yes' is unknown"),
+        ({"k": 0}, "k = 0"),
+        ({"like_laser": True, "documents": DocumentMatch(how="equal")}, "knows no documents"),
+    ],
+)
+def test_unknown_ways_are_refused(options, message):
+    with pytest.raises(ConfigError, match=message):
+        MineConfig(**options)
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from interlingua.mining import found, tiles, vectors
+from tests.mining.test_pipeline import MineConfig, SMALL, mine_files, sides
+
+folder, place, moment = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+vectors.PORTION, calls = 200, []
+
+def dying(function):
+    def call(*arguments, **options):
+        calls.append(1)
+        if len(calls) == moment:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return function(*arguments, **options)
+    return call
+
+if place == "vectors":
+    vectors._write = dying(vectors._write)
+elif place == "tiles":
+    tiles._write = dying(tiles._write)
+elif place == "pairs":
+    found._free = dying(found._free)
+source, target, _ = sides(folder, 300, 1500)
+mined = mine_files(source, target, MineConfig(memory=SMALL), folder / "work", model="m")
+(folder / "pairs").write_bytes(mined.pairs.tobytes())
+"""
+
+
+def test_a_run_killed_at_three_points_ends_with_the_same_bytes(tmp_path):
+    """In the middle of the vectors, of the tiles and of the pairs."""
+    for folder, deaths in (("killed", [("vectors", 5), ("tiles", 4), ("pairs", 1)]), ("straight", [])):
+        (tmp_path / folder).mkdir()
+        for place, moment in [*deaths, ("nowhere", 0)]:
+            command = [sys.executable, "-c", KILLED, str(tmp_path / folder), place, str(moment)]
+            ran = subprocess.run(command, check=False, cwd=ROOT, env=os.environ | {"OMP_NUM_THREADS": "1"})
+            assert ran.returncode == (0 if place == "nowhere" else -signal.SIGKILL), place
+    killed, straight = tmp_path / "killed", tmp_path / "straight"
+    assert (killed / "pairs").read_bytes() == (straight / "pairs").read_bytes()
+    assert len((straight / "pairs").read_bytes()) > 1000
+    assert (killed / "work" / "x" / "vectors.npy").read_bytes() == (
+        straight / "work" / "x" / "vectors.npy"
+    ).read_bytes()
+    tiles = list((straight / "work" / "neighbours-k4").glob("*.npz"))
+    assert len(tiles) > 2
+    for path in tiles:
+        assert (killed / "work" / "neighbours-k4" / path.name).read_bytes() == path.read_bytes()

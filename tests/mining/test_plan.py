@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+import pytest
+
+from interlingua.errors import DataError
+from interlingua.mining import plan
+from interlingua.mining.documents import DocumentMatch
+from interlingua.mining.pipeline import MineConfig, TextFile, mine_files
+from interlingua.mining.plan import SearchSpeed, duration, estimate, search_speed, size
+from tests.mining.invented import embed, write_lines
+
+
+def slowly(texts):
+    """A thousand characters take 10 ms."""
+    time.sleep(1e-5 * sum(map(len, texts)))
+    return embed(texts)
+
+
+@pytest.fixture(autouse=True)
+def short_trials(monkeypatch):
+    monkeypatch.setattr(plan, "TRIED_VECTORS", 256)
+    monkeypatch.setattr(plan, "TRIAL_SECONDS", 0.05)
+
+
+@pytest.fixture
+def sides(tmp_path):
+    made = []
+    for name, count in (("a.de", 300), ("a.en", 200)):
+        texts = [f"{name[2:]}{n} {'x ' * 20}" for n in range(count)]
+        made.append(TextFile(write_lines(tmp_path / name, texts), "deu_Latn", encode=slowly))
+    return made
+
+
+def test_time_by_the_model_s_speed(tmp_path, sides):
+    found = estimate(*sides, MineConfig(), tmp_path / "work")
+    characters = sum(len(line) for file in sides for line in file.path.read_text().splitlines())
+    assert found.texts == (300, 200)
+    assert found.embedding_seconds == pytest.approx(1e-5 * characters, rel=0.9, abs=0.02)
+    assert found.tiles == 1
+    assert found.search_seconds > 0
+    assert [line.split(":")[0] for line in found.lines()] == [
+        "texts", "embedding", "nearest neighbours", "time", "disk", "memory",
+    ]  # fmt: skip
+
+
+def test_the_disk_is_enough_and_not_twice_enough(tmp_path, sides):
+    found = estimate(*sides, MineConfig(), tmp_path / "work")
+    mine_files(*sides, MineConfig(), tmp_path / "work", model="m")
+    used = sum(path.stat().st_size for path in (tmp_path / "work").rglob("*") if path.is_file())
+    assert used <= found.disk_bytes <= 2 * used
+
+
+def test_vectors_that_are_there_take_no_time(tmp_path, sides):
+    mine_files(*sides, MineConfig(), tmp_path / "work", model="m")
+    assert estimate(*sides, MineConfig(), tmp_path / "work").embedding_seconds == 0
+    known = []
+    for side in sides:
+        np.save(tmp_path / f"{side.path.name}.npy", embed(side.path.read_text().splitlines()))
+        known.append(side._replace(encode=None, vectors=tmp_path / f"{side.path.name}.npy"))
+    assert estimate(*known, MineConfig(), tmp_path / "none").embedding_seconds == 0
+
+
+def test_within_documents_nothing_is_searched(tmp_path, sides):
+    config = MineConfig(documents=DocumentMatch(how="equal"))
+    found = estimate(*sides, config, tmp_path / "work")
+    assert (found.search_seconds, found.tiles) == (0, 0)
+
+
+def test_less_memory_makes_more_tiles(tmp_path, sides):
+    many = [side._replace(path=write_lines(tmp_path / f"many{n}", [f"x{i}" for i in range(5000)])) for n, side in
+            enumerate(sides)]  # fmt: skip
+    assert estimate(*many, MineConfig(memory=2**21), tmp_path / "work").tiles > 1
+
+
+def test_nothing_to_mine(tmp_path, sides):
+    with pytest.raises(DataError, match="holds no text"):
+        estimate(sides[0]._replace(path=write_lines(tmp_path / "none", [""])), sides[1], MineConfig(), tmp_path)
+
+
+def test_seconds_by_hand():
+    """1000 x 10 pairs, 2 neighbours, x in two blocks of rows."""
+    speed = SearchSpeed(1e-6, 1e-3, 1e-2)
+    places = 1000 * 2 * (1 + math.log(5)) + 10 * 2 * (1 + math.log(500))
+    assert speed.seconds(1000, 10, 2, 500) == pytest.approx(0.01 + 1e-3 * places + 1e-2 * (1000 + 2 * 10))
+
+
+def test_the_search_is_timed_on_real_vectors():
+    rng = np.random.default_rng(0)
+    speed = search_speed(*(rng.standard_normal((5, 16)).astype(np.float32) for _ in "xy"), 4)
+    assert 0 < speed.pair < 1e-4
+    assert speed.place >= 0
+    assert speed.vector > 0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.04, "0.0 s"), (119, "119.0 s"), (120, "2.0 min"), (9000, "2.5 h"), (200_000, "2.3 days")]
+)
+def test_durations(seconds, text):
+    assert duration(seconds) == text
+
+
+@pytest.mark.parametrize(("count", "text"), [(2048, "2 KiB"), (3 * 2**20, "3.0 MiB"), (1.5 * 2**30, "1.5 GiB")])
+def test_sizes(count, text):
+    assert size(count) == text

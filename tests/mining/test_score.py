@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import itertools
+import random
+
+import numpy as np
+import pytest
+
+from interlingua.corpus.formats import TextPair
+from interlingua.errors import ConfigError, DataError
+from interlingua.mining.score import PairScorer, ScoreConfig, score_config
+from tests.mining.words import encode
+
+
+def bitext(n, *, seed=0, wrong=0.3, repeated=0.2):
+    """Pairs of invented sentences, of which some are wrong and some repeat earlier texts."""
+    draw = random.Random(seed)
+    pairs = []
+    for _ in range(n):
+        words = draw.choices(range(40), k=draw.randint(2, 5))
+        other = draw.choices(range(40), k=draw.randint(2, 5)) if draw.random() < wrong else words
+        source, target = (" ".join(f"{code}{word}" for word in side) for code, side in (("de", words), ("en", other)))
+        if pairs and draw.random() < repeated:
+            target = draw.choice(pairs).target
+        pairs.append(TextPair(source, target, "deu_Latn", "eng_Latn"))
+    return pairs
+
+
+def naive(pairs, *, window, k, margin):
+    """Pair by pair, block by block, cosine by cosine."""
+    blocks, start = [], 0
+    while start < len(pairs):
+        stop = min(len(pairs), start + (window if start == 0 else max(1, window // 2)))
+        blocks.append((range(start, stop), pairs[max(0, stop - window) : stop]))
+        start = stop
+    for block, pool in blocks:
+        xs, ys = ({getattr(pair, side) for pair in pool} for side in ("source", "target"))
+        vector = {text: encode([text])[0].astype(np.float64) for text in xs | ys}
+        for i in block:
+            x, y = pairs[i].source, pairs[i].target
+            of_x = sorted((float(vector[x] @ vector[other]) for other in ys), reverse=True)[:k]
+            of_y = sorted((float(vector[y] @ vector[other]) for other in xs), reverse=True)[:k]
+            cosine, mean = float(vector[x] @ vector[y]), (np.mean(of_x) + np.mean(of_y)) / 2
+            yield {"ratio": cosine / mean, "distance": cosine - mean, "absolute": cosine}[margin]
+
+
+def scores_of(pairs, **options):
+    found = list(PairScorer(encode, ScoreConfig(**options)).score(pairs))
+    assert [pair for block in found for pair in block.pairs] == pairs
+    return np.concatenate([block.scores for block in found])
+
+
+@pytest.mark.parametrize("margin", ["ratio", "distance", "absolute"])
+@pytest.mark.parametrize(("n", "window"), [(3, 8), (8, 8), (29, 8), (24, 7), (12, 2)])
+def test_equals_cosines_one_by_one(margin, n, window):
+    pairs = bitext(n, seed=n)
+    expected = list(naive(pairs, window=window, k=3, margin=margin))
+    assert scores_of(pairs, window=window, k=3, margin=margin) == pytest.approx(expected, abs=1e-5)
+
+
+def test_worked_by_hand():
+    vectors = {"a": [1, 0], "b": [0, 1], "A": [0.6, 0.8], "B": [0, 1]}
+    pairs = [TextPair("a", "A", "deu_Latn", "eng_Latn"), TextPair("b", "B", "deu_Latn", "eng_Latn")]
+
+    def by_table(texts, **_):
+        return np.array([vectors[text] for text in texts], np.float32)
+
+    (block,) = PairScorer(by_table, ScoreConfig(k=2)).score(pairs)
+    # a: cosines 0.6 to A, 0 to B, mean 0.3; A: 0.6 to a, 0.8 to b, mean 0.7; so 0.6 / 0.5. b and B: 1 / (0.9 + 0.5) * 2
+    assert block.scores == pytest.approx([0.6 / 0.5, 1 / 0.7])
+    assert block.cosines == pytest.approx([0.6, 1.0])
+    # B is nearest to b, A to a; b is nearest to A and to B, a to none
+    assert block.hubs.tolist() == [1, 2]
+
+
+def test_right_pairs_score_higher_than_wrong_ones():
+    pairs = bitext(400, wrong=0.5, repeated=0)
+    right = np.array([pair.source.replace("de", "") == pair.target.replace("en", "") for pair in pairs])
+    scores = scores_of(pairs, window=64)
+    assert scores[right].min() > 1
+    assert np.mean(scores[right][:, None] > scores[~right]) > 0.99
+
+
+def test_a_sentence_said_often_is_embedded_once_and_no_neighbour_of_its_own():
+    pairs = [TextPair("de1", "en1", "deu_Latn", "eng_Latn")] * 6 + bitext(20)
+    seen = []
+
+    def counting(texts, *, language):
+        seen.extend((language, text) for text in texts)
+        return encode(texts)
+
+    (block,) = PairScorer(counting, ScoreConfig()).score(pairs)
+    assert len(seen) == len(set(seen))
+    assert {language for language, _ in seen} == {"deu_Latn", "eng_Latn"}
+    assert block.scores[0] > 1.1  # six copies among its four nearest would make it 1
+
+
+def test_texts_that_left_the_window_are_forgotten():
+    pairs = [TextPair(f"de{i}", f"en{i}", "deu_Latn", "eng_Latn") for i in (*range(30), 0)]
+    seen = []
+    scorer = PairScorer(lambda texts, **_: seen.extend(texts) or encode(texts), ScoreConfig(window=4))
+    list(scorer.score(pairs))
+    assert seen.count("de0") == 2
+    assert seen.count("de5") == 1
+
+
+def test_no_more_is_read_than_is_scored():
+    taken = 0
+
+    def endless():
+        nonlocal taken
+        for taken in itertools.count(1):
+            yield TextPair(f"de{taken}", f"en{taken}", "deu_Latn", "eng_Latn")
+
+    blocks = PairScorer(encode, ScoreConfig(window=16)).score(endless())
+    assert [(len(block.pairs), taken) for block in itertools.islice(blocks, 4)] == [(16, 16), (8, 24), (8, 32), (8, 40)]
+
+
+def test_blank_sides_score_nothing():
+    pairs = [TextPair("de1", " ", "deu_Latn", "eng_Latn"), *bitext(5), TextPair("", "en3", "deu_Latn", "eng_Latn")]
+    (block,) = PairScorer(encode, ScoreConfig()).score(pairs)
+    assert block.scores[[0, -1]].tolist() == [0, 0]
+    assert (block.scores[1:-1] != 0).all()
+    (blank,) = PairScorer(encode, ScoreConfig()).score([TextPair("", "", "deu_Latn", "eng_Latn")])
+    assert blank.scores.tolist() == [0]
+
+
+def test_progress_comes_to_the_number_of_pairs():
+    told = []
+    list(PairScorer(encode, ScoreConfig(window=8), progress=told.append).score([*bitext(30), *bitext(4)]))
+    assert sum(told) == pytest.approx(34)
+
+
+def test_no_pairs_no_scores():
+    assert list(PairScorer(encode).score([])) == []
+
+
+def test_one_language_pair_at_a_time():
+    pairs = [*bitext(2), TextPair("fr1", "en1", "fra_Latn", "eng_Latn")]
+    with pytest.raises(DataError, match="several language pairs, deu_Latn-eng_Latn and then fra_Latn-eng_Latn"):
+        list(PairScorer(encode).score(pairs))
+
+
+def test_what_decides_what_a_score_means():
+    assert ScoreConfig(k=3, window=100).scoring == "score ratio k=3 window=100"
+    assert ScoreConfig(margin="absolute").scoring == "score absolute"
+    for options in ({"margin": "half"}, {"k": 0}, {"window": 1}):
+        with pytest.raises(ConfigError):
+            ScoreConfig(**options)
+
+
+def test_plain_cosines_only_on_request():
+    assert score_config("ratio", k=4, window=8, cosine=True) == ScoreConfig(margin="absolute", window=8)
+    assert score_config("distance", k=2, window=8, cosine=False) == ScoreConfig(margin="distance", k=2, window=8)
+    with pytest.raises(ConfigError, match="say --cosine if you mean it"):
+        score_config("absolute", k=4, window=8, cosine=False)

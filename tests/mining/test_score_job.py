@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import gzip
+import io
+import types
+
+import pytest
+
+from interlingua.corpus.formats import write_pairs
+from interlingua.errors import ConfigError, DataError, InterlinguaError
+from interlingua.mining.checks import CheckPlan
+from interlingua.mining.filter import FilterConfig
+from interlingua.mining.score import PairScorer, ScoreConfig
+from interlingua.mining.score_job import ScoreJob, count_pairs, counted, open_stream
+from tests.mining.test_score import bitext
+from tests.mining.words import encode
+
+NOTHING = FilterConfig(checks=CheckPlan.parse("", ""))
+PAIRS = bitext(30)
+
+
+def run(job, **options):
+    out = io.StringIO()
+    lines = job.run(job.open(), encode, stdout=out, **options)
+    return out.getvalue().splitlines(), lines
+
+
+def expected(config=None):
+    return [score for block in PairScorer(encode, config).score(PAIRS) for score in block.scores.tolist()]
+
+
+@pytest.fixture(params=["de-en.tsv", "de-en.jsonl.gz", "set.tmx", "set", "de-en.zip"])
+def file(request, tmp_path):
+    path = tmp_path / request.param
+    write_pairs(PAIRS, path)
+    return path
+
+
+def test_any_format_comes_out_in_its_order(file):
+    lines, told = run(ScoreJob(input=str(file), selection=NOTHING))
+    rows = [line.split("\t") for line in lines]
+    assert [row[1:] for row in rows] == [[pair.source, pair.target] for pair in PAIRS]
+    assert [float(row[0]) for row in rows] == pytest.approx(expected(), abs=1e-5)
+    assert told[0].startswith("30 pairs read, 30 kept; ")
+    assert told[0].endswith(" pairs/s")
+
+
+def test_standard_input(monkeypatch):
+    text = "".join(f"{pair.source}\t{pair.target}\n" for pair in PAIRS) + "\n"
+    monkeypatch.setattr("sys.stdin", types.SimpleNamespace(buffer=io.BytesIO(text.encode("utf-8"))))
+    job = ScoreJob(input="-", source_language="de", target_language="en", format="jsonl", selection=NOTHING)
+    lines, told = run(job)
+    assert len(lines) == 30
+    assert told[1] == "left out: empty line 1"
+
+
+def test_options_reach_the_score_and_the_filter(tmp_path):
+    path = tmp_path / "a.de-en.tsv"
+    write_pairs(PAIRS, path)
+    config = ScoreConfig(margin="distance", k=2, window=8)
+    selection = FilterConfig(threshold=0.1, checks=CheckPlan.parse("length", "duplicate"))
+    lines, _ = run(ScoreJob(input=str(path), config=config, columns=["length", "score"], selection=selection))
+    scores = [float(line.split("\t")[1]) for line in lines]
+    assert 0 < len(scores) < 30
+    assert min(scores) >= 0.1
+    assert all(min(abs(score - other) for other in expected(config)) < 1e-5 for score in scores)
+
+
+def test_progress_knows_the_total_of_plain_files(tmp_path):
+    path = tmp_path / "a.de-en.tsv"
+    write_pairs(PAIRS, path)
+    told = []
+    run(ScoreJob(input=str(path), selection=NOTHING), progress=lambda done, total: told.append((done, total)))
+    assert told[-1] == (pytest.approx(30), 30)
+    packed = tmp_path / "b.de-en.tsv.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert count_pairs(str(packed)) is None
+    assert count_pairs("-", "tsv") is None
+    assert count_pairs("a.tmx") is None
+    write_pairs(PAIRS, tmp_path / "set")
+    assert count_pairs(str(tmp_path / "set")) == 30
+    sums = []
+    more = counted(lambda done, total: sums.append((done, total)), None)
+    more(1)
+    more(0.5)
+    assert sums == [(1, None), (1.5, None)]
+
+
+def test_ctrl_c(tmp_path):
+    def stopped(texts, *, language):
+        if language == "eng_Latn" and len(seen) > 1:
+            raise KeyboardInterrupt
+        seen.append(language)
+        return encode(texts)
+
+    path, seen = tmp_path / "a.de-en.tsv", []
+    write_pairs(PAIRS, path)
+    config = ScoreConfig(window=10)
+    job, out = ScoreJob(input=str(path), config=config, selection=NOTHING), io.StringIO()
+    with pytest.raises(InterlinguaError, match="stopped after 10 pairs; the lines so far are whole"):
+        job.run(job.open(), stopped, stdout=out)
+    assert len(out.getvalue().splitlines()) == 10
+    seen.clear()
+    job = ScoreJob(input=str(path), output=tmp_path / "out.tsv", config=config, selection=NOTHING)
+    with pytest.raises(KeyboardInterrupt):
+        job.run(job.open(), stopped, stdout=out)
+    assert not (tmp_path / "out.tsv").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"columns": ["scor"]}, "unknown column 'scor'"),
+        ({"columns": ["probability"]}, "probability needs --calibration"),
+        ({"format": "tmx"}, "standard output is tsv or jsonl"),
+        ({"rejected": "x.tmx"}, "rejected pairs are written as .tsv or .jsonl"),
+        ({"selection": FilterConfig(prior=0.5, checks=CheckPlan.parse("", ""))}, "prior needs --calibration"),
+        (
+            {"config": ScoreConfig(margin="absolute"), "selection": FilterConfig(checks=CheckPlan.parse("all", ""))},
+            "plain cosines look at no neighbours",
+        ),
+    ],
+)
+def test_slips_are_seen_before_anything_is_loaded(options, message):
+    with pytest.raises(ConfigError, match=message):
+        ScoreJob(**{"input": "a.tsv", "selection": NOTHING} | options)
+
+
+def test_bitexts_that_can_not_be_read(tmp_path, monkeypatch):
+    (tmp_path / "de-en.tsv").write_text("\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"de-en\.tsv: holds no pair; there is nothing to score"):
+        open_stream(str(tmp_path / "de-en.tsv"))
+    (tmp_path / "x.de").write_text("a\n", encoding="utf-8")
+    (tmp_path / "x.en").write_text("a\nb\n", encoding="utf-8")
+    with pytest.raises(DataError, match="not aligned"):
+        list(open_stream(str(tmp_path / "x")).pairs)
+    with pytest.raises(ConfigError, match="moses can't come from standard input"):
+        open_stream("-", "moses")
+    for text, message in ((b"a\tb\nc\n", "-:2: 1 columns, expected 2"), (b"a\t\xff\n", r"-: not UTF-8 \(byte 0xff\)")):
+        monkeypatch.setattr("sys.stdin", types.SimpleNamespace(buffer=io.BytesIO(text)))
+        with pytest.raises(DataError, match=message):
+            list(open_stream("-", None, "de", "en").pairs)

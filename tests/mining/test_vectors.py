@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from interlingua.errors import ConfigError, DataError
+from interlingua.mining import vectors
+from interlingua.mining.texts import Line, build_side
+from interlingua.mining.vectors import embed_side, finished, load_vectors, open_vectors, unit
+from tests.mining.invented import embed
+
+
+@pytest.fixture(autouse=True)
+def small_portions(monkeypatch):
+    monkeypatch.setattr(vectors, "PORTION", 4)
+
+
+@pytest.fixture
+def side(tmp_path):
+    lines = [Line(f"de{n} de{n + 1}", str(n)) for n in range(10)] + [Line("de3 de4", "again")]
+    return build_side(tmp_path / "x", lambda: lines, what="")
+
+
+def test_portions_make_one_file_of_all(tmp_path, side):
+    told = []
+    assert embed_side(side, embed, tmp_path / "x", progress=lambda *at: told.append(at)) == 0
+    found = load_vectors(tmp_path / "x")
+    np.testing.assert_array_equal(found, embed(list(side.texts)))
+    assert found.dtype == np.float32
+    assert told == [(0, 10), (4, 10), (8, 10), (10, 10)]
+
+
+def test_what_is_there_is_not_made_again(tmp_path, side):
+    """Killed behind two portions: the journal's last line is cut, the third portion's place is still empty."""
+
+    def dies(texts):
+        if texts[0] == side.texts[8]:
+            raise KeyboardInterrupt
+        return embed(texts)
+
+    with pytest.raises(KeyboardInterrupt):
+        embed_side(side, dies, tmp_path / "x")
+    assert finished(tmp_path / "x") == {0, 4}
+    with open(tmp_path / "x" / "vectors-1of1.journal", "a") as journal:
+        journal.write("8")
+    assert finished(tmp_path / "x") == {0, 4}
+    seen = []
+    embed_side(side, lambda texts: (seen.extend(texts), embed(texts))[1], tmp_path / "x")
+    assert seen == side.texts[8:10]
+    np.testing.assert_array_equal(load_vectors(tmp_path / "x"), embed(list(side.texts)))
+    assert (tmp_path / "x" / "vectors-1of1.journal").read_text() == "0\n4\n8\n"
+
+
+def test_shards_share_a_file(tmp_path, side):
+    assert embed_side(side, embed, tmp_path / "x", shard=(2, 2)) == 2
+    assert finished(tmp_path / "x") == {4}
+    assert embed_side(side, embed, tmp_path / "x", shard=(1, 2)) == 0
+    np.testing.assert_array_equal(load_vectors(tmp_path / "x"), embed(list(side.texts)))
+
+
+def test_known_vectors_are_scaled_and_the_others_made(tmp_path, side):
+    """Nine of eleven lines are known; text 3 is also the last line."""
+    rng = np.random.default_rng(0)
+    known = rng.standard_normal((9, 24)) * 5
+    embed_side(side, embed, tmp_path / "x", known=known)
+    expected = np.concatenate([unit(known), embed(side.texts[9:10])])
+    np.testing.assert_array_equal(load_vectors(tmp_path / "x"), expected)
+
+
+def test_laser_takes_the_last_lines_vector(tmp_path, side):
+    known = np.random.default_rng(0).standard_normal((11, 24))
+    embed_side(side, embed, tmp_path / "x", known=known, last=True)
+    np.testing.assert_array_equal(load_vectors(tmp_path / "x")[3], unit(known[10:])[0])
+
+
+def test_broken_or_unlike_vectors_are_refused(tmp_path, side):
+    def broken(texts):
+        table = embed(texts)
+        table[1, 0] = np.nan
+        return table
+
+    with pytest.raises(DataError, match="the vector of '1' holds NaN or infinity: 'de1 de2'"):
+        embed_side(side, broken, tmp_path / "x")
+    with pytest.raises(ConfigError, match=r"the vectors given and the model's have widths \[5, 24\]"):
+        embed_side(side, embed, tmp_path / "x", known=np.ones((2, 5)))
+    embed_side(side, embed, tmp_path / "x", shard=(1, 2))
+    with pytest.raises(ConfigError, match="vectors of another shape are there"):
+        embed_side(side, lambda texts: embed(texts)[:, :7], tmp_path / "x")
+
+
+def test_vectors_of_a_file(tmp_path):
+    table = np.arange(12, dtype=np.float32).reshape(4, 3)
+    np.save(tmp_path / "a.npy", table)
+    table.tofile(tmp_path / "a.raw")
+    for name in ("a.npy", "a.raw"):
+        np.testing.assert_array_equal(open_vectors(tmp_path / name, 4), table)
+    with pytest.raises(DataError, match=r"expected 5 rows of floating-point numbers"):
+        open_vectors(tmp_path / "a.npy", 5)
+    with pytest.raises(DataError, match=r"is no .npy file, and its 48 bytes are no float32 rows for 5 lines"):
+        open_vectors(tmp_path / "a.raw", 5)
+    np.save(tmp_path / "o.npy", np.array([[1]], dtype=object))
+    with pytest.raises(DataError, match="no array that can be mapped"):
+        open_vectors(tmp_path / "o.npy", 1)
+    with pytest.raises(DataError, match="can't be read: No such file"):
+        open_vectors(tmp_path / "none.npy", 1)
+
+
+def test_vectors_of_length_one():
+    assert unit(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist() == [[np.float32(0.6), np.float32(0.8)], [0, 0]]
