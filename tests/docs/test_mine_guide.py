@@ -64,6 +64,7 @@ def test_every_command_runs(said, workplace):
 
 def test_the_python_part_runs(said, workplace, capsys, monkeypatch):
     monkeypatch.setattr(sys, "path", [str(workplace), *sys.path])
+    monkeypatch.delitem(sys.modules, "my_code", raising=False)  # another guide's
     names = run_python(GUIDE, workplace)
     assert len(names["mined"].pairs) > 50
     assert len(capsys.readouterr().out.splitlines()) == 3
