@@ -23,7 +23,8 @@ from typing import Any
 
 from interlingua.config import from_mapping, load_toml
 
-Run = Callable[[Sequence[str]], object]
+Run = Callable[[Sequence[str]], bool]
+"""Is given a command line of interlingua; tells whether it was run."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -89,14 +90,16 @@ class Arms:
     """Keys that are otherwise in all runs."""
 
 
-def interlingua(arguments: Sequence[str]) -> None:
-    """Runs the command line; its error ends this script."""
+def interlingua(arguments: Sequence[str]) -> bool:
+    """Runs a command line; its error ends this script."""
     subprocess.run([sys.executable, "-m", "interlingua.cli.main", *arguments], check=True)
+    return True
 
 
-def show(arguments: Sequence[str]) -> None:
+def show(arguments: Sequence[str]) -> bool:
     """Prints a command line."""
     print("interlingua", *arguments)
+    return False
 
 
 def settings(*tables: dict[str, Any]) -> list[str]:
@@ -178,9 +181,8 @@ def measure(run: Run, arms: Arms, arm: Arm, model: str, name: str) -> None:
         if not done.exists() and (not evaluation.arms or arm.name in evaluation.arms):
             fixed = ["--name", name, "--output", str(arms.reports), "--quiet"]
             options = [os.path.expandvars(option) for option in evaluation.options]
-            run(["evaluate", model, "--suite", evaluation.suite, *options, *fixed])
-            if arms.reports.exists():
-                done.parent.mkdir(exist_ok=True)
+            if run(["evaluate", model, "--suite", evaluation.suite, *options, *fixed]):
+                done.parent.mkdir(parents=True, exist_ok=True)
                 done.touch()
 
 

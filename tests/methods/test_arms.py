@@ -41,7 +41,7 @@ def test_every_run_of_every_file_loads_and_is_one_of_its_own(path, monkeypatch, 
     monkeypatch.chdir(tmp_path)  # where nothing has been trained
     monkeypatch.setenv("INTERLINGUA_DATA", "/data")
     commands = []
-    arms_script.go(read(path), path.parent, run=lambda command: commands.append(list(command)))
+    arms_script.go(read(path), path.parent, run=lambda command: bool(commands.append(list(command))))
     runs, outputs = [], []
     for command in commands:
         if command[0] == "train" and is_staged(command[1]):
@@ -86,6 +86,7 @@ def pretend(commands, values=None, metric="accuracy"):
             value = (values or {}).get(set_to.get("optimizer.learning_rate"), 0.0)
             lines = [{"loss": 1.0}, {metric: 0.9}, {metric: value}, {"loss": 0.1}]
             (output / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        return True
 
     return run
 
@@ -105,6 +106,14 @@ def test_what_was_evaluated_is_not_evaluated_again(tmp_path):
         commands = []
         arms_script.go(small(tmp_path), tmp_path, run=pretend(commands))
         assert len([command for command in commands if command[0] == "evaluate"]) == expected
+
+
+def test_what_is_only_shown_is_not_taken_for_done(tmp_path, capsys):
+    (tmp_path / "reports").mkdir()
+    for _ in range(2):
+        arms_script.go(small(tmp_path), tmp_path, run=arms_script.show)
+        shown = capsys.readouterr().out.splitlines()
+        assert len([line for line in shown if line.startswith("interlingua evaluate")]) == 5
 
 
 @pytest.mark.parametrize(("greater", "chosen"), [(True, "0.2"), (False, "0.1")])
