@@ -165,6 +165,21 @@ def test_bm25_and_the_fusion_stand_beside_it(tmp_path):
     assert {f"{system}ndcg_at_10" for system in ("", "bm25_", "hybrid_")} <= set(subset.scores)
 
 
+def test_bm25_has_the_parameters_it_is_given(tmp_path):
+    pytest.importorskip("bm25s")
+    # p0 says the word once, p1 thrice among many others: what length costs decides
+    queries = ("q0 10 x1 kuku",)
+    passages = ("p0 40 x1 kuku", "p1 0 x1 kuku kuku kuku a b c d e f g h", "p2 80 x1 paka")
+    folder = beir(tmp_path / "b", qrels=["q0\tp0\t1"], queries=queries, passages=passages)
+    found = [
+        evaluate(Beir(languages=["sw"], bm25=True, bm25_k1=k1, bm25_b=b), folder).subsets[0].scores["bm25_mrr_at_100"]
+        for k1, b in ((2.0, 0.0), (2.0, 1.0))
+    ]
+    assert found == [0.5, 1.0]
+    with pytest.raises(ConfigError, match=r"bm25_k1.*bm25 = false"):
+        Beir(bm25_k1=2.0)
+
+
 def test_progress_counts_passages_and_questions(goldp):
     seen = []
     with CachedEncoder(Degrees()) as cached:

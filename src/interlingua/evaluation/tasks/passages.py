@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
+from interlingua.config import refuse_unread
 from interlingua.corpus.retrieval_sets import Passage, RetrievalSet, Sets
 from interlingua.errors import DataError
 from interlingua.evaluation.examples import PER_SUBSET
@@ -42,6 +43,7 @@ from interlingua.evaluation.tasks.folders import choose_languages, content_sha25
 from interlingua.evaluation.tasks.groups import grouped
 from interlingua.evaluation.tasks.missed_passages import Miss, misses, with_texts
 from interlingua.mining.knn import nearest_neighbours
+from interlingua.search.bm25 import DEFAULT_B, DEFAULT_K1, BM25Index
 
 OF_ALL = "_all_languages"
 """Ends the names of metrics whose candidates are the passages of all languages together."""
@@ -69,6 +71,8 @@ class RetrievalTask:
         similarity: cosine or dot, the inner product of the vectors as the model gives them; auto is dot for a model
             with two towers and cosine for all others.
         bm25: score BM25 and its fusion with the encoder (reciprocal ranks) beside it, in the question's language.
+        bm25_k1: how soon more of the same word counts for nothing, at least 0.
+        bm25_b: how much long passages pay for their length, 0 to 1; both tuned by ``interlingua.search.bm25.tune``.
         runs: a folder for TREC run files, one per language, pool and system.
         examples: questions with a wrong first passage kept beside the result, per language; 0 for none.
     """
@@ -86,11 +90,14 @@ class RetrievalTask:
     languages: Sequence[str] | None = None
     similarity: Literal["auto", "cosine", "dot"] = "auto"
     bm25: bool = False
+    bm25_k1: float = DEFAULT_K1
+    bm25_b: float = DEFAULT_B
     runs: Path | None = field(default=None, metadata={"output": True})
     examples: int = field(default=PER_SUBSET, metadata={"output": True})
 
     def __post_init__(self) -> None:
         check_choice("similarity", self.similarity, ("auto", "cosine", "dot"))
+        refuse_unread(self, "bm25_k1", "bm25_b", reason="bm25 = false", when=not self.bm25)
 
     def evaluate(self, encoder: Embeds, data: Path, *, progress: Progress = silent) -> TaskResult:
         """See ``Task.evaluate``."""
@@ -195,7 +202,7 @@ class RetrievalTask:
             vectors = normalized(vectors)
         runs = {"": _search([*asked], vectors, {"": pools[name]})}
         if self.bm25:
-            runs["bm25_"] = _bm25(asked, one, language)
+            runs["bm25_"] = self._bm25(asked, one, language)
             runs["hybrid_"] = reciprocal_rank_fusion([runs[""], runs["bm25_"]])
         values = {f"{system}{m}": v for system, run in runs.items() for m, v in ranking_metrics(judged, run).items()}
         expected = {query: next(p for p, grade in grades.items() if grade > 0) for query, grades in judged.items()}
@@ -213,6 +220,16 @@ class RetrievalTask:
         scores = {metric: float(np.mean([*of_query.values()])) for metric, of_query in values.items()}
         subset = SubsetScores(name=name, languages=(language, language), pairs=len(judged), scores=scores)
         return subset, Items(np.array([*values[self.main_metric].values()])), notes, missed
+
+    def _bm25(self, queries: Mapping[str, str], one: RetrievalSet, language: str) -> Run:
+        ids, titles, bodies = zip(*one.passages(), strict=True)
+        texts = [f"{title} {text}".strip() for title, text in zip(titles, bodies, strict=True)]
+        index = BM25Index.build(ids, texts, language=language, k1=self.bm25_k1, b=self.bm25_b)
+        found, scores = index.search(list(queries.values()), DEPTH)
+        return {
+            query: dict(zip(passages, map(float, of_query), strict=True))
+            for query, passages, of_query in zip(queries, found, scores, strict=True)
+        }
 
     def _judged_in_all(self, name: str, judged: Qrels, sets: Mapping[str, RetrievalSet]) -> Qrels:
         """Which passages of the pool of all languages answer; in parallel sets a question's in every language."""
@@ -283,18 +300,6 @@ def _search(queries: Sequence[str], vectors: Float32[ndarray, "n d"], pools: Map
 def _set_and_id(passage: str) -> tuple[str, str]:
     name, _, own = passage.partition("/")
     return name, own
-
-
-def _bm25(queries: Mapping[str, str], one: RetrievalSet, language: str) -> Run:
-    from interlingua.search.bm25 import BM25Index
-
-    ids, titles, bodies = zip(*one.passages(), strict=True)
-    texts = [f"{title} {text}".strip() for title, text in zip(titles, bodies, strict=True)]
-    found, scores = BM25Index.build(ids, texts, language=language).search(list(queries.values()), DEPTH)
-    return {
-        query: dict(zip(passages, map(float, of_query), strict=True))
-        for query, passages, of_query in zip(queries, found, scores, strict=True)
-    }
 
 
 def _digest(one: RetrievalSet, passages: str) -> str:
