@@ -42,6 +42,19 @@ def test_what_was_not_built_is_not_there(monkeypatch, tmp_path):
     assert kernels.library("neighbours") is None
 
 
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+def test_a_library_of_an_older_source_is_not_taken(tmp_path, monkeypatch):
+    source = tmp_path / "neighbours.c"
+    source.write_bytes((Path(kernels.__file__).parent / "neighbours.c").read_bytes())
+    assert build_script().compile_kernel(source)
+    runs_here = ctypes.CDLL(str(source.with_suffix(".so"))).supported()
+    monkeypatch.setattr(kernels, "__file__", str(tmp_path / "__init__.py"))
+    assert (kernels.library("neighbours") is not None) == bool(runs_here)
+    source.write_text(source.read_text() + "\n")
+    kernels.library.cache_clear()
+    assert kernels.library("neighbours") is None
+
+
 def test_every_source_is_known_and_the_sizes_are_those_of_python():
     folder = Path(kernels.__file__).parent
     assert {path.stem for path in folder.glob("*.c")} == set(kernels.SOURCES)

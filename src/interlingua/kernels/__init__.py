@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+import zlib
 from pathlib import Path
 
 SOURCES = ("layers", "neighbours")
@@ -15,14 +16,19 @@ SOURCES = ("layers", "neighbours")
 
 @functools.cache
 def library(name: str) -> ctypes.CDLL | None:
-    """The compiled ``name.c``; None where it was not built, this processor can't run it, or it is switched off."""
+    """The compiled ``name.c``.
+
+    None where it was not built, or of an older source; where this processor can't run it, or it is switched off.
+    """
     if os.environ.get("INTERLINGUA_KERNELS", "1") == "0":
         return None
-    path = Path(__file__).with_name(f"{name}.so")
+    source = Path(__file__).with_name(f"{name}.c")
+    path = source.with_suffix(".so")
     if not path.is_file():
         return None
     try:
         loaded = ctypes.CDLL(str(path))
     except OSError:  # built for another machine
         return None
-    return loaded if loaded.supported() else None
+    loaded.digest.restype = ctypes.c_uint32
+    return loaded if loaded.digest() == zlib.crc32(source.read_bytes()) and loaded.supported() else None
