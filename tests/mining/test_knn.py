@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from interlingua.errors import DataError
-from interlingua.mining.knn import mutual_neighbours, nearest_neighbours, top_k
+from interlingua.mining.knn import mutual_neighbours, nearest_neighbours
 
 TILES = [(2048, 4096), (64, 64), (5, 7), (1, 1000), (1000, 1), (33, 128)]
 
@@ -93,12 +93,6 @@ def test_memory_maps_are_read_block_by_block(tmp_path, dtype):
     assert [side.most for side in sides] == [64, 128]
     whole = np.asarray(sides[0].mapped, np.float32) @ np.asarray(sides[1].mapped, np.float32).T
     assert of_x.indices[:, 0].tolist() == whole.argmax(axis=1).tolist()
-
-
-def test_top_k_takes_the_lower_index_where_the_edge_is_open():
-    similarities = torch.tensor([[1.0, 3.0, 2.0, 3.0, 2.0, 2.0], [0.0, 0.0, 0.0, 0.0, 0.0, 0.0]])
-    assert top_k(similarities, 3).indices.tolist() == [[1, 3, 2], [0, 1, 2]]
-    assert top_k(similarities, 9).indices.tolist() == [[1, 3, 2, 4, 5, 0], [0, 1, 2, 3, 4, 5]]
 
 
 def test_faiss_finds_the_same():

@@ -15,7 +15,8 @@ from numpy import ndarray
 from torch import Tensor
 
 from interlingua.evaluation.task import Progress, silent
-from interlingua.mining.knn import Neighbours, merge, nobody, padded_block, top_k
+from interlingua.mining.dense import merge, nobody, padded_block, top_k
+from interlingua.mining.knn import Neighbours
 
 ROWS, COLUMNS = 2048, 4096
 

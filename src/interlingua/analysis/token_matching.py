@@ -21,7 +21,8 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.errors import DataError
 from interlingua.evaluation.task import Progress, options, silent
 from interlingua.evaluation.tasks.folders import full_code
-from interlingua.mining.knn import Neighbours, merge, nearest_neighbours, nobody
+from interlingua.mining.dense import merge, nobody
+from interlingua.mining.knn import Neighbours, nearest_neighbours
 
 CLASSES = {
     "same_sentence": "another token of the query's sentence",

@@ -1,4 +1,4 @@
-"""The backbone in one call of compiled code: sums, norms and activations between the products cost next to nothing."""
+"""The backbone in one call of compiled code: what lies between the products is done while the rows are in the cache."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """C code for what torch has no operation for: compiled at installation where a compiler is there, else left out.
 
-Everything here has a path in plain torch beside it that gives the same results; ``INTERLINGUA_KERNELS=0`` takes that.
+All of it has a path in plain torch beside it (the same neighbours, the same vectors to rounding), which
+``INTERLINGUA_KERNELS=0`` takes.
 """
 
 from __future__ import annotations

@@ -23,7 +23,6 @@ from interlingua.mining.plain import TorchScanner
 from interlingua.mining.scan import Block, Centres, Scanner
 
 BLOCK = 65_536
-EDGE = 64
 SAMPLE = 4096
 """Vectors of a side whose mean is taken for that of all."""
 
@@ -87,23 +86,6 @@ def mutual_neighbours(
     """
     of_x, of_y = _search(x, y, k=k, rows=rows, columns=columns, device=device, both=True)
     return of_x, of_y
-
-
-def top_k(similarities: Float[Tensor, "n m"], k: int) -> Neighbours:
-    """The k largest of each row, best first, the lower index first among equals.
-
-    ``torch.topk`` picks any of several equal values. One more than k shows whether the choice at the edge was open;
-    the few rows where it was are sorted in full.
-    """
-    k = min(k, similarities.shape[1])
-    values, indices = torch.topk(similarities, min(k + 1, similarities.shape[1]), dim=1)
-    open_edge = values[:, k - 1 : k] == values[:, k:]
-    values, indices = _by_value_then_index(values[:, :k], indices[:, :k])
-    if open_edge.any():
-        at = open_edge[:, 0].nonzero()[:, 0]
-        sorted_values, sorted_indices = similarities[at].sort(dim=1, descending=True, stable=True)
-        values[at], indices[at] = sorted_values[:, :k], sorted_indices[:, :k]
-    return Neighbours(values, indices)
 
 
 def _search(
@@ -172,43 +154,3 @@ def check_sides(x: NDArray[np.floating], y: NDArray[np.floating], k: int) -> Non
         raise DataError(f"expected two tables of vectors of one width, got shapes {x.shape} and {y.shape}")
     if not len(x) or not len(y):
         raise DataError(f"nothing to search: {len(x)} vectors against {len(y)}")
-
-
-def padded_block(
-    vectors: NDArray[np.floating], start: int, size: int, device: str | torch.device = "cpu"
-) -> tuple[Float[Tensor, "padded d"], int]:
-    """Rows of ``vectors`` as float32 with zero rows behind them, and how many are no padding.
-
-    Zero rows fill the block up to a multiple of EDGE: a matrix product sums a ragged edge in another order than the
-    middle, and then equal vectors would have unequal similarities.
-
-    Raises:
-        DataError: a vector is not finite.
-    """
-    rows = np.asarray(vectors[start : start + size])
-    block = torch.zeros(-(-len(rows) // EDGE) * EDGE, rows.shape[1])
-    block.numpy()[: len(rows)] = rows
-    finite = torch.isfinite(block).all(dim=1)
-    if not finite.all():
-        row = start + int((~finite).nonzero()[0, 0])
-        raise DataError(f"vector {row} (counted from 0) holds NaN or infinity; embed its text again")
-    return block.to(device), len(rows)
-
-
-def nobody(n: int) -> Neighbours:
-    """Queries that have no neighbours yet, to merge into."""
-    return Neighbours(torch.empty(n, 0), torch.empty(n, 0, dtype=torch.int64))
-
-
-def merge(old: Neighbours, new: Neighbours, *, offset: int, k: int) -> Neighbours:
-    """Joins the best of earlier tiles with a tile's; the earlier ones have the lower indices, so they go first."""
-    values = torch.cat([old.similarities, new.similarities.cpu()], dim=1)
-    indices = torch.cat([old.indices, new.indices.cpu() + offset], dim=1)
-    values, order = values.sort(dim=1, descending=True, stable=True)
-    return Neighbours(values[:, :k], indices.gather(1, order[:, :k]))
-
-
-def _by_value_then_index(values: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
-    indices, order = indices.sort(dim=1)
-    values, by_value = values.gather(1, order).sort(dim=1, descending=True, stable=True)
-    return values, indices.gather(1, by_value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import functools
 import time
 from collections import Counter
@@ -80,7 +81,7 @@ class _Found(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class BuccTask:
+class BuccTask(abc.ABC):
     """What the protocols share.
 
     A result stands under the protocol's own name where all is the shared task's training data, recognised by the
@@ -145,9 +146,9 @@ class BuccTask:
         """The splits in a folder by language pair."""
         return bucc_files(folder)
 
+    @abc.abstractmethod
     def score(self, encoder: Embeds, pair: BuccPair) -> _Found:
         """The protocol, on one language pair."""
-        raise NotImplementedError
 
     def shown(self, subsets: Sequence[SubsetScores]) -> str:
         """The metric a table of these shows."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -64,7 +65,7 @@ class TextCounter:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ClassificationTask:
+class ClassificationTask(abc.ABC):
     """Accuracy of a classifier over frozen embeddings; a data set and a protocol make a task.
 
     Embeddings are those the model gives: nothing but a Normalize module of its own scales them.
@@ -122,9 +123,9 @@ class ClassificationTask:
         available = {key: key.rpartition(".")[2] for key in self.files(folder)}
         return choose_languages(self.languages, available, {}, folder)
 
+    @abc.abstractmethod
     def files(self, folder: Path) -> LabelledSets:
         """The languages of a folder."""
-        raise NotImplementedError
 
     def sizes(self) -> Mapping[str, int]:
         """The data set's number of texts by split, where it is known by these."""
@@ -141,9 +142,9 @@ class ClassificationTask:
             len(one.splits[split].texts) == sizes[split] for one in sets for split in self.splits
         )
 
+    @abc.abstractmethod
     def score(self, encoder: Embeds, sets: Sequence[LabelledLanguage], count: TextCounter) -> Scored:
         """The protocol."""
-        raise NotImplementedError
 
 
 def _check_labels(sets: Sequence[LabelledLanguage], folder: Path) -> None:

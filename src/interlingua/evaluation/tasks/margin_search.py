@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import re
 import time
 from collections import Counter
@@ -42,7 +43,7 @@ class TranslationPair(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class MarginSearch:
+class MarginSearch(abc.ABC):
     """The share of sentences whose best-scored neighbour is not their translation, LASER's ``xsim.py``.
 
     All three margins are computed from one search: ratio, which is the main metric, ``..._distance`` and
@@ -119,9 +120,9 @@ class MarginSearch:
         folder = find_folder(data, self.folders, self.files, self.expected)
         return self.chosen(self.files(folder), folder)
 
+    @abc.abstractmethod
     def files(self, folder: Path) -> dict[str, TranslationPair]:
         """Source language, as the files spell it -> where the pair is; nothing in a folder of another layout."""
-        raise NotImplementedError
 
     def chosen(self, pairs: Mapping[str, TranslationPair], folder: Path) -> list[str]:
         """The keys of the pairs to score.

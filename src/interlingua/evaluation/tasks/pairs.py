@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,7 +41,7 @@ _XNLI = ("ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr",
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class PairClassificationTask:
+class PairClassificationTask(abc.ABC):
     """Average precision of the cosine as a score for pairs, both texts in one language; nothing is trained.
 
     mteb's ``cosine_ap`` (its ``max_ap`` is the best of several similarities). ``positive_share`` is what a
@@ -119,9 +120,9 @@ class PairClassificationTask:
         """The data set's pairs per language, where it is known by them."""
         return None
 
+    @abc.abstractmethod
     def files(self, folder: Path) -> PairSets:
         """The languages of a folder."""
-        raise NotImplementedError
 
 
 def _score(encoder: Embeds, key: str, code: str, pairs: LabelledPairs) -> tuple[SubsetScores, Items]:

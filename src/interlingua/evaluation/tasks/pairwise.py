@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ from interlingua.evaluation.tasks.groups import grouped
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class PairwiseSearch:
+class PairwiseSearch(abc.ABC):
     """Cosine retrieval between line-aligned languages; each is embedded once.
 
     Attributes:
@@ -81,17 +82,17 @@ class PairwiseSearch:
             **options(self),
         )
 
+    @abc.abstractmethod
     def files(self, folder: Path) -> dict[str, Path]:
         """The files by language; nothing in a folder of another layout."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def pairs(self, files: Mapping[str, Path], folder: Path) -> list[tuple[str, str]]:
         """Unordered pairs of languages, both of whose directions are scored.
 
         Raises:
             DataError: something wanted is not here, or there is no pair.
         """
-        raise NotImplementedError
 
     def score(self, nearest: Int64[ndarray, " n"]) -> tuple[dict[str, float], Items]:
         """The scores of one direction, and what the main one is the mean of."""

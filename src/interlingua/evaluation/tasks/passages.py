@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import hashlib
 import time
 from collections import Counter
@@ -58,7 +59,7 @@ class _Pool(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RetrievalTask:
+class RetrievalTask(abc.ABC):
     """MRR@100, Recall@100 and nDCG@10 of questions among passages, as trec_eval computes them.
 
     The candidates are the passages in the question's language and, where the protocol has that pool too, those of all
@@ -145,9 +146,9 @@ class RetrievalTask:
         codes = self.codes(self.files(folder), folder)
         return [name or codes[name] for name in choose_languages(self.languages, codes, {}, folder)]
 
+    @abc.abstractmethod
     def files(self, folder: Path) -> Sets:
         """The sets in a folder, by language as its files spell it."""
-        raise NotImplementedError
 
     def codes(self, files: Sets, folder: Path) -> dict[str, str]:
         """The full code of each set's language."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import time
 import zlib
 from collections.abc import Mapping, Sequence
@@ -24,7 +25,7 @@ DECIMALS = 12
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class SimilarityTask:
+class SimilarityTask(abc.ABC):
     """Spearman's rank correlation of cosines with judgements, a fraction; Pearson's beside it.
 
     ``spearman_low`` and ``spearman_high`` bound the 95 % bootstrap interval over the pairs; a group's interval is that
@@ -105,9 +106,9 @@ class SimilarityTask:
         """The protocol's number of pairs in a set; none where the set is not the protocol's."""
         return self.sizes.get(name)
 
+    @abc.abstractmethod
     def files(self, folder: Path) -> dict[str, SimilarityFile]:
         """The sets in a folder by name."""
-        raise NotImplementedError
 
     def chosen(self, files: Mapping[str, SimilarityFile], folder: Path) -> dict[str, SimilarityFile]:
         """Those to score.
