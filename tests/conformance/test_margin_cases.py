@@ -11,7 +11,8 @@ import torch
 
 from interlingua.evaluation.metrics.xsim import xsim_predictions
 from interlingua.functional.margin import MARGINS, best_neighbour, margin_score, score_neighbours
-from interlingua.mining.knn import mutual_neighbours, top_k
+from interlingua.mining.dense import top_k
+from interlingua.mining.knn import mutual_neighbours
 
 CASES = json.loads((Path(__file__).parent / "margin.json").read_text())
 TOLERANCE = 1e-7
