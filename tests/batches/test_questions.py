@@ -9,6 +9,7 @@ import torch
 
 from interlingua.batches.questions import QuestionPlan, QuestionRows
 from interlingua.batches.table import TokenColumn
+from interlingua.errors import ConfigError
 
 QUESTIONS, PASSAGES = 10, 25
 NEGATIVES = [[20, 21, 22, 23], [], [20], [21, 22], [1, 2], [], [24, 0, 1], [3], [4, 5, 6, 7], []]
@@ -47,6 +48,12 @@ def read(found, step, **share):
     return [(question, answers[row], *rest[row]) for row, question in enumerate(asked)]
 
 
+def test_a_batch_larger_than_a_pass_is_refused():
+    assert sorted(question for question, *_ in read(plan(size=10), 0)) == list(range(10))
+    with pytest.raises(ConfigError, match="a batch of 11 questions, but there are 10"):
+        plan(size=11)
+
+
 def test_answers_come_first_and_hard_negatives_behind():
     found = [row for step in range(5) for row in read(plan(), step)]
     for question, answer, *negatives in found:
@@ -72,7 +79,7 @@ def test_hard_negatives_are_drawn_by_seed_pass_and_question_alone():
     assert read(plan(), 33) == found[33]
     # the same draws whatever the batch size
     flat = [row for step in found for row in step]
-    assert [row for step in range(50) for row in read(plan(size=16), step)] == flat
+    assert [row for step in range(100) for row in read(plan(size=8), step)] == flat
     assert [row for step in range(50) for row in read(plan(seed=4), step)] != flat[:200]
 
 

@@ -36,6 +36,7 @@ def test_method_section_is_the_method_s_own_config(tiny_config):
         ("optimizer.name=sgd", "adamw"),
         ("optimizer.learning_rate=0", "learning_rate must be above 0"),
         ("schedule.warmup_steps=-1", "at least 0"),
+        (("schedule.name=ramp", "schedule.warmup_steps=20"), "ramp warms up during the whole run"),
         ("run.save_steps=0", "save_steps must be above 0"),
         ("run.eval_steps=2.5", r"eval_steps is 2\.5; give a whole number of steps, or a share below 1"),
         ("run.max_steps=0", "exactly one of"),
@@ -47,7 +48,7 @@ def test_slips_name_what_is_wrong(tiny_config, tmp_path, override, message):
     path = tmp_path / "config.toml"
     path.write_text(tiny_config().to_toml(), encoding="utf-8")
     with pytest.raises(ConfigError, match=message):
-        load_train_config(path, overrides=[override])
+        load_train_config(path, overrides=[override] if isinstance(override, str) else override)
 
 
 def test_an_override_of_the_length_takes_its_place(tiny_config, tmp_path):

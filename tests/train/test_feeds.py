@@ -169,3 +169,11 @@ def test_labels_of_the_other_kind(tiny_table, tmp_path):
     tiny_table["method"] = {"name": "sts"}
     with pytest.raises(ConfigError, match="kind is 'nli', but the method sts learns from 'sts'"):
         open_data(train_config_from(tiny_table), ("labelled",))
+
+
+def test_pairs_without_the_pivot_language_are_refused_before_the_first_step(tiny_table):
+    tiny_table["method"] = {"name": "calibrated", "pivot": "ru"}
+    with pytest.raises(ConfigError, match=r"no side in the pivot language rus_Cyrl; set method\.pivot"):
+        open_data(train_config_from(tiny_table), ("parallel",))
+    tiny_table["data"]["language_pairs"] = ["en-ru"]
+    assert len(open_data(train_config_from(tiny_table), ("parallel",)).train["parallel"])

@@ -135,6 +135,16 @@ def test_lines_and_records(tmp_path):
     assert final == {"kind": "final", "step": 100, "pairs_per_second": 5.0}
 
 
+def test_what_is_not_finite_is_null_as_json_has_no_word_for_it(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    with log_of(path)[1] as log:
+        log.evaluation(3, {"valid_loss": math.nan, "accuracy": 0.5}, best=False)
+        log.final(9, {"metrics": {"spread": math.inf}})
+    assert "NaN" not in path.read_text()
+    evaluation, final = records(path)
+    assert (evaluation["valid_loss"], evaluation["accuracy"], final["metrics"]) == (None, 0.5, {"spread": None})
+
+
 def test_a_terminal_gets_a_bar(tmp_path):
     console, log = log_of(tmp_path / "metrics.jsonl", terminal=True)
     with log:

@@ -12,6 +12,7 @@ from interlingua.batches.feeds import QuestionBatch
 from interlingua.batches.permutation import keys, mix, permute
 from interlingua.batches.seeds import seed_for
 from interlingua.batches.table import RowOrder, TokenColumn
+from interlingua.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +57,17 @@ class QuestionPlan:
         rows: the questions.
         global_batch_size: questions a step, over all ranks.
         seed: decides the order and the hard negatives.
+
+    Raises:
+        ConfigError: a batch is larger than a pass.
     """
 
     def __init__(self, rows: QuestionRows, *, global_batch_size: int, seed: int = 0) -> None:
+        if global_batch_size > len(rows):
+            raise ConfigError(
+                f"data.questions: a batch of {global_batch_size} questions, but there are {len(rows)}; lower"
+                " run.global_batch_size"
+            )
         self.global_batch_size, self.seed = global_batch_size, seed
         self._rows = rows
         self._firsts = np.cumsum(rows.negative_counts) - rows.negative_counts

@@ -130,7 +130,7 @@ class ScheduleConfig:
     """What follows the warm-up: constant, linear to 0, cosine to 0, or EMS's slow cosine (90 % left at the end);
     ramp: the warm-up is as long as the run, as MEXMA's."""
     warmup_steps: float = 0.1
-    """Steps of linear warm-up, or a share of the run; not read by ramp."""
+    """Steps of linear warm-up, or a share of the run; ramp takes none, as its warm-up is the run."""
     warmup_start: float | None = None
     """Share of the peak in step 0 (0 as in BYOL, 0.1 as in MEXMA's code), from which the peak is reached in step
     ``warmup_steps``; default: the peak is reached in the last step of the warm-up, and none is spent at 0."""
@@ -139,6 +139,8 @@ class ScheduleConfig:
         if self.warmup_steps < 0:
             raise ConfigError(f"schedule: warmup_steps must be at least 0, got {self.warmup_steps:g}")
         _check_steps("schedule", warmup_steps=self.warmup_steps)
+        if self.name == "ramp" and self.warmup_steps != type(self).__dataclass_fields__["warmup_steps"].default:
+            raise ConfigError("schedule: warmup_steps is set, but ramp warms up during the whole run; remove it")
         if self.warmup_start is not None and not 0 <= self.warmup_start <= 1:
             raise ConfigError(f"schedule: warmup_start is a share of the peak, 0 to 1, got {self.warmup_start:g}")
 

@@ -18,6 +18,7 @@ from interlingua.corpus.monolingual import language_of, read_sentences
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import sha256_file, sha256_tree
+from interlingua.languages import resolve as language
 from interlingua.registry import METHODS, resolve
 from interlingua.train.columns import token_column
 from interlingua.train.config import TrainConfig
@@ -95,7 +96,20 @@ def open_data(config: TrainConfig, feeds: Sequence[FeedName]) -> TrainingData:
         train[feed], held_out = _OPEN[feed](data, vocabulary)
         if held_out is not None:
             valid[feed] = held_out
+    if "parallel" in train and hasattr(config.method.options, "pivot"):
+        _need_pivot(config, train["parallel"])
     return TrainingData(vocabulary, train, valid)
+
+
+def _need_pivot(config: TrainConfig, store: TokenStore) -> None:
+    pivot = language(config.method.options.pivot).code
+    chosen = selected(store, config.data.language_pairs)
+    wrong = [pair for pair, taken in zip(store.language_pairs, chosen, strict=True) if taken and pivot not in pair]
+    if wrong:
+        raise ConfigError(
+            f"method: the pairs {'-'.join(wrong[0])} have no side in the pivot language {pivot}; set method.pivot,"
+            " or name the others in data.language_pairs"
+        )
 
 
 def make_plan(feed: FeedName, source: Source, data: DataConfig, *, batch_size: int, max_tokens: int, seed: int) -> Plan:

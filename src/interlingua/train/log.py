@@ -207,7 +207,7 @@ class RunLog:
         self._console.print(f"warning: {text}", soft_wrap=True, markup=False, style="yellow")
 
     def _record(self, kind: str, step: int, values: Mapping[str, Any]) -> None:
-        line = (json.dumps({"kind": kind, "step": step, **values}, ensure_ascii=False) + "\n").encode()
+        line = (json.dumps(_strict({"kind": kind, "step": step, **values}), ensure_ascii=False) + "\n").encode()
         try:
             while line:
                 line = line[self._file.write(line) :]
@@ -305,3 +305,10 @@ def _summary_writer(folder: Path, step: int) -> Any:
     except ImportError as error:
         raise MissingExtraError("tensorboard", "tensorboard") from error
     return SummaryWriter(str(folder), purge_step=step + 1)
+
+
+def _strict(value: Any) -> Any:
+    """With null for NaN and infinity, which JSON has no words for."""
+    if isinstance(value, Mapping):
+        return {key: _strict(inner) for key, inner in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value
