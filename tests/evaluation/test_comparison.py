@@ -5,6 +5,7 @@ import pytest
 
 from interlingua.errors import ConfigError
 from interlingua.evaluation.comparison import Cell, compare
+from interlingua.evaluation.report import render
 from tests.evaluation.results_made import make
 
 RNG = np.random.default_rng(0)
@@ -127,15 +128,30 @@ def test_rows_by_pattern():
         compare([make("a")], only="muse")
 
 
+def test_long_settings_are_counted_where_that_tells_them_apart():
+    def asked(name, *languages):
+        return make(name, settings={"languages": [*languages]}, changed=("languages",))
+
+    (table,) = compare([asked("a", *"defs"), make("b")], by="tasks")
+    assert [row.name for row in table.rows] == ["tatoeba: accuracy (4 languages)", "tatoeba: accuracy"]
+    (table,) = compare([asked("a", *"defs"), asked("b", *"defi")], by="tasks")
+    assert [row.name for row in table.rows] == [
+        f"tatoeba: accuracy (languages={listed})" for listed in ("d+e+f+s", "d+e+f+i")
+    ]
+
+
 def test_costs_of_training():
     cheap, dear = ({"arm": name, "pairs": pairs, "seconds": 10.5} for name, pairs in (("c", 1000), ("d", 3000)))
-    results = [make("e-s1", training=cheap), make("e-s2", training={**dear, "cpu_seconds": 7}), make("minilm")]
+    dear |= {"cpu_seconds": 7, "peak_rss_bytes": 3 * 2**29}
+    results = [make("e-s1", training=cheap), make("e-s2", training=dear), make("minilm")]
     (table,) = compare(results, costs=True, only="all_2", group="-s[0-9]")
     assert values(table) == {
         "all_2": [0.7, 0.7],
         "training pairs": [2000, None],
         "training CPU seconds": [7, None],
         "training wall seconds": [10.5, None],
+        "training peak memory, GiB": [3 * 2**29, None],
     }
+    assert "| training peak memory, GiB | 1.50 |  |" in render([table])
     assert table.rows[1].higher_is_better is None
     assert table.rows[1].cells[0].spread == pytest.approx(np.sqrt(2) * 1000)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -17,12 +18,24 @@ ROWS = ("groups", "languages", "tasks")
 SIGNIFICANT = "†"
 UNLIKE = "‡"
 LEVEL = 0.05
+
+
+class Cost(NamedTuple):
+    """How a cost of training is shown."""
+
+    name: str
+    scale: float = 1
+    """What the value as measured is multiplied with."""
+    digits: int = 0
+    """Decimals."""
+
+
 COSTS = {
-    "pairs": "training pairs",
-    "tokens": "training tokens",
-    "cpu_seconds": "training CPU seconds",
-    "seconds": "training wall seconds",
-    "peak_rss_bytes": "training peak memory, bytes",
+    "pairs": Cost("training pairs"),
+    "tokens": Cost("training tokens"),
+    "cpu_seconds": Cost("training CPU seconds"),
+    "seconds": Cost("training wall seconds"),
+    "peak_rss_bytes": Cost("training peak memory, GiB", 2**-30, 2),
 }
 
 
@@ -51,11 +64,12 @@ class Row(NamedTuple):
     Attributes:
         name: what stands before the cells.
         cells: one per column.
-        digits: decimals to show of a score in percent.
+        digits: decimals to show.
         higher_is_better: None for a cost, which is neither.
         task: that it is of.
         metric: in the cells, or the cost.
         of: the group or language pair alone; empty for the mean of a task.
+        scale: what the cells are multiplied with to be shown.
     """
 
     name: str
@@ -65,6 +79,7 @@ class Row(NamedTuple):
     task: str = ""
     metric: str = ""
     of: str = ""
+    scale: float = 100
 
 
 class Comparison(NamedTuple):
@@ -193,11 +208,14 @@ def _table_of_tasks(
     comparable = [True] * len(columns)
     rows: list[Row] = []
     notes: list[str] = []
-    for task, settings, chosen in sections(results, columns):
-        shown = metric or next(found[0] for found in chosen if found).main_metric
+    found = [*sections(results, columns)]
+    short = {(section.task, _brief(section.settings)) for section in found}
+    for task, settings, chosen in found:
+        shown = metric or next(results[0] for results in chosen if results).main_metric
         tail = f" ({settings})" if settings else ""
         for row in rows_of(chosen, by, shown, reference):
-            name = f"{task}: {label(shown)}{tail}" if by == "tasks" else f"{task}: {row.name}{tail}"
+            asked = f" ({_brief(settings) if len(short) == len(found) else settings})" if settings else ""
+            name = f"{task}: {label(shown) if by == 'tasks' else row.name}{asked}"
             rows.append(row._replace(name=name, task=f"{task}{tail}"))
         alike, said = differences(chosen)
         comparable = [before and now for before, now in zip(comparable, alike, strict=True)]
@@ -211,6 +229,11 @@ def _table_of_tasks(
         notes=notes + _note_on_significance(rows, columns, reference),
         baseline=None if reference is None else names(columns)[reference],
     )
+
+
+def _brief(settings: str) -> str:
+    """Long lists as their length: ``languages=deu+fra+ita+spa`` is 4 languages."""
+    return re.sub(r"(\w+)=([^,+]+(?:\+[^,+]+){3,})", lambda listed: f"{listed[2].count('+') + 1} {listed[1]}", settings)
 
 
 def rows_of(chosen: Chosen, by: str, metric: str, reference: int | None) -> list[Row]:
@@ -339,12 +362,12 @@ def _note_on_significance(rows: Sequence[Row], columns: list[Arm], reference: in
 def _costs(columns: list[Arm]) -> list[Row]:
     """A row for each kind of cost that some column's models know of; a mean over seeds."""
     rows = []
-    for key, name in COSTS.items():
+    for key, cost in COSTS.items():
         cells = []
         for arm in columns:
             models = {model_of(result)["revision"]: model_of(result).get("training") or {} for result in arm.results}
             cells.append(_cell([float(training[key]) for training in models.values() if training.get(key)]))
-        rows.append(Row(name, cells, 0, None, metric=key))
+        rows.append(Row(cost.name, cells, cost.digits, None, metric=key, scale=cost.scale))
     return [row for row in rows if any(row.cells)]
 
 

@@ -109,7 +109,6 @@ class Style(NamedTuple):
     bold: str
     differs: str
     spread: str
-    cost: str
     escape: Callable[[str], str]
     write: Callable[[str, list[list[str]], list[str]], str]
 
@@ -128,15 +127,13 @@ def _text(table: Comparison, style: Style, rows: str) -> str:
 
 
 def _cells(row: Row, comparable: Sequence[bool], style: Style) -> list[str]:
-    if row.higher_is_better is None:
-        return ["" if cell is None else _with_spread(cell, 1, style.cost, style) for cell in row.cells]
-    number = f"{{:.{row.digits}f}}"
+    number = f"{{:,.{row.digits}f}}"
     texts = []
     for cell, best in zip(row.cells, best_cells(row, comparable), strict=True):
         if cell is None:
             texts.append("")
             continue
-        written = _with_spread(cell, 100, number, style)
+        written = _with_spread(cell, row.scale, number, style)
         written = style.bold.format(written) if best else written
         texts.append(style.differs.format(written) if cell.differs else written)
     return texts
@@ -193,7 +190,6 @@ MARKDOWN = Style(
     bold="**{}**",
     differs="{} " + SIGNIFICANT,
     spread="{} ± {}",
-    cost="{:,.0f}",
     escape=lambda text: text.replace("|", "\\|"),
     write=_markdown,
 )
@@ -201,7 +197,6 @@ LATEX = Style(
     bold=r"\textbf{{{}}}",
     differs=r"{}$^{{\dagger}}$",
     spread=r"{} $\pm$ {}",
-    cost="{:,.0f}",
     escape=_escape_latex,
     write=_latex,
 )

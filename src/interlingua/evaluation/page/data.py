@@ -88,8 +88,8 @@ def _model(arm: Arm, name: str) -> dict[str, Any]:
     model = model_of(first)
     models = {model_of(result)["revision"]: model_of(result).get("training") or {} for result in arm.results}
     training = {
-        words: sum(float(one[key]) for one in models.values()) / len(models)
-        for key, words in COSTS.items()
+        cost.name: cost.scale * sum(float(one[key]) for one in models.values()) / len(models)
+        for key, cost in COSTS.items()
         if all(one.get(key) for one in models.values())
     }
     facts = _facts(model)
