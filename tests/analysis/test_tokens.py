@@ -6,6 +6,7 @@ import torch
 
 from interlingua.analysis.tokens import batches, prompt_length, spell, text_mask, token_ids, token_windows
 from interlingua.batches.tokens import TokenBatch
+from interlingua.errors import TaskError
 from tests.analysis.conftest import LINES
 
 ENGLISH = LINES["eng_Latn"]
@@ -62,3 +63,11 @@ def test_spans_spell_the_text(framed_encoder, prompt):
         framed_encoder.vocabulary.tokenizer.id_to_token(i) for i in ids[1 + prompt_length(framed_encoder, prompt) : -1]
     ]
     assert [line[a:b].strip() for a, b in of_text] == [piece.lstrip("▁") for piece in pieces]
+
+
+def test_weights_that_are_broken_are_one_line(framed_encoder):
+    ids = token_ids(framed_encoder, ENGLISH, language="eng_Latn")
+    with torch.no_grad():
+        next(framed_encoder.parameters()).fill_(torch.nan)
+    with pytest.raises(TaskError, match="the model gave NaN or infinity for tokens from line 1 on"):
+        list(token_windows(framed_encoder, ids))

@@ -90,3 +90,10 @@ def test_ntrex_in_its_published_names(tmp_path):
         "eng": "newstest2019-src.eng.txt",
     }
     assert ntrex_files(tmp_path / "none") == {}
+
+
+def test_two_files_of_one_language_are_not_one(tmp_path):
+    for name in ("deu_Latn.devtest", "deu_Latn.dev"):
+        (tmp_path / name).write_text("eins\n")
+    with pytest.raises(DataError, match=r"deu_Latn\.devtest: deu_Latn\.dev beside it is of the same language"):
+        aligned_files(tmp_path)

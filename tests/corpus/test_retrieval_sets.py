@@ -164,3 +164,14 @@ def test_missing_files_and_json_of_another_form(tmp_path):
     write(tmp_path, **{"en.json": '{"data": [{"paragraphs": [{"context": "x", "qas": []}]}]}'})
     with pytest.raises(DataError, match=r"en.json: not SQuAD's form with sentences .*KeyError"):
         answer_sentence_sets(tmp_path)["en"]()
+
+
+def test_judgements_that_contradict_each_other(tmp_path):
+    (tmp_path / "qrels").mkdir()
+    (tmp_path / "corpus.jsonl").write_text('{"_id": "p", "text": "a"}\n')
+    (tmp_path / "queries.jsonl").write_text('{"_id": "q", "text": "b"}\n')
+    (tmp_path / "qrels" / "test.tsv").write_text("q\tp\t1\nq\tp\t1\n")
+    assert beir_sets(tmp_path, "test")[""]().qrels == {"q": {"p": 1}}
+    (tmp_path / "qrels" / "test.tsv").write_text("q\tp\t1\nq\tp\t0\n")
+    with pytest.raises(DataError, match=r"test\.tsv:2: query 'q' and passage 'p' stand here with relevance 1 and 0"):
+        beir_sets(tmp_path, "test")[""]()

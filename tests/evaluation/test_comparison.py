@@ -99,6 +99,13 @@ def test_nothing_is_marked_where_items_were_not_kept_or_are_not_the_score():
     assert not any(cell.differs for row in compare(pooled, baseline="weak")[0].rows for cell in row.cells)
 
 
+def test_nothing_is_marked_between_unlike_data():
+    other = make("other", items=STRONG, data_sha256="0" * 64)
+    (table,) = compare([make("weak", items=WEAK), other], baseline="weak")
+    assert table.comparable == [True, False]
+    assert not any(cell.differs for row in table.rows for cell in row.cells)
+
+
 def test_seeds_are_compared_as_an_arm():
     results = [make(f"weak-s{n}", items=WEAK) for n in (1, 2)] + [make(f"strong-s{n}", items=STRONG) for n in (1, 2)]
     (table,) = compare(results, group="-s[0-9]", baseline="weak")

@@ -76,3 +76,9 @@ def test_data_that_are_nowhere_are_one_line(tmp_path, monkeypatch):
 def test_every_reader_is_of_a_task_of_mteb():
     assert set(READERS) >= {"STS17", "Tatoeba", "BUCC", "SICK-R", "STSBenchmark", "STS12", "STS16"}
     assert [name for name in READERS if mteb.get_task(name).metadata.name != name] == []
+
+
+def test_broken_data_of_ours_are_told_and_not_passed_over(data):
+    (data / "stsb" / "en.test.tsv").write_text("four\ta\tb\n")
+    with pytest.raises(DataError, match=r"en\.test\.tsv:1: the judgement 'four' is no number"):
+        load_data(mteb.get_task("STSBenchmark"), data)

@@ -106,6 +106,7 @@ def test_folders_are_searched_and_errors_are_one_line(result, tmp_path):
 def test_items_members_and_notes_come_back(result, tmp_path):
     kept = {"deu-eng": Items(np.array([1.0, 0.5])), "a/b": Items(np.array([0.1]), np.array([4.5]))}
     kept["pairs"] = Items(np.array([0.1, 0.9]), np.array([False, True]))
+    kept["f1"] = Items(np.array([2.0, 0.0]), None, np.array([2.0, 1.0]))
     noted = dataclasses.replace(result, items=kept, notes=("one thing", "another"))
     path = write_result(noted, tmp_path)
     again = read_result(path)
@@ -115,6 +116,8 @@ def test_items_members_and_notes_come_back(result, tmp_path):
     assert [again.items["deu-eng"].values.tolist(), again.items["deu-eng"].gold] == [[1.0, 0.5], None]
     assert [again.items["a/b"].values.tolist(), again.items["a/b"].gold.tolist()] == [[0.1], [4.5]]
     assert again.items["pairs"].gold.dtype == bool
+    assert (again.items["f1"].gold, again.items["f1"].weights.tolist()) == (None, [2.0, 1.0])
+    assert again.items["a/b"].weights is None
     write_result(dataclasses.replace(result, items={}), tmp_path)
     assert read_result(path).items == {}
     assert not items_path(path).exists()

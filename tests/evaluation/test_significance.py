@@ -46,7 +46,7 @@ def test_the_interval_is_the_normal_one_for_many_items():
     assert found.p_value == pytest.approx(t_test, abs=0.004)
 
 
-def test_a_group_is_the_mean_of_its_subsets_each_drawn_on_its_own():
+def test_a_group_is_the_mean_of_its_subsets_those_of_unequal_sizes_drawn_each_on_its_own():
     rng = np.random.default_rng(0)
     first = {name: Items(rng.random(n)) for name, n in (("a", 400), ("b", 100))}
     second = {name: Items(kept.values + rng.normal(0.01, 0.2, len(kept.values))) for name, kept in first.items()}
@@ -99,3 +99,49 @@ def test_other_judgements_are_other_items():
     first, second = {"a": items(1, 0, gold=[1, 2])}, {"a": items(1, 0, gold=[1, 3])}
     assert paired_bootstrap([first], [second], ["a"]) is None
     assert paired_bootstrap([first], [first], []) is None
+
+
+def test_translations_of_a_sentence_are_drawn_together():
+    """Ten languages with the same right and wrong sentences say no more than one."""
+    rng = np.random.default_rng(0)
+    worse, better = (Items((rng.random(300) < share).astype(float)) for share in (0.5, 0.6))
+    names = [f"l{n}" for n in range(10)]
+    one = paired_bootstrap([{"l0": worse}], [{"l0": better}], ["l0"])
+    ten = paired_bootstrap([dict.fromkeys(names, worse)], [dict.fromkeys(names, better)], names)
+    assert ten == pytest.approx(one)
+    assert one.high - one.low > 0.1
+    # and languages that have nothing in common are as sure as ten times the sentences
+    first = {name: Items(rng.random(300)) for name in names}
+    second = {name: Items(rng.random(300)) for name in names}
+    found = paired_bootstrap([first], [second], names)
+    error = np.sqrt(sum((second[n].values - first[n].values).var(ddof=1) / 300 for n in names)) / 10
+    assert found.high - found.low == pytest.approx(2 * 1.96 * error, rel=0.15)
+
+
+def test_correlations_in_two_languages_are_drawn_together():
+    rng = np.random.default_rng(0)
+    gold = rng.random(100)
+    good, bad = Items(gold + rng.random(100), gold), Items(gold + 3 * rng.random(100), gold)
+    one = paired_bootstrap([{"a": bad}], [{"a": good}], ["a"], resamples=200)
+    two = paired_bootstrap([{"a": bad, "b": bad}], [{"a": good, "b": good}], ["a", "b"], resamples=200)
+    assert two == pytest.approx(one)
+
+
+def test_ratios_of_sums_are_resampled_as_drawing_items_would():
+    # F1 by sentence: 2 c over extracted plus gold
+    rng = np.random.default_rng(0)
+    gold = rng.random(500) < 0.3
+    sides = []
+    for share in (0.5, 0.8):
+        found = rng.random(500) < np.where(gold, share, 0.1)
+        sides.append(Items(2.0 * (found & gold), None, found + 1.0 * gold))
+    f1 = [2 * (one.values / 2).sum() / one.weights.sum() for one in sides]
+    assert mean_score([sides[0]]) == pytest.approx(f1[0])
+    found = paired_bootstrap([{"s": sides[0]}], [{"s": sides[1]}], ["s"])
+    assert found.mean == pytest.approx(f1[1] - f1[0])
+    drawn = []
+    for _ in range(2000):
+        rows = rng.integers(500, size=500)
+        drawn.append(np.subtract(*(one.values[rows].sum() / one.weights[rows].sum() for one in sides[::-1])))
+    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(drawn, [0.025, 0.975])), abs=0.012)
+    assert paired_bootstrap([{"s": sides[0]}], [{"s": Items(sides[1].values)}], ["s"]) is None

@@ -16,7 +16,7 @@ from torch import Tensor
 from interlingua.analysis.parallel import ParallelTexts, read_parallel
 from interlingua.analysis.record import Analysis, mean_measure
 from interlingua.analysis.subject import Subject, needs_states
-from interlingua.analysis.tokens import batches, spell, token_ids
+from interlingua.analysis.tokens import batches, check_finite, spell, token_ids
 from interlingua.encoder.attention_weights import first_token_attention
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
@@ -72,6 +72,7 @@ class AttentionEntropy:
                 special = torch.isin(batch.input_ids, encoder.special_ids)
                 values, of_heads = sentence_values(weights, special, batch.sequence_ids(), batch.batch_size)
                 found[:, number, first : first + batch.batch_size] = values.cpu().numpy()
+                check_finite(values.cpu().numpy(), first)
                 by_head = by_head + of_heads.sum(dim=0).cpu().double().numpy()
             progress(language, (number + 1) * texts.sentences, len(texts.languages) * texts.sentences)
         heads = by_head / found[0].size

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.corpus.evaluation_sets import aligned_files, read_lines
+from interlingua.corpus.evaluation_sets import aligned_files, one_each, read_lines
 from interlingua.errors import DataError
 from interlingua.evaluation.metrics.retrieval import normalized
 from interlingua.evaluation.task import Embeds, Progress, silent
@@ -75,12 +75,7 @@ def read_parallel(
             or they are too few.
     """
     folder = find_folder(data, (DATASET,), aligned_files, "folder of line-aligned <lang>.txt files").resolve()
-    files: dict[str, Path] = {}
-    for spelt, path in aligned_files(folder).items():
-        code = full_code(spelt)
-        if code in files:
-            raise DataError(f"{files[code].name} beside it is of the same language; remove one of them", path=path)
-        files[code] = path
+    files = one_each((full_code(spelt), path) for spelt, path in aligned_files(folder).items())
     if languages is None and set(GROUPS[DEFAULT_GROUP]) <= set(files):
         languages = [DEFAULT_GROUP]
     available = {code: code for code in files}

@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from interlingua.batches.tokens import TokenBatch
 from interlingua.corpus.segmentation import segment
 from interlingua.encoder.encoder import Encoder
+from interlingua.errors import TaskError
 
 CPU_BATCH_TOKENS = 4096
 
@@ -78,14 +79,32 @@ def token_windows(
         ids: from ``token_ids``.
         prompt: that was put before each line.
         batch_tokens: tokens held at once.
+
+    Raises:
+        TaskError: the states hold NaN or infinity.
     """
     backbone = encoder.frozen_backbone(torch.float32)
     for first, batch in batches(encoder, ids, batch_tokens=batch_tokens):
         with torch.inference_mode():
             states = F.normalize(backbone(batch.input_ids, batch.cu_seqlens).float(), dim=-1).cpu().numpy()
+        check_finite(states, first)
         kept = text_mask(encoder, batch, prompt)
         line, place = batch.sequence_ids().cpu().numpy() + first, batch.positions().cpu().numpy()
         yield TokenWindow(states[kept], line[kept], place[kept])
+
+
+def check_finite(values: Float32[ndarray, "*shape"], line: int) -> None:
+    """Refuses what can't be counted or averaged.
+
+    Args:
+        values: that a model gave.
+        line: of the first text, from 0.
+
+    Raises:
+        TaskError: NaN or infinity is among them.
+    """
+    if not np.isfinite(values).all():
+        raise TaskError(f"the model gave NaN or infinity for tokens from line {line + 1} on; are its weights whole?")
 
 
 def text_mask(encoder: Encoder, batch: TokenBatch, prompt: str = "") -> Bool[ndarray, " t"]:

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,8 +48,13 @@ def pair_files(folder: Path) -> list[PairFile]:
 
 
 def aligned_files(folder: Path) -> dict[str, Path]:
-    """The line-aligned files of a folder by language code, or nothing where it has none."""
-    return {match[1]: path for path in _files(folder) if (match := ALIGNED_FILE.fullmatch(path.name))}
+    """The line-aligned files of a folder by language code, or nothing where it has none.
+
+    Raises:
+        DataError: two files are of one language.
+    """
+    files = [(match[1], path) for path in _files(folder) if (match := ALIGNED_FILE.fullmatch(path.name))]
+    return one_each(files)
 
 
 def ntrex_files(folder: Path) -> dict[str, Path]:
@@ -112,6 +117,20 @@ def read_lines(path: Path) -> list[str]:
         if not text.strip():
             raise DataError("a blank line; expected one sentence per line", path=path, line=number)
     return texts
+
+
+def one_each(files: Iterable[tuple[str, Path]]) -> dict[str, Path]:
+    """The files by language.
+
+    Raises:
+        DataError: two are of one language.
+    """
+    found: dict[str, Path] = {}
+    for language, path in files:
+        if language in found:
+            raise DataError(f"{found[language].name} beside it is of the same language; remove one of them", path=path)
+        found[language] = path
+    return found
 
 
 def _files(folder: Path) -> list[Path]:

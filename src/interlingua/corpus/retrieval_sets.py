@@ -169,7 +169,7 @@ def _read_trec(topics: Path, qrels_path: Path, corpus: list[Path]) -> RetrievalS
         columns = line.split()
         if len(columns) != 4:
             raise DataError(f"{len(columns)} columns; expected query 0 passage relevance", path=qrels_path, line=number)
-        qrels.setdefault(columns[0], {})[columns[2]] = _grade(columns[3], qrels_path, number)
+        _judge(qrels, columns[0], columns[2], _grade(columns[3], qrels_path, number), qrels_path, number)
     files = [_packed(path) for path in corpus]
     return RetrievalSet(_filled(queries, topics), qrels, lambda: _documents(files, ("docid", "id")))
 
@@ -184,7 +184,7 @@ def _read_beir(folder: Path, split: str) -> RetrievalSet:
     for number, row in _table(judged, 3):
         if number == 1 and not row[2].lstrip("-").isdigit():
             continue  # query-id, corpus-id, score
-        qrels.setdefault(row[0], {})[row[1]] = _grade(row[2], judged, number)
+        _judge(qrels, row[0], row[1], _grade(row[2], judged, number), judged, number)
     corpus = [_packed(folder / "corpus.jsonl")]
     asked = {name: text for name, text in queries.items() if name in qrels}  # the file holds every split's
     return RetrievalSet(_filled(asked, judged), qrels, lambda: _documents(corpus, ("_id", "id")))
@@ -243,6 +243,13 @@ def _add(queries: dict[str, str], name: str, text: str, path: Path, line: int | 
     if not text.strip():
         raise DataError(f"the question {name!r} is empty; mend or remove it", path=path, line=line)
     queries[name] = text.strip()
+
+
+def _judge(qrels: dict[str, dict[str, int]], query: str, passage: str, grade: int, path: Path, line: int) -> None:
+    of_query = qrels.setdefault(query, {})
+    if of_query.setdefault(passage, grade) != grade:
+        both = f"relevance {of_query[passage]} and {grade}"
+        raise DataError(f"query {query!r} and passage {passage!r} stand here with {both}", path=path, line=line)
 
 
 def _filled(queries: dict[str, str], path: Path) -> dict[str, str]:

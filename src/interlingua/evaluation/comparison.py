@@ -329,7 +329,7 @@ def place_of(columns: list[Arm], baseline: str | None) -> int | None:
 
 
 def marked(row: Row, chosen: Chosen, reference: int, subsets: Sequence[str]) -> Row:
-    """The row with each score's difference from the reference's, where items tell.
+    """The row with each score's difference from the reference's, where items tell; none between unlike data.
 
     Args:
         row: whose scores are means over ``subsets``.
@@ -338,9 +338,9 @@ def marked(row: Row, chosen: Chosen, reference: int, subsets: Sequence[str]) -> 
         subsets: by name.
     """
     base, of_base = row.cells[reference], [result.items for result in chosen[reference]]
-    cells = list(row.cells)
+    cells, data = list(row.cells), [{result.data_sha256 for result in results} for results in chosen]
     for place, cell in enumerate(row.cells):
-        if cell is None or base is None or place == reference:
+        if cell is None or base is None or place == reference or data[place] != data[reference]:
             continue
         found = paired_bootstrap(of_base, [result.items for result in chosen[place]], subsets)
         # a score that is no mean over its subsets (pooled years, say) is not what was resampled

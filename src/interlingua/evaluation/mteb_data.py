@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,8 @@ from interlingua.evaluation.tasks.sts import STS17, Sick, STS12to16, STSBenchmar
 
 Columns = dict[str, Any]
 """Of one subset: column -> values."""
+Found = tuple[str, dict[str, Columns]] | None
+"""A folder's name and the subsets in it; None where there is no such folder."""
 CLONES = "mteb"
 """The folder of local clones of mteb's data sets, each under the last part of its name on the hub."""
 CREATED: Mapping[str, tuple[SimilarityTask, str]] = {
@@ -37,14 +39,13 @@ def load_data(task: Any, data: Path) -> str | None:
         The local folder they are from, if they are local.
 
     Raises:
-        DataError: they are in none of these places.
+        DataError: they are in none of these places, or those of ours are broken.
     """
     name = task.metadata.name
-    if name in READERS:
-        with contextlib.suppress(DataError):
-            folder, subsets = READERS[name](data, name)
-            fill(task, subsets)
-            return folder
+    if name in READERS and (found := READERS[name](data, name)):
+        folder, subsets = found
+        fill(task, subsets)
+        return folder
     path = str(task.metadata.dataset["path"])
     clone = data / CLONES / path.rpartition("/")[2]
     if clone.is_dir():
@@ -81,37 +82,43 @@ def fill(task: Any, subsets: Mapping[str, Columns]) -> None:
     task.data_loaded = True
 
 
-def similarity_subsets(data: Path, name: str) -> tuple[str, dict[str, Columns]]:
+def similarity_subsets(data: Path, name: str) -> Found:
     """The English sets that mteb takes as one."""
     task, prefix = CREATED[name]
-    folder = find_folder(data, task.folders, task.files, task.expected)
+    folder = _folder(data, task.folders, task.files)
+    if folder is None:
+        return None
     sets = task.read(task.chosen(task.files(folder), folder), folder)
     parts = [pairs for key, (_, pairs) in sets.items() if key.startswith(prefix)]
-    if not parts:
-        raise DataError(f"no set of {name} here", path=folder)
-    return folder.name, {"default": _columns(parts)}
+    return (folder.name, {"default": _columns(parts)}) if parts else None
 
 
-def sts17_subsets(data: Path, name: str) -> tuple[str, dict[str, Columns]]:
+def sts17_subsets(data: Path, name: str) -> Found:
     """STS17 by language pair."""
     task = STS17()
-    folder = find_folder(data, task.folders, task.files, task.expected)
+    folder = _folder(data, task.folders, task.files)
+    if folder is None:
+        return None
     files = task.chosen(task.files(folder), folder)
     sets = task.read(files, folder)
     return folder.name, {"-".join(files[key].languages): _columns([pairs]) for key, (_, pairs) in sets.items()}
 
 
-def tatoeba_subsets(data: Path, name: str) -> tuple[str, dict[str, Columns]]:
+def tatoeba_subsets(data: Path, name: str) -> Found:
     """Tatoeba by language pair."""
-    folder = find_folder(data, ("tatoeba_laser", "tatoeba"), pair_files, "folder of <lang>-eng.tsv files")
+    folder = _folder(data, ("tatoeba_laser", "tatoeba"), pair_files)
+    if folder is None:
+        return None
     sides = {file.name: read_pair_file(file) for file in pair_files(folder)}
     return folder.name, {key: {"sentence1": first, "sentence2": second} for key, (first, second) in sides.items()}
 
 
-def bucc_subsets(data: Path, name: str) -> tuple[str, dict[str, Columns]]:
+def bucc_subsets(data: Path, name: str) -> Found:
     """BUCC by language pair, as mteb transforms it: of the sources only those of gold pairs."""
     task = BuccMTEB()
-    folder = find_folder(data, task.folders, task.files, task.expected)
+    folder = _folder(data, task.folders, task.files)
+    if folder is None:
+        return None
     subsets = {}
     for key in task.parts(folder):
         read = task.read(key, folder).data
@@ -120,12 +127,18 @@ def bucc_subsets(data: Path, name: str) -> tuple[str, dict[str, Columns]]:
     return folder.name, subsets
 
 
-READERS: Mapping[str, Callable[[Path, str], tuple[str, dict[str, Columns]]]] = {
+READERS: Mapping[str, Callable[[Path, str], Found]] = {
     "STS17": sts17_subsets,
     "Tatoeba": tatoeba_subsets,
     "BUCC": bucc_subsets,
     **dict.fromkeys(CREATED, similarity_subsets),
 }
+
+
+def _folder(data: Path, names: Sequence[str], holds_data: Callable[[Path], object]) -> Path | None:
+    with contextlib.suppress(DataError):
+        return find_folder(data, names, holds_data, "")
+    return None
 
 
 def _columns(parts: Iterable[ScoredPairs]) -> Columns:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from interlingua.errors import InterlinguaError
+from interlingua.errors import DataError, InterlinguaError
 from interlingua.evaluation.budget import Budget, BudgetUsed
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.task import Progress, Task, TaskResult
@@ -21,7 +21,8 @@ def evaluate_within(
 
     A task with a method ``parts(data)``, which names what its ``languages`` may hold, is scored on the parts that were
     embedded in time; groups carry the count of what is in them, and a note names the rest. One without, or one that
-    would begin after the time is over, is left out.
+    would begin after the time is over, is left out. Which parts were embedded is found by scoring each, or, of a task
+    whose scoring takes long or needs several parts, by its method ``embed(encoder, data)``.
 
     Args:
         budget: told what was left out; None for no limit.
@@ -47,20 +48,27 @@ def _part(budget: Budget, task: Any, encoder: CachedEncoder, data: Path, progres
     parts: Sequence[str] = task.parts(data) if hasattr(task, "parts") else ()
     with encoder.only_kept():
         done = [part for part in parts if _is_embedded(dataclasses.replace(task, languages=[part]), encoder, data)]
-    if not done:
+        result = _scored(dataclasses.replace(task, languages=done), encoder, data, progress) if done else None
+    if result is None:
         budget.left_out[task.name] = "all"
         return None
-    with encoder.only_kept():
-        result: TaskResult = dataclasses.replace(task, languages=done).evaluate(encoder, data, progress=progress)
     missing = [part for part in parts if part not in done]
     budget.left_out[result.task] = f"{len(missing)} of {len(parts)} ({', '.join(missing)})"
     note = f"the budget of {budget} was used: {len(done)} of {len(parts)} scored, left out: {', '.join(missing)}"
     return dataclasses.replace(result, notes=(*result.notes, note))
 
 
+def _scored(task: Any, encoder: CachedEncoder, data: Path, progress: Progress) -> TaskResult | None:
+    """None where the parts don't suffice: one language where pairs are scored, or none that is learnt from."""
+    with contextlib.suppress(BudgetUsed, DataError):
+        result: TaskResult = task.evaluate(encoder, data, progress=progress)
+        return result
+    return None
+
+
 def _is_embedded(task: Any, encoder: CachedEncoder, data: Path) -> bool:
     """Whether a part can be scored from the vectors that are there."""
     with contextlib.suppress(BudgetUsed, InterlinguaError):
-        task.evaluate(encoder, data)
+        (task.embed if hasattr(task, "embed") else task.evaluate)(encoder, data)
         return True
     return False

@@ -178,6 +178,8 @@ def _to_arrays(items: Mapping[str, Items]) -> dict[str, Any]:
         arrays[f"{subset}/values"] = np.asarray(kept.values, dtype=np.float64)
         if kept.gold is not None:
             arrays[f"{subset}/gold"] = np.asarray(kept.gold)
+        if kept.weights is not None:
+            arrays[f"{subset}/weights"] = np.asarray(kept.weights, dtype=np.float64)
     return arrays
 
 
@@ -185,11 +187,11 @@ def _read_items(path: Path) -> dict[str, Items]:
     if not path.exists():
         return {}
     with np.load(path, allow_pickle=False) as arrays:
-        names = [name.removesuffix("/values") for name in arrays.files if name.endswith("/values")]
-        return {
-            name: Items(arrays[f"{name}/values"], arrays[f"{name}/gold"] if f"{name}/gold" in arrays.files else None)
-            for name in names
-        }
+        there = {name: arrays[name] for name in arrays.files}
+    names = [name.removesuffix("/values") for name in there if name.endswith("/values")]
+    return {
+        name: Items(there[f"{name}/values"], there.get(f"{name}/gold"), there.get(f"{name}/weights")) for name in names
+    }
 
 
 def _subset(entry: dict[str, Any], *, keep_main_score: bool) -> SubsetScores:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float64, Int64
 from numpy import ndarray
 
-from interlingua.evaluation.metrics.correlation import interval, resample_counts, resampled_spearman, spearman
+from interlingua.evaluation.metrics.correlation import CHUNK, interval, resampled_spearman, spearman
 from interlingua.evaluation.metrics.precision import average_precision, resampled_average_precision
 from interlingua.evaluation.task import Items
 
@@ -38,8 +37,9 @@ def paired_bootstrap(
 ) -> Difference | None:
     """Compares the means over subsets of two encoders on the same resampled items.
 
-    The items of each subset are drawn anew on their own. The p-value is twice the smaller share of resamples on either
-    side of 0, with one added to both counts.
+    Subsets with equally many items are drawn together, item i of all of them or of none: most are the same sentences
+    in other languages, which stand and fall together, and where they are not, nothing is lost. The p-value is twice the
+    smaller share of resamples on either side of 0, with one added to both counts.
 
     Args:
         first: the items of an encoder, one mapping per training seed; a seed's scores are averaged within a resample.
@@ -54,30 +54,37 @@ def paired_bootstrap(
     if not _alike([*first, *second], subsets):
         return None
     draws = np.zeros(resamples)
-    means = np.zeros(len(subsets))
-    for number, subset in enumerate(subsets):
-        rng = np.random.default_rng([seed, zlib.crc32(subset.encode())])
-        sides = [kept[subset] for kept in first], [kept[subset] for kept in second]
-        draws += _differences(*sides, resamples=resamples, rng=rng) / len(subsets)
-        means[number] = mean_score(sides[1]) - mean_score(sides[0])
+    by_size: dict[int, list[str]] = {}
+    for subset in subsets:
+        by_size.setdefault(len(first[0][subset].values), []).append(subset)
+    for size, alike in by_size.items():
+        sides = [[[kept[subset] for subset in alike] for kept in side] for side in (first, second)]
+        draws += _differences(*sides, resamples=resamples, seed=[seed, size]) * len(alike) / len(subsets)
+    means = [mean_score([kept[s] for kept in second]) - mean_score([kept[s] for kept in first]) for s in subsets]
     below, above = int((draws <= 0).sum()), int((draws >= 0).sum())
     return Difference(
-        float(means.mean()), *interval(draws), p_value=min(1.0, 2 * (min(below, above) + 1) / (resamples + 1))
+        float(np.mean(means)), *interval(draws), p_value=min(1.0, 2 * (min(below, above) + 1) / (resamples + 1))
     )
 
 
 def mean_score(items: Sequence[Items]) -> float:
     """The mean over seeds of a subset's score."""
-    return float(np.mean([one.values.mean() if one.gold is None else _score(one) for one in items]))
+    return float(np.mean([_score(one) for one in items]))
 
 
 def _score(one: Items) -> float:
-    assert one.gold is not None
+    if one.weights is not None:
+        return float(one.values.sum() / max(one.weights.sum(), 1e-300))
+    if one.gold is None:
+        return float(one.values.mean())
     return average_precision(one.values, one.gold) if one.gold.dtype == bool else spearman(one.values, one.gold)
 
 
 def _resampled(one: Items, counts: Int64[ndarray, "r n"]) -> Float64[ndarray, " r"]:
-    assert one.gold is not None
+    if one.weights is not None:
+        return np.asarray((counts @ one.values) / np.maximum(counts @ one.weights, 1e-300))
+    if one.gold is None:
+        return np.asarray(counts @ one.values / counts.sum(axis=1))
     score = resampled_average_precision if one.gold.dtype == bool else resampled_spearman
     return score(one.values, one.gold, counts)
 
@@ -88,25 +95,60 @@ def _alike(kept: Sequence[Kept], subsets: Sequence[str]) -> bool:
     for subset in subsets:
         shapes = {len(one[subset].values) for one in kept}
         golds = {None if (gold := one[subset].gold) is None else gold.tobytes() for one in kept}
-        if len(shapes) > 1 or len(golds) > 1:
+        weighted = {one[subset].weights is None for one in kept}
+        if len(shapes) > 1 or len(golds) > 1 or len(weighted) > 1:
             return False
     return True
 
 
 def _differences(
-    first: Sequence[Items], second: Sequence[Items], *, resamples: int, rng: np.random.Generator
+    first: Sequence[Sequence[Items]], second: Sequence[Sequence[Items]], *, resamples: int, seed: Sequence[int]
 ) -> Float64[ndarray, " r"]:
-    """Score of the second minus score of the first in every resample of one subset's items."""
-    gold = first[0].gold
-    if gold is not None:
-        return np.concatenate(
-            [
-                np.mean([_resampled(one, counts) for one in second], axis=0)
-                - np.mean([_resampled(one, counts) for one in first], axis=0)
-                for counts in resample_counts(len(gold), resamples=resamples, rng=rng)
-            ]
-        )
-    per_item = np.mean([one.values for one in second], axis=0) - np.mean([one.values for one in first], axis=0)
-    values, counts = np.unique(per_item, return_counts=True)  # few distinct ones: drawing these is drawing items
-    drawn = rng.multinomial(len(per_item), counts / len(per_item), size=resamples)
-    return np.asarray(drawn @ values / len(per_item))
+    """Mean score of the second minus that of the first in every resample.
+
+    Args:
+        first: one list per training seed, the items of subsets with equally many of them.
+        second: the same of another encoder.
+        resamples: number of draws.
+        seed: of the draws.
+    """
+    rng = np.random.default_rng(seed)
+    items = [one for side in (first, second) for of_seed in side for one in of_seed]
+    if all(one.gold is None for one in items):
+        # items alike in everything are drawn as one: most scores are 0 or 1, and most texts of BUCC in no pair
+        if all(one.weights is None for one in items):
+            gain = np.mean([[one.values for one in of_seed] for of_seed in second], axis=(0, 1))
+            gain -= np.mean([[one.values for one in of_seed] for of_seed in first], axis=(0, 1))
+            kinds, counts = np.unique(gain, return_counts=True)
+            return np.concatenate([drawn @ kinds / len(gain) for drawn in _draws(counts, resamples, rng)])
+        table = np.stack([column for one in items for column in (one.values, _weights(one))])
+        kinds, counts = np.unique(table, axis=1, return_counts=True)
+        alike = iter([Items(values, None, weights) for values, weights in zip(kinds[::2], kinds[1::2], strict=True)])
+        first, second = ([[next(alike) for _ in of_seed] for of_seed in side] for side in (first, second))
+    else:
+        counts = np.ones(len(items[0].values), dtype=np.int64)
+    return np.concatenate(
+        [_mean_of(second, drawn) - _mean_of(first, drawn) for drawn in _draws(counts, resamples, rng)]
+    )
+
+
+def _draws(counts: Int64[ndarray, " n"], resamples: int, rng: np.random.Generator) -> Iterator[Int64[ndarray, "r n"]]:
+    """How often each kind of item is drawn in each resample, a chunk of resamples at a time.
+
+    Args:
+        counts: items of each kind.
+        resamples: number of draws, each of as many items as there are.
+        rng: of the draws.
+    """
+    total, size = int(counts.sum()), max(1, CHUNK // len(counts))
+    for start in range(0, resamples, size):
+        yield rng.multinomial(total, counts / total, size=min(size, resamples - start))
+
+
+def _mean_of(side: Sequence[Sequence[Items]], counts: Int64[ndarray, "r n"]) -> Float64[ndarray, " r"]:
+    """Over seeds and subsets, in every resample."""
+    return np.asarray(np.mean([_resampled(one, counts) for of_seed in side for one in of_seed], axis=0))
+
+
+def _weights(one: Items) -> Float64[ndarray, " n"]:
+    return np.ones(len(one.values)) if one.weights is None else one.weights

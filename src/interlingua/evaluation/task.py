@@ -61,12 +61,13 @@ class Items(NamedTuple):
     """What the main metric of a subset was computed from, one value per item in the data's order.
 
     The score is the mean of the values or, where there is a ``gold`` value per item, their Spearman correlation with
-    it or, where that only says yes or no, their average precision. Kept so that two encoders can be compared item by
-    item.
+    it or, where that only says yes or no, their average precision or, where items have ``weights``, the sum of the
+    values over that of the weights. Kept so that two encoders can be compared item by item.
     """
 
     values: Float64[ndarray, " n"]
     gold: Float64[ndarray, " n"] | Bool[ndarray, " n"] | None = None
+    weights: Float64[ndarray, " n"] | None = None
 
 
 class Example(NamedTuple):
@@ -147,7 +148,8 @@ class Task(Protocol):
     """An evaluation protocol, options included; one file in ``evaluation/tasks`` each.
 
     One whose ``languages`` may be any selection of its parts says which there are, so that a budget that is used up
-    leaves some of them out instead of all: ``def parts(self, data: Path) -> list[str]``.
+    leaves some of them out instead of all: ``def parts(self, data: Path) -> list[str]``. ``def embed(self, encoder:
+    Embeds, data: Path) -> None`` embeds what its ``languages`` need and scores nothing, see ``evaluation.parts``.
     """
 
     @property

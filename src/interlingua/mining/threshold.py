@@ -62,10 +62,10 @@ def at_threshold(
     return _extraction(threshold, int(kept.sum()), int(right[kept].sum()), gold)
 
 
-def cross_validated_f1(
+def cross_validated(
     scores: Float[ndarray, " n"], right: Bool[ndarray, " n"], halves: Int64[ndarray, " n"], *, gold: tuple[int, int]
-) -> float:
-    """F1 of two halves together, each cut at the threshold that is best for the other.
+) -> Bool[ndarray, " n"]:
+    """Which candidates are extracted where each of two halves is cut at the threshold that is best for the other.
 
     Args:
         scores: of the candidates.
@@ -78,7 +78,7 @@ def cross_validated_f1(
         other = halves != half
         threshold = best_threshold(scores[other], right[other], gold=gold[1 - half]).threshold
         kept |= ~other & (scores >= threshold)
-    return 2 * int(right[kept].sum()) / (int(kept.sum()) + sum(gold))
+    return kept
 
 
 def _extraction(threshold: float, extracted: int, correct: int, gold: int) -> Extraction:

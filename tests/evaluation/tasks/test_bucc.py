@@ -262,3 +262,16 @@ def test_the_public_sample_is_recognised():
     assert [result.task for result in found] == ["bucc_margin_dev", "bucc_best_f1_dev", "bucc_mteb_dev"]
     assert {result.data_revision for result in found} == {"MESH@68f82e2"}
     assert [result.subsets[0].pairs for result in found] == [257] * 3
+
+
+@pytest.mark.parametrize("protocol", [BuccMargin, BuccBestF1])
+@pytest.mark.parametrize("with_test", [True, False])
+def test_items_by_source_sentence_make_up_the_score(tmp_path, table_encoder, protocol, with_test):
+    train, test = Made(1).write(tmp_path / "bucc", "training"), Made(101)
+    if with_test:
+        test.write(tmp_path / "bucc", "test")
+    result = protocol().evaluate(table_encoder(train.table | test.table), tmp_path)
+    (items,) = result.items.values()
+    assert len(items.values) == 90
+    assert items.values.sum() / items.weights.sum() == pytest.approx(result.main_score, abs=1e-12)
+    assert 0 < result.main_score < 1

@@ -9,6 +9,7 @@ import pytest
 from interlingua.errors import DataError
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.tasks.flores import LANGUAGE_GROUPS, FloresP1
+from interlingua.evaluation.tasks.xsim import XSim
 
 DATA = Path(os.environ.get("INTERLINGUA_DATA") or Path.home() / ".cache/interlingua/data")
 
@@ -45,6 +46,22 @@ def test_languages_are_paired_with_each_other(aligned_folder, number_encoder):
     assert [subset.name for subset in result.subsets] == ["hin_Deva-ita_Latn", "ita_Latn-hin_Deva"]
     with pytest.raises(DataError, match="fewer than two languages to pair"):
         FloresP1(languages=["Italian"]).evaluate(number_encoder, aligned_folder)
+    pairs = FloresP1(languages=["hi-Italian", "en-it"]).evaluate(number_encoder, aligned_folder)
+    assert [subset.name for subset in pairs.subsets] == [
+        "hin_Deva-ita_Latn",
+        "ita_Latn-hin_Deva",
+        "eng_Latn-ita_Latn",
+        "ita_Latn-eng_Latn",
+    ]
+    with pytest.raises(DataError, match="no file for the language 'deu_Latn' here"):
+        FloresP1(languages=["en-de"]).evaluate(number_encoder, aligned_folder)
+
+
+def test_two_files_of_one_language(aligned_folder, number_encoder):
+    (aligned_folder / "ita.txt").write_text("numero 1\n" * 8)
+    for task in (FloresP1(), XSim()):
+        with pytest.raises(DataError, match=r"ita_Latn\.txt: ita\.txt beside it is of the same language; remove one"):
+            task.evaluate(number_encoder, aligned_folder)
 
 
 def test_unequal_lengths(aligned_folder, number_encoder):

@@ -9,6 +9,7 @@ from interlingua.evaluation.tasks.folders import (
     choose_languages,
     content_sha256,
     find_folder,
+    language_pair,
     published_digests,
     recognise,
 )
@@ -26,6 +27,8 @@ GROUPS = {"small": ["deu", "fra", "ita"]}
         (["zh", "deu"], ["cmn", "deu"]),
         (["small"], ["deu", "fra"]),
         (["fr"], ["fra", "fra-deu"]),
+        (["fr-de"], ["fra-deu"]),
+        (["ar-SA"], ["ara"]),
     ],
 )
 def test_languages_in_any_code_in_the_files_order(tmp_path, wanted, chosen):
@@ -69,3 +72,46 @@ def test_published_sets_are_recognised_by_every_language():
     assert recognise("tatoeba_laser", {"deu": full["deu"]}) == revision
     assert recognise("tatoeba_laser", full | {"deu": full["fra"]}) is None
     assert recognise("tatoeba_laser", full | {"eng": full["fra"]}) is None
+
+
+@pytest.mark.parametrize(
+    ("item", "pair"),
+    [
+        ("en-de", ("eng_Latn", "deu_Latn")),  # no English of Germany
+        ("deu_Latn-eng_Latn", ("deu_Latn", "eng_Latn")),
+        ("German-French", ("deu_Latn", "fra_Latn")),
+        ("de", None),
+        ("en-DE", None),
+        ("pt-BR", None),
+        ("zh-Hans", None),
+        ("eng-Latn", None),
+        ("es-419", None),
+        ("zh-tw", None),  # the region decides the script, though tw is Twi too
+        ("de-xx", None),
+    ],
+)
+def test_a_pair_of_languages_is_no_language_of_a_region(item, pair):
+    assert language_pair(item) == pair
+
+
+def test_pairs_are_looked_up_by_the_files_names(tmp_path):
+    names = {key: f"{key}-eng" if "-" not in key else key for key in FILES}
+    assert choose_languages(["de-en", "fra-deu"], FILES, GROUPS, tmp_path, names=names) == ["deu", "fra-deu"]
+    for wanted in ("en-de", "de-fr"):  # and not whatever there is in English or German
+        with pytest.raises(DataError, match=f"no file for the language '{wanted}' here"):
+            choose_languages([wanted], FILES, GROUPS, tmp_path, names=names)
+
+
+def test_a_stray_file_does_not_hide_the_data_below(tmp_path):
+    below = tmp_path / "sets"
+    below.mkdir()
+
+    def holds(folder):
+        if folder == tmp_path:
+            raise DataError("log.txt is no language", path=folder)
+        return (folder / "x").exists()
+
+    with pytest.raises(DataError, match=r"log\.txt is no language"):
+        find_folder(tmp_path, ["sets"], holds, "x")
+    (below / "x").touch()
+    assert find_folder(tmp_path, ["sets"], holds, "x") == below

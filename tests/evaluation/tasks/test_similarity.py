@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from interlingua.errors import ConfigError
+from interlingua.errors import ConfigError, DataError
 from interlingua.evaluation.tasks.similarity import codes_of
-from interlingua.evaluation.tasks.sts import STS17, Sick
+from interlingua.evaluation.tasks.sts import STS17, Sick, STSBenchmark
 from tests.evaluation.tasks.angles import COSINES, GOLD, Angles, protocol_sized, rows, write_sts17
 
 
@@ -75,11 +75,30 @@ def test_unjudged_pairs_are_reported(tmp_path):
 
 
 def test_pairs_of_languages_and_languages():
-    known = {"deu_Latn": "de", "fra_Latn": "fr"}
-    assert codes_of("de-fra", known) == ("deu_Latn", "fra_Latn")
-    assert codes_of("German", known) == ("deu_Latn",)
-    assert codes_of("zh-Hans", known) == ("zho_Hans",)
-    assert codes_of("pt-BR", known) == ("por_Latn",)
+    assert codes_of("de-fra") == ("deu_Latn", "fra_Latn")
+    assert codes_of("German") == ("deu_Latn",)
+    assert codes_of("zh-Hans") == ("zho_Hans",)
+    assert codes_of("pt-BR") == ("por_Latn",)
+
+
+def test_a_pair_that_is_not_there_is_not_all_of_its_first_language(sts17):
+    with pytest.raises(DataError, match="no set for 'en-de' here; there are: ar-ar, en-ar, en-es_4b, en-tr"):
+        STS17(resamples=0, languages=["en-de"]).evaluate(Angles(), sts17)
+    (tr,) = STS17(resamples=0, languages=["tur-eng"]).evaluate(Angles(), sts17).subsets
+    assert tr.name == "en-tr"
+
+
+def test_translated_rows_are_resampled_together(tmp_path):
+    """Three languages that say the same are as sure as one; drawn each on its own they would seem surer."""
+    rng = np.random.default_rng(0)
+    text = rows(rng.random(80).round(3), (5 * rng.random(80)).round(3))
+    for code in ("de", "en", "fr"):
+        (tmp_path / f"{code}.test.tsv").write_text(text)
+    result = STSBenchmark(resamples=200).evaluate(Angles(), tmp_path)
+    bounds = {name: result.subsets[0].scores[name] for name in ("spearman_low", "spearman_high")}
+    assert bounds["spearman_low"] < bounds["spearman_high"] - 0.1
+    mean = result.groups["monolingual_3"]
+    assert {name: mean[name] for name in bounds} == pytest.approx(bounds, abs=1e-12)
 
 
 def test_resamples_are_counted_from_0():

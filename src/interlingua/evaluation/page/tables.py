@@ -156,7 +156,7 @@ def _row(head: str, cells: Sequence[str]) -> str:
 
 
 def _cost(value: float | None) -> str:
-    return "–" if value is None else f"{value:,.0f}"
+    return "–" if value is None else f"{value:,.0f}" if value >= 100 else f"{value:.2f}"
 
 
 def _models(data: Data) -> list[tuple[int, Mapping[str, Any]]]:

@@ -36,7 +36,7 @@ from interlingua.evaluation.tasks.groups import grouped
 from interlingua.functional.margin import MARGINS, Margin
 from interlingua.mining.knn import nearest_neighbours
 from interlingua.mining.mine import Candidates, Retrieval, best_both_ways, retrieve
-from interlingua.mining.threshold import Extraction, at_threshold, best_threshold, cross_validated_f1
+from interlingua.mining.threshold import Extraction, at_threshold, best_threshold, cross_validated
 
 DATASET = "bucc2018_zh_en"
 TRAINING, TEST = "training", "test"
@@ -146,6 +146,18 @@ class BuccTask(abc.ABC):
         """The splits in a folder by language pair."""
         return bucc_files(folder)
 
+    def embed(self, encoder: Embeds, data: Path) -> None:
+        """See ``evaluation.parts``; nothing is mined."""
+        folder = find_folder(data, self.folders, self.files, self.expected)
+        for pair in (self.read(name, folder) for name in self._chosen(folder)):
+            for split in filter(None, (pair.data, pair.test)):
+                for texts, language in zip(self.texts(split), pair.languages, strict=True):
+                    _embed(encoder, texts, language)
+
+    def texts(self, split: BuccSplit) -> tuple[Sequence[str], Sequence[str]]:
+        """What is embedded of both sides."""
+        return split.source.texts, split.target.texts
+
     @abc.abstractmethod
     def score(self, encoder: Embeds, pair: BuccPair) -> _Found:
         """The protocol, on one language pair."""
@@ -231,16 +243,17 @@ class BuccMargin(BuccTask):
         halves = np.random.default_rng(self.seed).permutation(len(pair.data.source.ids)) % 2
         in_second = int(halves[[source for source, _ in pair.data.gold]].sum())
         of_halves = gold - in_second, in_second
-        crossed = cross_validated_f1(candidates.scores, right, halves[candidates.x], gold=of_halves)
-        scores = {**_best(best), "f1_crossvalidated": crossed}
+        kept = cross_validated(candidates.scores, right, halves[candidates.x], gold=of_halves)
+        scores = {**_best(best), "f1_crossvalidated": 2 * int(right[kept].sum()) / (int(kept.sum()) + gold)}
         if pair.test is None:
-            return _Found(scores, [f"no gold of a test split; threshold {threshold:.4f} is of the {pair.split} split"])
+            said = f"no gold of a test split; threshold {threshold:.4f} is of the {pair.split} split"
+            return _Found(scores, [said], _items(candidates.take(kept), pair.data))
         held_out = self._mine(encoder, pair.languages, pair.test)
-        found = at_threshold(
-            held_out.scores, _right(held_out, pair.test), gold=len(pair.test.gold), threshold=threshold
-        )
+        right, gold = _right(held_out, pair.test), len(pair.test.gold)
+        found = at_threshold(held_out.scores, right, gold=gold, threshold=threshold)
         scores |= {"f1": found.f1, "precision": found.precision, "recall": found.recall}
-        return _Found(scores, [f"threshold {threshold:.4f} from the {pair.split} split"])
+        items = _items(held_out.take(held_out.scores >= threshold), pair.test)
+        return _Found(scores, [f"threshold {threshold:.4f} from the {pair.split} split"], items)
 
     def _mine(self, encoder: Embeds, languages: tuple[str, str], data: BuccSplit) -> Candidates:
         """The pairs retrieved, by the rows of their texts; those of repeated texts are gone."""
@@ -283,7 +296,9 @@ class BuccBestF1(BuccTask):
         candidates = retrieve(*best_both_ways(x, y, k=self.k))
         candidates = candidates.take(candidates.scores >= self.least)
         best = best_threshold(candidates.scores, _right(candidates, pair.data), gold=len(pair.data.gold))
-        return _Found(_best(best), [f"threshold {best.threshold:.4f}, of the {pair.split} split itself"])
+        extracted = candidates.take(np.argsort(-candidates.scores, kind="stable")[: best.extracted])
+        said = f"threshold {best.threshold:.4f}, of the {pair.split} split itself"
+        return _Found(_best(best), [said], _items(extracted, pair.data))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -302,11 +317,15 @@ class BuccMTEB(BuccTask):
 
     examples: int = field(default=PER_SUBSET, metadata={"output": True})
 
+    def texts(self, split: BuccSplit) -> tuple[Sequence[str], Sequence[str]]:
+        """See ``BuccTask.texts``."""
+        return [split.source.texts[row] for row, _ in split.gold], split.target.texts
+
     def score(self, encoder: Embeds, pair: BuccPair) -> _Found:
         """See ``BuccTask.score``."""
-        rows, gold = np.array(pair.data.gold).T
-        queries = [pair.data.source.texts[row] for row in rows]
-        x, y = _embed(encoder, queries, pair.languages[0]), _embed(encoder, pair.data.target.texts, pair.languages[1])
+        gold = np.array([target for _, target in pair.data.gold])
+        queries, candidates = self.texts(pair.data)
+        x, y = (_embed(encoder, *side) for side in zip((queries, candidates), pair.languages, strict=True))
         nearest = nearest_neighbours(x, y, k=1).indices[:, 0].numpy()
         f1, precision = weighted_scores(nearest, gold)
         right = nearest == gold
@@ -316,7 +335,7 @@ class BuccMTEB(BuccTask):
             right,
             nearest + len(gold),
             queries,
-            [pair.data.target.texts[row] for row in shown],
+            [candidates[row] for row in shown],
             lambda i, j: float(x[i] @ y[shown[j]]),
             languages=pair.languages,
             limit=self.examples,
@@ -342,6 +361,14 @@ def _right(candidates: Candidates, data: BuccSplit) -> Bool[ndarray, " n"]:
     gold = set(data.gold)
     pairs = zip(candidates.x.tolist(), candidates.y.tolist(), strict=True)
     return np.array([pair in gold for pair in pairs], dtype=bool)
+
+
+def _items(extracted: Candidates, data: BuccSplit) -> Items:
+    """F1 as 2 c / (extracted + gold), by source sentence, so that encoders can be compared on resampled sentences."""
+    count = len(data.source.ids)
+    hits = np.bincount(extracted.x[_right(extracted, data)], minlength=count)
+    gold = np.bincount([source for source, _ in data.gold], minlength=count)
+    return Items(2.0 * hits, None, np.bincount(extracted.x, minlength=count) + 1.0 * gold)
 
 
 def _best(found: Extraction) -> dict[str, float]:

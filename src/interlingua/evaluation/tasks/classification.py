@@ -88,13 +88,7 @@ class ClassificationTask(abc.ABC):
         """See ``Task.evaluate``."""
         start = time.perf_counter()
         folder = find_folder(data, self.folders, self.files, self.expected)
-        files = self.files(folder)
-        sets = []
-        for key in self.parts(data):
-            for split in self.splits:
-                require_split(files[key], split, language=key, folder=folder)
-            splits = {split: files[key][split]() for split in SPLITS if split in files[key]}
-            sets.append(LabelledLanguage(key, full_code(key.rpartition(".")[2]), splits))
+        sets = self._read(folder)
         _check_labels(sets, folder)
         total = sum(len(texts.texts) for one in sets for texts in one.splits.values())
         scored = self.score(encoder, sets, TextCounter(progress, total))
@@ -123,9 +117,28 @@ class ClassificationTask(abc.ABC):
         available = {key: key.rpartition(".")[2] for key in self.files(folder)}
         return choose_languages(self.languages, available, {}, folder)
 
+    def embed(self, encoder: Embeds, data: Path) -> None:
+        """See ``evaluation.parts``; nothing is trained."""
+        for one in self._read(find_folder(data, self.folders, self.files, self.expected)):
+            self.embed_language(encoder, one)
+
+    def _read(self, folder: Path) -> list[LabelledLanguage]:
+        files = self.files(folder)
+        sets = []
+        for key in self.parts(folder):
+            for split in self.splits:
+                require_split(files[key], split, language=key, folder=folder)
+            splits = {split: files[key][split]() for split in SPLITS if split in files[key]}
+            sets.append(LabelledLanguage(key, full_code(key.rpartition(".")[2]), splits))
+        return sets
+
     @abc.abstractmethod
     def files(self, folder: Path) -> LabelledSets:
         """The languages of a folder."""
+
+    @abc.abstractmethod
+    def embed_language(self, encoder: Embeds, one: LabelledLanguage) -> None:
+        """Embeds the texts of a language that ``score`` asks for."""
 
     def sizes(self) -> Mapping[str, int]:
         """The data set's number of texts by split, where it is known by these."""

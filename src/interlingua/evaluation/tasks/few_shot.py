@@ -66,9 +66,8 @@ class FewShotTask(ClassificationTask):
 
     def _score(self, encoder: Embeds, one: LabelledLanguage) -> tuple[SubsetScores, Items]:
         train, test = one.splits["train"], one.splits["test"]
-        classes = sorted({*train.labels, *test.labels})
-        y, test_y = class_numbers(train.labels, classes), class_numbers(test.labels, classes)
-        drawn = few_shot_draws(y, samples_per_label=self.samples_per_label, draws=self.draws, seed=self.seed)
+        y, test_y = (class_numbers(split.labels, _classes(one)) for split in (train, test))
+        drawn = self._draws(one)
         used = sorted({row for rows in drawn for row in rows})
         place = {row: number for number, row in enumerate(used)}
         x = encoder.encode([train.texts[row] for row in used], language=one.code)
@@ -83,6 +82,16 @@ class FewShotTask(ClassificationTask):
         subset = SubsetScores(name=one.key, languages=(one.code, one.code), pairs=len(test_y), scores=scores)
         return subset, Items(right.mean(axis=0))
 
+    def embed_language(self, encoder: Embeds, one: LabelledLanguage) -> None:
+        """See ``ClassificationTask.embed_language``: the training texts that are drawn, and the test set."""
+        used = sorted({row for rows in self._draws(one) for row in rows})
+        encoder.encode([one.splits["train"].texts[row] for row in used], language=one.code)
+        encoder.encode(one.splits["test"].texts, language=one.code)
+
+    def _draws(self, one: LabelledLanguage) -> list[list[int]]:
+        y = class_numbers(one.splits["train"].labels, _classes(one))
+        return few_shot_draws(y, samples_per_label=self.samples_per_label, draws=self.draws, seed=self.seed)
+
     def _predict(
         self, x: Float32[ndarray, "k d"], y: Int64[ndarray, " k"], test_x: Float32[ndarray, "n d"]
     ) -> Int64[ndarray, " n"]:
@@ -94,6 +103,10 @@ class FewShotTask(ClassificationTask):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the rule is so many iterations, converged or not
             return np.asarray(classifier.fit(x, y).predict(test_x), dtype=np.int64)
+
+
+def _classes(one: LabelledLanguage) -> list[str]:
+    return sorted({*one.splits["train"].labels, *one.splits["test"].labels})
 
 
 def few_shot_draws(y: Int64[ndarray, " n"], *, samples_per_label: int, draws: int, seed: int) -> list[list[int]]:

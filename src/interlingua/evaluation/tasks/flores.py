@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from interlingua.corpus.evaluation_sets import aligned_files
+from interlingua.corpus.evaluation_sets import aligned_files, one_each
 from interlingua.errors import DataError
 from interlingua.evaluation.task import SubsetScores
-from interlingua.evaluation.tasks.folders import choose_languages, full_code
+from interlingua.evaluation.tasks.folders import choose_languages, find_folder, full_code, language_pair
 from interlingua.evaluation.tasks.pairwise import PairwiseSearch, present_members
 from interlingua.evaluation.tasks.xsim import DATASET
 
@@ -34,8 +34,8 @@ class FloresP1(PairwiseSearch):
     other folder of line-aligned ``<lang>.txt`` files, all pairs are scored.
 
     Attributes:
-        languages: languages to pair with each other, or the groups ``muse`` and ``low_resource``, each paired within
-            itself.
+        languages: languages to pair with each other, pairs of them (``de-en``), of which both directions are scored, or
+            the groups ``muse`` and ``low_resource``, each paired within itself.
     """
 
     name: ClassVar[str] = "flores_p_at_1"
@@ -45,21 +45,32 @@ class FloresP1(PairwiseSearch):
 
     def files(self, folder: Path) -> dict[str, Path]:
         """See ``PairwiseSearch.files``."""
-        return {full_code(code): path for code, path in aligned_files(folder).items()}
+        return one_each((full_code(code), path) for code, path in aligned_files(folder).items())
 
     def pairs(self, files: Mapping[str, Path], folder: Path) -> list[tuple[str, str]]:
         """See ``PairwiseSearch.pairs``; those of a group together."""
-        named = [LANGUAGE_GROUPS[item] for item in self.languages or () if item in LANGUAGE_GROUPS]
-        single = [item for item in self.languages or () if item not in LANGUAGE_GROUPS]
-        circles = [[code for code in group if code in files] for group in named]
+        available = {code: code for code in files}
+        circles, single = [], []
+        for item in self.languages or ():
+            if item in LANGUAGE_GROUPS:
+                circles.append([code for code in LANGUAGE_GROUPS[item] if code in files])
+            elif pair := language_pair(item):
+                circles.append(choose_languages(pair, available, {}, folder))
+            else:
+                single.append(item)
         if single:
-            circles.append(choose_languages(single, {code: code for code in files}, {}, folder))
+            circles.append(choose_languages(single, available, {}, folder))
         if self.languages is None:
             circles = [list(group) for group in LANGUAGE_GROUPS.values() if set(group) <= set(files)] or [list(files)]
         pairs = dict.fromkeys(pair for circle in circles for pair in itertools.combinations(sorted(circle), 2))
         if not pairs:
             raise DataError("fewer than two languages to pair; name more with --languages", path=folder)
         return list(pairs)
+
+    def parts(self, data: Path) -> list[str]:
+        """See ``Task``: the unordered pairs, each of which is scored in both directions."""
+        folder = find_folder(data, self.folders, self.files, self.expected)
+        return [f"{first}-{second}" for first, second in self.pairs(self.files(folder), folder)]
 
     def members(self, subsets: Mapping[str, SubsetScores], of_protocol: bool) -> dict[str, list[SubsetScores]]:
         """All pairs, and of FLORES those of the paper's groups and table."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -12,18 +14,26 @@ from pathlib import Path
 from interlingua.errors import DataError
 from interlingua.languages import resolve
 
+_REGION_OR_SCRIPT = re.compile(r"[A-Z]{2}|[A-Z][a-z]{3}|\d{3}")
+
 
 def find_folder(data: Path, names: Sequence[str], holds_data: Callable[[Path], object], expected: str) -> Path:
     """The data set's folder: ``data`` itself, or the first of ``names`` below it.
 
     Raises:
-        DataError: none of them holds files of the expected layout.
+        DataError: none of them holds files of the expected layout, or the first that seems to is broken.
     """
     if not data.is_dir():
         raise DataError("no such folder; check the path", path=data)
+    broken: DataError | None = None  # a stray file beside the data sets must not hide those below
     for folder in (data, *(data / name for name in names)):
-        if holds_data(folder):
-            return folder
+        try:
+            if holds_data(folder):
+                return folder
+        except DataError as error:
+            broken = broken or error
+    if broken is not None:
+        raise broken
     raise DataError(f"no {expected} here, nor in {' or '.join(f'{name}/' for name in names)} below it", path=data)
 
 
@@ -32,14 +42,17 @@ def choose_languages(
     available: Mapping[str, str],
     groups: Mapping[str, Sequence[str]],
     folder: Path,
+    *,
+    names: Mapping[str, str] | None = None,
 ) -> list[str]:
     """The keys of the files to evaluate, in the files' order.
 
     Args:
-        wanted: language codes or names of any kind, or groups' names; none for all.
+        wanted: language codes or names of any kind, groups' names, or pairs of languages (``de-en``); none for all.
         available: a file's key -> its source language; the key is the language where that tells files apart.
         groups: group name -> codes; of a group, the languages that have a file are taken.
         folder: named in errors.
+        names: a file's key -> its pair of languages, ``deu-eng``; by default the key.
 
     Raises:
         DataError: something wanted is no language, or has no file here.
@@ -55,6 +68,8 @@ def choose_languages(
             found = [code for code in groups[item] if code in available]
         elif item in available:
             found = [item]
+        elif pair := language_pair(item):
+            found = [key for key in available if language_pair((names or {}).get(key, key)) == pair]
         else:
             found = by_code.get(full_code(item), [])
         if not found:
@@ -67,6 +82,25 @@ def choose_languages(
 def full_code(code: str) -> str:
     """``deu`` -> ``deu_Latn``."""
     return resolve(code).code
+
+
+def language_pair(item: str) -> tuple[str, str] | None:
+    """The full codes of ``de-fr``; None for what is one language.
+
+    A region or script behind a language is spelt with capitals or digits (``pt-BR``, ``zh-Hans``) or decides how the
+    language is written (``zh-tw``); so ``en-de`` is no English of Germany.
+    """
+    first, dash, second = item.partition("-")
+    if not dash or _REGION_OR_SCRIPT.fullmatch(second):
+        return None
+    try:
+        pair = full_code(first), full_code(second)
+    except DataError:
+        return None
+    with contextlib.suppress(DataError):
+        if full_code(item) != pair[0]:
+            return None
+    return pair
 
 
 def content_sha256(texts: Iterable[Sequence[str]]) -> str:

@@ -14,7 +14,14 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 
 from interlingua.corpus.augmented_sets import MISALIGNED, Altered
-from interlingua.corpus.evaluation_sets import PairFile, aligned_files, pair_files, read_aligned, read_pair_file
+from interlingua.corpus.evaluation_sets import (
+    PairFile,
+    aligned_files,
+    one_each,
+    pair_files,
+    read_aligned,
+    read_pair_file,
+)
 from interlingua.errors import ConfigError, DataError
 from interlingua.evaluation.examples import PER_SUBSET, wrong_neighbours
 from interlingua.evaluation.metrics.retrieval import is_right
@@ -51,7 +58,7 @@ class MarginSearch(abc.ABC):
     LASER's average.
 
     Attributes:
-        languages: languages or groups of them to score; all that have a file by default.
+        languages: languages, pairs or groups of them to score; all that have a file by default.
         compare: ``index`` counts only the sentence's own translation as right, ``text`` also a candidate of the
             same text (what LASER's ``eval.py`` does).
         k: neighbours scored, and averaged over in the margin.
@@ -131,7 +138,8 @@ class MarginSearch(abc.ABC):
             DataError: something wanted is not here.
         """
         languages = {key: pair.source for key, pair in pairs.items()}
-        return choose_languages(self.languages, languages, self.paper_groups, folder)
+        names = {key: pair.name for key, pair in pairs.items()}
+        return choose_languages(self.languages, languages, self.paper_groups, folder, names=names)
 
     def altered(self, folder: Path, language: str, targets: Sequence[str]) -> list[Altered]:
         """Further candidates, all of them wrong; none by default."""
@@ -205,10 +213,11 @@ def translation_pairs(folder: Path, target: str | None = None) -> dict[str, Tran
         target: the language to retrieve; by default English of aligned files, the second one of pairs.
 
     Raises:
-        DataError: the folder has aligned files, but none in the target language.
+        DataError: the folder has aligned files, but none in the target language, or two in one language.
     """
     wanted = None if target is None else full_code(target)
     if files := aligned_files(folder):
+        one_each((full_code(code), path) for code, path in files.items())
         codes = {full_code(code): code for code in files}
         wanted = wanted or ENGLISH
         if wanted not in codes:

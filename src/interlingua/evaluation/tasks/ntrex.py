@@ -17,7 +17,7 @@ from interlingua.corpus.evaluation_sets import ntrex_files
 from interlingua.errors import DataError
 from interlingua.evaluation.metrics.retrieval import is_right, weighted_scores
 from interlingua.evaluation.task import Items, SubsetScores, check_choice
-from interlingua.evaluation.tasks.folders import choose_languages
+from interlingua.evaluation.tasks.folders import choose_languages, find_folder
 from interlingua.evaluation.tasks.margin_search import ENGLISH, MarginSearch, TranslationPair
 from interlingua.evaluation.tasks.pairwise import PairwiseSearch, present_members
 from interlingua.languages import parse
@@ -128,8 +128,7 @@ class NtrexF1(PairwiseSearch):
     def pairs(self, files: Mapping[str, Path], folder: Path) -> list[tuple[str, str]]:
         """See ``PairwiseSearch.pairs``."""
         _english(files, folder)
-        spoken = {code: parse(code).language.code for code in files}
-        chosen = _without_english(choose_languages(self.languages, spoken, {}, folder), self.languages)
+        chosen = self._chosen(files, folder)
         if self.directions == "english":
             pairs = [(code, ENGLISH) for code in chosen if code != ENGLISH]
         else:
@@ -137,6 +136,21 @@ class NtrexF1(PairwiseSearch):
         if not pairs:
             raise DataError("no two languages to pair; name more with --languages", path=folder)
         return pairs
+
+    def parts(self, data: Path) -> list[str]:
+        """See ``Task``."""
+        folder = find_folder(data, self.folders, self.files, self.expected)
+        chosen = self._chosen(self.files(folder), folder)
+        return [code for code in chosen if code != ENGLISH or self.directions == "mteb"]
+
+    def spoken(self, files: Mapping[str, Path], folder: Path) -> list[str]:
+        """See ``PairwiseSearch.spoken``; a language may be asked for alone, though nothing can be scored then."""
+        return [*self._chosen(files, folder), *([ENGLISH] if self.directions == "english" else [])]
+
+    def _chosen(self, files: Mapping[str, Path], folder: Path) -> list[str]:
+        spoken = {code: parse(code).language.code for code in files}
+        names = {code: f"{code}-{ENGLISH}" for code in files}
+        return _without_english(choose_languages(self.languages, spoken, {}, folder, names=names), self.languages)
 
     def score(self, nearest: Int64[ndarray, " n"]) -> tuple[dict[str, float], Items]:
         """See ``PairwiseSearch.score``."""

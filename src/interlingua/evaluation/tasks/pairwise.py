@@ -45,7 +45,7 @@ class PairwiseSearch(abc.ABC):
         folder = find_folder(data, self.folders, self.files, self.expected)
         files = self.files(folder)
         pairs = self.pairs(files, folder)
-        present = sorted({code for pair in pairs for code in pair})
+        present = PairwiseSearch.spoken(self, files, folder)
         texts = {code: read_lines(files[code]) for code in present}
         for code in present[1:]:
             read_aligned([files[code], files[present[0]]])  # complains of unequal lengths
@@ -81,6 +81,21 @@ class PairwiseSearch(abc.ABC):
             **grouped(self.members(subsets, of_protocol)),
             **options(self),
         )
+
+    def embed(self, encoder: Embeds, data: Path) -> None:
+        """See ``evaluation.parts``."""
+        folder = find_folder(data, self.folders, self.files, self.expected)
+        files = self.files(folder)
+        for code in self.spoken(files, folder):
+            encoder.encode(read_lines(files[code]), language=full_code(code))
+
+    def spoken(self, files: Mapping[str, Path], folder: Path) -> list[str]:
+        """The languages to embed."""
+        return sorted({code for pair in self.pairs(files, folder) for code in pair})
+
+    @abc.abstractmethod
+    def parts(self, data: Path) -> list[str]:
+        """See ``Task``."""
 
     @abc.abstractmethod
     def files(self, folder: Path) -> dict[str, Path]:

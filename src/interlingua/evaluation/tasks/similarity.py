@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import abc
 import time
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from interlingua.corpus.similarity_sets import ScoredPairs, SimilarityFile, read
 from interlingua.errors import ConfigError, DataError
 from interlingua.evaluation.metrics.correlation import bootstrap_spearman, interval, pearson, spearman
 from interlingua.evaluation.task import Embeds, Items, Progress, SubsetScores, TaskResult, mean_scores, options, silent
-from interlingua.evaluation.tasks.folders import content_sha256, find_folder, full_code, recognise
+from interlingua.evaluation.tasks.folders import content_sha256, find_folder, full_code, language_pair, recognise
 
 DECIMALS = 12
 """Cosines are rounded to so many, or equal pairs would be ranked by the last bit of a sum."""
@@ -29,8 +28,8 @@ class SimilarityTask(abc.ABC):
     """Spearman's rank correlation of cosines with judgements, a fraction; Pearson's beside it.
 
     ``spearman_low`` and ``spearman_high`` bound the 95 % bootstrap interval over the pairs; a group's interval is that
-    of its mean, each set resampled on its own. A set whose size is not the protocol's puts the folder's name behind
-    the task's, and then there are no groups of papers.
+    of its mean, sets of one size being resampled together, as many repeat their pairs in other languages. A set whose
+    size is not the protocol's puts the folder's name behind the task's, and then there are no groups of papers.
 
     Attributes:
         languages: languages, or pairs of them (``en-ar``), to score; all sets of the protocol by default.
@@ -67,13 +66,11 @@ class SimilarityTask(abc.ABC):
                 encoder.encode(pairs.first, language=languages[0]), encoder.encode(pairs.second, language=languages[1])
             )
             items[name] = Items(alike, np.array(pairs.gold))
-            draws[name] = self._draws(name, items[name])
+            draws[name] = self._draws(items[name])
             subsets.append(_scores(name, languages, items[name], draws[name]))
             done += 2 * len(pairs.gold)
             progress(name, done, total)
-        digests = {
-            name: content_sha256([p.first, p.second, [f"{g:g}" for g in p.gold]]) for name, (_, p) in sets.items()
-        }
+        digests = {name: _digest(pairs) for name, (_, pairs) in sets.items()}
         of_protocol = all(len(pairs.gold) == self.size(name) for name, (_, pairs) in sets.items())
         members = self.members(subsets, of_protocol)
         return TaskResult(
@@ -156,11 +153,11 @@ class SimilarityTask(abc.ABC):
             means["spearman_low"], means["spearman_high"] = interval(of_mean)
         return means
 
-    def _draws(self, name: str, items: Items) -> Float64[ndarray, " r"]:
+    def _draws(self, items: Items) -> Float64[ndarray, " r"]:
         if not self.resamples or items.gold is None:
             return np.zeros(0)
-        # seeded by the name too, so that a set's interval does not depend on the sets beside it
-        rng = np.random.default_rng([self.seed, zlib.crc32(name.encode())])
+        # by the size, so that rows that translate each other are drawn together and a set's interval is its own
+        rng = np.random.default_rng([self.seed, len(items.gold)])
         return bootstrap_spearman(items.values, items.gold, resamples=self.resamples, rng=rng)
 
 
@@ -180,22 +177,14 @@ def cosines(x: Float32[ndarray, "n d"], y: Float32[ndarray, "n d"]) -> Float64[n
 
 
 def _has(item: str, file: SimilarityFile) -> bool:
-    known = {full_code(code): code for code in file.languages}
-    codes = codes_of(item, known)
-    return set(codes) == set(known) if len(codes) == 2 else codes[0] in known
+    known = {full_code(code) for code in file.languages}
+    codes = codes_of(item)
+    return set(codes) == known if len(codes) == 2 else codes[0] in known
 
 
-def codes_of(item: str, known: Mapping[str, Any]) -> tuple[str, ...]:
-    """``de`` or ``de-fr`` as full codes; what is no pair of known languages is one language (``zh-Hans``)."""
-    first, dash, second = item.partition("-")
-    if dash:
-        try:
-            pair = (full_code(first), full_code(second))
-        except DataError:
-            return (full_code(item),)
-        if all(code in known for code in pair):
-            return pair
-    return (full_code(item),)
+def codes_of(item: str) -> tuple[str, ...]:
+    """``de`` or ``de-fr`` as full codes; ``zh-Hans`` and ``pt-BR`` are one language."""
+    return language_pair(item) or (full_code(item),)
 
 
 def _digest(pairs: ScoredPairs) -> str:

@@ -98,7 +98,7 @@ class STSBenchmark(SimilarityTask):
         languages = {full_code(code): code for code in files}
         wanted: dict[str, SimilarityFile] = {}
         for item in [*files] if self.languages is None else self.languages:
-            codes = codes_of(item, languages)
+            codes = codes_of(item)
             if not all(code in languages for code in codes):
                 raise DataError(f"no file for {item!r} here; there are: {', '.join(files)}", path=folder)
             first, last = languages[codes[0]], languages[codes[-1]]
@@ -159,7 +159,7 @@ class STS12to16(SimilarityTask):
         found: list[dict[str, float]] = []
         for chosen in years.values():
             of_year = SimilarityTask.group(self, chosen, items, draws)
-            cosines, gold = (np.concatenate(side) for side in zip(*(items[s.name] for s in chosen), strict=True))
+            cosines, gold = (np.concatenate([items[s.name][side] for s in chosen]) for side in (0, 1))
             found.append(of_year | {"spearman_pooled": spearman(cosines, gold)})
         means = {metric: float(np.mean([of_year[metric] for of_year in found])) for metric in found[0]}
         if self.resamples:

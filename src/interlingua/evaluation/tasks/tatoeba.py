@@ -27,7 +27,7 @@ class Tatoeba:
     after it, and only LASER's own data, recognised by content, stand under the name ``tatoeba``.
 
     Attributes:
-        languages: languages or groups of them to score; all that have a file by default.
+        languages: languages, pairs or groups of them to score; all that have a file by default.
         compare: ``index`` counts only the sentence's own translation as right, ``text`` also a candidate of the
             same text (LASER's option for duplicates).
         examples: wrong neighbours kept beside the result, per language pair; 0 for none.
@@ -46,8 +46,7 @@ class Tatoeba:
         start = time.perf_counter()
         folder = find_folder(data, (DATASET, "tatoeba", "heldout"), pair_files, "folder of <lang>-eng.tsv files")
         files = {file.name.removesuffix("-eng"): file for file in pair_files(folder)}
-        languages = {key: file.source_language for key, file in files.items()}
-        chosen = choose_languages(self.languages, languages, TATOEBA_GROUPS, folder)
+        chosen = self.parts(folder)
         pairs = {code: read_pair_file(files[code]) for code in chosen}
         digests = {code: content_sha256(sides) for code, sides in pairs.items()}
         total, done = sum(2 * len(sources) for sources, _ in pairs.values()), 0
@@ -78,8 +77,10 @@ class Tatoeba:
     def parts(self, data: Path) -> list[str]:
         """See ``Task.parts``."""
         folder = find_folder(data, (DATASET, "tatoeba", "heldout"), pair_files, "folder of <lang>-eng.tsv files")
-        languages = {file.name.removesuffix("-eng"): file.source_language for file in pair_files(folder)}
-        return choose_languages(self.languages, languages, TATOEBA_GROUPS, folder)
+        files = {file.name.removesuffix("-eng"): file for file in pair_files(folder)}
+        languages = {key: file.source_language for key, file in files.items()}
+        names = {key: file.name for key, file in files.items()}
+        return choose_languages(self.languages, languages, TATOEBA_GROUPS, folder, names=names)
 
     def _score(
         self, encoder: Embeds, name: str, sources: list[str], targets: list[str]

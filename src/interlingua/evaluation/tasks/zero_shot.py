@@ -31,7 +31,7 @@ from interlingua.evaluation.tasks.classification import (
     TextCounter,
     UmsabData,
 )
-from interlingua.evaluation.tasks.folders import choose_languages
+from interlingua.evaluation.tasks.folders import choose_languages, full_code
 
 ENGLISH = "eng_Latn"
 LANGUAGES_TOGETHER = 12
@@ -86,6 +86,12 @@ class ZeroShotTask(ClassificationTask):
             count(f"{sources[-1].key} classifiers", texts)
         return _scored({one.key: one for one in sets}, right, dev_accuracy)
 
+    def embed_language(self, encoder: Embeds, one: LabelledLanguage) -> None:
+        """See ``ClassificationTask.embed_language``; of one that is not learnt from the test set alone."""
+        wanted = self.sources is None or one.key in self.sources or one.code in map(_code_of, self.sources)
+        for split in self.splits if wanted else ("test",):
+            self._embed(encoder, one, split)
+
     def _sources(self, sets: Sequence[LabelledLanguage]) -> list[LabelledLanguage]:
         available = {one.key: one.key.rpartition(".")[2] for one in sets}
         chosen = choose_languages(self.sources, available, {}, Path("the languages to learn from"))
@@ -124,6 +130,10 @@ class ZeroShotTask(ClassificationTask):
                 if target.domain == domain:
                     predicted = nets.predict(torch.from_numpy(tests[target.key]), number).numpy()
                     right[source.key, target.key] = predicted == class_numbers(target.splits["test"].labels, classes)
+
+
+def _code_of(source: str) -> str:
+    return full_code(source.rpartition(".")[2])
 
 
 def sentences(text: str) -> list[str]:
