@@ -147,6 +147,12 @@ def test_long_settings_are_counted_where_that_tells_them_apart():
     ]
 
 
+def test_what_was_asked_of_all_columns_is_said_once():
+    few = {"settings": {"languages": ["de"]}, "changed": ("languages",)}
+    (table,) = compare([make("a", **few), make("b", **few)])
+    assert table.notes == ["all columns: languages=de"]
+
+
 def test_costs_of_training():
     cheap, dear = ({"arm": name, "pairs": pairs, "seconds": 10.5} for name, pairs in (("c", 1000), ("d", 3000)))
     dear |= {"cpu_seconds": 7, "peak_rss_bytes": 3 * 2**29}

@@ -171,11 +171,10 @@ def _table(columns: list[Arm], by: str, metric: str | None, baseline: str | None
     comparable, notes = differences(chosen)
     reference = place_of(columns, baseline)
     rows = rows_of(chosen, by, shown, reference)
-    notes += [
-        f"{name}: {', '.join(arm.asked)}"
-        for arm, name in zip(columns, names(columns), strict=True)
-        if arm.asked and ", ".join(arm.asked) not in name
-    ]
+    asked = {name: ", ".join(arm.asked) for arm, name in zip(columns, names(columns), strict=True)}
+    if len(asked) > 1 and len(set(asked.values())) == 1:
+        asked = {"all columns": next(iter(asked.values()))}
+    notes += [f"{name}: {words}" for name, words in asked.items() if words and words not in name]
     return Comparison(
         title=f"{first.task}: {label(shown)}, %, {direction(first)}",
         corner="language pair" if by == "languages" else "group",
