@@ -61,12 +61,17 @@ def test_a_list_goes_on_where_a_document_is_broken(workplace, capsys):
     (workplace / "list").write_text("\n".join([rows[0], f"empty\t{named[0][1]}", rows[1]]), encoding="utf-8")
     assert align("--list", "list", "-o", "links") == 2
     said = capsys.readouterr()
-    assert sorted(path.name for path in (workplace / "links").iterdir()) == ["1.de.align", "2.de.align"]
+    names = ["1.de.align", "2.de.align"]
+    assert sorted(path.name for path in (workplace / "links").iterdir()) == [*names, "align.journal"]
     assert "left out: empty: the document is empty" in said.err
     assert said.err.splitlines()[-1] == (
-        "interlingua: 1 of 3 document pairs could not be aligned, see above; the rest is done"
+        "interlingua: 1 of 3 document pairs could not be aligned, see above; the rest is done, and the same command"
+        " does the others"
     )
     assert "2 document pairs" in said.err
+    shutil.copy(named[0][0], "empty")
+    assert align("--list", "list", "-o", "links") == 0
+    assert sorted(path.name for path in (workplace / "links").iterdir()) == [*names, "empty.align"]
 
 
 @pytest.mark.parametrize(

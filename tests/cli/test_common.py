@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from interlingua.cli.common import bar, rate_bar, resumable, split
+from interlingua.cli.common import bar, rate_bar, resumable, split, steps_bar
 from interlingua.errors import InterlinguaError
+from interlingua.mining.progress import Expected
 
 
 def test_lists_with_commas():
@@ -42,4 +43,16 @@ def test_a_bar_of_what_streams_by_says_how_fast(total, told, capsys):
     assert "/s" in error
     with rate_bar(True, "pairs") as progress:
         progress(1, total)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_bar_of_steps_tells_the_time_left_for_all(capsys):
+    with steps_bar(False) as progress:
+        progress.expect({"reading": Expected(2.0), "search": Expected(3723.0)})
+        progress("search", 0, 10)
+    error = capsys.readouterr().err
+    assert "search" in error
+    assert "1:02:05 left for all" in error
+    with steps_bar(True) as progress:
+        progress("search", 1, 2)
     assert capsys.readouterr() == ("", "")

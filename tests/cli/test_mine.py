@@ -81,11 +81,11 @@ def test_defaults_are_the_checks_own():
 
 
 def test_plan_says_what_it_takes_and_stops(capsys, tmp_path, texts, monkeypatch):
-    monkeypatch.setattr("interlingua.mining.plan.TRIED_VECTORS", 256)
+    monkeypatch.setattr("interlingua.mining.speed.TRIED_VECTORS", 256)
     code, said = run(capsys, *MODEL[:1], *texts, *MODEL[1:], "-o", tmp_path / "p.tsv", "--plan")
     assert code == 0, said.err
     assert [line.split(":")[0] for line in said.out.splitlines()] == [
-        "texts", "embedding", "nearest neighbours", "time", "disk", "memory",
+        "texts", "embedding", "nearest neighbours", "pairs", "time", "disk", "memory",
     ]  # fmt: skip
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.de", "gold.tsv", "news.en.txt"]
 

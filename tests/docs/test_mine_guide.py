@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from interlingua.cli import main
 from interlingua.mining.checks import DROPPED, RULES
 from tests.docs.markdown import follow, run_python
+from tests.mining.cluster import two_workers
 from tests.mining.invented import corpora, sentence, text, write_lines
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -36,27 +40,39 @@ def workplace(tmp_path_factory):
     return folder
 
 
+def unfiltered(folder):
+    """What one process writes, without calibration."""
+    command = ["mine", "tests.mining.invented:embed", "news.de.txt", "news.en.txt", "-o", "alone.tsv"]
+    with contextlib.chdir(folder), pytest.raises(SystemExit):
+        main.main([*command, "--backend", "function", "--quiet"])
+    return (folder / "alone.tsv").read_bytes()
+
+
 @pytest.fixture(scope="module")
 def said(workplace):
     """Command -> what it printed."""
-    with pytest.MonkeyPatch.context() as patch:
+    pytest.importorskip("faiss")
+    with two_workers(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "path", [*sys.path])
         patch.setattr("interlingua.mining.vectors.PORTION", 40)
-        patch.setattr("interlingua.mining.plan.TRIED_VECTORS", 256)
+        patch.setattr("interlingua.mining.speed.TRIED_VECTORS", 256)
         instead = {"runs/ems/model": "tests.mining.invented:embed", "--drop language,": "--drop "}
         return follow(GUIDE, workplace, extra=("--backend", "function", "--quiet"), instead=instead)
 
 
 def test_every_command_runs(said, workplace):
     pytest.importorskip("py3langid")  # --check all
-    assert len(said) == 10
+    assert len(said) == 13
     printed = list(said.values())
     assert "nearest neighbours: " in printed[0]
     assert "calibration error (ECE)" in printed[2]
     assert "precision 0.90" in printed[3]
     assert "of 4 matches are documents of both sides" in printed[5]
     assert "shard 2/2 is done" in printed[7]
-    assert "best F1 100.00" in printed[9] or "best F1 9" in printed[9]
+    assert "best F1 100.00" in printed[12] or "best F1 9" in printed[12]
+    assert len(np.load(workplace / "news.de.npy")) == 160
+    assert (workplace / "shared.tsv").read_bytes() == unfiltered(workplace)
+    assert "approximate neighbours (ivf:64): recall@4 1.0000" in printed[11]
     assert (workplace / "pairs.html").is_file()
     rows = [json.loads(line) for line in (workplace / "pairs.jsonl").read_text().splitlines()]
     assert set(RULES) <= set(rows[0])
@@ -67,7 +83,7 @@ def test_the_python_part_runs(said, workplace, capsys, monkeypatch):
     monkeypatch.delitem(sys.modules, "my_code", raising=False)  # another guide's
     names = run_python(GUIDE, workplace)
     assert len(names["mined"].pairs) > 50
-    assert len(capsys.readouterr().out.splitlines()) == 3
+    assert len(capsys.readouterr().out.splitlines()) == 6
 
 
 def test_the_table_names_every_check_and_its_limit():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.mining import alignment, alignment_scores
 from interlingua.mining.checks import RULES
 from interlingua.mining.links import read_links
-from tests.docs.markdown import follow
+from tests.docs.markdown import follow, run_python
 from tests.mining import test_alignment
 from tests.mining.test_align import written
 from tests.mining.test_score import bitext
@@ -56,6 +57,15 @@ def test_score(workplace, capsys):
     checked = (workplace / "checked.tsv").read_text(encoding="utf-8").splitlines()
     assert all(len(line.split("\t")) == 5 for line in checked)
     assert "pairs/s" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("page", "name"), [("score", "kept"), ("align", "source")])
+def test_the_python_parts_run(workplace, monkeypatch, page, name):
+    (workplace / "my_code.py").write_text("from tests.mining.words import embed as embed\n")
+    monkeypatch.setattr(sys, "path", [str(workplace), *sys.path])
+    monkeypatch.delitem(sys.modules, "my_code", raising=False)  # another guide's
+    names = run_python(DOCS / "how-to" / f"{page}.md", workplace)
+    assert len(names[name]) > 10
 
 
 def test_align(workplace, capsys):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import random
+from pathlib import Path
 
 import pytest
 
@@ -103,7 +104,7 @@ def test_many_documents_in_one_run(tmp_path):
     pairs = [DocumentPair(de, en, str(tmp_path / f"{i}.align"), gold) for i, (de, en, gold) in enumerate(named)]
     aligner = Aligner(encode, source_language="de", target_language="eng_Latn")
     told = []
-    texts = list(aligner.pairs(pairs, stdout=io.StringIO(), progress=told.append))
+    texts = list(aligner.pairs(pairs, stdout=io.StringIO(), progress=lambda *at: told.append(at)))
     links = [read_links(tmp_path / f"{i}.align") for i in (0, 1)]
     assert (texts[0].source_language, texts[0].target_language) == ("deu_Latn", "eng_Latn")
     joining = [link for found in links for link in found if link.source and link.target]
@@ -111,7 +112,10 @@ def test_many_documents_in_one_run(tmp_path):
     assert aligner.report.documents == 2
     assert aligner.report.gold.strict_scores.f1 > 0.9
     assert [line.split(":")[0] for line in aligner.report.gold_lines] == ["strict", "lax"]
-    assert told[-1] == 2
+    sizes = [sum(Path(path).stat().st_size for path in (de, en)) / 1000 for de, en, _ in named]
+    assert ("document 1 of 2, kB", round(sizes[0]), round(sum(sizes))) in told
+    assert told[-1] == ("document 2 of 2, kB", round(sum(sizes)), round(sum(sizes)))
+    assert [done for _, done, _ in told] == sorted(done for _, done, _ in told)
     assert sum(aligner.report.shapes.values()) == sum(map(len, links))
     assert "2 document pairs" in str(aligner.report)
 

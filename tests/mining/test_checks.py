@@ -91,6 +91,26 @@ def test_duplicates_of_better_pairs(tmp_path):
     assert checker.rejected(again)["duplicate"].tolist() == [True, False, True]
 
 
+def test_what_is_rejected_makes_nothing_a_duplicate(tmp_path):
+    """The first pair's lengths differ, so the second is no duplicate of it, but the third of the second."""
+    values, rejected = checked(tmp_path, "duplicate", "length=2,duplicate=1", ["Ja.", "ja", "JA"],
+                               ["Yes, of course, as I have said before.", "yes", "yes!"])  # fmt: skip
+    assert values["duplicate"].tolist() == [0, 0, 2]
+    assert rejected["duplicate"].tolist() == [False, False, True]
+
+
+def test_pairs_refused_for_what_they_are(tmp_path):
+    """Hubs and duplicates depend on other pairs, and a check that rejects nothing refuses nothing."""
+    checker = Checker(CheckPlan.parse("numbers", "length=2,copied,duplicate=1,hub=1"), "deu_Latn", "eng_Latn", tmp_path)
+    sources, targets = ["Ja 1", "ja 1", "Ja 1", "Seite"], ["Yes 2", "Yes 2", "x" * 40, "seite"]
+    assert checker.refuses(sources, targets).tolist() == [False, False, True, True]
+    assert (
+        not Checker(CheckPlan.parse("length,copied", ""), "deu_Latn", "eng_Latn", tmp_path)
+        .refuses(sources, targets)
+        .any()
+    )
+
+
 def test_hubs_and_numbers_have_limits(tmp_path):
     values, rejected = checked(tmp_path, "hub", "hub=3,numbers=1", ["a 1", "b", "c 2"], ["a 1", "b", "c 3"], [2, 3, 4])
     assert list(values) == ["numbers", "hub"]

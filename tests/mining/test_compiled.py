@@ -35,6 +35,12 @@ def test_threads_and_blocks_decide_nothing_and_torch_finds_the_same(threads, mon
 
 
 @needs_kernel
+def test_blocks_are_made_ready_in_parts(monkeypatch):
+    monkeypatch.setattr(compiled, "PART", 64)
+    check(CompiledScanner, *crowded(6, 200, 150, 18), 4)
+
+
+@needs_kernel
 def test_rows_alone():
     x, y = crowded(3, 70, 90, 16)
     scanner = CompiledScanner(Centres(x.mean(axis=0), y.mean(axis=0)), threads=2)

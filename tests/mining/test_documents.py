@@ -38,14 +38,14 @@ def test_what_matches(tmp_path):
     with pytest.raises(ConfigError, match="say equal or urls, or name a file"):
         DocumentMatch.parse("url")
     with pytest.raises(ConfigError, match="its layout is 'ids'"):
-        reader("a.tsv", "ids", DocumentMatch(how="equal"), language="de")
+        reader(["a.tsv"], "ids", DocumentMatch(how="equal"), language="de")
 
 
 def test_the_reader_calls_documents_alike(tmp_path):
     (tmp_path / "a").write_text("http://a.org/de/1\teins\n")
-    lines = list(reader(tmp_path / "a", "documents", DocumentMatch(how="urls"), language="de")())
+    lines = list(reader([tmp_path / "a"], "documents", DocumentMatch(how="urls"), language="de")())
     assert lines == [Line("eins", "http://a.org/de/1#1", "a/org/1")]
-    lines = list(reader(tmp_path / "a", "documents", DocumentMatch(how="equal"), language="de")())
+    lines = list(reader([tmp_path / "a"], "documents", DocumentMatch(how="equal"), language="de")())
     assert lines[0].document == "http://a.org/de/1"
 
 
@@ -120,6 +120,18 @@ def test_pairs_within_documents_are_the_oracle(tmp_path, monkeypatch, margin, ba
     np.testing.assert_allclose(pairs["cosine"], cosines, atol=1e-6)
     assert told[-1] == (9, 9)
     assert "9 of 9 matches" in note
+
+
+def test_a_refused_pair_keeps_no_text_from_another(tmp_path):
+    """A sentence that stands on the other side untranslated as well, beside its translation."""
+    sides = ((["a1 a2 a3"],), (["a1 a2 a3", "b1 b2 b3 b4"],))
+    x, y = (build_side(tmp_path / name, lambda lines=lines: [Line(one, "", "d") for one in lines], what="")
+            for name, (lines,) in zip("xy", sides, strict=True))  # fmt: skip
+    how = {"k": 2, "margin": "ratio", "retrieval": "max", "background": 0}
+    both = x, y, embed(list(x.texts)), embed(list(y.texts)), DocumentMatch(how="equal")
+    assert document_pairs(*both, **how)[0][["x", "y"]].tolist() == [(0, 0)]
+    pairs, _ = document_pairs(*both, **how, refuses=lambda xs, ys: (xs == 0) & (ys == 0))
+    assert pairs[["x", "y"]].tolist() == [(0, 0), (0, 1)]
 
 
 def test_a_file_of_matches(tmp_path):

@@ -43,6 +43,12 @@ def test_pairs_on_disk_are_those_in_memory(tmp_path, monkeypatch, n, m, k, margi
                 assert pairs["x"].tolist() == expected.x[order].tolist()
                 assert pairs["y"].tolist() == expected.y[order].tolist()
                 assert pairs["score"].tolist() == expected.scores[order].tolist()
+                if retrieval == "max":
+                    refused = {"refuses": lambda xs, ys: (xs + ys) % 3 == 0}
+                    some = np.concatenate(list(scored.retrieved(retrieval, memory=memory, **refused)))
+                    without = retrieve(*both, retrieval, **refused)
+                    assert some["x"].tolist() == without.x.tolist()
+                    assert some["y"].tolist() == without.y.tolist()
                 cosines = (x[pairs["x"]] * y[pairs["y"]]).sum(axis=1)
                 np.testing.assert_allclose(pairs["cosine"], cosines, atol=1e-6)
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from interlingua.mining.calibration import Calibration, save_calibration
 from interlingua.mining.job import MineJob, parse_shard, parse_size, read_gold
 from interlingua.mining.pipeline import TextFile
 from tests.mining.invented import corpora, embed, write_lines
+from tests.test_remote import store as store
 
 
 @pytest.fixture
@@ -74,6 +77,21 @@ def test_shards_say_what_is_left(tmp_path, sides, monkeypatch):
     assert (tmp_path / "p.tsv").read_bytes() == (tmp_path / "q.tsv").read_bytes()
 
 
+def test_a_copy_takes_no_text_from_its_translation(tmp_path, sides):
+    """Ten sources stand among the targets untranslated too: they are rejected, and their translations found."""
+    sources = Path(sides[0].path).read_text().splitlines()
+    rows = [line.split("\t") for line in (tmp_path / "gold.tsv").read_text().splitlines()]
+    copied = [sources[int(a) - 1] for a, _ in rows[:10]]
+    write_lines(Path(sides[1].path), [*Path(sides[1].path).read_text().splitlines(), *copied])
+    found = {}
+    for drop in ("none", "copied"):
+        lines = run(MineJob(output=tmp_path / f"{drop}.tsv", threshold=1.2, drop=drop), sides)
+        rows = [line.split("\t") for line in (tmp_path / f"{drop}.tsv").read_text().splitlines()]
+        found[drop] = sum(a != b and a.replace("de", "en") == b for _, a, b in rows)
+    assert "copied text 10" in lines[2]
+    assert (found["none"], found["copied"]) == (20, 30)
+
+
 def test_like_laser_nothing_is_checked(tmp_path, sides):
     run(MineJob(output=tmp_path / "p.tsv", laser=True, drop="length=1"), sides)
     rows = (tmp_path / "p.tsv").read_text().splitlines()
@@ -93,6 +111,29 @@ def test_gold_files(tmp_path):
         read_gold(write_lines(tmp_path / "g", ["a\tb", "c"]))
     with pytest.raises(DataError, match="the file is empty"):
         read_gold(write_lines(tmp_path / "g", []))
+
+
+def test_from_a_store_to_a_store(tmp_path, sides, store, monkeypatch):
+    """Texts in two parts, vectors of one side in two; pairs and report are sent when they are whole."""
+    monkeypatch.chdir(tmp_path)
+    texts = [Path(side.path).read_text().splitlines() for side in sides]
+    run(MineJob(output=tmp_path / "p.tsv"), sides)
+    cut = [write_lines(tmp_path / f"part-{n}.de", part) for n, part in enumerate((texts[0][:40], texts[0][40:]))]
+    for n, part in enumerate((texts[1][:10], texts[1][10:])):
+        np.save(tmp_path / f"{n}.npy", embed(part))
+    files = (
+        sides[0]._replace(path="part-*.de", parts=cut),
+        sides[1]._replace(encode=None, vectors=[tmp_path / "0.npy", tmp_path / "1.npy"]),
+    )
+    job = MineJob(output="memory://out/p.tsv", report="memory://out/p.html")
+    assert job.folder == Path("p.tsv.work")
+    lines = run(job, files)
+    assert lines[0] == "part-*.de: 70 lines, 70 texts"
+    found = [line.split("\t") for line in store.cat("/out/p.tsv").decode().splitlines()]
+    expected = [line.split("\t") for line in (tmp_path / "p.tsv").read_text().splitlines()]
+    assert [row[1:] for row in found] == [row[1:] for row in expected]
+    assert b"<html" in store.cat("/out/p.html")
+    assert not job.folder.exists()
 
 
 @pytest.mark.parametrize(("text", "count"), [("4GiB", 2**32), ("800 MB", 800 * 2**20), ("1.5k", 1536), ("77", 77)])
@@ -118,6 +159,7 @@ def test_no_sizes_and_no_shards():
         ({"drop": "lenght"}, "unknown check 'lenght'"),
         ({"margin": "ratios"}, "margin 'ratios' is unknown"),
         ({"documents": "url"}, "say equal or urls"),
+        ({"approximate": "lsh"}, "approximate 'lsh' is unknown"),
     ],
 )
 def test_slips_show_before_anything_is_loaded(tmp_path, options, message):

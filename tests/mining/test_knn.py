@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from interlingua.errors import DataError
+from interlingua.mining import knn
 from interlingua.mining.knn import mutual_neighbours, nearest_neighbours
 
 TILES = [(2048, 4096), (64, 64), (5, 7), (1, 1000), (1000, 1), (33, 128)]
@@ -90,9 +91,29 @@ def test_memory_maps_are_read_block_by_block(tmp_path, dtype):
         np.save(tmp_path / f"{name}.npy", rng.standard_normal((n, 16)).astype(dtype))
         sides.append(Counted(np.load(tmp_path / f"{name}.npy", mmap_mode="r")))
     of_x, _ = mutual_neighbours(*sides, k=2, rows=64, columns=128)
-    assert [side.most for side in sides] == [64, 128]
+    assert [side.most for side in sides] == [60, 125]  # even blocks of 64 and 128 at most
     whole = np.asarray(sides[0].mapped, np.float32) @ np.asarray(sides[1].mapped, np.float32).T
     assert of_x.indices[:, 0].tolist() == whole.argmax(axis=1).tolist()
+
+
+def test_blocks_of_y_are_made_ready_once_where_they_fit(monkeypatch):
+    rng = np.random.default_rng(4)
+    x, y = rng.standard_normal((90, 8)).astype(np.float32), rng.standard_normal((50, 8)).astype(np.float32)
+    read, real = [], knn.read_block
+    monkeypatch.setattr(knn, "read_block", lambda side, *at: read.append(len(side)) or real(side, *at))
+    kept = mutual_neighbours(x, y, k=3, rows=30, columns=25)
+    assert (read.count(90), read.count(50)) == (3, 2)
+    monkeypatch.setattr(knn, "KEPT_BYTES", 50 * 8 * 8 - 1)
+    again = mutual_neighbours(x, y, k=3, rows=30, columns=25)
+    assert (read.count(90), read.count(50)) == (6, 2 + 6)
+    for one, other in zip(kept, again, strict=True):
+        assert torch.equal(one.indices, other.indices)
+        assert torch.equal(one.similarities, other.similarities)
+
+
+def test_blocks_are_even():
+    assert [knn.even(100, most) for most in (100, 99, 65, 33, 1)] == [100, 50, 50, 25, 1]
+    assert knn.even(1, 5) == 1
 
 
 def test_faiss_finds_the_same():

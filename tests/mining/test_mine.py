@@ -71,6 +71,23 @@ def test_worked_by_hand():
     assert (pairs(found), found.scores.tolist()) == ([(0, 0), (1, 1)], [0.9, 0.1])
 
 
+def test_a_refused_pair_takes_no_row():
+    """x0 is copied in y0; refused, it is kept once, and x0 is free for its translation y1, and y0 for x1."""
+    forward = Candidates(np.array([1.5, 1.1]), np.array([0, 1]), np.array([0, 0]))
+    backward = Candidates(np.array([1.5, 1.3]), np.array([0, 0]), np.array([0, 1]))
+    assert pairs(retrieve(forward, backward)) == [(0, 0)]
+    asked = []
+
+    def refuses(x, y):
+        asked.extend(zip(x.tolist(), y.tolist(), strict=True))
+        return (x == 0) & (y == 0)
+
+    found = retrieve(forward, backward, refuses=refuses)
+    assert pairs(found) == [(0, 0), (0, 1), (1, 0)]
+    assert found.scores.tolist() == [1.5, 1.3, 1.1]
+    assert asked == [(0, 0), (0, 0), (0, 1), (1, 0)]
+
+
 def test_of_equal_scores_the_earlier_pair_goes_first():
     found = greedy_matches(Candidates(np.array([0.5, 0.5]), np.array([1, 0]), np.array([0, 0])))
     assert pairs(found) == [(1, 0)]

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 from interlingua.errors import ConfigError, DataError
+from interlingua.mining.approximate import Approximate
 from interlingua.mining.documents import DocumentMatch
 from interlingua.mining.knn import mutual_neighbours
 from interlingua.mining.mine import best_both_ways, retrieve
 from interlingua.mining.pipeline import MineConfig, TextFile, gold_pairs, mine_files
+from interlingua.mining.progress import Steps
 from tests.mining.invented import corpora, embed, write_lines
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -120,7 +122,7 @@ def test_like_laser_equals_lasers_script_on_the_same_vectors(tmp_path, retrieval
     known = [rng.standard_normal((size, 8)).astype(np.float32) for size in (73, 70)]
     np.save(tmp_path / "x.npy", known[0])
     known[1].tofile(tmp_path / "y.raw")
-    files = source._replace(vectors=tmp_path / "x.npy"), target._replace(vectors=tmp_path / "y.raw")
+    files = source._replace(vectors=[tmp_path / "x.npy"]), target._replace(vectors=[tmp_path / "y.raw"])
     config = MineConfig(retrieval=retrieval, margin=margin, like_laser=True)
     mined = mine_files(*files, config, tmp_path / "work", model="m")
     assert mined.x.texts[70:] == [" spaces ", ""]
@@ -137,7 +139,7 @@ def test_known_vectors_take_the_models_place(tmp_path):
     known = []
     for name, file in (("x", source), ("y", target)):
         np.save(tmp_path / f"{name}.npy", 3 * embed(file.path.read_text().splitlines()))
-        known.append(file._replace(encode=None, vectors=tmp_path / f"{name}.npy"))
+        known.append(file._replace(encode=None, vectors=[tmp_path / f"{name}.npy"]))
     found = mine_files(*known, MineConfig(), tmp_path / "two", model="m")
     assert as_pairs(found) == as_pairs(expected)
     np.testing.assert_allclose(found.pairs["score"], expected.pairs["score"], rtol=1e-5)
@@ -161,6 +163,48 @@ def test_shards_on_several_machines_join(tmp_path, monkeypatch):
     with pytest.raises(ConfigError, match="documents are not searched in shards"):
         config = MineConfig(documents=DocumentMatch.parse("equal"))
         mine_files(source, target, config, work, model="m", shard=(1, 2))
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_the_time_left_is_known_once_the_model_s_speed_is(tmp_path, monkeypatch, known):
+    monkeypatch.setattr("interlingua.mining.vectors.PORTION", 20)
+    monkeypatch.setattr("interlingua.mining.speed.TRIED_VECTORS", 256)
+    source, target, _ = sides(tmp_path)
+    if known:
+        np.save(tmp_path / "x.npy", embed(source.path.read_text().splitlines()))
+        source = source._replace(vectors=[tmp_path / "x.npy"])
+    told = []
+    mine_files(source, target, MineConfig(), tmp_path / "work", model="m", progress=Steps(lambda *at: told.append(at)))
+    left = [(what, seconds) for what, _, _, seconds in told]
+    first = next(number for number, (what, _) in enumerate(left) if what.startswith("embedding"))
+    assert [seconds for what, seconds in left if what.startswith("reading")] == [None] * first
+    assert left[first][1] is None
+    assert all(seconds is not None for _, seconds in left[first + 1 :])
+    assert [what for what, _ in left[first + 1 :]][-2:] == ["nearest neighbours", "choosing pairs"]
+    mine_files(source, target, MineConfig(), tmp_path / "work", model="m", progress=Steps(lambda *at: told.append(at)))
+
+
+def test_a_search_goes_on_as_it_was_cut_whatever_memory_the_next_run_has(tmp_path):
+    source, target, _ = sides(tmp_path, 300, 1500)
+    expected = mine_files(source, target, MineConfig(memory=SMALL), tmp_path / "work", model="m")
+    pairs = expected.pairs.tobytes()
+    before = (tmp_path / "work" / "neighbours-k4" / "plan.json").read_text()
+    again = mine_files(source, target, MineConfig(), tmp_path / "work", model="m")
+    assert again.pairs.tobytes() == pairs
+    assert (tmp_path / "work" / "neighbours-k4" / "plan.json").read_text() == before
+
+
+def test_an_approximate_search_tells_its_recall_and_is_kept_apart(tmp_path):
+    pytest.importorskip("faiss")
+    source, target, _ = sides(tmp_path, 100, 200)
+    exactly = mine_files(source, target, MineConfig(), tmp_path / "work", model="m")
+    config = MineConfig(approximate=Approximate("ivf", 99))
+    found = mine_files(source, target, config, tmp_path / "work", model="m")
+    assert found.pairs.tobytes() == exactly.pairs.tobytes()
+    assert found.notes[2].startswith("approximate neighbours (ivf:99): recall@4 1.0000 of source and 1.0000 of target")
+    assert (tmp_path / "work" / "neighbours-k4-ivf-99").is_dir()
+    with pytest.raises(ConfigError, match="an approximate search is one process's"):
+        mine_files(source, target, config, tmp_path / "work", model="m", shard=(1, 2))
 
 
 def test_another_run_is_refused(tmp_path):
@@ -188,6 +232,10 @@ def test_what_has_no_vector_is_named(tmp_path):
         ({"equal": "yes"}, "equal 'yes' is unknown"),
         ({"k": 0}, "k = 0"),
         ({"like_laser": True, "documents": DocumentMatch(how="equal")}, "knows no documents"),
+        (
+            {"approximate": Approximate("ivf", 1), "documents": DocumentMatch(how="equal")},
+            "the search is exact, and short",
+        ),
     ],
 )
 def test_unknown_ways_are_refused(options, message):
@@ -198,7 +246,7 @@ def test_unknown_ways_are_refused(options, message):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from interlingua.mining import found, tiles, vectors
+from interlingua.mining import mine, tiles, vectors
 from tests.mining.test_pipeline import MineConfig, SMALL, mine_files, sides
 
 folder, place, moment = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
@@ -217,7 +265,7 @@ if place == "vectors":
 elif place == "tiles":
     tiles._write = dying(tiles._write)
 elif place == "pairs":
-    found._free = dying(found._free)
+    mine.Taken.free = dying(mine.Taken.free)
 source, target, _ = sides(folder, 300, 1500)
 mined = mine_files(source, target, MineConfig(memory=SMALL), folder / "work", model="m")
 (folder / "pairs").write_bytes(mined.pairs.tobytes())

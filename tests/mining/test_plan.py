@@ -1,16 +1,16 @@
 from __future__ import annotations
 
-import math
 import time
 
 import numpy as np
 import pytest
 
 from interlingua.errors import DataError
-from interlingua.mining import plan
+from interlingua.mining import plan, speed
+from interlingua.mining.approximate import Approximate
 from interlingua.mining.documents import DocumentMatch
 from interlingua.mining.pipeline import MineConfig, TextFile, mine_files
-from interlingua.mining.plan import SearchSpeed, duration, estimate, search_speed, size
+from interlingua.mining.plan import duration, estimate, size
 from tests.mining.invented import embed, write_lines
 
 
@@ -22,7 +22,7 @@ def slowly(texts):
 
 @pytest.fixture(autouse=True)
 def short_trials(monkeypatch):
-    monkeypatch.setattr(plan, "TRIED_VECTORS", 256)
+    monkeypatch.setattr(speed, "TRIED_VECTORS", 256)
     monkeypatch.setattr(plan, "TRIAL_SECONDS", 0.05)
 
 
@@ -43,8 +43,10 @@ def test_time_by_the_model_s_speed(tmp_path, sides):
     assert found.tiles == 1
     assert found.search_seconds > 0
     assert [line.split(":")[0] for line in found.lines()] == [
-        "texts", "embedding", "nearest neighbours", "time", "disk", "memory",
+        "texts", "embedding", "nearest neighbours", "pairs", "time", "disk", "memory",
     ]  # fmt: skip
+    many = estimate(*sides, MineConfig(), tmp_path / "work", at_once=4)
+    assert "4 tasks at once" in many.lines()[4]
 
 
 def test_the_disk_is_enough_and_not_twice_enough(tmp_path, sides):
@@ -60,7 +62,7 @@ def test_vectors_that_are_there_take_no_time(tmp_path, sides):
     known = []
     for side in sides:
         np.save(tmp_path / f"{side.path.name}.npy", embed(side.path.read_text().splitlines()))
-        known.append(side._replace(encode=None, vectors=tmp_path / f"{side.path.name}.npy"))
+        known.append(side._replace(encode=None, vectors=[tmp_path / f"{side.path.name}.npy"]))
     assert estimate(*known, MineConfig(), tmp_path / "none").embedding_seconds == 0
 
 
@@ -68,6 +70,14 @@ def test_within_documents_nothing_is_searched(tmp_path, sides):
     config = MineConfig(documents=DocumentMatch(how="equal"))
     found = estimate(*sides, config, tmp_path / "work")
     assert (found.search_seconds, found.tiles) == (0, 0)
+
+
+def test_an_approximate_search_is_not_foretold(tmp_path, sides):
+    exactly = estimate(*sides, MineConfig(), tmp_path / "work")
+    found = estimate(*sides, MineConfig(approximate=Approximate("hnsw", 64)), tmp_path / "work")
+    assert "approximate, not foretold; exactly " in found.lines()[2]
+    assert "without the search" in found.lines()[4]
+    assert found.memory_bytes >= exactly.memory_bytes + 500 * (2 * 24 + 256)
 
 
 def test_less_memory_makes_more_tiles(tmp_path, sides):
@@ -79,21 +89,6 @@ def test_less_memory_makes_more_tiles(tmp_path, sides):
 def test_nothing_to_mine(tmp_path, sides):
     with pytest.raises(DataError, match="holds no text"):
         estimate(sides[0]._replace(path=write_lines(tmp_path / "none", [""])), sides[1], MineConfig(), tmp_path)
-
-
-def test_seconds_by_hand():
-    """1000 x 10 pairs, 2 neighbours, x in two blocks of rows."""
-    speed = SearchSpeed(1e-6, 1e-3, 1e-2)
-    places = 1000 * 2 * (1 + math.log(5)) + 10 * 2 * (1 + math.log(500))
-    assert speed.seconds(1000, 10, 2, 500) == pytest.approx(0.01 + 1e-3 * places + 1e-2 * (1000 + 2 * 10))
-
-
-def test_the_search_is_timed_on_real_vectors():
-    rng = np.random.default_rng(0)
-    speed = search_speed(*(rng.standard_normal((5, 16)).astype(np.float32) for _ in "xy"), 4)
-    assert 0 < speed.pair < 1e-4
-    assert speed.place >= 0
-    assert speed.vector > 0
 
 
 @pytest.mark.parametrize(

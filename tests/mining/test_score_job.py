@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import types
 
 import pytest
@@ -66,19 +67,28 @@ def test_options_reach_the_score_and_the_filter(tmp_path):
     assert all(min(abs(score - other) for other in expected(config)) < 1e-5 for score in scores)
 
 
-def test_progress_knows_the_total_of_plain_files(tmp_path):
+@pytest.mark.parametrize(
+    "name", ["de-en.tsv", "de-en.tsv.gz", "de-en.jsonl.xz", "set.tmx", "set.tmx.gz", "set", "de-en.zip"]
+)
+def test_pairs_are_counted_for_the_time_left(tmp_path, name):
+    write_pairs(PAIRS, tmp_path / name)
+    assert count_pairs(str(tmp_path / name)) == 30
+
+
+def test_progress_knows_the_total(tmp_path):
     path = tmp_path / "a.de-en.tsv"
     write_pairs(PAIRS, path)
     told = []
     run(ScoreJob(input=str(path), selection=NOTHING), progress=lambda done, total: told.append((done, total)))
     assert told[-1] == (pytest.approx(30), 30)
-    packed = tmp_path / "b.de-en.tsv.gz"
-    packed.write_bytes(gzip.compress(path.read_bytes()))
-    assert count_pairs(str(packed)) is None
     assert count_pairs("-", "tsv") is None
-    assert count_pairs("a.tmx") is None
-    write_pairs(PAIRS, tmp_path / "set")
-    assert count_pairs(str(tmp_path / "set")) == 30
+    os.mkfifo(tmp_path / "pipe.tsv")
+    assert count_pairs(str(tmp_path / "pipe.tsv")) is None
+    cut = tmp_path / "b.de-en.tsv.gz"
+    cut.write_bytes(gzip.compress(path.read_bytes())[:-20])
+    assert count_pairs(str(cut)) is None
+    for absent in ("a.tmx", "a.tsv", "a"):
+        assert count_pairs(str(tmp_path / absent)) is None
     sums = []
     more = counted(lambda done, total: sums.append((done, total)), None)
     more(1)

@@ -8,7 +8,7 @@ import pytest
 from interlingua.corpus.keys import text_key
 from interlingua.errors import ConfigError, DataError
 from interlingua.mining import texts
-from interlingua.mining.texts import Line, build_side, exact_keys, guess_layout, read_lines
+from interlingua.mining.texts import Line, build_side, count_lines, exact_keys, guess_layout, read_lines
 
 SEVERAL = ["", "a", "b", "c d", "C d!", "..", "!!", *(f"e{n}" for n in range(9))]
 
@@ -79,13 +79,26 @@ def test_no_text_at_all(tmp_path, lines):
 def test_layouts(tmp_path):
     path = tmp_path / "a.tsv.gz"
     path.write_bytes(gzip.compress(b"d1\ts1\t one\ttwo \r\nd1\tno id\n\n"))
-    assert list(read_lines(path, "lines"))[1:] == [Line("d1\tno id", "2"), Line("", "3")]
-    assert next(iter(read_lines(path, "lines", strip=False))) == Line("d1\ts1\t one\ttwo ", "1")
+    assert list(read_lines([path], "lines"))[1:] == [Line("d1\tno id", "2"), Line("", "3")]
+    assert next(iter(read_lines([path], "lines", strip=False))) == Line("d1\ts1\t one\ttwo ", "1")
     with pytest.raises(DataError, match=r"a.tsv.gz:3: expected document TAB text, got no tab"):
-        list(read_lines(path, "documents"))
+        list(read_lines([path], "documents"))
     path.write_bytes(gzip.compress(b"d1\ts1\t one\ttwo \nd1\tno id\n"))
-    assert list(read_lines(path, "documents")) == [Line("one\ttwo", "s1", "d1"), Line("no id", "d1#2", "d1")]
-    assert list(read_lines(path, "ids")) == [Line("s1\t one\ttwo", "d1"), Line("no id", "d1")]
+    assert list(read_lines([path], "documents")) == [Line("one\ttwo", "s1", "d1"), Line("no id", "d1#2", "d1")]
+    assert list(read_lines([path], "ids")) == [Line("s1\t one\ttwo", "d1"), Line("no id", "d1")]
+    (tmp_path / "next").write_text("d2\ttwo\nno tab\n", encoding="utf-8")
+    both = [path, tmp_path / "next"]
+    assert [line.name for line in read_lines(both, "lines")] == ["1", "2", "3", "4"]
+    with pytest.raises(DataError, match=r"next:2: expected id TAB text"):
+        list(read_lines(both, "ids"))
+
+
+@pytest.mark.parametrize(("text", "lines"), [(b"", 0), (b"a", 1), (b"a\n", 1), (b"a\n\nb", 3)])
+def test_lines_are_counted_as_they_are_read(tmp_path, text, lines):
+    (tmp_path / "a.txt").write_bytes(text)
+    (tmp_path / "a.txt.gz").write_bytes(gzip.compress(text))
+    for path in (tmp_path / "a.txt", tmp_path / "a.txt.gz"):
+        assert count_lines(path) == lines == len(list(read_lines([path], "lines")))
 
 
 @pytest.mark.parametrize(

@@ -117,12 +117,19 @@ def test_other_vectors_or_sizes_are_refused(tmp_path):
 
 def test_a_plan_fills_the_memory_it_is_given():
     x, y = np.zeros((3_000_000, 8), np.float16), np.zeros((500, 8), np.float16)
-    plan = TilePlan.of(x, y, k=4, memory=2**28)
+    plan = TilePlan.of(x, y, k=4, memory=2**26)
     assert plan.columns == 500
-    assert 3 * plan.rows // 2 * bytes_of_a_vector(8, 4) <= 2**28 < 2 * plan.rows * bytes_of_a_vector(8, 4)
+    assert 3 * plan.rows // 2 * bytes_of_a_vector(8, 4) <= 2**26 < 2 * plan.rows * bytes_of_a_vector(8, 4)
     assert sum(plan.pairs(*tile) for tile in plan.tiles()) == 3_000_000 * 500
     with pytest.raises(ConfigError, match="0 MiB are too little; give at least"):
         TilePlan.of(x, y, k=4, memory=2**18)
+
+
+def test_blocks_are_even_and_a_tile_is_done_within_a_minute():
+    x = np.zeros((1_000_000, 4), np.float16)
+    plan = TilePlan.of(x, x, k=4, memory=2**33)
+    assert (plan.rows, plan.columns) == (250_000, 62_500)
+    assert {plan.pairs(*tile) for tile in plan.tiles()} == {250_000 * 62_500}
 
 
 def test_memory_stays_within_the_plan(tmp_path):

@@ -93,16 +93,34 @@ def test_vectors_of_a_file(tmp_path):
     np.save(tmp_path / "a.npy", table)
     table.tofile(tmp_path / "a.raw")
     for name in ("a.npy", "a.raw"):
-        np.testing.assert_array_equal(open_vectors(tmp_path / name, 4), table)
+        np.testing.assert_array_equal(open_vectors([tmp_path / name], 4), table)
     with pytest.raises(DataError, match=r"expected 5 rows of floating-point numbers"):
-        open_vectors(tmp_path / "a.npy", 5)
+        open_vectors([tmp_path / "a.npy"], 5)
     with pytest.raises(DataError, match=r"is no .npy file, and its 48 bytes are no float32 rows for 5 lines"):
-        open_vectors(tmp_path / "a.raw", 5)
+        open_vectors([tmp_path / "a.raw"], 5)
     np.save(tmp_path / "o.npy", np.array([[1]], dtype=object))
     with pytest.raises(DataError, match="no array that can be mapped"):
-        open_vectors(tmp_path / "o.npy", 1)
+        open_vectors([tmp_path / "o.npy"], 1)
     with pytest.raises(DataError, match="can't be read: No such file"):
-        open_vectors(tmp_path / "none.npy", 1)
+        open_vectors([tmp_path / "none.npy"], 1)
+
+
+def test_vectors_of_several_files_are_one_table(tmp_path):
+    table = np.random.default_rng(0).standard_normal((9, 3)).astype(np.float32)
+    paths = [tmp_path / f"{n}.npy" for n in range(3)]
+    for path, part in zip(paths, (table[:4], table[4:4], table[4:].astype(np.float16)), strict=True):
+        np.save(path, part)
+    found, rows = open_vectors(paths, 9), np.array([8, 0, 3, 4, 4])
+    np.testing.assert_allclose(found[rows], table[rows], rtol=1e-3)
+    assert found[rows].dtype == np.float32
+    with pytest.raises(DataError, match=r"0.npy: expected 10 rows of .* got shape \(9, 3\)"):
+        open_vectors(paths, 10)
+    np.save(paths[1], np.zeros((0, 4)))
+    with pytest.raises(DataError, match=r"got shape \(9, 3\) and \(9, 4\)"):
+        open_vectors(paths, 9)
+    table.tofile(tmp_path / "raw")
+    with pytest.raises(DataError, match="are no float32 rows of a known number, as one of several files has"):
+        open_vectors([*paths, tmp_path / "raw"], 9)
 
 
 def test_vectors_of_length_one():

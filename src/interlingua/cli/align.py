@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections import deque
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from interlingua.cli.common import bar
-
-if TYPE_CHECKING:
-    from interlingua.mining.align import Aligner
-    from interlingua.mining.links import DocumentPair
 
 Text = str | None
 File = Path | None
@@ -56,7 +50,7 @@ def align(
     target_language: Annotated[Text, typer.Option(help="Of the target, likewise.")] = None,
     prompt: Annotated[Text, typer.Option(help="Name of a prompt of the model, or text put before every block.")] = None,
     batch_tokens: Annotated[int, typer.Option(help="Tokens per batch at most.", min=1)] = 16_384,
-    dtype: Annotated[Text, typer.Option(help="float32, bfloat16 or float16 to compute in; float32 by default.")] = None,
+    dtype: Annotated[Text, typer.Option(help="To compute in: float32 by default, bfloat16, float16, int8.")] = None,
     device: Annotated[Text, typer.Option(help="cpu, cuda, cuda:1; a GPU where there is one by default.")] = None,
     backend: Annotated[
         str, typer.Option(help="interlingua, sentence-transformers, onnx, openai, vectors or function.")
@@ -65,51 +59,26 @@ def align(
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar and no closing lines.")] = False,
 ) -> None:
     """Links the sentences of two documents that are translations of each other."""
-    from functools import partial
-
-    from interlingua.evaluation.encoders import encode_function
-    from interlingua.mining.align import Aligner
-    from interlingua.mining.alignment import AlignConfig
-    from interlingua.mining.links import check_texts, document_pairs
-
-    documents = document_pairs(source, target, list, output, gold)
-    check_texts(texts, source_language, target_language)
-    config = AlignConfig(max_sentences=max_sentences, skip_quantile=skip_quantile, band=band)
-    choices: Any = {"backend": backend, "dtype": dtype, "device": device, "settings": set or ()}
-    encode = partial(encode_function(model, **choices), prompt=prompt, batch_tokens=batch_tokens, normalize=True)
-    aligner = Aligner(encode, config, source_language=source_language, target_language=target_language)
-    with bar(quiet or not sys.stderr.isatty()) as progress:
-        told = partial(_tell, progress, len(documents))
-        _write(aligner.pairs(documents, stdout=sys.stdout, lenient=list is not None, progress=told), texts)
-    _close(aligner, documents, quiet)
-
-
-def _tell(progress: Callable[[str, float, float], None], total: int, done: float) -> None:
-    progress("documents", done, total)
-
-
-def _write(pairs: Iterator[Any], texts: Path | None) -> None:
-    from interlingua.corpus.formats import write_pairs
-
-    if texts is None:
-        deque(pairs, maxlen=0)
-    else:
-        write_pairs(pairs, texts)
-
-
-def _close(aligner: Aligner, documents: list[DocumentPair], quiet: bool) -> None:
     from interlingua.errors import InterlinguaError
+    from interlingua.evaluation.encoders import encode_and_identity
+    from interlingua.mining.align_job import AlignJob
+    from interlingua.mining.alignment import AlignConfig
 
-    report = aligner.report
-    for reason in report.failed:
-        print(f"left out: {reason}", file=sys.stderr)
-    if not quiet:
-        print(report, file=sys.stderr)
-    if report.encoded.cut_rows:
-        print(report.encoded.cuts, file=sys.stderr)
-    for line in report.gold_lines:
+    job = AlignJob(
+        source=source, target=target, list=list, output=output, texts=texts, gold=gold,
+        source_language=source_language, target_language=target_language,
+        config=AlignConfig(max_sentences=max_sentences, skip_quantile=skip_quantile, band=band),
+    )  # fmt: skip
+    choices: Any = {"backend": backend, "dtype": dtype, "device": device, "settings": set or ()}
+    encode, identity = encode_and_identity(
+        model, **choices, prompt=prompt, batch_tokens=batch_tokens, identified=list is not None
+    )
+    with bar(quiet or not sys.stderr.isatty()) as progress:
+        report = job.run(encode, model=identity, stdout=sys.stdout, progress=progress)
+    for line in report.lines(quiet=quiet):
         print(line, file=sys.stderr)
     if report.failed:
         raise InterlinguaError(
-            f"{len(report.failed)} of {len(documents)} document pairs could not be aligned, see above; the rest is done"
+            f"{len(report.failed)} of {len(job.documents)} document pairs could not be aligned, see above; the rest is"
+            " done, and the same command does the others"
         )

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from interlingua.cli import sides
-from interlingua.cli.common import bar
+from interlingua.cli.common import steps_bar
 
 Text = str | None
 Output = Annotated[
@@ -70,9 +70,9 @@ def calibrate(
     )
     both: Any = sides.two_sides(
         model, (source, target), (source_language, target_language), layout, (source_vectors, target_vectors),
-        prompt=prompt, batch_tokens=batch_tokens, dtype=dtype, device=device, backend=backend, settings=set or (),
-        always_load=parallel is not None,
+        folder=job.folder, prompt=prompt, batch_tokens=batch_tokens, dtype=dtype, device=device, backend=backend,
+        settings=set or (), always_load=parallel is not None,
     )  # fmt: skip
-    with bar(quiet) as progress:
+    with steps_bar(quiet) as progress:
         lines = job.run(*both, progress=progress)
     print("\n".join(lines))

@@ -5,6 +5,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from interlingua.mining.progress import Steps
 
 
 def split(names: str) -> list[str]:
@@ -39,6 +43,32 @@ def bar(quiet: bool) -> Iterator[Callable[[str, float, float], None]]:
     with Progress(*columns, console=Console(stderr=True), disable=quiet, speed_estimate_period=an_hour) as shown:
         task = shown.add_task("", total=None)
         yield lambda label, done, total: shown.update(task, description=label, completed=done, total=total or None)
+
+
+@contextlib.contextmanager
+def steps_bar(quiet: bool) -> Iterator[Steps]:
+    """A progress bar on standard error for a run of several steps, with the time left for all of them."""
+    from datetime import timedelta
+
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    from interlingua.mining.progress import Steps
+
+    columns = (
+        TextColumn("{task.description:<28}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[left]}"),
+    )
+    with Progress(*columns, console=Console(stderr=True), disable=quiet) as shown:
+        task = shown.add_task("", total=None, left="")
+
+        def show(what: str, done: int, total: int, left: float | None) -> None:
+            told = "" if left is None else f"{timedelta(seconds=round(left))} left for all"
+            shown.update(task, description=what, completed=done, total=total or None, left=told)
+
+        yield Steps(show)
 
 
 @contextlib.contextmanager

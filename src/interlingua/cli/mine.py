@@ -8,11 +8,13 @@ from typing import Annotated, Any
 import typer
 
 from interlingua.cli import sides
-from interlingua.cli.common import bar, split
+from interlingua.cli.common import split, steps_bar
 
 Text = str | None
 File = Path | None
-Output = Annotated[Path, typer.Option("--output", "-o", help="The pairs: .tsv, .jsonl or .tmx, also compressed.")]
+Output = Annotated[
+    str, typer.Option("--output", "-o", help="The pairs: .tsv, .jsonl or .tmx, also compressed; s3://bucket/name.tsv.")
+]
 Threshold = Annotated[float | None, typer.Option(help="Least score, in the margin's unit.")]
 Calibration = Annotated[File, typer.Option(help="From interlingua calibrate: gives each pair its probability.")]
 Precision = Annotated[float | None, typer.Option(help="Keep as many pairs as are expected to be this precise, 0 to 1.")]
@@ -25,9 +27,12 @@ Drop = Annotated[
 Columns = Annotated[
     str, typer.Option(help="Of a .tsv: score, source, target, probability, cosine, source_origins, checks ...")
 ]
-Report = Annotated[File, typer.Option(help="Page with the best, borderline and rejected pairs.")]
+Report = Annotated[Text, typer.Option(help="Page with the best, borderline and rejected pairs.")]
 Gold = Annotated[File, typer.Option(help="Pairs that are right, id TAB id or text TAB text: prints precision and F1.")]
 Laser = Annotated[bool, typer.Option("--laser", help="As LASER's mine_bitexts.py does it, and no checks.")]
+Approximate = Annotated[
+    Text, typer.Option(help="Search by FAISS, ivf or hnsw, ivf:64 for more effort; prints the measured recall.")
+]
 Shard = Annotated[
     Text, typer.Option(help="Do the second of eight parts, 2/8; a run without it joins them. Needs --work.")
 ]
@@ -57,10 +62,13 @@ def mine(
     report: Report = None,
     gold: Gold = None,
     laser: Laser = False,
+    approximate: Approximate = None,
     memory: sides.Memory = "4GiB",
     work: sides.Work = None,
     shard: Shard = None,
     plan: Plan = False,
+    ray: sides.Ray = None,
+    ray_cores: sides.RayCores = 1,
     source_vectors: sides.SourceVectors = None,
     target_vectors: sides.TargetVectors = None,
     prompt: sides.Prompt = None,
@@ -77,16 +85,17 @@ def mine(
     job = MineJob(
         output=output, documents=documents, background=background, k=k, margin=margin, retrieval=retrieval, equal=equal,
         threshold=threshold, calibration=calibration, precision=precision, check=check, drop=drop,
-        columns=split(columns), report=report, gold=gold, laser=laser, memory=parse_size(memory), work=work,
-        shard=shard, device=device,
+        columns=split(columns), report=report, gold=gold, laser=laser, approximate=approximate,
+        memory=parse_size(memory), work=work, shard=shard, ray=ray, ray_cores=ray_cores, device=device,
     )  # fmt: skip
     both: Any = sides.two_sides(
         model, (source, target), (source_language, target_language), layout, (source_vectors, target_vectors),
-        prompt=prompt, batch_tokens=batch_tokens, dtype=dtype, device=device, backend=backend, settings=set or (),
+        folder=job.folder, prompt=prompt, batch_tokens=batch_tokens, dtype=dtype, device=device, backend=backend,
+        settings=set or (), elsewhere=ray is not None,
     )  # fmt: skip
     if plan:
         print("\n".join(job.plan(*both)))
         return
-    with bar(quiet) as progress:
+    with steps_bar(quiet) as progress:
         lines = job.run(*both, progress=progress)
     print("\n".join(lines))

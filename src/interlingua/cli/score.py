@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -78,6 +77,7 @@ def score(
     quiet: Quiet = False,
 ) -> None:
     """Scores or filters a bitext of any length as it streams by, in its order."""
+    from interlingua.evaluation.encoders import encode_and_identity
     from interlingua.mining.filter import filter_config
     from interlingua.mining.score import score_config
     from interlingua.mining.score_job import ScoreJob
@@ -92,8 +92,10 @@ def score(
     )  # fmt: skip
     learner = learn_job(learn, labels, parallel, config)
     stream = job.open()
-    how: Any = {"prompt": prompt, "batch_tokens": batch_tokens, "dtype": dtype, "device": device, "settings": set or ()}
-    encode, identity = _encoder(model, backend, identified=bool(calibration or learner), **how)
+    choices: Any = {"backend": backend, "dtype": dtype, "device": device, "settings": set or ()}
+    encode, identity = encode_and_identity(
+        model, **choices, prompt=prompt, batch_tokens=batch_tokens, identified=bool(calibration or learner)
+    )
     with rate_bar(quiet or not sys.stderr.isatty(), "pairs") as progress:
         if learner is not None:
             lines = learner.run(stream, encode, model=identity, progress=progress)
@@ -101,29 +103,3 @@ def score(
             lines = job.run(stream, encode, model=identity, stdout=sys.stdout, progress=progress)
     if not quiet:
         print("\n".join(lines), file=sys.stderr)
-
-
-def _encoder(
-    model: str,
-    backend: str,
-    *,
-    identified: bool,
-    prompt: Text,
-    batch_tokens: int,
-    dtype: Any,
-    device: Text,
-    settings: Any,
-) -> tuple[Callable[..., Any], str]:
-    """What gives the vectors, and what tells the model, which takes a look at all its weights."""
-    from functools import partial
-
-    from interlingua.evaluation.encoders import backend_settings, encode_function, load_encoder
-    from interlingua.evaluation.provenance import prompt_text
-
-    how: Any = {"prompt": prompt, "batch_tokens": batch_tokens, "normalize": True}
-    choices: Any = {"backend": backend, "dtype": dtype, "device": device}
-    if not identified:
-        return partial(encode_function(model, **choices, settings=settings), **how), ""
-    encoder, info = load_encoder(model, **choices, options=backend_settings(settings, backend)[0])
-    identity = " ".join([info.identity or info.name, *info.overrides, prompt_text(encoder, prompt)]).strip()
-    return partial(encoder.encode, **how), identity

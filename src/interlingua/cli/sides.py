@@ -14,8 +14,13 @@ if TYPE_CHECKING:
 
 Text = str | None
 Model = Annotated[str, typer.Argument(help="Model directory or hub id, or what the backend reads.")]
-Source = Annotated[Path, typer.Argument(help="Text file of one language, a sentence per line; also .gz, .xz or .zst.")]
-Target = Annotated[Path, typer.Argument(help="Text file of the other language.")]
+Source = Annotated[
+    str,
+    typer.Argument(
+        help="Text of one language, a sentence per line; also .gz, .xz, .zst, 'part-*.gz', s3://bucket/name."
+    ),
+]
+Target = Annotated[str, typer.Argument(help="Text of the other language, likewise.")]
 SourceLanguage = Annotated[Text, typer.Option(help="Any code; from the file's name (news.de.txt, dev.zh) by default.")]
 TargetLanguage = Annotated[Text, typer.Option(help="Likewise.")]
 LayoutOption = Annotated[
@@ -38,12 +43,17 @@ EqualOption = Annotated[
 ]
 Memory = Annotated[str, typer.Option(help="For all that grows with the corpora, beside the model: 4GiB, 800MiB.")]
 SourceVectors = Annotated[
-    Path | None, typer.Option(help="Vectors of the source's lines, .npy or LASER's raw float32, instead of the model.")
+    Text, typer.Option(help="Vectors of the source's lines, .npy or LASER's raw float32, instead of the model.")
 ]
-TargetVectors = Annotated[Path | None, typer.Option(help="Likewise of the target's.")]
+TargetVectors = Annotated[Text, typer.Option(help="Likewise of the target's.")]
+Ray = Annotated[
+    Text,
+    typer.Option(help="Share the work out: local (processes of this machine), auto, host:6379 or ray://host:10001."),
+]
+RayCores = Annotated[int, typer.Option(help="Cores of each task on Ray, which holds the model once.", min=1)]
 Prompt = Annotated[Text, typer.Option(help="Name of a prompt of the model, or text put before every line.")]
 BatchTokens = Annotated[int, typer.Option(help="Tokens per batch at most.", min=1)]
-Dtype = Annotated[Text, typer.Option(help="float32, bfloat16 or float16 to compute in; float32 by default.")]
+Dtype = Annotated[Text, typer.Option(help="To compute in: float32 by default, bfloat16, float16, int8.")]
 Device = Annotated[Text, typer.Option(help="cpu, cuda, cuda:1; a GPU where there is one by default.")]
 Backend = Annotated[str, typer.Option(help="interlingua, sentence-transformers, onnx, openai, vectors or function.")]
 Settings = Annotated[list[str] | None, typer.Option("--set", help="BACKEND.OPTION=VALUE: openai.dimensions=256.")]
@@ -52,46 +62,51 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="No progress bar.")]
 
 def two_sides(
     model: str,
-    paths: tuple[Path, Path],
+    paths: tuple[str, str],
     languages: tuple[Text, Text],
     layout: str,
-    vectors: tuple[Path | None, Path | None],
+    vectors: tuple[Text, Text],
     *,
+    folder: Path,
     prompt: Text,
     batch_tokens: int,
-    dtype: Text,
+    dtype: Any,
     device: Text,
     backend: str,
     settings: Sequence[str],
     always_load: bool = False,
+    elsewhere: bool = False,
 ) -> tuple[TextFile, TextFile, str]:
-    """Both sides with what embeds them, and what tells the model.
+    """Both sides with what embeds them, and what tells the model; what is elsewhere is fetched into the folder.
 
     The model is not loaded where all vectors are given and no model of that name is here.
     """
     from interlingua.corpus.monolingual import language_of
     from interlingua.errors import ConfigError
-    from interlingua.evaluation.encoders import backend_settings, load_encoder
-    from interlingua.evaluation.provenance import prompt_text
+    from interlingua.evaluation.encoders import encode_and_identity
     from interlingua.languages import resolve
     from interlingua.mining.pipeline import TextFile
     from interlingua.mining.texts import LAYOUTS, guess_layout
+    from interlingua.remote import expand, fetch
 
     if layout not in ("auto", *LAYOUTS):
         raise ConfigError(f"layout {layout!r} is unknown; there are: auto, {', '.join(LAYOUTS)}")
-    codes = [resolve(code).code if code else language_of(path) for code, path in zip(languages, paths, strict=True)]
-    layouts: list[Any] = [guess_layout(path) if layout == "auto" else layout for path in paths]
-    options, left = backend_settings(settings, backend)
-    if left:
-        raise ConfigError(f"--set {left[0]}: expected BACKEND.OPTION=VALUE, e.g. openai.dimensions=256")
+    parts, known = (
+        [[fetch(part, folder / "fetched") for part in expand(name)] if name else [] for name in names]
+        for names in (paths, vectors)
+    )
+    codes = [
+        resolve(code).code if code else language_of(Path(path)) for code, path in zip(languages, paths, strict=True)
+    ]
+    layouts: list[Any] = [guess_layout(files[0]) if layout == "auto" else layout for files in parts]
     encoders: list[Any] = [None, None]
     identity = f"vectors of {model}"
     if always_load or None in vectors or Path(model).exists():
-        choices: Any = {"backend": backend, "dtype": dtype, "device": device, "options": options}
-        encoder, info = load_encoder(model, **choices)
-        identity = " ".join([info.identity or info.name, *info.overrides, prompt_text(encoder, prompt)]).strip()
-        how: Any = {"prompt": prompt, "batch_tokens": batch_tokens, "normalize": True}
-        encoders = [functools.partial(encoder.encode, language=code, **how) for code in codes]
-    sides = zip(paths, codes, layouts, encoders, vectors, strict=True)
+        encode, identity = encode_and_identity(
+            model, backend=backend, dtype=dtype, device=device, settings=settings, prompt=prompt,
+            batch_tokens=batch_tokens, elsewhere=elsewhere,
+        )  # fmt: skip
+        encoders = [functools.partial(encode, language=code) for code in codes]
+    sides = zip(paths, codes, layouts, encoders, known, ((), ()), parts, strict=True)
     source, target = (TextFile(*side) for side in sides)
     return source, target, identity

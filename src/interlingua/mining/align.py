@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TextIO
+from typing import NamedTuple, Protocol, TextIO
 
 import numpy as np
 from jaxtyping import Float32, Int64
@@ -24,6 +25,18 @@ PORTION = 2048
 """Blocks embedded between two reports of progress."""
 Encode = Callable[..., Float32[ndarray, "n d"]]
 """Texts -> vectors of length 1; takes ``language`` and ``report``, see ``interlingua.encoder.encode.encode``."""
+
+
+class Journal(Protocol):
+    """Remembers what documents are done."""
+
+    def has(self, pair: DocumentPair) -> bool:
+        """Whether their links are there."""
+        ...
+
+    def add(self, pair: DocumentPair) -> None:
+        """Takes note of them."""
+        ...
 
 
 @dataclass(slots=True)
@@ -46,6 +59,12 @@ class AlignReport:
             f"{self.documents:,} document pairs, {sum(linked.values()):,} links ({kinds or 'none'}),"
             f" {alone[0]:,} source and {alone[1]:,} target sentences left alone"
         )
+
+    def lines(self, *, quiet: bool = False) -> list[str]:
+        """What there is to tell; what went wrong in any case."""
+        cut = [self.encoded.cuts] if self.encoded.cut_rows else []
+        return [*(f"left out: {reason}" for reason in self.failed), *([] if quiet else [str(self)]), *cut,
+                *self.gold_lines]  # fmt: skip
 
     @property
     def gold_lines(self) -> list[str]:
@@ -111,7 +130,8 @@ class Aligner:
         *,
         stdout: TextIO,
         lenient: bool = False,
-        progress: Callable[[float], None] = lambda documents: None,
+        journal: Journal | None = None,
+        progress: Callable[[str, float, float], None] = lambda what, done, total: None,
     ) -> Iterator[TextPair]:
         """Aligns documents one after the other, writes their links, and gives the linked texts.
 
@@ -121,13 +141,16 @@ class Aligner:
             documents: what to align.
             stdout: for links without an output.
             lenient: note in the report what documents can't be aligned and why, and go on.
-            progress: told how many documents are done, a part of the present one too.
+            journal: of the documents that are done, whose links are read and not made.
+            progress: told the document, and the kilobytes of all texts that are done, and all.
 
         Raises:
             DataError: a file is missing, empty, not UTF-8, or its gold does not fit.
         """
         languages = [resolve(language).code if language else "" for language in self.languages]
-        for done, pair in enumerate(documents):
+        sizes = [(_size(pair.source) + _size(pair.target)) / 1000 for pair in documents]
+        for number, pair in enumerate(documents):
+            told = _part_of(sizes, number, progress)
             try:
                 source, target = read_sentences(pair.source), read_sentences(pair.target)
                 gold = read_links(pair.gold, (len(source), len(target))) if pair.gold else None
@@ -136,19 +159,28 @@ class Aligner:
                     raise
                 self.report.failed.append(str(error))
                 continue
-            links = self.align(source, target, progress=_behind(done, progress)).links
-            if pair.output is None:
-                stdout.writelines(map(link_line, links))
-                stdout.flush()
+            if journal is not None and journal.has(pair):
+                links: Sequence[Link] = read_links(pair.output or "")
             else:
-                with atomic_write(pair.output) as file:
-                    file.writelines(map(link_line, links))
+                found = self.align(source, target, progress=told).links
+                links = [link._replace(cost=round(link.cost, 6)) for link in found]  # as they are written
+                self._write(links, pair, stdout, journal)
             self._count(links, gold)
-            progress(done + 1)
+            told(1)
             for link in links:
                 if link.source and link.target:
                     texts = joined(source, link.source), joined(target, link.target)
                     yield TextPair(texts[0], texts[1], languages[0], languages[1], score=1 - link.cost)
+
+    def _write(self, links: Sequence[Link], pair: DocumentPair, stdout: TextIO, journal: Journal | None) -> None:
+        if pair.output is None:
+            stdout.writelines(map(link_line, links))
+            stdout.flush()
+            return
+        with atomic_write(pair.output) as file:
+            file.writelines(map(link_line, links))
+        if journal is not None:
+            journal.add(pair)
 
     def _count(self, links: Sequence[Link], gold: Sequence[Link] | None) -> None:
         self.report.documents += 1
@@ -157,8 +189,16 @@ class Aligner:
             self.report.gold += LinkCounts.of(links, gold)
 
 
-def _behind(done: int, progress: Callable[[float], None]) -> Callable[[float], None]:
-    return lambda share: progress(done + share)
+def _part_of(
+    sizes: Sequence[float], number: int, progress: Callable[[str, float, float], None]
+) -> Callable[[float], None]:
+    """What is told the share that is done of one of several documents."""
+    what, before = f"document {number + 1} of {len(sizes)}, kB", sum(sizes[:number])
+    return lambda share: progress(what, round(before + share * sizes[number]), round(sum(sizes)))
+
+
+def _size(path: str) -> int:
+    return os.path.getsize(path) if os.path.isfile(path) else 0
 
 
 class BlockTexts(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 from collections import Counter
@@ -77,6 +78,8 @@ RULES: Mapping[str, Rule] = {
     "duplicate": Rule("sides that a better pair has but for case and punctuation, 0 to 2", "duplicate", 2, True),
     "hub": Rule("texts of the other side that have one of these for their nearest", "hub", 20, True),
 }
+OF_A_PAIR = ("language", "script", "length", "copied", "numbers")
+"""Checks that look at nothing but the pair."""
 CHEAP = tuple(name for name in RULES if name != "language")
 """All that need no further package."""
 DROPPED = "script,length,copied,duplicate,hub"
@@ -145,12 +148,31 @@ class Checker:
         }
 
     def measure(self, pairs: Pairs) -> dict[str, Float64[ndarray, " n"]]:
-        """The columns of some pairs."""
-        return {name: self._measures[name](pairs) for name in self.plan.columns}
+        """The columns of some pairs; one that another check rejects makes no later one a duplicate."""
+        columns = {name: self._measures[name](pairs) for name in self.plan.columns if name != "duplicate"}
+        if "duplicate" in self.plan.columns:
+            kept = ~self._any(columns, len(pairs.sources))
+            texts = [list(itertools.compress(side, kept)) for side in (pairs.sources, pairs.targets)]
+            columns["duplicate"] = np.zeros(len(kept))
+            columns["duplicate"][kept] = self._duplicates(Pairs(texts[0], texts[1], pairs.hubs[kept]))
+        return {name: columns[name] for name in self.plan.columns}
 
     def rejected(self, columns: Mapping[str, Float64[ndarray, " n"]]) -> dict[str, Bool[ndarray, " n"]]:
-        """Which pairs each check rejects."""
-        return {name: RULES[name].rejects(columns[name], limit) for name, limit in self.plan.limits.items()}
+        """Which pairs each check rejects, of those that were measured."""
+        limits = {name: limit for name, limit in self.plan.limits.items() if name in columns}
+        return {name: RULES[name].rejects(columns[name], limit) for name, limit in limits.items()}
+
+    def refuses(self, sources: Sequence[str], targets: Sequence[str]) -> Bool[ndarray, " n"]:
+        """Which pairs are rejected for what they are, whatever other pairs there are."""
+        pairs = Pairs(sources, targets, np.zeros(len(sources), np.int64))
+        wanted = [name for name in OF_A_PAIR if name in self.plan.limits]
+        return self._any({name: self._measures[name](pairs) for name in wanted}, len(sources))
+
+    def _any(self, columns: Mapping[str, Float64[ndarray, " n"]], size: int) -> Bool[ndarray, " n"]:
+        marks = np.zeros(size, bool)
+        for rejected in self.rejected(columns).values():
+            marks |= rejected
+        return marks
 
     def _sides(self, pairs: Pairs) -> list[tuple[Sequence[str], str]]:
         return list(zip((pairs.sources, pairs.targets), self.languages, strict=True))

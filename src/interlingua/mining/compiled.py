@@ -19,6 +19,8 @@ ROWS, GROUP, ALIGNMENT = 6, 64, 64
 """As in kernels/neighbours.c."""
 ROWS_AT_ONCE = 1024
 """Their bytes stay in the second-level cache."""
+PART = 64 * GROUP
+"""Vectors made ready at once."""
 CPU = torch.device("cpu")
 
 
@@ -61,23 +63,26 @@ class CompiledScanner:
         return library("neighbours") is not None
 
     def prepare(self, block: Block, *, of_x: bool) -> Bytes:
-        """See ``Scanner``."""
-        rest, term = rest_and_term(block, self.centres, of_x=of_x, device=CPU)
-        scale = rest.abs().amax(dim=1).clamp(min=torch.finfo(torch.float32).tiny) / 127
-        signed = (rest / scale[:, None]).round_().to(torch.int8)
-        precision = Precision.of(rest, signed.float() * scale[:, None], term)
-        width = -(-rest.shape[1] // 4) * 4
-        if of_x:
-            data = np.zeros((len(rest) + ROWS - 1, width), np.int8)
-            data[: len(rest), : rest.shape[1]] = signed.numpy()
-            sums = signed.sum(dim=1, dtype=torch.int32).numpy()
-            return Bytes(block, data, width, scale.numpy(), sums, term.numpy(), precision)
-        filled = -(-len(rest) // GROUP) * GROUP
+        """See ``Scanner``; a part at a time, which stays in the cache."""
+        (n, d), width = block.vectors.shape, -(-block.vectors.shape[1] // 4) * 4
+        filled = n if of_x else -(-n // GROUP) * GROUP
         scales, terms = np.zeros(filled, np.float32), np.full(filled, -np.inf, np.float32)
-        scales[: len(rest)], terms[: len(rest)] = scale.numpy(), term.numpy()
-        return Bytes(
-            block, _panels(signed.numpy(), filled, width), width, scales, np.zeros(0, np.int32), terms, precision
-        )
+        sums, precision = np.zeros(n if of_x else 0, np.int32), Precision.empty(n)
+        data = np.zeros((n + ROWS - 1, width), np.int8) if of_x else _aligned(filled * width)
+        for start in range(0, n, PART):
+            at = slice(start, min(start + PART, n))
+            rest, term = rest_and_term(Block(block.vectors[at], 0), self.centres, of_x=of_x, device=CPU)
+            scale = rest.abs().amax(dim=1).clamp(min=torch.finfo(torch.float32).tiny) / 127
+            signed = (rest / scale[:, None]).round_().to(torch.int8)
+            precision.put(at, Precision.of(rest, signed.float() * scale[:, None], term))
+            scales[at], terms[at] = scale.numpy(), term.numpy()
+            if of_x:
+                data[at, :d] = signed.numpy()
+                sums[at] = signed.sum(dim=1, dtype=torch.int32).numpy()
+            else:
+                panels = _panels(signed.numpy(), width)
+                data[start * width : start * width + len(panels)] = panels
+        return Bytes(block, data, width, scales, sums, terms, precision)
 
     def scan(self, x: Bytes, y: Bytes, of_x: Lists, of_y: Lists | None) -> None:
         """See ``Scanner``; the threads have lists of y of their own, which are joined in the end."""
@@ -127,12 +132,16 @@ def _at(array: ndarray) -> ctypes.c_void_p:
     return ctypes.c_void_p(array.ctypes.data)
 
 
-def _panels(signed: Int8[ndarray, "n d"], filled: int, width: int) -> UInt8[ndarray, " panels"]:
+def _panels(signed: Int8[ndarray, "n d"], width: int) -> UInt8[ndarray, " panels"]:
     """Bytes + 128, four of a column side by side, 64 columns in a panel."""
+    filled = -(-len(signed) // GROUP) * GROUP
     unsigned = np.full((filled, width), 128, np.uint8)
     unsigned[: len(signed), : signed.shape[1]] = signed.view(np.uint8) ^ 128
-    room = np.empty(unsigned.size + ALIGNMENT, np.uint8)
+    return unsigned.reshape(filled // GROUP, GROUP, width // 4, 4).transpose(0, 2, 1, 3).ravel()
+
+
+def _aligned(size: int) -> UInt8[ndarray, " size"]:
+    """Room for bytes, where a cache line begins."""
+    room = np.empty(size + ALIGNMENT, np.uint8)
     start = -room.ctypes.data % ALIGNMENT
-    panels = room[start : start + unsigned.size]
-    panels[:] = unsigned.reshape(filled // GROUP, GROUP, width // 4, 4).transpose(0, 2, 1, 3).ravel()
-    return panels
+    return room[start : start + size]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -21,7 +21,7 @@ from interlingua.functional.margin import Margin, best_neighbour, score_neighbou
 from interlingua.languages import resolve
 from interlingua.mining.found import FOUND
 from interlingua.mining.knn import Neighbours, mutual_neighbours, nearest_neighbours
-from interlingua.mining.mine import Candidates, Retrieval, retrieve
+from interlingua.mining.mine import Candidates, Refuses, Retrieval, retrieve
 from interlingua.mining.scan import exact
 from interlingua.mining.texts import Layout, Line, Side, exact_keys, read_lines
 
@@ -63,12 +63,12 @@ class DocumentMatch:
 
 
 def reader(
-    path: PathLike, layout: Layout, match: DocumentMatch | None, *, language: str, strip: bool = True
+    paths: Sequence[PathLike], layout: Layout, match: DocumentMatch | None, *, language: str, strip: bool = True
 ) -> Callable[[], Iterator[Line]]:
     """What reads the lines of a side, their documents called as both sides call them.
 
     Args:
-        path: see ``read_lines``.
+        paths: see ``read_lines``.
         layout: likewise.
         match: how documents are matched, if they are.
         language: of this side, any code.
@@ -78,13 +78,13 @@ def reader(
         ConfigError: documents are to be matched, and the layout has none.
     """
     if match is not None and layout != "documents":
-        raise ConfigError(f"{path}: its layout is {layout!r}; matching documents takes document TAB text")
+        raise ConfigError(f"{paths[0]}: its layout is {layout!r}; matching documents takes document TAB text")
     if match is None or match.how != "urls":
-        return lambda: read_lines(path, layout, strip=strip)
+        return lambda: read_lines(paths, layout, strip=strip)
     pattern = language_pattern(language)
     return lambda: (
         line._replace(document=without_language(line.document, pattern))
-        for line in read_lines(path, layout, strip=strip)
+        for line in read_lines(paths, layout, strip=strip)
     )
 
 
@@ -143,6 +143,7 @@ def document_pairs(
     margin: Margin,
     retrieval: Retrieval,
     background: int,
+    refuses: Refuses | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> tuple[NDArray[np.void], str]:
     """The pairs of all matched documents, each pair once with its best score.
@@ -161,6 +162,7 @@ def document_pairs(
         margin: which score.
         retrieval: within each pair of documents.
         background: size of the sample; 0 for the documents alone.
+        refuses: see ``greedy_matches``; with ``max``.
         progress: told the pairs of documents that are done, and all.
 
     Returns:
@@ -177,7 +179,7 @@ def document_pairs(
     progress(0, len(matches))
     for start, stop in _groups(matches, *sides):
         texts = [(sides[0].texts_of(a), sides[1].texts_of(b)) for a, b in matches[start:stop].tolist()]
-        found += _pairs_of_group(texts, (x_vectors, y_vectors), samples, k, margin, retrieval)
+        found += _pairs_of_group(texts, (x_vectors, y_vectors), samples, k, margin, retrieval, refuses)
         progress(stop, len(matches))
     sizes = [f"{len(side.keys):,}" for side in sides]
     note = f"{len(matches):,} of {asked:,} matches are documents of both sides, which have {' and '.join(sizes)}"
@@ -191,6 +193,7 @@ def _pairs_of_group(
     k: int,
     margin: Margin,
     retrieval: Retrieval,
+    refuses: Refuses | None,
 ) -> Iterator[NDArray[np.void]]:
     """The pairs of some matched documents, document by document."""
     xs, ys = (np.unique(np.concatenate([pair[place] for pair in texts])) for place in (0, 1))
@@ -200,11 +203,15 @@ def _pairs_of_group(
         own = np.asarray(vectors[0][own_x]), np.asarray(vectors[1][own_y])
         of_x, of_y = mutual_neighbours(*own, k=k)
         means = behind_x.means(own_x, own_y, of_x, k), behind_y.means(own_y, own_x, of_y, k)
-        kept = _retrieved(of_x, of_y, *means, margin, retrieval)
+        kept = _retrieved(of_x, of_y, *means, margin, retrieval, _of_own(refuses, own_x, own_y))
         found = np.zeros(len(kept.scores), FOUND)
         found["score"], found["x"], found["y"] = kept.scores, own_x[kept.x], own_y[kept.y]
         found["cosine"] = exact(*own, kept.x, kept.y)
         yield found
+
+
+def _of_own(refuses: Refuses | None, own_x: Int64[ndarray, " a"], own_y: Int64[ndarray, " b"]) -> Refuses | None:
+    return None if refuses is None else lambda xs, ys: refuses(own_x[xs], own_y[ys])
 
 
 def _each_once(pairs: NDArray[np.void], n: int, m: int) -> NDArray[np.void]:
@@ -293,6 +300,7 @@ def _retrieved(
     y_means: Float32[Tensor, " m"],
     margin: Margin,
     retrieval: Retrieval,
+    refuses: Refuses | None,
 ) -> Candidates:
     """The pairs of two documents."""
     x_scores = torch.nan_to_num(score_neighbours(of_x.similarities, of_x.indices, x_means, y_means, margin=margin))
@@ -300,7 +308,7 @@ def _retrieved(
     ys, xs = best_neighbour(x_scores, of_x.indices).numpy(), best_neighbour(y_scores, of_y.indices).numpy()
     forward = Candidates(x_scores.amax(dim=1).double().numpy(), np.arange(len(ys)), ys)
     backward = Candidates(y_scores.amax(dim=1).double().numpy(), xs, np.arange(len(xs)))
-    return retrieve(forward, backward, retrieval)
+    return retrieve(forward, backward, retrieval, refuses=refuses)
 
 
 def _count_hubs(pairs: NDArray[np.void], n: int, m: int) -> None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from interlingua.functional.margin import Margin, best_neighbour, score_neighbours
 from interlingua.mining.knn import Neighbours
-from interlingua.mining.mine import Retrieval
+from interlingua.mining.mine import Refuses, Retrieval, Taken
 
 CANDIDATE = np.dtype([("score", "<f8"), ("cosine", "<f4"), ("x", "<i8"), ("y", "<i8")])
 FOUND = np.dtype([*CANDIDATE.descr, ("hub_x", "<i4"), ("hub_y", "<i4")])
@@ -77,7 +77,12 @@ class Scored:
         return {"max": self.n + self.m, "backward": self.m}.get(retrieval, self.n)
 
     def retrieved(
-        self, retrieval: Retrieval, *, memory: int = 2**30, ordered: bool = True
+        self,
+        retrieval: Retrieval,
+        *,
+        memory: int = 2**30,
+        ordered: bool = True,
+        refuses: Refuses | None = None,
     ) -> Iterator[NDArray[np.void]]:
         """The pairs of a retrieval, as ``FOUND`` records in chunks, by descending score; see ``retrieve``.
 
@@ -85,11 +90,12 @@ class Scored:
             retrieval: forward, backward, intersection or max.
             memory: bytes that putting them in order may take.
             ordered: whether by score, or else by the number of the text that was asked for; ``max`` is by score.
+            refuses: see ``greedy_matches``; with ``max``.
         """
         first = self.n if retrieval == "backward" else 0
         stop = first + self.asked(retrieval)
         self.looked_at = 0
-        taken = bytearray(self.n), bytearray(self.m)
+        taken = Taken(self.n, self.m, refuses)
         by_score = descending(self.pairs["score"][first:stop], memory)
         parts = by_score if ordered or retrieval == "max" else iter([np.arange(stop - first)])
         for part in parts:
@@ -99,7 +105,7 @@ class Scored:
                 if retrieval == "intersection":
                     pairs = pairs[self.pairs["x"][self.n + pairs["y"]] == pairs["x"]]
                 elif retrieval == "max":
-                    pairs = pairs[_free(pairs, *taken)]
+                    pairs = pairs[taken.free(pairs["x"], pairs["y"])]
                 found = np.empty(len(pairs), FOUND)
                 for name in CANDIDATE.names or ():
                     found[name] = pairs[name]
@@ -127,13 +133,3 @@ def descending(scores: NDArray[np.floating], memory: int) -> Iterator[Int64[ndar
         if found:
             places = np.concatenate(found)
             yield places[np.argsort(-scores[places], kind="stable")]
-
-
-def _free(pairs: NDArray[np.void], taken_x: bytearray, taken_y: bytearray) -> list[int]:
-    """Those of which neither text was taken before; they are taken now."""
-    kept = []
-    for place, (x, y) in enumerate(zip(pairs["x"].tolist(), pairs["y"].tolist(), strict=True)):
-        if not (taken_x[x] or taken_y[y]):
-            taken_x[x] = taken_y[y] = 1
-            kept.append(place)
-    return kept

@@ -13,15 +13,19 @@ import numpy as np
 
 from interlingua.encoder.encoder import choose_device
 from interlingua.errors import ConfigError, DataError
-from interlingua.files import open_text
+from interlingua.files import PathLike, open_text
+from interlingua.mining.approximate import Approximate
 from interlingua.mining.calibration import Calibration, load_calibration
-from interlingua.mining.checks import CheckPlan
+from interlingua.mining.checks import Checker, CheckPlan
+from interlingua.mining.distributed import tiles_for
 from interlingua.mining.documents import DocumentMatch
 from interlingua.mining.output import PLAIN, Selection, Written, check_output, write_mined
 from interlingua.mining.page import write_page
 from interlingua.mining.pipeline import MineConfig, Mined, TextFile, Told, gold_pairs, mine_files
 from interlingua.mining.plan import estimate
 from interlingua.mining.threshold import at_threshold, best_threshold
+from interlingua.mining.workers import connected
+from interlingua.remote import destination, is_remote, name_of
 
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 TOLD = (0.5, 0.8, 0.9, 0.95, 0.99)
@@ -72,23 +76,27 @@ def read_gold(path: Path) -> list[tuple[str, str]]:
     return pairs
 
 
-def mine_config(*, documents: str | None, device: str | None, **options: Any) -> MineConfig:
+def mine_config(
+    *, documents: str | None, device: str | None, approximate: str | None = None, **options: Any
+) -> MineConfig:
     """A ``MineConfig`` from what stands on a command line.
 
     Args:
         documents: see ``DocumentMatch.parse``.
         device: see ``choose_device``.
+        approximate: see ``Approximate.parse``.
         options: of the same names.
     """
     match = DocumentMatch.parse(documents) if documents else None
-    return MineConfig(documents=match, device=str(choose_device(device)), **options)
+    search = Approximate.parse(approximate) if approximate else None
+    return MineConfig(documents=match, device=str(choose_device(device)), approximate=search, **options)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MineJob:
     """What ``interlingua mine --help`` says of the options of these names; ``memory`` is in bytes."""
 
-    output: Path
+    output: PathLike
     documents: str | None = None
     background: int = 1000
     k: int = 4
@@ -101,12 +109,15 @@ class MineJob:
     check: str = ""
     drop: str = ""
     columns: Sequence[str] = PLAIN
-    report: Path | None = None
+    report: PathLike | None = None
     gold: Path | None = None
     laser: bool = False
+    approximate: str | None = None
     memory: int = 4 * 2**30
     work: Path | None = None
     shard: str | None = None
+    ray: str | None = None
+    ray_cores: int = 1
     device: str | None = None
 
     def __post_init__(self) -> None:
@@ -127,6 +138,7 @@ class MineJob:
         return mine_config(
             k=self.k, margin=self.margin, retrieval=self.retrieval, equal=self.equal, memory=self.memory,
             documents=self.documents, background=self.background, like_laser=self.laser, device=self.device,
+            approximate=self.approximate,
         )  # fmt: skip
 
     @property
@@ -141,12 +153,15 @@ class MineJob:
 
     @property
     def folder(self) -> Path:
-        """Of all that is made on the way."""
-        return self.work or self.output.with_name(f"{self.output.name}.work")
+        """Of all that is made on the way; in the working directory where the output is elsewhere."""
+        here = Path(name_of(self.output)) if is_remote(self.output) else Path(self.output)
+        return self.work or here.with_name(f"{here.name}.work")
 
     def plan(self, source: TextFile, target: TextFile, model: str) -> list[str]:
         """What it will take, in lines."""
-        return estimate(source, target, self.config, self.folder).lines()
+        with connected(self.ray, cores=self.ray_cores) as workers:
+            slots, tiles = 1 if workers is None else workers.slots, tiles_for(workers)
+        return estimate(source, target, self.config, self.folder, least_tiles=tiles, at_once=slots).lines()
 
     def run(self, source: TextFile, target: TextFile, model: str, *, progress: Told) -> list[str]:
         """Does it; what there is to tell, in lines."""
@@ -155,18 +170,24 @@ class MineJob:
         gold = read_gold(self.gold) if self.gold else None
         shard = parse_shard(self.shard) if self.shard else None
         self.folder.mkdir(parents=True, exist_ok=True)
-        mined = mine_files(source, target, self.config, self.folder, model=model, shard=shard, progress=progress)
+        with connected(self.ray, cores=self.ray_cores) as workers:
+            checks, folder = self.selection.checks, self.folder / "seen"
+            mined = mine_files(source, target, self.config, self.folder, model=model, shard=shard, workers=workers,
+                               refuses=Checker(checks, *languages, folder).refuses if checks.limits else None,
+                               progress=progress)  # fmt: skip
         if mined is None:
             return [shard_state(self.folder, shard or (1, 1))]
-        written = write_mined(
-            mined, self.output, self.selection, languages=languages, columns=self.columns, calibration=calibration,
-            folder=self.folder / "seen", progress=lambda done, total: progress("writing pairs", done, total),
-        )  # fmt: skip
+        with destination(self.output, self.folder / "made") as path:
+            written = write_mined(
+                mined, path, self.selection, languages=languages, columns=self.columns, calibration=calibration,
+                folder=folder, progress=lambda done, total: progress("writing pairs", done, total),
+            )  # fmt: skip
         lines = [*mined.notes, *summary(self.output, mined, written)]
         if gold is not None:
             lines += judged(mined, gold, written.threshold)
         if self.report is not None:
-            write_page(self.report, mined, written, self.output, languages, self.config.scoring, calibration)
+            with destination(self.report, self.folder / "made") as path:
+                write_page(path, mined, written, self.output, languages, self.config.scoring, calibration)
             lines.append(f"{self.report}: best, borderline and rejected pairs")
         if self.work is None:
             del mined
@@ -191,7 +212,7 @@ def shard_state(folder: Path, shard: tuple[int, int]) -> str:
     )
 
 
-def summary(path: Path, mined: Mined, written: Written) -> list[str]:
+def summary(path: PathLike, mined: Mined, written: Written) -> list[str]:
     """What was written and what was not."""
     lines = [f"{path}: {written.pairs:,} pairs of {len(mined.pairs):,} found"]
     if written.rejected:

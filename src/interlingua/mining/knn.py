@@ -23,6 +23,9 @@ from interlingua.mining.plain import TorchScanner
 from interlingua.mining.scan import Block, Centres, Scanner
 
 BLOCK = 65_536
+KEPT_BYTES = 2**29
+"""Blocks of y made ready are kept for all of x where they take no more."""
+PART = 4096
 SAMPLE = 4096
 """Vectors of a side whose mean is taken for that of all."""
 
@@ -49,8 +52,8 @@ def nearest_neighbours(
         queries: (n, d), in memory or mapped; read block by block as float32.
         candidates: (m, d), likewise.
         k: neighbours per query; m where there are fewer candidates.
-        rows: queries in a block.
-        columns: candidates in a block.
+        rows: queries in a block, at most; blocks are of one size, as nearly as can be.
+        columns: candidates in a block, at most.
         device: where the products are made.
 
     Raises:
@@ -74,8 +77,8 @@ def mutual_neighbours(
         x: (n, d), in memory or mapped; read block by block as float32.
         y: (m, d), likewise.
         k: neighbours per vector; fewer where the other side is smaller than k.
-        rows: vectors of x in a block.
-        columns: vectors of y in a block.
+        rows: vectors of x in a block, at most; blocks are of one size, as nearly as can be.
+        columns: vectors of y in a block, at most.
         device: where the products are made.
 
     Returns:
@@ -101,13 +104,28 @@ def _search(
     check_sides(x, y, k)
     of_x = Lists.empty(len(x), min(k, len(y)))
     of_y = Lists.empty(len(y), min(k, len(x))) if both else None
+    rows, columns = even(len(x), rows), even(len(y), columns)
     scanner = make_scanner(Centres(centre(x, rows), centre(y, columns)), device=device)
+    keep = len(x) > rows and prepared_bytes(*y.shape) <= KEPT_BYTES
+    kept: dict[int, Any] = {}
     for i in range(0, len(x), rows):
         left = scanner.prepare(read_block(x, i, rows), of_x=True)
         for j in range(0, len(y), columns):
-            right = scanner.prepare(read_block(y, j, columns), of_x=False)
+            right = kept.get(j) or scanner.prepare(read_block(y, j, columns), of_x=False)
+            if keep:
+                kept[j] = right
             scanner.scan(left, right, of_x.part(i, i + rows), None if of_y is None else of_y.part(j, j + columns))
     return neighbours_of(of_x), neighbours_of(of_y or Lists.empty(0, k))
+
+
+def even(count: int, most: int) -> int:
+    """The size of blocks that are as few as with ``most`` in each, and none much smaller than another."""
+    return -(-count // -(-count // most))
+
+
+def prepared_bytes(count: int, width: int) -> int:
+    """Memory of vectors made ready, at most: float32, and their rounded copy."""
+    return 8 * count * width
 
 
 def make_scanner(centres: Centres, *, device: str | torch.device = "cpu") -> Scanner[Any]:
@@ -123,11 +141,14 @@ def read_block(vectors: NDArray[np.floating], start: int, size: int) -> Block:
     Raises:
         DataError: one is not finite.
     """
-    block = np.array(vectors[start : start + size], dtype=np.float32, order="C")
-    finite = np.isfinite(block).all(axis=1)
-    if not finite.all():
-        row = start + int(np.flatnonzero(~finite)[0])
-        raise DataError(f"vector {row} (counted from 0) holds NaN or infinity; embed its text again")
+    block = np.empty((min(size, len(vectors) - start), vectors.shape[1]), np.float32)
+    for at in range(0, len(block), PART):  # what is read and looked at stays in the cache
+        part = block[at : at + PART]
+        part[:] = vectors[start + at : start + at + len(part)]
+        finite = np.isfinite(part).all(axis=1)
+        if not finite.all():
+            row = start + at + int(np.flatnonzero(~finite)[0])
+            raise DataError(f"vector {row} (counted from 0) holds NaN or infinity; embed its text again")
     return Block(block, start)
 
 

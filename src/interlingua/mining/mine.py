@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import numpy as np
-from jaxtyping import Float64, Int64
+from jaxtyping import Bool, Float64, Int64
 from numpy import ndarray
 from numpy.typing import NDArray
 
@@ -13,6 +14,8 @@ from interlingua.functional.margin import Margin, best_neighbour, score_neighbou
 from interlingua.mining.knn import Neighbours, mutual_neighbours
 
 Retrieval = Literal["forward", "backward", "intersection", "max"]
+Refuses = Callable[[Int64[ndarray, " n"], Int64[ndarray, " n"]], Bool[ndarray, " n"]]
+"""Marks pairs, by the rows of x and of y, that are no translations whatever their score."""
 
 
 class Candidates(NamedTuple):
@@ -53,7 +56,9 @@ def best_both_ways(
     )
 
 
-def retrieve(forward: Candidates, backward: Candidates, retrieval: Retrieval = "max") -> Candidates:
+def retrieve(
+    forward: Candidates, backward: Candidates, retrieval: Retrieval = "max", *, refuses: Refuses | None = None
+) -> Candidates:
     """Joins both directions, Artetxe & Schwenk (2019), section 3.2, as LASER's ``mine_bitexts.py`` does.
 
     Args:
@@ -61,6 +66,7 @@ def retrieve(forward: Candidates, backward: Candidates, retrieval: Retrieval = "
         backward: the best x of every y.
         retrieval: ``forward`` or ``backward`` takes one direction as it is, ``intersection`` the pairs that are in
             both, ``max`` the pairs of both by descending score, each row of either side once.
+        refuses: see ``greedy_matches``; with ``max``.
     """
     if retrieval == "forward":
         return forward
@@ -69,24 +75,49 @@ def retrieve(forward: Candidates, backward: Candidates, retrieval: Retrieval = "
     if retrieval == "intersection":
         return forward.take(backward.x[forward.y] == forward.x)
     both = (np.concatenate(sides) for sides in zip(forward, backward, strict=True))
-    return greedy_matches(Candidates(*both))
+    return greedy_matches(Candidates(*both), refuses=refuses)
 
 
-def greedy_matches(candidates: Candidates) -> Candidates:
+def greedy_matches(candidates: Candidates, *, refuses: Refuses | None = None) -> Candidates:
     """Goes through the pairs by descending score and keeps those of which neither row was taken before.
 
-    Of equal scores the earlier pair goes first.
+    Of equal scores the earlier pair goes first. A pair that is refused is kept, once, but takes neither row.
     """
     order = np.argsort(-candidates.scores, kind="stable")
-    taken_x: set[int] = set()
-    taken_y: set[int] = set()
-    kept = []
-    for place, x, y in zip(order.tolist(), candidates.x[order].tolist(), candidates.y[order].tolist(), strict=True):
-        if x not in taken_x and y not in taken_y:
-            taken_x.add(x)
-            taken_y.add(y)
+    taken = Taken(int(candidates.x.max(initial=-1)) + 1, int(candidates.y.max(initial=-1)) + 1, refuses)
+    return candidates.take(order[taken.free(candidates.x[order], candidates.y[order])])
+
+
+class Taken:
+    """Rows that have found a partner.
+
+    Args:
+        n: rows of x.
+        m: rows of y.
+        refuses: see ``greedy_matches``.
+    """
+
+    def __init__(self, n: int, m: int, refuses: Refuses | None = None) -> None:
+        self.x, self.y, self.refuses = bytearray(n), bytearray(m), refuses
+        self.refused: set[tuple[int, int]] = set()
+
+    def free(self, xs: Int64[ndarray, " n"], ys: Int64[ndarray, " n"]) -> list[int]:
+        """Places of the pairs of which neither row was taken before; they take them now, unless they are refused."""
+        taken = np.frombuffer(self.x, np.uint8)[xs] | np.frombuffer(self.y, np.uint8)[ys]
+        places = np.flatnonzero(taken == 0)
+        marks = np.zeros(len(places), bool)
+        if self.refuses is not None and len(places):
+            marks = self.refuses(xs[places], ys[places])
+        kept = []
+        for place, x, y, refused in zip(*(c.tolist() for c in (places, xs[places], ys[places], marks)), strict=True):
+            if self.x[x] or self.y[y] or (x, y) in self.refused:
+                continue
             kept.append(place)
-    return candidates.take(np.array(kept, dtype=np.int64))
+            if refused:
+                self.refused.add((x, y))  # it comes twice, from either side
+            else:
+                self.x[x] = self.y[y] = 1
+        return kept
 
 
 def _best(of_x: Neighbours, of_y: Neighbours, margin: Margin) -> tuple[Float64[ndarray, " n"], Int64[ndarray, " n"]]:

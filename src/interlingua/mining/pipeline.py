@@ -12,41 +12,69 @@ from pathlib import Path
 from typing import NamedTuple, get_args
 
 import numpy as np
+from jaxtyping import Bool, Float32
+from numpy import ndarray
 from numpy.typing import NDArray
 
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, atomic_write, sha256_file
 from interlingua.functional.margin import MARGINS, Margin
+from interlingua.mining.approximate import Approximate, find_approximately
+from interlingua.mining.distributed import find_neighbours_on, tiles_for
 from interlingua.mining.documents import DocumentMatch, document_pairs, reader
 from interlingua.mining.found import FOUND, Scored
-from interlingua.mining.mine import Retrieval
+from interlingua.mining.mine import Refuses, Retrieval
+from interlingua.mining.progress import Expected, Steps
+from interlingua.mining.speed import CHOICE_SECONDS, DOCUMENT_SECONDS, PAIR_SECONDS, search_speed
 from interlingua.mining.strings import mapped
 from interlingua.mining.texts import Equal, Layout, Line, Side, build_side
-from interlingua.mining.tiles import JOURNAL, TilePlan, find_neighbours, join_shards, neighbour_blocks
-from interlingua.mining.vectors import PORTION, Encode, embed_side, load_vectors, open_vectors
+from interlingua.mining.tiles import JOURNAL, TilePlan, block_sizes, find_neighbours, join_shards, neighbour_blocks
+from interlingua.mining.vectors import (
+    PORTION,
+    Encode,
+    embed_side,
+    encoded,
+    finished,
+    load_vectors,
+    open_vectors,
+    unit,
+)
+from interlingua.mining.workers import Here, Workers
+from interlingua.remote import name_of
 
+FEW = 16
+"""Texts of a side that are embedded to try the search."""
+RefusesTexts = Callable[[Sequence[str], Sequence[str]], Bool[ndarray, " n"]]
+"""Marks pairs, by their sources and their targets."""
 Told = Callable[[str, int, int], None]
-"""Is given what is being done, how much of it is done, and all."""
+"""Is given what is being done, how much of it is done, and all; ``Steps`` is also told what is to come."""
 
 
 class TextFile(NamedTuple):
     """One side as the user has it.
 
     Attributes:
-        path: the file.
+        path: the file, or what several are called together.
         language: a code such as ``zho_Hans``.
         layout: see ``read_lines``.
         encode: gives the vectors of texts; none where all are known.
-        vectors: a file of known vectors, one per line.
+        vectors: files of known vectors, one per line.
         extra: lines that stand behind those of the file.
+        parts: the files that are read one behind the other, if they are several or copies.
     """
 
     path: PathLike
     language: str
     layout: Layout = "lines"
     encode: Encode | None = None
-    vectors: PathLike | None = None
+    vectors: Sequence[PathLike] = ()
     extra: Sequence[Line] = ()
+    parts: Sequence[PathLike] = ()
+
+    @property
+    def files(self) -> Sequence[PathLike]:
+        """To be read."""
+        return self.parts or (self.path,)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,6 +89,7 @@ class MineConfig:
         memory: bytes for what grows with the corpora, beside the model.
         documents: how documents are matched, where texts are compared within matched ones alone.
         background: texts of the other side that the margins within documents are also taken over.
+        approximate: search by FAISS, in place of exactly.
         like_laser: as LASER's mine_bitexts does it with ``--unify``, see docs/methods/mining.md.
         device: where the products are made.
     """
@@ -72,6 +101,7 @@ class MineConfig:
     memory: int = 4 * 2**30
     documents: DocumentMatch | None = None
     background: int = 1000
+    approximate: Approximate | None = None
     like_laser: bool = False
     device: str = "cpu"
 
@@ -83,6 +113,8 @@ class MineConfig:
             raise ConfigError(f"k = {self.k} and background = {self.background}; choose at least 1 and 0")
         if self.like_laser and self.documents is not None:
             raise ConfigError("LASER's script knows no documents; drop one of the two options")
+        if self.approximate is not None and self.documents is not None:
+            raise ConfigError("within documents the search is exact, and short; drop the approximate one")
 
     @property
     def scoring(self) -> str:
@@ -115,6 +147,8 @@ def mine_files(
     *,
     model: str,
     shard: tuple[int, int] | None = None,
+    workers: Workers | None = None,
+    refuses: RefusesTexts | None = None,
     progress: Told = lambda what, done, total: None,
 ) -> Mined | None:
     """Finds and scores pairs; all that takes time is resumed.
@@ -126,6 +160,8 @@ def mine_files(
         work: folder for all that is made on the way.
         model: what tells the model and how texts are given to it: vectors of another are refused.
         shard: do one of several parts, ``(2, 8)``, alone.
+        workers: who embeds and searches; this process by default.
+        refuses: marks pairs that are going to be rejected; in the retrieval ``max`` these keep no text from another.
         progress: told the state of each step.
 
     Returns:
@@ -136,24 +172,88 @@ def mine_files(
         DataError: a file can't be used.
     """
     work = Path(work)
-    if shard is not None and config.documents is not None:
-        raise ConfigError("matched documents are not searched in shards; split the matches in files instead")
+    _check_parts(config, shard, workers)
     files = {"x": source, "y": target}
     sides = {side: prepare_side(file, config, work / side, progress) for side, file in files.items()}
+    if isinstance(progress, Steps):
+        progress.expect(_outlook(files, sides, config, work, workers))
     missing = 0
     for side, file in files.items():
-        missing += embed_file(file, sides[side], config, work / side, model, shard or (1, 1), progress)
+        missing += embed_file(file, sides[side], config, work / side, model, shard or (1, 1), workers, progress)
     if missing and shard is not None:
         return None
-    notes = [_note(file, sides[side]) for side, file in files.items()]
+    by_number = _by_number(sides, refuses)
     if config.documents is not None:
-        vectors = load_vectors(work / "x"), load_vectors(work / "y")
-        found, note = document_pairs(sides["x"], sides["y"], *vectors, config.documents, k=config.k,
-                                     margin=config.margin, retrieval=config.retrieval, background=config.background,
-                                     progress=lambda done, total: progress("documents", done, total))  # fmt: skip
-        return Mined(sides["x"], sides["y"], found, [*notes, note])
-    pairs = _search(work, config, shard, progress)
-    return None if pairs is None else Mined(sides["x"], sides["y"], pairs, notes)
+        pairs, note = _within_documents(sides, work, config, config.documents, by_number, progress)
+    else:
+        plan, folder, note = _search(work, config, shard, workers, progress)
+        if shard is not None:
+            return None
+        pairs = _retrieve(plan, folder, work, config, by_number, progress)
+    notes = [_note(file, sides[side]) for side, file in files.items()]
+    return Mined(sides["x"], sides["y"], pairs, [*notes, *([note] if note else [])])
+
+
+def _check_parts(config: MineConfig, shard: tuple[int, int] | None, workers: Workers | None) -> None:
+    if shard is not None and config.documents is not None:
+        raise ConfigError("matched documents are not searched in shards; split the matches in files instead")
+    if config.approximate is not None and (shard or workers):
+        raise ConfigError("an approximate search is one process's; drop it, or the shard or cluster")
+    if shard is not None and workers is not None:
+        raise ConfigError("a shard is what one machine does by itself; a cluster shares the whole, so drop one of both")
+
+
+def _within_documents(
+    sides: Mapping[str, Side],
+    work: Path,
+    config: MineConfig,
+    match: DocumentMatch,
+    refuses: Refuses | None,
+    progress: Told,
+) -> tuple[NDArray[np.void], str]:
+    return document_pairs(
+        sides["x"], sides["y"], load_vectors(work / "x"), load_vectors(work / "y"), match, k=config.k,
+        margin=config.margin, retrieval=config.retrieval, background=config.background, refuses=refuses,
+        progress=lambda done, total: progress("documents", done, total),
+    )  # fmt: skip
+
+
+def _by_number(sides: Mapping[str, Side], refuses: RefusesTexts | None) -> Refuses | None:
+    if refuses is None:
+        return None
+    x, y = sides["x"].texts, sides["y"].texts
+    return lambda xs, ys: refuses([x[number] for number in xs.tolist()], [y[number] for number in ys.tolist()])
+
+
+def _outlook(
+    files: Mapping[str, TextFile], sides: Mapping[str, Side], config: MineConfig, work: Path, workers: Workers | None
+) -> dict[str, Expected]:
+    """What the steps to come will take; a small search is tried on vectors of a few texts."""
+    n, m = len(sides["x"]), len(sides["y"])
+    found = {f"embedding {name_of(file.path)}": Expected(sides[side].texts.total_bytes, None)
+             for side, file in files.items()}  # fmt: skip
+    if config.documents is not None:
+        found["documents"] = Expected(n + m, DOCUMENT_SECONDS)
+    elif config.approximate is None:
+        few = [some_vectors(file, sides[side], work / side, workers) for side, file in files.items()]
+        rows, _ = block_sizes(n, m, few[0].shape[1], config.k, config.memory, tiles_for(workers))
+        seconds = search_speed(few[0], few[1], config.k, config.device).seconds(n, m, config.k, rows)
+        found["nearest neighbours"] = Expected(seconds / (1 if workers is None else workers.slots))
+    if config.documents is None:
+        found["choosing pairs"] = Expected(n + m, CHOICE_SECONDS)
+    return found | {"writing pairs": Expected(min(n, m), PAIR_SECONDS)}
+
+
+def some_vectors(file: TextFile, side: Side, folder: Path, workers: Workers | None) -> Float32[ndarray, "n d"]:
+    """Vectors of a few texts of a side, from what is there or by the model."""
+    if file.vectors:
+        lines = len(side.text_of_line) - len(file.extra)
+        return unit(open_vectors(file.vectors, lines)[np.arange(min(FEW, lines))])
+    if 0 in finished(folder):
+        return np.array(load_vectors(folder)[:FEW])
+    [vectors] = (workers or Here()).run(encoded, [(file.encode or no_model, side.texts[:FEW])], encodes=True)
+    assert vectors is not None  # a side without texts was refused
+    return vectors
 
 
 def _note(file: TextFile, side: Side) -> str:
@@ -162,28 +262,36 @@ def _note(file: TextFile, side: Side) -> str:
     return note + (f", {side.blank:,} blank lines left out" if side.blank else "")
 
 
-def _search(work: Path, config: MineConfig, shard: tuple[int, int] | None, progress: Told) -> NDArray[np.void] | None:
-    """Finds the neighbours of all vectors, or of a shard, and the pairs, best first, when all are found."""
-    vectors = load_vectors(work / "x"), load_vectors(work / "y")
-    folder = work / f"neighbours-k{config.k}"
-    plan = TilePlan.of(*vectors, k=config.k, memory=config.memory)
+def _search(
+    work: Path, config: MineConfig, shard: tuple[int, int] | None, workers: Workers | None, progress: Told
+) -> tuple[TilePlan, Path, str]:
+    """Finds the neighbours of all vectors, or of a shard: how they were cut, the folder of all, and what to tell."""
+    x, y = load_vectors(work / "x"), load_vectors(work / "y")
+    how = config.approximate
+    folder = work / (f"neighbours-k{config.k}" + (f"-{how.kind}-{how.effort}" if how else ""))
     own = folder if shard is None else folder / f"{shard[0]}of{shard[1]}"
     shards = sorted(path.parent for path in folder.glob(f"*of*/{JOURNAL}"))
+    plan = TilePlan.of(x, y, k=config.k, memory=config.memory, least_tiles=tiles_for(workers))
+    plan = plan.begun([own, *shards], config.memory)
     if shards and shard is None:
         join_shards(plan, shards, folder)
-    find_neighbours(
-        *vectors, plan, own, shard=shard or (1, 1), device=config.device,
-        progress=lambda done, total: progress("nearest neighbours", done, total),
-    )  # fmt: skip
-    if shard is not None:
-        return None
-    return _retrieve(plan, folder, work, config, progress)
+
+    def told(done: int, total: int) -> None:
+        progress("nearest neighbours", done, total)
+
+    if how is not None:
+        return plan, folder, find_approximately(x, y, plan, folder, how, memory=config.memory, progress=told)
+    if workers is None:
+        find_neighbours(x, y, plan, own, shard=shard or (1, 1), device=config.device, progress=told)
+    else:
+        find_neighbours_on(workers, x, y, plan, own, device=config.device, progress=told)
+    return plan, folder, ""
 
 
 def prepare_side(file: TextFile, config: MineConfig, folder: Path, progress: Told) -> Side:
     """Lays down the texts of a file; see ``build_side``."""
-    read = reader(file.path, file.layout, config.documents, language=file.language, strip=not config.like_laser)
-    facts = [sha256_file(file.path), file.layout, config.equal, str(config.like_laser)]
+    read = reader(file.files, file.layout, config.documents, language=file.language, strip=not config.like_laser)
+    facts = [*map(sha256_file, file.files), file.layout, config.equal, str(config.like_laser)]
     facts += [f"{config.documents.how} {file.language}"] if config.documents else []
     extra = hashlib.sha256("".join(f"{line.text}\n" for line in file.extra).encode()).hexdigest()
     return build_side(
@@ -193,7 +301,7 @@ def prepare_side(file: TextFile, config: MineConfig, folder: Path, progress: Tol
         equal=config.equal,
         keep_blank=config.like_laser,
         memory=config.memory,
-        progress=lambda done, total: progress(f"reading {Path(file.path).name}", done, total),
+        progress=lambda done, total: progress(f"reading {name_of(file.path)}", done, total),
     )
 
 
@@ -204,12 +312,12 @@ def embed_file(
     folder: Path,
     model: str,
     shard: tuple[int, int],
+    workers: Workers | None,
     progress: Told,
 ) -> int:
     """Makes the vectors of a side; see ``embed_side``."""
-    identity = json.dumps(
-        {"model": model, "portion": PORTION, "vectors": sha256_file(file.vectors) if file.vectors else None}
-    )
+    given = " ".join(map(sha256_file, file.vectors)) or None
+    identity = json.dumps({"model": model, "portion": PORTION, "vectors": given})
     kept = folder / "model.json"
     if kept.is_file() and kept.read_text(encoding="utf-8") != identity:
         raise ConfigError(f"{folder} holds vectors of another model, prompt or file; choose another --work folder")
@@ -220,10 +328,11 @@ def embed_file(
         side,
         file.encode or no_model,
         folder,
-        known=None if file.vectors is None else open_vectors(file.vectors, lines),
+        known=open_vectors(file.vectors, lines) if file.vectors else None,
         last=config.like_laser,
         shard=shard,
-        progress=lambda done, total: progress(f"embedding {Path(file.path).name}", done, total),
+        workers=workers if file.encode else None,
+        progress=lambda done, total: progress(f"embedding {name_of(file.path)}", done, total),
     )
 
 
@@ -232,13 +341,16 @@ def no_model(texts: Sequence[str]) -> NDArray[np.float32]:
     raise DataError(f"there is no vector of {texts[0][:60]!r}")
 
 
-def _retrieve(plan: TilePlan, folder: Path, work: Path, config: MineConfig, progress: Told) -> NDArray[np.void]:
+def _retrieve(
+    plan: TilePlan, folder: Path, work: Path, config: MineConfig, refuses: Refuses | None, progress: Told
+) -> NDArray[np.void]:
     """Writes the pairs of the retrieval, best first, and maps them."""
     blocks = functools.partial(neighbour_blocks, plan, folder)
     scored = Scored(work / "scores", blocks, plan.n, plan.m, margin=config.margin)
     path = work / "scores" / "found.bin"
     with open(path, "wb") as file:
-        for part in scored.retrieved(config.retrieval, memory=config.memory, ordered=not config.like_laser):
+        ordered = not config.like_laser
+        for part in scored.retrieved(config.retrieval, memory=config.memory, ordered=ordered, refuses=refuses):
             file.write(part.tobytes())
             progress("choosing pairs", scored.looked_at, scored.asked(config.retrieval))
     return mapped(path, FOUND)

@@ -19,18 +19,15 @@ from numpy import ndarray
 from interlingua.corpus.reservoir import reservoir
 from interlingua.errors import DataError
 from interlingua.mining.found import FOUND
-from interlingua.mining.knn import centre, make_scanner
-from interlingua.mining.lists import Lists
 from interlingua.mining.pipeline import MineConfig, TextFile
-from interlingua.mining.scan import Block, Centres
+from interlingua.mining.speed import CHOICE_SECONDS, DOCUMENT_SECONDS, PAIR_SECONDS, search_speed
 from interlingua.mining.texts import read_lines
-from interlingua.mining.tiles import bytes_of_a_vector
+from interlingua.mining.tiles import block_sizes, bytes_of_a_vector
 from interlingua.mining.vectors import PORTION, finished, open_vectors, unit
 
 TRIED_TEXTS = 1024
 """Texts drawn for the trial of the model, of which as many are embedded as ``TRIAL_SECONDS`` allow."""
 TRIAL_SECONDS = 8.0
-TRIED_VECTORS = 4096
 LINE_BYTES = 48
 """Of a line in the work folder, beside its text and its name: where it begins and what text it is."""
 
@@ -55,30 +52,6 @@ class Measured(NamedTuple):
     left: float
 
 
-class SearchSpeed(NamedTuple):
-    """What the search takes here, in seconds.
-
-    Attributes:
-        pair: of a similarity.
-        place: of a vector that finds its way into a list.
-        vector: of making a vector ready.
-    """
-
-    pair: float
-    place: float
-    vector: float
-
-    def seconds(self, n: int, m: int, k: int, rows: int) -> float:
-        """Of all neighbours both ways.
-
-        Of vectors in any order, the i-th is among the k best so far with probability k / i; so k (1 + ln(m / k)) of m
-        find their way into a list.
-        """
-        places = sum(a * k * (1 + math.log(max(b / k, 1))) for a, b in ((n, m), (m, n)))
-        ready = n + m * -(-n // rows)
-        return self.pair * n * m + self.place * places + self.vector * ready
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Estimate:
     """What is said before the start.
@@ -89,30 +62,43 @@ class Estimate:
         search_seconds: of the neighbours; 0 within documents.
         disk_bytes: of the work folder.
         memory_bytes: model and blocks.
+        pair_seconds: of choosing, checking and writing pairs.
         tiles: into which the search is cut.
+        at_once: tasks done at once.
+        approximate: whether the search is, which nobody can foretell.
     """
 
     texts: tuple[int, int]
     embedding_seconds: float
     search_seconds: float
+    pair_seconds: float
     disk_bytes: int
     memory_bytes: int
     tiles: int
+    at_once: int = 1
+    approximate: bool = False
 
     def lines(self) -> list[str]:
         """For people."""
-        total = self.embedding_seconds + self.search_seconds
+        embedding, search = self.embedding_seconds / self.at_once, self.search_seconds / self.at_once
+        total = embedding + self.pair_seconds + (0 if self.approximate else search)
+        exactly = "approximate, not foretold; exactly " if self.approximate else ""
+        left_out = ", without the search" if self.approximate else ""
+        machines = f", {self.at_once} tasks at once" if self.at_once > 1 else ""
         return [
             f"texts: {self.texts[0]:,} and {self.texts[1]:,}, equal ones counted again",
-            f"embedding: {duration(self.embedding_seconds)}",
-            f"nearest neighbours: {duration(self.search_seconds)}, {self.tiles:,} tiles",
-            f"time: {duration(total)} (as fast as this machine was just now)",
+            f"embedding: {duration(embedding)}",
+            f"nearest neighbours: {exactly}{duration(search)}, {self.tiles:,} tiles",
+            f"pairs: {duration(self.pair_seconds)}",
+            f"time: {duration(total)} (as fast as this machine was just now{machines}{left_out})",
             f"disk: {size(self.disk_bytes)} in the work folder",
             f"memory: {size(self.memory_bytes)}",
         ]
 
 
-def estimate(source: TextFile, target: TextFile, config: MineConfig, folder: Path) -> Estimate:
+def estimate(
+    source: TextFile, target: TextFile, config: MineConfig, folder: Path, *, least_tiles: int = 1, at_once: int = 1
+) -> Estimate:
     """Reads both files, tries the model and the search.
 
     Args:
@@ -120,6 +106,8 @@ def estimate(source: TextFile, target: TextFile, config: MineConfig, folder: Pat
         target: the other.
         config: how pairs are to be found.
         folder: the work folder, whose vectors need not be made again.
+        least_tiles: see ``TilePlan.of``.
+        at_once: tasks that many workers do at once.
 
     Raises:
         DataError: a side has no text, or vectors that don't fit it.
@@ -132,53 +120,21 @@ def estimate(source: TextFile, target: TextFile, config: MineConfig, folder: Pat
         vectors.append(sample)
         seconds += side.characters * side.left / rate
     width, (n, m) = vectors[0].shape[1], (side.texts for side in sides)
-    each = bytes_of_a_vector(width, config.k)
-    block = max(min(config.memory // (3 * each), 2**20), 1)
-    rows, columns = min(n, 2 * block), min(m, block)
-    search, tiles = 0.0, 0
+    rows, columns = block_sizes(n, m, width, config.k, config.memory, least_tiles)
+    search, tiles, pairs = 0.0, 0, (n + m) * DOCUMENT_SECONDS
     if config.documents is None:
+        pairs = (n + m) * CHOICE_SECONDS
         search = search_speed(vectors[0], vectors[1], config.k, config.device).seconds(n, m, config.k, rows)
         tiles = -(-n // rows) * -(-m // columns)
     found = min(n, m) * FOUND.itemsize + (n + m) * 40
     disk = sum(side.file_bytes + side.texts * (LINE_BYTES + 4 * width + 12 * config.k) for side in sides) + found
-    memory = peak_bytes() + min(config.memory, (rows + columns) * each)
+    memory = peak_bytes() + (rows + columns) * bytes_of_a_vector(width, config.k)
+    memory += config.approximate.index_bytes(n + m, width) if config.approximate else 0
     return Estimate(
         texts=(n, m), embedding_seconds=seconds, search_seconds=search, disk_bytes=disk, memory_bytes=memory,
-        tiles=tiles,
+        pair_seconds=pairs + min(n, m) * PAIR_SECONDS, tiles=tiles, at_once=at_once,
+        approximate=config.approximate is not None,
     )  # fmt: skip
-
-
-def search_speed(x: Float32[ndarray, "a d"], y: Float32[ndarray, "b d"], k: int, device: str = "cpu") -> SearchSpeed:
-    """Tries the search on vectors drawn from between those of a sample.
-
-    Two tiles of the same x are done, the second when x has its lists already: what differs is the places found.
-
-    Args:
-        x: of length 1, at least one.
-        y: likewise.
-        k: neighbours.
-        device: where the products are made.
-    """
-    rng = np.random.default_rng(0)
-    sides = [_between(rng, side, TRIED_VECTORS * times) for side, times in ((x, 1), (y, 2))]
-    scanner = make_scanner(Centres(centre(sides[0]), centre(sides[1])), device=device)
-    tile = TRIED_VECTORS
-    scanner.prepare(Block(sides[0], 0), of_x=True)  # the first time is slower
-    start = time.perf_counter()
-    left = scanner.prepare(Block(sides[0], 0), of_x=True)
-    right = [scanner.prepare(Block(sides[1][at : at + tile], at), of_x=False) for at in (0, tile)]
-    ready = (time.perf_counter() - start) / (3 * tile)
-    times = [math.inf, math.inf]
-    for _ in range(3):
-        of_x = Lists.empty(tile, k)
-        for turn in (0, 1):
-            of_y = Lists.empty(tile, k)
-            start = time.perf_counter()
-            scanner.scan(left, right[turn], of_x, of_y)
-            times[turn] = min(times[turn], time.perf_counter() - start)
-    fresh = tile * k * (1 + math.log(tile / k))
-    place = max(0.0, (times[0] - times[1]) / (fresh - tile * k * math.log(2)))
-    return SearchSpeed(max(times[0] - place * 2 * fresh, 0.1 * times[0]) / tile**2, place, ready)
 
 
 def duration(seconds: float) -> str:
@@ -208,7 +164,7 @@ def _measure(file: TextFile, config: MineConfig, folder: Path) -> Measured:
 
     def counted() -> Iterator[str]:
         nonlocal lines, texts, characters, bytes_
-        for line in read_lines(file.path, file.layout, strip=not config.like_laser):
+        for line in read_lines(file.files, file.layout, strip=not config.like_laser):
             lines += 1
             if line.text:
                 texts += 1
@@ -225,7 +181,7 @@ def _measure(file: TextFile, config: MineConfig, folder: Path) -> Measured:
 
 def _trial(file: TextFile, side: Measured) -> tuple[Float32[ndarray, "n d"], float]:
     """Vectors of some texts, and how many characters a second the model reads."""
-    if file.vectors is not None:
+    if file.vectors:
         known = open_vectors(file.vectors, side.lines)
         return unit(known[np.unique(np.linspace(0, side.lines - 1, TRIED_TEXTS).astype(np.int64))]), math.inf
     assert file.encode is not None
@@ -241,9 +197,3 @@ def _trial(file: TextFile, side: Measured) -> tuple[Float32[ndarray, "n d"], flo
         vectors.append(file.encode(side.sample))
         characters = sum(map(len, side.sample))
     return np.concatenate(vectors), characters / (time.perf_counter() - start)
-
-
-def _between(rng: np.random.Generator, vectors: Float32[ndarray, "n d"], count: int) -> Float32[ndarray, "count d"]:
-    """Vectors half-way between two of a sample."""
-    a, b = (vectors[rng.integers(len(vectors), size=count)] for _ in range(2))
-    return unit(a + b + 1e-3 * rng.standard_normal(a.shape).astype(np.float32))

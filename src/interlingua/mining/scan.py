@@ -100,6 +100,15 @@ class Precision:
         )
         return cls(*(length.cpu().numpy() for length in lengths))
 
+    @classmethod
+    def empty(cls, n: int) -> Precision:
+        """Room for that of n vectors."""
+        return cls(*(np.empty(n, np.float32) for _ in range(3)))
+
+    def put(self, at: slice, other: Precision) -> None:
+        """Takes note of that of some of the vectors."""
+        self.lengths[at], self.errors[at], self.terms[at] = other.lengths, other.errors, other.terms
+
     def part(self, at: slice) -> Precision:
         """That of some of the vectors."""
         return Precision(self.lengths[at], self.errors[at], self.terms[at])

@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
-from interlingua.corpus.formats import FORMAT_OF_SUFFIX, TextPair, read_pairs
+from interlingua.corpus.formats import TextPair, guess_format, read_pairs
 from interlingua.corpus.moses import moses_files
 from interlingua.errors import ConfigError, DataError, InterlinguaError
-from interlingua.files import COMPRESSIONS, PathLike, stem_and_suffix
 from interlingua.languages import resolve
 from interlingua.mining.calibration import load_calibration
 from interlingua.mining.filter import (
@@ -27,6 +26,7 @@ from interlingua.mining.filter import (
     write_rows,
 )
 from interlingua.mining.score import Encode, PairScorer, ScoreConfig
+from interlingua.mining.texts import count_lines
 
 STANDARD_INPUT = "-"
 
@@ -174,23 +174,22 @@ def open_stream(
 def count_pairs(
     path: str, format: str | None = None, source_language: str | None = None, target_language: str | None = None
 ) -> int | None:
-    """Lines of a file of one pair per line, where they can be counted in no time: a plain file."""
+    """Pairs of a file, which take little time beside embedding them; unknown for what can be read but once."""
     if path == STANDARD_INPUT:
         return None
-    name = format or FORMAT_OF_SUFFIX.get(stem_and_suffix(path)[1], "moses")
-    if name == "moses":
-        codes = [resolve(code).code if code else None for code in (source_language, target_language)]
-        path = str(moses_files(path, codes[0], codes[1]).paths[0])
-    elif name not in ("tsv", "jsonl"):
+    name = format or guess_format(path)
+    try:
+        if name == "moses":
+            codes = [resolve(code).code if code else None for code in (source_language, target_language)]
+            path = str(moses_files(path, codes[0], codes[1]).paths[0])
+        if not os.path.isfile(path):  # a pipe, or data that are streamed
+            return None
+        if name in ("tsv", "jsonl", "moses"):
+            return count_lines(path)
+        pairs = read_pairs(path, format=name, source_language=source_language, target_language=target_language)
+        return sum(map(bool, pairs))
+    except (DataError, EOFError, OSError):  # told when it is read
         return None
-    if Path(path).suffix.lower() in COMPRESSIONS or not os.path.isfile(path):
-        return None
-    return _line_feeds(path)
-
-
-def _line_feeds(path: PathLike) -> int:
-    with open(path, "rb") as file:
-        return sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))
 
 
 def counted(progress: Callable[[float, int | None], None], total: int | None) -> Callable[[float], None]:

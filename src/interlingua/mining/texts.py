@@ -17,7 +17,7 @@ from numpy import ndarray
 
 from interlingua.corpus.keys import EMPTY_KEY, text_keys
 from interlingua.errors import ConfigError, DataError
-from interlingua.files import PathLike, atomic_write, open_text
+from interlingua.files import PathLike, atomic_write, open_bytes, open_text
 from interlingua.mining.strings import Strings, StringsWriter, mapped
 
 Layout = Literal["lines", "ids", "documents"]
@@ -39,32 +39,50 @@ class Line(NamedTuple):
     document: str = ""
 
 
-def read_lines(path: PathLike, layout: Layout, *, strip: bool = True) -> Iterator[Line]:
-    """The lines of a text file, blank ones too.
+def read_lines(paths: Sequence[PathLike], layout: Layout, *, strip: bool = True) -> Iterator[Line]:
+    """The lines of a text file, blank ones too, or of several as if they were one.
 
     Args:
-        path: a file, also .gz, .xz or .zst.
-        layout: ``lines``, a text each, called by its number from 1; ``ids``, id TAB text; ``documents``, document TAB
-            text or document TAB id TAB text, the document being anything that tells it, such as its URL.
+        paths: files, also .gz, .xz or .zst.
+        layout: ``lines``, a text each, called by its number from 1 in all of them; ``ids``, id TAB text;
+            ``documents``, document TAB text or document TAB id TAB text, the document being anything that tells it,
+            such as its URL.
         strip: take the white space at both ends of a text away.
 
     Raises:
         DataError: a line has no tab, where there must be one.
     """
-    with open_text(path) as lines:
-        for number, line in enumerate(lines, 1):
-            line = line.removesuffix("\n").removesuffix("\r")
-            if layout == "lines":
-                yield Line(line.strip() if strip else line, str(number))
-                continue
-            *names, text = line.split("\t", 2 if layout == "documents" else 1)
-            if not names:
-                raise DataError(
-                    f"expected {'id' if layout == 'ids' else 'document'} TAB text, got no tab", path=path, line=number
-                )
-            document = names[0] if layout == "documents" else ""
-            name = names[-1] if len(names) > 1 or layout == "ids" else f"{document}#{number}"
-            yield Line(text.strip() if strip else text, name.strip(), document.strip())
+    number = 0
+    for path, at, line in _numbered(paths):
+        number += 1
+        line = line.removesuffix("\n").removesuffix("\r")
+        if layout == "lines":
+            yield Line(line.strip() if strip else line, str(number))
+            continue
+        *names, text = line.split("\t", 2 if layout == "documents" else 1)
+        if not names:
+            raise DataError(
+                f"expected {'id' if layout == 'ids' else 'document'} TAB text, got no tab", path=path, line=at
+            )
+        document = names[0] if layout == "documents" else ""
+        name = names[-1] if len(names) > 1 or layout == "ids" else f"{document}#{number}"
+        yield Line(text.strip() if strip else text, name.strip(), document.strip())
+
+
+def _numbered(paths: Sequence[PathLike]) -> Iterator[tuple[PathLike, int, str]]:
+    for path in paths:
+        with open_text(path) as lines:
+            for number, line in enumerate(lines, 1):
+                yield path, number, line
+
+
+def count_lines(path: PathLike) -> int:
+    """Lines of a file, plain or compressed, by their ends."""
+    count, last = 0, b"\n"
+    with open_bytes(path) as file:
+        while chunk := file.read(1 << 20):
+            count, last = count + chunk.count(b"\n"), chunk[-1:]
+    return count + (last != b"\n")
 
 
 def guess_layout(path: PathLike) -> Layout:

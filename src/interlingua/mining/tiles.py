@@ -12,7 +12,7 @@ import dataclasses
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,11 +23,15 @@ from numpy.typing import NDArray
 
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, atomic_write
-from interlingua.mining.knn import Neighbours, centre, check_sides, make_scanner, neighbours_of, read_block
+from interlingua.mining.knn import Neighbours, centre, check_sides, even, make_scanner, neighbours_of, read_block
 from interlingua.mining.lists import Lists
 from interlingua.mining.scan import Centres
 
 PLAN, JOURNAL = "plan.json", "journal.txt"
+MOST_ROWS, MOST_COLUMNS = 2**18, 2**16
+"""Vectors of a block at most, so that a tile is done within a minute; blocks of y are made ready anew for each of x."""
+LEAST = 4096
+"""Vectors of a block that is not cut further."""
 SAMPLED = 64
 """Vectors of a side that its digest is taken of."""
 Told = Callable[[int, int], None]
@@ -57,24 +61,37 @@ class TilePlan:
     digest: str
 
     @classmethod
-    def of(cls, x: NDArray[np.floating], y: NDArray[np.floating], *, k: int, memory: int) -> TilePlan:
-        """The largest blocks that go into ``memory`` bytes beside what they are worked on with.
+    def of(
+        cls, x: NDArray[np.floating], y: NDArray[np.floating], *, k: int, memory: int, least_tiles: int = 1
+    ) -> TilePlan:
+        """Large blocks that go into ``memory`` bytes beside what they are worked on with.
+
+        Args:
+            x: (n, d).
+            y: (m, d).
+            k: neighbours of each.
+            memory: bytes.
+            least_tiles: make as many, if blocks of ``LEAST`` vectors or more do.
 
         Raises:
-            ConfigError: not even small blocks do.
+            ConfigError: not even small blocks fit.
         """
         check_sides(x, y, k)
-        width = x.shape[1]
-        each = bytes_of_a_vector(width, k)
-        block = min(memory // (3 * each), 2**20)
-        if block < 1024:
-            raise ConfigError(
-                f"{memory / 2**20:.0f} MiB are too little; give at least {3 * each * 1024 / 2**20:.0f} MiB"
-            )
-        return cls(
-            rows=min(len(x), 2 * block), columns=min(len(y), block), n=len(x), m=len(y), width=width, k=k,
-            digest=digest(x, y),
-        )  # fmt: skip
+        n, m, width = len(x), len(y), x.shape[1]
+        rows, columns = block_sizes(n, m, width, k, memory, least_tiles)
+        return cls(rows=rows, columns=columns, n=n, m=m, width=width, k=k, digest=digest(x, y))
+
+    def begun(self, folders: Iterable[Path], memory: int) -> TilePlan:
+        """The plan by which the same search was begun in one of some folders, if its blocks fit; else this one."""
+        for folder in folders:
+            try:
+                there = TilePlan(**json.loads((folder / PLAN).read_text(encoding="utf-8")))
+            except (OSError, ValueError, TypeError):
+                continue
+            fits = (there.rows + there.columns) * bytes_of_a_vector(self.width, self.k) <= memory
+            if fits and dataclasses.replace(self, rows=there.rows, columns=there.columns) == there:
+                return there
+        return self
 
     def tiles(self, shard: tuple[int, int] = (1, 1)) -> Iterator[tuple[int, int]]:
         """First row and column of every tile of a shard, ``(2, 8)`` the second of eight; to and fro."""
@@ -86,6 +103,22 @@ class TilePlan:
     def pairs(self, i: int, j: int) -> int:
         """Of the tile that begins there."""
         return min(self.rows, self.n - i) * min(self.columns, self.m - j)
+
+
+def block_sizes(n: int, m: int, width: int, k: int, memory: int, least_tiles: int = 1) -> tuple[int, int]:
+    """Vectors of x and of y in a block; see ``TilePlan.of``.
+
+    Raises:
+        ConfigError: not even small blocks go into the memory.
+    """
+    each = bytes_of_a_vector(width, k)
+    block = memory // (3 * each)
+    if block < 1024:
+        raise ConfigError(f"{memory / 2**20:.0f} MiB are too little; give at least {3 * each * 1024 / 2**20:.0f} MiB")
+    rows, columns = even(n, min(2 * block, MOST_ROWS)), even(m, min(block, MOST_COLUMNS))
+    while -(-n // rows) * -(-m // columns) < least_tiles and max(rows, columns) >= 2 * LEAST:
+        rows, columns = (even(n, -(-rows // 2)), columns) if rows > columns else (rows, even(m, -(-columns // 2)))
+    return rows, columns
 
 
 def bytes_of_a_vector(width: int, k: int) -> int:
@@ -129,11 +162,7 @@ def find_neighbours(
         ConfigError: the folder holds another plan.
         DataError: a vector is not finite.
     """
-    folder = Path(folder)
-    done = _begin(folder, plan, shard)
-    tiles = list(plan.tiles(shard))
-    total, finished = sum(plan.pairs(*tile) for tile in tiles), sum(plan.pairs(*tile) for tile in tiles if tile in done)
-    progress(finished, total)
+    journal = TileJournal(folder, plan, shard, progress)
     scanner = make_scanner(Centres(centre(x), centre(y)), device=device)
     blocks: dict[str, tuple[int, Any]] = {}
 
@@ -143,20 +172,60 @@ def find_neighbours(
             blocks[name] = start, scanner.prepare(read_block(side, start, size), of_x=name == "x")
         return blocks[name][1]
 
-    for i, j in tiles:
-        if (i, j) in done:
-            continue
-        of_x = _read(folder, "x", i, min(plan.rows, plan.n - i), min(plan.k, plan.m))
-        of_y = _read(folder, "y", j, min(plan.columns, plan.m - j), min(plan.k, plan.n))
+    for i, j in list(journal.left):
+        of_x, of_y = journal.read((i, j))
         scanner.scan(block("x", x, i, plan.rows), block("y", y, j, plan.columns), of_x, of_y)
-        _write(folder, "x", i, of_x)
-        _write(folder, "y", j, of_y)
-        with open(folder / JOURNAL, "a", encoding="ascii") as journal:
-            journal.write(f"{i} {j}\n")
+        journal.write((i, j), of_x, of_y)
+
+
+class TileJournal:
+    """What is done of a plan, and the lists that came of it.
+
+    Args:
+        folder: of lists and journal; created.
+        plan: how the pairs are cut.
+        shard: which tiles.
+        progress: told after each tile.
+
+    Attributes:
+        left: tiles to be done.
+
+    Raises:
+        ConfigError: the folder holds another plan.
+    """
+
+    def __init__(
+        self,
+        folder: PathLike,
+        plan: TilePlan,
+        shard: tuple[int, int] = (1, 1),
+        progress: Told = lambda done, total: None,
+    ) -> None:
+        self.folder, self.plan, self.progress = Path(folder), plan, progress
+        done, tiles = _begin(self.folder, plan, shard), list(plan.tiles(shard))
+        self.left = [tile for tile in tiles if tile not in done]
+        self.total = sum(plan.pairs(*tile) for tile in tiles)
+        self.finished = self.total - sum(plan.pairs(*tile) for tile in self.left)
+        progress(self.finished, self.total)
+
+    def read(self, tile: tuple[int, int]) -> tuple[Lists, Lists]:
+        """The lists of both blocks so far."""
+        (i, j), plan = tile, self.plan
+        return (
+            _read(self.folder, "x", i, min(plan.rows, plan.n - i), min(plan.k, plan.m)),
+            _read(self.folder, "y", j, min(plan.columns, plan.m - j), min(plan.k, plan.n)),
+        )
+
+    def write(self, tile: tuple[int, int], of_x: Lists, of_y: Lists) -> None:
+        """Keeps the lists of both blocks, the tile's pairs among them."""
+        _write(self.folder, "x", tile[0], of_x)
+        _write(self.folder, "y", tile[1], of_y)
+        with open(self.folder / JOURNAL, "a", encoding="ascii") as journal:
+            journal.write(f"{tile[0]} {tile[1]}\n")
             journal.flush()
             os.fsync(journal.fileno())
-        finished += plan.pairs(i, j)
-        progress(finished, total)
+        self.finished += self.plan.pairs(*tile)
+        self.progress(self.finished, self.total)
 
 
 def read_neighbours(plan: TilePlan, folder: PathLike) -> tuple[Neighbours, Neighbours]:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike
 from interlingua.mining.texts import Side
+from interlingua.mining.workers import Here, Workers
 
 PORTION = 2048
 """Texts embedded together."""
@@ -31,9 +32,10 @@ def embed_side(
     encode: Encode,
     folder: Path,
     *,
-    known: NDArray[np.floating] | None = None,
+    known: NDArray[np.floating] | JoinedVectors | None = None,
     last: bool = False,
     shard: tuple[int, int] = (1, 1),
+    workers: Workers | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> int:
     """Writes the vectors that are not there yet.
@@ -45,6 +47,7 @@ def embed_side(
         known: vectors of the first lines of the side, in their order, which are scaled to length 1 and not computed.
         last: take the known vector of a text's last line, in place of the first.
         shard: which portions, ``(2, 8)`` every eighth from the second on.
+        workers: who embeds, a portion a task; this process by default.
         progress: told the texts that are done, and all of this shard.
 
     Returns:
@@ -60,15 +63,16 @@ def embed_side(
     texts = {start: min(PORTION, len(side) - start) for start in own}
     count = sum(size for start, size in texts.items() if start in done)
     progress(count, sum(texts.values()))
+    left = [start for start in own if start not in done]
+    unknown = ((encode, _without_vector(side, start, start + texts[start], known, last)) for start in left)
+    made = (workers or Here()).run(encoded, unknown, encodes=True)
     with (
         open(os.open(folder / "vectors.npy", os.O_RDWR | os.O_CREAT, 0o666), "r+b") as file,
         open(folder / f"vectors-{number}of{shards}.journal", "a+", encoding="ascii") as journal,
     ):
         _end_line(journal.name)
-        for start in own:
-            if start in done:
-                continue
-            vectors = _vectors(side, start, start + texts[start], encode, known, last)
+        for start, new in zip(left, made, strict=True):
+            vectors = _vectors(side, start, start + texts[start], new, known, last)
             _write(file.fileno(), vectors, start, len(side))
             os.fdatasync(file.fileno())
             journal.write(f"{start}\n")
@@ -91,37 +95,74 @@ def load_vectors(folder: Path) -> Float32[ndarray, "n d"]:
     return vectors
 
 
-def open_vectors(path: PathLike, rows: int) -> NDArray[np.floating]:
+class JoinedVectors:
+    """The rows of several tables, one behind the other, as one table.
+
+    Args:
+        parts: in memory or mapped, all of one width.
+    """
+
+    def __init__(self, parts: Sequence[NDArray[np.floating]]) -> None:
+        self.parts = parts
+        self.ends = np.cumsum([len(part) for part in parts])
+
+    def __len__(self) -> int:
+        return int(self.ends[-1])
+
+    def __getitem__(self, rows: NDArray[np.integer]) -> NDArray[np.floating]:
+        """Some rows, by their numbers."""
+        found = np.empty((len(rows), self.parts[0].shape[1]), np.result_type(*self.parts))
+        which = np.searchsorted(self.ends, rows, side="right")
+        for number in np.unique(which).tolist():
+            at, part = which == number, self.parts[number]
+            found[at] = part[rows[at] - (self.ends[number] - len(part))]
+        return found
+
+
+def open_vectors(paths: Sequence[PathLike], rows: int) -> NDArray[np.floating] | JoinedVectors:
     """Vectors of a file, mapped: ``.npy``, or LASER's plain float32 numbers, whose width is what a row takes.
 
     Args:
-        path: the file.
-        rows: that it must have, one per line of the text.
+        paths: the file, or several, which must be ``.npy``.
+        rows: that they must have together, one per line of the text.
 
     Raises:
-        DataError: the file is missing, or has another number of rows.
+        DataError: a file is missing, or they have another number of rows.
     """
+    tables = [_open_table(path, rows if len(paths) == 1 else None) for path in paths]
+    found, shapes = sum(map(len, tables)), {table.shape[1:] for table in tables}
+    if found != rows or len(shapes) != 1:
+        shape = " and ".join(str((found, *rest)) for rest in sorted(shapes))
+        raise DataError(
+            f"expected {rows} rows of floating-point numbers, one per line of the text, got shape {shape} of"
+            f" {tables[0].dtype}",
+            path=paths[0],
+        )
+    return tables[0] if len(tables) == 1 else JoinedVectors(tables)
+
+
+def _open_table(path: PathLike, rows: int | None) -> NDArray[np.floating]:
+    """One file; without its number of rows a plain one can't be read."""
     try:
         with open(path, "rb") as file:
             is_npy = file.read(6) == b"\x93NUMPY"
         size = os.path.getsize(path)
         if is_npy:
             vectors = np.load(path, mmap_mode="r")
-        elif size and not size % (4 * rows):
+        elif rows and size and not size % (4 * rows):
             vectors = np.memmap(path, np.float32, "r", shape=(rows, size // (4 * rows)))
         else:
-            raise DataError(f"is no .npy file, and its {size} bytes are no float32 rows for {rows} lines", path=path)
+            lines = f"for {rows} lines" if rows else "of a known number, as one of several files has"
+            raise DataError(f"is no .npy file, and its {size} bytes are no float32 rows {lines}", path=path)
     except OSError as error:
         raise DataError(f"can't be read: {error.strerror or error}; check the path", path=path) from error
     except ValueError as error:
         if isinstance(error, DataError):
             raise
         raise DataError(f"is no array that can be mapped ({error}); save it with numpy.save", path=path) from error
-    if vectors.ndim != 2 or len(vectors) != rows or vectors.dtype.kind != "f":
+    if vectors.ndim != 2 or vectors.dtype.kind != "f":
         raise DataError(
-            f"expected {rows} rows of floating-point numbers, one per line of the text, got shape {vectors.shape} of"
-            f" {vectors.dtype}",
-            path=path,
+            f"expected rows of floating-point numbers, got shape {vectors.shape} of {vectors.dtype}", path=path
         )
     found: NDArray[np.floating] = vectors
     return found
@@ -135,18 +176,42 @@ def unit(vectors: NDArray[np.floating]) -> Float32[ndarray, "n d"]:
     return scaled
 
 
+def _without_vector(
+    side: Side, start: int, stop: int, known: NDArray[np.floating] | JoinedVectors | None, last: bool
+) -> list[str]:
+    """The texts of a portion that no vector is known of."""
+    is_known = _is_known(side, start, stop, known, last)
+    if is_known.all():
+        return []
+    texts = side.texts.part(start, stop)
+    return [text for text, there in zip(texts, is_known.tolist(), strict=True) if not there]
+
+
+def encoded(encode: Encode, texts: Sequence[str]) -> Float32[ndarray, "n d"] | None:
+    """Their vectors, if there are texts; a task of ``Workers``."""
+    return np.asarray(encode(texts), dtype=np.float32) if texts else None
+
+
+def _is_known(
+    side: Side, start: int, stop: int, known: NDArray[np.floating] | JoinedVectors | None, last: bool
+) -> Bool[ndarray, " n"]:
+    return np.asarray(side.first_lines(start, stop, last=last) < (0 if known is None else len(known)))
+
+
 def _vectors(
-    side: Side, start: int, stop: int, encode: Encode, known: NDArray[np.floating] | None, last: bool
+    side: Side,
+    start: int,
+    stop: int,
+    new: Float32[ndarray, "k d"] | None,
+    known: NDArray[np.floating] | JoinedVectors | None,
+    last: bool,
 ) -> Float32[ndarray, "n d"]:
-    rows = side.first_lines(start, stop, last=last)
-    is_known: Bool[ndarray, " n"] = rows < (0 if known is None else len(known))
+    is_known = _is_known(side, start, stop, known, last)
     parts: list[tuple[Bool[ndarray, " n"], Float32[ndarray, "k d"]]] = []
     if known is not None and is_known.any():
-        parts.append((is_known, unit(known[rows[is_known]])))
-    if not is_known.all():
-        texts = side.texts.part(start, stop)
-        new = [text for text, there in zip(texts, is_known.tolist(), strict=True) if not there]
-        parts.append((~is_known, np.asarray(encode(new), dtype=np.float32)))
+        parts.append((is_known, unit(known[side.first_lines(start, stop, last=last)[is_known]])))
+    if new is not None:
+        parts.append((~is_known, new))
     widths = {part.shape[1] for _, part in parts}
     if len(widths) > 1:
         raise ConfigError(f"the vectors given and the model's have widths {sorted(widths)}; name the model they are of")

@@ -1,0 +1,112 @@
+"""The whole of ``interlingua align``: two documents, or those of a list, of which a killed run's are not done again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TextIO
+
+from interlingua.corpus.formats import write_pairs
+from interlingua.files import PathLike, atomic_write, sha256_file
+from interlingua.mining.align import Aligner, AlignReport, Encode
+from interlingua.mining.alignment import AlignConfig
+from interlingua.mining.links import DocumentPair, check_texts, document_pairs
+
+JOURNAL = "align.journal"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlignJob:
+    """What ``interlingua align --help`` says of the options of these names."""
+
+    source: PathLike | None = None
+    target: PathLike | None = None
+    list: PathLike | None = None
+    output: PathLike | None = None
+    texts: PathLike | None = None
+    gold: PathLike | None = None
+    source_language: str | None = None
+    target_language: str | None = None
+    config: AlignConfig = field(default_factory=AlignConfig)
+
+    def __post_init__(self) -> None:
+        check_texts(self.texts, self.source_language, self.target_language)
+        self.documents  # noqa: B018 - whose mistakes show here
+
+    @cached_property
+    def documents(self) -> tuple[DocumentPair, ...]:
+        """What is to be aligned."""
+        return tuple(document_pairs(self.source, self.target, self.list, self.output, self.gold))
+
+    def run(
+        self,
+        encode: Encode,
+        *,
+        model: str,
+        stdout: TextIO,
+        progress: Callable[[str, float, float], None] = lambda what, done, total: None,
+    ) -> AlignReport:
+        """Does it.
+
+        Args:
+            encode: see ``Encode``.
+            model: what tells the model and its settings from others.
+            stdout: for links without an output.
+            progress: told the document, and the kilobytes that are done, and all.
+
+        Raises:
+            DataError: one of two documents can't be aligned; those of a list are in the report.
+        """
+        languages = {"source_language": self.source_language, "target_language": self.target_language}
+        aligner = Aligner(encode, self.config, **languages)
+        journal = None
+        if self.list is not None:
+            place = Path(self.output or Path(self.documents[0].output or "").parent) / JOURNAL
+            journal = AlignJournal(place, f"{model} {self.config} {languages}")
+        found = aligner.pairs(self.documents, stdout=stdout, lenient=journal is not None, journal=journal,
+                              progress=progress)  # fmt: skip
+        if self.texts is None:
+            deque(found, maxlen=0)
+        else:
+            write_pairs(found, self.texts)
+        if journal is not None and not aligner.report.failed:
+            journal.path.unlink(missing_ok=True)
+        return aligner.report
+
+
+class AlignJournal:
+    """Which documents of a list are done, a line each behind that of the settings; one of other settings is begun anew.
+
+    Args:
+        path: of the journal, which goes when all documents are done.
+        settings: what decides the links beside the documents.
+    """
+
+    def __init__(self, path: Path, settings: str) -> None:
+        self.path, head = path, json.dumps({"settings": settings})
+        lines = path.read_text(encoding="utf-8").split("\n")[:-1] if path.is_file() else []  # a line that was cut goes
+        self.done = set(lines[1:]) if lines[:1] == [head] else set()
+        with atomic_write(path) as file:
+            file.writelines(f"{line}\n" for line in [head, *sorted(self.done)])
+
+    def has(self, pair: DocumentPair) -> bool:
+        """Whether these documents were aligned and the links are there, none of them changed since."""
+        return bool(self.done) and os.path.isfile(pair.output or "") and self._line(pair) in self.done
+
+    def add(self, pair: DocumentPair) -> None:
+        """Takes note of documents whose links are on the disk."""
+        with open(self.path, "a", encoding="utf-8") as file:
+            file.write(f"{self._line(pair)}\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def _line(self, pair: DocumentPair) -> str:
+        files = (pair.source, pair.target, pair.output or "")
+        digest = hashlib.sha256("".join(map(sha256_file, files)).encode()).hexdigest()
+        return json.dumps([*files, digest])

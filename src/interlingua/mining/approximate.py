@@ -1,0 +1,178 @@
+"""Approximate nearest neighbours by FAISS, on request alone: scored exactly where found, and the recall is measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+import torch
+from jaxtyping import Float32
+from numpy import ndarray
+from numpy.typing import NDArray
+
+from interlingua.errors import ConfigError, MissingExtraError
+from interlingua.mining.knn import BLOCK, Neighbours, nearest_neighbours, read_block
+from interlingua.mining.lists import Lists
+from interlingua.mining.scan import exact
+from interlingua.mining.tiles import TileJournal, TilePlan, Told, neighbour_blocks
+
+Kind = Literal["ivf", "hnsw"]
+MEASURED = 1000
+"""Vectors of a side whose neighbours are also searched exactly."""
+SPARE = 2
+"""So many times k are found by rounded vectors, for k of them to be the nearest exactly."""
+LEAST_IN_A_CELL = 39
+"""Vectors, on the mean, that FAISS wants to learn the middle of a cell from."""
+LINKS = 32
+"""Of a vector in the graph of HNSW."""
+
+
+@dataclass(frozen=True, slots=True)
+class Approximate:
+    """How to search.
+
+    Attributes:
+        kind: ``ivf`` looks at some cells of the other side, ``hnsw`` walks along a graph.
+        effort: cells looked at, of 4 sqrt(n); or vectors kept in sight. More find more.
+    """
+
+    kind: Kind
+    effort: int
+
+    @classmethod
+    def parse(cls, text: str) -> Approximate:
+        """``ivf``, ``hnsw``, ``ivf:64``.
+
+        Raises:
+            ConfigError: it is none of these.
+        """
+        kind, colon, effort = text.partition(":")
+        if kind not in get_args(Kind) or (colon and not (effort.isdecimal() and int(effort))):
+            raise ConfigError(f"approximate {text!r} is unknown; say ivf or hnsw, or with an effort ivf:64, hnsw:128")
+        found: Any = kind
+        return cls(found, int(effort) if colon else {"ivf": 32, "hnsw": 64}[kind])
+
+    def index_bytes(self, size: int, width: int) -> int:
+        """Memory of the index of one side."""
+        return size * (2 * width + 8 + (8 * LINKS if self.kind == "hnsw" else 0))
+
+
+def find_approximately(
+    x: NDArray[np.float32],
+    y: NDArray[np.float32],
+    plan: TilePlan,
+    folder: Path,
+    approximate: Approximate,
+    *,
+    memory: int,
+    progress: Told = lambda done, total: None,
+) -> str:
+    """Neighbours both ways, in the files of ``find_neighbours``; blocks that are there are not searched again.
+
+    Args:
+        x: (n, d), in memory or mapped.
+        y: (m, d), likewise.
+        plan: how they are cut.
+        folder: of lists and journal; created.
+        approximate: how to search.
+        memory: bytes that the indexes of both sides may take.
+        progress: told after each tile.
+
+    Returns:
+        The recall of both sides, in a sentence.
+
+    Raises:
+        ConfigError: the indexes take more memory, or the folder holds another plan.
+        MissingExtraError: FAISS is not installed.
+    """
+    needed = approximate.index_bytes(plan.n + plan.m, plan.width)
+    if needed > memory:
+        raise ConfigError(
+            f"the approximate indexes take {needed / 2**20:,.0f} MiB and {memory / 2**20:,.0f} MiB are given; give more"
+            " --memory, or search exactly, which needs no index"
+        )
+    journal, indexes = TileJournal(folder, plan, progress=progress), dict[str, Any]()
+    sides = {"x": (x, y, plan.rows), "y": (y, x, plan.columns)}
+    for tile in list(journal.left):
+        lists = []
+        for name, start, known in zip("xy", tile, journal.read(tile), strict=True):
+            own, other, size = sides[name]
+            if (known.indices < 0).all():
+                indexes[name] = indexes.get(name) or _index(other, approximate)
+                known = _search(indexes[name], read_block(own, start, size).vectors, other, plan.k)
+            lists.append(known)
+        journal.write(tile, *lists)
+    shares = [
+        recall(own, other, plan.k, neighbour_blocks(plan, folder, name)) for name, (own, other, _) in sides.items()
+    ]
+    return (
+        f"approximate neighbours ({approximate.kind}:{approximate.effort}): recall@{plan.k} {shares[0]:.4f} of source"
+        f" and {shares[1]:.4f} of target texts, measured on {MEASURED:,} of either"
+    )
+
+
+def recall(
+    own: NDArray[np.float32], other: NDArray[np.float32], k: int, found: Iterable[tuple[int, Neighbours]]
+) -> float:
+    """Share of the k nearest that are among those found, for some vectors drawn at random.
+
+    Args:
+        own: whose neighbours they are.
+        other: the neighbours' side.
+        k: of each.
+        found: in blocks, with the number of the first vector of each.
+    """
+    rows = np.sort(np.random.default_rng(0).choice(len(own), min(MEASURED, len(own)), replace=False))
+    bars = nearest_neighbours(own[rows], other, k=k).similarities[:, -1:]
+    hits = 0
+    for start, near in found:
+        here = (rows >= start) & (rows < start + len(near.indices))
+        hits += int((near.similarities[rows[here] - start] >= bars[here]).sum())
+    return hits / (len(rows) * min(k, len(other)))
+
+
+def _search(index: Any, queries: Float32[ndarray, "n d"], other: NDArray[np.float32], k: int) -> Lists:
+    """Nearest of what the index finds, by exact similarities; exact neighbours where it finds fewer than k."""
+    lists = Lists.empty(len(queries), min(k, len(other)))
+    _, found = index.search(queries, min(SPARE * k, len(other)))
+    at, place = np.nonzero(found >= 0)
+    lists.add(at, exact(queries, other, at, found[at, place]), found[at, place])
+    short = np.flatnonzero(lists.indices[:, -1] < 0)
+    if len(short):
+        near = nearest_neighbours(queries[short], other, k=k)
+        lists.values[short], lists.indices[short] = near.similarities.numpy(), near.indices.numpy()
+    return lists
+
+
+def _index(vectors: NDArray[np.float32], approximate: Approximate) -> Any:
+    """Of vectors rounded to float16."""
+    faiss = _faiss()
+    faiss.omp_set_num_threads(torch.get_num_threads())
+    (size, width), rounded = vectors.shape, faiss.ScalarQuantizer.QT_fp16
+    if approximate.kind == "hnsw":
+        index = faiss.IndexHNSWSQ(width, rounded, LINKS, faiss.METRIC_INNER_PRODUCT)
+        index.hnsw.efSearch = approximate.effort
+        trained = vectors[:1]
+    else:
+        cells = max(1, min(int(4 * math.sqrt(size)), size // LEAST_IN_A_CELL))
+        middles = faiss.IndexFlatIP(width)
+        index = faiss.IndexIVFScalarQuantizer(middles, width, cells, rounded, faiss.METRIC_INNER_PRODUCT)
+        index.nprobe = min(approximate.effort, cells)
+        some = np.random.default_rng(0).choice(size, min(size, 2 * LEAST_IN_A_CELL * cells), replace=False)
+        trained = vectors[np.sort(some)]
+    index.train(np.ascontiguousarray(trained, np.float32))
+    for start in range(0, size, BLOCK):
+        index.add(np.ascontiguousarray(vectors[start : start + BLOCK], np.float32))
+    return index
+
+
+def _faiss() -> Any:
+    try:
+        import faiss
+    except ImportError as error:
+        raise MissingExtraError("faiss-cpu", "faiss") from error
+    return faiss

@@ -1,0 +1,177 @@
+"""Work that is shared out: functions of tasks, done here one after the other or on the machines of a Ray cluster.
+
+Texts and vectors travel with the tasks, so machines need no disk in common, and what is made is written by the one that
+began. A task whose process or machine dies is done again somewhere else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Protocol, TypeVar
+
+from interlingua.errors import ConfigError, InterlinguaError, MissingExtraError
+
+LOCAL = "local"
+RETRIES = 3
+"""Deaths of its process that a task survives."""
+Result = TypeVar("Result")
+
+
+class Workers(Protocol):
+    """Who does tasks.
+
+    Attributes:
+        slots: tasks done at once.
+    """
+
+    slots: int
+
+    def run(
+        self, function: Callable[..., Result], tasks: Iterable[tuple[Any, ...]], *, encodes: bool = False
+    ) -> Iterator[Result]:
+        """What a function gives for the arguments of each task, in their order; a few tasks are taken ahead.
+
+        Args:
+            function: of a module that all machines have.
+            tasks: its arguments.
+            encodes: whether it is a model at work, which a GPU is for.
+        """
+        ...
+
+    def share(self, value: Any) -> Any:
+        """A value that goes into several tasks as an argument of its own, sent to each machine once."""
+        ...
+
+
+class Here:
+    """This process."""
+
+    slots = 1
+
+    def run(
+        self, function: Callable[..., Result], tasks: Iterable[tuple[Any, ...]], *, encodes: bool = False
+    ) -> Iterator[Result]:
+        """See ``Workers``."""
+        return itertools.starmap(function, tasks)
+
+    def share(self, value: Any) -> Any:
+        """See ``Workers``."""
+        return value
+
+
+class OnRay:
+    """The processes of a Ray cluster that this one is connected to.
+
+    Args:
+        cores: processor cores of a task, which has as many threads.
+    """
+
+    def __init__(self, cores: int = 1) -> None:
+        self.ray, self.cores = _ray(), cores
+        there = self.ray.cluster_resources()
+        self.gpus = int(there.get("GPU", 0))
+        self.slots = int(there.get("CPU", 0)) // cores
+        if self.slots < 1:
+            raise ConfigError(
+                f"the cluster has {there.get('CPU', 0):g} cores, a task is to have {cores}; ask for fewer"
+            )
+
+    def run(
+        self, function: Callable[..., Result], tasks: Iterable[tuple[Any, ...]], *, encodes: bool = False
+    ) -> Iterator[Result]:
+        """See ``Workers``.
+
+        Raises:
+            InterlinguaError: as the function does, or a task's processes have died too often.
+        """
+        needs: dict[str, int] = {"num_gpus": 1} if encodes and self.gpus else {"num_cpus": self.cores}
+        remote = self.ray.remote(**needs, max_retries=RETRIES)(_with_threads)
+        ahead = 2 * (self.gpus if encodes and self.gpus else self.slots)
+        waiting: deque[Any] = deque()
+        try:
+            for task in tasks:
+                waiting.append(remote.remote(function, self.cores, *task))
+                if len(waiting) >= ahead:
+                    yield self._result(waiting.popleft())
+            while waiting:
+                yield self._result(waiting.popleft())
+        finally:
+            for reference in waiting:
+                self.ray.cancel(reference, force=True)
+
+    def share(self, value: Any) -> Any:
+        """See ``Workers``."""
+        return self.ray.put(value)
+
+    def _result(self, reference: Any) -> Any:
+        errors = self.ray.exceptions
+        try:
+            return self.ray.get(reference)
+        except errors.RayTaskError as error:
+            if isinstance(error.cause, InterlinguaError):
+                raise InterlinguaError(str(error.cause)) from None
+            raise
+        except errors.RayError as error:
+            reason = str(error).strip().splitlines()[0]
+            raise InterlinguaError(
+                f"Ray gave up on a task after {RETRIES} retries ({type(error).__name__}: {reason}); if memory was short"
+                " give tasks more --ray-cores, which share a model, or less --memory; the same command goes on"
+            ) from error
+
+
+def _with_threads(function: Callable[..., Result], cores: int, *task: Any) -> Result:
+    """A task as the other machine does it."""
+    import torch
+
+    torch.set_num_threads(cores)
+    try:
+        return function(*task)
+    except InterlinguaError as error:  # of the kinds of errors not all can be sent
+        raise InterlinguaError(str(error)) from None
+
+
+@contextlib.contextmanager
+def connected(address: str | None, *, cores: int = 1) -> Iterator[OnRay | None]:
+    """Others who do the tasks, as long as the block lasts.
+
+    Args:
+        address: None for nobody, ``local`` for processes of this machine, ``auto`` for the cluster that this
+            machine is part of, ``host:6379`` or ``ray://host:10001`` for one elsewhere.
+        cores: of each task.
+
+    Raises:
+        ConfigError: there is no such cluster.
+        MissingExtraError: Ray is not installed.
+    """
+    if address is None:
+        yield None
+        return
+    ray = _ray()
+    begins = not ray.is_initialized()
+    if begins:
+        started: dict[str, Any] = {"include_dashboard": False} if address == LOCAL else {}
+        try:
+            ray.init(address=address, log_to_driver=False, logging_level="error", **started)
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            reason = " ".join(str(error).split())[:150]
+            raise ConfigError(
+                f"no Ray cluster answers at {address!r} ({reason}); start one with ray start --head, or say local"
+            ) from error
+    try:
+        yield OnRay(cores)
+    finally:
+        if begins:
+            ray.shutdown()
+
+
+def _ray() -> Any:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nobody is told of this run
+    try:
+        import ray
+    except ImportError as error:
+        raise MissingExtraError("ray", "ray") from error
+    return ray

@@ -1,0 +1,155 @@
+"""Files elsewhere, ``s3://bucket/name``, ``gs://bucket/name``, ``memory://name``: fetched to be read, sent when whole.
+
+All that fsspec knows will do; ``file://`` and names without ``://`` are this machine's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from interlingua.errors import DataError, InterlinguaError, MissingExtraError
+from interlingua.files import PathLike, atomic_write
+
+EXTRAS = {"s3fs": "s3", "gcsfs": "gcs"}
+"""Packages that fsspec needs, and our extras that bring them."""
+_WILD = "*?["
+
+
+def is_remote(path: PathLike) -> bool:
+    """Whether it is another machine's."""
+    return "://" in os.fspath(path) and not os.fspath(path).startswith("file://")
+
+
+def name_of(path: PathLike) -> str:
+    """The last part of a path, here or elsewhere."""
+    return os.fspath(path).rstrip("/").rpartition("/")[2]
+
+
+def expand(pattern: PathLike) -> list[str]:
+    """The files that a name stands for, in the order of their names: several if it has ``*``, ``?`` or ``[``.
+
+    Raises:
+        DataError: nothing is called so.
+    """
+    name = os.fspath(pattern).removeprefix("file://")
+    if not any(mark in name for mark in _WILD) or (not is_remote(name) and os.path.exists(name)):
+        return [name]
+    if not is_remote(name):
+        found = sorted(path for path in glob.glob(name) if os.path.isfile(path))
+    else:
+        files, inner = filesystem(name)
+        with _told(name):
+            found = [files.unstrip_protocol(path) for path in sorted(files.glob(inner))]
+    if not found:
+        raise DataError("no file is called so; check the path and the pattern", path=pattern)
+    return found
+
+
+def fetch(path: PathLike, folder: Path) -> Path:
+    """A file of this machine with the same bytes: the file itself, or a copy in the folder, made once.
+
+    Args:
+        path: anywhere.
+        folder: for copies; a file that has changed since is fetched again.
+
+    Raises:
+        DataError: there is no such file, or it can't be had.
+        MissingExtraError: fsspec needs a package that is not installed.
+    """
+    name = os.fspath(path).removeprefix("file://")
+    if not is_remote(name):
+        return Path(name)
+    copy = folder / f"{hashlib.sha256(name.encode()).hexdigest()[:8]}-{name_of(name)}"
+    mark, found = copy.with_name(f"{copy.name}.state"), state(name)
+    if copy.is_file() and mark.is_file() and mark.read_text(encoding="utf-8") == found:
+        return copy
+    files, inner = filesystem(name)
+    mark.unlink(missing_ok=True)
+    with _told(name), files.open(inner, "rb") as source, atomic_write(copy, "wb") as file:
+        shutil.copyfileobj(source, file, 1 << 20)
+    with atomic_write(mark) as file:
+        file.write(found)
+    return copy
+
+
+def state(path: PathLike) -> str:
+    """What changes when the file does: of its size and time of change, or what the store has for that.
+
+    Raises:
+        DataError: there is no such file, or it can't be reached.
+    """
+    files, inner = filesystem(path)
+    with _told(path):
+        return str(files.ukey(inner))
+
+
+def exists(path: PathLike) -> bool:
+    """Whether a file is there."""
+    files, inner = filesystem(path)
+    with _told(path):
+        return bool(files.exists(inner))
+
+
+@contextlib.contextmanager
+def destination(path: PathLike, folder: Path) -> Iterator[Path]:
+    """Where to write what is to be at ``path``: there, or in the folder, from where it is sent at the end.
+
+    Args:
+        path: anywhere.
+        folder: for what is not sent yet.
+
+    Raises:
+        DataError: it can't be sent; what was made is kept in the folder.
+    """
+    name = os.fspath(path).removeprefix("file://")
+    if not is_remote(name):
+        yield Path(name)
+        return
+    files, inner = filesystem(name)  # before the work
+    made = folder / name_of(name)
+    yield made
+    with _told(name, f"; what was made is kept in {made}"):
+        files.put_file(str(made), inner)
+    made.unlink()
+
+
+def filesystem(path: PathLike) -> tuple[Any, str]:
+    """What fsspec reads and writes a path with, and what the path is called there.
+
+    Raises:
+        DataError: no file system is known by that protocol.
+        MissingExtraError: it needs a package that is not installed.
+    """
+    import fsspec
+
+    try:
+        found: tuple[Any, str] = fsspec.core.url_to_fs(os.fspath(path))
+    except ImportError as error:
+        for package, extra in EXTRAS.items():
+            if package in str(error):
+                raise MissingExtraError(package, extra) from error
+        raise InterlinguaError(f"{os.fspath(path)}: {error}") from error
+    except ValueError as error:
+        raise DataError(f"{error}; name a file here, s3://... or gs://...", path=path) from error
+    return found
+
+
+@contextlib.contextmanager
+def _told(path: PathLike, kept: str = "") -> Iterator[None]:
+    """Turns what a store's own library raises, which may be anything, into one line."""
+    try:
+        yield
+    except InterlinguaError:
+        raise
+    except FileNotFoundError as error:
+        raise DataError(f"no such file; check the path{kept}", path=path) from error
+    except Exception as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        raise DataError(f"{reason}; check the path, the network and your credentials{kept}", path=path) from error

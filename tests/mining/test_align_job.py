@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from interlingua.errors import ConfigError
+from interlingua.mining.align_job import JOURNAL, AlignJob, AlignJournal
+from interlingua.mining.alignment import AlignConfig
+from interlingua.mining.links import DocumentPair
+from tests.mining.test_align import written
+from tests.mining.words import encode
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def listed(tmp_path):
+    """Three documents."""
+    rows = ["{}\t{}\t\t{}\n".format(*written(tmp_path, seed, 25)) for seed in (1, 2, 3)]
+    (tmp_path / "list").write_text("".join(rows))
+    return tmp_path
+
+
+def run(folder, name, *, model="m", encode=encode, **options):
+    out = io.StringIO()
+    job = AlignJob(list=folder / "list", output=folder / name, texts=folder / f"{name}.tsv",
+                   config=AlignConfig(**options))  # fmt: skip
+    return job.run(encode, model=model, stdout=out)
+
+
+def bytes_of(folder, name):
+    return [path.read_bytes() for path in (*sorted((folder / name).iterdir()), folder / f"{name}.tsv")]
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from interlingua.mining import align, align_job
+from tests.mining.test_align_job import encode, run
+
+folder, place, moment, calls = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), []
+
+def dying(function):
+    def call(*arguments, **options):
+        calls.append(1)
+        if len(calls) == moment:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return function(*arguments, **options)
+    return call
+
+if place == "journal":
+    align_job.AlignJournal.add = dying(align_job.AlignJournal.add)
+elif place == "texts":
+    align.joined = dying(align.joined)
+run(folder, "killed", encode=dying(encode) if place == "encoder" else encode)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+def test_a_run_killed_at_three_points_ends_with_the_same_files(listed):
+    """In the second document's vectors, before the journal has it, and in the third one's texts."""
+    for place, moment in (("encoder", 3), ("journal", 1), ("texts", 400)):
+        command = [sys.executable, "-c", KILLED, str(listed), place, str(moment)]
+        ran = subprocess.run(command, check=False, cwd=ROOT, env=os.environ | {"OMP_NUM_THREADS": "1"})
+        assert ran.returncode == -signal.SIGKILL, place
+    assert (listed / "killed" / JOURNAL).is_file()
+    seen = []
+    report = run(listed, "killed", encode=lambda texts, **how: seen.append(len(texts)) or encode(texts, **how))
+    assert len(seen) < 6
+    straight = run(listed, "straight")
+    assert bytes_of(listed, "killed") == bytes_of(listed, "straight")
+    assert report.documents == 3
+    assert report.gold_lines == straight.gold_lines
+
+
+def test_only_what_is_left_is_done(listed):
+    """The third document is empty; the next run does it alone, and one with other settings does all."""
+    text = (listed / "3.de").read_text()
+    (listed / "3.de").write_text("")
+    assert len(run(listed, "links").failed) == 1
+    (listed / "3.de").write_text(text)
+    done = (listed / "links" / JOURNAL).read_bytes()
+    seen = []
+
+    def counted(texts, **how):
+        seen.append(len(texts))
+        return encode(texts, **how)
+
+    assert run(listed, "links", encode=counted).failed == []
+    assert len(seen) == 2
+    assert not (listed / "links" / JOURNAL).exists()
+    for changed in ({"model": "other"}, {"max_sentences": 3}):
+        (listed / "links" / JOURNAL).write_bytes(done)
+        seen.clear()
+        run(listed, "links", encode=counted, **changed)
+        assert len(seen) == 6
+
+
+def test_documents_that_have_changed_are_done_again(tmp_path):
+    de, en, _ = written(tmp_path, 1)
+    pair = DocumentPair(de, en, str(tmp_path / "links"))
+    (tmp_path / "links").write_text("[0]:[0]:0.5\n")
+    journal = AlignJournal(tmp_path / "j", "settings")
+    assert not journal.has(pair)
+    journal.add(pair)
+    assert AlignJournal(tmp_path / "j", "settings").has(pair)
+    assert not AlignJournal(tmp_path / "k", "settings").has(pair)
+    with open(tmp_path / "j", "a") as file:
+        file.write('["cut')
+    assert AlignJournal(tmp_path / "j", "settings").has(pair)
+    (tmp_path / "links").write_text("")
+    assert not AlignJournal(tmp_path / "j", "settings").has(pair)
+    assert not AlignJournal(tmp_path / "j", "others").done
+
+
+def test_mistakes_show_before_anything_is_loaded(tmp_path):
+    with pytest.raises(ConfigError, match="name two documents"):
+        AlignJob(source=tmp_path / "a")
+    with pytest.raises(ConfigError, match="tells its languages"):
+        AlignJob(source=tmp_path / "a", target=tmp_path / "b", texts=tmp_path / "c.tmx")

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from interlingua.errors import ConfigError, MissingExtraError
+from interlingua.mining import approximate
+from interlingua.mining.approximate import Approximate, find_approximately, recall
+from interlingua.mining.knn import mutual_neighbours, nearest_neighbours
+from interlingua.mining.tiles import TilePlan, digest, read_neighbours
+from tests.mining.scanners import crowded
+from tests.mining.test_tiles import assert_same
+
+pytest.importorskip("faiss")
+BIG = 2**30
+
+
+def plan_of(x, y, rows=700, columns=500):
+    return TilePlan(
+        rows=rows, columns=columns, n=len(x), m=len(y), width=x.shape[1], k=4, digest=digest(x, y)
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["ivf", "hnsw"])
+def test_with_all_effort_nothing_is_missed(tmp_path, kind):
+    """All cells are looked at, or as many vectors kept in sight as there are; similarities are exact."""
+    x, y = crowded(0, 2000, 1500, 24)
+    plan = plan_of(x, y)
+    said = find_approximately(x, y, plan, tmp_path, Approximate(kind, 3000), memory=BIG)
+    found, expected = read_neighbours(plan, tmp_path), mutual_neighbours(x, y, k=4)
+    if kind == "ivf":
+        assert_same(found, expected)
+        assert said.startswith("approximate neighbours (ivf:3000): recall@4 1.0000 of source and 1.0000 of target")
+    for one, other in zip(found, expected, strict=True):
+        assert (one.similarities == other.similarities).float().mean() > 0.99
+
+
+def test_with_little_effort_the_recall_is_what_is_missed(tmp_path, monkeypatch):
+    monkeypatch.setattr(approximate, "MEASURED", 5000)  # all
+    x, y = crowded(1, 2000, 1500, 24)
+    plan = plan_of(x, y)
+    said = find_approximately(x, y, plan, tmp_path, Approximate("ivf", 2), memory=BIG)
+    shares = [
+        float((one.similarities >= other.similarities[:, -1:]).float().mean())
+        for one, other in zip(read_neighbours(plan, tmp_path), mutual_neighbours(x, y, k=4), strict=True)
+    ]
+    assert 0.1 < shares[0] < 0.99
+    assert f"recall@4 {shares[0]:.4f} of source and {shares[1]:.4f} of target" in said
+
+
+def test_the_recall_by_hand():
+    """Of the first vector's two nearest one is found, of the second's both."""
+    own, other = np.eye(2, dtype=np.float32), np.array([[3, 1], [2, 2], [1, 3]], np.float32)
+    near = nearest_neighbours(own, other, k=2)
+    near.similarities[0, 1] = 1.0
+    assert recall(own, other, 2, [(0, near)]) == 0.75
+
+
+def test_where_an_index_finds_too_few_the_search_is_exact(tmp_path):
+    """Two cells, of which one is looked at, and one holds but three vectors."""
+    rng = np.random.default_rng(0)
+    y = np.concatenate([rng.standard_normal((75, 8)) + 9, rng.standard_normal((3, 8)) - 9]).astype(np.float32)
+    x = np.concatenate([y[-3:], y[:5]]) + np.float32(0.01)
+    plan = plan_of(x, y)
+    find_approximately(x, y, plan, tmp_path, Approximate("ivf", 1), memory=BIG)
+    of_x, _ = read_neighbours(plan, tmp_path)
+    assert (of_x.indices >= 0).all()
+    assert of_x.indices[:3].tolist() == nearest_neighbours(x[:3], y, k=4).indices.tolist()
+
+
+def test_blocks_that_are_there_are_not_searched_again(tmp_path, monkeypatch):
+    x, y = crowded(2, 2000, 1500, 24)
+    plan, searched, real = plan_of(x, y), [], approximate._search
+
+    def stops(*arguments):
+        searched.append(1)
+        if len(searched) == 4:
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    monkeypatch.setattr(approximate, "_search", stops)
+    with pytest.raises(KeyboardInterrupt):
+        find_approximately(x, y, plan, tmp_path / "a", Approximate("ivf", 8), memory=BIG)
+    find_approximately(x, y, plan, tmp_path / "a", Approximate("ivf", 8), memory=BIG)
+    assert len(searched) == 3 + 1 + 3  # three blocks of either side, one of them twice
+    find_approximately(x, y, plan, tmp_path / "b", Approximate("ivf", 8), memory=BIG)
+    assert_same(read_neighbours(plan, tmp_path / "a"), read_neighbours(plan, tmp_path / "b"))
+
+
+def test_ways_of_searching():
+    assert Approximate.parse("ivf") == Approximate("ivf", 32)
+    assert Approximate.parse("hnsw:128") == Approximate("hnsw", 128)
+    for text in ("flat", "ivf:", "ivf:0", "ivf:x", ""):
+        with pytest.raises(ConfigError, match="is unknown; say ivf or hnsw"):
+            Approximate.parse(text)
+
+
+def test_what_does_not_fit_is_refused(tmp_path, monkeypatch):
+    x, y = crowded(3, 200, 100, 16)
+    with pytest.raises(
+        ConfigError, match="indexes take 0 MiB and 0 MiB are given; give more --memory, or search exactly"
+    ):
+        find_approximately(x, y, plan_of(x, y), tmp_path, Approximate("ivf", 1), memory=1000)
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'interlingua\[faiss\]'"):
+        find_approximately(x, y, plan_of(x, y), tmp_path, Approximate("ivf", 1), memory=BIG)

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import io
+import json
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from interlingua.errors import ConfigError, DataError
+from interlingua.mining.embed_job import RECORD, EmbedJob, embed_window
+from tests.mining.invented import embed
+from tests.test_remote import store as store
+
+
+def encode(texts, out=None, report=None, advance=None):
+    """As encoders are called."""
+    lines = list(texts)
+    vectors = embed(lines) if lines else np.zeros((0, 24), np.float32)
+    report.texts += len(lines)
+    if advance is not None:
+        advance(len(lines))
+    if out is not None:
+        Path(out).parent.mkdir(exist_ok=True)
+        np.save(out, vectors)
+    return vectors
+
+
+def lines(size, language="de"):
+    return [f"{language}{n} {language}{n + 1}" for n in range(size)]
+
+
+def written(texts):
+    return "".join(f"{text}\n" for text in texts).encode()
+
+
+@pytest.fixture
+def parts(tmp_path):
+    for number, size in enumerate((5, 3)):
+        (tmp_path / f"part-{number}.txt").write_bytes(written(lines(size)))
+    return str(tmp_path / "part-*.txt")
+
+
+def test_one_file_to_one(tmp_path, parts):
+    told = []
+    job = EmbedJob(files=[str(tmp_path / "part-0.txt")], output=str(tmp_path / "a.npy"))
+    said = job.run(encode, model="m", progress=lambda *at: told.append(at))
+    assert said[0].startswith(f"{tmp_path}/a.npy: 5 x 24 float32, ")
+    np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), embed(lines(5)))
+    assert told == [(0, 5), (5, 5)]
+    assert not list(tmp_path.glob("*.json"))
+
+
+def test_files_that_are_done_are_not_done_again(tmp_path, parts):
+    """The second file fails; then the run goes on; then the first file changes."""
+    job, seen = EmbedJob(files=[parts], output=str(tmp_path / "v")), []
+
+    def fails(texts, **how):
+        seen.append(list(texts))
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+        return encode(seen[-1], **how)
+
+    with pytest.raises(KeyboardInterrupt):
+        job.run(fails, model="m")
+    assert sorted(path.name for path in (tmp_path / "v").iterdir()) == [RECORD, "part-0.npy"]
+    assert "3 x 24 float32" in (said := job.run(fails, model="m")[0])
+    assert "1 files were there" in said
+    assert [len(texts) for texts in seen] == [5, 3, 3]
+    (tmp_path / "part-0.txt").write_bytes(written(lines(6)))
+    (tmp_path / "v" / "part-1.npy").unlink()
+    told = []
+    job.run(encode, model="m", progress=lambda *at: told.append(at))
+    assert told[-1] == (9, 9)
+    assert len(np.load(tmp_path / "v" / "part-0.npy")) == 6
+    with pytest.raises(ConfigError, match="v holds vectors of another model, prompt or settings"):
+        job.run(encode, model="other")
+    (tmp_path / "v" / RECORD).write_text("{}")
+    with pytest.raises(DataError, match="can't be read; choose another folder"):
+        job.run(encode, model="m")
+
+
+def test_from_a_store_to_a_store(tmp_path, store):
+    for number, size in enumerate((5, 3)):
+        store.pipe(f"/texts/part-{number}.txt", written(lines(size)))
+    told = []
+    job = EmbedJob(files=["memory://texts/*.txt"], output="memory://vectors/")
+    job.run(encode, model="m", progress=lambda *at: told.append(at))
+    assert told == [(0, 10), (5, 10), (5, 8), (8, 8)]  # what is not here yet is taken for as long as what is
+    for number, size in enumerate((5, 3)):
+        found = np.load(io.BytesIO(store.cat(f"/vectors/part-{number}.npy")))
+        np.testing.assert_array_equal(found, embed(lines(size)))
+    assert json.loads(store.cat(f"/vectors/{RECORD}"))["model"] == "m"
+    assert "2 files were there" in job.run(lambda *_: pytest.fail("embeds again"), model="m")[0]
+
+
+def test_standard_input(tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.stdin", types.SimpleNamespace(buffer=io.BytesIO(written(lines(4)))))
+    told = []
+    job = EmbedJob(files=["-"], output=str(tmp_path / "a.npy"))
+    job.run(encode, model="m", progress=lambda *at: told.append(at))
+    np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), embed(lines(4)))
+    assert told == [(4, None)]
+    for files, output in ((["-", "a.txt"], "out/"), (["-"], "out/")):
+        with pytest.raises(ConfigError, match="standard input is one text by itself"):
+            EmbedJob(files=files, output=output)
+
+
+def test_two_files_of_one_name_are_refused(tmp_path):
+    names = []
+    for folder in ("x", "y"):
+        (tmp_path / folder).mkdir()
+        names.append(str(tmp_path / folder / "a.txt"))
+        Path(names[-1]).write_text("a\n")
+    with pytest.raises(ConfigError, match="several of the 2 files would go to one of the same name"):
+        EmbedJob(files=names, output=str(tmp_path / "v")).run(encode, model="m")
+
+
+def test_a_window_is_a_task():
+    name, vectors, report = embed_window(encode, "a.txt", lines(3))
+    assert (name, vectors.shape, report.texts) == ("a.txt", (3, 24), 3)

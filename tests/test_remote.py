@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import gzip
+import sys
+
+import fsspec
+import pytest
+
+from interlingua.errors import DataError, InterlinguaError, MissingExtraError
+from interlingua.remote import destination, exists, expand, fetch, filesystem, is_remote, name_of, state
+
+
+@pytest.fixture
+def store():
+    """A store in this process's memory, empty."""
+    files = fsspec.filesystem("memory")
+    files.store.clear()
+    yield files
+    files.store.clear()
+
+
+def test_names():
+    assert [is_remote(name) for name in ("a.txt", "/b/a.txt", "file:///b/a.txt", "s3://b/a.txt")] == [0, 0, 0, 1]
+    assert [name_of(name) for name in ("a.txt", "s3://b/c/a.txt", "s3://b/c/")] == ["a.txt", "a.txt", "c"]
+
+
+def test_patterns_here_and_elsewhere(tmp_path, store):
+    for name in ("b-2.txt", "b-1.txt", "c.txt"):
+        (tmp_path / name).write_text(name)
+        store.pipe(f"/x/{name}", name.encode())
+    assert expand(tmp_path / "b-*.txt") == [str(tmp_path / "b-1.txt"), str(tmp_path / "b-2.txt")]
+    assert expand(f"file://{tmp_path}/c.txt") == [str(tmp_path / "c.txt")]
+    assert expand("memory://x/b-?.txt") == ["memory:///x/b-1.txt", "memory:///x/b-2.txt"]
+    assert expand("memory://x/absent.txt") == ["memory://x/absent.txt"]
+    (tmp_path / "d[1].txt").write_text("")
+    assert expand(tmp_path / "d[1].txt") == [str(tmp_path / "d[1].txt")]
+    for pattern in (f"{tmp_path}/z*", "memory://x/z*"):
+        with pytest.raises(DataError, match="no file is called so"):
+            expand(pattern)
+
+
+def test_what_is_here_is_not_copied(tmp_path):
+    (tmp_path / "a.txt").write_text("a")
+    assert fetch(f"file://{tmp_path}/a.txt", tmp_path / "copies") == tmp_path / "a.txt"
+    assert not (tmp_path / "copies").exists()
+
+
+def test_a_file_is_fetched_once_and_again_when_it_has_changed(tmp_path, store, monkeypatch):
+    store.pipe("/x/a.txt.gz", gzip.compress(b"one"))
+    copy = fetch("memory://x/a.txt.gz", tmp_path)
+    assert gzip.decompress(copy.read_bytes()) == b"one"
+    assert copy.name.endswith("-a.txt.gz")
+    asked, real = [], type(store)._open
+    monkeypatch.setattr(type(store), "_open", lambda *at, **how: asked.append(1) or real(*at, **how))
+    assert fetch("memory://x/a.txt.gz", tmp_path) == copy
+    assert not asked
+    before = state("memory://x/a.txt.gz")
+    store.pipe("/x/a.txt.gz", gzip.compress(b"two"))
+    assert state("memory://x/a.txt.gz") != before
+    assert gzip.decompress(fetch("memory://x/a.txt.gz", tmp_path).read_bytes()) == b"two"
+    assert asked
+
+
+def test_two_files_of_one_name_are_two_copies(tmp_path, store):
+    store.pipe({"/x/a.txt": b"x", "/y/a.txt": b"y"})
+    assert [fetch(f"memory://{side}/a.txt", tmp_path).read_text() for side in "xy"] == ["x", "y"]
+
+
+def test_what_is_made_is_sent_when_it_is_whole(tmp_path, store):
+    with pytest.raises(KeyboardInterrupt), destination("memory://x/out.tsv", tmp_path) as path:
+        path.write_text("half")
+        raise KeyboardInterrupt
+    assert not exists("memory://x/out.tsv")
+    with destination("memory://x/out.tsv", tmp_path) as path:
+        path.write_text("whole")
+    assert store.cat("/x/out.tsv") == b"whole"
+    assert list(tmp_path.iterdir()) == []
+    with destination(tmp_path / "here.tsv", tmp_path / "none") as path:
+        assert path == tmp_path / "here.tsv"
+
+
+def test_what_cannot_be_had_is_one_line(tmp_path, store, monkeypatch):
+    with pytest.raises(DataError, match=r"memory://x/a\.txt: no such file; check the path"):
+        fetch("memory://x/a.txt", tmp_path)
+
+    def refuses(*_, **__):
+        raise RuntimeError("no\ncredentials")
+
+    store.pipe("/x/a.txt", b"")
+    monkeypatch.setattr(type(store), "_open", refuses)
+    monkeypatch.setattr(type(store), "put_file", refuses)
+    with pytest.raises(DataError, match="RuntimeError: no credentials; check the path, the network and"):
+        fetch("memory://x/a.txt", tmp_path)
+    (tmp_path / "b").write_text("made")
+    with pytest.raises(DataError, match=f"credentials; what was made is kept in {tmp_path}/b"):  # noqa: SIM117
+        with destination("memory://x/b", tmp_path):
+            pass
+    assert (tmp_path / "b").read_text() == "made"
+
+
+def test_a_package_that_is_not_there_is_named(monkeypatch):
+    for package in ("s3fs", "gcsfs", "adlfs"):
+        monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingExtraError, match=r"s3fs is needed .* pip install 'interlingua\[s3\]'"):
+        filesystem("s3://bucket/a")
+    with pytest.raises(MissingExtraError, match=r"pip install 'interlingua\[gcs\]'"):
+        filesystem("gs://bucket/a")
+    with pytest.raises(InterlinguaError, match=r"abfs://a/b: Install adlfs"):
+        filesystem("abfs://a/b")
+    with pytest.raises(DataError, match="Protocol not known: nowhere; name a file here"):
+        filesystem("nowhere://a")
