@@ -18,7 +18,9 @@ def test_export_says_how_close_the_vectors_are(word_vocabulary, tmp_path, capsys
     with pytest.raises(SystemExit) as stop:
         main.main(arguments)
     assert not stop.value.code
-    assert "smallest cosine 1.0000000" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "smallest cosine 1.0000000" in out
+    assert "allowed              1.0e-05" in out
     assert 'license: "mit"' in (tmp_path / "out" / "README.md").read_text()
     with pytest.raises(SystemExit) as stop:
         main.main(arguments)
@@ -37,3 +39,53 @@ def test_export_says_how_close_the_vectors_are(word_vocabulary, tmp_path, capsys
         main.main([*arguments, "--overwrite", "--vocabulary-of", str(tmp_path / "kept.txt")])
     assert stop.value.code == 2
     assert "a WordLevel tokenizer can't be trimmed" in capsys.readouterr().err
+
+
+def run(*arguments):
+    with pytest.raises(SystemExit) as stop:
+        main.main(["export", *map(str, arguments)])
+    return stop.value.code or 0
+
+
+@pytest.fixture
+def model(word_vocabulary, tmp_path):
+    torch.manual_seed(0)
+    config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
+    Encoder.from_scratch(config, word_vocabulary).save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def test_graphs_are_written_checked_and_checked_again(model, tmp_path, capsys):
+    (tmp_path / "de.txt").write_text("de1 de2\nde3\n", encoding="utf-8")
+    assert run(model, "-o", tmp_path / "out", "--onnx", "--int8", "--verify-texts", tmp_path / "de.txt") == 0
+    out = capsys.readouterr().out
+    assert "onnx int8" in out
+    assert "32 texts" in out
+    assert run(model, "-o", tmp_path / "out", "--verify-only") == 0
+    assert "30 texts" in capsys.readouterr().out
+    other = Encoder.load(model)
+    with torch.no_grad():
+        other.backbone.layers[0].output.weight.normal_()
+    other.save(tmp_path / "other")
+    assert run(tmp_path / "other", "-o", tmp_path / "out", "--verify-only") == 2
+    said = capsys.readouterr()
+    assert said.err.count("\n") == 1
+    assert "onnx gives another vector for" in said.err
+    assert "!" in said.out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--static",), "--static trains on parallel text: give --corpus"),
+        (("--dim", "8"), "--dim is for --static; drop it, or say --static"),
+        (("--set", "run.seed=1"), "--set is for --static"),
+        (("--static", "--onnx"), "--static and --onnx: make the token vectors first"),
+        (("--verify-only", "--int8"), "--verify-only and --int8"),
+        (("--int8", "--dtype", "int4"), "dtype 'int4': graphs keep their weights in float32 or float16"),
+    ],
+)
+def test_options_that_do_not_go_together(model, tmp_path, capsys, options, message):
+    assert run(model, "-o", tmp_path / "out", *options) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import dataclasses
+import pickle
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +13,14 @@ from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.dual_encoder import DualEncoder
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import CheckpointError, ConfigError
-from interlingua.evaluation.encoders import backend_settings, load_encoder, model_name
+from interlingua.evaluation import encoders
+from interlingua.evaluation.encoders import (
+    backend_settings,
+    encode_and_identity,
+    encode_by_name,
+    load_encoder,
+    model_name,
+)
 from interlingua.evaluation.metrics.retrieval import normalized
 
 
@@ -22,7 +31,7 @@ from interlingua.evaluation.metrics.retrieval import normalized
             {"backend": "onx"},
             "backend 'onx' is not one of interlingua, sentence-transformers, onnx, openai, vectors, fu",
         ),
-        ({"dtype": "int8"}, "dtype 'int8' is not one of float32, bfloat16, float16"),
+        ({"dtype": "int4"}, "dtype 'int4' is not one of float32, bfloat16, float16, int8"),
         ({"pooling": "sum"}, "pooling 'sum' is not one of"),
         ({"device": "toaster"}, "device 'toaster' can't be used here"),
         ({"device": "cuda:77"}, "device 'cuda:77' can't be used here"),
@@ -124,3 +133,39 @@ def test_the_run_that_made_the_model_is_known(prompted, tmp_path):
         "method": "ems", "seed": 4, "step": 9, "pairs": 90,
     }  # fmt: skip
     assert load_encoder(prompted)[1].training is None
+
+
+PLAIN = {"backend": "interlingua", "dtype": None, "device": "cpu", "settings": (), "prompt": None, "batch_tokens": 100}
+
+
+def test_vectors_and_what_tells_the_model(prompted):
+    texts = ["de1 de2", "en3"]
+    encode, identity = encode_and_identity(str(prompted), **PLAIN)
+    expected = Encoder.load(prompted).encode(texts)
+    np.testing.assert_array_equal(encode(texts), expected)
+    assert identity != encode_and_identity(str(prompted), **PLAIN | {"prompt": "ru1 "})[1]
+    assert identity != encode_and_identity(str(prompted), **PLAIN | {"dtype": "bfloat16"})[1]
+    encode, nothing = encode_and_identity(str(prompted), **PLAIN, identified=False)
+    np.testing.assert_array_equal(encode(texts), expected)
+    assert nothing == ""
+    with pytest.raises(ConfigError, match=r"--set a\.b=1: expected BACKEND\.OPTION=VALUE"):
+        encode_and_identity(str(prompted), **PLAIN | {"settings": ["a.b=1"]})
+
+
+def test_a_model_that_goes_by_its_name_is_loaded_once_where_it_works(prompted, monkeypatch):
+    texts, loaded, real = ["de1 de2", "en3"], [], encoders.encode_function
+    monkeypatch.setattr(encoders, "encode_function", lambda *at, **how: loaded.append(at) or real(*at, **how))
+    monkeypatch.chdir(Path(prompted).parent)
+    encoders._kept.cache_clear()
+    encode, identity = encode_and_identity(Path(prompted).name, **PLAIN, elsewhere=True)
+    assert identity == encode_and_identity(str(prompted), **PLAIN)[1]
+    monkeypatch.chdir("/")  # another machine's working directory
+    sent = pickle.loads(pickle.dumps(encode))
+    for _ in range(2):
+        np.testing.assert_array_equal(sent(texts), Encoder.load(prompted).encode(texts))
+    assert loaded == [(str(prompted),)]
+    np.testing.assert_array_equal(
+        encode_by_name(texts, model=str(prompted), device="cpu", normalize=False),
+        Encoder.load(prompted).encode(texts, normalize=False),
+    )
+    encoders._kept.cache_clear()

@@ -5,7 +5,9 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 
 from interlingua.encoder.backbone import BackboneConfig
+from interlingua.encoder.directory import EncodingSettings
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.static import MAX_TOKENS, StaticBackbone, static_config
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.export.verify import SAMPLES
 
@@ -35,3 +37,11 @@ def encoder(framed):
 def model(encoder, tmp_path):
     encoder.save(tmp_path / "model")
     return tmp_path / "model"
+
+
+@pytest.fixture
+def static_encoder(framed):
+    """Token vectors at random."""
+    torch.manual_seed(0)
+    backbone = StaticBackbone(static_config(framed.size, 24, pad_token_id=framed.pad_id))
+    return Encoder(backbone, framed, EncodingSettings(include_special=False, max_tokens=MAX_TOKENS)).eval()

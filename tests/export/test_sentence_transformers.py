@@ -11,8 +11,9 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.encoder.vocabulary_training import train_vocabulary
 from interlingua.errors import CheckpointError, ConfigError, DataError
+from interlingua.export.runtimes import StockRuntime
 from interlingua.export.sentence_transformers import export, find_model
-from interlingua.export.verify import SAMPLES, load_stock
+from interlingua.export.verify import SAMPLES
 
 pytest.importorskip("sentence_transformers")
 
@@ -35,7 +36,7 @@ def test_special_tokens_in_a_text_are_letters_there_too(tmp_path, encoder):
         folder = tmp_path / f"splits-{splits}"
         Encoder.from_scratch(config, vocabulary).save(folder)
         for text in ("a <mask> b", "the <MASK><pad> <unk>"):
-            theirs = load_stock(folder).preprocess([text])["input_ids"][0].tolist()
+            theirs = StockRuntime(folder).model.preprocess([text])["input_ids"][0].tolist()
             assert theirs == vocabulary.encode([text])[0]
             assert (vocabulary.mask_id in vocabulary.encode(["<mask> <MASK>"])[0]) != splits
 
@@ -110,3 +111,21 @@ def test_what_is_no_model_of_ours_is_kept(model, tmp_path):
     with pytest.raises(ConfigError, match="out holds other files"):
         Encoder.load(model).save(tmp_path / "out")
     assert mine.read_text() == "{}"
+
+
+def test_token_vectors_are_exported_in_int8_and_transformers_are_not(model, static_encoder, tmp_path):
+    static_encoder.save(tmp_path / "static")
+    for dtype, closeness in (("float32", 1e-6), ("float16", 1e-5), ("int8", 1e-3)):
+        assert export(tmp_path / "static", tmp_path / dtype, dtype=dtype).minimum > 1 - closeness
+    sizes = [(tmp_path / dtype / "model.safetensors").stat().st_size for dtype in ("float32", "float16", "int8")]
+    assert sizes[0] > 1.8 * sizes[1] > 2.5 * sizes[2]
+    assert "| backbone | none: a vector for each token" in (tmp_path / "int8" / "README.md").read_text()
+    with pytest.raises(ConfigError, match="int8 weights are for token vectors; of a transformer make a graph: --int8"):
+        export(model, tmp_path / "out", dtype="int8")
+
+
+def test_more_texts_can_be_compared(model, tmp_path):
+    told = []
+    export(model, tmp_path / "out", samples={"nob_Latn": ["Ja."]}, told=told.append)
+    assert told[0].texts == 1
+    assert list(told[0].worst) == ["nob_Latn"]

@@ -4,11 +4,14 @@ import dataclasses
 import json
 import sys
 
+import numpy as np
 import pytest
 import torch
 
-from interlingua.errors import CheckpointError, MissingExtraError
-from interlingua.export.verify import SAMPLES, verify
+from interlingua.errors import CheckpointError, DataError, MissingExtraError
+from interlingua.export import verify as verify_module
+from interlingua.export.graphs import write_graphs
+from interlingua.export.verify import SAMPLES, measure, verify, with_texts_of
 from interlingua.languages import resolve
 
 pytest.importorskip("sentence_transformers")
@@ -72,3 +75,81 @@ def test_a_missing_package_is_named(encoder, model, monkeypatch):
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'interlingua\[sentence-transformers\]'"):
         verify(encoder, model)
+
+
+def test_every_runtime_is_a_column_and_every_language_a_row(encoder, model):
+    write_graphs(encoder, model, ("onnx", "int8"))
+    told = []
+    found = verify(encoder, model, told=told.append)
+    assert told == [found]
+    lines = found.table()
+    assert lines[0].split("  ")[0] == "1 - smallest cosine"
+    assert all(name in lines[0] for name in ("sentence-transformers", "onnx", "onnx int8"))
+    assert {line.split()[0] for line in lines[1:-2]} == SAMPLES.keys()
+    assert "!" not in "".join(lines)
+    assert lines[-1].split() == ["allowed", "1.0e-05", "1.0e-05", "5.0e-03"]
+
+
+def test_the_table_is_told_before_the_first_failure_is_raised(encoder, model):
+    write_graphs(encoder, model, ("onnx",))
+    with torch.no_grad():
+        encoder.backbone.layers[0].output.weight.normal_()
+    told = []
+    with pytest.raises(CheckpointError, match="sentence-transformers gives another vector"):
+        verify(encoder, model, told=told.append)
+    failures = told[0].failures()
+    assert {name for name, _, _ in failures} == {"sentence-transformers", "onnx"}
+    lowest = told[0].lowest["onnx"]["deu_Latn"]
+    assert lowest.text in SAMPLES["deu_Latn"]
+    assert lowest.cosine < 1 - 1e-5
+    assert sum(line.count("!") for line in told[0].table()) == len(failures)
+
+
+def test_a_vector_of_nan_is_no_agreement(encoder, model):
+    class Broken:
+        name, tolerance = "broken", 1e-5
+
+        def encode(self, texts, *, prompt):
+            return np.full((len(texts), encoder.dim), np.nan)
+
+    found = measure(encoder, [Broken()], {"eng_Latn": ["a", "b"]})
+    assert [(name, language) for name, language, _ in found.failures()] == [("broken", "eng_Latn")]
+
+
+def test_texts_of_files_join_the_sample_by_language(tmp_path, monkeypatch):
+    monkeypatch.setattr(verify_module, "MOST_TEXTS", 3)
+    (tmp_path / "ru.txt").write_text("один\nдва\n", encoding="utf-8")
+    (tmp_path / "news.de-swh.tsv").write_text("".join(f"eins {i}\tmoja {i}\n" for i in range(9)), encoding="utf-8")
+    found = with_texts_of([tmp_path / "ru.txt", tmp_path / "news.de-swh.tsv"])
+    assert found["rus_Cyrl"] == [*SAMPLES["rus_Cyrl"], "один", "два"]
+    assert found["deu_Latn"] == [*SAMPLES["deu_Latn"], "eins 0", "eins 1", "eins 2"]
+    assert found["swh_Latn"] == ["moja 0", "moja 1", "moja 2"]
+    assert with_texts_of([]) == {language: list(texts) for language, texts in SAMPLES.items()}
+    with pytest.raises(DataError, match=r"missing\.tsv"):
+        with_texts_of([tmp_path / "missing.tsv"])
+
+
+def test_token_vectors_are_checked_too(static_encoder, tmp_path):
+    static_encoder.save(tmp_path / "m")
+    assert verify(static_encoder, tmp_path / "m").minimum > 1 - 1e-6
+    definition = json.loads((tmp_path / "m" / "tokenizer.json").read_text())
+    definition["normalizer"] = {"type": "Lowercase"}
+    (tmp_path / "m" / "tokenizer.json").write_text(json.dumps(definition))
+    with pytest.raises(CheckpointError, match=r"the tokens differ: \d+ and \d+ of them"):
+        verify(static_encoder, tmp_path / "m")
+    static_encoder.save(tmp_path / "m")
+    with torch.no_grad():
+        static_encoder.backbone.word_embeddings.weight.normal_()
+    with pytest.raises(CheckpointError, match="the tokens agree; their vectors, or normalisation, differ"):
+        verify(static_encoder, tmp_path / "m")
+
+
+def test_two_vectors_of_zero_agree_and_one_does_not(static_encoder):
+    class Zero:
+        name, tolerance = "zero", 1e-5
+
+        def encode(self, texts, *, prompt):
+            return np.zeros((len(texts), static_encoder.dim))
+
+    assert not measure(static_encoder, [Zero()], {"eng_Latn": [""]}).failures()
+    assert measure(static_encoder, [Zero()], {"eng_Latn": ["", "a"]}).failures()[0][2].text == "a"

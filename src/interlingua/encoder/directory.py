@@ -81,34 +81,63 @@ def write_directory(
     Args:
         folder: an existing folder.
         config: the backbone's shape.
-        weights: its state dict.
+        weights: its state dict; empty = all but the weights is written.
         settings: pooling, prompts and limits.
         special_tokens: ``{"pad_token": "<pad>", ...}``.
         spells_special_tokens: see ``Vocabulary``; transformers splits them then, too.
     """
+    tensors = to_huggingface_names(weights, config) if weights else {}
+    dtype = str(next(iter(tensors.values())).dtype).removeprefix("torch.") if tensors else "float32"
+    shape = {**asdict(config), "type_vocab_size": max(1, config.type_vocab_size)}
+    write_json(folder / "config.json", {"architectures": [ARCHITECTURES[config.model_type]], **shape, "dtype": dtype})
+    if tensors:
+        write_tensors(folder, tensors)
+    write_tokenizer_config(folder, settings.max_tokens, special_tokens, spells_special_tokens=spells_special_tokens)
+    modules = [("", "Transformer"), ("1_Pooling", "Pooling")] + [("2_Normalize", "Normalize")] * settings.normalize
+    write_modules(folder, modules, settings)
+    booleans = {key: mode == settings.pooling for key, mode in OLD_POOLING_KEYS.items()}
+    # The width has its old name: versions from 5.4 on take it silently, those before refuse the new one.
+    width = {"word_embedding_dimension": config.hidden_size}
+    write_json(
+        folder / "1_Pooling" / "config.json",
+        {**width, "pooling_mode": settings.pooling, **booleans, "include_prompt": True},
+    )
+    limits = {"max_seq_length": settings.max_tokens, "do_lower_case": False}
+    write_json(folder / "sentence_bert_config.json", {**limits, "model_args": {"add_pooling_layer": False}})
+
+
+def write_tensors(folder: Path, tensors: dict[str, Tensor]) -> None:
+    """Writes ``model.safetensors`` beside ``config.json``."""
     from safetensors.torch import save_file
 
-    tensors = to_huggingface_names(weights, config)
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
-    dtype = str(next(iter(tensors.values())).dtype).removeprefix("torch.")
-    shape = {**asdict(config), "type_vocab_size": max(1, config.type_vocab_size)}
-    _write_json(folder / "config.json", {"architectures": [ARCHITECTURES[config.model_type]], **shape, "dtype": dtype})
-    tokenizer = {**special_tokens, "model_max_length": settings.max_tokens, "clean_up_tokenization_spaces": False}
+    (folder / "model.safetensors").chmod((folder / "config.json").stat().st_mode)  # safetensors writes it for us alone
+
+
+def write_tokenizer_config(
+    folder: Path, max_tokens: int, special_tokens: dict[str, str], *, spells_special_tokens: bool
+) -> None:
+    """Writes what transformers wants to know besides ``tokenizer.json``; see ``write_directory``."""
+    tokenizer = {**special_tokens, "model_max_length": max_tokens, "clean_up_tokenization_spaces": False}
     if spells_special_tokens:
         tokenizer["split_special_tokens"] = True
     names = ["input_ids", "attention_mask"]
-    _write_json(
+    write_json(
         folder / "tokenizer_config.json",
         {**tokenizer, "model_input_names": names, "tokenizer_class": "PreTrainedTokenizerFast"},
     )
-    _write_json(folder / "special_tokens_map.json", special_tokens)
-    (folder / "model.safetensors").chmod((folder / "config.json").stat().st_mode)  # safetensors writes it for us alone
-    _write_sentence_transformers(folder, config.hidden_size, settings)
+    write_json(folder / "special_tokens_map.json", special_tokens)
 
 
-def _write_sentence_transformers(folder: Path, dim: int, settings: EncodingSettings) -> None:
-    modules = [("", "Transformer"), ("1_Pooling", "Pooling")] + [("2_Normalize", "Normalize")] * settings.normalize
-    _write_json(
+def write_modules(folder: Path, modules: Sequence[tuple[str, str]], settings: EncodingSettings) -> None:
+    """Writes sentence-transformers' list of modules, with a folder for each, its prompts, and that we wrote it.
+
+    Args:
+        folder: an existing folder.
+        modules: path and kind of each.
+        settings: the prompts.
+    """
+    write_json(
         folder / "modules.json",
         [
             {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
@@ -117,15 +146,7 @@ def _write_sentence_transformers(folder: Path, dim: int, settings: EncodingSetti
     )
     for path, _ in modules:
         (folder / path).mkdir(exist_ok=True)
-    booleans = {key: mode == settings.pooling for key, mode in OLD_POOLING_KEYS.items()}
-    # The width has its old name: versions from 5.4 on take it silently, those before refuse the new one.
-    _write_json(
-        folder / "1_Pooling" / "config.json",
-        {"word_embedding_dimension": dim, "pooling_mode": settings.pooling, **booleans, "include_prompt": True},
-    )
-    limits = {"max_seq_length": settings.max_tokens, "do_lower_case": False}
-    _write_json(folder / "sentence_bert_config.json", {**limits, "model_args": {"add_pooling_layer": False}})
-    _write_json(
+    write_json(
         folder / "config_sentence_transformers.json",
         {
             "__version__": {"interlingua": __version__},
@@ -260,5 +281,6 @@ def read_json(path: Path, missing: dict[str, Any] | None = None) -> dict[str, An
         raise CheckpointError(f"{path}: can't be read ({error}); fetch the model again") from error
 
 
-def _write_json(path: Path, value: Any) -> None:
+def write_json(path: Path, value: Any) -> None:
+    """Writes a JSON file of a model directory."""
     path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -19,6 +19,8 @@ from interlingua.encoder.encode import encode
 from interlingua.encoder.gradcache import in_parts
 from interlingua.encoder.inference import Frozen, SnapshotCache
 from interlingua.encoder.pooling import HiddenStates, PoolingMode
+from interlingua.encoder.static import StaticBackbone, make_backbone
+from interlingua.encoder.static_directory import read_static, static_folder, write_static
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.encoder.vocabulary_trimming import trim_vocabulary
 from interlingua.encoder.weights import weights_digest
@@ -126,13 +128,18 @@ class Encoder(nn.Module):
 
     def _vectors(self, batch: TokenBatch, word_embeddings: Float[Tensor, "t d"] | None = None) -> Float[Tensor, "b d"]:
         special = torch.isin(batch.input_ids, self.special_ids)
+        if isinstance(self.backbone, StaticBackbone) and self.pooling == "mean" and word_embeddings is None:
+            kept = torch.ones_like(special) if self.settings.include_special else ~special
+            return self.backbone.means(batch.input_ids, batch.cu_seqlens, kept)
         hidden = HiddenStates(self._states(batch, word_embeddings), batch.cu_seqlens, special)
         return hidden.pool(self.pooling, include_special=self.settings.include_special)
 
     encode = encode
 
-    def frozen_backbone(self, dtype: torch.dtype) -> Frozen:
+    def frozen_backbone(self, dtype: torch.dtype) -> Frozen | StaticBackbone:
         """The backbone laid out for inference; kept, outside of training, until the weights change."""
+        if isinstance(self.backbone, StaticBackbone):
+            return self.backbone
         return self._snapshots.snapshot(self.backbone, dtype)
 
     def train(self, mode: bool = True) -> Encoder:
@@ -163,7 +170,7 @@ class Encoder(nn.Module):
         rows = torch.from_numpy(kept).to(self.device)
         weights["word_embeddings.weight"] = weights["word_embeddings.weight"][rows]
         with torch.device("meta"):
-            backbone = Backbone(config)
+            backbone = make_backbone(config)
         backbone.load_state_dict({name: tensor.clone() for name, tensor in weights.items()}, assign=True)
         return Encoder(backbone.requires_grad_(True), vocabulary, self.settings).train(self.training)
 
@@ -192,40 +199,45 @@ class Encoder(nn.Module):
 
     @classmethod
     def load(cls, path_or_id: PathLike) -> Encoder:
-        """Reads a model directory, ours or any BERT/RoBERTa/XLM-R-shaped Hugging Face one, by path or hub id.
+        """Reads a model directory, by path or hub id: ours, any BERT/RoBERTa/XLM-R-shaped one, or token vectors.
 
         Raises:
             CheckpointError: there is no such model, or it is damaged or of another kind.
         """
         folder = locate(path_or_id)
-        config, weights, settings = read_directory(folder)
-        own = (folder / "vocabulary.json").exists()
-        vocabulary = Vocabulary.load(folder) if own else Vocabulary.from_huggingface(str(folder))
+        table = static_folder(folder)
+        config, weights, settings = read_directory(folder) if table is None else read_static(folder, table)
+        vocabulary = Vocabulary.of_model(folder if table is None else table)
         with torch.device("meta"):
-            backbone = Backbone(config)
+            backbone = make_backbone(config)
         backbone.load_state_dict(weights, assign=True)
         backbone.requires_grad_(True)
         return cls(backbone, vocabulary, settings).eval()
 
-    def save(self, folder: PathLike, *, dtype: torch.dtype | None = None) -> None:
+    def save(self, folder: PathLike, *, dtype: torch.dtype | None = None, weights: bool = True) -> None:
         """Writes a model directory that sentence-transformers and transformers read too.
 
         Args:
             folder: replaced whole if one of our models is in it.
-            dtype: of the stored weights; default: as they are.
+            dtype: of the stored weights; default: as they are. int8 for token vectors alone.
+            weights: False writes all but them, for a folder whose graphs hold them.
 
         Raises:
             ConfigError: the folder holds something else.
         """
-        weights = self.backbone.state_dict()
-        if dtype is not None:
-            weights = {name: tensor.to(dtype) for name, tensor in weights.items()}
+        vocabulary, described = self.vocabulary, (self.settings, self.vocabulary.special_tokens)
+        spells = vocabulary.spells_special_tokens
         with atomic_directory(folder, overwrite=True, ours=is_ours) as temporary:
-            self.vocabulary.save(temporary)
-            write_directory(
-                temporary, self.backbone.config, weights, self.settings, self.vocabulary.special_tokens,
-                spells_special_tokens=self.vocabulary.spells_special_tokens,
-            )  # fmt: skip
+            vocabulary.save(temporary)
+            if isinstance(self.backbone, StaticBackbone):
+                table = self.backbone.word_embeddings.weight if weights else None
+                write_static(
+                    temporary, table, self.backbone.config, *described, spells_special_tokens=spells, dtype=dtype
+                )
+                return
+            tensors = self.backbone.state_dict() if weights else {}
+            tensors = {name: tensor.to(dtype or tensor.dtype) for name, tensor in tensors.items()}
+            write_directory(temporary, self.backbone.config, tensors, *described, spells_special_tokens=spells)
 
     def digest(self) -> str:
         """Hex SHA-256 of the weights' names and bytes and of the vocabulary."""

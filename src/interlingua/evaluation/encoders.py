@@ -16,12 +16,12 @@ from numpy import ndarray
 from interlingua.config import apply_override, from_mapping
 from interlingua.encoder.directory import locate
 from interlingua.encoder.dual_encoder import DualEncoder
-from interlingua.encoder.encode import DTYPES, Dtype
+from interlingua.encoder.encode import COMPUTE_DTYPES, Dtype
 from interlingua.encoder.encoder import EmbedsText, Encoder, choose_device
 from interlingua.encoder.pooling import PoolingMode
 from interlingua.errors import ConfigError
 from interlingua.evaluation.backends.foreign import Choices, ForeignEncoder, NoOptions
-from interlingua.evaluation.provenance import ModelInfo, describe
+from interlingua.evaluation.provenance import ModelInfo, describe, prompt_text
 from interlingua.evaluation.task import check_choice
 from interlingua.evaluation.training_record import training_record
 from interlingua.registry import BACKENDS, resolve
@@ -48,7 +48,8 @@ def load_encoder(
         backend: what computes the embeddings, a name of ``registry.BACKENDS``.
         name: as results call it; the directory's name by default.
         pooling: instead of the model's own; with ``interlingua`` and ``onnx``.
-        dtype: float32, bfloat16 or float16 to compute in; with ``interlingua`` and ``sentence-transformers``.
+        dtype: float32, bfloat16, float16 or int8 to compute in; with ``interlingua`` and, but int8, with
+            ``sentence-transformers``.
         device: ``cpu``, ``cuda``, ``cuda:1``; the first GPU where there is one by default.
         options: the backend's own.
 
@@ -78,7 +79,6 @@ def encode_function(
     dtype: Dtype | None = None,
     device: str | None = None,
     settings: Sequence[str] = (),
-    show_progress: bool = False,
 ) -> Callable[..., Float32[ndarray, "n d"]]:
     """What turns texts into vectors, for those who want no more; see ``encode`` and ``ForeignEncoder.encode``.
 
@@ -88,7 +88,6 @@ def encode_function(
         dtype: see there.
         device: see there.
         settings: the backend's own options, ``openai.dimensions=256``.
-        show_progress: draw a bar on standard error, where the encoder is ours.
 
     Raises:
         ConfigError: a choice is unknown or does not go with the backend.
@@ -101,7 +100,80 @@ def encode_function(
         return load_encoder(model, backend=backend, dtype=dtype, device=device, options=options)[0].encode
     from_mapping(NoOptions, options, where="--set interlingua")
     encoder = Encoder.load(model).to(choose_device(device))  # no digest, which takes a look at all weights
-    return functools.partial(encoder.encode, dtype=dtype or "float32", show_progress=show_progress)
+    return functools.partial(encoder.encode, dtype=dtype or "float32")
+
+
+def encode_by_name(
+    texts: Sequence[str],
+    *,
+    model: str,
+    backend: str = "interlingua",
+    dtype: Dtype | None = None,
+    device: str | None = None,
+    settings: tuple[str, ...] = (),
+    **how: Any,
+) -> Float32[ndarray, "n d"]:
+    """Vectors of texts by a model that each process loads by its name when it first needs it, and keeps.
+
+    Args:
+        texts: to embed.
+        model: see ``load_encoder``; all machines must find it by that name.
+        backend: see there.
+        dtype: see there.
+        device: see there.
+        settings: see ``encode_function``.
+        how: what the encoder's ``encode`` takes.
+    """
+    found: Float32[ndarray, "n d"] = _kept(model, backend, dtype, device, settings)(texts, **how)
+    return found
+
+
+@functools.lru_cache(maxsize=1)
+def _kept(model: str, backend: str, dtype: Dtype | None, device: str | None, settings: tuple[str, ...]) -> Any:
+    return encode_function(model, backend=backend, dtype=dtype, device=device, settings=settings)
+
+
+def encode_and_identity(
+    model: str,
+    *,
+    backend: str,
+    dtype: Dtype | None,
+    device: str | None,
+    settings: Sequence[str],
+    prompt: str | None,
+    batch_tokens: int,
+    identified: bool = True,
+    elsewhere: bool = False,
+) -> tuple[Callable[..., Float32[ndarray, "n d"]], str]:
+    """What gives vectors of length 1, and what tells the model, its prompt and its settings from others.
+
+    Args:
+        model: see ``load_encoder``.
+        backend: see there.
+        dtype: see there.
+        device: see there.
+        settings: see ``encode_function``.
+        prompt: name of a prompt of the model, or a text to put in front.
+        batch_tokens: tokens per batch at most.
+        identified: without it nobody looks at all weights, and nothing is told.
+        elsewhere: it is to work in other processes, which load the model by its name.
+    """
+    choices: Any = {"backend": backend, "dtype": dtype, "device": device}
+    how: Any = {"prompt": prompt, "batch_tokens": batch_tokens, "normalize": True}
+    identity = ""
+    if identified:
+        options, left = backend_settings(settings, backend)
+        if left:
+            raise ConfigError(f"--set {left[0]}: expected BACKEND.OPTION=VALUE, e.g. openai.dimensions=256")
+        encoder, info = load_encoder(model, **choices, options=options)
+        identity = " ".join([info.identity or info.name, *info.overrides, prompt_text(encoder, prompt)]).strip()
+        encode = functools.partial(encoder.encode, **how)
+    if elsewhere:
+        name = str(Path(model).resolve()) if Path(model).exists() else model
+        encode = functools.partial(encode_by_name, model=name, **choices, settings=tuple(settings), **how)
+    elif not identified:
+        encode = functools.partial(encode_function(model, **choices, settings=settings), **how)
+    return encode, identity
 
 
 def backend_settings(settings: Sequence[str], backend: str) -> tuple[dict[str, Any], list[str]]:
@@ -134,7 +206,7 @@ class OwnEncoder:
         encoder: a loaded one.
         name: as results call it.
         pooling: instead of the model's own.
-        dtype: float32, bfloat16 or float16 to compute in.
+        dtype: float32, bfloat16, float16 or int8 to compute in.
         questions: a second tower, which embeds the questions of a search; the first one embeds all else.
         pooling_from: where the model's own pooling is known from, see ``ModelInfo``.
 
@@ -208,7 +280,7 @@ def _check(
     backend: str, takes: Sequence[str] | Any, pooling: str | None, dtype: str | None, device: str | None
 ) -> None:
     check_choice("pooling", pooling, get_args(PoolingMode))
-    check_choice("dtype", dtype, list(DTYPES))
+    check_choice("dtype", dtype, list(COMPUTE_DTYPES))
     for option, value in {"pooling": pooling, "dtype": dtype, "device": device}.items():
         if value and option not in takes:
             raise ConfigError(f"the backend {backend} brings its own {option}; drop the {option} option")

@@ -14,11 +14,13 @@ from interlingua import __version__
 from interlingua.corpus.manifest import NAME as MANIFEST
 from interlingua.corpus.manifest import Manifest
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.static import StaticBackbone
 from interlingua.errors import CheckpointError, DataError
 from interlingua.languages import resolve
 
 log = logging.getLogger("interlingua")
-TAGS = ("sentence-transformers", "feature-extraction", "sentence-similarity", "interlingua")
+LIBRARY = "sentence-transformers"
+TAGS = ("feature-extraction", "sentence-similarity", "interlingua")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,14 +73,21 @@ def read_provenance(
     )
 
 
-def model_card(encoder: Encoder, provenance: Provenance) -> str:
-    """README.md of a model directory."""
+def model_card(encoder: Encoder, provenance: Provenance, *, usage: str = "", library: str = LIBRARY) -> str:
+    """README.md of a model directory.
+
+    Args:
+        encoder: the model.
+        provenance: what is known of it besides.
+        usage: the section that says how to use it; default: with sentence-transformers.
+        library: what loads it.
+    """
     parts = [
-        _front_matter(provenance),
+        _front_matter(provenance, library),
         f"# {provenance.name}",
         f"A multilingual sentence encoder: texts in, vectors of {encoder.dim} numbers out; sentences that mean the same"
         " lie close together, whatever their language.",
-        _usage(encoder, provenance.name),
+        usage or _usage(encoder, provenance.name),
         _facts(encoder, provenance),
     ]
     if provenance.sources:
@@ -94,7 +103,7 @@ def model_card(encoder: Encoder, provenance: Provenance) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _front_matter(provenance: Provenance) -> str:
+def _front_matter(provenance: Provenance, library: str) -> str:
     """YAML whose strings are all quoted: ``no`` is Norwegian, not false."""
     languages = sorted({resolve(code).iso1 or resolve(code).iso3 for code in provenance.languages})
     lines = ["---"]
@@ -102,8 +111,8 @@ def _front_matter(provenance: Provenance) -> str:
         lines += ["language:", *(f"- {json.dumps(code)}" for code in languages)]
     if provenance.licence:
         lines.append(f"license: {json.dumps(_hub_licence(provenance.licence))}")
-    lines += ["library_name: sentence-transformers", "pipeline_tag: sentence-similarity", "tags:"]
-    return "\n".join([*lines, *(f"- {tag}" for tag in TAGS), "---"])
+    lines += [f"library_name: {library}", "pipeline_tag: sentence-similarity", "tags:"]
+    return "\n".join([*lines, *(f"- {tag}" for tag in (library, *TAGS)), "---"])
 
 
 def _usage(encoder: Encoder, name: str) -> str:
@@ -124,13 +133,15 @@ or, faster on a CPU, `interlingua.load({json.dumps(name)}).encode([...])`."""
 
 def _facts(encoder: Encoder, provenance: Provenance) -> str:
     config, settings = encoder.backbone.config, encoder.settings
+    shape = f"{config.model_type}, {config.num_hidden_layers} layers, {config.num_attention_heads} heads"
+    static = isinstance(encoder.backbone, StaticBackbone)
     rows = [
-        ("backbone", f"{config.model_type}, {config.num_hidden_layers} layers, {config.num_attention_heads} heads"),
+        ("backbone", "none: a vector for each token, and their mean" if static else shape),
         ("parameters", f"{sum(parameter.numel() for parameter in encoder.backbone.parameters()):,}"),
         ("vocabulary", f"{encoder.vocabulary.size:,} entries"),
         ("dimensions", str(encoder.dim)),
         ("pooling", settings.pooling),
-        ("longest input", f"{encoder.max_tokens} tokens"),
+        ("longest input", "any" if static else f"{encoder.max_tokens} tokens"),
         *((f"prompt `{name}`", f"`{text}`") for name, text in settings.prompts.items()),
         *([("method", provenance.method)] if provenance.method else []),
         ("digest", f"`{encoder.digest()[:16]}`"),

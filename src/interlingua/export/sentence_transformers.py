@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Literal
+
+import torch
 
 from interlingua.encoder.directory import is_ours
-from interlingua.encoder.encode import DTYPES, Dtype
+from interlingua.encoder.encode import DTYPES
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.static import StaticBackbone
 from interlingua.errors import CheckpointError, ConfigError
 from interlingua.export.card import model_card, read_provenance
 from interlingua.export.shrink import shrink
-from interlingua.export.verify import Verification, verify
+from interlingua.export.verify import SAMPLES, Verification, verify
 from interlingua.files import PathLike, atomic_directory
+
+Stored = Literal["float32", "bfloat16", "float16", "int8"]
 
 
 def export(
     source: PathLike,
     out: PathLike,
     *,
-    dtype: Dtype = "float32",
+    dtype: Stored = "float32",
     name: str | None = None,
     licence: str | None = None,
     results: Iterable[PathLike] = (),
@@ -27,13 +33,15 @@ def export(
     overwrite: bool = False,
     texts: Iterable[PathLike] = (),
     layers: int | None = None,
+    samples: Mapping[str, Sequence[str]] = SAMPLES,
+    told: Callable[[Verification], None] = lambda _: None,
 ) -> Verification | None:
     """Writes a model for use elsewhere. Nothing appears at ``out`` unless the round trip succeeds.
 
     Args:
         source: a model directory or hub id, or a run's folder, of which the best model is taken, else the last.
         out: the new directory.
-        dtype: of the stored weights.
+        dtype: of the stored weights; int8 for token vectors alone.
         name: in the card; default: the name of ``out``.
         licence: SPDX identifier for the card.
         results: result files or folders, of which the card shows the model's own.
@@ -41,6 +49,8 @@ def export(
         overwrite: replace ``out`` if one of our models is in it.
         texts: keep only the vocabulary of these files, see :func:`interlingua.export.shrink.shrink`.
         layers: keep only so many layers, from the first.
+        samples: texts to compare vectors of, by language.
+        told: is given what was compared, also where vectors differ.
 
     Returns:
         how close the vectors are, or None if not checked.
@@ -48,10 +58,12 @@ def export(
     Raises:
         CheckpointError: there is no model at ``source``, sentence-transformers can't express it, or vectors differ.
     """
-    if dtype not in DTYPES:
-        raise ConfigError(f"dtype {dtype!r} is unknown; there are: {', '.join(DTYPES)}")
+    if dtype != "int8" and dtype not in DTYPES:
+        raise ConfigError(f"dtype {dtype!r} is unknown; there are: {', '.join(DTYPES)}, and int8 for token vectors")
     model, run = find_model(source)
     encoder = shrink(Encoder.load(model), texts=texts, layers=layers)
+    if dtype == "int8" and not isinstance(encoder.backbone, StaticBackbone):
+        raise ConfigError(f"{model}: int8 weights are for token vectors; of a transformer make a graph: --int8")
     if check:
         refuse_inexpressible(encoder, model)
     files = [Path(path) for path in results]
@@ -59,9 +71,12 @@ def export(
         run, name=name or Path(out).name, digest=encoder.digest(), licence=licence, results=files
     )
     with atomic_directory(out, overwrite=overwrite, ours=is_ours) as folder:
-        encoder.save(folder, dtype=DTYPES[dtype])
+        encoder.save(folder, dtype=torch.int8 if dtype == "int8" else DTYPES[dtype])
         (folder / "README.md").write_text(model_card(encoder, provenance), encoding="utf-8")
-        return verify(encoder, folder, dtype=dtype, prompts=(None, *encoder.settings.prompts)) if check else None
+        if not check:
+            return None
+        prompts = (None, *encoder.settings.prompts)
+        return verify(encoder, folder, samples, prompts=prompts, called=out, told=told)
 
 
 def find_model(source: PathLike) -> tuple[PathLike, Path | None]:
@@ -83,14 +98,21 @@ def find_model(source: PathLike) -> tuple[PathLike, Path | None]:
 
 def refuse_inexpressible(encoder: Encoder, model: PathLike) -> None:
     """Raises CheckpointError for settings that stock modules would silently ignore."""
-    vocabulary = encoder.vocabulary
-    if not encoder.settings.include_special and any(vocabulary.tokenizer.encode("a").special_tokens_mask):
+    vocabulary, static = encoder.vocabulary, isinstance(encoder.backbone, StaticBackbone)
+    special = any(vocabulary.tokenizer.encode("a").special_tokens_mask)
+    if special and not static and not encoder.settings.include_special:
         raise CheckpointError(
             f"{model}: it pools without special tokens, which sentence-transformers' modules can't; use it with"
             " interlingua, or export without verification and expect other vectors"
         )
+    refuse_segmentation(encoder, model)
+
+
+def refuse_segmentation(encoder: Encoder, model: PathLike) -> None:
+    """Raises CheckpointError for a vocabulary that ``tokenizer.json`` alone does not make."""
+    vocabulary = encoder.vocabulary
     if vocabulary.pre_tokenizer != "none":
         raise CheckpointError(
             f"{model}: its vocabulary first segments words by language ({vocabulary.pre_tokenizer}), which"
-            " sentence-transformers can't; export without verification and give the export segmented text"
+            " other tokenizers don't; export without verification and give the export segmented text"
         )

@@ -1,21 +1,26 @@
-"""The proof of an export: the same vectors from us and from sentence-transformers, or the name of what differs."""
+"""The proof of an export: the same vectors from us and from all that runs it, or the name of what differs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float32
+import torch
 
+from interlingua.corpus.formats import read_pairs
+from interlingua.corpus.monolingual import language_of, read_sentences
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.encoder import Encoder
-from interlingua.errors import CheckpointError, MissingExtraError
+from interlingua.encoder.static import StaticBackbone
+from interlingua.errors import CheckpointError
+from interlingua.export.runtimes import Runtime, StockRuntime, runtimes
+from interlingua.files import PathLike, stem_and_suffix
 
-TOLERANCES = {"float32": 1e-5, "float16": 1e-4, "bfloat16": 1e-2}
-"""Largest 1 - cosine that is put down to rounding, by the dtype of the stored weights."""
+MOST_TEXTS = 1000
+"""Texts of a language that are taken from a user's file."""
 SAMPLES: Mapping[str, Sequence[str]] = {
     "eng_Latn": ("The cat sits on the mat.", "How much does the ticket to Berlin cost?", "Yes.", "a " * 600),
     "deu_Latn": ("Die Katze sitzt auf der Matte.", "Wie viel kostet die Fahrkarte nach Berlin?"),
@@ -34,18 +39,60 @@ SAMPLES: Mapping[str, Sequence[str]] = {
 }
 
 
+class Lowest(NamedTuple):
+    """Where a runtime's vectors are farthest from ours, in one language."""
+
+    cosine: float
+    text: str
+    prompt: str | None
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Verification:
     """How close the vectors are."""
 
     texts: int
-    worst: dict[str, float]
-    """Smallest cosine in each language."""
+    tolerances: dict[str, float]
+    """Of each runtime, the largest 1 - cosine that is allowed."""
+    lowest: dict[str, dict[str, Lowest]]
+    """By runtime and language."""
+    means: dict[str, float]
+    """Mean cosine of all texts, by runtime."""
+
+    @property
+    def worst(self) -> dict[str, float]:
+        """Smallest cosine in each language, of all runtimes."""
+        languages = next(iter(self.lowest.values()))
+        return {code: min(found[code].cosine for found in self.lowest.values()) for code in languages}
 
     @property
     def minimum(self) -> float:
         """Smallest cosine of all."""
         return min(self.worst.values())
+
+    def failures(self) -> list[tuple[str, str, Lowest]]:
+        """Runtime, language and text of every language in which a runtime is too far away."""
+        return [
+            (runtime, language, low)
+            for runtime, found in self.lowest.items()
+            for language, low in found.items()
+            if not low.cosine >= 1 - self.tolerances[runtime]
+        ]
+
+    def table(self) -> list[str]:
+        """Lines for people: 1 - the smallest cosine of each language, a column for each runtime; ``!`` is too much."""
+        names, wrong = list(self.lowest), {(runtime, language) for runtime, language, _ in self.failures()}
+        rows = [("1 - smallest cosine", *names)]
+        for language in self.worst:
+            cells = (
+                f"{max(0.0, 1 - self.lowest[name][language].cosine):.1e}{'!' * ((name, language) in wrong)}"
+                for name in names
+            )
+            rows.append((language, *cells))
+        rows.append(("1 - mean cosine", *(f"{max(0.0, 1 - self.means[name]):.1e}" for name in names)))
+        rows.append(("allowed", *(f"{self.tolerances[name]:.1e}" for name in names)))
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def verify(
@@ -53,67 +100,110 @@ def verify(
     folder: Path,
     samples: Mapping[str, Sequence[str]] = SAMPLES,
     *,
-    dtype: str = "float32",
     prompts: Sequence[str | None] = (None,),
+    called: PathLike | None = None,
+    told: Callable[[Verification], None] = lambda _: None,
 ) -> Verification:
-    """Encodes texts with the encoder and with ``SentenceTransformer(folder)``.
+    """Encodes texts with the encoder and with everything that can run what is in an exported directory.
 
     Args:
         encoder: in the precision it was trained in.
         folder: the exported directory.
         samples: texts by language code.
-        dtype: of the exported weights; decides the tolerance.
         prompts: names of the model's prompts to check too; None = as without asking for any.
+        called: what errors call the directory; default: its path.
+        told: is given what was measured, also where it is too much.
 
     Raises:
-        CheckpointError: a text's cosine is below 1 - tolerance; says which text, and whether tokens, length limit,
-            hidden states or pooling differ.
-        MissingExtraError: sentence-transformers is not installed.
+        CheckpointError: a text's cosine is below 1 - the runtime's tolerance; says which language and text, and, for
+            sentence-transformers, whether tokens, length limit, hidden states or pooling differ.
+        MissingExtraError: a runtime's library is not installed.
     """
-    stock = load_stock(folder)
-    worst: dict[str, float] = {}
+    run_by = runtimes(folder)
+    found = measure(encoder, run_by, samples, prompts)
+    told(found)
+    for name, language, low in found.failures():
+        runtime = next(runtime for runtime in run_by if runtime.name == name)
+        reason = ""
+        if isinstance(runtime, StockRuntime):
+            reason = ": " + difference(encoder, runtime.model, low.text, language=language, prompt=low.prompt)
+        shown = low.text if len(low.text) <= 60 else low.text[:60] + "..."
+        raise CheckpointError(
+            f"{called or folder}: {name} gives another vector for {shown!r} ({language}, cosine {low.cosine:.6f},"
+            f" wanted 1 - {runtime.tolerance:g}){reason}"
+        )
+    return found
+
+
+def measure(
+    encoder: Encoder,
+    run_by: Sequence[Runtime],
+    samples: Mapping[str, Sequence[str]],
+    prompts: Sequence[str | None] = (None,),
+) -> Verification:
+    """How far the vectors of each runtime are from the encoder's own; see ``verify``."""
+    lowest: dict[str, dict[str, Lowest]] = {runtime.name: {} for runtime in run_by}
+    sums = dict.fromkeys(lowest, 0.0)
     for language, texts in samples.items():
         for prompt in prompts:
-            ours = encoder.encode(texts, prompt=prompt, language=language, report=EncodeReport())
-            theirs: Float32[np.ndarray, "n d"] = stock.encode(
-                list(texts), prompt_name=prompt, normalize_embeddings=True, show_progress_bar=False
-            )
-            cosines = (ours.astype(np.float64) * theirs.astype(np.float64)).sum(axis=1)
-            lowest = int(cosines.argmin())
-            worst[language] = min(worst.get(language, 1.0), float(cosines[lowest]))
-            if not cosines[lowest] > 1 - TOLERANCES[dtype]:
-                reason = difference(encoder, stock, texts[lowest], language=language, prompt=prompt)
-                shown = texts[lowest] if len(texts[lowest]) <= 60 else texts[lowest][:60] + "..."
-                raise CheckpointError(
-                    f"{folder}: sentence-transformers gives another vector for {shown!r} ({language},"
-                    f" cosine {cosines[lowest]:.6f}, wanted 1 - {TOLERANCES[dtype]:g}): {reason}"
-                )
-    return Verification(texts=sum(map(len, samples.values())), worst=worst)
+            ours = encoder.encode(texts, prompt=prompt, language=language, report=EncodeReport()).astype(np.float64)
+            for runtime in run_by:
+                theirs = runtime.encode(texts, prompt=prompt)
+                cosines = (ours * theirs).sum(axis=1)
+                cosines[~ours.any(axis=1) & ~theirs.any(axis=1)] = 1.0  # texts without a known token
+                sums[runtime.name] += float(cosines.sum())
+                place = int(np.nan_to_num(cosines, nan=-1.0).argmin())
+                low = Lowest(float(cosines[place]), texts[place], prompt)
+                known = lowest[runtime.name].setdefault(language, low)
+                if not known.cosine <= low.cosine:
+                    lowest[runtime.name][language] = low
+    count = sum(map(len, samples.values()))
+    return Verification(
+        texts=count,
+        tolerances={runtime.name: runtime.tolerance for runtime in run_by},
+        lowest=lowest,
+        means={name: total / (count * len(prompts)) for name, total in sums.items()},
+    )
 
 
-def load_stock(folder: Path) -> Any:
-    """``SentenceTransformer(folder)`` on the CPU, computing in float32 whatever the stored weights are.
+def with_texts_of(files: Iterable[PathLike]) -> dict[str, Sequence[str]]:
+    """The built-in sample and the first texts of each language of a user's files.
+
+    Args:
+        files: ``.txt`` of one sentence a line, called by their language (``ru.txt``), or pairs in any known format.
 
     Raises:
-        MissingExtraError: sentence-transformers is not installed.
+        DataError: a file is missing or broken, or its language is unknown.
     """
-    try:
-        from sentence_transformers import SentenceTransformer
-    except ImportError as error:
-        raise MissingExtraError("sentence-transformers", "sentence-transformers") from error
-    return SentenceTransformer(str(folder), device="cpu").float()
+    found: dict[str, list[str]] = {language: list(texts) for language, texts in SAMPLES.items()}
+    limits = {language: len(texts) + MOST_TEXTS for language, texts in found.items()}
+    for file in files:
+        for language, text in _texts(file):
+            if len(texts := found.setdefault(language, [])) < limits.setdefault(language, MOST_TEXTS):
+                texts.append(text)
+    return dict(found)
+
+
+def _texts(file: PathLike) -> Iterable[tuple[str, str]]:
+    if stem_and_suffix(file)[1] == ".txt":
+        language = language_of(Path(file))
+        yield from ((language, text) for text in read_sentences(file))
+        return
+    for pair in read_pairs(file):
+        yield pair.source_language, pair.source
+        yield pair.target_language, pair.target
 
 
 def difference(encoder: Encoder, stock: Any, text: str, *, language: str, prompt: str | None) -> str:
     """The first stage, from tokens to vector, at which the two part."""
-    import torch
-
     own_name = encoder.settings.default_prompt if prompt is None else prompt
     stock_name = stock.default_prompt_name if prompt is None else prompt
     own_prompt, stock_prompt = encoder.settings.prompts.get(own_name or "", ""), stock.prompts.get(stock_name or "", "")
     if own_prompt != stock_prompt:
         return f"its prompt is {stock_prompt!r}, the encoder's {own_prompt!r}"
     prompted = own_prompt + text
+    if isinstance(encoder.backbone, StaticBackbone):
+        return _static_difference(encoder, stock, prompted, language)
     ids = encoder.vocabulary.encode([prompted], language=language, max_tokens=encoder.max_tokens)[0]
     features = stock.preprocess([prompted])
     theirs = features["input_ids"][0].tolist()
@@ -131,3 +221,12 @@ def difference(encoder: Encoder, stock: Any, text: str, *, language: str, prompt
     if apart > 0.05:
         return f"the hidden states differ by up to {apart:.3g}, so weights, positions or activation are not the same"
     return f"tokens and hidden states agree; pooling or normalisation differ (the encoder pools by {encoder.pooling})"
+
+
+def _static_difference(encoder: Encoder, stock: Any, text: str, language: str) -> str:
+    special = set(encoder.special_ids.tolist())
+    ids = [token for token in encoder.vocabulary.encode([text], language=language)[0] if token not in special]
+    theirs = stock.preprocess([text])["input_ids"].tolist()
+    if ids != theirs:
+        return f"the tokens differ: {len(ids)} and {len(theirs)} of them, {ids[:3]} and {theirs[:3]} first"
+    return "the tokens agree; their vectors, or normalisation, differ"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from interlingua.encoder.encode import EncodeReport
-from interlingua.errors import MissingExtraError
+from interlingua.errors import ConfigError, MissingExtraError
 from interlingua.evaluation.encoders import load_encoder
 from interlingua.evaluation.metrics.retrieval import normalized
 from interlingua.evaluation.provenance import prompt_text
@@ -47,3 +47,9 @@ def test_sentence_transformers_missing(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'interlingua\[sentence-transformers\]'"):
         load_encoder(str(tmp_path), backend="sentence-transformers")
+
+
+def test_it_computes_in_no_bytes(prompted):
+    pytest.importorskip("sentence_transformers")
+    with pytest.raises(ConfigError, match=r"computes in float32, bfloat16, float16, got int8"):
+        load_encoder(prompted, backend="sentence-transformers", dtype="int8")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -37,7 +37,7 @@ class Choices:
     Attributes:
         name: as results call the encoder.
         pooling: instead of the model's own.
-        dtype: float32, bfloat16 or float16 to compute in.
+        dtype: float32, bfloat16, float16 or int8 to compute in.
         device: a torch device.
         options: the backend's own, by name.
     """
@@ -98,6 +98,7 @@ class ForeignEncoder(abc.ABC):
         normalize: bool = False,
         out: PathLike | None = None,
         report: EncodeReport | None = None,
+        advance: Callable[[int], None] = lambda texts: None,
     ) -> Float32[ndarray, "n d"]:
         """One vector per text, in the order given; as the model makes them, unless ``normalize`` is asked for.
 
@@ -109,6 +110,7 @@ class ForeignEncoder(abc.ABC):
             normalize: scale the vectors to length 1.
             out: a ``.npy`` file to write instead of collecting in memory.
             report: counts texts, and tokens and cut texts where the encoder knows of them.
+            advance: told how many texts more are embedded.
 
         Raises:
             TaskError: the encoder gave another number of vectors, another width, or NaN.
@@ -123,6 +125,7 @@ class ForeignEncoder(abc.ABC):
                 counts.texts = started + len(portion)
                 check_vectors(vectors, portion, self.dim)
                 self.dim = vectors.shape[1]
+                advance(len(portion))
                 yield normalized(vectors) if normalize else vectors
 
         return collect(windows(), self.dim, out)

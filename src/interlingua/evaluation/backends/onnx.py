@@ -18,6 +18,7 @@ from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.directory import ARCHITECTURES, locate, read_json, read_settings
 from interlingua.encoder.encode import CPU_BATCH_TOKENS, EncodeReport, token_budget_batches
 from interlingua.encoder.pooling import POOLING_MODES, HiddenStates
+from interlingua.encoder.static_directory import static_folder, static_settings
 from interlingua.encoder.vocabulary import Vocabulary, truncate
 from interlingua.errors import CheckpointError, ConfigError, MissingExtraError
 from interlingua.evaluation.backends.foreign import Choices, ForeignEncoder
@@ -25,7 +26,7 @@ from interlingua.evaluation.metrics.retrieval import normalized
 from interlingua.evaluation.provenance import ModelInfo
 from interlingua.files import sha256_file
 
-GRAPHS = ("model.onnx", "onnx/model.onnx")
+GRAPHS = ("model.onnx", "onnx/model.onnx", "onnx/model_int8.onnx")
 POOLED = ("sentence_embedding", "sentence_embeddings")
 """What graphs that pool by themselves call their output."""
 TOKENS = ("last_hidden_state", "token_embeddings", "hidden_states")
@@ -38,7 +39,8 @@ class OnnxOptions:
     """Options of the backend ``onnx``."""
 
     file: str = ""
-    """The graph, from the directory on (``onnx/model_quantized.onnx``); default: model.onnx or onnx/model.onnx."""
+    """The graph, from the directory on (``onnx/model_quantized.onnx``); default: model.onnx, onnx/model.onnx or
+    onnx/model_int8.onnx, whichever is there first."""
 
 
 class OnnxEncoder(ForeignEncoder):
@@ -69,7 +71,7 @@ class OnnxEncoder(ForeignEncoder):
         self._session, version = _session(graph, choices.device)
         self._inputs = {put.name: _INTEGERS.get(put.type, np.int64) for put in self._session.get_inputs()}
         self._output, pools = _output(self._session, graph, pooling=choices.pooling)
-        self.settings = read_settings(folder, _limit(folder))
+        self.settings = static_settings(folder) if static_folder(folder) else read_settings(folder, _limit(folder))
         declared = (folder / "modules.json").is_file()
         self.own_pooling = self.settings.pooling if declared else None
         if choices.pooling:

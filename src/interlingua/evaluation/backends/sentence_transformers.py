@@ -7,7 +7,7 @@ from typing import Any
 from interlingua.encoder.directory import EncodingSettings
 from interlingua.encoder.encode import DTYPES, Dtype, EncodeReport
 from interlingua.encoder.weights import weights_digest
-from interlingua.errors import MissingExtraError
+from interlingua.errors import ConfigError, MissingExtraError
 from interlingua.evaluation.backends.foreign import Choices, ForeignEncoder
 from interlingua.evaluation.provenance import ModelInfo
 
@@ -22,6 +22,7 @@ class SentenceTransformersEncoder(ForeignEncoder):
         device: a torch device.
 
     Raises:
+        ConfigError: the dtype is int8.
         MissingExtraError: sentence-transformers is not installed.
     """
 
@@ -32,6 +33,8 @@ class SentenceTransformersEncoder(ForeignEncoder):
             import sentence_transformers
         except ImportError as error:
             raise MissingExtraError("sentence-transformers", "sentence-transformers") from error
+        if dtype not in (None, *DTYPES):
+            raise ConfigError(f"sentence-transformers computes in {', '.join(DTYPES)}, got {dtype}")
         options = {"dtype": DTYPES[dtype]} if dtype else {}
         self._model: Any = sentence_transformers.SentenceTransformer(model, device=device, model_kwargs=options)
         self.dim = self._model.get_embedding_dimension() or 0

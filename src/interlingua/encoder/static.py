@@ -1,0 +1,122 @@
+"""Encoders without layers: a vector for each token, and a text's vector is the mean of its tokens' (Model2Vec)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Float32, Int, Int64
+from numpy import ndarray
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from interlingua.encoder.backbone import Backbone, BackboneConfig
+
+if TYPE_CHECKING:
+    from interlingua.encoder.encoder import Encoder
+
+MAX_TOKENS = 1_000_000
+"""There are no positions, so texts may have any length."""
+
+
+class StaticBackbone(Backbone):
+    """A table of token vectors, in which the weight of each token is its vector's length.
+
+    Args:
+        config: of ``static_config``; it has no layers.
+    """
+
+    def __init__(self, config: BackboneConfig) -> None:
+        nn.Module.__init__(self)
+        self.config = config
+        self.word_embeddings = nn.Embedding(config.vocab_size, config.hidden_size)
+        self.token_type_embeddings = None
+        self.layers = nn.ModuleList()
+
+    def forward(
+        self,
+        input_ids: Int[Tensor, " t"],
+        cu_seqlens: Int[Tensor, " b+1"],
+        *,
+        word_embeddings: Float[Tensor, "t d"] | None = None,
+        positions: Int[Tensor, " t"] | None = None,
+        num_layers: int | None = None,
+    ) -> Float[Tensor, "t d"]:
+        """The tokens' own vectors; what stands around them, and where, is nothing to them."""
+        rows: Tensor = self.word_embeddings(input_ids) if word_embeddings is None else word_embeddings
+        return rows
+
+    def means(
+        self, input_ids: Int[Tensor, " t"], cu_seqlens: Int[Tensor, " b+1"], kept: Bool[Tensor, " t"]
+    ) -> Float[Tensor, "b d"]:
+        """Mean vector of each sentence's kept tokens, without the tokens' vectors in between; zeros for none."""
+        ids, starts = without(input_ids, cu_seqlens, kept)
+        return F.embedding_bag(ids, self.word_embeddings.weight, starts, mode="mean")
+
+
+def static_config(vocab_size: int, dim: int, *, pad_token_id: int = 0) -> BackboneConfig:
+    """The shape of a table, in the terms of a transformer's."""
+    return BackboneConfig(
+        vocab_size=vocab_size,
+        hidden_size=dim,
+        num_hidden_layers=0,
+        num_attention_heads=1,
+        intermediate_size=0,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+        max_position_embeddings=MAX_TOKENS,
+        pad_token_id=pad_token_id,
+        model_type="static",
+    )
+
+
+def make_backbone(config: BackboneConfig) -> Backbone:
+    """A backbone of this shape, with weights that nobody has chosen."""
+    return (StaticBackbone if config.model_type == "static" else Backbone)(config)
+
+
+def without(
+    input_ids: Int[Tensor, " t"], cu_seqlens: Int[Tensor, " b+1"], kept: Bool[Tensor, " t"]
+) -> tuple[Int64[Tensor, " k"], Int64[Tensor, " b"]]:
+    """The kept tokens, and where each sentence's begin among them."""
+    before = F.pad(kept.cumsum(0), (1, 0))
+    return input_ids[kept].long(), before[cu_seqlens[:-1].long()]
+
+
+class StaticRunner:
+    """Embeds windows of tokenized texts by a table, as ``encode`` asks for.
+
+    Args:
+        encoder: of a ``StaticBackbone``.
+        normalize: scale the vectors to length 1.
+    """
+
+    def __init__(self, encoder: Encoder, normalize: bool) -> None:
+        self.encoder, self.normalize = encoder, normalize
+        self.counts = torch.ones(encoder.backbone.config.vocab_size, dtype=torch.bool, device=encoder.device)
+        if not encoder.settings.include_special:
+            self.counts[encoder.special_ids] = False
+
+    def __enter__(self) -> StaticRunner:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Nothing is held."""
+
+    @torch.inference_mode()
+    def __call__(
+        self, window: list[list[int]], batch_tokens: int, advance: Callable[[int], None]
+    ) -> Float32[ndarray, "n d"]:
+        """The vectors of a window's texts. No token's vector is held, so ``batch_tokens`` bounds nothing here."""
+        lengths = np.fromiter(map(len, window), dtype=np.int64, count=len(window))
+        ends = np.concatenate([np.zeros(1, dtype=np.int64), lengths.cumsum()])
+        ids = np.fromiter(itertools.chain.from_iterable(window), dtype=np.int64, count=int(ends[-1]))
+        backbone, tokens = self.encoder.backbone, torch.from_numpy(ids).to(self.encoder.device)
+        assert isinstance(backbone, StaticBackbone)
+        vectors = backbone.means(tokens, torch.from_numpy(ends).to(tokens.device), self.counts[tokens])
+        made = (F.normalize(vectors, dim=-1) if self.normalize else vectors).float().cpu().numpy()
+        advance(len(window))
+        return np.asarray(made)

@@ -1,0 +1,135 @@
+"""Tables of token vectors on disk, as sentence-transformers' ``StaticEmbedding`` and Model2Vec keep them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+import torch
+from torch import Tensor
+
+from interlingua.encoder.backbone import BackboneConfig
+from interlingua.encoder.directory import (
+    EncodingSettings,
+    read_json,
+    write_json,
+    write_modules,
+    write_tensors,
+    write_tokenizer_config,
+)
+from interlingua.encoder.static import MAX_TOKENS, static_config
+from interlingua.encoder.weights import read_weights
+from interlingua.errors import CheckpointError
+
+MODULE = "StaticEmbedding"
+TABLES = ("embedding.weight", "embeddings")
+"""What a table is called by sentence-transformers and by Model2Vec; the first reads the second's name too."""
+MODEL_TYPE = "model2vec"
+LARGEST = 127
+
+
+def static_folder(folder: Path) -> Path | None:
+    """Where the table of a model directory lies; None if the model is none.
+
+    Raises:
+        CheckpointError: ``modules.json`` or ``config.json`` is broken.
+    """
+    if (folder / "modules.json").is_file():
+        modules = cast("list[dict[str, str]]", read_json(folder / "modules.json"))
+        first = modules[0] if modules else {}
+        return folder / first["path"] if first.get("type", "").endswith(f".{MODULE}") else None
+    known = read_json(folder / "config.json", missing={}).get("model_type") == MODEL_TYPE
+    return folder if known else None
+
+
+def read_static(folder: Path, table_folder: Path) -> tuple[BackboneConfig, dict[str, Tensor], EncodingSettings]:
+    """Reads a table, ours or another maker's, as the weights of a ``StaticBackbone``.
+
+    Args:
+        folder: of the model.
+        table_folder: see ``static_folder``.
+
+    Raises:
+        CheckpointError: a file is missing or broken, or the model has modules that are not supported.
+    """
+    stored = read_weights(table_folder)
+    name = next((name for name in TABLES if name in stored), None)
+    if name is None:
+        raise CheckpointError(f"{table_folder}: none of its {len(stored)} tensors is {' or '.join(TABLES)}")
+    table, rows = stored[name], stored.get("mapping")
+    if rows is not None:  # Model2Vec's tokens may share vectors
+        table = table[rows.long()]
+    table = table.float()
+    if (weights := stored.get("weights")) is not None:
+        table = table * weights.float()[:, None]
+    return static_config(*table.shape), {"word_embeddings.weight": table}, static_settings(folder)
+
+
+def static_settings(folder: Path) -> EncodingSettings:
+    """Prompts of a static model's directory, and whether its vectors have length 1.
+
+    Raises:
+        CheckpointError: a file is broken, or it has modules that are not supported.
+    """
+    listed = cast("list[dict[str, str]]", read_json(folder / "modules.json", missing={}) or [])
+    kinds = [module["type"].rsplit(".", 1)[-1] for module in listed]
+    foreign = [kind for kind in kinds if kind not in (MODULE, "Normalize")]
+    if foreign:
+        raise CheckpointError(f"{folder}: module {foreign[0]} is not supported behind token vectors; Normalize is")
+    said = read_json(folder / "config_sentence_transformers.json", missing={})
+    normalize = "Normalize" in kinds if kinds else read_json(folder / "config.json").get("normalize", False)
+    return EncodingSettings(
+        include_special=said.get("interlingua", {}).get("include_special", False),
+        normalize=bool(normalize),
+        max_tokens=MAX_TOKENS,
+        prompts={name: text for name, text in (said.get("prompts") or {}).items() if text},
+        default_prompt=said.get("default_prompt_name"),
+    )
+
+
+def write_static(
+    folder: Path,
+    table: Tensor | None,
+    config: BackboneConfig,
+    settings: EncodingSettings,
+    special_tokens: dict[str, str],
+    *,
+    spells_special_tokens: bool = False,
+    dtype: torch.dtype | None = None,
+) -> None:
+    """Writes everything but the tokenizer's definition and the vocabulary.
+
+    Args:
+        folder: an existing folder.
+        table: a row a token; None = all but the table is written.
+        config: its shape.
+        settings: prompts, and whether vectors have length 1.
+        special_tokens: ``{"pad_token": "<pad>", ...}``.
+        spells_special_tokens: see ``Vocabulary``.
+        dtype: of the stored table; int8 has a scale a row. None = as it is.
+    """
+    tensors = {} if table is None else _stored(table.detach().cpu().contiguous(), dtype)
+    described = {"vocab_size": config.vocab_size, "hidden_dim": config.hidden_size, "normalize": settings.normalize}
+    kept = str(tensors["embeddings"].dtype if tensors else torch.float32).removeprefix("torch.")
+    write_json(
+        folder / "config.json",
+        {"architectures": ["StaticModel"], "model_type": MODEL_TYPE, **described, "embedding_dtype": kept},
+    )
+    if tensors:
+        write_tensors(folder, tensors)
+    write_tokenizer_config(folder, settings.max_tokens, special_tokens, spells_special_tokens=spells_special_tokens)
+    write_modules(folder, [("", MODULE)] + [("1_Normalize", "Normalize")] * settings.normalize, settings)
+
+
+def _stored(table: Tensor, dtype: torch.dtype | None) -> dict[str, Tensor]:
+    if dtype != torch.int8:
+        return {"embeddings": table.to(dtype or table.dtype)}
+    rounded, scales = int8_rows(table.float())
+    return {"embeddings": rounded, "weights": scales}
+
+
+def int8_rows(table: Tensor) -> tuple[Tensor, Tensor]:
+    """int8 values and a scale a row, whose product is nearest to the table; rows of zeros have scale 1."""
+    largest = table.abs().amax(dim=1)
+    scales = torch.where(largest > 0, largest / LARGEST, torch.ones_like(largest))
+    return (table / scales[:, None]).round().to(torch.int8), scales

@@ -1,0 +1,70 @@
+"""Where the training of token vectors begins: a transformer's vectors of single tokens, weighed by frequency."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from jaxtyping import Float32, Float64, Int64
+from numpy import ndarray
+
+from interlingua.encoder.directory import EncodingSettings
+from interlingua.encoder.encoder import EmbedsText, Encoder
+from interlingua.encoder.static import MAX_TOKENS, StaticBackbone, static_config
+from interlingua.encoder.vocabulary import Vocabulary
+from interlingua.errors import ConfigError
+
+FREQUENT = 1e-3
+"""The a of a / (a + p): a token of this share of all tokens has half the weight of a rare one (Arora et al. 2017)."""
+
+
+def static_start(
+    teacher: EmbedsText, vocabulary: Vocabulary, counts: Int64[ndarray, " v"], *, dim: int | None = None
+) -> Encoder:
+    """An encoder of token vectors, as Model2Vec distils them, ready to be trained or used.
+
+    Each token's spelling is embedded as a text of its own. From these vectors their mean is taken away, in which all
+    are alike; the directions in which they differ most are kept; and a token gets the less weight the more often it is
+    seen. The vocabulary need not be the teacher's.
+
+    Args:
+        teacher: the transformer.
+        vocabulary: tokens that get a vector.
+        counts: how often each is seen.
+        dim: width of the vectors; default: the teacher's.
+
+    Raises:
+        ConfigError: the teacher's vectors are not that wide.
+    """
+    width = dim or teacher.dim
+    if not 1 <= width <= teacher.dim:
+        raise ConfigError(f"dim is {width}, but the teacher's vectors have {teacher.dim} numbers; choose 1 to that")
+    spelled = [spelling(vocabulary.decode([token])) for token in range(vocabulary.size)]
+    vectors = np.asarray(teacher.encode(spelled), dtype=np.float64)
+    shares = (counts + 1) / (counts + 1).sum()
+    table = principal(vectors - shares @ vectors, shares, width)
+    table *= (FREQUENT / (FREQUENT + shares))[:, None]
+    table[list(vocabulary.special_ids)] = 0
+    table /= max(float(np.sqrt((table**2).sum(axis=1).mean())), 1e-12)
+    backbone = StaticBackbone(static_config(len(table), width, pad_token_id=vocabulary.pad_id))
+    with torch.no_grad():
+        backbone.word_embeddings.weight.copy_(torch.from_numpy(table))
+    settings = EncodingSettings(include_special=False, max_tokens=MAX_TOKENS)
+    return Encoder(backbone, vocabulary, settings).eval()
+
+
+def spelling(token: str) -> str:
+    """The text of a token without the signs by which SentencePiece and WordPiece tell where words begin."""
+    return token.replace("▁", " ").removeprefix("##").strip()
+
+
+def principal(centred: Float64[ndarray, "v d"], shares: Float64[ndarray, " v"], width: int) -> Float64[ndarray, "v w"]:
+    """The coordinates along the directions of largest variance, largest first.
+
+    Args:
+        centred: vectors around 0.
+        shares: weight of each; they sum to 1.
+        width: how many directions.
+    """
+    _, directions = np.linalg.eigh(centred.T @ (centred * shares[:, None]))
+    kept: Float32[ndarray, "d w"] = directions[:, ::-1][:, :width]
+    return np.asarray(centred @ kept)

@@ -1,0 +1,115 @@
+"""What a faster encoder costs: how many times as many texts a second, and how many translations it finds no longer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float32
+from numpy import ndarray
+
+from interlingua.corpus.evaluation_sets import pair_files, read_pair_file
+from interlingua.encoder.encoder import EmbedsText
+from interlingua.errors import DataError
+from interlingua.evaluation.metrics.retrieval import is_right, nearest_both_ways
+from interlingua.evaluation.tasks.folders import full_code
+
+
+class Found(NamedTuple):
+    """Share of the translations that each encoder finds, mean of both directions."""
+
+    pairs: int
+    slow: float
+    fast: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Against:
+    """A fast encoder beside a slow one, on the same texts."""
+
+    found: dict[str, Found]
+    """By language pair, ``deu-eng``."""
+    texts: int
+    slow_seconds: float
+    """Processor time for the texts, all threads together."""
+    fast_seconds: float
+    """Likewise."""
+
+    @property
+    def speed(self) -> float:
+        """How many times as many texts the fast one embeds in a second of processor time."""
+        return self.slow_seconds / max(self.fast_seconds, 1e-9)
+
+    @property
+    def slow(self) -> float:
+        """Mean share of translations found by the slow one."""
+        return float(np.mean([found.slow for found in self.found.values()]))
+
+    @property
+    def fast(self) -> float:
+        """Mean share of translations found by the fast one."""
+        return float(np.mean([found.fast for found in self.found.values()]))
+
+    def lines(self) -> Iterator[str]:
+        """For people: a line a language pair, the means, the speed."""
+        yield f"{'P@1, mean of both directions':<30}{'pairs':>6}{'slow':>8}{'fast':>8}"
+        for name, found in self.found.items():
+            yield f"{name:<30}{found.pairs:>6}{100 * found.slow:>8.1f}{100 * found.fast:>8.1f}"
+        yield f"{'mean':<30}{'':>6}{100 * self.slow:>8.1f}{100 * self.fast:>8.1f}"
+        yield (
+            f"{self.speed:,.0f} times as many texts a second: {self.texts / max(self.fast_seconds, 1e-9):,.0f} against"
+            f" {self.texts / max(self.slow_seconds, 1e-9):,.0f} in a second of one core;"
+            f" {100 * (self.slow - self.fast):.1f} points of P@1 lost"
+        )
+
+
+def against(
+    slow: EmbedsText,
+    fast: EmbedsText,
+    folder: Path,
+    *,
+    prompt: str | None = None,
+    languages: Sequence[str] = (),
+    max_pairs: int = 200,
+) -> Against:
+    """Lets two encoders find translations among the pairs of each file, by cosine.
+
+    Args:
+        slow: the one to be replaced.
+        fast: the one to replace it.
+        folder: ``<a>-<b>.tsv`` files.
+        prompt: of the slow one.
+        languages: only files of these, as their names spell them; default: all.
+        max_pairs: pairs taken from each file, evenly spread.
+
+    Raises:
+        DataError: there are no such files, or they are broken.
+    """
+    files = [file for file in pair_files(folder) if not languages or file.source_language in languages]
+    if not files:
+        raise DataError(
+            "no <a>-<b>.tsv files here to compare on; hold out pairs when preparing the corpus", path=folder
+        )
+    found: dict[str, Found] = {}
+    seconds = {True: 0.0, False: 0.0}
+    texts = 0
+    for file in files:
+        sides = read_pair_file(file)
+        rows = np.linspace(0, len(sides[0]) - 1, min(max_pairs, len(sides[0]))).round().astype(int)
+        codes = [full_code(code) for code in (file.source_language, file.target_language)]
+        shares = []
+        for encoder in (slow, fast):
+            made: list[Float32[ndarray, "n d"]] = []
+            for side, code in zip(sides, codes, strict=True):
+                started = time.process_time()
+                asked = prompt if encoder is slow else None
+                made.append(encoder.encode([side[row] for row in rows], prompt=asked, language=code))
+                seconds[encoder is slow] += time.process_time() - started
+            shares.append(float(np.mean([is_right(nearest).mean() for nearest in nearest_both_ways(*made)])))
+        texts += 2 * len(rows)
+        found[file.name] = Found(len(rows), *shares)
+    return Against(found=found, texts=texts, slow_seconds=seconds[True], fast_seconds=seconds[False])

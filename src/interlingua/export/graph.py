@@ -1,0 +1,214 @@
+"""An encoder as an ONNX graph: token ids and their mask in, one vector per text out; pooling and length are inside."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+from torch import Tensor, nn
+
+from interlingua import __version__
+from interlingua.encoder.backbone import Backbone, Layer
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.static import StaticBackbone
+from interlingua.errors import MissingExtraError
+from interlingua.export.graph_weights import FLOAT, Weights
+
+INPUTS, OUTPUT = ("input_ids", "attention_mask"), "sentence_embedding"
+OPSET = 20
+"""The first with Gelu."""
+IR_VERSION = 9
+BOOL = 9
+"""ONNX's number of the type."""
+MASKED = -10_000.0
+"""Added to the attention to padding: its softmax is 0, and half precision can hold it."""
+SMALLEST_LENGTH = 1e-12
+"""As torch's ``normalize``."""
+
+
+class Graph:
+    """Nodes and constants of an ONNX graph in the making; a tensor is called by its name.
+
+    Raises:
+        MissingExtraError: the package ``onnx`` is not installed.
+    """
+
+    def __init__(self) -> None:
+        try:
+            import onnx
+        except ImportError as error:
+            raise MissingExtraError("onnx", "onnx") from error
+        self._onnx: Any = onnx
+        self._nodes: list[Any] = []
+        self._constants: dict[str, Any] = {}
+
+    def constant(self, values: Any, name: str = "") -> str:
+        """A tensor of fixed values; small ones that are equal are kept once."""
+        array = np.asarray(values)
+        name = name or f"{array.dtype}{list(array.shape)}_{array.ravel().tolist()}".replace(" ", "")
+        self._constants[name] = array
+        return name
+
+    def add(self, operator: str, *inputs: str, name: str = "", domain: str = "", **attributes: Any) -> str:
+        """A node of one output, whose name is returned."""
+        name = name or f"{operator}_{len(self._nodes)}"
+        self._nodes.append(
+            self._onnx.helper.make_node(operator, inputs, [name], name=name, domain=domain, **attributes)
+        )
+        return name
+
+    def split(self, tensor: str, parts: int) -> list[str]:
+        """Equal parts of the last axis."""
+        names = [f"Split_{len(self._nodes)}_{part}" for part in range(parts)]
+        self._nodes.append(
+            self._onnx.helper.make_node("Split", [tensor], names, name=names[0], axis=-1, num_outputs=parts)
+        )
+        return names
+
+    def model(self, *, dim: int, metadata: dict[str, str]) -> Any:
+        """The ``ModelProto``, checked.
+
+        Args:
+            dim: width of the output.
+            metadata: kept with the graph.
+        """
+        helper, types = self._onnx.helper, self._onnx.TensorProto
+        given = [helper.make_tensor_value_info(name, types.INT64, ["batch", "length"]) for name in INPUTS]
+        output = helper.make_tensor_value_info(OUTPUT, types.FLOAT, ["batch", dim])
+        constants = [self._onnx.numpy_helper.from_array(array, name) for name, array in self._constants.items()]
+        graph = helper.make_graph(self._nodes, "encoder", given, [output], constants)
+        foreign = {node.domain for node in self._nodes if node.domain}
+        opsets = [helper.make_opsetid("", OPSET), *(helper.make_opsetid(domain, 1) for domain in sorted(foreign))]
+        model = helper.make_model(
+            graph,
+            opset_imports=opsets,
+            ir_version=IR_VERSION,
+            producer_name="interlingua",
+            producer_version=__version__,
+        )
+        helper.set_model_props(model, metadata)
+        return model
+
+
+def build_graph(encoder: Encoder, weights: Weights) -> Any:
+    """The graph of an encoder, as a ``ModelProto`` of opset 20 with dynamic batch and length.
+
+    Texts may be padded on either side. Vectors have length 1 where the model's settings say so.
+
+    Args:
+        encoder: the model.
+        weights: how its matrices are kept.
+
+    Raises:
+        MissingExtraError: the package ``onnx`` is not installed.
+    """
+    graph, backbone, settings = Graph(), encoder.backbone, encoder.settings
+    mask = graph.add("Cast", "attention_mask", to=FLOAT)
+    states = weights.lookup(graph, _array(backbone.word_embeddings.weight), "word_embeddings")
+    if not isinstance(backbone, StaticBackbone):
+        states = _transformer(graph, backbone, weights, states, mask)
+    if not settings.include_special and settings.pooling != "cls":
+        mask = _without_special(graph, encoder, mask)
+    pooled = _pooled(graph, states, mask, settings.pooling)
+    if settings.normalize:
+        length = graph.add("ReduceL2", pooled, graph.constant(np.array([-1])), keepdims=1)
+        pooled = graph.add("Div", pooled, graph.add("Max", length, graph.constant(np.float32(SMALLEST_LENGTH))))
+    graph.add("Identity", pooled, name=OUTPUT)
+    facts = {
+        "digest": encoder.digest(),
+        "pooling": settings.pooling,
+        "max_tokens": str(encoder.max_tokens),
+        "weights": weights.name,
+    }
+    return graph.model(dim=encoder.dim, metadata=facts)
+
+
+def _transformer(graph: Graph, backbone: Backbone, weights: Weights, words: str, mask: str) -> str:
+    """Hidden states (batch, length, D) of the last layer; between them tokens stand in one row, (batch * length, D)."""
+    config = backbone.config
+    width, heads = config.hidden_size, config.num_attention_heads
+    table = backbone.position_embeddings.weight
+    if backbone.token_type_embeddings is not None:
+        table = table + backbone.token_type_embeddings.weight[0]
+    counted = graph.add("CumSum", "attention_mask", graph.constant(np.int64(1)))
+    places = graph.add("Add", counted, graph.constant(np.int64(config.first_position - 1)))
+    places = graph.add("Max", places, graph.constant(np.int64(0)))  # padding on the left counts 0
+    positions = graph.add("Gather", weights.floats(graph, _array(table), "position_embeddings"), places)
+    x = graph.add("Reshape", graph.add("Add", words, positions), graph.constant(np.array([-1, width])))
+    x = _norm(graph, x, backbone.embedding_norm, "embedding_norm")
+    hidden = graph.add("Sub", graph.constant(np.float32(1)), mask)
+    hidden = graph.add("Mul", hidden, graph.constant(np.float32(MASKED)))
+    bias = graph.add("Unsqueeze", hidden, graph.constant(np.array([1, 2])))  # (batch, 1, 1, length)
+    shape = graph.add("Shape", "input_ids")
+    by_head = graph.add("Concat", shape, graph.constant(np.array([heads, width // heads])), axis=0)
+    for number, layer in enumerate(backbone.layers):
+        assert isinstance(layer, Layer)
+        x = _layer(graph, layer, weights, x, bias, by_head, f"layers.{number}")
+    return graph.add("Reshape", x, graph.add("Concat", shape, graph.constant(np.array([width])), axis=0))
+
+
+def _layer(graph: Graph, layer: Layer, weights: Weights, x: str, bias: str, by_head: str, name: str) -> str:
+    width, heads = layer.config.hidden_size, layer.config.num_attention_heads
+    matrix, offset = (_array(part) for part in layer.joint_projection())
+    scale = np.ones(len(offset), dtype=np.float32)
+    scale[:width] = 1 / math.sqrt(width // heads)  # of the queries, and so of the scores
+    joint = weights.linear(graph, x, matrix * scale[:, None], offset * scale, f"{name}.qkv")
+    query, key, value = (graph.add("Reshape", part, by_head) for part in graph.split(joint, 3))
+    query, value = (graph.add("Transpose", part, perm=[0, 2, 1, 3]) for part in (query, value))
+    scores = graph.add("MatMul", query, graph.add("Transpose", key, perm=[0, 2, 3, 1]))
+    attention = graph.add("Softmax", graph.add("Add", scores, bias), axis=-1)
+    context = graph.add("Transpose", graph.add("MatMul", attention, value), perm=[0, 2, 1, 3])
+    context = graph.add("Reshape", context, graph.constant(np.array([-1, width])))
+    attended = _linear(graph, weights, context, layer.attention_output, f"{name}.attention_output")
+    x = _norm(graph, graph.add("Add", x, attended), layer.attention_norm, f"{name}.attention_norm")
+    inner = _linear(graph, weights, x, layer.intermediate, f"{name}.intermediate")
+    inner = _activation(graph, inner, layer.config.hidden_act)
+    outer = _linear(graph, weights, inner, layer.output, f"{name}.output")
+    return _norm(graph, graph.add("Add", x, outer), layer.output_norm, f"{name}.output_norm")
+
+
+def _linear(graph: Graph, weights: Weights, x: str, linear: nn.Linear, name: str) -> str:
+    return weights.linear(graph, x, _array(linear.weight), _array(linear.bias), name)
+
+
+def _norm(graph: Graph, x: str, norm: nn.LayerNorm, name: str) -> str:
+    scale = graph.constant(_array(norm.weight), f"{name}.weight")
+    shift = graph.constant(_array(norm.bias), f"{name}.bias")
+    return graph.add("LayerNormalization", x, scale, shift, axis=-1, epsilon=norm.eps)
+
+
+def _activation(graph: Graph, x: str, name: str) -> str:
+    if name in ("silu", "swish"):
+        return graph.add("Mul", x, graph.add("Sigmoid", x))
+    if name.startswith("gelu"):
+        return graph.add("Gelu", x, approximate="none" if name == "gelu" else "tanh")
+    return graph.add({"relu": "Relu", "tanh": "Tanh"}[name], x)
+
+
+def _without_special(graph: Graph, encoder: Encoder, mask: str) -> str:
+    """The mask without the tokens that the tokenizer puts around a text."""
+    counts = np.ones(encoder.backbone.config.vocab_size, dtype=np.int8)
+    counts[encoder.special_ids.cpu().numpy()] = 0
+    kept = graph.add("Gather", graph.constant(counts, "pooled_tokens"), "input_ids")
+    return graph.add("Mul", mask, graph.add("Cast", kept, to=FLOAT))
+
+
+def _pooled(graph: Graph, states: str, mask: str, mode: Literal["cls", "mean", "max"]) -> str:
+    """(batch, D); zeros for a text without tokens."""
+    column, axis = graph.add("Unsqueeze", mask, graph.constant(np.array([2]))), graph.constant(np.array([1]))
+    if mode == "mean":
+        total = graph.add("ReduceSum", graph.add("Mul", states, column), axis, keepdims=0)
+        count = graph.add("ReduceSum", column, axis, keepdims=0)
+        return graph.add("Div", total, graph.add("Max", count, graph.constant(np.float32(1))))
+    if mode == "max":
+        kept = graph.add("Cast", column, to=BOOL)
+        lowest = graph.constant(np.finfo(np.float32).min)
+        largest = graph.add("ReduceMax", graph.add("Where", kept, states, lowest), axis, keepdims=0)
+        return graph.add("Mul", largest, graph.add("ReduceMax", column, axis, keepdims=0))
+    first = graph.add("ArgMax", mask, axis=1, keepdims=1)  # 0, unless padding stands on the left
+    return graph.add("GatherND", states, first, batch_dims=1)
+
+
+def _array(tensor: Tensor) -> Any:
+    return tensor.detach().float().cpu().numpy()

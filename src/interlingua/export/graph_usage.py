@@ -1,0 +1,78 @@
+"""The section of a card that says how to run a directory of graphs, in a few lines that are run by the tests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from interlingua.encoder.encoder import Encoder
+from interlingua.export.runtimes import ONNX_FILES, OPENVINO_FILE
+
+TEXTS = ("The cat sits on the mat.", "Die Katze sitzt auf der Matte.")
+
+
+def graph_usage(encoder: Encoder, kinds: Sequence[str]) -> str:
+    """How to run the graphs without PyTorch.
+
+    Args:
+        encoder: the model.
+        kinds: which graphs there are.
+    """
+    parts = ["## Use", "No PyTorch is needed; run this in the directory of this file."]
+    graphs = {"onnx": ONNX_FILES["onnx"], "int8": ONNX_FILES["onnx int8"]}
+    files = [file for kind, file in graphs.items() if kind in kinds]
+    if files:
+        other = f" The same with `{files[1]}`, which has int8 products." if len(files) > 1 else ""
+        parts += ["`pip install onnxruntime tokenizers`", _block(_onnx(encoder, files[0])), other.strip()]
+    if "openvino" in kinds:
+        precision = "OpenVINO computes in bfloat16 where the processor can; the hint keeps float32."
+        parts += ["`pip install openvino tokenizers`", _block(_openvino(encoder)), precision]
+    length = "Vectors have length 1: their inner product is the cosine." if encoder.settings.normalize else ""
+    return "\n\n".join(part for part in (*parts, length) if part)
+
+
+def _onnx(encoder: Encoder, file: str) -> list[str]:
+    return [
+        "import numpy as np, onnxruntime",
+        "from tokenizers import Tokenizer",
+        "",
+        *_tokenized(encoder),
+        f'session = onnxruntime.InferenceSession("{file}")',
+        'feed = {"input_ids": np.array([t.ids for t in tokens]),'
+        ' "attention_mask": np.array([t.attention_mask for t in tokens])}',
+        '(vectors,) = session.run(["sentence_embedding"], feed)',
+        "print(vectors @ vectors.T)",
+    ]
+
+
+def _openvino(encoder: Encoder) -> list[str]:
+    return [
+        "import numpy as np, openvino",
+        "from tokenizers import Tokenizer",
+        "",
+        *_tokenized(encoder),
+        f'model = openvino.compile_model("{OPENVINO_FILE}", "CPU", {{"INFERENCE_PRECISION_HINT": "f32"}})',
+        'feed = {"input_ids": np.array([t.ids for t in tokens]),'
+        ' "attention_mask": np.array([t.attention_mask for t in tokens])}',
+        'vectors = model(feed)["sentence_embedding"]',
+        "print(vectors @ vectors.T)",
+    ]
+
+
+def _tokenized(encoder: Encoder) -> list[str]:
+    vocabulary = encoder.vocabulary
+    pad = vocabulary.special_tokens.get("pad_token")
+    before = next(iter(encoder.settings.prompts.values()), "")
+    texts = json.dumps([before + text for text in TEXTS])
+    spells = ["tokenizer.encode_special_tokens = True"] if vocabulary.spells_special_tokens else []
+    return [
+        'tokenizer = Tokenizer.from_file("tokenizer.json")',
+        *spells,
+        f"tokenizer.enable_truncation({encoder.max_tokens})",
+        f"tokenizer.enable_padding(pad_id={vocabulary.pad_id if pad else 0}, pad_token={json.dumps(pad or '[PAD]')})",
+        f"tokens = tokenizer.encode_batch({texts})",
+    ]
+
+
+def _block(lines: Sequence[str]) -> str:
+    return "\n".join(["```python", *lines, "```"])

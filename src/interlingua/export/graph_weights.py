@@ -1,0 +1,128 @@
+"""How an ONNX graph keeps the matrices of an encoder: float32, float16, or int8 with a scale a row."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from jaxtyping import Float32, Int8
+from numpy import ndarray
+
+if TYPE_CHECKING:
+    from interlingua.export.graph import Graph
+
+FLOAT = 1
+"""ONNX's number of float32."""
+LARGEST = 127
+"""The integers of weights go from -127 to 127."""
+LARGEST_STATE, ZERO = 63, 64
+"""Those of states from -63 to 63, kept without sign: 64 stands for 0. More would overflow where there is no VNNI."""
+FINER = 2 * LARGEST_STATE
+"""The second rounding reaches half a step of the first to either side."""
+SMALLEST = 1e-12
+"""A token's scale is that of a state at least so large."""
+
+
+class Weights(Protocol):
+    """Puts an encoder's matrices into a graph."""
+
+    name: str
+    """What they are kept in."""
+
+    def floats(self, graph: Graph, values: Float32[ndarray, ...], name: str) -> str:
+        """A tensor as it is computed with."""
+        ...
+
+    def lookup(self, graph: Graph, table: Float32[ndarray, "v d"], name: str) -> str:
+        """The rows of a table that ``input_ids`` name."""
+        ...
+
+    def linear(
+        self, graph: Graph, x: str, weight: Float32[ndarray, "out in"], bias: Float32[ndarray, " out"], name: str
+    ) -> str:
+        """X W' + b."""
+        ...
+
+
+class FloatWeights:
+    """float32, or float16 on disk; computed with in float32.
+
+    Args:
+        name: which.
+    """
+
+    def __init__(self, name: str = "float32") -> None:
+        self.name = name
+
+    def floats(self, graph: Graph, values: Float32[ndarray, ...], name: str) -> str:
+        """See ``Weights``."""
+        return self._widened(graph, graph.constant(values.astype(self.name), name))
+
+    def lookup(self, graph: Graph, table: Float32[ndarray, "v d"], name: str) -> str:
+        """See ``Weights``; only the rows are widened, not the table."""
+        rows = graph.add("Gather", graph.constant(table.astype(self.name), name), "input_ids")
+        return self._widened(graph, rows)
+
+    def linear(
+        self, graph: Graph, x: str, weight: Float32[ndarray, "out in"], bias: Float32[ndarray, " out"], name: str
+    ) -> str:
+        """See ``Weights``."""
+        product = graph.add("MatMul", x, self.floats(graph, np.ascontiguousarray(weight.T), f"{name}.weight"))
+        return graph.add("Add", product, graph.constant(bias, f"{name}.bias"))
+
+    def _widened(self, graph: Graph, tensor: str) -> str:
+        return tensor if self.name == "float32" else graph.add("Cast", tensor, to=FLOAT)
+
+
+class Int8Weights:
+    """int8 matrices with a scale a row, and products of integers; the embedding tables likewise.
+
+    A token's state is rounded twice with scales of its own: to 7 bits, and what that left over to 7 bits more. One
+    scale for all states, as ``DynamicQuantizeLinear`` has it, is spoilt by a few large values, and one rounding alone
+    costs ten times the accuracy of both. All operators are ONNX's own.
+    """
+
+    name = "int8"
+
+    def floats(self, graph: Graph, values: Float32[ndarray, ...], name: str) -> str:
+        """See ``Weights``; kept in float32."""
+        return graph.constant(values, name)
+
+    def lookup(self, graph: Graph, table: Float32[ndarray, "v d"], name: str) -> str:
+        """See ``Weights``."""
+        rounded, scales = rounded_rows(table)
+        rows = graph.add("Cast", graph.add("Gather", graph.constant(rounded, name), "input_ids"), to=FLOAT)
+        return graph.add("Mul", rows, graph.add("Gather", graph.constant(scales, f"{name}.scale"), "input_ids"))
+
+    def linear(
+        self, graph: Graph, x: str, weight: Float32[ndarray, "out in"], bias: Float32[ndarray, " out"], name: str
+    ) -> str:
+        """See ``Weights``."""
+        rounded, scales = rounded_rows(weight)
+        codes = graph.constant(np.ascontiguousarray(rounded.T), f"{name}.weight")
+        zero = graph.constant(np.uint8(ZERO))
+
+        def product(states: str, scale: Float32[ndarray, " out"], part: str) -> str:
+            whole = graph.add("Cast", graph.add("MatMulInteger", states, codes, zero), to=FLOAT)
+            return graph.add("Mul", whole, graph.constant(scale, f"{name}.{part}"))
+
+        largest = graph.add("ReduceMax", graph.add("Abs", x), graph.constant(np.array([-1])), keepdims=0)
+        largest = graph.add("Max", largest, graph.constant(np.float32(SMALLEST)))
+        scale = graph.add("Mul", largest, graph.constant(np.float32(1 / LARGEST_STATE)))
+        zeros = graph.add("Expand", zero, graph.add("Shape", scale))
+        first = graph.add("QuantizeLinear", x, scale, zeros, axis=0)
+        left = graph.add("Sub", x, graph.add("DequantizeLinear", first, scale, zeros, axis=0))
+        finer = graph.add("Mul", scale, graph.constant(np.float32(1 / FINER)))
+        second = graph.add("QuantizeLinear", left, finer, zeros, axis=0)
+        row = scales[:, 0]
+        both = graph.add("Add", product(first, row, "scale"), product(second, row / np.float32(FINER), "finer_scale"))
+        states = graph.add("Mul", both, graph.add("Unsqueeze", scale, graph.constant(np.array([1]))))
+        return graph.add("Add", states, graph.constant(bias, f"{name}.bias"))
+
+
+def rounded_rows(rows: Float32[ndarray, "n d"]) -> tuple[Int8[ndarray, "n d"], Float32[ndarray, "n 1"]]:
+    """int8 values and a scale a row, so that their product is nearest to the row; rows of zeros have scale 1."""
+    largest = np.abs(rows).max(axis=1, keepdims=True)
+    scales = np.where(largest > 0, largest / LARGEST, 1).astype(np.float32)
+    rounded: Any = np.rint(rows / scales).astype(np.int8)
+    return rounded, scales

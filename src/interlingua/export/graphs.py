@@ -1,0 +1,136 @@
+"""A directory of graphs that need no PyTorch: ONNX, ONNX with int8 products, OpenVINO; tokenizer and card included."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from interlingua.encoder.directory import is_ours
+from interlingua.encoder.encoder import Encoder
+from interlingua.errors import ConfigError, MissingExtraError
+from interlingua.export.card import model_card, read_provenance
+from interlingua.export.graph import build_graph
+from interlingua.export.graph_usage import graph_usage
+from interlingua.export.graph_weights import FloatWeights, Int8Weights
+from interlingua.export.runtimes import ONNX_FILES, OPENVINO_FILE, RECORDED
+from interlingua.export.sentence_transformers import find_model, refuse_segmentation
+from interlingua.export.shrink import shrink
+from interlingua.export.verify import SAMPLES, Verification, verify
+from interlingua.files import PathLike, atomic_directory
+
+log = logging.getLogger("interlingua")
+Kind = Literal["onnx", "int8", "openvino"]
+DTYPES = ("float32", "float16")
+LARGEST_FILE_BYTES = 1 << 30
+"""Beyond this the weights lie in a file beside the graph; protobuf can't hold more than twice as much."""
+
+
+def export_graphs(
+    source: PathLike,
+    out: PathLike,
+    kinds: Sequence[Kind],
+    *,
+    dtype: str = "float32",
+    name: str | None = None,
+    licence: str | None = None,
+    results: Iterable[PathLike] = (),
+    check: bool = True,
+    overwrite: bool = False,
+    texts: Iterable[PathLike] = (),
+    layers: int | None = None,
+    samples: Mapping[str, Sequence[str]] = SAMPLES,
+    told: Callable[[Verification], None] = lambda _: None,
+) -> Verification | None:
+    """Writes graphs of a model, with pooling and normalisation inside. Nothing appears at ``out`` unless they agree.
+
+    Args:
+        source: a model directory or hub id, or a run's folder.
+        out: the new directory.
+        kinds: onnx, int8 (ONNX with int8 products), openvino.
+        dtype: of the stored weights, float32 or float16; the graphs compute in float32.
+        name: this and the following are those of ``sentence_transformers.export``, and so is what is returned.
+        licence: for the card.
+        results: for the card.
+        check: run every graph and compare its vectors with ours.
+        overwrite: replace ``out`` if one of our models is in it.
+        texts: keep only the vocabulary of these files.
+        layers: keep only so many layers, from the first.
+        samples: texts to compare vectors of, by language.
+        told: is given what was compared, also where vectors differ.
+
+    Raises:
+        CheckpointError: there is no model at ``source``, a graph can't express it, or vectors differ.
+        ConfigError: weights can't be kept in this dtype.
+        MissingExtraError: a library is not installed.
+    """
+    if dtype not in DTYPES:
+        raise ConfigError(f"dtype {dtype!r}: graphs keep their weights in {' or '.join(DTYPES)}; say --int8 for int8")
+    model, run = find_model(source)
+    encoder = shrink(Encoder.load(model), texts=texts, layers=layers)
+    if check:
+        refuse_segmentation(encoder, model)
+    files, title = [Path(path) for path in results], name or Path(out).name
+    provenance = read_provenance(run, name=title, digest=encoder.digest(), licence=licence, results=files)
+    with atomic_directory(out, overwrite=overwrite, ours=is_ours) as folder:
+        encoder.save(folder, weights=False)
+        write_graphs(encoder, folder, kinds, dtype)
+        card = model_card(encoder, provenance, usage=graph_usage(encoder, kinds), library=_library(kinds))
+        (folder / "README.md").write_text(card, encoding="utf-8")
+        if not check:
+            return None
+        prompts = (None, *encoder.settings.prompts)
+        return verify(encoder, folder, samples, prompts=prompts, called=out, told=told)
+
+
+def _library(kinds: Sequence[Kind]) -> str:
+    return "openvino" if tuple(kinds) == ("openvino",) else "onnx"
+
+
+def write_graphs(encoder: Encoder, folder: Path, kinds: Sequence[Kind], dtype: str = "float32") -> None:
+    """Writes the graphs alone, each kind to its place in the directory.
+
+    Args:
+        encoder: the model.
+        folder: an existing folder.
+        kinds: see ``export_graphs``.
+        dtype: see there.
+
+    Raises:
+        MissingExtraError: a library is not installed.
+    """
+    if "int8" in kinds:
+        save_onnx(build_graph(encoder, Int8Weights()), folder / ONNX_FILES["onnx int8"])
+    if "onnx" not in kinds and "openvino" not in kinds:
+        return
+    graph = folder / ONNX_FILES["onnx"]
+    save_onnx(build_graph(encoder, FloatWeights(dtype)), graph)
+    if "openvino" in kinds:
+        _save_openvino(graph, folder / OPENVINO_FILE, dtype)
+    if "onnx" not in kinds:
+        for file in graph.parent.glob(f"{graph.name}*"):
+            file.unlink()
+        if not any(graph.parent.iterdir()):
+            graph.parent.rmdir()
+
+
+def save_onnx(model: Any, path: Path) -> None:
+    """Writes a graph; the weights of a large one to ``NAME.onnx_data`` beside it."""
+    import onnx
+
+    path.parent.mkdir(exist_ok=True)
+    large = sum(len(constant.raw_data) for constant in model.graph.initializer) > LARGEST_FILE_BYTES
+    onnx.save(model, path, save_as_external_data=large, location=f"{path.name}_data" if large else None)
+
+
+def _save_openvino(graph: Path, path: Path, dtype: str) -> None:
+    """Reads an ONNX graph and writes it as OpenVINO's ``.xml`` and ``.bin``."""
+    try:
+        import openvino
+    except ImportError as error:
+        raise MissingExtraError("openvino", "openvino") from error
+    path.parent.mkdir(exist_ok=True)
+    model = openvino.Core().read_model(graph)  # not convert_model, which reports its use
+    model.set_rt_info(dtype, RECORDED)
+    openvino.save_model(model, path, compress_to_fp16=dtype == "float16")

@@ -1,0 +1,199 @@
+"""An exported directory as others run it: each runtime from the files that are there, tokenizer included."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float32, Int64
+from numpy import ndarray
+
+from interlingua.encoder.directory import EncodingSettings, read_json
+from interlingua.errors import CheckpointError, MissingExtraError
+
+Vectors = Float32[ndarray, "n d"]
+ROUNDING = {"float32": 1e-5, "float16": 1e-4, "bfloat16": 1e-2, "int8": 5e-3}
+"""Largest 1 - cosine that is put down to rounding, by what the weights are kept in."""
+ONNX_FILES = {"onnx": "onnx/model.onnx", "onnx int8": "onnx/model_int8.onnx"}
+OPENVINO_FILE = "openvino/openvino_model.xml"
+RECORDED = ["interlingua", "weights"]
+"""Where a graph of OpenVINO says what its weights are kept in."""
+BATCH = 16
+
+
+class Runtime(ABC):
+    """Something else that turns the texts into vectors.
+
+    Attributes:
+        name: as reports call it.
+        weights: what the weights are kept in, which decides how close the vectors must be.
+    """
+
+    name: str
+    weights: str
+
+    @property
+    def tolerance(self) -> float:
+        """Largest 1 - cosine to our own vectors."""
+        return ROUNDING[self.weights]
+
+    @abstractmethod
+    def encode(self, texts: Sequence[str], *, prompt: str | None) -> Vectors:
+        """A vector per text, of length 1.
+
+        Args:
+            texts: any number.
+            prompt: name of one of the model's prompts.
+        """
+
+
+class StockRuntime(Runtime):
+    """``SentenceTransformer(folder)`` on the CPU, computing in float32 whatever the stored weights are.
+
+    Args:
+        folder: a model directory.
+
+    Raises:
+        MissingExtraError: sentence-transformers is not installed.
+    """
+
+    name = "sentence-transformers"
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            from sentence_transformers import SentenceTransformer
+        except ImportError as error:
+            raise MissingExtraError("sentence-transformers", "sentence-transformers") from error
+        described = read_json(folder / "config.json")
+        self.weights = described.get("embedding_dtype") or described.get("dtype") or "float32"
+        self.model: Any = SentenceTransformer(str(folder), device="cpu").float()
+
+    def encode(self, texts: Sequence[str], *, prompt: str | None) -> Vectors:
+        """See ``Runtime``."""
+        vectors: Vectors = self.model.encode(
+            list(texts), prompt_name=prompt, normalize_embeddings=True, show_progress_bar=False
+        )
+        return vectors
+
+
+class GraphRuntime(Runtime):
+    """A graph behind ``tokenizer.json``, both from an exported directory."""
+
+    def __init__(self, folder: Path) -> None:
+        from tokenizers import Tokenizer
+
+        said = read_json(folder / "tokenizer_config.json")
+        model = read_json(folder / "config_sentence_transformers.json")
+        self.settings = EncodingSettings(
+            prompts=model["prompts"], default_prompt=model["default_prompt_name"], max_tokens=said["model_max_length"]
+        )
+        self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self.tokenizer.encode_special_tokens = said.get("split_special_tokens", False)
+        self.tokenizer.enable_truncation(self.settings.max_tokens)
+        pad = said.get("pad_token", "[PAD]")
+        self.tokenizer.enable_padding(pad_id=self.tokenizer.token_to_id(pad) or 0, pad_token=pad)
+
+    def encode(self, texts: Sequence[str], *, prompt: str | None) -> Vectors:
+        """See ``Runtime``."""
+        before, made = self.settings.prompt_text(prompt), []
+        for start in range(0, len(texts), BATCH):
+            batch = self.tokenizer.encode_batch([before + text for text in texts[start : start + BATCH]])
+            ids = np.array([encoding.ids for encoding in batch], dtype=np.int64)
+            mask = np.array([encoding.attention_mask for encoding in batch], dtype=np.int64)
+            made.append(self.run(ids, mask))
+        vectors = np.concatenate(made)
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.asarray(vectors / np.maximum(lengths, 1e-12))
+
+    @abstractmethod
+    def run(self, ids: Int64[ndarray, "b l"], mask: Int64[ndarray, "b l"]) -> Vectors:
+        """The graph's output for a padded batch."""
+
+
+class OnnxRuntime(GraphRuntime):
+    """onnxruntime on the CPU.
+
+    Args:
+        folder: an exported directory.
+        name: a key of ``ONNX_FILES``.
+
+    Raises:
+        MissingExtraError: onnxruntime is not installed.
+        CheckpointError: it can't run the graph.
+    """
+
+    def __init__(self, folder: Path, name: str) -> None:
+        super().__init__(folder)
+        try:
+            import onnxruntime
+        except ImportError as error:
+            raise MissingExtraError("onnxruntime", "onnx") from error
+        self.name = name
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 3  # errors
+        graph = folder / ONNX_FILES[name]
+        try:
+            self.session: Any = onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # its exceptions share no base
+            raise CheckpointError(f"{graph}: onnxruntime can't run it ({_short(error)}); export it again") from error
+        self.weights = self.session.get_modelmeta().custom_metadata_map.get("weights", "float32")
+
+    def run(self, ids: Int64[ndarray, "b l"], mask: Int64[ndarray, "b l"]) -> Vectors:
+        """See ``GraphRuntime``."""
+        (vectors,) = self.session.run(["sentence_embedding"], {"input_ids": ids, "attention_mask": mask})
+        return np.asarray(vectors)
+
+
+class OpenVinoRuntime(GraphRuntime):
+    """OpenVINO on the CPU, told to compute in float32; by itself it takes bfloat16 where the processor has it.
+
+    Args:
+        folder: an exported directory.
+
+    Raises:
+        MissingExtraError: openvino is not installed.
+        CheckpointError: it can't run the graph.
+    """
+
+    name = "openvino"
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        try:
+            import openvino
+        except ImportError as error:
+            raise MissingExtraError("openvino", "openvino") from error
+        graph = folder / OPENVINO_FILE
+        try:
+            model = openvino.Core().read_model(graph)
+            self.model: Any = openvino.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+        except Exception as error:  # RuntimeError and its own
+            raise CheckpointError(f"{graph}: openvino can't run it ({_short(error)}); export it again") from error
+        kept = model.get_rt_info(RECORDED) if model.has_rt_info(RECORDED) else "float32"
+        self.weights = str(getattr(kept, "value", kept))
+
+    def run(self, ids: Int64[ndarray, "b l"], mask: Int64[ndarray, "b l"]) -> Vectors:
+        """See ``GraphRuntime``."""
+        return np.array(self.model({"input_ids": ids, "attention_mask": mask})["sentence_embedding"])
+
+
+def runtimes(folder: Path) -> list[Runtime]:
+    """All that can run what is in an exported directory.
+
+    Raises:
+        CheckpointError: there is nothing to run.
+        MissingExtraError: a library is not installed.
+    """
+    found: list[Runtime] = [StockRuntime(folder)] if (folder / "model.safetensors").is_file() else []
+    found += [OnnxRuntime(folder, name) for name, file in ONNX_FILES.items() if (folder / file).is_file()]
+    found += [OpenVinoRuntime(folder)] if (folder / OPENVINO_FILE).is_file() else []
+    if not found:
+        raise CheckpointError(f"{folder}: no weights and no graph here; give a directory that interlingua export wrote")
+    return found
+
+
+def _short(error: Exception) -> str:
+    return " ".join(str(error).split())[:150]

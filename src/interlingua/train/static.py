@@ -1,0 +1,127 @@
+"""Token vectors trained on parallel text: from a transformer's vectors of single tokens, by any method of [method]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from interlingua.batches.records import TokenStore
+from interlingua.config import apply_override
+from interlingua.encoder.dual_encoder import QUERY_PROMPT
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.static_start import static_start
+from interlingua.encoder.vocabulary import Vocabulary
+from interlingua.errors import ConfigError
+from interlingua.files import PathLike
+from interlingua.train.config import LENGTHS, TrainConfig, train_config_from
+from interlingua.train.loop import train
+from interlingua.train.result import TrainResult
+from interlingua.train.validation import Evaluate
+
+RECIPE: dict[str, Any] = {
+    "method": {"name": "infonce", "temperature": 0.05, "exclude_repeats": True},
+    "data": {"temperature": 2.0},
+    "optimizer": {"name": "adam", "learning_rate": 1e-2, "weight_decay": 0.0},
+    "schedule": {"name": "linear", "warmup_steps": 0.05},
+    "run": {
+        "max_steps": 2000,
+        "global_batch_size": 1024,
+        "logging_steps": 0.02,
+        "metric_for_best_model": "tatoeba_accuracy",
+        "greater_is_better": True,
+    },
+}
+"""What ``static_config`` does not leave to the defaults of a run."""
+
+
+class WithPrompt:
+    """An encoder that puts one of its prompts before every text that does not ask for another.
+
+    Args:
+        encoder: the model.
+        prompt: name of one of its prompts.
+    """
+
+    def __init__(self, encoder: Encoder, prompt: str | None) -> None:
+        self.encoder, self.prompt, self.dim = encoder, prompt, encoder.dim
+
+    def encode(self, texts: Any, *, prompt: str | None = None, **options: Any) -> Any:
+        """See ``Encoder.encode``."""
+        return self.encoder.encode(texts, prompt=self.prompt if prompt is None else prompt, **options)
+
+
+def usual_prompt(encoder: Encoder) -> str | None:
+    """The prompt for texts that are compared with one another: the query's, where the model has one."""
+    return QUERY_PROMPT if QUERY_PROMPT in encoder.settings.prompts else None
+
+
+def static_config(
+    start: Path, corpus: Path, output: Path, *, retrieval: bool = True, overrides: Sequence[str] = ()
+) -> TrainConfig:
+    """The run that trains token vectors.
+
+    Args:
+        start: directory of the encoder to begin with.
+        corpus: folder that ``interlingua prepare`` wrote.
+        output: folder of the run.
+        retrieval: whether the best model is the one that finds most translations, else the one of the lowest loss.
+        overrides: ``"section.key=value"``; another method takes none of the recipe's options, another length of the
+            run the place of the recipe's.
+
+    Raises:
+        ConfigError: an override is wrong.
+    """
+    table: dict[str, Any] = {section: dict(values) for section, values in RECIPE.items()}
+    table["data"]["corpus"], table["encoder"], table["run"]["output"] = str(corpus), {"path": str(start)}, str(output)
+    if not retrieval:
+        table["run"]["metric_for_best_model"], table["run"]["greater_is_better"] = "valid_loss", False
+    asked: dict[str, Any] = {}
+    for override in overrides:
+        apply_override(asked, override)
+    for section, values in asked.items():
+        if not isinstance(values, dict):
+            raise ConfigError(f"--set {section}: expected SECTION.KEY=VALUE, e.g. run.max_steps=500")
+        if section == "method" and values.get("name", "infonce") != "infonce":
+            table["method"] = {}
+        if section == "run" and any(key in values for key in LENGTHS):
+            table["run"].pop("max_steps")
+        table.setdefault(section, {}).update(values)
+    return train_config_from(table, where="--static")
+
+
+def train_static(
+    teacher: Encoder,
+    corpus: Path,
+    work: PathLike,
+    *,
+    dim: int | None = None,
+    overrides: Sequence[str] = (),
+    evaluate: Evaluate | None = None,
+    progress: bool = True,
+) -> TrainResult:
+    """Distils token vectors of the corpus's vocabulary from a transformer and trains them on the corpus.
+
+    Args:
+        teacher: the transformer.
+        corpus: folder that ``interlingua prepare`` wrote.
+        work: folder for the start and the run; the same call goes on where it was stopped.
+        dim: width of the vectors; default: the teacher's.
+        overrides: see ``static_config``.
+        evaluate: measures ``tatoeba_accuracy``; see ``interlingua.train.loop.train``.
+        progress: whether to show progress on stderr.
+
+    Returns:
+        the run's result, with the directories of its models.
+
+    Raises:
+        ConfigError: a setting is wrong, or ``work`` holds another run.
+        DataError: the corpus can't be read.
+    """
+    start = Path(work) / "start"
+    run = Path(work) / "run"
+    config = static_config(start, corpus, run, retrieval=evaluate is not None, overrides=overrides)
+    if not (start / "model.safetensors").is_file():
+        vocabulary, counts = Vocabulary.load(corpus / "vocabulary"), TokenStore.open(corpus / "train").token_counts()
+        static_start(WithPrompt(teacher, usual_prompt(teacher)), vocabulary, counts, dim=dim).save(start)
+    return train(config, evaluate=evaluate, progress=progress)

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import re
+import shutil
+
+import pytest
+import torch
+
+from interlingua.cli import main
+from interlingua.encoder.backbone import BackboneConfig
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.static import StaticBackbone
+
+pytest.importorskip("sentence_transformers")
+
+
+def test_token_vectors_are_trained_written_and_compared(word_vocabulary, prepared, tmp_path, capsys):
+    torch.manual_seed(0)
+    config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
+    Encoder.from_scratch(config, word_vocabulary).save(tmp_path / "model")
+    settings = ("run.max_steps=40", "run.global_batch_size=32", "run.device=cpu", "run.precision=fp32",
+                "run.threads=1", "optimizer.learning_rate=0.05", "data.valid_pairs=32")  # fmt: skip
+    arguments = ["export", str(tmp_path / "model"), "-o", str(tmp_path / "out"), "--static", "--dtype", "int8"]
+    arguments += ["--corpus", str(prepared), *(part for key in settings for part in ("--set", key))]
+    with pytest.raises(SystemExit) as stop:
+        main.main(arguments)
+    assert not stop.value.code
+    out = capsys.readouterr().out
+    slow, fast = map(float, re.search(r"^mean +([\d.]+) +([\d.]+)$", out, re.MULTILINE).groups())
+    assert slow < 30
+    assert fast > 90
+    assert re.search(r"[\d,]+ times as many texts a second: .*; -[\d.]+ points of P@1 lost", out)
+    encoder = Encoder.load(tmp_path / "out")
+    assert isinstance(encoder.backbone, StaticBackbone)
+    assert "| method | infonce |" in (tmp_path / "out" / "README.md").read_text()
+    assert (tmp_path / "out-training" / "run" / "best").is_dir()
+
+
+def test_a_corpus_without_texts_to_compare_on(word_vocabulary, prepared, tmp_path, capsys):
+    corpus = tmp_path / "corpus"
+    shutil.copytree(prepared, corpus)
+    shutil.rmtree(corpus / "valid_text")
+    Encoder.from_scratch(BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size), word_vocabulary).save(
+        tmp_path / "model"
+    )
+    arguments = ["export", str(tmp_path / "model"), "-o", str(tmp_path / "out"), "--static", "--corpus", str(corpus)]
+    for setting in ("run.max_steps=2", "run.global_batch_size=8", "data.valid_pairs=8", "run.threads=1"):
+        arguments += ["--set", setting]
+    with pytest.raises(SystemExit) as stop:
+        main.main([*arguments, "--no-verify"])
+    assert not stop.value.code
+    out = capsys.readouterr().out
+    assert "written; not checked" in out
+    assert "times as many" not in out

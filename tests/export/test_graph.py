@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import dataclasses
+import sys
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+
+from interlingua.encoder.backbone import BackboneConfig
+from interlingua.encoder.encoder import Encoder
+from interlingua.errors import MissingExtraError
+from interlingua.export.graph import INPUTS, build_graph
+from interlingua.export.graph_weights import FloatWeights
+from interlingua.export.verify import SAMPLES
+
+TEXTS = [text for texts in SAMPLES.values() for text in texts if len(text) < 100]
+
+
+def encoder_of(vocabulary, **settings):
+    """Two layers in XLM-R's shape, whose padding id moves the positions, and with token types."""
+    torch.manual_seed(0)
+    config = BackboneConfig(
+        vocab_size=vocabulary.size,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=48,
+        max_position_embeddings=130,
+        model_type="xlm-roberta",
+        type_vocab_size=1,
+        hidden_act=settings.pop("hidden_act", "gelu"),
+    )
+    encoder = Encoder.from_scratch(config, vocabulary).eval()
+    encoder.settings = dataclasses.replace(encoder.settings, **settings)
+    return encoder
+
+
+def padded(encoder, texts, *, left=False):
+    ids = encoder.vocabulary.encode(texts, max_tokens=encoder.max_tokens)
+    longest = max(map(len, ids))
+    table, mask = (np.full((len(ids), longest), value, dtype=np.int64) for value in (encoder.vocabulary.pad_id, 0))
+    for row, found in enumerate(ids):
+        place = slice(longest - len(found), longest) if left else slice(0, len(found))
+        table[row, place], mask[row, place] = found, 1
+    return {"input_ids": table, "attention_mask": mask}
+
+
+def run(encoder, feed, weights=None):
+    model = build_graph(encoder, weights or FloatWeights())
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    return session.run(["sentence_embedding"], feed)[0]
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
+@pytest.mark.parametrize("include_special", [True, False])
+@pytest.mark.parametrize("left", [False, True])
+def test_graph_gives_the_encoders_vectors(framed, pooling, include_special, left):
+    encoder = encoder_of(framed, pooling=pooling, include_special=include_special)
+    np.testing.assert_allclose(run(encoder, padded(encoder, TEXTS, left=left)), encoder.encode(TEXTS), atol=2e-6)
+
+
+@pytest.mark.parametrize("hidden_act", ["gelu_new", "relu", "silu", "tanh"])
+def test_every_activation(framed, hidden_act):
+    encoder = encoder_of(framed, hidden_act=hidden_act)
+    np.testing.assert_allclose(run(encoder, padded(encoder, TEXTS)), encoder.encode(TEXTS), atol=2e-6)
+
+
+def test_ems_shape_and_batches_of_one(encoder):
+    whole = run(encoder, padded(encoder, TEXTS))
+    np.testing.assert_allclose(whole, encoder.encode(TEXTS), atol=2e-6)
+    for row, text in enumerate(TEXTS[:3]):
+        np.testing.assert_allclose(run(encoder, padded(encoder, [text]))[0], whole[row], atol=2e-6)
+
+
+def test_normalisation_is_as_the_settings_say(framed):
+    encoder = encoder_of(framed, normalize=False)
+    found = run(encoder, padded(encoder, TEXTS))
+    np.testing.assert_allclose(found, encoder.encode(TEXTS, normalize=False), atol=2e-6)
+    assert np.abs(np.linalg.norm(found, axis=1) - 1).max() > 0.1
+
+
+def test_a_text_of_nothing_but_special_tokens_is_zero(framed):
+    for pooling in ("mean", "max"):
+        encoder = encoder_of(framed, include_special=False, pooling=pooling)
+        assert not run(encoder, padded(encoder, ["", "a"]))[0].any()
+
+
+def test_inputs_output_and_facts(encoder):
+    model = build_graph(encoder, FloatWeights())
+    assert [given.name for given in model.graph.input] == list(INPUTS)
+    shape = [dim.dim_param or dim.dim_value for dim in model.graph.output[0].type.tensor_type.shape.dim]
+    assert shape == ["batch", encoder.dim]
+    facts = {prop.key: prop.value for prop in model.metadata_props}
+    assert facts["digest"] == encoder.digest()
+    assert facts["weights"] == "float32"
+
+
+def test_a_missing_package_is_named(encoder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'interlingua\[onnx\]'"):
+        build_graph(encoder, FloatWeights())

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import dataclasses
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.vocabulary import Vocabulary
+from interlingua.errors import CheckpointError, ConfigError, MissingExtraError
+from interlingua.evaluation.backends.foreign import Choices
+from interlingua.evaluation.backends.onnx import OnnxEncoder
+from interlingua.export import graphs
+from interlingua.export.graphs import export_graphs
+from interlingua.export.verify import SAMPLES
+
+TEXTS = [text for texts in SAMPLES.values() for text in texts]
+
+
+def files(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.fixture
+def prompted(encoder, tmp_path):
+    """A model whose default is to put a prompt before every text, in a run's folder."""
+    encoder.settings = dataclasses.replace(
+        encoder.settings, prompts={"query": "ask: ", "plain": "b "}, default_prompt="query", pooling="max"
+    )
+    encoder.save(tmp_path / "model")
+    return encoder, tmp_path / "model"
+
+
+def test_all_graphs_agree_and_need_no_weights_beside_them(prompted, tmp_path):
+    encoder, model = prompted
+    told = []
+    found = export_graphs(model, tmp_path / "out", ("onnx", "int8", "openvino"), licence="MIT", told=told.append)
+    assert told == [found]
+    assert list(found.lowest) == ["onnx", "onnx int8", "openvino"]
+    assert found.lowest["onnx"].keys() == SAMPLES.keys()
+    assert min(low.cosine for low in found.lowest["onnx"].values()) > 1 - 1e-6
+    assert 1 - 5e-3 < min(low.cosine for low in found.lowest["onnx int8"].values()) < 1 - 1e-9
+    assert {"onnx/model.onnx", "onnx/model_int8.onnx", "tokenizer.json", "config.json", "README.md"} <= set(
+        files(tmp_path / "out")
+    )
+    assert "model.safetensors" not in files(tmp_path / "out")
+    own = encoder.encode(TEXTS)
+    for options in ({}, {"file": "onnx/model_int8.onnx"}):
+        there = OnnxEncoder(str(tmp_path / "out"), Choices(name="m", options=options))
+        assert there.info.pooling == "in the graph"
+        closeness = (there.encode(TEXTS) * own).sum(axis=1).min()
+        assert closeness > (1 - 5e-3 if options else 1 - 1e-6)
+
+
+def test_int8_alone_is_found_by_evaluation(model, encoder, tmp_path):
+    export_graphs(model, tmp_path / "out", ("int8",))
+    assert not (tmp_path / "out" / "onnx" / "model.onnx").exists()
+    there = OnnxEncoder(str(tmp_path / "out"), Choices(name="m"))
+    assert (there.encode(TEXTS) * encoder.encode(TEXTS)).sum(axis=1).min() > 1 - 5e-3
+
+
+@pytest.mark.parametrize("kinds", [("openvino",), ("onnx", "openvino")])
+def test_openvino_leaves_no_other_graph_than_asked_for(model, tmp_path, kinds):
+    found = export_graphs(model, tmp_path / "out", kinds, dtype="float16")
+    assert found.tolerances["openvino"] == 1e-4
+    assert 1 - 1e-4 < found.minimum < 1 - 1e-9
+    assert (tmp_path / "out" / "onnx").exists() == ("onnx" in kinds)
+    front = (tmp_path / "out" / "README.md").read_text().split("---\n")[1]
+    assert f"library_name: {kinds[0]}" in front
+
+
+def test_weights_of_a_large_graph_lie_beside_it(model, tmp_path, monkeypatch):
+    monkeypatch.setattr(graphs, "LARGEST_FILE_BYTES", 1000)
+    export_graphs(model, tmp_path / "out", ("onnx", "openvino"))
+    assert (tmp_path / "out" / "onnx" / "model.onnx_data").stat().st_size > 1000
+    export_graphs(model, tmp_path / "only", ("openvino",))
+    assert not (tmp_path / "only" / "onnx").exists()
+
+
+def test_a_graph_that_differs_is_refused_by_language_and_text_and_leaves_nothing(model, tmp_path, monkeypatch):
+    original = graphs.build_graph
+
+    def damaged(encoder, weights):
+        broken = encoder.clone()
+        with torch.no_grad():
+            broken.backbone.layers[0].value.weight.mul_(3)
+        return original(broken, weights)
+
+    monkeypatch.setattr(graphs, "build_graph", damaged)
+    told = []
+    with pytest.raises(CheckpointError, match=r"/out: onnx gives another vector for '.*' \(\w+_\w{4}, cosine 0\.\d+"):
+        export_graphs(model, tmp_path / "out", ("onnx",), told=told.append)
+    assert "!" in "".join(told[0].table())
+    assert not (tmp_path / "out").exists()
+    assert export_graphs(model, tmp_path / "out", ("onnx",), check=False) is None
+
+
+def test_static_vectors_have_graphs_too(static_encoder, tmp_path):
+    static_encoder.save(tmp_path / "static")
+    found = export_graphs(tmp_path / "static", tmp_path / "out", ("onnx", "int8"))
+    assert min(low.cosine for low in found.lowest["onnx"].values()) > 1 - 1e-6
+    there = OnnxEncoder(str(tmp_path / "out"), Choices(name="m"))
+    np.testing.assert_allclose(there.encode(TEXTS), static_encoder.encode(TEXTS), atol=1e-5)
+
+
+def test_what_a_graph_cannot_do_is_refused(encoder, model, tmp_path, monkeypatch):
+    with pytest.raises(ConfigError, match="'bfloat16': graphs keep their weights in float32 or float16"):
+        export_graphs(model, tmp_path / "out", ("onnx",), dtype="bfloat16")
+    monkeypatch.setitem(sys.modules, "openvino", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'interlingua\[openvino\]'"):
+        export_graphs(model, tmp_path / "out", ("openvino",))
+    assert not (tmp_path / "out").exists()
+    own = encoder.vocabulary
+    segmented = Vocabulary(own.tokenizer.to_str(), special_tokens=own.special_tokens, pre_tokenizer="ems")
+    Encoder(encoder.backbone, segmented).save(tmp_path / "segmented")
+    with pytest.raises(CheckpointError, match="first segments words by language"):
+        export_graphs(tmp_path / "segmented", tmp_path / "out", ("onnx",))

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from interlingua.errors import CheckpointError, MissingExtraError
+from interlingua.export.graphs import write_graphs
+from interlingua.export.runtimes import (
+    ONNX_FILES,
+    OPENVINO_FILE,
+    ROUNDING,
+    GraphRuntime,
+    OnnxRuntime,
+    OpenVinoRuntime,
+    StockRuntime,
+    runtimes,
+)
+
+TEXTS = ["The cat sits on the mat.", "", "猫", "a " * 300, "<mask> <pad>"] * 5
+
+
+@pytest.fixture
+def folder(encoder, tmp_path):
+    encoder.settings = dataclasses.replace(encoder.settings, prompts={"query": "ask: "})
+    encoder.save(tmp_path / "m")
+    write_graphs(encoder, tmp_path / "m", ("onnx", "int8", "openvino"))
+    return tmp_path / "m"
+
+
+def test_what_is_there_is_run(encoder, folder):
+    found = {runtime.name: runtime for runtime in runtimes(folder)}
+    assert list(found) == ["sentence-transformers", "onnx", "onnx int8", "openvino"]
+    assert {name: runtime.weights for name, runtime in found.items()} == {
+        **dict.fromkeys(found, "float32"),
+        "onnx int8": "int8",
+    }
+    for name, runtime in found.items():
+        assert runtime.tolerance == ROUNDING[runtime.weights]
+        for prompt in (None, "query"):
+            closeness = (runtime.encode(TEXTS, prompt=prompt) * encoder.encode(TEXTS, prompt=prompt)).sum(axis=1)
+            assert closeness.min() > 1 - (5e-3 if name == "onnx int8" else 1e-6), name
+
+
+def test_padding_and_batches_change_nothing(folder):
+    runtime = OnnxRuntime(folder, "onnx")
+    one = np.concatenate([runtime.encode([text], prompt=None) for text in TEXTS[:5]])
+    np.testing.assert_allclose(runtime.encode(TEXTS, prompt=None)[:5], one, atol=1e-6)
+
+
+def test_stored_dtypes_decide_the_tolerance(encoder, static_encoder, tmp_path):
+    import torch
+
+    encoder.save(tmp_path / "half", dtype=torch.float16)
+    assert StockRuntime(tmp_path / "half").tolerance == ROUNDING["float16"]
+    static_encoder.save(tmp_path / "static", dtype=torch.int8)
+    assert StockRuntime(tmp_path / "static").tolerance == ROUNDING["int8"]
+    write_graphs(encoder, tmp_path / "half", ("onnx", "openvino"), "float16")
+    assert [runtime.weights for runtime in runtimes(tmp_path / "half")] == ["float16"] * 3
+
+
+@pytest.mark.parametrize(
+    ("package", "kind", "extra"),
+    [("onnxruntime", "onnx", "onnx"), ("openvino", "openvino", "openvino"), ("sentence_transformers", "", "sentence")],
+)
+def test_missing_packages_are_named(folder, monkeypatch, package, kind, extra):
+    monkeypatch.setitem(sys.modules, package, None)
+    makers = {"onnx": lambda: OnnxRuntime(folder, "onnx"), "openvino": lambda: OpenVinoRuntime(folder)}
+    with pytest.raises(MissingExtraError, match=rf"pip install 'interlingua\[{extra}"):
+        makers.get(kind, lambda: StockRuntime(folder))()
+
+
+def test_broken_graphs_and_empty_folders(folder, tmp_path):
+    (folder / ONNX_FILES["onnx"]).write_bytes(b"no graph")
+    with pytest.raises(CheckpointError, match=r"model\.onnx: onnxruntime can't run it"):
+        OnnxRuntime(folder, "onnx")
+    (folder / OPENVINO_FILE).write_text("no graph")
+    with pytest.raises(CheckpointError, match=r"openvino_model\.xml: openvino can't run it"):
+        OpenVinoRuntime(folder)
+    with pytest.raises(CheckpointError, match="no weights and no graph here"):
+        runtimes(tmp_path)
+    settings = json.loads((folder / "tokenizer_config.json").read_text())
+    assert GraphRuntime.__abstractmethods__ == {"run"}
+    assert settings["model_max_length"] == OnnxRuntime(folder, "onnx int8").settings.max_tokens
