@@ -22,7 +22,7 @@ types: $(STAMP)
 
 check: lint types test
 
-$(STAMP): pyproject.toml constraints.txt hatch_build.py $(wildcard src/interlingua/kernels/*.c)
+$(STAMP): pyproject.toml constraints.txt hatch_build.py $(wildcard src/interlingua/kernels/*.[ch])
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "interlingua needs Python 3.11 or newer; try: make PYTHON=python3.11")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 import shutil
 import subprocess
 import zlib
@@ -45,6 +46,11 @@ def compile_kernel(source: Path) -> bool:
     compiler = next((name for name in ("cc", "gcc", "clang") if shutil.which(name)), None)
     if compiler is None or platform.system() == "Windows" or platform.machine().lower() not in ("x86_64", "amd64"):
         return False
-    digest = f"-DDIGEST={zlib.crc32(source.read_bytes())}u"
-    command = [compiler, *FLAGS, digest, "-o", str(source.with_suffix(".so")), str(source)]
+    command = [compiler, *FLAGS, f"-DDIGEST={digest(source)}u", "-o", str(source.with_suffix(".so")), str(source)]
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def digest(source: Path) -> int:
+    """Of a source and the headers that it includes; as in the package's ``kernels``."""
+    headers = re.findall(r'^#include "(.+)"$', source.read_text(encoding="utf-8"), re.MULTILINE)
+    return zlib.crc32(b"".join(path.read_bytes() for path in (source, *map(source.parent.joinpath, headers))))

@@ -89,10 +89,10 @@ def test_windows_end_at_many_texts_and_at_many_characters(monkeypatch):
     monkeypatch.setattr(encode_module, "WINDOW_TEXTS", 3)
     monkeypatch.setattr(encode_module, "WINDOW_CHARACTERS", 10)
     texts = ["a", "bb", "c", "d" * 30, "e" * 6, "f" * 6, "g"]
-    windows = list(encode_module._windows(iter(texts)))
+    windows = list(encode_module.windows(iter(texts)))
     assert [len(window) for window in windows] == [3, 1, 2, 1]
     assert [text for window in windows for text in window] == texts
-    assert list(encode_module._windows([])) == []
+    assert list(encode_module.windows([])) == []
 
 
 def test_of_a_long_text_only_the_beginning_is_tokenized(framed_encoder, monkeypatch):
@@ -188,10 +188,39 @@ def test_memory_stays_bounded_by_the_window(encoder, sentences, tmp_path, monkey
     assert written == [4] * 10
 
 
-def test_half_precision_stays_close(encoder, sentences):
-    exact, rounded = encoder.encode(sentences), encoder.encode(sentences, dtype="bfloat16")
+@pytest.mark.parametrize("dtype", ["bfloat16", "int8"])
+def test_fewer_bits_stay_close(encoder, sentences, dtype):
+    exact, rounded = encoder.encode(sentences), encoder.encode(sentences, dtype=dtype)
     assert rounded.dtype == np.float32
     assert 0.999 < (exact * rounded).sum(1).min() < 1 - 1e-9
+
+
+def test_a_short_call_starts_no_thread(encoder, sentences, monkeypatch):
+    expected = encoder.encode(sentences)
+    monkeypatch.setattr(encode_module, "ThreadPoolExecutor", None)
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        assert np.allclose(encoder.encode(sentences), expected, atol=1e-6)
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_threads_have_several_batches_each(encoder, sentences, monkeypatch):
+    made = []
+    monkeypatch.setattr(encode_module, "MIN_SHARE_TOKENS", 10)
+    original = encode_module._BatchRunner.vectors_of
+    monkeypatch.setattr(
+        encode_module._BatchRunner, "vectors_of", lambda *given: made.append(len(given[2])) or original(*given)
+    )
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        encoder.encode(sentences * 5)
+    finally:
+        torch.set_num_threads(before)
+    assert sum(made) == 40
+    assert len(made) >= 2 * encode_module.SHARES
 
 
 def test_progress_counts_every_text(encoder, sentences, capsys):

@@ -53,6 +53,15 @@ def test_bfloat16_is_close(engine, random_batch):
     assert F.cosine_similarity(states.float(), backbone(batch.input_ids, batch.cu_seqlens)).min() > 0.999
 
 
+@pytest.mark.parametrize("activation", list(ACTIVATIONS))
+def test_bytes_are_close(activation, engine, random_batch):
+    backbone, batch = backbone_with(activation), random_batch([12, 3, 30])
+    frozen = FrozenBackbone(backbone, torch.int8)
+    states = frozen(batch.input_ids, batch.cu_seqlens)
+    assert (frozen.dtype, states.dtype) == (torch.int8, torch.float32)
+    assert 0.9995 < F.cosine_similarity(states, backbone(batch.input_ids, batch.cu_seqlens)).min() < 1 - 1e-7
+
+
 def test_a_snapshot_is_kept_for_one_dtype(engine):
     backbone, cache = backbone_with(), SnapshotCache()
     first = cache.snapshot(backbone, torch.float32)
@@ -60,6 +69,7 @@ def test_a_snapshot_is_kept_for_one_dtype(engine):
     half = cache.snapshot(backbone, torch.bfloat16)
     assert half.dtype == torch.bfloat16
     assert cache.snapshot(backbone, torch.bfloat16) is half
+    assert cache.snapshot(backbone, torch.int8).dtype == torch.int8
     assert cache.snapshot(backbone, torch.float32) is not first
 
 
@@ -90,9 +100,21 @@ def one_row_of_the_words(backbone):
         backbone.word_embeddings.weight[7] = 0
 
 
+def without_a_layer(backbone):
+    backbone.layers = backbone.layers[:1]
+
+
+def with_another_norm(backbone):
+    backbone.layers[0].output_norm = torch.nn.LayerNorm(32, 1e-12)
+
+
 @pytest.mark.parametrize(
-    "change", [in_place, optimizer_step, through_the_state_dict, loaded, assigned, one_row_of_the_words]
-)
+    "change",
+    [
+        in_place, optimizer_step, through_the_state_dict, loaded, assigned, one_row_of_the_words, without_a_layer,
+        with_another_norm,
+    ],
+)  # fmt: skip
 def test_weights_that_change_make_a_new_snapshot(change, engine, random_batch):
     backbone, cache, batch = backbone_with(), SnapshotCache(), random_batch([5, 9], low=7, high=9)
     old = cache.snapshot(backbone, torch.float32)

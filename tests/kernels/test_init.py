@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from interlingua import kernels
+from interlingua.encoder import compiled, quantize
+from interlingua.encoder.compiled import PANEL
 from interlingua.mining.compiled import GROUP, ROWS
 
 ROOT = Path(__file__).parents[2]
@@ -62,15 +64,28 @@ def test_every_source_is_known_and_the_sizes_are_those_of_python():
     assert f"#define ROWS {ROWS}\n" in source
     assert "#define LANES 16\n#define GROUP (4 * LANES)\n" in source
     assert GROUP == 64
+    assert "#define LANES 16\n" in (folder / "vectors.h").read_text(encoding="utf-8")
+    assert "#define PANEL (2 * LANES)\n" in (folder / "products.h").read_text(encoding="utf-8")
+    assert (PANEL, compiled.LANES, quantize.LANES) == (32, 16, 16)
+
+
+def test_headers_count_for_what_is_older(tmp_path):
+    (tmp_path / "sums.c").write_text('#include <stdint.h>\n#include "sums.h"\n')
+    (tmp_path / "sums.h").write_text("one")
+    first = kernels.digest(tmp_path / "sums.c")
+    assert build_script().digest(tmp_path / "sums.c") == first
+    (tmp_path / "sums.h").write_text("another")
+    assert build_script().digest(tmp_path / "sums.c") == kernels.digest(tmp_path / "sums.c") != first
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 def test_the_build_compiles_each_source_without_a_warning(tmp_path, monkeypatch):
     script = build_script()
     monkeypatch.setattr(script, "FLAGS", (*script.FLAGS, "-Wall", "-Wextra", "-Werror"))
+    for path in Path(kernels.__file__).parent.glob("*.[ch]"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
     for name in kernels.SOURCES:
         source = tmp_path / f"{name}.c"
-        source.write_bytes((Path(kernels.__file__).parent / f"{name}.c").read_bytes())
         assert script.compile_kernel(source)
         assert ctypes.CDLL(str(source.with_suffix(".so"))).supported() in (0, 1)
 

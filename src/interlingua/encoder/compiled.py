@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,14 @@ from numpy import ndarray
 from torch import Tensor, nn
 
 from interlingua.encoder.backbone import Backbone, Layer
+from interlingua.encoder.quantize import layer_dtypes, mixed, quantize
 from interlingua.kernels import library
 
-GROUP, LANES, ALIGNMENT = 64, 16, 64
-"""As in kernels/layers.c."""
-TYPES = {torch.float32: 0, torch.bfloat16: 1}
+PANEL, LANES, ALIGNMENT = 32, 16, 64
+"""As in kernels/products.h."""
+TYPES = {torch.float32: 0, torch.bfloat16: 1, torch.int8: 2}
+UNSIGNED = 128
+"""Added to weights in bytes: the instruction multiplies unsigned by signed ones."""
 ACTIVATIONS = {"gelu": 1, "gelu_new": 2, "gelu_pytorch_tanh": 2, "relu": 3, "silu": 4, "swish": 4, "tanh": 5}
 
 
@@ -24,8 +28,10 @@ class _Linear(ctypes.Structure):
     _fields_ = [
         ("weights", ctypes.c_void_p),
         ("bias", ctypes.c_void_p),
+        ("scales", ctypes.c_void_p),
         ("inputs", ctypes.c_int64),
         ("outputs", ctypes.c_int64),
+        ("type", ctypes.c_int64),
     ]
 
 
@@ -54,12 +60,13 @@ class _Model(ctypes.Structure):
 class CompiledBackbone:
     """A snapshot of a backbone for inference by the kernel ``layers``, to be made anew when the weights change.
 
-    Products are made in the dtype; residual sums, LayerNorm, softmax and activations are float32 in any case, and so
-    are the states. What a sentence becomes does not depend on the others of its batch, not in the last bit.
+    Products are made in the dtype; residual sums, LayerNorm and softmax are float32 in any case, and so are the states.
+    What a sentence becomes does not depend on the others of its batch, not in the last bit. With int8 the last layers
+    stay bfloat16, see ``quantize.layer_dtypes``, and so does attention.
 
     Args:
         backbone: where the weights come from; not changed.
-        dtype: float32 or bfloat16.
+        dtype: float32, bfloat16 or int8.
     """
 
     def __init__(self, backbone: Backbone, dtype: torch.dtype) -> None:
@@ -70,13 +77,14 @@ class CompiledBackbone:
         positions = backbone.position_embeddings.weight
         if backbone.token_type_embeddings is not None:
             positions = positions + backbone.token_type_embeddings.weight[0]
-        self._layers = (_Layer * len(layers))(*map(self._layer, layers))
+        between = torch.bfloat16 if dtype == torch.int8 else dtype
+        self._layers = (_Layer * len(layers))(*map(self._layer, layers, layer_dtypes(dtype, between, len(layers))))
         self._model = _Model(
             width=config.hidden_size,
             heads=config.num_attention_heads,
             inner=config.intermediate_size,
             layers=len(layers),
-            type=TYPES[dtype],
+            type=TYPES[between],
             activation=ACTIVATIONS[config.hidden_act],
             first=config.first_position,
             eps=config.layer_norm_eps,
@@ -115,27 +123,39 @@ class CompiledBackbone:
             raise MemoryError("no memory for a batch; lower batch_tokens")
         return torch.from_numpy(states)
 
-    def _layer(self, layer: Layer) -> _Layer:
+    def _layer(self, layer: Layer, dtype: torch.dtype) -> _Layer:
         return _Layer(
-            qkv=self._linear(*layer.joint_projection()),
-            attention_output=self._linear(layer.attention_output.weight, layer.attention_output.bias),
-            intermediate=self._linear(layer.intermediate.weight, layer.intermediate.bias),
-            output=self._linear(layer.output.weight, layer.output.bias),
+            qkv=self._linear(*layer.joint_projection(), dtype),
+            attention_output=self._linear(layer.attention_output.weight, layer.attention_output.bias, dtype),
+            intermediate=self._linear(layer.intermediate.weight, layer.intermediate.bias, dtype),
+            output=self._linear(layer.output.weight, layer.output.bias, dtype),
             attention_norm=self._norm(layer.attention_norm),
             output_norm=self._norm(layer.output_norm),
         )
 
-    def _linear(self, weight: Tensor, bias: Tensor) -> _Linear:
-        """Panels of 64 outputs: [panel][input / step][output][step], where a step of inputs has four bytes."""
+    def _linear(self, weight: Tensor, bias: Tensor, dtype: torch.dtype) -> _Linear:
+        """Panels of 32 outputs: [panel][input / step][output][step], where a step of inputs has four bytes."""
         outputs, inputs = weight.shape
-        filled, step = -(-outputs // GROUP) * GROUP, 32 // torch.finfo(self.dtype).bits
-        padded = torch.zeros(filled, inputs, dtype=self.dtype)
-        padded[:outputs] = weight.detach()
-        panels = padded.view(filled // GROUP, GROUP, inputs // step, step).permute(0, 2, 1, 3)
-        whole_bias = torch.zeros(filled)
-        whole_bias[:outputs] = bias.detach()
+        scales = None
+        if dtype == torch.int8:
+            rounded, factors = quantize(weight.detach())
+            matrix = (rounded.short() + UNSIGNED).to(torch.uint8)
+            scales = self._floats(_filled(factors[:, 0] / math.prod(mixed(inputs)) ** 0.5))  # the kernel's H is of +-1
+        else:
+            matrix = weight.detach().to(dtype)
+        filled, step = -(-outputs // PANEL) * PANEL, 4 // matrix.element_size()
+        padded = torch.zeros(filled, inputs, dtype=matrix.dtype)
+        padded[:outputs] = matrix
+        panels = padded.view(filled // PANEL, PANEL, inputs // step, step).permute(0, 2, 1, 3)
         data = np.ascontiguousarray(panels.contiguous().view(torch.uint8).numpy())
-        return _Linear(weights=self._aligned(data), bias=self._floats(whole_bias), inputs=inputs, outputs=outputs)
+        return _Linear(
+            weights=self._aligned(data),
+            bias=self._floats(_filled(bias.detach())),
+            scales=scales,
+            inputs=inputs,
+            outputs=outputs,
+            type=TYPES[dtype],
+        )
 
     def _norm(self, norm: nn.LayerNorm) -> _Norm:
         return _Norm(weight=self._floats(norm.weight), bias=self._floats(norm.bias))
@@ -151,6 +171,11 @@ class CompiledBackbone:
         room[start : start + data.nbytes] = data.ravel()
         self._kept.append(room)
         return room.ctypes.data + start
+
+
+def _filled(numbers: Float[Tensor, " n"]) -> Float[Tensor, " m"]:
+    """With zeros up to whole panels."""
+    return torch.nn.functional.pad(numbers.float(), (0, -len(numbers) % PANEL))
 
 
 def _longs(tensor: Tensor) -> ndarray:

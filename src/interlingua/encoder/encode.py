@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
@@ -17,6 +18,7 @@ from torch.nn import functional as F
 
 from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.pooling import HiddenStates
+from interlingua.encoder.static import StaticBackbone, StaticRunner
 from interlingua.encoder.vocabulary import truncate
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, atomic_write, is_special
@@ -31,14 +33,12 @@ WINDOW_CHARACTERS = 4_000_000
 """A window also ends here, so that memory is bounded for long texts as well."""
 CPU_BATCH_TOKENS = 4096
 """Beyond this a batch's activations fall out of the caches and a CPU slows down."""
-MIN_SHARE_TOKENS = 512
-"""Fewer tokens than this are not worth a thread of their own."""
-Dtype = Literal["float32", "bfloat16", "float16"]
-DTYPES: Mapping[Dtype, torch.dtype] = {
-    "float32": torch.float32,
-    "bfloat16": torch.bfloat16,
-    "float16": torch.float16,
-}
+MIN_SHARE_TOKENS, SHARES = 512, 4
+"""A batch for a thread has so many tokens at least, and there are so many for each, so that none waits for long."""
+Dtype = Literal["float32", "bfloat16", "float16", "int8"]
+DTYPES: Mapping[str, torch.dtype] = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+"""Of weights as they are stored."""
+COMPUTE_DTYPES: Mapping[str, torch.dtype] = {**DTYPES, "int8": torch.int8}
 Vectors = Float32[np.ndarray, "n d"]
 
 
@@ -75,6 +75,7 @@ def encode(
     show_progress: bool = False,
     out: PathLike | None = None,
     report: EncodeReport | None = None,
+    advance: Callable[[int], None] | None = None,
 ) -> Vectors:
     """One vector per text, in the order given; memory is bounded by the window, whatever the number of texts.
 
@@ -86,11 +87,12 @@ def encode(
         language: of the texts, in any code; needed by vocabularies that pre-tokenize by language.
         batch_tokens: upper limit of a batch, in tokens.
         normalize: scale the vectors to length 1.
-        dtype: to compute in; the vectors are float32.
+        dtype: to compute in; the vectors are float32. With int8 three quarters of the products are in bytes.
         show_progress: draw a bar on standard error.
         out: a ``.npy`` file to write instead of collecting in memory; it appears when all is done.
         report: counts texts, tokens and cut texts. Without one, the first call of this process that cuts texts at
             the encoder's limit says how many, in a warning of the logger ``interlingua``.
+        advance: told how many texts more are embedded, in place of a bar.
 
     Returns:
         the vectors, memory-mapped if ``out`` is given.
@@ -99,16 +101,16 @@ def encode(
         raise ConfigError("encode takes a list of texts, got one string; put it in a list")
     if batch_tokens < 1:
         raise ConfigError(f"batch_tokens is {batch_tokens}; give a positive number of tokens")
-    if dtype not in DTYPES:
-        raise ConfigError(f"dtype {dtype!r} is unknown; there are: {', '.join(DTYPES)}")
+    if dtype not in COMPUTE_DTYPES:
+        raise ConfigError(f"dtype {dtype!r} is unknown; there are: {', '.join(COMPUTE_DTYPES)}")
     if out is not None and is_special(out):
         raise DataError("a pipe or device can't hold vectors, whose head is written last; name a file", path=out)
     language = None if language is None else resolve(language).code
     counts = EncodeReport() if report is None else report
     total = len(texts) if isinstance(texts, Sized) else None
-    windows = _tokenized_windows(encoder, texts, encoder.settings.prompt_text(prompt), language, counts)
-    with _progress(total, show=show_progress) as advance, _BatchRunner(encoder, DTYPES[dtype], normalize) as run:
-        vectors = collect((run(window, batch_tokens, advance) for window in windows), encoder.dim, out)
+    tokenized = _tokenized_windows(encoder, texts, encoder.settings.prompt_text(prompt), language, counts)
+    with _progress(total, show=show_progress) as shown, _runner(encoder, dtype, normalize) as run:
+        vectors = collect((run(made, batch_tokens, advance or shown) for made in tokenized), encoder.dim, out)
     if report is None and counts.cut_rows and counts.max_tokens not in _WARNED_LIMITS:
         _WARNED_LIMITS.add(counts.max_tokens)
         log.warning("%s; this is said once", counts.cuts)
@@ -133,18 +135,22 @@ def _tokenized_windows(
         report.tokens += sum(map(len, window_ids))
         return window_ids
 
+    left = windows(texts)
+    first, second = next(left, []), next(left, None)
+    if second is None:
+        yield tokenize(first)
+        return
     with ThreadPoolExecutor(1, thread_name_prefix="tokenize") as pool:
-        ahead: Future[list[list[int]]] | None = None
-        for window in _windows(texts):
+        ahead: Future[list[list[int]]] = pool.submit(tokenize, first)
+        for window in itertools.chain([second], left):
             coming = pool.submit(tokenize, window)
-            if ahead is not None:
-                yield ahead.result()
-            ahead = coming
-        if ahead is not None:
             yield ahead.result()
+            ahead = coming
+        yield ahead.result()
 
 
-def _windows(texts: Iterable[str]) -> Iterator[list[str]]:
+def windows(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Texts that are sorted by length among themselves; embedded each by itself they have the same vectors."""
     window: list[str] = []
     characters = 0
     for text in texts:
@@ -155,6 +161,12 @@ def _windows(texts: Iterable[str]) -> Iterator[list[str]]:
             window, characters = [], 0
     if window:
         yield window
+
+
+def _runner(encoder: Encoder, dtype: Dtype, normalize: bool) -> _BatchRunner | StaticRunner:
+    if isinstance(encoder.backbone, StaticBackbone) and encoder.pooling == "mean":
+        return StaticRunner(encoder, normalize)
+    return _BatchRunner(encoder, COMPUTE_DTYPES[dtype], normalize)
 
 
 class _BatchRunner:
@@ -168,8 +180,6 @@ class _BatchRunner:
         self.pool: ThreadPoolExecutor | None = None
 
     def __enter__(self) -> _BatchRunner:
-        if self.threads > 1:
-            self.pool = ThreadPoolExecutor(self.threads, "encode", initializer=lambda: torch.set_num_threads(1))
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -180,10 +190,13 @@ class _BatchRunner:
     def __call__(self, window: list[list[int]], batch_tokens: int, advance: Callable[[int], None]) -> Vectors:
         lengths = [len(ids) for ids in window]
         if self.on_cpu:
-            share = max(MIN_SHARE_TOKENS, sum(lengths) // self.threads)
-            batch_tokens = min(batch_tokens, CPU_BATCH_TOKENS, share)
+            batch_tokens = min(batch_tokens, CPU_BATCH_TOKENS)
+        if self.threads > 1:
+            batch_tokens = min(batch_tokens, max(MIN_SHARE_TOKENS, sum(lengths) // (SHARES * self.threads)))
         batches = list(token_budget_batches(lengths, batch_tokens))
         vectors = np.empty((len(window), self.encoder.dim), dtype=np.float32)
+        if self.pool is None and self.threads > 1 and len(batches) > 1:
+            self.pool = ThreadPoolExecutor(self.threads, "encode", initializer=lambda: torch.set_num_threads(1))
         run = map if self.pool is None else self.pool.map
         for rows, result in zip(batches, run(lambda rows: self.vectors_of(window, rows), batches), strict=True):
             vectors[rows] = result

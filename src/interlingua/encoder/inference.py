@@ -12,6 +12,7 @@ from torch.nn import functional as F
 from interlingua.encoder.attention import Layout, attend, flash_available
 from interlingua.encoder.backbone import ACTIVATIONS, Backbone, Layer
 from interlingua.encoder.compiled import CompiledBackbone
+from interlingua.encoder.quantize import quantize, whole_product
 
 TYPICAL_TOKENS = 2048
 FUSED_ACTIVATIONS = {  # oneDNN's name, and which formula where it has two
@@ -29,7 +30,8 @@ class FrozenBackbone:
     """A snapshot of a backbone for inference, to be made anew when the weights change.
 
     On the CPU the matrices are reordered for oneDNN, which runs float32 at over twice the speed of the default product
-    at the same precision, and adds bias, activation and residual on the way.
+    at the same precision, and adds bias, activation and residual on the way. With int8 all that is no product of bytes
+    is float32.
 
     Args:
         backbone: where the weights come from; not changed.
@@ -37,23 +39,24 @@ class FrozenBackbone:
     """
 
     def __init__(self, backbone: Backbone, dtype: torch.dtype) -> None:
-        config, cast = backbone.config, _Cast(dtype)
-        self.config, self.dtype = config, dtype
+        config, cast = backbone.config, _Cast(torch.float32 if dtype == torch.int8 else dtype)
+        self.config, self.dtype, self.between = config, dtype, cast.dtype
         self.words = backbone.word_embeddings.weight.detach()  # looked up, then cast: most rows are never asked for
         positions = backbone.position_embeddings.weight
         if backbone.token_type_embeddings is not None:
             positions = positions + backbone.token_type_embeddings.weight[0]
         self.positions = cast(positions)
         self.norm = _Norm(backbone.embedding_norm, cast)
-        self.layers = [_FrozenLayer(layer, cast) for layer in backbone.layers if isinstance(layer, Layer)]
+        linear = _ByteLinear if dtype == torch.int8 else _PackedLinear
+        self.layers = [_FrozenLayer(layer, cast, linear) for layer in backbone.layers if isinstance(layer, Layer)]
 
     @torch.inference_mode()
     def __call__(self, input_ids: Int[Tensor, " t"], cu_seqlens: Int[Tensor, " b+1"]) -> Float[Tensor, "t d"]:
         """Hidden states of the last layer, in the order of the tokens."""
         head_width = self.config.hidden_size // self.config.num_attention_heads
-        layout = Layout.of(cu_seqlens, flash=flash_available(self.words.device, self.dtype, head_width))
+        layout = Layout.of(cu_seqlens, flash=flash_available(self.words.device, self.between, head_width))
         positions = F.embedding(layout.positions + self.config.first_position, self.positions)
-        x = self.norm(F.embedding(layout.arrange(input_ids), self.words).to(self.dtype) + positions)
+        x = self.norm(F.embedding(layout.arrange(input_ids), self.words).to(self.between) + positions)
         for layer in self.layers:
             x = layer(x, layout)
         return layout.restore(x)
@@ -114,21 +117,29 @@ _State = tuple[tuple[int, int], ...]
 
 def _state(backbone: Backbone) -> _State | None:
     """Address and version of every weight; None for tensors made in inference mode, which have no version."""
-    weights = list(backbone.parameters())
-    if any(weight.is_inference() for weight in weights):
+    try:
+        return tuple([(weight.data_ptr(), weight._version) for weight in _weights(backbone)])
+    except RuntimeError:
         return None
-    return tuple((weight.data_ptr(), weight._version) for weight in weights)
+
+
+def _weights(module: nn.Module) -> list[Tensor]:
+    """As ``parameters()``, which takes several times as long: a short text would wait for it."""
+    weights: list[Tensor] = [weight for weight in module._parameters.values() if weight is not None]
+    for child in module._modules.values():
+        weights += _weights(child) if child is not None else []
+    return weights
 
 
 class _FrozenLayer:
-    def __init__(self, layer: Layer, cast: _Cast) -> None:
+    def __init__(self, layer: Layer, cast: _Cast, linear: type[_PackedLinear | _ByteLinear]) -> None:
         self.heads = layer.config.num_attention_heads
-        self.qkv = _PackedLinear(*layer.joint_projection(), cast)
-        self.attention_output = _PackedLinear(layer.attention_output.weight, layer.attention_output.bias, cast)
-        self.intermediate = _PackedLinear(
+        self.qkv = _PackedLinear(*layer.joint_projection(), cast)  # never of bytes: errors matter most in attention
+        self.attention_output = linear(layer.attention_output.weight, layer.attention_output.bias, cast)
+        self.intermediate = linear(
             layer.intermediate.weight, layer.intermediate.bias, cast, activation=layer.config.hidden_act
         )
-        self.output = _PackedLinear(layer.output.weight, layer.output.bias, cast)
+        self.output = linear(layer.output.weight, layer.output.bias, cast)
         self.attention_norm, self.output_norm = _Norm(layer.attention_norm, cast), _Norm(layer.output_norm, cast)
 
     def __call__(self, x: Tensor, layout: Layout) -> Tensor:
@@ -179,6 +190,21 @@ class _PackedLinear:
             after, formula = FUSED_ACTIVATIONS[self.activation] if self.activation else ("none", "")
             y = self.fused._linear_pointwise(x, self.weight, self.bias, after, [], formula)
         return y
+
+
+class _ByteLinear:
+    """x W' + b with rows and weights in bytes, then an activation or a sum."""
+
+    def __init__(self, weight: Tensor, bias: Tensor, cast: _Cast, activation: str | None = None) -> None:
+        self.weight, scales = quantize(weight.detach())
+        self.scales, self.bias, self.activation = scales[:, 0], cast(bias), activation
+
+    def __call__(self, x: Tensor, plus: Tensor | None = None) -> Tensor:
+        rows, scales = quantize(x)
+        y = whole_product(rows, self.weight) * scales * self.scales + self.bias
+        if plus is not None:
+            return y + plus
+        return ACTIVATIONS[self.activation](y) if self.activation else y
 
 
 def _onednn() -> Any:

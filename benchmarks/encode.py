@@ -1,0 +1,404 @@
+"""Encoding texts beside sentence-transformers, onnxruntime and OpenVINO: the same weights, texts, threads and run.
+
+    python benchmarks/encode.py --model intfloat/multilingual-e5-small --prompt "query: "
+    python benchmarks/encode.py --model MODEL --threads 2 --busy --output encode.json
+    python benchmarks/encode.py --model MODEL --engines st int8 --sets tatoeba --limit 50 --repeats 1
+
+Texts are sentences of several languages and of English, which is what each language's neighbours are searched among:
+``tatoeba`` short ones, ``flores`` long ones, in random order. Every engine has a process of its own that lives through
+the run, and they work in turns, ``--repeats`` times. From texts to vectors of length 1, tokenization included. With one
+thread processor time counts, with several wall time: look at that on an idle machine only.
+
+- sentences/s, tokens/s: medians; tokens are real ones, without padding;
+- roofline: the linear layers' operations for these tokens, over what this machine does in the same run in torch's
+  product of 4096 x 384 x 1536 in bfloat16;
+- cosine: with float32 of sentence-transformers, mean and lowest; same nearest: share of the texts whose nearest one
+  among the translations is the same as with float32;
+- stream: 32 texts at a time as they come, unsorted; query: one short text, median of milliseconds;
+- memory: the most the process ever had; busy: the share of its throughput that is left while one core has other work.
+
+The ratios of the medians come last, with the targets.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import math
+import os
+import random
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import peers
+
+OURS = ("float32", "bfloat16", "int8")
+SETS = {
+    "tatoeba": ("deu", "fra", "rus", "cmn", "ara", "tha", "tur", "swh"),
+    "flores": ("deu_Latn", "fra_Latn", "rus_Cyrl", "zho_Hans", "arb_Arab", "tha_Thai", "tur_Latn", "swh_Latn"),
+}
+STREAM_TEXTS = 32
+QUERIES = 40
+MEBIBYTE = 2**20
+EXACT = (0.9999, 0.999)
+"""Mean and lowest cosine with float32 of what counts as the same vectors."""
+Options = argparse.Namespace
+
+
+class Texts(NamedTuple):
+    """A set, and for each language which of its texts are translations of which."""
+
+    texts: list[str]
+    pairs: list[tuple[list[int], list[int]]]
+
+
+def read_texts(name: str, options: Options) -> Texts:
+    """So many sentences of each language and their translations, each once, in random order."""
+    sides: list[tuple[list[str], list[str]]] = []
+    for code in SETS[name]:
+        if name == "tatoeba":
+            lines = (options.data / "tatoeba_laser" / f"{code}-eng.tsv").read_text(encoding="utf-8").splitlines()
+            other, english = zip(*(line.split("\t")[:2] for line in lines[: options.limit]), strict=True)
+        else:
+            other, english = (
+                (options.data / "flores200_devtest" / f"{side}.txt").read_text(encoding="utf-8").splitlines()
+                for side in (code, "eng_Latn")
+            )
+        sides.append((list(other[: options.limit]), list(english[: options.limit])))
+    texts = list(dict.fromkeys(options.prompt + text for pair in sides for side in pair for text in side))
+    random.Random(0).shuffle(texts)
+    row = {text: number for number, text in enumerate(texts)}
+    return Texts(texts, [tuple([row[options.prompt + text] for text in side] for side in pair) for pair in sides])  # type: ignore[misc]
+
+
+def same_nearest(exact: np.ndarray, vectors: np.ndarray, pairs: Sequence[tuple[list[int], list[int]]]) -> float:
+    """Share of texts with the same nearest one among the other side's, both ways."""
+    same = [
+        (exact[a] @ exact[b].T).argmax(1) == (vectors[a] @ vectors[b].T).argmax(1)
+        for pair in pairs
+        for a, b in (pair, pair[::-1])
+    ]
+    return float(np.concatenate(same).mean())
+
+
+def flops_per_token(config: dict[str, Any]) -> int:
+    """Of the linear layers of a BERT-shaped model, by its ``config.json``."""
+    width, inner = config["hidden_size"], config["intermediate_size"]
+    return 2 * config["num_hidden_layers"] * (4 * width * width + 2 * width * inner)
+
+
+def product_rate(threads: int) -> float:
+    """FLOP/s of torch's product in bfloat16, by the clock that counts."""
+    import torch
+    from torch.nn import functional as F
+
+    torch.set_num_threads(threads)
+    x, weight = torch.randn(4096, 384).bfloat16(), torch.randn(1536, 384).bfloat16()
+    with torch.inference_mode():
+        F.linear(x, weight)
+        seconds = timed(lambda: [F.linear(x, weight) for _ in range(10)], threads)[1]
+    return 10 * 2 * 4096 * 384 * 1536 / seconds
+
+
+def timed(work: Callable[[], Any], threads: int) -> tuple[Any, float]:
+    """What the work gives and the seconds it took: processor time of one thread, wall time of several."""
+    clock = time.process_time if threads == 1 else time.perf_counter
+    start = clock()
+    result = work()
+    return result, clock() - start
+
+
+# ---- the process of an engine ----
+
+
+def load(engine: str, options: Options) -> peers.Encode:
+    """What gives the vectors."""
+    import torch
+
+    torch.set_num_threads(options.threads)
+    if engine in peers.PEERS:
+        return peers.load(engine, options.model, options.graphs, options.threads)
+    from interlingua.encoder.encoder import Encoder
+
+    encoder = Encoder.load(options.model)
+    return lambda texts: encoder.encode(texts, prompt="", dtype=engine)  # type: ignore[arg-type]
+
+
+def serve(options: Options) -> None:
+    """Does what comes in on standard input, a line each, and says the outcome."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what libraries print
+    sets = {name: read_texts(name, options).texts for name in options.sets}
+    encode = load(options.engine, options)
+    short = sorted(sets[options.sets[0]], key=len)[:QUERIES]
+    encode(short)
+    for line in sys.stdin:
+        what, name, path = json.loads(line)
+        threads = options.threads if what != "busy" else max(2, options.threads)
+        texts = sets.get(name, [])
+        answer: Any = None
+        if what == "memory":
+            answer = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / MEBIBYTE
+        elif what == "query":
+            answer = statistics.median(1000 * timed(lambda text=text: encode([text]), threads)[1] for text in short)
+        elif what == "stream":
+            portions = [texts[at : at + STREAM_TEXTS] for at in range(0, len(texts), STREAM_TEXTS)]
+            answer = timed(lambda portions=portions: [encode(portion) for portion in portions], threads)[1]
+        else:
+            vectors, answer = timed(lambda texts=texts: encode(texts), threads)
+            if path:
+                np.save(path, vectors)
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+class Engine:
+    """A process of its own."""
+
+    def __init__(self, name: str, options: Options, arguments: Sequence[str]) -> None:
+        command = [sys.executable, __file__, *arguments, "--graphs", str(options.graphs), "--engine", name]
+        limits = {name: str(options.threads) for name in ("OMP_NUM_THREADS", "RAYON_NUM_THREADS")}
+        environment = os.environ | limits | {"TOKENIZERS_PARALLELISM": str(options.threads > 1).lower()}
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        env=environment)  # fmt: skip
+
+    def ask(self, what: str, name: str = "", path: Path | None = None) -> float:
+        """Has something done.
+
+        Raises:
+            SystemExit: the process ended.
+        """
+        to, answers = self.process.stdin, self.process.stdout
+        print(json.dumps([what, name, path and str(path)]), file=to, flush=True)
+        if not (answer := answers.readline()):  # type: ignore[union-attr]
+            raise SystemExit(f"an engine ended while it did {what} {name}; what it said is above")
+        return float(json.loads(answer))
+
+    def close(self) -> None:
+        """Ends it."""
+        self.process.communicate()
+
+
+@contextlib.contextmanager
+def busy_core() -> Iterator[None]:
+    """Keeps the first core that we may use at work."""
+    core = min(os.sched_getaffinity(0))
+    code = f"import os\nos.sched_setaffinity(0, {{{core}}})\nwhile True: pass"
+    burner = subprocess.Popen([sys.executable, "-c", code])
+    try:
+        yield
+    finally:
+        burner.kill()
+        burner.wait()
+
+
+# ---- the run ----
+
+
+def measure(options: Options, engines: dict[str, Engine], folder: Path) -> dict[str, Any]:
+    """All times, in turns; ``found[what][set][engine]`` is a list of seconds."""
+    found: dict[str, Any] = {
+        what: {name: {engine: [] for engine in engines} for name in options.sets} for what in ("all", "stream", "busy")
+    }
+    found |= {"query": {engine: [] for engine in engines}, "product_rate": []}
+    for repeat in range(options.repeats):
+        found["product_rate"].append(product_rate(options.threads))
+        for engine, process in engines.items():
+            for name in options.sets:
+                path = folder / f"{engine} {name}.npy" if repeat == 0 else None
+                found["all"][name][engine].append(process.ask("all", name, path))
+                if engine in ("st", *OURS):
+                    found["stream"][name][engine].append(process.ask("stream", name))
+            found["query"][engine].append(process.ask("query"))
+        print(f"  turn {repeat + 1} of {options.repeats} done", file=sys.stderr, flush=True)
+    found["memory"] = {engine: process.ask("memory") for engine, process in engines.items()}
+    if options.busy:
+        for engine, process in engines.items():
+            if engine in ("st", *OURS):
+                for name in options.sets:
+                    with busy_core():
+                        found["busy"][name][engine].append(process.ask("busy", name))
+    return found
+
+
+def summary(found: dict[str, Any], sets: dict[str, Texts], tokens: dict[str, int], flops: int, folder: Path) -> Any:
+    """Numbers of each engine by set; ``table[set][engine]``."""
+    rate, table = statistics.median(found["product_rate"]), {}
+    for name, texts in sets.items():
+        exact = np.load(folder / f"{'st' if 'st' in found['query'] else next(iter(found['query']))} {name}.npy")
+        table[name] = {}
+        for engine, seconds in found["all"][name].items():
+            vectors, taken = np.load(folder / f"{engine} {name}.npy"), statistics.median(seconds)
+            cosines = (exact * vectors).sum(1)
+            table[name][engine] = row = {
+                "sentences_per_second": len(texts.texts) / taken,
+                "tokens_per_second": tokens[name] / taken,
+                "roofline": tokens[name] / taken * flops / rate,
+                "cosine_mean": float(cosines.mean()),
+                "cosine_lowest": float(cosines.min()),
+                "largest_difference": float(np.abs(exact - vectors).max()),
+                "same_nearest": same_nearest(exact, vectors, texts.pairs),
+                "query_milliseconds": statistics.median(found["query"][engine]),
+                "memory_mebibytes": found["memory"][engine],
+            }
+            if found["stream"][name][engine]:
+                row["stream_sentences_per_second"] = len(texts.texts) / statistics.median(found["stream"][name][engine])
+            if found["busy"][name][engine]:
+                row["busy"] = taken / statistics.median(found["busy"][name][engine])
+    return table
+
+
+class Check(NamedTuple):
+    """A number by set and in all, and what it should be."""
+
+    words: str
+    by_set: dict[str, float]
+    overall: float
+    target: float
+    most: bool = False
+    """It should be no more than the target."""
+
+    @property
+    def met(self) -> bool:
+        """Whether it is what it should be."""
+        return self.overall <= self.target if self.most else self.overall >= self.target
+
+
+def ratio(words: str, table: Any, target: float, over: str, under: str, key: str = "sentences_per_second") -> Check:
+    """Of two engines, by set, and the geometric mean."""
+    by_set = {name: rows[over][key] / rows[under][key] for name, rows in table.items()}
+    return Check(words, by_set, math.exp(statistics.fmean(map(math.log, by_set.values()))), target)
+
+
+def checks(table: Any) -> list[Check]:
+    """What can be said of the engines that were measured, with the targets."""
+    first = next(iter(table.values()))
+    there = set(first)
+    found = []
+
+    def worst(words: str, engine: str, key: str, target: float, most: bool = False) -> None:
+        by_set = {name: rows[engine][key] for name, rows in table.items()}
+        found.append(Check(words, by_set, (max if most else min)(by_set.values()), target, most))
+
+    for engine, target in (("float32", 3.5), ("bfloat16", 7.0), ("int8", 9.0)):
+        if {engine, "st"} <= there:
+            found.append(ratio(f"{engine} / sentence-transformers", table, target, engine, "st"))
+    if {"bfloat16", "st"} <= there:
+        key = "stream_sentences_per_second"
+        found.append(ratio("bfloat16 / sentence-transformers, stream", table, 9.0, "bfloat16", "st", key))
+    graphs = [engine for engine in there if engine.partition(" ")[0] in ("onnx", "openvino")]
+    exact = [graph for graph in graphs if all(rows[graph]["cosine_mean"] >= EXACT[0] for rows in table.values())]
+    if exact and "bfloat16" in there:
+        best = max(exact, key=lambda graph: ratio("", table, 0, graph, "bfloat16").overall)
+        found.append(ratio(f"bfloat16 / {best}", table, 1.3, "bfloat16", best))
+    if "bfloat16" in there:
+        worst("bfloat16: share of the roofline", "bfloat16", "roofline", 0.7)
+    if "st" in there:
+        if "bfloat16" in there:
+            worst("bfloat16: mean cosine with float32", "bfloat16", "cosine_mean", EXACT[0])
+            worst("bfloat16: lowest cosine", "bfloat16", "cosine_lowest", EXACT[1])
+        if "float32" in there:
+            worst("float32: largest difference", "float32", "largest_difference", 1e-5, most=True)
+        if "int8" in there:
+            worst("int8: same nearest neighbours", "int8", "same_nearest", 0.995)
+        for engine in OURS:
+            if engine in there:
+                memory = first[engine]["memory_mebibytes"] / first["st"]["memory_mebibytes"]
+                found.append(Check(f"{engine}: memory / sentence-transformers", {}, memory, 1.0, most=True))
+    others = there - set(OURS)
+    for engine in OURS:
+        if engine in there and others:
+            quickest = min(others, key=lambda other: first[other]["query_milliseconds"])
+            query = first[engine]["query_milliseconds"] / first[quickest]["query_milliseconds"]
+            found.append(Check(f"{engine}: one query / {quickest}", {}, query, 1.0, most=True))
+    return found
+
+
+def show(table: Any, texts: dict[str, Texts], tokens: dict[str, int]) -> None:
+    """A table for each set, then the ratios."""
+    for name, rows in table.items():
+        print(
+            f"\n{name}: {len(texts[name].texts):,} sentences, {tokens[name] / len(texts[name].texts):.1f} tokens each"
+        )
+        print(f"  {'':<14}{'sent/s':>8}{'tokens/s':>10}{'roofline':>9}{'cosine':>10}{'lowest':>9}{'nearest':>9}"
+              f"{'stream':>8}{'query ms':>9}{'MiB':>7}{'busy':>6}")  # fmt: skip
+        for engine, row in rows.items():
+            stream = f"{row['stream_sentences_per_second']:.0f}" if "stream_sentences_per_second" in row else ""
+            busy = f"{row['busy']:.0%}" if "busy" in row else ""
+            print(f"  {engine:<14}{row['sentences_per_second']:8.0f}{row['tokens_per_second']:10.0f}"
+                  f"{row['roofline']:9.0%}{row['cosine_mean']:10.6f}{row['cosine_lowest']:9.5f}"
+                  f"{row['same_nearest']:9.4f}{stream:>8}{row['query_milliseconds']:9.2f}"
+                  f"{row['memory_mebibytes']:7.0f}{busy:>6}")  # fmt: skip
+    print()
+    for check in checks(table):
+        by_set = ", ".join(f"{name} {value:.4g}" for name, value in check.by_set.items())
+        verdict = "met" if check.met else "MISSED"
+        target = f"{'<=' if check.most else '>='} {check.target:g}"
+        print(f"{check.words:<45}{check.overall:9.4g}   target {target:<10}{verdict:<8}{by_set}")
+
+
+def run(options: Options, arguments: Sequence[str]) -> dict[str, Any]:
+    """Measures, shows and returns all numbers."""
+    from interlingua.encoder.directory import locate, read_json
+    from interlingua.encoder.vocabulary import Vocabulary
+
+    texts = {name: read_texts(name, options) for name in options.sets}
+    folder = locate(options.model)
+    vocabulary = Vocabulary.of_model(folder)
+    tokens = {name: sum(map(len, vocabulary.encode(found.texts))) for name, found in texts.items()}
+    with contextlib.ExitStack() as stack:
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        options.graphs = options.graphs or scratch
+        options.graphs.mkdir(parents=True, exist_ok=True)
+        build = [sys.executable, peers.__file__, options.model, str(options.graphs), *options.engines]
+        subprocess.run(build, check=True, stdout=sys.stderr)
+        engines = {}
+        for name in options.engines:
+            engines[name] = Engine(name, options, arguments)
+            stack.callback(engines[name].close)
+        found = measure(options, engines, scratch)
+        table = summary(found, texts, tokens, flops_per_token(read_json(folder / "config.json")), scratch)
+    rate, words = statistics.median(found["product_rate"]) / 1e9, f"{options.threads} thread(s)"
+    print(f"{options.model}, {words}; torch's product in bfloat16 here and now: {rate:.0f} GFLOP/s")
+    show(table, texts, tokens)
+    return {"model": options.model, "threads": options.threads, "tokens": tokens, "times": found, "table": table}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", default="intfloat/multilingual-e5-small", help="a directory or hub id")
+    parser.add_argument("--engines", nargs="+", choices=[*peers.PEERS, *OURS],
+                        default=[peer for peer in peers.PEERS if peer != "openvino fp32"] + list(OURS))  # fmt: skip
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
+    parser.add_argument("--limit", type=int, default=200, help="sentences of each language at most")
+    parser.add_argument("--prompt", default="", help="put before every text")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--repeats", type=int, default=5, help="turns; medians count")
+    parser.add_argument("--busy", action="store_true", help="measure also while one core has other work; two threads")
+    parser.add_argument("--graphs", type=Path, help="folder to keep the peers' graphs in; built anew by default")
+    parser.add_argument("--output", type=Path, help="a .json file for all numbers")
+    parser.add_argument("--data", type=Path,
+                        default=Path(os.environ.get("INTERLINGUA_DATA", "~/.cache/interlingua/data")))  # fmt: skip
+    parser.add_argument("--engine", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    options.data = options.data.expanduser()
+    if options.engine:
+        serve(options)
+        return
+    if options.busy and options.threads < 2:
+        parser.error("--busy needs --threads 2: what matters is how they share the work")
+    numbers = run(options, sys.argv[1:])
+    if options.output:
+        options.output.write_text(json.dumps(numbers, indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

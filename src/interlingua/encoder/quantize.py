@@ -1,0 +1,79 @@
+"""Rows of bytes in place of floats: rotated, so that no number stands out, and rounded by a scale of each row.
+
+A few channels of a transformer's activations are many times as large as the others, and a scale that has to hold them
+leaves little of these. A product does not change if both sides are turned by the same orthogonal matrix, and a Hadamard
+matrix spreads every number over all the others of its block (QuaRot, Ashkboos et al. 2024).
+"""
+
+from __future__ import annotations
+
+import functools
+
+import torch
+from jaxtyping import Float, Float32, Int8
+from torch import Tensor
+
+LANES, MOST = 16, 32
+"""As in kernels/bytes.h."""
+LARGEST = 127
+PRECISE_LAYERS = 4
+"""One in so many layers, the last ones, is computed without bytes."""
+
+
+def layer_dtypes(dtype: torch.dtype, between: torch.dtype, layers: int) -> list[torch.dtype]:
+    """What each layer multiplies in: with int8 the last ones in a finer type, as nothing after them dampens errors.
+
+    Args:
+        dtype: of the encoder.
+        between: of what is no product; with int8 the finer one.
+        layers: how many there are.
+    """
+    precise = -(-layers // PRECISE_LAYERS)
+    return [dtype] * (layers - precise) + [between] * precise
+
+
+def mixed(width: int) -> tuple[int, int]:
+    """How many strides, and how many neighbouring numbers within a stride, are mixed in a row of that width.
+
+    Neighbours are mixed only where the strides are few.
+    """
+    lanes = min(LANES, width & -width)
+    strides = min(MOST, (width // lanes) & -(width // lanes))
+    return strides, lanes if strides < MOST else 1
+
+
+def rotate(rows: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
+    """Rows times an orthogonal matrix, which is its own inverse."""
+    strides, lanes = mixed(rows.shape[1])
+    blocks = rows.reshape(len(rows), -1, strides, min(LANES, rows.shape[1] & -rows.shape[1]))
+    turned = torch.einsum("vw,nbwl->nbvl", hadamard(strides).to(rows), blocks)
+    if lanes > 1:
+        turned = turned @ hadamard(lanes).to(rows)
+    return turned.reshape(rows.shape)
+
+
+@functools.cache
+def hadamard(order: int) -> Float32[Tensor, "o o"]:
+    """Sylvester's orthogonal matrix of entries +-1 / sqrt(order).
+
+    Args:
+        order: a power of two.
+    """
+    matrix = torch.ones(1, 1)
+    while len(matrix) < order:
+        matrix = torch.cat([torch.cat([matrix, matrix], 1), torch.cat([matrix, -matrix], 1)]) / 2**0.5
+    return matrix
+
+
+def quantize(rows: Float[Tensor, "n d"]) -> tuple[Int8[Tensor, "n d"], Float32[Tensor, "n 1"]]:
+    """Rotated rows as whole numbers from -127 to 127, and what to multiply them by."""
+    turned = rotate(rows.float())
+    scales = turned.abs().amax(1, keepdim=True).clamp(min=torch.finfo(torch.float32).tiny) / LARGEST
+    return (turned / scales).round().to(torch.int8), scales
+
+
+def whole_product(x: Int8[Tensor, "n d"], weight: Int8[Tensor, "o d"]) -> Float32[Tensor, "n o"]:
+    """Products of rows, summed in whole numbers where torch can: on a CPU with VNNI several times as fast as floats."""
+    if x.device.type == "cpu" and hasattr(torch, "_int_mm"):
+        return torch._int_mm(x, weight.T).float()
+    return x.float() @ weight.float().T

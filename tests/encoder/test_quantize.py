@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from interlingua.encoder import quantize
+from interlingua.encoder.quantize import hadamard, mixed, rotate, whole_product
+
+WIDTHS = [16, 20, 24, 32, 80, 96, 384, 1024, 1536]
+
+
+def test_blocks_by_hand():
+    assert mixed(384) == (8, 16)  # 24 strides of 16
+    assert mixed(1536) == (32, 1)  # 96 strides
+    assert mixed(144) == (1, 16)  # 9 strides
+    assert mixed(24) == (1, 8)
+
+
+@pytest.mark.parametrize("order", [1, 2, 8, 32])
+def test_hadamard_s_matrix_is_orthogonal_with_entries_of_one_size(order):
+    matrix = hadamard(order)
+    assert torch.allclose(matrix @ matrix.T, torch.eye(order), atol=1e-6)
+    assert torch.allclose(matrix.abs(), torch.full((order, order), order**-0.5))
+
+
+def test_hadamard_of_order_four_by_hand():
+    signs = [[1, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]]
+    assert torch.allclose(hadamard(4), torch.tensor(signs) / 2)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_product_is_the_same_if_both_sides_are_rotated(width):
+    torch.manual_seed(0)
+    x, weight = torch.randn(5, width), torch.randn(7, width)
+    assert torch.allclose(rotate(x) @ rotate(weight).T, x @ weight.T, atol=1e-4)
+    assert torch.allclose(rotate(rotate(x)), x, atol=1e-5)
+    assert (rotate(x) - x).abs().max() > 0.5
+
+
+def test_what_stands_out_is_spread():
+    row = torch.zeros(1, 384)
+    row[0, 146] = 8.0
+    turned = rotate(row)
+    assert turned.abs().max() == pytest.approx(8 / 128**0.5)
+    assert int((turned.abs() > 1e-6).sum()) == 128
+
+
+def test_rounding_by_hand():
+    numbers, scales = quantize.quantize(torch.tensor([[5.0, -1.0], [3.0, 0.0], [0.0, 0.0]]))
+    assert numbers.tolist() == [[85, 127], [127, 127], [0, 0]]  # sum and difference: 4 and 6, 3 and 3
+    assert scales[:, 0].tolist() == pytest.approx([6 / 2**0.5 / 127, 3 / 2**0.5 / 127, 0], abs=1e-9)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_rounding_is_at_most_half_a_step_off(width):
+    torch.manual_seed(1)
+    rows = torch.randn(9, width) * torch.logspace(-6, 6, 9)[:, None]
+    numbers, scales = quantize.quantize(rows)
+    assert numbers.dtype == torch.int8
+    assert int(numbers.abs().max()) == 127
+    assert ((numbers * scales - rotate(rows)).abs() <= 0.501 * scales).all()
+
+
+def test_a_channel_that_stands_out_costs_little():
+    """A plain scale per row would leave the other channels a tenth of the steps."""
+    torch.manual_seed(2)
+    x, weight = torch.randn(64, 384), torch.randn(96, 384)
+    x[:, 15] *= 100
+    exact = x.double() @ weight.double().T
+    (rows, scales), (columns, factors) = quantize.quantize(x), quantize.quantize(weight)
+    turned = whole_product(rows, columns) * scales * factors.T
+    step = x.abs().amax(1, keepdim=True) / 127
+    plain = (x / step).round() * step @ weight.T
+    assert (turned - exact).norm() < 0.03 * exact.norm()
+    assert (turned - exact).norm() < 0.5 * (plain - exact).norm()
+
+
+@pytest.mark.parametrize("rows", [1, 5, 40])
+@pytest.mark.parametrize("there", [True, False])
+def test_whole_products_are_exact(rows, there, monkeypatch):
+    if not there:
+        monkeypatch.delattr(torch, "_int_mm", raising=False)
+    torch.manual_seed(3)
+    x, weight = (torch.randint(-127, 128, (n, 24), dtype=torch.int8) for n in (rows, 7))
+    assert torch.equal(whole_product(x, weight).long(), x.long() @ weight.long().T)
