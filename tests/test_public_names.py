@@ -12,6 +12,7 @@ import interlingua
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
 from interlingua.evaluation.suite import evaluate
+from interlingua.mining import api
 
 
 def test_each_name_is_what_it_says():
@@ -19,6 +20,7 @@ def test_each_name_is_what_it_says():
     assert interlingua.Encoder is Encoder
     assert interlingua.evaluate is evaluate
     assert interlingua.load == Encoder.load
+    assert [interlingua.mine, interlingua.score, interlingua.align] == [api.mine, api.score, api.align]
 
 
 def test_load_reads_a_model_directory(tmp_path, word_vocabulary):

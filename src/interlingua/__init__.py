@@ -9,17 +9,23 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from interlingua.encoder.encoder import Encoder as Encoder
     from interlingua.evaluation.suite import evaluate as evaluate
+    from interlingua.mining.api import align as align
+    from interlingua.mining.api import mine as mine
+    from interlingua.mining.api import score as score
 
     load = Encoder.load
 
 __version__ = "0.1.0"
-__all__ = ["Encoder", "__version__", "evaluate", "load"]
+__all__ = ["Encoder", "__version__", "align", "evaluate", "load", "mine", "score"]
 
 # Public names are imported on first use, so that `import interlingua` does not import torch.
 _HOMES = {
     "Encoder": "interlingua.encoder.encoder:Encoder",
+    "align": "interlingua.mining.api:align",
     "evaluate": "interlingua.evaluation.suite:evaluate",
     "load": "interlingua.encoder.encoder:Encoder.load",
+    "mine": "interlingua.mining.api:mine",
+    "score": "interlingua.mining.api:score",
 }
 
 

@@ -204,3 +204,26 @@ def test_states_of_a_lower_layer(encoder, random_batch):
     assert torch.equal(encoder.backbone(batch.input_ids, batch.cu_seqlens, num_layers=2), whole)
     del encoder.backbone.layers[1:]
     assert torch.equal(encoder.backbone(batch.input_ids, batch.cu_seqlens), first)
+
+
+@pytest.mark.parametrize("autocast", [False, True])
+def test_recomputed_activations_give_the_same_gradients_and_are_not_kept(random_batch, autocast):
+    config = BackboneConfig(vocab_size=100, hidden_size=32, num_hidden_layers=3, num_attention_heads=2,
+                            intermediate_size=64, hidden_dropout_prob=0.2)  # fmt: skip
+    torch.manual_seed(0)
+    backbone, batch = Backbone(config).train(), random_batch([7, 3, 12])
+    found, kept = [], []
+    for recomputes in (False, True):
+        for layer in backbone.layers:
+            layer.recomputes = recomputes
+        sizes = []
+        torch.manual_seed(1)
+        with torch.autograd.graph.saved_tensors_hooks(lambda x, s=sizes: s.append(x.nbytes) or x, lambda x: x):
+            with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+                states = backbone(batch.input_ids, batch.cu_seqlens)
+            kept.append(sum(sizes))
+            backbone.zero_grad()
+            states.float().square().mean().backward()
+        found.append([states.detach(), *(weight.grad for weight in backbone.parameters())])
+    assert all(torch.equal(one, other) for one, other in zip(*found, strict=True))
+    assert kept[1] < kept[0] / 4

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from interlingua.encoder.dropout import dropout
+from interlingua.encoder.dropout import dropout, random_bytes
 
 
 def test_no_rate_returns_the_tensor_itself():
@@ -42,3 +42,11 @@ def test_keeps_the_dtype_and_follows_the_seed():
     torch.manual_seed(4)
     assert first.dtype == torch.bfloat16
     assert torch.equal(first, dropout(x, 0.2))
+
+
+def test_bytes_of_several_tensors_are_those_drawn_one_by_one():
+    torch.manual_seed(4)
+    together = random_bytes([3, 16, 9])
+    torch.manual_seed(4)
+    assert torch.equal(together, torch.cat([random_bytes([size]) for size in (3, 16, 9)]))
+    assert len(together) == 8 + 16 + 16

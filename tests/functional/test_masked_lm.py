@@ -8,7 +8,18 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from interlingua.functional import masked_lm
 from interlingua.functional.masked_lm import SMALLEST_TILE, group_means, linear_cross_entropy
+from interlingua.kernels import library
+
+
+@pytest.fixture(params=["plain torch", "compiled"])
+def path(request, monkeypatch):
+    """Both ways from products to losses and slopes."""
+    if request.param == "plain torch":
+        monkeypatch.setattr(masked_lm, "available", lambda like: False)
+    elif library("training") is None:
+        pytest.skip("needs the compiled kernel and AVX-512 BF16")
 
 
 def inputs(tokens=7, words=23, width=5, *, dtype=torch.float64):
@@ -34,14 +45,14 @@ def test_gradients():
     assert torch.autograd.gradcheck(lambda *xs: linear_cross_entropy(*xs, y, tile=4), (h, w, b))
 
 
-def test_by_hand():
+def test_by_hand(path):
     # logits 0 and ln 3, so probabilities 1/4 and 3/4
     h, w, b = torch.ones(1, 1), torch.tensor([[0.0], [math.log(2)]]), torch.tensor([0.0, math.log(1.5)])
     assert float(linear_cross_entropy(h, w, b, torch.tensor([1]), tile=1)) == pytest.approx(math.log(4 / 3))
     assert float(linear_cross_entropy(h, w, b, torch.tensor([0]), tile=1)) == pytest.approx(math.log(4))
 
 
-def test_large_logits_stay_finite():
+def test_large_logits_stay_finite(path):
     h, w, b, y = inputs(dtype=torch.float32)
     losses = linear_cross_entropy(h * 1e4, w, b, y, tile=5)
     losses.sum().backward()
@@ -49,7 +60,7 @@ def test_large_logits_stay_finite():
     assert all(torch.isfinite(tensor.grad).all() for tensor in (h, w, b))
 
 
-def test_without_tokens_there_is_no_loss_and_no_gradient():
+def test_without_tokens_there_is_no_loss_and_no_gradient(path):
     h, w, b, y = inputs(tokens=0)
     losses = linear_cross_entropy(h, w, b, y)
     losses.sum().backward()
@@ -58,7 +69,7 @@ def test_without_tokens_there_is_no_loss_and_no_gradient():
     assert b.grad.abs().sum() == 0
 
 
-def test_under_autocast_products_are_half_and_sums_are_not():
+def test_under_autocast_products_are_half_and_sums_are_not(path):
     h, w, b, y = inputs(50, 300, 32, dtype=torch.float32)
     with torch.autocast("cpu", torch.bfloat16):
         found = linear_cross_entropy(h, w, b, y, tile=64)
@@ -72,18 +83,33 @@ def test_under_autocast_products_are_half_and_sums_are_not():
         torch.testing.assert_close(one, other, rtol=0.05, atol=2e-3)
 
 
-def test_no_logits_are_kept_for_the_backward_pass():
+def test_both_paths_give_the_same(monkeypatch):
+    if library("training") is None:
+        pytest.skip("needs the compiled kernel and AVX-512 BF16")
+    h, w, b, y = inputs(37, 1000, 16, dtype=torch.float32)
+    upstream, found = torch.linspace(-1, 2, 37), []
+    for compiled in (True, False):
+        if not compiled:
+            monkeypatch.setattr(masked_lm, "available", lambda like: False)
+        losses = linear_cross_entropy(h, w, b, y, tile=300)
+        found.append((losses.detach(), *torch.autograd.grad(losses, (h, w, b), upstream)))
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("kept_bytes", [0, 2 * 40 * SMALLEST_TILE * 4, 10**9])
+def test_what_is_kept_for_the_backward_pass_is_bounded_and_changes_nothing(path, monkeypatch, kept_bytes):
     h, w, b, y = inputs(40, 5 * SMALLEST_TILE, 4, dtype=torch.float32)
-    kept = []
-
-    def note(tensor):
-        kept.append(tensor.numel())
-        return tensor
-
-    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
-        linear_cross_entropy(h, w, b, y).mean()
-    assert w.numel() in kept
-    assert max(kept) <= w.numel() < len(y) * len(b)
+    made, product = [], masked_lm._product
+    monkeypatch.setattr(masked_lm, "_product", lambda *xs: made.append(1) or product(*xs))
+    losses = linear_cross_entropy(h, w, b, y, tile=SMALLEST_TILE, kept_bytes=kept_bytes)
+    assert len(made) == 5
+    gradients = torch.autograd.grad(losses.sum(), (h, w, b), retain_graph=True)
+    assert len(made) == 10 - min(5, kept_bytes // (40 * SMALLEST_TILE * 4))
+    wanted = torch.autograd.grad(F.cross_entropy(F.linear(h, w, b), y, reduction="sum"), (h, w, b))
+    for again in (gradients, torch.autograd.grad(losses.sum(), (h, w, b))):
+        for one, other in zip(again, wanted, strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
 
 
 def test_group_means_by_hand():

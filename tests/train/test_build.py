@@ -24,6 +24,16 @@ def test_preset_with_a_size_of_its_own(tiny_table, word_vocabulary):
     assert encoder.backbone.word_embeddings.weight.std().item() == pytest.approx(0.02, rel=0.1)
 
 
+def test_gradient_checkpointing_is_for_the_layers_of_encoder_and_heads(tiny_config, tiny_table, word_vocabulary):
+    from interlingua.encoder.backbone import Layer
+
+    tiny_table["method"] = {"name": "mexma", "pooling": "any", "head": {"layers": 3, "heads": 2}}
+    for asked in (False, True):
+        objective = build_objective(tiny_config(gradient_checkpointing=asked), word_vocabulary)
+        layers = [module for module in objective.modules() if isinstance(module, Layer)]
+        assert [layer.recomputes for layer in layers] == [asked] * 5
+
+
 def test_pretrained_backbone_with_the_corpus_vocabulary(tiny_config, tiny_table, word_vocabulary, tmp_path):
     encoder = build_encoder(tiny_config(), word_vocabulary)
     encoder.save(tmp_path / "model")

@@ -22,6 +22,7 @@ def test_one_process():
     tensor = torch.randn(3, 2, requires_grad=True)
     assert (engine.rank, engine.world_size, engine.is_main, engine.device) == (0, 1, True, torch.device("cpu"))
     assert engine.all_gather_grad(tensor) is tensor
+    assert engine.sparse_gradients
     assert (engine.any(True), engine.any(False), engine.any_at(True, 3), engine.share("x")) == (True, False, True, "x")
 
 
@@ -42,6 +43,18 @@ def test_clipping_returns_the_norm_before():
     torch.testing.assert_close(layer.weight.grad, torch.tensor([[3.0, 4.0]]))
     assert engine.clip(layer, 1.0) == 5
     torch.testing.assert_close(layer.weight.grad, torch.tensor([[0.6, 0.8]]), rtol=1e-5, atol=0)
+
+
+def test_clipping_of_a_sparse_gradient_is_that_of_the_dense_one():
+    engine, ids = make(), torch.tensor([3, 1, 3])
+    tables = [nn.Embedding.from_pretrained(torch.ones(5, 2), freeze=False, sparse=sparse) for sparse in (True, False)]
+    norms = []
+    for table in tables:
+        (table(ids) * torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])).sum().backward()
+        norms.append(engine.clip(table, 2.0))
+    assert norms[0] == norms[1] == pytest.approx((6**2 + 8**2 + 3**2 + 4**2) ** 0.5)
+    torch.testing.assert_close(tables[0].weight.grad.to_dense(), tables[1].weight.grad)
+    assert tables[1].weight.grad.norm() == pytest.approx(2.0, rel=1e-5)
 
 
 def test_bf16_computes_in_bfloat16_and_keeps_float32_weights():
@@ -93,7 +106,8 @@ gathered = engine.all_gather_grad(x)
 (gathered * torch.arange(6.0)[:, None] * (engine.rank + 1)).sum().backward()
 engine.seed(1, "step", 1)
 found = {
-    "rank": engine.rank, "world": engine.world_size, "main": engine.is_main, "gathered": gathered.tolist(),
+    "rank": engine.rank, "world": engine.world_size, "sparse": engine.sparse_gradients,
+    "main": engine.is_main, "gathered": gathered.tolist(),
     "grad": x.grad.tolist(), "ints": engine.all_gather_grad(torch.tensor([engine.rank])).tolist(),
     "mean": engine.mean(torch.tensor(float(engine.rank))).item(), "shared": engine.share(f"from {engine.rank}"),
     "any": [engine.any(engine.rank == 1), engine.any(False)],
@@ -113,6 +127,7 @@ def test_two_processes(tmp_path):
     first, second = (json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1))
     assert (first["rank"], second["rank"], first["world"]) == (0, 1, 2)
     assert (first["main"], second["main"]) == (True, False)
+    assert not first["sparse"]
     rows = [[0, 1], [2, 3], [4, 5]]
     assert first["gathered"] == second["gathered"] == rows + [[a + 10, b + 10] for a, b in rows]
     # each row gets what both ranks' losses ask of it: (1 + 2) times its weight

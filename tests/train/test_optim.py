@@ -63,6 +63,17 @@ def test_bias_and_norm_can_be_spared(module):
     assert [(len(group["params"]), group["weight_decay"]) for group in apart] == [(1, 0.1), (3, 0.0)]
 
 
+@pytest.mark.parametrize(("name", "asked", "sparse"), [
+    ("adamw", True, True), ("adamw", False, False), ("adam", True, False), ("lars", True, False)
+])  # fmt: skip
+def test_tables_have_sparse_gradients_where_the_optimizer_gains_by_it(name, asked, sparse):
+    module = nn.Sequential(nn.Embedding(5, 3))
+    optimizer = build_optimizer(module, OptimizerConfig(name=name), sparse_gradients=asked)
+    module(torch.tensor([1, 3])).sum().backward()
+    assert module[0].weight.grad.is_sparse == sparse
+    optimizer.step()
+
+
 def test_frozen_weights_are_left_alone(module):
     module[1].requires_grad_(False)
     assert [len(group["params"]) for group in parameter_groups(module, OptimizerConfig())] == [2]

@@ -29,6 +29,7 @@ from interlingua.files import PathLike, atomic_directory, has_format, sha256_fil
 
 LanguagePair = tuple[str, str]
 FORMAT = "interlingua-token-store-1"
+COUNTED_AT_ONCE = 1 << 20
 
 
 class TokenRows(NamedTuple):
@@ -212,6 +213,14 @@ class TokenStore:
     def count(self, pair_index: int) -> int:
         """Rows of a language pair."""
         return self.counts[pair_index]
+
+    def token_counts(self) -> Int64[np.ndarray, " v"]:
+        """How often each id of the vocabulary is there; read from the file in order, block by block."""
+        counts = np.zeros(self.vocabulary_size, dtype=np.int64)
+        with (self.path / "tokens.bin").open("rb") as file:
+            while len(block := np.fromfile(file, dtype=self._header["dtype"], count=COUNTED_AT_ONCE)):
+                counts += np.bincount(block, minlength=self.vocabulary_size)
+        return counts
 
     def read(self, pair_index: int, rows: Int[np.ndarray, " n"]) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """Reads rows of one language pair.

@@ -58,7 +58,7 @@ def evaluate(
     query_prompt: QueryPrompt = None,
     passage_prompt: Annotated[Text, typer.Option(help="Before passages; the model's own by default.")] = None,
     pooling: Annotated[Text, typer.Option(help="cls, mean or max instead of the model's own.")] = None,
-    dtype: Annotated[Text, typer.Option(help="float32, bfloat16 or float16 to compute in; float32 by default.")] = None,
+    dtype: Annotated[Text, typer.Option(help="To compute in: float32 by default, bfloat16, float16, int8.")] = None,
     device: Annotated[Text, typer.Option(help="cpu, cuda, cuda:1; a GPU where there is one by default.")] = None,
     backend: Backend = "interlingua",
     name: Annotated[Text, typer.Option(help="The model's name in results; its directory's by default.")] = None,

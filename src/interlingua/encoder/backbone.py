@@ -11,7 +11,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
+from interlingua.encoder import fused
 from interlingua.encoder.attention import Layout, attend, flash_available
 from interlingua.encoder.dropout import dropout
 from interlingua.errors import ConfigError
@@ -62,8 +64,8 @@ class BackboneConfig:
     """Added to the variance in every LayerNorm."""
     pad_token_id: int = 0
     """Id of the padding token; sets where RoBERTa's positions begin."""
-    model_type: Literal["bert", "roberta", "xlm-roberta"] = "bert"
-    """Which family it is saved as, and so where positions begin."""
+    model_type: Literal["bert", "roberta", "xlm-roberta", "static"] = "bert"
+    """Which family it is saved as, and so where positions begin; static: no layers, see ``encoder/static.py``."""
 
     @classmethod
     def preset(cls, name: str, *, vocab_size: int, pad_token_id: int = 0) -> BackboneConfig:
@@ -94,7 +96,7 @@ class BackboneConfig:
     @property
     def first_position(self) -> int:
         """Index of the position row that a sentence's first token gets."""
-        return 0 if self.model_type == "bert" else self.pad_token_id + 1
+        return 0 if self.model_type in ("bert", "static") else self.pad_token_id + 1
 
     @property
     def max_tokens(self) -> int:
@@ -109,6 +111,9 @@ class BackboneConfig:
 
 class Layer(nn.Module):
     """Self-attention and feed-forward block, each followed by dropout, residual sum and LayerNorm."""
+
+    recomputes = False
+    """Keep for the backward pass what the layer was given, and compute its activations a second time there."""
 
     def __init__(self, config: BackboneConfig) -> None:
         super().__init__()
@@ -125,6 +130,15 @@ class Layer(nn.Module):
 
     def forward(self, x: Float[Tensor, "t d"], layout: Layout) -> Float[Tensor, "t d"]:
         """Transforms the hidden states of all sentences; only the attention looks at where sentences end."""
+        if self.recomputes and torch.is_grad_enabled():
+            transformed: Tensor = checkpoint(self.transform, x, layout, use_reentrant=False)
+            return transformed
+        return self.transform(x, layout)
+
+    def transform(self, x: Float[Tensor, "t d"], layout: Layout) -> Float[Tensor, "t d"]:
+        """``forward`` with all activations kept for the backward pass."""
+        if fused.takes(self, x, layout):
+            return fused.transform(self, x, layout)
         attention_rate = self.dropout_rates()[1]
         qkv = F.linear(x, *self.joint_projection())
         attended = attend(qkv, layout, heads=self.config.num_attention_heads, dropout_rate=attention_rate)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, UInt8
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -24,7 +26,25 @@ def dropout(x: Float[Tensor, " *shape"], rate: float) -> Float[Tensor, " *shape"
         return x
     if x.device.type != "cpu":
         return F.dropout(x, rate)
+    threshold, scale = threshold_and_scale(rate)
+    keep = random_bytes([x.numel()])[: x.numel()].view(x.shape) >= threshold
+    return x * keep * scale
+
+
+def threshold_and_scale(rate: float) -> tuple[int, float]:
+    """The least byte of an element that is kept, and what it is multiplied by."""
     threshold = max(1, round(rate * LEVELS))
-    words = torch.empty((x.numel() + 7) // 8, dtype=torch.int64).random_(torch.iinfo(torch.int64).min, None)
-    keep = words.view(torch.uint8)[: x.numel()].view(x.shape) >= threshold
-    return x * keep * (LEVELS / (LEVELS - threshold))
+    return threshold, LEVELS / (LEVELS - threshold)
+
+
+def random_bytes(sizes: Sequence[int]) -> UInt8[Tensor, " bytes"]:
+    """Bytes of torch's global generator for tensors of so many elements, each from the next whole word on."""
+    words = torch.empty(sum(map(whole_words, sizes)), dtype=torch.int64)
+    for part in torch.split(words, [whole_words(size) for size in sizes]):
+        part.random_(torch.iinfo(torch.int64).min, None)
+    return words.view(torch.uint8)
+
+
+def whole_words(size: int) -> int:
+    """64-bit words that hold so many bytes."""
+    return -(-size // 8)

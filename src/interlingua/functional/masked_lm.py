@@ -1,17 +1,20 @@
-"""Cross-entropy of tokens over a large vocabulary whose logits are never all there."""
+"""Cross-entropy of tokens over a large vocabulary, whose logits are looked at some words at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from interlingua.kernels.calls import available, call, even_parts, in_threads
+
 TILE_ELEMENTS = {"cpu": 2**20, "cuda": 2**27}
 """Logits alive at a time: what a CPU keeps in its cache, or half a gigabyte on a GPU."""
 SMALLEST_TILE = 1024
+KEPT_BYTES = 2**29
+"""Logits that are kept for the backward pass; the others are computed again."""
 
 
 def linear_cross_entropy(
@@ -21,14 +24,15 @@ def linear_cross_entropy(
     targets: Int64[Tensor, " n"],
     *,
     tile: int | None = None,
+    kept_bytes: int = KEPT_BYTES,
 ) -> Float[Tensor, " n"]:
     r"""Cross-entropy of each token under softmax(h W' + b), by tiles of the vocabulary.
 
     .. math:: \ell_i = \log\sum_w e^{h_i \cdot W_w + b_w} - (h_i \cdot W_{y_i} + b_{y_i})
 
-    The forward pass keeps the logarithm of the sum alone, the backward pass computes each tile of logits again: memory
-    does not grow with n V, for a third more arithmetic than with all logits kept. Under autocast the products run in
-    the autocast type, as those of a linear layer would; sums and logarithms stay in float32.
+    The backward pass finds the first tiles of h W' where the forward pass has left them, and computes the others again:
+    memory does not grow with n V, for up to a third more arithmetic than with all of them kept. Under autocast the
+    products run in the autocast type, as those of a linear layer would; sums and logarithms stay in float32.
 
     *Symbols*: h ``hidden``, W ``weight``, b ``bias``, y ``targets``.
 
@@ -38,6 +42,7 @@ def linear_cross_entropy(
         bias: one number a word.
         targets: the words to be told.
         tile: words at a time; default: what suits the device.
+        kept_bytes: of h W' to keep for the backward pass, at most.
 
     Returns:
         Nats, one value a token.
@@ -46,7 +51,7 @@ def linear_cross_entropy(
     dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
     if tile is None:
         tile = max(SMALLEST_TILE, TILE_ELEMENTS.get(device, 2**20) // max(1, len(hidden)))
-    losses: Tensor = _LinearCrossEntropy.apply(hidden.to(dtype), weight, bias, targets, tile)  # type: ignore[no-untyped-call]
+    losses: Tensor = _LinearCrossEntropy.apply(hidden.to(dtype), weight, bias, targets, tile, kept_bytes)  # type: ignore[no-untyped-call]
     return losses
 
 
@@ -64,16 +69,22 @@ def group_means(losses: Float[Tensor, " n"], group: Int64[Tensor, " n"], groups:
 
 class _LinearCrossEntropy(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, tile: int) -> Tensor:
-        log_normaliser = bias.new_full((len(hidden),), -torch.inf)
-        expected = torch.zeros_like(log_normaliser)
-        for start, logits in _logits(hidden, weight, bias, tile):
-            log_normaliser = torch.logaddexp(log_normaliser, logits.logsumexp(dim=1))
-            place, inside = _places(targets, start, logits)
-            expected = torch.where(inside, logits.gather(1, place[:, None])[:, 0], expected)
+    def forward(
+        ctx: Any, hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, tile: int, kept_bytes: int
+    ) -> Tensor:
+        seen = _Seen(len(hidden), bias)
+        ctx.kept = []
+        for start in range(0, len(weight), tile):
+            words = slice(start, start + tile)
+            product = _product(hidden, weight[words])
+            seen.add(product, bias[words], targets - start)
+            kept_bytes -= product.numel() * product.element_size()
+            if kept_bytes >= 0 and any(ctx.needs_input_grad):
+                ctx.kept.append(product)
+        log_normaliser = seen.log_normaliser()
         ctx.save_for_backward(hidden, weight, bias, targets, log_normaliser)
         ctx.tile = tile
-        return log_normaliser - expected
+        return log_normaliser - seen.expected
 
     @staticmethod
     @torch.autograd.function.once_differentiable
@@ -81,30 +92,82 @@ class _LinearCrossEntropy(torch.autograd.Function):
         hidden, weight, bias, targets, log_normaliser = ctx.saved_tensors
         d_hidden = torch.zeros_like(hidden, dtype=bias.dtype)
         d_weight, d_bias = torch.empty_like(weight), torch.empty_like(bias)
-        for start, logits in _logits(hidden, weight, bias, ctx.tile):
-            words = slice(start, start + logits.shape[1])
-            gradient = logits.sub_(log_normaliser[:, None]).exp_()  # softmax
-            place, inside = _places(targets, start, logits)
-            gradient.scatter_add_(1, place[:, None], -inside.to(gradient.dtype)[:, None])
-            gradient.mul_(upstream[:, None])
-            d_bias[words] = gradient.sum(dim=0)
-            gradient = gradient.to(hidden.dtype)
-            d_hidden += gradient @ weight[words].to(hidden.dtype)
-            d_weight[words] = gradient.T @ hidden
-        return d_hidden.to(hidden.dtype), d_weight, d_bias, None, None
+        for place, start in enumerate(range(0, len(weight), ctx.tile)):
+            words = slice(start, start + ctx.tile)
+            half = weight[words].to(hidden.dtype)
+            product = ctx.kept[place] if place < len(ctx.kept) else _product(hidden, half)
+            slopes, d_bias[words] = _slopes(product, bias[words], targets - start, log_normaliser, upstream)
+            d_hidden += slopes @ half
+            d_weight[words] = slopes.T @ hidden
+        return d_hidden.to(hidden.dtype), d_weight, d_bias, None, None, None
 
 
-def _logits(hidden: Tensor, weight: Tensor, bias: Tensor, tile: int) -> Iterator[tuple[int, Tensor]]:
-    """Tiles of the logits, each with the first word it is about; in the bias's type, and the caller's to overwrite."""
+def _product(hidden: Float[Tensor, "n d"], weight: Float[Tensor, "w d"]) -> Float[Tensor, "n w"]:
     with torch.autocast(hidden.device.type, enabled=False):
-        for start in range(0, len(weight), tile):
-            words = slice(start, start + tile)
-            product = hidden @ weight[words].to(hidden.dtype).T
-            yield start, product.to(bias.dtype).add_(bias[words])
+        return hidden @ weight.to(hidden.dtype).T
 
 
-def _places(targets: Tensor, start: int, logits: Tensor) -> tuple[Tensor, Tensor]:
-    """Column of each target in a tile, and whether it is in there at all; if not, the column means nothing."""
-    place = targets - start
-    inside = (place >= 0) & (place < logits.shape[1])
-    return place.clamp(0, logits.shape[1] - 1), inside
+class _Seen:
+    """What is known of each row's softmax after some tiles: its largest logit, its sum, the target's logit."""
+
+    def __init__(self, rows: int, bias: Float[Tensor, " v"]) -> None:
+        self.largest = bias.new_full((rows,), -torch.inf)
+        self.sum, self.expected = torch.zeros_like(self.largest), torch.zeros_like(self.largest)
+
+    def add(self, product: Float[Tensor, "n w"], bias: Float[Tensor, " w"], targets: Int64[Tensor, " n"]) -> None:
+        """Takes in the logits of some words; targets count from the first of them."""
+        if available(product) and bias.dtype == torch.float32:
+            each = self.largest, self.sum, self.expected
+            _by_rows("observe", product, bias, (targets, *each))
+            return
+        logits = product + bias
+        largest = torch.maximum(self.largest, logits.amax(dim=1))
+        place, inside = _places(targets, logits)
+        self.expected = torch.where(inside, logits.gather(1, place[:, None])[:, 0], self.expected)
+        self.sum = self.sum * (self.largest - largest).exp() + logits.sub_(largest[:, None]).exp_().sum(dim=1)
+        self.largest = largest
+
+    def log_normaliser(self) -> Float[Tensor, " n"]:
+        return self.largest + self.sum.log()
+
+
+def _slopes(
+    product: Float[Tensor, "n w"],
+    bias: Float[Tensor, " w"],
+    targets: Int64[Tensor, " n"],
+    log_normaliser: Float[Tensor, " n"],
+    upstream: Float[Tensor, " n"],
+) -> tuple[Float[Tensor, "n w"], Float[Tensor, " w"]]:
+    """Of the losses along the logits of some words, in the products' type, and their sums over the rows."""
+    if available(product) and bias.dtype == torch.float32:
+        slopes = torch.empty_like(product)
+        parts = _by_rows(
+            "slopes_of", product, bias, (targets, log_normaliser, upstream.contiguous(), slopes), sums=True
+        )
+        return slopes, parts
+    slopes = (product + bias).sub_(log_normaliser[:, None]).exp_()  # softmax
+    place, inside = _places(targets, slopes)
+    slopes.scatter_add_(1, place[:, None], -inside.to(slopes.dtype)[:, None])
+    slopes.mul_(upstream[:, None])
+    return slopes.to(product.dtype), slopes.sum(dim=0)
+
+
+def _by_rows(
+    name: str, product: Float[Tensor, "n w"], bias: Float[Tensor, " w"], rows: tuple[Tensor, ...], *, sums: bool = False
+) -> Float[Tensor, " w"]:
+    """Calls the kernel on parts of the rows of a product and of other tensors."""
+    parts = even_parts(*product.shape)
+    totals = bias.new_zeros(len(parts), len(bias)) if sums else bias.new_zeros(len(parts), 0)
+
+    def part(first: int, last: int) -> None:
+        own = (totals[parts.index(first)],) if sums else ()
+        call(name, product, last - first, product.shape[1], product[first:], bias, *(x[first:] for x in rows), *own)
+
+    in_threads(parts, part)
+    return totals.sum(0)
+
+
+def _places(targets: Int64[Tensor, " n"], logits: Float[Tensor, "n w"]) -> tuple[Tensor, Tensor]:
+    """Column of each target, and whether it is in there at all; if not, the column means nothing."""
+    inside = (targets >= 0) & (targets < logits.shape[1])
+    return targets.clamp(0, logits.shape[1] - 1), inside

@@ -9,10 +9,11 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+import re
 import zlib
 from pathlib import Path
 
-SOURCES = ("layers", "neighbours")
+SOURCES = ("layers", "neighbours", "training")
 
 
 @functools.cache
@@ -32,4 +33,10 @@ def library(name: str) -> ctypes.CDLL | None:
     except OSError:  # built for another machine
         return None
     loaded.digest.restype = ctypes.c_uint32
-    return loaded if loaded.digest() == zlib.crc32(source.read_bytes()) and loaded.supported() else None
+    return loaded if loaded.digest() == digest(source) and loaded.supported() else None
+
+
+def digest(source: Path) -> int:
+    """Of a source and the headers that it includes, so that a library of older ones is noticed."""
+    headers = re.findall(r'^#include "(.+)"$', source.read_text(encoding="utf-8"), re.MULTILINE)
+    return zlib.crc32(b"".join(path.read_bytes() for path in (source, *map(source.parent.joinpath, headers))))

@@ -74,7 +74,7 @@ def _measured_steps(
     objective = build_objective(config, data.vocabulary, data.languages).to(engine.device)
     twin = engine.twin(objective)
     model = engine.setup(objective)
-    optimizer = build_optimizer(objective, config.optimizer)
+    optimizer = build_optimizer(objective, config.optimizer, sparse_gradients=engine.sparse_gradients)
     batches = MicroBatches(config, data.train, objective.encoder.max_tokens, engine)
     build_seconds = time.perf_counter() - started
     model_and_objective = (model, objective)

@@ -11,7 +11,7 @@ import torch
 from interlingua.batches.feeds import FeedName, Plan, to_device
 from interlingua.batches.mixture import ParallelPlan
 from interlingua.batches.seeds import seed_for
-from interlingua.encoder.backbone import BackboneConfig
+from interlingua.encoder.backbone import BackboneConfig, Layer
 from interlingua.encoder.dual_encoder import PASSAGE_PROMPT, QUERY_PROMPT
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.vocabulary import Vocabulary
@@ -45,6 +45,8 @@ def build_objective(config: TrainConfig, vocabulary: Vocabulary, languages: Sequ
     for module in objective.modules():
         if isinstance(module, Encoder):
             module.gradcache_sentences = config.run.gradcache_sentences
+        elif isinstance(module, Layer):
+            module.recomputes = config.run.gradient_checkpointing
         elif isinstance(module, Objective) and not module.in_parts and config.run.gradcache_sentences is not None:
             raise ConfigError(
                 f"run: gradcache_sentences is set, but {config.method.name} computes its passes whole; remove it, and"

@@ -166,6 +166,9 @@ class RunConfig:
     gradcache_sentences: int | None = None
     """Sentences whose encoder activations are held at a time, for in-batch negatives beyond the memory: each pass is
     computed twice, with the same gradients. Default: all of them, computed once."""
+    gradient_checkpointing: bool = False
+    """Keep of each transformer layer only what it is given, and compute its activations a second time on the way back:
+    a fraction of the memory, a third more time, the same gradients."""
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     """bf16 = autocast with float32 weights; auto = bf16 where the hardware computes in it."""
     device: Literal["auto", "cpu", "cuda"] = "auto"

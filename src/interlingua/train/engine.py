@@ -18,16 +18,19 @@ from torch import distributed as dist
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor
-from torch.nn.utils import clip_grad_norm_
+from torch.nn.utils import get_total_norm
 
 from interlingua.batches.seeds import seed_for
 from interlingua.encoder.backbone import Layer
 from interlingua.errors import ConfigError
 from interlingua.methods.objective import Objective
 from interlingua.train.config import RunConfig, TrainConfig
+from interlingua.train.memory import give_back_memory, keep_freed_memory
 
 T = TypeVar("T")
 AGREE_EVERY_STEPS = 8
+CLIP_EPSILON = 1e-6
+"""As in torch's clip_grad_norm_."""
 
 
 class Engine:
@@ -57,6 +60,8 @@ class Engine:
             precision="bf16-mixed" if self.precision == "bf16" else "32-true",
         )
         self._fabric.launch()
+        if self.device_kind == "cpu":
+            keep_freed_memory()
 
     @property
     def rank(self) -> int:
@@ -78,6 +83,11 @@ class Engine:
         """Where this process computes."""
         device: torch.device = self._fabric.device
         return device
+
+    @property
+    def sparse_gradients(self) -> bool:
+        """Whether gradients of embedding tables may be sparse: in one process, on the CPU, where it pays."""
+        return self.world_size == 1 and self.device_kind == "cpu"
 
     def settle(self, config: TrainConfig) -> TrainConfig:
         """The config with what depends on the machine written out, so that a resumed run repeats it."""
@@ -122,7 +132,19 @@ class Engine:
 
     def clip(self, objective: nn.Module, max_norm: float | None) -> Float[Tensor, ""]:
         """Norm of all gradients together, which are scaled down to ``max_norm`` if one is given and they exceed it."""
-        norm = clip_grad_norm_(objective.parameters(), float("inf") if max_norm is None else max_norm)
+        gradients = []
+        for weight in objective.parameters():
+            gradient = weight.grad
+            if gradient is not None and gradient.is_sparse:
+                weight.grad = gradient.coalesce()  # else a row that was looked up twice would count as two
+                gradient = weight.grad.values()
+            if gradient is not None:
+                gradients.append(gradient)
+        norm = get_total_norm(gradients)
+        if max_norm is not None:
+            factor = (max_norm / (norm + CLIP_EPSILON)).clamp(max=1.0)
+            for gradient in gradients:
+                gradient.mul_(factor)
         return whole(norm)
 
     @contextmanager
@@ -172,6 +194,8 @@ class Engine:
     def close(self) -> None:
         """Lets the processes go, all at once."""
         self.barrier()
+        if self.device_kind == "cpu":
+            give_back_memory()
         if self.world_size > 1:
             dist.destroy_process_group()
 

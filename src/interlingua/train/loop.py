@@ -70,7 +70,7 @@ def train(
     objective = build_objective(config, data.vocabulary, data.languages).to(engine.device).train()
     twin = engine.twin(objective)
     model = engine.setup(objective)
-    optimizer = build_optimizer(objective, config.optimizer)
+    optimizer = build_optimizer(objective, config.optimizer, sparse_gradients=engine.sparse_gradients)
     batches = MicroBatches(config, data.train, objective.encoder.max_tokens, engine)
     validation = valid_batches(config, data, batches)
     check_metric(twin, validation, engine, evaluate=evaluate, config=run)

@@ -10,22 +10,34 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from interlingua.train.config import OptimizerConfig
+from interlingua.train.row_adamw import RowAdamW
 
 
-def build_optimizer(module: nn.Module, config: OptimizerConfig) -> torch.optim.Optimizer:
+def build_optimizer(
+    module: nn.Module, config: OptimizerConfig, *, sparse_gradients: bool = False
+) -> torch.optim.Optimizer:
     """Adam with coupled L2 (weight decay added to the gradient), AdamW or LARS, over the weights that are trained.
 
     Args:
         module: the objective: encoder, heads and whatever else it trains.
         config: which, and with what numbers.
+        sparse_gradients: let embedding tables have sparse gradients from now on, where the optimizer gains by it:
+            AdamW, whose numbers stay the same. The others move every row in every step.
     """
     groups = parameter_groups(module, config)
     if config.name == "lars":
         return LARS(
             groups, lr=config.learning_rate, momentum=config.momentum, trust_coefficient=config.trust_coefficient
         )
-    kind: type[torch.optim.Adam] = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config.name]
-    return kind(groups, lr=config.learning_rate, betas=config.betas, eps=config.eps, amsgrad=config.amsgrad, fused=True)
+    numbers: dict[str, Any] = {
+        "lr": config.learning_rate, "betas": config.betas, "eps": config.eps, "amsgrad": config.amsgrad
+    }  # fmt: skip
+    if config.name == "adam":
+        return torch.optim.Adam(groups, **numbers, fused=True)
+    for table in module.modules():
+        if isinstance(table, nn.Embedding) and sparse_gradients:
+            table.sparse = True
+    return RowAdamW(groups, **numbers)
 
 
 class LARS(torch.optim.Optimizer):

@@ -1,0 +1,198 @@
+"""A transformer layer in training by the kernel ``training``: what lies between two matrix products in one pass each.
+
+The same layer as in ``backbone.py``, with the same random numbers and the same gradients. What takes torch a dozen
+operations, each of which reads and writes all activations, is one pass here, in float32 whatever the activations' type.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int64, UInt8
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from interlingua.encoder.dropout import random_bytes, threshold_and_scale, whole_words
+from interlingua.kernels.calls import available, call, even_parts, in_threads, threads_for
+
+if TYPE_CHECKING:
+    from interlingua.batches.packing import LengthGroups
+    from interlingua.encoder.attention import Layout
+    from interlingua.encoder.backbone import Layer
+
+LANES = 16
+ACTIVATIONS = {"gelu": 1, "gelu_new": 2, "gelu_pytorch_tanh": 2, "relu": 3, "silu": 4, "swish": 4, "tanh": 5}
+"""As in kernels/training.c."""
+
+
+def takes(layer: Layer, x: Float[Tensor, "t d"], layout: Layout) -> bool:
+    """Whether the kernel is there, and layer and activations are such as it can do."""
+    weight, config = layer.query.weight, layer.config
+    dtype = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else weight.dtype
+    widths = (config.hidden_size, config.hidden_size // config.num_attention_heads, config.intermediate_size)
+    fits = x.dtype == dtype and weight.dtype == torch.float32 and not any(width % LANES for width in widths)
+    return fits and layout.by_length is not None and len(x) > 0 and available(x)
+
+
+def transform(layer: Layer, x: Float[Tensor, "t d"], layout: Layout) -> Float[Tensor, "t d"]:
+    """What ``Layer.forward`` returns."""
+    config, (hidden_rate, attention_rate) = layer.config, layer.dropout_rates()
+    weight, bias = layer.joint_projection()
+    heads, activation = config.num_attention_heads, ACTIVATIONS[config.hidden_act]
+    context = _Attention.apply(F.linear(x, weight), bias, layout.by_length, heads, attention_rate)  # type: ignore[no-untyped-call]
+    x = _after(layer.attention_output, context, x, layer.attention_norm, hidden_rate)
+    inner = F.linear(x, layer.intermediate.weight)
+    inner = _Activation.apply(inner, layer.intermediate.bias, activation)  # type: ignore[no-untyped-call]
+    return _after(layer.output, inner, x, layer.output_norm, hidden_rate)
+
+
+def _after(
+    linear: nn.Linear, inner: Float[Tensor, "t i"], x: Float[Tensor, "t d"], norm: nn.LayerNorm, rate: float
+) -> Float[Tensor, "t d"]:
+    """LayerNorm(x + dropout(linear(inner)))."""
+    y = F.linear(inner, linear.weight)
+    out: Tensor = _ResidualNorm.apply(x, y, linear.bias, norm.weight, norm.bias, norm.eps, rate)  # type: ignore[no-untyped-call]
+    return out
+
+
+class _Dropout(ctypes.Structure):
+    _fields_ = [("random", ctypes.c_void_p), ("threshold", ctypes.c_int64), ("scale", ctypes.c_float)]
+
+    @classmethod
+    def of(cls, random: UInt8[Tensor, " n"] | None, rate: float, first: int = 0) -> _Dropout:
+        """From the bytes of an element on; none: nothing is dropped."""
+        return cls(None, 0, 1.0) if random is None else cls(random.data_ptr() + first, *threshold_and_scale(rate))
+
+
+class _Sentences(ctypes.Structure):
+    _fields_ = [
+        *((name, ctypes.c_int64) for name in ("width", "heads")),
+        *((name, ctypes.c_void_p) for name in ("starts", "bytes")),
+        ("dropout", _Dropout),
+    ]
+
+
+class _ResidualNorm(torch.autograd.Function):
+    """LayerNorm(x + dropout(y + bias))."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, y: Tensor, bias: Tensor, weight: Tensor, shift: Tensor, eps: float, rate: float
+    ) -> Tensor:
+        x, y, width = x.contiguous(), y.contiguous(), x.shape[1]
+        random = random_bytes([x.numel()]) if rate else None
+        out, normal, inverse = torch.empty_like(x), torch.empty_like(x), torch.empty(len(x))
+
+        def part(first: int, last: int) -> None:
+            dropout = _Dropout.of(random, rate, first * width)
+            call("residual_norm", x, last - first, width, x[first:], y[first:], bias, ctypes.byref(dropout), weight,
+                 shift, ctypes.c_float(eps), out[first:], normal[first:], inverse[first:])  # fmt: skip
+
+        in_threads(even_parts(*x.shape), part)
+        ctx.save_for_backward(normal, inverse, weight, random)
+        ctx.rate = rate
+        return out
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
+        normal, inverse, weight, random = ctx.saved_tensors
+        upstream, width = upstream.contiguous(), upstream.shape[1]
+        dx, dy, parts = torch.empty_like(upstream), torch.empty_like(upstream), even_parts(*upstream.shape)
+        sums = torch.zeros(len(parts), 3, width)  # of weight, shift and bias
+
+        def part(first: int, last: int) -> None:
+            dropout = _Dropout.of(random, ctx.rate, first * width)
+            call("residual_norm_back", upstream, last - first, width, upstream[first:], normal[first:], inverse[first:],
+                 ctypes.byref(dropout), weight, dx[first:], dy[first:], *sums[parts.index(first)])  # fmt: skip
+
+        in_threads(parts, part)
+        d_weight, d_shift, d_bias = sums.sum(0)
+        return dx, dy, d_bias, d_weight, d_shift, None, None
+
+
+class _Activation(torch.autograd.Function):
+    """activation(x + bias)."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, bias: Tensor, kind: int) -> Tensor:
+        x, width = x.contiguous(), x.shape[1]
+        y, which = torch.empty_like(x), ctypes.c_int64(kind)
+        in_threads(even_parts(*x.shape), lambda a, b: call("activation", x, which, b - a, width, x[a:], bias, y[a:]))
+        ctx.save_for_backward(x, bias)
+        ctx.which = which
+        return y
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
+        x, bias = ctx.saved_tensors
+        upstream, width, dx, parts = upstream.contiguous(), x.shape[1], torch.empty_like(x), even_parts(*x.shape)
+        sums = torch.zeros(len(parts), width)
+
+        def part(first: int, last: int) -> None:
+            call("activation_back", x, ctx.which, last - first, width, upstream[first:], x[first:], bias, dx[first:],
+                 sums[parts.index(first)])  # fmt: skip
+
+        in_threads(parts, part)
+        return dx, sums.sum(0), None
+
+
+class _Attention(torch.autograd.Function):
+    """Softmax(q k' / sqrt(head width)) v of every sentence over itself; queries, keys and values come without bias."""
+
+    @staticmethod
+    def forward(ctx: Any, qkv: Tensor, bias: Tensor, groups: LengthGroups, heads: int, rate: float) -> Tensor:
+        qkv, width = qkv.contiguous(), qkv.shape[1] // 3
+        context, stats = qkv.new_empty(len(qkv), width), torch.empty(len(qkv), heads, 2)
+        sizes = [sequences * heads * length**2 for _, sequences, length in groups.groups]
+        random = random_bytes(sizes) if rate else None
+        starts, places = _places(groups, heads)
+        sentences = _Sentences(width, heads, starts.ctypes.data, places.ctypes.data, _Dropout.of(random, rate))
+
+        def part(first: int, last: int) -> None:
+            call("attention", qkv, ctypes.byref(sentences), first, last, qkv, bias, context, stats)
+
+        in_threads(_by_work(starts), part)
+        ctx.save_for_backward(qkv, bias, stats, random)
+        ctx.sentences, ctx.starts, ctx.places = sentences, starts, places
+        return context
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
+        qkv, bias, stats, random = ctx.saved_tensors
+        upstream, d_qkv, parts = upstream.contiguous(), torch.empty_like(qkv), _by_work(ctx.starts)
+        if random is not None:  # where a hook has put it
+            ctx.sentences.dropout.random = random.data_ptr()
+        sums = torch.zeros(len(parts), len(bias))
+
+        def part(first: int, last: int) -> None:
+            call("attention_back", qkv, ctypes.byref(ctx.sentences), first, last, upstream, qkv, bias, stats, d_qkv,
+                 sums[parts.index(first)])  # fmt: skip
+
+        in_threads(parts, part)
+        return d_qkv, sums.sum(0), None, None, None
+
+
+def _places(groups: LengthGroups, heads: int) -> tuple[Int64[np.ndarray, " b+1"], Int64[np.ndarray, " b"]]:
+    """First token of each sentence and the total, and the first of each sentence's random bytes."""
+    starts, places, byte = [np.zeros(1, np.int64)], [], 0
+    for start, count, length in groups.groups:
+        index, size = np.arange(count), heads * length**2
+        starts.append(start + (index + 1) * length)
+        places.append(byte + index * size)
+        byte += 8 * whole_words(count * size)
+    return np.concatenate(starts), np.concatenate(places)
+
+
+def _by_work(starts: Int64[np.ndarray, " b+1"]) -> list[int]:
+    """Bounds of parts of sentences that cost about the same, one for each thread that pays."""
+    lengths = np.diff(starts)
+    work = np.cumsum(lengths * (lengths + 2 * LANES))
+    parts = threads_for(int(work[-1]))
+    inner = np.searchsorted(work, work[-1] * np.arange(1, parts) / parts).tolist()
+    return sorted({0, *inner, len(lengths)})

@@ -1,0 +1,74 @@
+"""How the functions of ``training.c`` are called: on tensors, by as many threads as pay."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from interlingua.kernels import library
+
+TYPES = {torch.float32: 0, torch.bfloat16: 1}
+"""Of activations; as in training.c."""
+MIN_ELEMENTS = 1 << 17
+"""Fewer activations than this are not worth a thread of their own."""
+
+
+def available(like: Tensor) -> bool:
+    """Whether the kernel is there and this processor runs it, for activations of this kind."""
+    return like.device.type == "cpu" and like.dtype in TYPES and library("training") is not None
+
+
+def call(name: str, like: Tensor, *arguments: Any) -> None:
+    """Calls a function of the kernel on activations of the type of ``like``: tensors by address, whole numbers wide.
+
+    Raises:
+        MemoryError: there was none for what the function holds.
+    """
+    kernel = library("training")
+    assert kernel is not None
+    values = (
+        ctypes.c_void_p(value.data_ptr()) if isinstance(value, Tensor)
+        else ctypes.c_int64(value) if isinstance(value, int)
+        else value
+        for value in arguments
+    )  # fmt: skip
+    if getattr(kernel, name)(ctypes.c_int64(TYPES[like.dtype]), *values):
+        raise MemoryError(f"no memory for {name} in a batch; lower run.micro_batch_size")
+
+
+def even_parts(rows: int, width: int) -> list[int]:
+    """Bounds of parts of about as many rows, one for each thread that pays."""
+    parts = min(threads_for(rows * width), max(1, rows))
+    return [rows * part // parts for part in range(parts + 1)]
+
+
+def threads_for(elements: int) -> int:
+    """Threads that pay for a pass over so many elements."""
+    return max(1, min(torch.get_num_threads(), elements // MIN_ELEMENTS))
+
+
+def in_threads(bounds: list[int], part: Callable[[int, int], None]) -> None:
+    """Runs ``part(first, last)`` for all parts, but for the first each in a thread of its own."""
+    errors: list[BaseException] = []
+
+    def run(first: int, last: int) -> None:
+        try:
+            part(first, last)
+        except BaseException as error:
+            errors.append(error)
+
+    here, *others = pairwise(bounds)
+    threads = [threading.Thread(target=run, args=there) for there in others]
+    for thread in threads:
+        thread.start()
+    run(*here)
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]

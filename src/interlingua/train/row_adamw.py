@@ -1,0 +1,99 @@
+"""AdamW that goes through the rows of a table that were ever looked up, and leaves the others' zeros alone."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float32, Int64
+from torch import Tensor, nn
+
+ROWS_AT_ONCE = 1024
+"""Their weights, gradients and moments stay in the cache."""
+MOST_ROWS = 1 / 8
+"""Share of a table beyond which it is faster to go through all of it in order."""
+Group = dict[str, Any]
+
+
+class RowAdamW(torch.optim.AdamW):
+    """AdamW, number for number, at a cost that grows with the rows of its tables that have had a gradient so far.
+
+    A row that never had one has moments of 0: AdamW decays it and moves it nowhere, which takes one product, and
+    neither gradient nor moments. Every row that had one moves on in every step, looked up or not, as its moments ask;
+    this is what ``torch.optim.SparseAdam`` leaves out.
+
+    Tables are told by the sparse gradients of an ``nn.Embedding`` with ``sparse=True``. A dense gradient, of a table
+    that is also an output layer, is worked off as any other weight's.
+
+    Args:
+        groups: parameter groups.
+        options: of ``torch.optim.AdamW``.
+    """
+
+    def __init__(self, groups: list[Group], **options: Any) -> None:
+        super().__init__(groups, **options, fused=True)
+        self._moving: dict[nn.Parameter, tuple[Tensor, Bool[Tensor, " v"]]] = {}
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
+        """Makes a step with the gradients that are there."""
+        assert closure is None
+        tables: list[tuple[nn.Parameter, Tensor, Int64[Tensor, " n"], Group]] = []
+        for group in self.param_groups:
+            for weight in group["params"]:
+                if weight.grad is None or not weight.grad.is_sparse:
+                    self._moving.pop(weight, None)
+                    continue
+                gradient, weight.grad = weight.grad.coalesce(), None
+                rows = self._rows(weight, gradient, group)
+                if len(rows) > MOST_ROWS * len(weight):
+                    weight.grad = gradient.to_dense()
+                else:
+                    tables.append((weight, gradient, rows, group))
+        super().step()
+        for weight, gradient, rows, group in tables:
+            weight.grad = gradient
+            self._step_of(weight, rows, group)
+
+    def _rows(self, weight: nn.Parameter, gradient: Tensor, group: Group) -> Int64[Tensor, " n"]:
+        """The rows that move, those of this gradient among them."""
+        state = self.state[weight]
+        if not state:
+            state["step"] = torch.zeros((), dtype=torch.float32)
+            names = ("exp_avg", "exp_avg_sq", *(("max_exp_avg_sq",) if group["amsgrad"] else ()))
+            state.update({name: _zeros(weight) for name in names})
+            self._moving[weight] = state["exp_avg"], torch.zeros(len(weight), dtype=torch.bool)
+        of, moving = self._moving.get(weight, (None, None))
+        if moving is None or of is not state["exp_avg"]:  # from a checkpoint, or after dense gradients
+            moving = (state["exp_avg"] != 0).any(1) | (state["exp_avg_sq"] != 0).any(1)
+            self._moving[weight] = state["exp_avg"], moving
+        moving[gradient.indices()[0]] = True
+        return moving.nonzero()[:, 0]
+
+    def _step_of(self, weight: nn.Parameter, rows: Int64[Tensor, " n"], group: Group) -> None:
+        state, gradient = self.state[weight], weight.grad
+        assert gradient is not None
+        state["step"] += 1
+        if group["weight_decay"]:
+            weight.mul_(1 - group["lr"] * group["weight_decay"])
+        looked_up, slopes = torch.searchsorted(rows, gradient.indices()[0]), gradient.values()
+        whole = [weight.detach(), *(state[name] for name in state if name != "step")]
+        for first in range(0, len(rows), ROWS_AT_ONCE):
+            part = rows[first : first + ROWS_AT_ONCE]
+            here = slice(*torch.searchsorted(looked_up, torch.tensor([first, first + len(part)])).tolist())
+            dense = slopes.new_zeros(len(part), slopes.shape[1])
+            dense[looked_up[here] - first] = slopes[here]
+            own, average, square, *largest = parts = [tensor.index_select(0, part) for tensor in whole]
+            torch._fused_adamw_(
+                [own], [dense], [average], [square], largest, [state["step"]], amsgrad=group["amsgrad"], lr=group["lr"],
+                beta1=group["betas"][0], beta2=group["betas"][1], weight_decay=0.0, eps=group["eps"], maximize=False,
+            )  # fmt: skip
+            for tensor, new in zip(whole, parts, strict=True):
+                tensor.index_copy_(0, part, new)
+
+
+def _zeros(like: Float32[Tensor, "v d"]) -> Float32[Tensor, "v d"]:
+    """Zeros that take memory from when they are first written to, page by page."""
+    return torch.frombuffer(mmap.mmap(-1, like.numel() * like.element_size()), dtype=like.dtype).view(like.shape)

@@ -1,0 +1,143 @@
+"""The kernel of the layers in training against the layers spelled out in torch, forward and backward."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from interlingua.encoder import fused
+from interlingua.encoder.attention import Layout
+from interlingua.encoder.backbone import ACTIVATIONS, Backbone, BackboneConfig
+from interlingua.kernels import library
+
+needs_kernel = pytest.mark.skipif(library("training") is None, reason="needs the compiled kernel and AVX-512 BF16")
+LENGTHS = [1, 17, 4, 4, 33, 64, 65, 130]
+
+
+def backbone_with(*, dropout=0.0, **changes):
+    torch.manual_seed(0)
+    shape = {"vocab_size": 100, "hidden_size": 96, "num_attention_heads": 3, "intermediate_size": 144, **changes}
+    rates = {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}
+    backbone = Backbone(BackboneConfig(num_hidden_layers=2, max_position_embeddings=300, **shape, **rates)).train()
+    for name, weight in backbone.named_parameters():  # biases and norms that do something, attention that is not even
+        weight.data.mul_(1.0 if "embeddings" in name else 2.0).add_(0.3 * torch.randn_like(weight) * (weight.ndim == 1))
+    return backbone
+
+
+def states_and_gradients(backbone, batch, *, autocast=False):
+    """Both from the same random numbers, the gradients by name and in float64."""
+    weights = torch.randn(len(batch.input_ids), backbone.config.hidden_size, generator=torch.Generator().manual_seed(1))
+    backbone.zero_grad()
+    torch.manual_seed(7)
+    with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+        states = backbone(batch.input_ids, batch.cu_seqlens)
+    drawn = torch.rand(1)
+    (states.float() * weights).sum().backward()
+    found = {name: weight.grad.double() for name, weight in backbone.named_parameters()}
+    return states.detach().double(), {**found, "random numbers drawn": drawn.double()}
+
+
+def distances(one, other):
+    """Relative distance of the states, and of each gradient; that of the keys' bias is 0 but for rounding."""
+    (states, gradients), (expected, wanted) = one, other
+    names = [name for name in wanted if not name.endswith("key.bias")]
+    pairs = [(states, expected), *((gradients[name], wanted[name]) for name in names)]
+    return [float((a - b).norm() / b.norm()) for a, b in pairs]
+
+
+@pytest.fixture
+def both(monkeypatch):
+    """A function that computes with the kernel, then with torch."""
+
+    def compute(backbone, batch, **options):
+        compiled = states_and_gradients(backbone, batch, **options)
+        with monkeypatch.context() as patch:
+            patch.setattr(fused, "takes", lambda *_: False)
+            return compiled, states_and_gradients(backbone, batch, **options)
+
+    return compute
+
+
+@needs_kernel
+@pytest.mark.parametrize("activation", list(ACTIVATIONS))
+def test_float32_is_the_layer_in_torch(activation, random_batch, both):
+    assert max(distances(*both(backbone_with(hidden_act=activation), random_batch(LENGTHS)))) < 1e-5
+
+
+@needs_kernel
+@pytest.mark.parametrize("shape", [
+    {"hidden_size": 16, "num_attention_heads": 1, "intermediate_size": 16},
+    {"hidden_size": 128, "num_attention_heads": 2, "intermediate_size": 48},
+    {"hidden_size": 160, "num_attention_heads": 2, "intermediate_size": 64},
+    {"hidden_size": 80, "num_attention_heads": 5, "intermediate_size": 208},
+])  # fmt: skip
+def test_widths_of_every_kind_and_the_same_elements_dropped(shape, random_batch, both):
+    assert max(distances(*both(backbone_with(**shape, dropout=0.2), random_batch(LENGTHS)))) < 1e-5
+
+
+@needs_kernel
+def test_bfloat16_is_nearer_to_float32_than_torch_is(random_batch, both):
+    backbone, batch = backbone_with(dropout=0.1), random_batch(LENGTHS)
+    _, exact = both(backbone, batch)
+    ours, torchs = both(backbone, batch, autocast=True)
+    own, other = distances(ours, exact), distances(torchs, exact)
+    assert max(own) < 0.1
+    assert sum(own) < sum(other)
+
+
+@needs_kernel
+def test_threads_share_the_work_and_change_nothing_but_the_order_of_sums(random_batch, both):
+    backbone, batch = backbone_with(dropout=0.1), random_batch(LENGTHS * 12)
+    threads = torch.get_num_threads()
+    try:
+        torch.set_num_threads(3)
+        several = states_and_gradients(backbone, batch)
+        torch.set_num_threads(1)
+        alone = states_and_gradients(backbone, batch)
+    finally:
+        torch.set_num_threads(threads)
+    assert torch.equal(several[0], alone[0])
+    assert 0 < max(distances(several, alone)) < 1e-5
+
+
+@needs_kernel
+def test_without_gradients_states_are_the_same(random_batch):
+    backbone, batch = backbone_with(), random_batch(LENGTHS)
+    states = backbone(batch.input_ids, batch.cu_seqlens)
+    with torch.no_grad():
+        assert torch.equal(backbone(batch.input_ids, batch.cu_seqlens), states)
+
+
+@needs_kernel
+def test_large_scores_neither_overflow_nor_vanish(random_batch, both):
+    backbone = backbone_with()
+    with torch.no_grad():
+        for layer in backbone.layers:
+            layer.query.weight.mul_(30)
+            layer.intermediate.weight.mul_(50)
+    compiled, expected = both(backbone, random_batch([5, 40]))
+    assert all(torch.isfinite(gradient).all() for gradient in compiled[1].values())
+    assert distances(compiled, expected)[0] < 1e-3
+
+
+@needs_kernel
+def test_what_it_does_not_take():
+    layer, layout = backbone_with().layers[0], Layout.of(torch.tensor([0, 2, 5]).int())
+    x = torch.randn(5, 96)
+    assert fused.takes(layer, x, layout)
+    assert not fused.takes(layer, x.double(), layout)
+    assert not fused.takes(layer.double(), x.double(), layout)
+    assert not fused.takes(layer.float(), x, Layout.of(torch.tensor([0, 2, 5]).int(), flash=True))
+    assert not fused.takes(layer, x[:0], layout)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert not fused.takes(layer, x, layout)
+        assert fused.takes(layer, x.bfloat16(), layout)
+    for shape in ({"intermediate_size": 150}, {"num_attention_heads": 4}):
+        assert not fused.takes(backbone_with(**shape).layers[0], x, layout)
+
+
+def test_without_the_kernel_nothing_is_taken(monkeypatch, random_batch):
+    monkeypatch.setattr("interlingua.kernels.calls.library", lambda name: None)
+    layer, layout = backbone_with().layers[0], Layout.of(torch.tensor([0, 2, 5]).int())
+    assert not fused.takes(layer, torch.randn(5, 96), layout)
+    assert backbone_with()(*random_batch([3, 4])[:2]).shape == (7, 96)

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import threading
+
+import pytest
+import torch
+
+from interlingua.kernels import calls, library
+from interlingua.kernels.calls import MIN_ELEMENTS, available, call, even_parts, in_threads, threads_for
+
+
+def test_every_part_is_run_once_each_in_a_thread_of_its_own():
+    ran, together = [], threading.Barrier(3, timeout=20)
+
+    def part(first, last):
+        together.wait()  # so all three are running at the same time
+        ran.append((first, last, threading.current_thread()))
+
+    in_threads([0, 4, 5, 9], part)
+    assert sorted(places[:2] for places in ran) == [(0, 4), (4, 5), (5, 9)]
+    assert {first for first, _, thread in ran if thread is threading.current_thread()} == {0}
+
+
+@pytest.mark.parametrize("bad", [0, 2])
+def test_an_error_in_any_part_is_raised(bad):
+    def part(first, last):
+        if first == bad:
+            raise ValueError(f"part {first}")
+
+    with pytest.raises(ValueError, match=f"part {bad}"):
+        in_threads([0, 2, 4], part)
+
+
+def test_as_many_threads_as_pay(monkeypatch):
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 4)
+    counts = [threads_for(size) for size in (0, MIN_ELEMENTS, 2 * MIN_ELEMENTS, 9 * MIN_ELEMENTS)]
+    assert counts == [1, 1, 2, 4]
+    assert even_parts(7, MIN_ELEMENTS) == [0, 1, 3, 5, 7]
+    assert even_parts(2, 9 * MIN_ELEMENTS) == [0, 1, 2]
+    assert even_parts(0, 10) == [0, 0]
+
+
+@pytest.mark.skipif(library("training") is None, reason="needs the compiled kernel and AVX-512 BF16")
+def test_what_it_is_available_for():
+    kinds = {dtype: available(torch.ones(1, dtype=dtype)) for dtype in (torch.float32, torch.bfloat16, torch.float64)}
+    assert list(kinds.values()) == [True, True, False]
+    assert not available(torch.ones(1, device="meta"))
+
+
+def test_want_of_memory_is_an_error(monkeypatch):
+    class Kernel:
+        @staticmethod
+        def attention(*arguments):
+            return 1
+
+    monkeypatch.setattr(calls, "library", lambda name: Kernel)
+    with pytest.raises(MemoryError, match="no memory for attention"):
+        call("attention", torch.ones(1), 3, torch.ones(1))
