@@ -46,6 +46,21 @@ def test_sts17_in_four_layouts(tmp_path):
     assert sts17_files(tmp_path / "none") == {}
 
 
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [
+        (("track6.tr-en.tsv", "STS.en-tr.txt"), sts17_files),
+        (("en.test.tsv", "sts-test.csv"), lambda folder: stsb_files(folder, "test")),
+        (("2012.MSRpar.tsv", "2012.MSRpar.test.tsv"), sts12_16_files),
+        (("test.tsv", "SICK_test_annotated.txt"), sick_files),
+    ],
+)
+def test_a_set_in_two_layouts_is_said_and_neither_is_taken(tmp_path, files, found):
+    write(tmp_path, **dict.fromkeys(files, "1\ta\tb\n"))
+    with pytest.raises(DataError, match=rf"({'|'.join(files)}) beside it is the same set, .*; keep one of them"):
+        found(tmp_path)
+
+
 def test_sts17_gold_in_the_folder_beside(tmp_path):
     write(tmp_path / "STS2017.eval", **{"STS.input.track5.en-en.txt": "a\tb\n"})
     write(tmp_path / "STS2017.gs", **{"STS.gs.track5.en-en.txt": "3.2\n"})

@@ -65,7 +65,7 @@ class ScoredPairs(NamedTuple):
 
 def sts17_files(folder: Path) -> dict[str, SimilarityFile]:
     """The sets of a STS17 folder by language pair, English first; track 4b, from another source, is ``en-es_4b``."""
-    found = {}
+    found: dict[str, SimilarityFile] = {}
     for path in _files(folder):
         columns = (0, 1, 2)
         if match := _TRACK.fullmatch(path.name):
@@ -79,46 +79,46 @@ def sts17_files(folder: Path) -> dict[str, SimilarityFile]:
         key = "-".join(sorted(languages, key=lambda code: code != "en")) + ("_4b" if part == "b" else "")
         if any(name in path.name for name in _ENGLISH_FIRST):
             languages = ("en", languages[0])
-        found[key] = SimilarityFile(languages, path, _gold_beside(path), columns)
+        _keep(found, key, SimilarityFile(languages, path, _gold_beside(path), columns))
     return found
 
 
 def stsb_files(folder: Path, split: Split) -> dict[str, SimilarityFile]:
     """The files of a split of the STS benchmark by language; their rows are translations of each other."""
-    found = {}
+    found: dict[str, SimilarityFile] = {}
     for path in _files(folder):
         if match := re.fullmatch(rf"{_CODE}\.{split}\.(?:tsv|jsonl){_PACKED}", path.name):
-            found[match[1]] = SimilarityFile((match[1], match[1]), path)
+            _keep(found, match[1], SimilarityFile((match[1], match[1]), path))
         elif match := re.fullmatch(rf"stsb-{_CODE}-{split}\.csv", path.name):
-            found[match[1]] = SimilarityFile((match[1], match[1]), path, None, (2, 0, 1), quoted=True)
+            _keep(found, match[1], SimilarityFile((match[1], match[1]), path, None, (2, 0, 1), quoted=True))
         elif path.name == f"sts-{split}.csv":
-            found["en"] = SimilarityFile(("en", "en"), path, None, (4, 5, 6))
+            _keep(found, "en", SimilarityFile(("en", "en"), path, None, (4, 5, 6)))
     return found
 
 
 def sts12_16_files(folder: Path) -> dict[str, SimilarityFile]:
     """The English test sets of 2012 to 2016 by year and name, ``2012.MSRpar``."""
-    found = {}
+    found: dict[str, SimilarityFile] = {}
     for path in _files(folder):
         if match := _YEAR_SET.fullmatch(path.name):
-            found[f"{match[1]}.{match[2]}"] = SimilarityFile(("en", "en"), path)
+            _keep(found, f"{match[1]}.{match[2]}", SimilarityFile(("en", "en"), path))
     for below in sorted(folder.iterdir()) if folder.is_dir() else []:
         if year := _SENTEVAL_FOLDER.fullmatch(below.name):
             for path in _files(below):
                 if match := _SENTEVAL_SET.fullmatch(path.name):
-                    found[f"20{year[1]}.{match[1]}"] = SimilarityFile(("en", "en"), path, _gold_beside(path))
+                    _keep(found, f"20{year[1]}.{match[1]}", SimilarityFile(("en", "en"), path, _gold_beside(path)))
     return found
 
 
 def sick_files(folder: Path) -> dict[str, SimilarityFile]:
     """The files of SICK by split."""
-    found = {}
+    found: dict[str, SimilarityFile] = {}
     for split, original in _SICK_FILES.items():
         for name in (f"{split}.tsv", f"{split}.jsonl", f"{split}.jsonl.gz"):
             if (folder / name).is_file():
-                found[split] = SimilarityFile(("en", "en"), folder / name)
+                _keep(found, split, SimilarityFile(("en", "en"), folder / name))
         if (folder / original).is_file():
-            found[split] = SimilarityFile(("en", "en"), folder / original, None, (3, 1, 2), header=True)
+            _keep(found, split, SimilarityFile(("en", "en"), folder / original, None, (3, 1, 2), header=True))
     return found
 
 
@@ -209,6 +209,13 @@ def _gold_beside(path: Path) -> Path | None:
     name = path.name.replace("STS.input.", "STS.gs.", 1)
     places = (path.with_name(name), path.parent.parent / "STS2017.gs" / name)
     return next((place for place in places if place.is_file()), places[0])
+
+
+def _keep(found: dict[str, SimilarityFile], key: str, file: SimilarityFile) -> None:
+    """Adds a set, of which there may be one copy only: two layouts of it could differ."""
+    if key in found:
+        raise DataError(f"{found[key].path.name} beside it is the same set, {key}; keep one of them", path=file.path)
+    found[key] = file
 
 
 def _files(folder: Path) -> list[Path]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import abc
 import hashlib
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -170,12 +169,15 @@ class RetrievalTask(abc.ABC):
         return members
 
     def _embed_passages(self, encoder: Embeds, one: RetrievalSet, language: str, steps: _Steps) -> _Pool:
-        ids: list[str] = []
+        ids: dict[str, None] = {}
         digest = hashlib.sha256()
 
         def read() -> Iterator[Passage]:
             for passage in one.passages():
-                ids.append(passage.id)
+                if passage.id in ids:
+                    twice = f"the passage id {passage.id!r} stands in the passages of {language} twice"
+                    raise DataError(f"{twice}; ids must differ")
+                ids[passage.id] = None
                 digest.update("\t".join(passage).encode() + b"\n")
                 yield passage
 
@@ -186,10 +188,7 @@ class RetrievalTask(abc.ABC):
             return vectors
 
         vectors = stream_vectors(encode, read(), normalize=self._by_cosine(encoder))
-        if len(set(ids)) < len(ids):
-            ((twice, _),) = Counter(ids).most_common(1)
-            raise DataError(f"the passage id {twice!r} stands in the passages of {language} twice; ids must differ")
-        return _Pool(ids, vectors, digest.hexdigest())
+        return _Pool([*ids], vectors, digest.hexdigest())
 
     def _score(
         self, encoder: Embeds, name: str, sets: Mapping[str, RetrievalSet], pools: Mapping[str, _Pool], language: str
