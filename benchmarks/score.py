@@ -100,7 +100,8 @@ def main() -> None:
     print(f"  {len(pairs) / seconds:.0f} pairs/s of processor time, {spent / seconds:.1%} of it embedding"
           f" ({report.tokens / spent:,.0f} tokens/s); the rest by itself {len(pairs) / (seconds - spent):,.0f} pairs/s")
     # fmt: on
-    print(f"  this core now: {product_rate(DTYPES[options.dtype]):.0f} GFLOP/s in a product of 2048 x 384 x 1536")
+    floats = DTYPES.get(options.dtype, torch.bfloat16)  # beside int8 too
+    print(f"  this core now: {product_rate(floats):.0f} GFLOP/s in a product of 2048 x 384 x 1536 in {floats}")
     scores = {f"ratio, window {options.windows[-1]}": np.concatenate([block.scores for block in blocks])}
     scores["cosine"] = np.concatenate([block.cosines for block in blocks])
     for window in options.windows[:-1]:

@@ -6,8 +6,8 @@ import sys
 import fsspec
 import pytest
 
-from interlingua.errors import DataError, InterlinguaError, MissingExtraError
-from interlingua.remote import destination, exists, expand, fetch, filesystem, is_remote, name_of, state
+from interlingua.errors import ConfigError, DataError, InterlinguaError, MissingExtraError
+from interlingua.remote import destination, exists, expand, fetch, filesystem, is_remote, keep_inputs, name_of, state
 
 
 @pytest.fixture
@@ -109,3 +109,16 @@ def test_a_package_that_is_not_there_is_named(monkeypatch):
         filesystem("abfs://a/b")
     with pytest.raises(DataError, match="Protocol not known: nowhere; name a file here"):
         filesystem("nowhere://a")
+
+
+def test_what_is_read_is_not_written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_text("a")
+    (tmp_path / "link").symlink_to("a.txt")
+    keep_inputs(["b.txt", None, "s3://x/b"], ["a.txt", None, "s3://x/a"])
+    keep_inputs(["/dev/null", "/dev/null"], ["/dev/null"])
+    for output, read in (("link", "./a.txt"), (f"file://{tmp_path}/a.txt", "link"), ("s3://x/a", "s3://x/a")):
+        with pytest.raises(ConfigError, match="is read as well and would be lost; name another file"):
+            keep_inputs([output], [read])
+    with pytest.raises(ConfigError, match=r"\./b\.txt is to be written twice"):
+        keep_inputs(["b.txt", "./b.txt"], [])

@@ -215,8 +215,6 @@ def open_text(path: PathLike) -> Iterator[TextIO]:
             path=path,
             line=line,
         ) from error
-    except (EOFError, lzma.LZMAError, gzip.BadGzipFile) as error:
-        raise DataError(f"the compressed file is damaged or cut short ({error}); fetch it again", path=path) from error
 
 
 @contextlib.contextmanager
@@ -224,7 +222,7 @@ def open_bytes(path: PathLike) -> Iterator[BinaryIO]:
     """Opens a file for reading bytes, decompressing by its suffix; ``-`` is standard input.
 
     Raises:
-        DataError: there is no such file, or it can't be read.
+        DataError: there is no such file, it can't be read, or it is cut short.
     """
     suffix = Path(path).suffix.lower()
     try:
@@ -243,8 +241,11 @@ def open_bytes(path: PathLike) -> Iterator[BinaryIO]:
         raise DataError("no such file; check the path", path=path) from error
     except OSError as error:
         raise DataError(f"can't be read: {error.strerror or error}", path=path) from error
-    with stream:
-        yield stream
+    try:
+        with stream:
+            yield stream
+    except (EOFError, lzma.LZMAError, gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(f"the compressed file is damaged or cut short ({error}); fetch it again", path=path) from error
 
 
 @contextlib.contextmanager

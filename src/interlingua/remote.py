@@ -10,11 +10,11 @@ import glob
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from interlingua.errors import DataError, InterlinguaError, MissingExtraError
+from interlingua.errors import ConfigError, DataError, InterlinguaError, MissingExtraError
 from interlingua.files import PathLike, atomic_write
 
 EXTRAS = {"s3fs": "s3", "gcsfs": "gcs"}
@@ -118,6 +118,33 @@ def destination(path: PathLike, folder: Path) -> Iterator[Path]:
     with _told(name, f"; what was made is kept in {made}"):
         files.put_file(str(made), inner)
     made.unlink()
+
+
+def keep_inputs(outputs: Iterable[PathLike | None], inputs: Iterable[PathLike | None]) -> None:
+    """Refuses to write over what is read, before the work.
+
+    Args:
+        outputs: names, here or elsewhere; None where nothing is written.
+        inputs: likewise.
+
+    Raises:
+        ConfigError: a file is to be read and written, or written twice.
+    """
+    read, written = {_place(path) for path in inputs if path is not None}, set[str]()
+    for output in outputs:
+        if output is None or not (is_remote(output) or os.path.isfile(output) or not os.path.exists(output)):
+            continue  # a pipe or a device, into which all may go
+        place = _place(output)
+        if place in read:
+            raise ConfigError(f"{os.fspath(output)} is read as well and would be lost; name another file to write")
+        if place in written:
+            raise ConfigError(f"{os.fspath(output)} is to be written twice; name two files")
+        written.add(place)
+
+
+def _place(path: PathLike) -> str:
+    name = os.fspath(path).removeprefix("file://")
+    return name if is_remote(name) else os.path.realpath(name)
 
 
 def filesystem(path: PathLike) -> tuple[Any, str]:

@@ -65,8 +65,8 @@ def test_matched_documents(capsys, tmp_path, texts):
     for path, language in zip(texts, ("de", "en"), strict=True):
         lines = sorted(path.read_text().splitlines())
         write_lines(path, [f"http://a.org/{language}/{n % 3}\t{line}" for n, line in enumerate(lines)])
-    code, said = run(capsys, *MODEL[:1], *texts, *MODEL[1:], "-o", tmp_path / "p.tsv", "--layout", "documents",
-                     "--documents", "urls", "--columns", "source_origins,target_origins")  # fmt: skip
+    code, said = run(capsys, *MODEL[:1], *texts, *MODEL[1:], "-o", tmp_path / "p.tsv", "--documents", "urls",
+                     "--columns", "source_origins,target_origins")  # fmt: skip
     assert code == 0, said.err
     assert "3 of 3 matches are documents of both sides" in said.out
     for line in (tmp_path / "p.tsv").read_text().splitlines():
@@ -106,7 +106,10 @@ def test_shards_and_joining(capsys, tmp_path, texts):
     [
         (["--memory", "much"], "'much' is no size"),
         (["--layout", "xml"], "layout 'xml' is unknown; there are: auto, lines, ids, documents"),
-        (["--documents", "urls"], "its layout is 'lines'"),
+        (["--documents", "urls"], "a.de:1: expected document TAB text, got no tab"),
+        (["--documents", "urls", "--layout", "lines"], "takes document TAB text, --layout documents"),
+        (["--threshold", "nan"], "the threshold is no number"),
+        (["--columns", ""], "no column is named; choose some of score, source"),
         (["--target-language", "xyzzy"], "unknown language 'xyzzy'"),
         (["--memory", "1KiB"], "are too little"),
         (["--set", "a.b=1"], "expected BACKEND.OPTION=VALUE"),

@@ -124,3 +124,10 @@ def test_mistakes_show_before_anything_is_loaded(tmp_path):
         AlignJob(source=tmp_path / "a")
     with pytest.raises(ConfigError, match="tells its languages"):
         AlignJob(source=tmp_path / "a", target=tmp_path / "b", texts=tmp_path / "c.tmx")
+
+
+def test_documents_are_not_written_over(listed):
+    source, target = (listed / "list").read_text().splitlines()[0].split("\t")[:2]
+    for options in ({"output": source}, {"output": target}, {"output": "x.tsv", "texts": "x.tsv"}):
+        with pytest.raises(ConfigError, match=r"would be lost|is to be written twice"):
+            AlignJob(source=source, target=target, **options)

@@ -54,6 +54,12 @@ def test_held_out_pairs_teach_and_gold_measures(folder, tmp_path):
     assert "300 held-out ones among them" in lines[0]
 
 
+def test_a_file_that_is_no_calibration_stays_and_is_told_at_once(folder, tmp_path):
+    write_lines(tmp_path / "c.json", ["{}"])
+    with pytest.raises(DataError, match=r"c\.json: is no calibration file"):
+        job(folder, tmp_path, gold=folder / "gold.tsv")
+
+
 def test_gold_alone(folder, tmp_path):
     lines = run(job(folder, tmp_path, gold=folder / "gold.tsv", work=tmp_path / "w"), folder)
     found = load_calibration(tmp_path / "c.json", "de", "en")

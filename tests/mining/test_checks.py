@@ -135,6 +135,8 @@ def test_a_plan_from_the_command_line():
     assert CheckPlan.parse("all", "").columns == tuple(RULES)
     with pytest.raises(ConfigError, match="unknown check 'lenght'; did you mean 'length'"):
         CheckPlan.parse("lenght", "")
+    with pytest.raises(ConfigError, match="the limit of 'length' is 'nan', expected a number"):
+        CheckPlan.parse("", "length=nan")
     with pytest.raises(ConfigError, match="the limit of 'length' is 'x', expected a number"):
         CheckPlan.parse("", "length=x")
 

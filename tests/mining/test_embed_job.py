@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import types
@@ -105,6 +106,15 @@ def test_standard_input(tmp_path, monkeypatch):
     for files, output in ((["-", "a.txt"], "out/"), (["-"], "out/")):
         with pytest.raises(ConfigError, match="standard input is one text by itself"):
             EmbedJob(files=files, output=output)
+
+
+def test_the_text_is_not_written_over_and_must_be_whole(tmp_path):
+    path = tmp_path / "a.txt.gz"
+    path.write_bytes(gzip.compress(written(lines(99)))[:-9])
+    with pytest.raises(ConfigError, match="is read as well and would be lost"):
+        EmbedJob(files=[str(path)], output=str(path)).run(encode, model="m")
+    with pytest.raises(DataError, match="cut short"):
+        EmbedJob(files=[str(path)], output=str(tmp_path / "a.npy")).run(encode, model="m")
 
 
 def test_two_files_of_one_name_are_refused(tmp_path):

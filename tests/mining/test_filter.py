@@ -103,6 +103,7 @@ def test_checks_are_columns_and_reasons(tmp_path):
     ("options", "message"),
     [
         ({"threshold": 1.0, "precision": 0.9}, "two ways to cut"),
+        ({"threshold": float("nan")}, "the threshold is no number"),
         ({"precision": 1.5}, "precision is 1.5; choose a number between 0 and 1"),
         ({"prior": 0.0}, "prior is 0; choose"),
     ],

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import numpy as np
@@ -134,6 +135,31 @@ def test_from_a_store_to_a_store(tmp_path, sides, store, monkeypatch):
     assert [row[1:] for row in found] == [row[1:] for row in expected]
     assert b"<html" in store.cat("/out/p.html")
     assert not job.folder.exists()
+
+
+def test_what_is_read_is_not_written_over(tmp_path, sides):
+    before = Path(sides[1].path).read_bytes()
+    with pytest.raises(ConfigError, match=r"a\.en is read as well and would be lost"):
+        run(MineJob(output=tmp_path / "p.tsv", report=tmp_path / "x" / ".." / "a.en"), sides)
+    link = tmp_path / "link.tsv"
+    link.symlink_to(tmp_path / "a.en")
+    for job in (MineJob(output=link), MineJob(output="memory://a/p.tsv", report="memory://a/p.tsv")):
+        with pytest.raises(ConfigError, match=r"would be lost|is to be written twice"):
+            job.plan(*sides, "model")
+    with pytest.raises(DataError, match="is a folder; name a file"):
+        run(MineJob(output=tmp_path / "p.tsv", report=tmp_path), sides)
+    assert Path(sides[1].path).read_bytes() == before
+    assert not (tmp_path / "p.tsv.work").exists()
+
+
+def test_a_full_disk_says_where(tmp_path, sides, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch, pytest.raises(OSError, match=r"No space left on device: .*p\.tsv\.work"):
+        patch.setattr("interlingua.mining.vectors.os.pwrite", full)
+        run(MineJob(output=tmp_path / "p.tsv"), sides)
+    assert "pairs of" in run(MineJob(output=tmp_path / "p.tsv"), sides)[2]
 
 
 @pytest.mark.parametrize(("text", "count"), [("4GiB", 2**32), ("800 MB", 800 * 2**20), ("1.5k", 1536), ("77", 77)])

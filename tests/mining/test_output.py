@@ -141,7 +141,11 @@ def test_outputs_that_cant_be_written(path, columns, message):
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"threshold": 1.0, "precision": 0.9}, "two ways to cut"), ({"precision": 95}, "precision 95 is no share")],
+    [
+        ({"threshold": 1.0, "precision": 0.9}, "two ways to cut"),
+        ({"precision": 95}, "precision 95 is no share"),
+        ({"threshold": float("nan")}, "the threshold is no number"),
+    ],
 )
 def test_two_ways_to_cut(options, message):
     with pytest.raises(ConfigError, match=message):

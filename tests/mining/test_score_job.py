@@ -121,6 +121,9 @@ def test_ctrl_c(tmp_path):
     ("options", "message"),
     [
         ({"columns": ["scor"]}, "unknown column 'scor'"),
+        ({"columns": []}, "no column is named; choose some of score"),
+        ({"output": "a.tsv"}, "a.tsv is read as well and would be lost"),
+        ({"output": "b.tsv", "rejected": "b.tsv"}, "b.tsv is to be written twice"),
         ({"columns": ["probability"]}, "probability needs --calibration"),
         ({"format": "tmx"}, "standard output is tsv or jsonl"),
         ({"rejected": "x.tmx"}, "rejected pairs are written as .tsv or .jsonl"),

@@ -116,5 +116,8 @@ def test_one_thing_to_learn_from(tmp_path):
     assert learn_job(tmp_path, None, "x.tsv", ScoreConfig(k=2)) == LearnJob(
         output=tmp_path, parallel="x.tsv", config=ScoreConfig(k=2)
     )
+    (tmp_path / "c").write_text("{}")
+    with pytest.raises(DataError, match="c: is no calibration file"):
+        LearnJob(output=tmp_path / "c", parallel="x")
     with pytest.raises(ConfigError, match="name the calibration to write with --learn"):
         learn_job(None, None, "x.tsv", ScoreConfig())

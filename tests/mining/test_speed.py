@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from interlingua.errors import DataError
 from interlingua.mining.speed import SearchSpeed, search_speed
 
 
@@ -21,3 +22,16 @@ def test_the_search_is_timed_on_real_vectors():
     assert 0 < speed.pair < 1e-4
     assert speed.place >= 0
     assert speed.vector > 0
+
+
+def test_broken_vectors_and_thousands_of_neighbours_do_not_stop_the_trial(monkeypatch):
+    """Which vector is broken is told by the run itself, with its text."""
+    monkeypatch.setattr("interlingua.mining.speed.TRIED_VECTORS", 256)
+    vectors = np.eye(5, dtype=np.float32)
+    vectors[1] = np.nan
+    assert search_speed(vectors, vectors, 4000).pair > 0
+
+
+def test_vectors_of_two_widths():
+    with pytest.raises(DataError, match="vectors of one width"):
+        search_speed(np.ones((3, 8), np.float32), np.ones((3, 4), np.float32), 1)

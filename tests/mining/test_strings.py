@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from interlingua.mining.strings import Strings, StringsWriter, mapped
+from interlingua.mining.strings import ZEROS, Strings, StringsWriter, mapped, mapped_zeros
 
 TEXTS = ["", "Straße", "你好\n", "\ud7ff", "", "a b"]
 
@@ -26,3 +27,18 @@ def test_none_at_all(tmp_path):
         pass
     assert list(Strings(tmp_path, "none")) == []
     assert mapped(tmp_path / "none.ends", np.dtype(np.int64)).shape == (0,)
+
+
+@pytest.mark.parametrize("size", [0, 1, ZEROS, 2 * ZEROS + 3])
+def test_zeros_have_their_room_on_the_disk(tmp_path, size):
+    """In a file with holes the process would be killed where the disk is full, with no word to the user."""
+    path = tmp_path / "numbers"
+    path.write_bytes(b"old" * 1000)
+    numbers = mapped_zeros(path, np.dtype(np.int64), size)
+    assert numbers.shape == (size,)
+    assert not numbers.any()
+    assert path.stat().st_size == 8 * size
+    assert path.stat().st_blocks * 512 >= 8 * size
+    if size:
+        numbers[-1] = 7
+        assert mapped(path, np.dtype(np.int64))[-1] == 7

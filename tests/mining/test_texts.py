@@ -74,6 +74,8 @@ def test_what_an_unfinished_run_left_goes(tmp_path):
 def test_no_text_at_all(tmp_path, lines):
     with pytest.raises(DataError, match="holds no text"):
         build_side(tmp_path / "side", lambda: lines, what="this")
+    with pytest.raises(DataError, match=r"^news\.de: holds no text"):
+        build_side(tmp_path / "side", lambda: lines, what="this", path="news.de")
 
 
 def test_layouts(tmp_path):
@@ -99,6 +101,12 @@ def test_lines_are_counted_as_they_are_read(tmp_path, text, lines):
     (tmp_path / "a.txt.gz").write_bytes(gzip.compress(text))
     for path in (tmp_path / "a.txt", tmp_path / "a.txt.gz"):
         assert count_lines(path) == lines == len(list(read_lines([path], "lines")))
+
+
+def test_lines_of_a_file_that_is_cut_are_not_counted(tmp_path):
+    (tmp_path / "a.gz").write_bytes(gzip.compress(b"a\n" * 99)[:-9])
+    with pytest.raises(DataError, match="cut short"):
+        count_lines(tmp_path / "a.gz")
 
 
 @pytest.mark.parametrize(

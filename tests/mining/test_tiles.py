@@ -51,6 +51,16 @@ def test_shards_of_several_machines_join_to_the_same(tmp_path):
     assert_same(read_neighbours(plan, tmp_path / "all"), mutual_neighbours(x, y, k=4))
 
 
+def test_two_runs_do_not_work_in_one_folder(tmp_path):
+    """Each would write lists without what the other one has found since it read them."""
+    x, y = crowded(2, 60, 50, 16)
+    plan = small_plan(x, y)
+    with tiles.alone(tmp_path), pytest.raises(ConfigError, match=r"another run is at work in .*; wait until it has"):
+        find_neighbours(x, y, plan, tmp_path)
+    find_neighbours(x, y, plan, tmp_path)
+    assert_same(read_neighbours(plan, tmp_path), mutual_neighbours(x, y, k=4))
+
+
 KILLED = """
 import os, signal, sys
 import numpy as np

@@ -71,7 +71,7 @@ def calibrate(
     both: Any = sides.two_sides(
         model, (source, target), (source_language, target_language), layout, (source_vectors, target_vectors),
         folder=job.folder, prompt=prompt, batch_tokens=batch_tokens, dtype=dtype, device=device, backend=backend,
-        settings=set or (), always_load=parallel is not None,
+        settings=set or (), always_load=parallel is not None, documents=documents,
     )  # fmt: skip
     with steps_bar(quiet) as progress:
         lines = job.run(*both, progress=progress)

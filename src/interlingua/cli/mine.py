@@ -91,7 +91,7 @@ def mine(
     both: Any = sides.two_sides(
         model, (source, target), (source_language, target_language), layout, (source_vectors, target_vectors),
         folder=job.folder, prompt=prompt, batch_tokens=batch_tokens, dtype=dtype, device=device, backend=backend,
-        settings=set or (), elsewhere=ray is not None,
+        settings=set or (), elsewhere=ray is not None, documents=documents,
     )  # fmt: skip
     if plan:
         print("\n".join(job.plan(*both)))

@@ -24,7 +24,10 @@ Target = Annotated[str, typer.Argument(help="Text of the other language, likewis
 SourceLanguage = Annotated[Text, typer.Option(help="Any code; from the file's name (news.de.txt, dev.zh) by default.")]
 TargetLanguage = Annotated[Text, typer.Option(help="Likewise.")]
 LayoutOption = Annotated[
-    str, typer.Option(help="lines, ids (id TAB text), documents (document TAB text), or auto for lines or ids.")
+    str,
+    typer.Option(
+        help="lines, ids (id TAB text), documents (document TAB text), or auto; with --documents that is the last."
+    ),
 ]
 Documents = Annotated[
     Text, typer.Option(help="Only within matched documents: equal, urls, or a file, document TAB document.")
@@ -76,6 +79,7 @@ def two_sides(
     settings: Sequence[str],
     always_load: bool = False,
     elsewhere: bool = False,
+    documents: Text = None,
 ) -> tuple[TextFile, TextFile, str]:
     """Both sides with what embeds them, and what tells the model; what is elsewhere is fetched into the folder.
 
@@ -95,6 +99,8 @@ def two_sides(
         [[fetch(part, folder / "fetched") for part in expand(name)] if name else [] for name in names]
         for names in (paths, vectors)
     )
+    if documents is not None and layout == "auto":
+        layout = "documents"
     codes = [
         resolve(code).code if code else language_of(Path(path)) for code, path in zip(languages, paths, strict=True)
     ]

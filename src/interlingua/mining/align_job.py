@@ -17,6 +17,7 @@ from interlingua.files import PathLike, atomic_write, sha256_file
 from interlingua.mining.align import Aligner, AlignReport, Encode
 from interlingua.mining.alignment import AlignConfig
 from interlingua.mining.links import DocumentPair, check_texts, document_pairs
+from interlingua.remote import keep_inputs
 
 JOURNAL = "align.journal"
 
@@ -37,7 +38,8 @@ class AlignJob:
 
     def __post_init__(self) -> None:
         check_texts(self.texts, self.source_language, self.target_language)
-        self.documents  # noqa: B018 - whose mistakes show here
+        read = [path for pair in self.documents for path in (pair.source, pair.target, pair.gold)]
+        keep_inputs((*(pair.output for pair in self.documents), self.texts), (*read, self.list))
 
     @cached_property
     def documents(self) -> tuple[DocumentPair, ...]:

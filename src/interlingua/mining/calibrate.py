@@ -15,9 +15,9 @@ from numpy import ndarray
 from interlingua.corpus.formats import read_pairs
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import open_text
-from interlingua.mining.calibration import Calibration, expected_cuts, save_calibration
+from interlingua.mining.calibration import Calibration, expected_cuts, load_calibrations, save_calibration
 from interlingua.mining.fitting import Fit, fit_calibration, measure
-from interlingua.mining.job import is_gold, read_gold
+from interlingua.mining.job import is_gold, named, read_gold
 from interlingua.mining.pipeline import MineConfig, Mined, TextFile, Told, gold_pairs, mine_files
 from interlingua.mining.probes import Probes, answers, make_probes
 
@@ -65,6 +65,8 @@ class CalibrateJob:
     work: Path | None = None
 
     def __post_init__(self) -> None:
+        if self.output.is_file():
+            load_calibrations(self.output)  # another file of that name would be lost
         if self.parallel is not None and self.labels is not None:
             raise ConfigError("held-out text and judged pairs are two ways to learn; give one of them")
         if self.basis == "gold" and self.gold is None:
@@ -93,7 +95,8 @@ class CalibrateJob:
         if probes is not None:
             source, target = source._replace(extra=probes.source), target._replace(extra=probes.target)
         self.folder.mkdir(parents=True, exist_ok=True)
-        mined = mine_files(source, target, self.config, self.folder, model=model, progress=progress)
+        with named(self.folder):
+            mined = mine_files(source, target, self.config, self.folder, model=model, progress=progress)
         assert mined is not None
         own = np.ones(len(mined.pairs), bool)
         if probes is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 import unicodedata
 from collections import Counter
@@ -116,7 +117,9 @@ class CheckPlan:
             try:
                 limits[name] = float(limit) if equals else RULES[name].limit
             except ValueError:
-                raise ConfigError(f"the limit of {name!r} is {limit!r}, expected a number, e.g. length=3") from None
+                limits[name] = math.nan
+            if math.isnan(limits[name]):
+                raise ConfigError(f"the limit of {name!r} is {limit!r}, expected a number, e.g. length=3")
         wanted = list(RULES) if columns.strip() == "all" else _split(columns)
         for name in wanted:
             _known(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from interlingua.files import PathLike
 from interlingua.mining.knn import centre, make_scanner, read_block
 from interlingua.mining.lists import Lists
 from interlingua.mining.scan import Block, Centres
-from interlingua.mining.tiles import TileJournal, TilePlan, Told
+from interlingua.mining.tiles import TileJournal, TilePlan, Told, alone
 from interlingua.mining.workers import Workers
 
 TILES_PER_WORKER = 4
@@ -49,7 +50,6 @@ def find_neighbours_on(
         ConfigError: the folder holds another plan.
         DataError: a vector is not finite.
     """
-    journal = TileJournal(folder, plan, progress=progress)
     centres = Centres(centre(x), centre(y))
     sides = {"x": (x, plan.rows), "y": (y, plan.columns)}
 
@@ -58,12 +58,14 @@ def find_neighbours_on(
         vectors, size = sides[side]
         return workers.share(read_block(vectors, start, size))
 
-    tasks = ((block("x", i), block("y", j), centres, plan, device) for i, j in journal.left)
-    for tile, (of_x, of_y) in zip(list(journal.left), workers.run(tile_lists, tasks), strict=True):
-        lists = journal.read(tile)
-        for known, new in zip(lists, (of_x, of_y), strict=True):
-            known.join(new)
-        journal.write(tile, *lists)
+    with alone(Path(folder)):
+        journal = TileJournal(folder, plan, progress=progress)
+        tasks = ((block("x", i), block("y", j), centres, plan, device) for i, j in journal.left)
+        for tile, (of_x, of_y) in zip(journal.left, workers.run(tile_lists, tasks), strict=True):
+            lists = journal.read(tile)
+            for known, new in zip(lists, (of_x, of_y), strict=True):
+                known.join(new)
+            journal.write(tile, *lists)
 
 
 def tile_lists(x: Block, y: Block, centres: Centres, plan: TilePlan, device: str) -> tuple[Lists, Lists]:

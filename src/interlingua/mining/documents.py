@@ -78,7 +78,9 @@ def reader(
         ConfigError: documents are to be matched, and the layout has none.
     """
     if match is not None and layout != "documents":
-        raise ConfigError(f"{paths[0]}: its layout is {layout!r}; matching documents takes document TAB text")
+        raise ConfigError(
+            f"{paths[0]}: its layout is {layout!r}; matching documents takes document TAB text, --layout documents"
+        )
     if match is None or match.how != "urls":
         return lambda: read_lines(paths, layout, strip=strip)
     pattern = language_pattern(language)

@@ -22,7 +22,7 @@ from interlingua.errors import ConfigError, DataError
 from interlingua.files import atomic_write, open_text, stem_and_suffix
 from interlingua.mining.texts import count_lines
 from interlingua.mining.workers import OnRay, connected
-from interlingua.remote import destination, exists, expand, fetch, is_remote, name_of, state
+from interlingua.remote import destination, exists, expand, fetch, is_remote, keep_inputs, name_of, state
 
 STANDARD_INPUT = "-"
 RECORD = "embedded.json"
@@ -71,6 +71,7 @@ class EmbedJob:
         """
         started, report = time.perf_counter(), EncodeReport()
         targets = self._targets()
+        keep_inputs(targets.values(), self.names)
         record = _Record(self.output, model) if self.to_folder else None
         names = list(targets)
         left = [name for name in names if record is None or not record.has(name, targets[name])]

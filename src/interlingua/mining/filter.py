@@ -64,6 +64,8 @@ class FilterConfig:
     def __post_init__(self) -> None:
         if self.threshold is not None and self.precision is not None:
             raise ConfigError("a threshold and a precision are two ways to cut; give one of them")
+        if self.threshold is not None and math.isnan(self.threshold):
+            raise ConfigError("the threshold is no number; choose a score, e.g. 1.05")
         for name in ("probability", "precision", "prior"):
             value = getattr(self, name)
             if value is not None and not 0 < value < 1:
@@ -170,9 +172,11 @@ def check_columns(columns: Sequence[str], checks: CheckPlan) -> None:
     """Refuses a column that will not be there.
 
     Raises:
-        ConfigError: there is no such column.
+        ConfigError: there is no such column, or none is named.
     """
     known = (*COLUMNS, *checks.columns)
+    if not columns:
+        raise ConfigError(f"no column is named; choose some of {', '.join(known)}")
     for column in columns:
         if column not in known:
             raise ConfigError(

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from interlingua.functional.margin import Margin, best_neighbour, score_neighbours
 from interlingua.mining.knn import Neighbours
 from interlingua.mining.mine import Refuses, Retrieval, Taken
+from interlingua.mining.strings import mapped_zeros
 
 CANDIDATE = np.dtype([("score", "<f8"), ("cosine", "<f4"), ("x", "<i8"), ("y", "<i8")])
 FOUND = np.dtype([*CANDIDATE.descr, ("hub_x", "<i4"), ("hub_y", "<i4")])
@@ -50,14 +51,14 @@ class Scored:
         means: dict[str, Float32[ndarray, " n"]] = {}
         self.n, self.m, self.hubs, self.looked_at = n, m, dict[str, Int32[ndarray, " n"]](), 0
         for side, size in sizes.items():
-            means[side] = np.memmap(folder / f"means-{side}.f32", np.float32, "w+", shape=(size,))
-            self.hubs[side] = np.memmap(folder / f"hubs-{side}.i32", np.int32, "w+", shape=(size,))
+            means[side] = mapped_zeros(folder / f"means-{side}.f32", np.dtype(np.float32), size)
+            self.hubs[side] = mapped_zeros(folder / f"hubs-{side}.i32", np.dtype(np.int32), size)
         for side, other in (("x", "y"), ("y", "x")):
             for start, (similarities, indices) in blocks(side):
                 means[side][start : start + len(similarities)] = similarities.mean(dim=1).numpy()
                 nearest, times = np.unique(indices[:, 0].numpy(), return_counts=True)
                 self.hubs[other][nearest] += times.astype(np.int32)
-        self.pairs = np.memmap(folder / "pairs.bin", CANDIDATE, "w+", shape=(n + m,))
+        self.pairs = mapped_zeros(folder / "pairs.bin", CANDIDATE, n + m)
         for side, other, offset in (("x", "y", 0), ("y", "x", n)):
             all_means = torch.from_numpy(means[other])
             for start, (similarities, indices) in blocks(side):
@@ -100,11 +101,13 @@ class Scored:
         parts = by_score if ordered or retrieval == "max" else iter([np.arange(stop - first)])
         for part in parts:
             for start in range(0, len(part), CHUNK):
-                pairs = self.pairs[part[start : start + CHUNK] + first]
+                places = part[start : start + CHUNK] + first
+                pairs = self.pairs[places]
                 self.looked_at += len(pairs)
                 if retrieval == "intersection":
                     pairs = pairs[self.pairs["x"][self.n + pairs["y"]] == pairs["x"]]
                 elif retrieval == "max":
+                    pairs = pairs[(places < self.n) | (self.pairs["y"][pairs["x"]] != pairs["y"])]  # as ``retrieve``
                     pairs = pairs[taken.free(pairs["x"], pairs["y"])]
                 found = np.empty(len(pairs), FOUND)
                 for name in CANDIDATE.names or ():

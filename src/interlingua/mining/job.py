@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 
 from interlingua.encoder.encoder import choose_device
 from interlingua.errors import ConfigError, DataError
-from interlingua.files import PathLike, open_text
+from interlingua.files import PathLike, is_special, open_text
 from interlingua.mining.approximate import Approximate
 from interlingua.mining.calibration import Calibration, load_calibration
 from interlingua.mining.checks import Checker, CheckPlan
@@ -25,7 +26,7 @@ from interlingua.mining.pipeline import MineConfig, Mined, TextFile, Told, gold_
 from interlingua.mining.plan import estimate
 from interlingua.mining.threshold import at_threshold, best_threshold
 from interlingua.mining.workers import connected
-from interlingua.remote import destination, is_remote, name_of
+from interlingua.remote import destination, is_remote, keep_inputs, name_of
 
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 TOLD = (0.5, 0.8, 0.9, 0.95, 0.99)
@@ -159,18 +160,20 @@ class MineJob:
 
     def plan(self, source: TextFile, target: TextFile, model: str) -> list[str]:
         """What it will take, in lines."""
+        self._check_places(source, target)
         with connected(self.ray, cores=self.ray_cores) as workers:
             slots, tiles = 1 if workers is None else workers.slots, tiles_for(workers)
         return estimate(source, target, self.config, self.folder, least_tiles=tiles, at_once=slots).lines()
 
     def run(self, source: TextFile, target: TextFile, model: str, *, progress: Told) -> list[str]:
         """Does it; what there is to tell, in lines."""
+        self._check_places(source, target)
         languages = source.language, target.language
         calibration = self._calibration(languages, model)
         gold = read_gold(self.gold) if self.gold else None
         shard = parse_shard(self.shard) if self.shard else None
         self.folder.mkdir(parents=True, exist_ok=True)
-        with connected(self.ray, cores=self.ray_cores) as workers:
+        with named(self.folder), connected(self.ray, cores=self.ray_cores) as workers:
             checks, folder = self.selection.checks, self.folder / "seen"
             mined = mine_files(source, target, self.config, self.folder, model=model, shard=shard, workers=workers,
                                refuses=Checker(checks, *languages, folder).refuses if checks.limits else None,
@@ -194,11 +197,28 @@ class MineJob:
             shutil.rmtree(self.folder, ignore_errors=True)
         return lines
 
+    def _check_places(self, source: TextFile, target: TextFile) -> None:
+        for output in (self.output, self.report):
+            if output is not None and not is_remote(output):
+                is_special(output)  # which a folder is not
+        read = [path for file in (source, target) for path in (file.path, *file.parts, *file.vectors)]
+        keep_inputs((self.output, self.report), (*read, self.gold, self.calibration))
+
     def _calibration(self, languages: tuple[str, str], model: str) -> Calibration | None:
         if self.calibration is None:
             return None
         of_model = None if model.startswith("vectors of ") else model
         return load_calibration(self.calibration, *languages, model=of_model, scoring=self.config.scoring)
+
+
+@contextlib.contextmanager
+def named(folder: Path) -> Iterator[None]:
+    """Says where it was that the disk is full: writing to an open file tells no name."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(folder)
+        raise
 
 
 def shard_state(folder: Path, shard: tuple[int, int]) -> str:

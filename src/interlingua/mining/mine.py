@@ -74,6 +74,7 @@ def retrieve(
         return backward
     if retrieval == "intersection":
         return forward.take(backward.x[forward.y] == forward.x)
+    backward = backward.take(forward.y[backward.x] != backward.y)  # what both directions agree on comes once
     both = (np.concatenate(sides) for sides in zip(forward, backward, strict=True))
     return greedy_matches(Candidates(*both), refuses=refuses)
 
@@ -81,7 +82,7 @@ def retrieve(
 def greedy_matches(candidates: Candidates, *, refuses: Refuses | None = None) -> Candidates:
     """Goes through the pairs by descending score and keeps those of which neither row was taken before.
 
-    Of equal scores the earlier pair goes first. A pair that is refused is kept, once, but takes neither row.
+    Of equal scores the earlier pair goes first. A pair that is refused is kept, but takes neither row.
     """
     order = np.argsort(-candidates.scores, kind="stable")
     taken = Taken(int(candidates.x.max(initial=-1)) + 1, int(candidates.y.max(initial=-1)) + 1, refuses)
@@ -99,7 +100,6 @@ class Taken:
 
     def __init__(self, n: int, m: int, refuses: Refuses | None = None) -> None:
         self.x, self.y, self.refuses = bytearray(n), bytearray(m), refuses
-        self.refused: set[tuple[int, int]] = set()
 
     def free(self, xs: Int64[ndarray, " n"], ys: Int64[ndarray, " n"]) -> list[int]:
         """Places of the pairs of which neither row was taken before; they take them now, unless they are refused."""
@@ -110,12 +110,10 @@ class Taken:
             marks = self.refuses(xs[places], ys[places])
         kept = []
         for place, x, y, refused in zip(*(c.tolist() for c in (places, xs[places], ys[places], marks)), strict=True):
-            if self.x[x] or self.y[y] or (x, y) in self.refused:
+            if self.x[x] or self.y[y]:
                 continue
             kept.append(place)
-            if refused:
-                self.refused.add((x, y))  # it comes twice, from either side
-            else:
+            if not refused:
                 self.x[x] = self.y[y] = 1
         return kept
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -68,6 +69,8 @@ class Selection:
     def __post_init__(self) -> None:
         if self.threshold is not None and self.precision is not None:
             raise ConfigError("a threshold and a precision are two ways to cut; give one of them")
+        if self.threshold is not None and math.isnan(self.threshold):
+            raise ConfigError("the threshold is no number; choose a score, e.g. 1.05")
         if self.precision is not None and not 0 < self.precision <= 1:
             raise ConfigError(
                 f"precision {self.precision:g} is no share of the pairs; choose one from 0 to 1, e.g. 0.95"
@@ -110,6 +113,8 @@ def check_output(path: PathLike, columns: Sequence[str], checks: CheckPlan) -> s
     if name not in WRITTEN:
         raise ConfigError(f"{path}: pairs are written as .tsv, .jsonl or .tmx, also .gz, .xz or .zst; choose one")
     known = (*OWN_COLUMNS, *checks.columns)
+    if not columns:
+        raise ConfigError(f"no column is named; choose some of {', '.join(known)}")
     for column in columns:
         if column not in known:
             hint = "; name it in --check too" if column in RULES else did_you_mean(column, known)

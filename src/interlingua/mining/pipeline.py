@@ -298,6 +298,7 @@ def prepare_side(file: TextFile, config: MineConfig, folder: Path, progress: Tol
         folder,
         lambda: chain(read(), file.extra),
         what=" ".join([*facts, extra]),
+        path=file.path,
         equal=config.equal,
         keep_blank=config.like_laser,
         memory=config.memory,

@@ -27,6 +27,7 @@ from interlingua.mining.filter import (
 )
 from interlingua.mining.score import Encode, PairScorer, ScoreConfig
 from interlingua.mining.texts import count_lines
+from interlingua.remote import keep_inputs
 
 STANDARD_INPUT = "-"
 
@@ -71,6 +72,7 @@ class ScoreJob:
         needed = [*self.selection.needs_calibration, *(["probability"] if "probability" in self.columns else [])]
         if self.calibration is None and needed:
             raise ConfigError(f"{needed[0]} needs --calibration; make one with interlingua score --learn")
+        keep_inputs((self.output, self.rejected), (self.input, self.calibration))
         if self.config.margin == "absolute" and "hub" in self.selection.checks.columns:
             raise ConfigError("plain cosines look at no neighbours, so hubs are not known; drop the check or --cosine")
 
@@ -188,7 +190,7 @@ def count_pairs(
             return count_lines(path)
         pairs = read_pairs(path, format=name, source_language=source_language, target_language=target_language)
         return sum(map(bool, pairs))
-    except (DataError, EOFError, OSError):  # told when it is read
+    except (DataError, OSError):  # told when it is read
         return None
 
 

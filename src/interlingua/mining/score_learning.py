@@ -15,7 +15,7 @@ from numpy import ndarray
 from interlingua.corpus.formats import TextPair, read_pairs
 from interlingua.errors import ConfigError, DataError
 from interlingua.mining.calibrate import read_labels, report
-from interlingua.mining.calibration import Calibration, expected_cuts, save_calibration
+from interlingua.mining.calibration import Calibration, expected_cuts, load_calibrations, save_calibration
 from interlingua.mining.fitting import Fit, fit_calibration
 from interlingua.mining.score import PORTION, Encode, PairScorer, ScoreConfig
 from interlingua.mining.score_job import Stream, counted
@@ -48,6 +48,8 @@ class LearnJob:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        if self.output.is_file():
+            load_calibrations(self.output)  # another file of that name would be lost
         if (self.labels is None) == (self.parallel is None):
             raise ConfigError(
                 "give one of --labels, judged pairs, and --parallel, held-out translations, to learn from"

@@ -11,12 +11,12 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.mining.knn import centre, make_scanner, read_block
+from interlingua.mining.knn import centre, check_sides, make_scanner, read_block
 from interlingua.mining.lists import Lists
 from interlingua.mining.scan import Block, Centres
 from interlingua.mining.vectors import unit
 
-TRIED_VECTORS = 4096
+TRIED_VECTORS, TRIED_NEIGHBOURS = 4096, 64
 CHOICE_SECONDS, PAIR_SECONDS, DOCUMENT_SECONDS = 5e-6, 2e-5, 3e-5
 """Of a candidate that is looked at, of a pair that is checked and written, and of a text compared within documents; on
 one core of a server. They are little beside the model."""
@@ -61,10 +61,15 @@ def search_speed(
     Args:
         x: of length 1, at least one.
         y: likewise.
-        k: neighbours.
+        k: neighbours; of ever so many the trial itself would take minutes.
         device: where the products are made.
         clock: what tells seconds, those of the processor for instance.
+
+    Raises:
+        DataError: their widths differ.
     """
+    check_sides(x, y, k)
+    k = min(k, TRIED_NEIGHBOURS)
     rng = np.random.default_rng(0)
     sides = [_between(rng, side, TRIED_VECTORS * times) for side, times in ((x, 1), (y, 2))]
     scanner = make_scanner(Centres(centre(sides[0]), centre(sides[1])), device=device)
@@ -89,5 +94,6 @@ def search_speed(
 
 def _between(rng: np.random.Generator, vectors: Float32[ndarray, "n d"], count: int) -> Float32[ndarray, "count d"]:
     """Vectors half-way between two of a sample."""
-    a, b = (vectors[rng.integers(len(vectors), size=count)] for _ in range(2))
+    known = np.nan_to_num(vectors)  # the run itself tells which one is broken
+    a, b = (known[rng.integers(len(known), size=count)] for _ in range(2))
     return unit(a + b + 1e-3 * rng.standard_normal(a.shape).astype(np.float32))

@@ -10,6 +10,9 @@ from typing import BinaryIO
 
 import numpy as np
 
+ZEROS = 65_536
+"""Numbers written at once."""
+
 
 class StringsWriter:
     """Appends strings to ``NAME.text`` and where each ends to ``NAME.ends``; what was there goes.
@@ -83,3 +86,18 @@ def mapped(path: Path, dtype: np.dtype[np.generic], *, mode: str = "r") -> np.nd
     if not path.stat().st_size:
         return np.zeros(0, dtype)
     return np.memmap(path, dtype, mode)  # type: ignore[call-overload,no-any-return]
+
+
+def mapped_zeros(path: Path, dtype: np.dtype[np.generic], size: int) -> np.ndarray:
+    """A new file of zeros as a memory map, to be filled.
+
+    All of it is written first: a map of a file with holes ends the process where the disk is full.
+
+    Raises:
+        OSError: there is no room.
+    """
+    zeros = np.zeros(min(size, ZEROS), dtype)
+    with open(path, "wb") as file:
+        for start in range(0, size, ZEROS):
+            file.write(zeros[: size - start].tobytes())
+    return mapped(path, dtype, mode="r+")

@@ -18,7 +18,7 @@ from numpy import ndarray
 from interlingua.corpus.keys import EMPTY_KEY, text_keys
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, atomic_write, open_bytes, open_text
-from interlingua.mining.strings import Strings, StringsWriter, mapped
+from interlingua.mining.strings import Strings, StringsWriter, mapped, mapped_zeros
 
 Layout = Literal["lines", "ids", "documents"]
 Equal = Literal["exact", "folded", "never"]
@@ -158,6 +158,7 @@ def build_side(
     read: Callable[[], Iterable[Line]],
     *,
     what: str,
+    path: PathLike | None = None,
     equal: Equal = "exact",
     keep_blank: bool = False,
     memory: int = 2**30,
@@ -171,6 +172,7 @@ def build_side(
         folder: made; what an unfinished run left there goes.
         read: begins anew with each call.
         what: tells this side and settings from others, kept beside it.
+        path: what errors call it by; the folder by default.
         equal: which lines hold the same text: those that are ``exact``-ly equal, or also those that differ in case,
             punctuation or white space (``folded``), or none (``never``).
         keep_blank: take blank lines for texts as well.
@@ -193,7 +195,7 @@ def build_side(
     (folder / "keys.u64").unlink()
     side = Side.load(folder)
     if not len(side):
-        raise DataError("holds no text; expected a sentence per line", path=folder.name)
+        raise DataError("holds no text; expected a sentence per line", path=path or folder)
     with atomic_write(folder / _DONE) as file:
         json.dump({"what": what, "lines": rows, "texts": len(side)}, file)
     return side
@@ -251,18 +253,15 @@ def _number_texts(folder: Path, equal: Equal, memory: int) -> None:
         number[own[new]] = np.arange(texts, texts + np.count_nonzero(new))
         number[own[again]] = number[earlier]
         texts += int(np.count_nonzero(new))
-    starts = np.memmap(folder / "starts.i64", np.int64, "w+", shape=(texts + 1,))
+    starts = mapped_zeros(folder / "starts.i64", np.dtype(np.int64), texts + 1)
     for _, at, counts, _ in _grouped(number):
         starts[at + 1] += counts
     for start in range(0, texts, CHUNK):  # in chunks, as cumsum would take the memory of all
         part = starts[start : start + CHUNK + 1]
         part[:] = np.cumsum(part)
     filled = int(starts[-1])
-    (folder / "lines.i64").write_bytes(b"")
-    if not filled:
-        return
-    lines = np.memmap(folder / "lines.i64", np.int64, "w+", shape=(filled,))
-    cursor = np.memmap(folder / "cursor.i64", np.int64, "w+", shape=(texts + 1,))
+    lines = mapped_zeros(folder / "lines.i64", np.dtype(np.int64), filled)
+    cursor = mapped_zeros(folder / "cursor.i64", np.dtype(np.int64), texts + 1)
     cursor[:] = starts
     for rows, at, counts, places in _grouped(number):
         lines[np.repeat(cursor[at], counts) + places] = rows

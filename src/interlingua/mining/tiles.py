@@ -8,7 +8,9 @@ done on several machines, each in a folder of its own: ``join_shards`` makes one
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import fcntl
 import hashlib
 import json
 import os
@@ -27,7 +29,7 @@ from interlingua.mining.knn import Neighbours, centre, check_sides, even, make_s
 from interlingua.mining.lists import Lists
 from interlingua.mining.scan import Centres
 
-PLAN, JOURNAL = "plan.json", "journal.txt"
+PLAN, JOURNAL, LOCK = "plan.json", "journal.txt", "lock"
 MOST_ROWS, MOST_COLUMNS = 2**18, 2**16
 """Vectors of a block at most, so that a tile is done within a minute; blocks of y are made ready anew for each of x."""
 LEAST = 4096
@@ -159,10 +161,9 @@ def find_neighbours(
         progress: told after each tile.
 
     Raises:
-        ConfigError: the folder holds another plan.
+        ConfigError: the folder holds another plan, or another process is at work there.
         DataError: a vector is not finite.
     """
-    journal = TileJournal(folder, plan, shard, progress)
     scanner = make_scanner(Centres(centre(x), centre(y)), device=device)
     blocks: dict[str, tuple[int, Any]] = {}
 
@@ -172,10 +173,32 @@ def find_neighbours(
             blocks[name] = start, scanner.prepare(read_block(side, start, size), of_x=name == "x")
         return blocks[name][1]
 
-    for i, j in list(journal.left):
-        of_x, of_y = journal.read((i, j))
-        scanner.scan(block("x", x, i, plan.rows), block("y", y, j, plan.columns), of_x, of_y)
-        journal.write((i, j), of_x, of_y)
+    with alone(Path(folder)):
+        journal = TileJournal(folder, plan, shard, progress)
+        for i, j in journal.left:
+            of_x, of_y = journal.read((i, j))
+            scanner.scan(block("x", x, i, plan.rows), block("y", y, j, plan.columns), of_x, of_y)
+            journal.write((i, j), of_x, of_y)
+
+
+@contextlib.contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Keeps other processes of this machine out of a folder of lists, where two at once would lose each other's.
+
+    Raises:
+        ConfigError: another one is at work there.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / LOCK, "a", encoding="ascii") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ConfigError(
+                f"another run is at work in {folder}; wait until it has ended, or choose another --work folder"
+            ) from None
+        except OSError:  # a disk that knows no locks
+            pass
+        yield
 
 
 class TileJournal:
