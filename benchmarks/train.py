@@ -134,6 +134,7 @@ def ours(options: Options, pairs: Pairs) -> Iterator[float]:
     from interlingua.registry import METHODS, resolve
     from interlingua.train.config import OptimizerConfig, RunConfig
     from interlingua.train.engine import Engine
+    from interlingua.train.memory import freed_memory_kept
     from interlingua.train.optim import build_optimizer
     from interlingua.train.step import gradients
 
@@ -155,7 +156,7 @@ def ours(options: Options, pairs: Pairs) -> Iterator[float]:
     config = OptimizerConfig(learning_rate=LEARNING_RATE, weight_decay=WEIGHT_DECAY)
     optimizer = build_optimizer(objective, config, sparse_gradients=engine.sparse_gradients)
     batches = list(token_batches(encoder, pairs, options.batch))
-    with Prefetcher(lambda step: [batches[step]], stop_step=len(batches)) as prefetched:
+    with freed_memory_kept(), Prefetcher(lambda step: [batches[step]], stop_step=len(batches)) as prefetched:
         for step, made in enumerate(prefetched):
             losses = gradients(model, objective, made, engine, seed=0, step=step)
             optimizer.step()

@@ -11,6 +11,14 @@ def test_no_rate_returns_the_tensor_itself():
     assert dropout(x, 0.0) is x
 
 
+@pytest.mark.parametrize("rate", [0.001, 0.999])
+def test_a_rate_near_the_ends_drops_a_256th_or_all_but_that(rate):
+    torch.manual_seed(0)
+    y = dropout(torch.ones(1_000_000), rate)
+    assert float((y == 0).float().mean()) == pytest.approx(1 / 256 if rate < 0.5 else 255 / 256, rel=0.05)
+    assert float(y.mean()) == pytest.approx(1, abs=0.05)
+
+
 @pytest.mark.parametrize("rate", [0.1, 0.5])
 def test_zeroes_the_rate_and_keeps_the_expectation(rate):
     torch.manual_seed(0)

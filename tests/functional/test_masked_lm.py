@@ -112,6 +112,31 @@ def test_what_is_kept_for_the_backward_pass_is_bounded_and_changes_nothing(path,
             torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
 
 
+def test_what_is_kept_is_freed_by_the_backward_pass_though_the_loss_lives_on(path):
+    h, w, b, y = inputs(40, 2 * SMALLEST_TILE, 4, dtype=torch.float32)
+    losses = linear_cross_entropy(h, w, b, y, tile=SMALLEST_TILE)
+    assert [tuple(x.shape) for x in losses.grad_fn.saved_tensors[-2:]] == 2 * [(40, SMALLEST_TILE)]
+    losses.sum().backward()
+    with pytest.raises(RuntimeError, match="freed"):
+        _ = losses.grad_fn.saved_tensors
+
+
+def test_output_embeddings_that_rest_cost_no_gradient(path, monkeypatch):
+    h, w, b, y = inputs(dtype=torch.float32)
+    wanted = torch.autograd.grad(linear_cross_entropy(h, w, b, y, tile=5).sum(), (h, b))
+    losses = linear_cross_entropy(h, w.detach(), b, y, tile=5)
+    made, empty_like = [], torch.empty_like
+    monkeypatch.setattr(torch, "empty_like", lambda x, **options: made.append(x.shape) or empty_like(x, **options))
+    torch.testing.assert_close(torch.autograd.grad(losses.sum(), (h, b)), wanted)
+    assert w.shape not in made
+
+
+def test_a_tile_may_be_larger_than_the_stack_of_a_thread(path):
+    h, w, b = torch.ones(2, 1), torch.zeros(5_000_000, 1), torch.zeros(5_000_000)
+    losses = linear_cross_entropy(h, w, b, torch.tensor([0, 4_999_999]), tile=5_000_000)
+    assert losses.tolist() == pytest.approx([math.log(5e6)] * 2, rel=1e-5)
+
+
 def test_group_means_by_hand():
     losses = torch.tensor([1.0, 3.0, 5.0], requires_grad=True)
     means = group_means(losses, torch.tensor([0, 2, 0]), 3)

@@ -57,6 +57,24 @@ def test_clipping_of_a_sparse_gradient_is_that_of_the_dense_one():
     assert tables[1].weight.grad.norm() == pytest.approx(2.0, rel=1e-5)
 
 
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
+@pytest.mark.parametrize("sparse", [True, False])
+def test_clipping_of_what_is_not_finite_does_as_torch(bad, sparse):
+    nets = [
+        nn.Sequential(nn.Embedding(5, 2, sparse=sparse), nn.Linear(2, 1)),
+        nn.Sequential(nn.Embedding(5, 2), nn.Linear(2, 1)),
+    ]
+    nets[1].load_state_dict(nets[0].state_dict())
+    for net in nets:
+        (net(torch.tensor([3, 1, 3])) * torch.tensor([[1.0], [bad], [2.0]])).sum().backward()
+    norm, wanted = make().clip(nets[0], 1.0), nn.utils.clip_grad_norm_(nets[1].parameters(), 1.0)
+    torch.testing.assert_close(norm, wanted, equal_nan=True)
+    assert not torch.isfinite(wanted)
+    for one, other in zip(nets[0].parameters(), nets[1].parameters(), strict=True):
+        rows = [1, 3] if one.grad.is_sparse else slice(None)  # torch's rows that were not looked up are 0 times NaN
+        torch.testing.assert_close(one.grad.to_dense()[rows], other.grad[rows], equal_nan=True)
+
+
 def test_bf16_computes_in_bfloat16_and_keeps_float32_weights():
     engine = make(precision="bf16")
 

@@ -19,6 +19,7 @@ from interlingua.errors import CheckpointError, ConfigError, DataError
 from interlingua.files import sha256_file
 from interlingua.methods.ems import EMS
 from interlingua.train import config as configs
+from interlingua.train import memory
 from interlingua.train.build import build_objective
 from interlingua.train.checkpoint import checkpoints_in, load_checkpoint
 from interlingua.train.config import train_config_from
@@ -201,6 +202,27 @@ def test_a_term_that_is_not_finite_stops_the_run(tiny_config, monkeypatch):
         train(config, progress=False)
     newest = checkpoints_in(config.run.output / "checkpoints")[-1]
     assert all(tensor.isfinite().all() for tensor in _read(newest).values())
+
+
+def test_memory_is_kept_from_step_to_step_and_given_back_whatever_ends_the_run(tiny_config, monkeypatch):
+    asked = []
+
+    class Library:
+        def mallopt(self, which, value):
+            asked.append((which, value))
+
+        def malloc_trim(self, padding):
+            asked.append("trim")
+
+    def stops(self, batch):
+        assert asked == [(memory.M_MMAP_MAX, 0), (memory.M_TRIM_THRESHOLD, -1)]
+        raise DataError("the end")
+
+    monkeypatch.setattr(memory, "_glibc", Library)
+    monkeypatch.setattr(EMS, "forward", stops)
+    with pytest.raises(DataError, match="the end"):
+        train(tiny_config(), progress=False)
+    assert asked[2:] == [*memory.USUAL.items(), "trim"]
 
 
 def test_early_stopping(tiny_config):

@@ -124,3 +124,17 @@ def test_a_resumed_run_is_the_run_bit_for_bit(tmp_path):
     load_checkpoint(path, resumed, optimizer)
     steps(resumed, optimizer, range(3, 8))
     assert all(torch.equal(a, b) for a, b in zip(resumed.parameters(), straight.parameters(), strict=True))
+
+
+def test_moments_are_told_by_their_names():
+    """A checkpoint may list them in any order."""
+    (net, optimizer), whole = pair(amsgrad=True)
+    for one, other in ((net, optimizer), whole):
+        steps(one, other, range(3))
+    state = optimizer.state[net.words.weight]
+    turned = dict(reversed(state.items()))
+    state.clear()
+    state.update(turned)
+    for one, other in ((net, optimizer), whole):
+        steps(one, other, range(3, 6))
+    assert_same((net, optimizer), whole)

@@ -15,8 +15,8 @@ LEVELS = 256
 def dropout(x: Float[Tensor, " *shape"], rate: float) -> Float[Tensor, " *shape"]:
     """Zeroes each element with probability ``rate`` and scales the rest so that the expectation stays.
 
-    On the CPU one 64-bit random number decides eight elements, so ``rate`` is rounded to 1/256 (0.1 becomes 26/256);
-    the scale uses the rounded rate, so the expectation is exact. Elsewhere it is torch's own dropout.
+    On the CPU one 64-bit random number decides eight elements, so ``rate`` is rounded to 1/256 (0.1 becomes 26/256),
+    never to 0 or 1; the scale uses the rounded rate, so the expectation is exact. Elsewhere it is torch's own dropout.
 
     Args:
         x: any tensor.
@@ -33,7 +33,7 @@ def dropout(x: Float[Tensor, " *shape"], rate: float) -> Float[Tensor, " *shape"
 
 def threshold_and_scale(rate: float) -> tuple[int, float]:
     """The least byte of an element that is kept, and what it is multiplied by."""
-    threshold = max(1, round(rate * LEVELS))
+    threshold = min(max(1, round(rate * LEVELS)), LEVELS - 1)
     return threshold, LEVELS / (LEVELS - threshold)
 
 

@@ -73,32 +73,33 @@ class _LinearCrossEntropy(torch.autograd.Function):
         ctx: Any, hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, tile: int, kept_bytes: int
     ) -> Tensor:
         seen = _Seen(len(hidden), bias)
-        ctx.kept = []
+        kept = []
         for start in range(0, len(weight), tile):
             words = slice(start, start + tile)
             product = _product(hidden, weight[words])
             seen.add(product, bias[words], targets - start)
             kept_bytes -= product.numel() * product.element_size()
             if kept_bytes >= 0 and any(ctx.needs_input_grad):
-                ctx.kept.append(product)
+                kept.append(product)
         log_normaliser = seen.log_normaliser()
-        ctx.save_for_backward(hidden, weight, bias, targets, log_normaliser)
+        ctx.save_for_backward(hidden, weight, bias, targets, log_normaliser, *kept)
         ctx.tile = tile
         return log_normaliser - seen.expected
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
-        hidden, weight, bias, targets, log_normaliser = ctx.saved_tensors
+        hidden, weight, bias, targets, log_normaliser, *kept = ctx.saved_tensors
         d_hidden = torch.zeros_like(hidden, dtype=bias.dtype)
-        d_weight, d_bias = torch.empty_like(weight), torch.empty_like(bias)
+        d_weight, d_bias = torch.empty_like(weight) if ctx.needs_input_grad[1] else None, torch.empty_like(bias)
         for place, start in enumerate(range(0, len(weight), ctx.tile)):
             words = slice(start, start + ctx.tile)
             half = weight[words].to(hidden.dtype)
-            product = ctx.kept[place] if place < len(ctx.kept) else _product(hidden, half)
+            product = kept[place] if place < len(kept) else _product(hidden, half)
             slopes, d_bias[words] = _slopes(product, bias[words], targets - start, log_normaliser, upstream)
             d_hidden += slopes @ half
-            d_weight[words] = slopes.T @ hidden
+            if d_weight is not None:
+                d_weight[words] = slopes.T @ hidden
         return d_hidden.to(hidden.dtype), d_weight, d_bias, None, None, None
 
 

@@ -520,28 +520,30 @@ int attention_back(int64_t type, const Sentences *all, int64_t first, int64_t la
 
 /* ---- softmax over a vocabulary, some words at a time ---- */
 
+INLINE __m512 logits(const void *products, const float *bias, int64_t at, int64_t w, __mmask16 there, int type) {
+    return _mm512_add_ps(load_real(products, at + w, there, type), _mm512_maskz_loadu_ps(there, bias + w));
+}
+
 INLINE void observe_rows(int64_t rows, int64_t words, const void *products, const float *bias, const int64_t *targets,
                          float *top, float *sum, float *expected, int type) {
-    float row[words];
     for (int64_t r = 0, at = 0; r < rows; r++, at += words) {
         __m512 largest = _mm512_set1_ps(top[r]), total = _mm512_setzero_ps();
         for (int64_t w = 0; w < words; w += LANES) {
             __mmask16 there = real(words, w);
-            __m512 logit = _mm512_add_ps(load_real(products, at + w, there, type), _mm512_maskz_loadu_ps(there, bias + w));
-            largest = _mm512_mask_max_ps(largest, there, largest, logit);
-            _mm512_mask_storeu_ps(row + w, there, logit);
+            largest = _mm512_mask_max_ps(largest, there, largest, logits(products, bias, at, w, there, type));
         }
         float most = _mm512_reduce_max_ps(largest);
         largest = _mm512_set1_ps(most);
         for (int64_t w = 0; w < words; w += LANES) {
             __mmask16 there = real(words, w);
-            __m512 e = exp16(_mm512_sub_ps(_mm512_maskz_loadu_ps(there, row + w), largest));
+            __m512 e = exp16(_mm512_sub_ps(logits(products, bias, at, w, there, type), largest));
             total = _mm512_mask_add_ps(total, there, total, e);
         }
         float shrink = _mm512_cvtss_f32(exp16(_mm512_set1_ps(top[r] - most)));
         sum[r] = sum[r] * shrink + _mm512_reduce_add_ps(total);
         top[r] = most;
-        if (targets[r] >= 0 && targets[r] < words) expected[r] = row[targets[r]];
+        if (targets[r] >= 0 && targets[r] < words)
+            expected[r] = _mm512_cvtss_f32(logits(products, bias, at, targets[r], 1, type));
     }
 }
 
@@ -551,8 +553,7 @@ INLINE void slope_rows(int64_t rows, int64_t words, const void *products, const 
         __m512 log_sum = _mm512_set1_ps(normaliser[r]), factor = _mm512_set1_ps(upstream[r]);
         for (int64_t w = 0; w < words; w += LANES) {
             __mmask16 there = real(words, w);
-            __m512 logit = _mm512_add_ps(load_real(products, at + w, there, type), _mm512_maskz_loadu_ps(there, bias + w));
-            __m512 slope = exp16(_mm512_sub_ps(logit, log_sum));
+            __m512 slope = exp16(_mm512_sub_ps(logits(products, bias, at, w, there, type), log_sum));
             if (targets[r] >= w && targets[r] < w + LANES)
                 slope = _mm512_mask_sub_ps(slope, (__mmask16)(1u << (targets[r] - w)), slope, _mm512_set1_ps(1.0f));
             slope = _mm512_mul_ps(slope, factor);

@@ -17,6 +17,7 @@ from interlingua.train.checkpoint import TrainState, save_checkpoint
 from interlingua.train.config import RunConfig, TrainConfig
 from interlingua.train.engine import Engine
 from interlingua.train.feeds import TrainingData
+from interlingua.train.memory import freed_memory_kept
 from interlingua.train.optim import build_optimizer
 from interlingua.train.schedules import steps_of
 from interlingua.train.step import gradients
@@ -105,7 +106,7 @@ def _time_steps(
     engine: Engine,
     seconds: float,
 ) -> float:
-    with Prefetcher(batches, stop_step=WARMUP_STEPS + MOST_STEPS) as prefetched:
+    with freed_memory_kept(), Prefetcher(batches, stop_step=WARMUP_STEPS + MOST_STEPS) as prefetched:
         first = time.perf_counter()
         for step, made in enumerate(prefetched):
             losses = gradients(*model_and_objective, made, engine, seed=config.run.seed, step=step)

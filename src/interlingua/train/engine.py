@@ -18,19 +18,16 @@ from torch import distributed as dist
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor
-from torch.nn.utils import get_total_norm
+from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from interlingua.batches.seeds import seed_for
 from interlingua.encoder.backbone import Layer
 from interlingua.errors import ConfigError
 from interlingua.methods.objective import Objective
 from interlingua.train.config import RunConfig, TrainConfig
-from interlingua.train.memory import give_back_memory, keep_freed_memory
 
 T = TypeVar("T")
 AGREE_EVERY_STEPS = 8
-CLIP_EPSILON = 1e-6
-"""As in torch's clip_grad_norm_."""
 
 
 class Engine:
@@ -60,8 +57,6 @@ class Engine:
             precision="bf16-mixed" if self.precision == "bf16" else "32-true",
         )
         self._fabric.launch()
-        if self.device_kind == "cpu":
-            keep_freed_memory()
 
     @property
     def rank(self) -> int:
@@ -132,19 +127,10 @@ class Engine:
 
     def clip(self, objective: nn.Module, max_norm: float | None) -> Float[Tensor, ""]:
         """Norm of all gradients together, which are scaled down to ``max_norm`` if one is given and they exceed it."""
-        gradients = []
-        for weight in objective.parameters():
-            gradient = weight.grad
-            if gradient is not None and gradient.is_sparse:
-                weight.grad = gradient.coalesce()  # else a row that was looked up twice would count as two
-                gradient = weight.grad.values()
-            if gradient is not None:
-                gradients.append(gradient)
-        norm = get_total_norm(gradients)
+        weights = [weight for weight in objective.parameters() if weight.grad is not None]
+        norm = get_total_norm([_numbers(weight.grad) for weight in weights])
         if max_norm is not None:
-            factor = (max_norm / (norm + CLIP_EPSILON)).clamp(max=1.0)
-            for gradient in gradients:
-                gradient.mul_(factor)
+            clip_grads_with_norm_(weights, max_norm, norm)
         return whole(norm)
 
     @contextmanager
@@ -194,8 +180,6 @@ class Engine:
     def close(self) -> None:
         """Lets the processes go, all at once."""
         self.barrier()
-        if self.device_kind == "cpu":
-            give_back_memory()
         if self.world_size > 1:
             dist.destroy_process_group()
 
@@ -229,6 +213,12 @@ def local(tensor: Tensor) -> Tensor:
 def whole_weights(objective: nn.Module) -> dict[str, Tensor]:
     """All weights and buffers by name, put together; in a sharded run all processes must call it."""
     return {name: whole(tensor).cpu() for name, tensor in objective.state_dict().items()}
+
+
+def _numbers(gradient: Tensor | None) -> Tensor:
+    """All that a gradient says, each row of a table once."""
+    assert gradient is not None
+    return gradient.coalesce().values() if gradient.is_sparse else gradient
 
 
 def _itself(tensor: Tensor) -> Tensor:

@@ -19,6 +19,7 @@ from interlingua.train.exposure import exposure_lines
 from interlingua.train.feeds import open_data
 from interlingua.train.interrupts import Interrupts
 from interlingua.train.log import Meter, is_first_process, open_log, require_finite, warn
+from interlingua.train.memory import freed_memory_kept
 from interlingua.train.optim import build_optimizer, set_learning_rate
 from interlingua.train.result import Clock, TrainResult, read_result, result_of
 from interlingua.train.run_folder import RunFolder
@@ -82,6 +83,7 @@ def train(
     meter.load(state)
 
     with (
+        freed_memory_kept(),
         open_log(folder, config, engine, step=state.step, progress=progress) as log,
         Prefetcher(batches, state.step, stop_step=end) as prefetcher,
         Interrupts() as interrupts,

@@ -4,31 +4,34 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_MMAP_MAX = -1, -3, -4
 """Of malloc.h."""
-DEFAULT_TRIM_THRESHOLD, DEFAULT_MMAP_MAX = 128 << 10, 65_536
+USUAL = {M_MMAP_MAX: 65_536, M_MMAP_THRESHOLD: 32 << 20, M_TRIM_THRESHOLD: 64 << 20}
+"""Where glibc's thresholds come to rest by themselves once large blocks are freed; one that was set rests for good."""
 
 
-def keep_freed_memory() -> None:
+@contextmanager
+def freed_memory_kept() -> Iterator[None]:
     """Lets glibc keep what is freed, in place of giving it back to the system page by page and asking for it again.
 
     Each step frees all its activations, gigabytes, and the next one would wait for as many fresh pages, cleared by the
-    system: up to a tenth of the time of a step. The peak stays what it is. Where there is no glibc nothing is done.
+    system. What is free at the end is given back, also where an error is the end. Without glibc nothing is done.
     """
     library = _glibc()
-    if library is not None:
-        library.mallopt(M_MMAP_MAX, 0)
-        library.mallopt(M_TRIM_THRESHOLD, -1)
-
-
-def give_back_memory() -> None:
-    """Gives back what is free, and goes back to glibc's own ways."""
-    library = _glibc()
-    if library is not None:
-        library.mallopt(M_MMAP_MAX, DEFAULT_MMAP_MAX)
-        library.mallopt(M_TRIM_THRESHOLD, DEFAULT_TRIM_THRESHOLD)
+    if library is None:
+        yield
+        return
+    library.mallopt(M_MMAP_MAX, 0)
+    library.mallopt(M_TRIM_THRESHOLD, -1)
+    try:
+        yield
+    finally:
+        for threshold, value in USUAL.items():
+            library.mallopt(threshold, value)
         library.malloc_trim(0)
 
 

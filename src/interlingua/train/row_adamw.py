@@ -14,6 +14,8 @@ ROWS_AT_ONCE = 1024
 """Their weights, gradients and moments stay in the cache."""
 MOST_ROWS = 1 / 8
 """Share of a table beyond which it is faster to go through all of it in order."""
+MOMENTS = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
+"""As torch's AdamW calls them; the last with amsgrad only."""
 Group = dict[str, Any]
 
 
@@ -62,8 +64,7 @@ class RowAdamW(torch.optim.AdamW):
         state = self.state[weight]
         if not state:
             state["step"] = torch.zeros((), dtype=torch.float32)
-            names = ("exp_avg", "exp_avg_sq", *(("max_exp_avg_sq",) if group["amsgrad"] else ()))
-            state.update({name: _zeros(weight) for name in names})
+            state.update({name: _zeros(weight) for name in _moments(group)})
             self._moving[weight] = state["exp_avg"], torch.zeros(len(weight), dtype=torch.bool)
         of, moving = self._moving.get(weight, (None, None))
         if moving is None or of is not state["exp_avg"]:  # from a checkpoint, or after dense gradients
@@ -79,7 +80,7 @@ class RowAdamW(torch.optim.AdamW):
         if group["weight_decay"]:
             weight.mul_(1 - group["lr"] * group["weight_decay"])
         looked_up, slopes = torch.searchsorted(rows, gradient.indices()[0]), gradient.values()
-        whole = [weight.detach(), *(state[name] for name in state if name != "step")]
+        whole = [weight.detach(), *(state[name] for name in _moments(group))]
         for first in range(0, len(rows), ROWS_AT_ONCE):
             part = rows[first : first + ROWS_AT_ONCE]
             here = slice(*torch.searchsorted(looked_up, torch.tensor([first, first + len(part)])).tolist())
@@ -92,6 +93,10 @@ class RowAdamW(torch.optim.AdamW):
             )  # fmt: skip
             for tensor, new in zip(whole, parts, strict=True):
                 tensor.index_copy_(0, part, new)
+
+
+def _moments(group: Group) -> tuple[str, ...]:
+    return MOMENTS if group["amsgrad"] else MOMENTS[:2]
 
 
 def _zeros(like: Float32[Tensor, "v d"]) -> Float32[Tensor, "v d"]:
