@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import errno
+import os
+
 import numpy as np
 import pytest
 
@@ -66,3 +69,14 @@ def test_unit_vectors(folder):
     np.testing.assert_allclose(found, vectors, atol=1e-6)
     assert isinstance(found, np.memmap)
     assert told == [("deu_Latn", 4, 12), ("eng_Latn", 8, 12), ("fra_Latn", 12, 12)]
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="no such call here")
+def test_room_for_all_vectors_is_taken_before_they_are_mapped(folder, monkeypatch):
+    def full(descriptor, start, size):
+        assert (start, size) == (0, 3 * 4 * 5 * 4)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(OSError, match="No space left"):
+        unit_vectors(Fixed(random_vectors(3, 4, 5)), read_parallel(folder))

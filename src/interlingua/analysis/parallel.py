@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -113,6 +114,8 @@ def unit_vectors(
         vectors = normalized(encoder.encode(lines, language=language))
         if table is None:
             with tempfile.TemporaryFile(prefix="interlingua-") as file:
+                if hasattr(os, "posix_fallocate"):  # else a full disk ends the process, without a word
+                    os.posix_fallocate(file.fileno(), 0, 4 * count * vectors.size)
                 table = np.memmap(file, np.float32, "w+", shape=(count, *vectors.shape))
         table[number] = vectors
         progress(language, (number + 1) * n, of_all or count * n)
