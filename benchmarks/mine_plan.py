@@ -104,7 +104,7 @@ def main() -> None:
         shutil.rmtree(neighbours, ignore_errors=True)
     plan = TilePlan.of(x, y, k=options.k, memory=parse_size(options.memory))
     tried = [unit(side[np.linspace(0, len(side) - 1, TRIED_TEXTS).astype(np.int64)]) for side in (x, y)]
-    speed = search_speed(*tried, options.k, clock=clock)
+    speed = search_speed(*tried, options.k, (plan.n, plan.m), clock=clock)
     foretold = speed.seconds(plan.n, plan.m, plan.k, plan.rows)
     print(f"{plan.n:,} x {plan.m:,} vectors of width {plan.width}, k {plan.k}, {torch.get_num_threads()} threads,"
           f" {len(list(plan.tiles()))} tiles of {plan.rows:,} x {plan.columns:,}")  # fmt: skip

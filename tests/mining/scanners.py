@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from interlingua.mining.lists import Lists
-from interlingua.mining.scan import Block, Centres
+from interlingua.mining.scan import Block, Frame
 
 
 def crowded(seed, n, m, d):
@@ -26,10 +26,28 @@ def oracle(x, y, k):
     return np.take_along_axis(similarities, order, axis=1), order
 
 
-def check(scanner_of, x, y, k, *, cut=None, centres=None):
+def decaying(seed, n, m, d, rate):
+    """Vectors whose coordinates shrink by a rate each along axes of their own; half of them with a pair."""
+    rng = np.random.default_rng(seed)
+    spread = rate ** np.arange(d) * np.linalg.qr(rng.standard_normal((d, d)))[0]
+    x, y = (rng.standard_normal((size, d)) for size in (n, m))
+    near = min(n, m) // 2
+    y[:near] = x[:near] + 0.3 * rng.standard_normal((near, d))
+    x, y = x @ spread.T, y @ spread.T
+    return tuple((side / np.linalg.norm(side, axis=1, keepdims=True)).astype(np.float32) for side in (x, y))
+
+
+def turned(x, y):
+    """The frame of two sides, with axes however few they are."""
+    rest = np.concatenate([x - x.mean(axis=0), y - y.mean(axis=0)])
+    axes = np.linalg.eigh(rest.T @ rest)[1][:, ::-1]
+    return Frame(x.mean(axis=0), y.mean(axis=0), np.ascontiguousarray(axes, np.float32))
+
+
+def check(scanner_of, x, y, k, *, cut=None, frame=None):
     """Lists of both sides after all pairs, block by block, are the oracle's."""
-    centres = centres or Centres(x.mean(axis=0), y.mean(axis=0))
-    scanner = scanner_of(centres)
+    frame = frame or Frame(x.mean(axis=0), y.mean(axis=0))
+    scanner = scanner_of(frame)
     of_x, of_y = Lists.empty(len(x), min(k, len(y))), Lists.empty(len(y), min(k, len(x)))
     cut = cut or max(len(x), len(y))
     for i in range(0, len(x), cut):

@@ -10,8 +10,8 @@ from interlingua.mining.compiled import CompiledScanner
 from interlingua.mining.knn import make_scanner, mutual_neighbours
 from interlingua.mining.lists import Lists
 from interlingua.mining.plain import TorchScanner
-from interlingua.mining.scan import Block, Centres
-from tests.mining.scanners import check, crowded
+from interlingua.mining.scan import Block, Frame
+from tests.mining.scanners import check, crowded, decaying, turned
 
 needs_kernel = pytest.mark.skipif(not CompiledScanner.available(), reason="needs the compiled kernel and AVX-512 VNNI")
 
@@ -41,9 +41,32 @@ def test_blocks_are_made_ready_in_parts(monkeypatch):
 
 
 @needs_kernel
+@pytest.mark.parametrize("rate", [1.0, 0.99, 0.9])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_stages_decide_nothing(rate, threads, monkeypatch):
+    monkeypatch.setattr(compiled, "ROWS_AT_ONCE", 100)
+    x, y = decaying(11, 700, 900, 200, rate)
+    staged = check(functools.partial(CompiledScanner, threads=threads), x, y, 4, frame=turned(x, y), cut=450)
+    for one, other in zip(staged, check(CompiledScanner, x, y, 4), strict=True):
+        np.testing.assert_array_equal(one.indices, other.indices)
+        np.testing.assert_array_equal(one.values, other.values)
+
+
+@needs_kernel
+@pytest.mark.parametrize("rate", [1.0, 0.9])
+def test_as_many_stages_are_taken_as_the_vectors_ask_for(rate):
+    x, y = decaying(12, 2000, 6400, 256, rate)
+    scanner = CompiledScanner(turned(x, y))
+    left, right = scanner.prepare(Block(x, 0), of_x=True), scanner.prepare(Block(y, 0), of_x=False)
+    of_x, of_y = Lists.empty(2000, 2), Lists.empty(6400, 2)
+    scanner.scan(left, right, of_x, of_y)
+    assert (scanner.stage.tolist() == [3]) == (rate == 1.0)
+
+
+@needs_kernel
 def test_rows_alone():
     x, y = crowded(3, 70, 90, 16)
-    scanner = CompiledScanner(Centres(x.mean(axis=0), y.mean(axis=0)), threads=2)
+    scanner = CompiledScanner(Frame(x.mean(axis=0), y.mean(axis=0)), threads=2)
     lists, both = Lists.empty(70, 4), check(CompiledScanner, x, y, 4)[0]
     scanner.scan(scanner.prepare(Block(x, 0), of_x=True), scanner.prepare(Block(y, 0), of_x=False), lists, None)
     np.testing.assert_array_equal(lists.indices, both.indices)
@@ -52,18 +75,18 @@ def test_rows_alone():
 @needs_kernel
 def test_a_vector_that_is_the_centre_is_no_division_by_nothing():
     x, y = crowded(4, 20, 30, 16)
-    check(CompiledScanner, x, y, 3, centres=Centres(x[0].copy(), y[0].copy()))
+    check(CompiledScanner, x, y, 3, frame=Frame(x[0].copy(), y[0].copy()))
     check(CompiledScanner, np.repeat(x[:1], 9, axis=0), np.repeat(y[:1], 70, axis=0), 3)
 
 
 def test_the_kernel_is_taken_where_it_is_and_the_results_are_those_of_torch(monkeypatch):
     x, y = crowded(5, 80, 90, 16)
-    centres = Centres(x.mean(axis=0), y.mean(axis=0))
-    assert isinstance(make_scanner(centres), CompiledScanner) == CompiledScanner.available()
-    assert isinstance(make_scanner(centres, device="meta"), TorchScanner)
+    frame = Frame(x.mean(axis=0), y.mean(axis=0))
+    assert isinstance(make_scanner(frame), CompiledScanner) == CompiledScanner.available()
+    assert isinstance(make_scanner(frame, device="meta"), TorchScanner)
     found = mutual_neighbours(x, y, k=4)
     monkeypatch.setattr(compiled, "library", lambda name: None)
-    assert isinstance(make_scanner(centres), TorchScanner)
+    assert isinstance(make_scanner(frame), TorchScanner)
     for one, other in zip(found, mutual_neighbours(x, y, k=4), strict=True):
         assert one.indices.equal(other.indices)
         assert one.similarities.equal(other.similarities)

@@ -6,7 +6,7 @@ import pytest
 from interlingua.errors import DataError
 from interlingua.mining.distributed import find_neighbours_on, tile_lists
 from interlingua.mining.knn import mutual_neighbours
-from interlingua.mining.scan import Block, Centres
+from interlingua.mining.scan import Block, Frame
 from interlingua.mining.tiles import find_neighbours, read_neighbours
 from interlingua.mining.workers import Here
 from tests.mining.scanners import crowded
@@ -58,7 +58,7 @@ def test_one_process_and_many_go_on_where_the_other_stopped(tmp_path, tasks):
 def test_a_tile_by_itself():
     x, y = crowded(2, 30, 3, 16)
     plan = small_plan(x, y)
-    of_x, of_y = tile_lists(Block(x[10:], 10), Block(y, 0), Centres(x[0], y[0]), plan, "cpu")
+    of_x, of_y = tile_lists(Block(x[10:], 10), Block(y, 0), Frame(x[0], y[0]), plan, "cpu")
     expected = mutual_neighbours(x[10:], y, k=4)
     assert of_x.indices.tolist() == expected[0].indices.tolist()
     assert of_y.indices.tolist() == (expected[1].indices + 10).tolist()

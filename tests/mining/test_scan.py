@@ -4,38 +4,61 @@ import numpy as np
 import pytest
 import torch
 
-from interlingua.mining.scan import Block, Centres, Precision, exact, rest_and_term
+from interlingua.mining.scan import Block, Frame, Precision, exact, rest_and_term
+
+CPU = torch.device("cpu")
 
 
 def sides(seed, n=40, m=60, d=33, shift=2.0):
+    """Two sides and a frame with axes, its means off by a little."""
     rng = np.random.default_rng(seed)
     x, y = (rng.standard_normal((size, d)).astype(np.float32) + np.float32(shift) for size in (n, m))
-    return x, y, Centres(x.mean(axis=0) + np.float32(0.1), y.mean(axis=0))
+    axes = np.linalg.qr(rng.standard_normal((d, d)))[0].astype(np.float32)
+    return x, y, Frame(x.mean(axis=0) + np.float32(0.1), y.mean(axis=0), axes)
 
 
-def test_the_terms_make_up_the_inner_product():
-    x, y, centres = sides(0)
-    cpu = torch.device("cpu")
-    rest_x, term_x = rest_and_term(Block(x, 0), centres, of_x=True, device=cpu)
-    rest_y, term_y = rest_and_term(Block(y, 0), centres, of_x=False, device=cpu)
+@pytest.mark.parametrize("turned", [True, False])
+def test_the_terms_make_up_the_inner_product(turned):
+    x, y, frame = sides(0)
+    frame = frame if turned else frame._replace(axes=None)
+    rest_x, term_x = rest_and_term(Block(x, 0), frame, of_x=True, device=CPU)
+    rest_y, term_y = rest_and_term(Block(y, 0), frame, of_x=False, device=CPU)
     total = rest_x @ rest_y.T + term_x[:, None] + term_y
     np.testing.assert_allclose(total.numpy(), x @ y.T, rtol=1e-4, atol=1e-3)
+    if turned:
+        np.testing.assert_allclose(rest_x.numpy(), (x - frame.x) @ frame.axes, rtol=1e-4, atol=1e-4)
+
+
+def test_stages_are_of_64_coordinates_and_there_is_one_where_there_are_no_axes():
+    of = {d: Frame(np.zeros(d), np.zeros(d), np.eye(d)).stages for d in (5, 64, 65, 130)}
+    assert of == {5: [5], 64: [64], 65: [64, 65], 130: [64, 128, 130]}
+    assert Frame(np.zeros(130), np.zeros(130)).stages == [130]
 
 
 @pytest.mark.parametrize("step", [2.0**-3, 2.0**-6, 2.0**-9])
-def test_no_product_of_rounded_vectors_is_farther_off_than_the_slack(step):
-    x, y, centres = sides(1)
-    cpu = torch.device("cpu")
-    parts = [rest_and_term(Block(side, 0), centres, of_x=of_x, device=cpu) for side, of_x in ((x, True), (y, False))]
+def test_no_bound_of_any_stage_is_passed_and_no_product_is_farther_off_than_the_slack(step):
+    x, y, frame = sides(1)
+    stages = [5, 20, 33]
+    parts = [rest_and_term(Block(side, 0), frame, of_x=of_x, device=CPU) for side, of_x in ((x, True), (y, False))]
     rounded = [(rest / step).round() * step for rest, _ in parts]
-    precision = [Precision.of(rest, near, term) for (rest, term), near in zip(parts, rounded, strict=True)]
-    products = (rounded[0] @ rounded[1].T + parts[0][1][:, None] + parts[1][1]).numpy()
-    off = np.abs(products - x.astype(np.float64) @ y.T.astype(np.float64))
-    of_x, of_y = precision[0].slack(precision[1], 33), precision[1].slack(precision[0], 33)
-    assert (off <= of_x[:, None]).all()
-    assert (off <= of_y).all()
+    own, other = (Precision.of(rest, near, term, stages) for (rest, term), near in zip(parts, rounded, strict=True))
+    of_x, of_y = own.slack(other, 33), other.slack(own, 33)
+    true = x.astype(np.float64) @ y.T.astype(np.float64)
+    for s, stage in enumerate(stages):
+        products = (rounded[0][:, :stage] @ rounded[1][:, :stage].T + parts[0][1][:, None] + parts[1][1]).numpy()
+        bound = products + np.outer(own.tails[:, s], other.tails[:, s])
+        assert (true <= bound + of_x[:, s, None]).all()
+        assert (true <= bound + of_y[:, s]).all()
+        assert np.allclose(own.tails[:, s], np.linalg.norm(parts[0][0].numpy()[:, stage:], axis=1), rtol=1e-4)
+    off = np.abs(products - true)
+    assert (off <= of_x[:, -1, None]).all()
+    assert (off <= of_y[:, -1]).all()
     assert of_x.max() < 4 * step * 33  # and is no idle bound
-    np.testing.assert_array_equal(precision[0].part(slice(3, 7)).errors, precision[0].errors[3:7])
+    for field in ("errors", "tails", "lengths", "terms"):
+        np.testing.assert_array_equal(getattr(own.part(slice(3, 7)), field), getattr(own, field)[3:7])
+    copied = Precision.empty(40, 3)
+    copied.put(slice(0, 40), own)
+    np.testing.assert_array_equal(copied.errors, own.errors)
 
 
 def test_exact_values_are_those_of_float64_for_any_number_of_pairs():

@@ -1,10 +1,12 @@
 /* Exact k nearest neighbours, both ways from one pass over two blocks of vectors.
 
    The similarity of x_i and y_j is bounded from above by a product of bytes, and only pairs that may belong among the k
-   best of their row or column are computed exactly, in float64. mining/compiled.py makes the bytes; with its scales and
-   corrections the bound is
+   best of their row or column are computed exactly, in float64. Where the first coordinates say much, a stage of them is
+   enough to tell that most pairs don't: what the rest may add is the product of its lengths. mining/compiled.py makes the
+   bytes; with its scales and corrections the bound after stage s is
 
-       scale_x[i] * scale_y[j] * (product - 128 * sum_x[i]) + above_x[i] + above_y[j]
+       scale_x[i] * scale_y[j] * (product - 128 * sum_x[i][s]) + tail_x[i][s] * tail_y[s][j] + term_x[i] + term_y[j]
+           + error_x[i][s] * (largest length_y of the panel) + length_x[i] * (largest error_y[s] of the panel)
 
    Rows of x are signed bytes, n of them and room for ROWS - 1 more behind. Those of y are bytes + 128 in panels of
    GROUP columns, [panel][width / 4][GROUP][4], aligned to 64 bytes. Lists hold the k best, best first, equal
@@ -15,12 +17,43 @@
 #define ROWS 6
 #define LANES 16
 #define GROUP (4 * LANES)
+#define FEW 2 /* pairs of a row and a panel that are computed exactly sooner than the row's other products are made */
+#define MOST_WASTED 4 /* another stage is taken if one in so many rows was looked at in vain, one less if one in ... */
+#define LEAST_WASTED 12
 
 typedef struct {
     float *values;
     int64_t *indices;
     int64_t k;
 } Lists;
+
+/* The rows: n of them, or n for each stage. */
+typedef struct {
+    const float *vectors;
+    const int8_t *bytes;
+    const float *scale, *term, *length, *tail, *error;
+    const int32_t *sum;
+} Rows;
+
+/* The columns: m of them and room for whole panels, the same for each stage, or one for each panel. */
+typedef struct {
+    const float *vectors;
+    const uint8_t *bytes;
+    const float *scale, *term, *tail, *length, *error;
+} Columns;
+
+/* What a row's bound and its bar are made of. */
+typedef struct {
+    float scale, tail, above, bar;
+    int32_t shift;
+} Row;
+
+/* The same of the columns of a panel. */
+typedef struct {
+    const uint8_t *bytes;
+    const float *scale, *tail, *term, *bars;
+    float length, error;
+} Panel;
 
 /* Of this file, so that a library of an older one is noticed; given at compilation. */
 uint32_t digest(void) { return DIGEST; }
@@ -56,19 +89,36 @@ static float insert(Lists lists, int64_t list, float value, int64_t index) {
     return values[lists.k - 1];
 }
 
-/* Products of ROWS rows with a panel; the sums stay in registers. */
-static __attribute__((noinline)) void products(const int8_t *x, const uint8_t *panel, int64_t width, int32_t *tile) {
+/* Bounds of a row's similarities with 16 columns of a panel, but for what is the same for all columns. */
+static inline __attribute__((always_inline)) __m512 bounds(__m512i sums, const Row *row, const Panel *panel, int c) {
+    __m512 rest = _mm512_fmadd_ps(_mm512_set1_ps(row->tail), _mm512_loadu_ps(panel->tail + c * LANES),
+                                  _mm512_loadu_ps(panel->term + c * LANES));
+    __m512 product = _mm512_mul_ps(_mm512_cvtepi32_ps(sums), _mm512_set1_ps(row->scale));
+    return _mm512_fmadd_ps(product, _mm512_loadu_ps(panel->scale + c * LANES), rest);
+}
+
+/* Which of them reach a bar: the row's or their own. */
+static inline __attribute__((always_inline)) __mmask16 reach(__m512i sums, const Row *row, const Panel *panel, int c) {
+    __m512 bars = _mm512_min_ps(_mm512_set1_ps(row->bar), _mm512_loadu_ps(panel->bars + c * LANES));
+    bars = _mm512_sub_ps(bars, _mm512_set1_ps(row->above));
+    return _mm512_cmp_ps_mask(bounds(sums, row, panel, c), bars, _CMP_GE_OQ);
+}
+
+/* Which columns of a panel reach a bar with each of ROWS rows, by their first bytes; the sums stay in registers. */
+static __attribute__((noinline)) void reach_by_stage(const int8_t *x, int64_t bytes, int64_t end, const Row *rows,
+                                                     const Panel *panel, uint64_t *near) {
     __m512i sums[ROWS][4];
+    const uint8_t *y = panel->bytes;
 #pragma GCC unroll 6
     for (int r = 0; r < ROWS; r++)
 #pragma GCC unroll 4
-        for (int c = 0; c < 4; c++) sums[r][c] = _mm512_setzero_si512();
-    for (int64_t d = 0; d < width; d += 4, panel += 4 * GROUP) {
-        __m512i y0 = _mm512_load_si512(panel), y1 = _mm512_load_si512(panel + 64);
-        __m512i y2 = _mm512_load_si512(panel + 128), y3 = _mm512_load_si512(panel + 192);
+        for (int c = 0; c < 4; c++) sums[r][c] = _mm512_set1_epi32(-rows[r].shift);
+    for (int64_t d = 0; d < end; d += 4, y += 4 * GROUP) {
+        __m512i y0 = _mm512_load_si512(y), y1 = _mm512_load_si512(y + 64);
+        __m512i y2 = _mm512_load_si512(y + 128), y3 = _mm512_load_si512(y + 192);
 #pragma GCC unroll 6
         for (int r = 0; r < ROWS; r++) {
-            __m512i four = _mm512_set1_epi32(*(const int32_t *)(x + r * width + d));
+            __m512i four = _mm512_set1_epi32(*(const int32_t *)(x + r * bytes + d));
             sums[r][0] = _mm512_dpbusd_epi32(sums[r][0], y0, four);
             sums[r][1] = _mm512_dpbusd_epi32(sums[r][1], y1, four);
             sums[r][2] = _mm512_dpbusd_epi32(sums[r][2], y2, four);
@@ -76,48 +126,96 @@ static __attribute__((noinline)) void products(const int8_t *x, const uint8_t *p
         }
     }
 #pragma GCC unroll 6
-    for (int r = 0; r < ROWS; r++)
+    for (int r = 0; r < ROWS; r++) {
+        near[r] = 0;
 #pragma GCC unroll 4
-        for (int c = 0; c < 4; c++) _mm512_store_si512(tile + r * GROUP + c * LANES, sums[r][c]);
+        for (int c = 0; c < 4; c++) {
+            __asm__("" : "+v"(sums[r][c])); /* in this very register, or GCC copies and spills the sums in the loop */
+            near[r] |= (uint64_t)reach(sums[r][c], rows + r, panel, c) << (c * LANES);
+        }
+    }
+}
+
+/* Bounds of one row's similarities with a panel, by all bytes. */
+static void bounds_by_all(const int8_t *x, int64_t bytes, const Row *row, const Panel *panel, float *bound) {
+    __m512i even[4], odd[4];
+    const uint8_t *y = panel->bytes;
+    int64_t d = 0;
+    for (int c = 0; c < 4; c++) even[c] = _mm512_set1_epi32(-row->shift), odd[c] = _mm512_setzero_si512();
+    for (; d + 8 <= bytes; d += 8, y += 8 * GROUP) {
+        __m512i four = _mm512_set1_epi32(*(const int32_t *)(x + d)), next = _mm512_set1_epi32(*(const int32_t *)(x + d + 4));
+        for (int c = 0; c < 4; c++) {
+            even[c] = _mm512_dpbusd_epi32(even[c], _mm512_load_si512(y + c * 64), four);
+            odd[c] = _mm512_dpbusd_epi32(odd[c], _mm512_load_si512(y + 4 * GROUP + c * 64), next);
+        }
+    }
+    if (d < bytes)
+        for (int c = 0; c < 4; c++)
+            even[c] = _mm512_dpbusd_epi32(even[c], _mm512_load_si512(y + c * 64), _mm512_set1_epi32(*(const int32_t *)(x + d)));
+    for (int c = 0; c < 4; c++) {
+        __m512 columns = bounds(_mm512_add_epi32(even[c], odd[c]), row, panel, c);
+        _mm512_storeu_ps(bound + c * LANES, _mm512_add_ps(columns, _mm512_set1_ps(row->above)));
+    }
+}
+
+static inline Row row_of(const Rows *x, int64_t row, int64_t stages, int64_t stage, const Panel *panel, float bar) {
+    int64_t at = row * stages + stage;
+    float above = x->term[row] + x->error[at] * panel->length + x->length[row] * panel->error;
+    return (Row){x->scale[row], x->tail[at], above, bar, 128 * x->sum[at]};
+}
+
+static Panel panel_of(const Columns *y, int64_t m, int64_t j, int64_t bytes, int64_t stage, const float *bars) {
+    int64_t panels = (m + GROUP - 1) / GROUP, panel = j / GROUP;
+    return (Panel){y->bytes + j * bytes, y->scale + j, y->tail + stage * panels * GROUP + j, y->term + j, bars + j,
+                   y->length[panel], y->error[stage * panels + panel]};
 }
 
 /* Brings the lists of n rows and m columns up to date with all their pairs; column_bars holds what each column's next
-   neighbour has to reach. Without lists of columns (column_values null), rows alone. Returns the number of pairs that
-   were computed exactly. */
-int64_t scan(int64_t n, int64_t m, int64_t width, int64_t bytes, int64_t row_k, int64_t column_k, const float *x,
-             const float *y, const int8_t *x_bytes, const uint8_t *y_bytes, const float *scale_x, const int32_t *sum_x,
-             const float *above_x, const float *scale_y, const float *above_y, int64_t first_row, int64_t first_column,
-             float *row_values, int64_t *row_indices, float *column_values, int64_t *column_indices,
-             float *column_bars) {
+   neighbour has to reach. Without lists of columns (column_values null), rows alone. `ends` are the bytes of each stage,
+   the last one's all of them. `stage` is where to begin, and in the end where it stands: as many stages are taken as keep
+   few rows from being looked at in vain. Returns the number of pairs that were computed exactly. */
+int64_t scan(int64_t n, int64_t m, int64_t width, int64_t bytes, int64_t row_k, int64_t column_k, int64_t stages,
+             const int64_t *ends, int64_t *stage, const Rows *x, const Columns *y, int64_t first_row,
+             int64_t first_column, float *row_values, int64_t *row_indices, float *column_values,
+             int64_t *column_indices, float *column_bars) {
     Lists rows = {row_values, row_indices, row_k}, columns = {column_values, column_indices, column_k};
-    int32_t tile[ROWS * GROUP] __attribute__((aligned(64)));
-    int64_t computed = 0;
+    const float *row_bars = row_values + row_k - 1;
+    int64_t computed = 0, last = stages - 1;
     for (int64_t j = 0; j < m; j += GROUP) {
+        Panel first = panel_of(y, m, j, bytes, *stage, column_bars), whole = panel_of(y, m, j, bytes, last, column_bars);
+        int64_t wasted = 0;
         for (int64_t i = 0; i < n; i += ROWS) {
-            products(x_bytes + i * bytes, y_bytes + j * bytes, bytes, tile);
+            Row of[ROWS];
+            uint64_t near[ROWS];
+            for (int64_t r = 0; r < ROWS; r++) {
+                int64_t row = i + r < n ? i + r : i;
+                of[r] = row_of(x, row, stages, *stage, &first, row_bars[row * row_k]);
+            }
+            reach_by_stage(x->bytes + i * bytes, bytes, ends[*stage], of, &first, near);
             for (int64_t row = i; row < i + ROWS && row < n; row++) {
-                __m512i shift = _mm512_set1_epi32(128 * sum_x[row]);
-                __m512 scale = _mm512_set1_ps(scale_x[row]), above = _mm512_set1_ps(above_x[row]);
-                for (int64_t column = j; column < j + GROUP; column += LANES) {
-                    __m512i product = _mm512_load_si512(tile + (row - i) * GROUP + (column - j));
-                    __m512 bound = _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_sub_epi32(product, shift)), scale);
-                    bound = _mm512_fmadd_ps(bound, _mm512_loadu_ps(scale_y + column), _mm512_loadu_ps(above_y + column));
-                    bound = _mm512_add_ps(bound, above);
-                    __m512 bar = _mm512_set1_ps(row_values[row * row_k + row_k - 1]);
-                    unsigned near = _mm512_cmp_ps_mask(bound, bar, _CMP_GE_OQ);
-                    if (column_values)
-                        near |= _mm512_cmp_ps_mask(bound, _mm512_loadu_ps(column_bars + column), _CMP_GE_OQ);
-                    for (; near; near &= near - 1) {
-                        int64_t at = column + __builtin_ctz(near);
-                        if (at >= m) break;
-                        float value = exact(x + row * width, y + at * width, width);
-                        insert(rows, row, value, first_column + at);
-                        if (column_values) column_bars[at] = insert(columns, at, value, first_row + row);
-                        computed++;
-                    }
+                uint64_t left = near[row - i];
+                int many = __builtin_popcountll(left) > FEW, vain = left != 0;
+                float bound[GROUP];
+                if (many) {
+                    Row all = row_of(x, row, stages, last, &whole, 0);
+                    bounds_by_all(x->bytes + row * bytes, bytes, &all, &whole, bound);
                 }
+                for (; left; left &= left - 1) {
+                    int64_t column = j + __builtin_ctzll(left);
+                    if (column >= m) break;
+                    if (many && bound[column - j] < row_bars[row * row_k] && bound[column - j] < column_bars[column]) continue;
+                    float value = exact(x->vectors + row * width, y->vectors + column * width, width);
+                    computed++;
+                    if (value < row_bars[row * row_k] && value < column_bars[column]) continue;
+                    insert(rows, row, value, first_column + column);
+                    if (column_values) column_bars[column] = insert(columns, column, value, first_row + row);
+                    vain = 0;
+                }
+                wasted += vain;
             }
         }
+        if (wasted * MOST_WASTED > n && *stage < last) ++*stage;
+        else if (wasted * LEAST_WASTED < n && *stage) --*stage;
     }
     return computed;
 }

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float32, Int8, Int32, UInt8
+from jaxtyping import Float32, Int8, Int64, UInt8
 from numpy import ndarray
 
 from interlingua.kernels import library
 from interlingua.mining.lists import Lists
-from interlingua.mining.scan import Block, Centres, Precision, rest_and_term
+from interlingua.mining.scan import STAGE, Block, Frame, Precision, rest_and_term
 
 ROWS, GROUP, ALIGNMENT = 6, 64, 64
 """As in kernels/neighbours.c."""
@@ -29,20 +29,14 @@ class Bytes(NamedTuple):
 
     Attributes:
         block: the vectors themselves.
-        data: the bytes, as the kernel wants them of this side.
         width: bytes of a vector, a multiple of 4.
-        scales: what a byte stands for, 0 for the columns that fill the last panel.
-        sums: of each vector's bytes, of x alone.
-        terms: added to every product of a vector, -inf for the columns that fill the last panel.
+        arrays: the kernel's ``Rows`` or ``Columns``, in its order.
         precision: of the rounded vectors.
     """
 
     block: Block
-    data: Int8[ndarray, "n+5 width"] | UInt8[ndarray, " panels"]
     width: int
-    scales: Float32[ndarray, " n"]
-    sums: Int32[ndarray, " n"]
-    terms: Float32[ndarray, " n"]
+    arrays: tuple[ndarray, ...]
     precision: Precision
 
 
@@ -50,12 +44,16 @@ class CompiledScanner:
     """The kernel ``neighbours``, which needs AVX-512 VNNI.
 
     Args:
-        centres: of both sides.
+        frame: of both sides.
         threads: that share the rows.
+
+    Attributes:
+        stage: how many stages each thread takes at present, less one.
     """
 
-    def __init__(self, centres: Centres, *, threads: int = 1) -> None:
-        self.centres, self.threads = centres, threads
+    def __init__(self, frame: Frame, *, threads: int = 1) -> None:
+        self.frame, self.threads = frame, threads
+        self.stage = np.full(threads, len(frame.stages) - 1)
 
     @staticmethod
     def available() -> bool:
@@ -65,33 +63,40 @@ class CompiledScanner:
     def prepare(self, block: Block, *, of_x: bool) -> Bytes:
         """See ``Scanner``; a part at a time, which stays in the cache."""
         (n, d), width = block.vectors.shape, -(-block.vectors.shape[1] // 4) * 4
-        filled = n if of_x else -(-n // GROUP) * GROUP
-        scales, terms = np.zeros(filled, np.float32), np.full(filled, -np.inf, np.float32)
-        sums, precision = np.zeros(n if of_x else 0, np.int32), Precision.empty(n)
-        data = np.zeros((n + ROWS - 1, width), np.int8) if of_x else _aligned(filled * width)
+        room, stages = n if of_x else -(-n // GROUP) * GROUP, self.frame.stages
+        scales, terms = np.zeros(room, np.float32), np.full(room, -np.inf, np.float32)
+        sums, precision = np.zeros((n if of_x else 0, len(stages)), np.int32), Precision.empty(n, len(stages))
+        data = np.zeros((n + ROWS - 1, width), np.int8) if of_x else _aligned(room * width)
         for start in range(0, n, PART):
             at = slice(start, min(start + PART, n))
-            rest, term = rest_and_term(Block(block.vectors[at], 0), self.centres, of_x=of_x, device=CPU)
+            rest, term = rest_and_term(Block(block.vectors[at], 0), self.frame, of_x=of_x, device=CPU)
             scale = rest.abs().amax(dim=1).clamp(min=torch.finfo(torch.float32).tiny) / 127
             signed = (rest / scale[:, None]).round_().to(torch.int8)
-            precision.put(at, Precision.of(rest, signed.float() * scale[:, None], term))
+            precision.put(at, Precision.of(rest, signed.float() * scale[:, None], term, stages))
             scales[at], terms[at] = scale.numpy(), term.numpy()
             if of_x:
                 data[at, :d] = signed.numpy()
-                sums[at] = signed.sum(dim=1, dtype=torch.int32).numpy()
+                sums[at] = signed.cumsum(dim=1, dtype=torch.int32)[:, [stage - 1 for stage in stages]].numpy()
             else:
                 panels = _panels(signed.numpy(), width)
                 data[start * width : start * width + len(panels)] = panels
-        return Bytes(block, data, width, scales, sums, terms, precision)
+        known = precision.lengths, precision.tails, precision.errors
+        if of_x:
+            return Bytes(block, width, (block.vectors, data, scales, terms, *known, sums), precision)
+        lengths = precision.lengths + precision.errors[:, -1]  # of the vectors themselves, at most
+        tails, lengths, errors = (_room(of, room) for of in (precision.tails.T, lengths[None], precision.errors.T))
+        largest = [of.reshape(len(of), -1, GROUP).max(axis=2) for of in (lengths, errors)]
+        return Bytes(block, width, (block.vectors, data, scales, terms, tails, *largest), precision)
 
     def scan(self, x: Bytes, y: Bytes, of_x: Lists, of_y: Lists | None) -> None:
         """See ``Scanner``; the threads have lists of y of their own, which are joined in the end."""
-        above = x.terms + x.precision.slack(y.precision, x.width)
+        above = x.arrays[3] + x.precision.float_error(y.precision, x.width)
+        x = x._replace(arrays=(*x.arrays[:3], above, *x.arrays[4:]))
         starts = range(0, len(x.block.vectors), ROWS_AT_ONCE)
         threads = min(self.threads, len(starts))
         own = [None if of_y is None else Lists.empty(*of_y.values.shape) for _ in range(threads - 1)]
         workers = [
-            threading.Thread(target=_rows, args=(x, y, above, of_x, lists, starts[number::threads]))
+            threading.Thread(target=_rows, args=(x, y, of_x, lists, starts[number::threads], self.stage[number:]))
             for number, lists in enumerate([of_y, *own])
         ]
         for worker in workers:
@@ -103,33 +108,42 @@ class CompiledScanner:
                 of_y.join(lists)
 
 
-def _rows(x: Bytes, y: Bytes, above: Float32[ndarray, " n"], of_x: Lists, of_y: Lists | None, starts: range) -> None:
-    """One thread's rows."""
+def _rows(x: Bytes, y: Bytes, of_x: Lists, of_y: Lists | None, starts: range, stage: Int64[ndarray, " 1"]) -> None:
+    """One thread's rows; the stage is where its last ones stood."""
     kernel, m = library("neighbours"), len(y.block.vectors)
     assert kernel is not None
-    bars = np.full(len(y.scales), np.inf, np.float32)
+    bars = np.full(-(-m // GROUP) * GROUP, np.inf, np.float32)
     if of_y is not None:
         bars[:m] = of_y.bars
+    ends = np.array([*range(STAGE, STAGE * x.precision.tails.shape[1], STAGE), x.width], np.int64)
+    columns = (ctypes.c_void_p * len(y.arrays))(*(_pointer(array).value for array in y.arrays))
     for start in starts:
         stop = min(start + ROWS_AT_ONCE, len(x.block.vectors))
         places = of_x.values.shape[1], 0 if of_y is None else of_y.values.shape[1]
-        sizes = (stop - start, m, x.block.vectors.shape[1], x.width, *places)
         part = of_x.part(start, stop)
         kernel.scan(
-            *map(ctypes.c_int64, sizes),
-            *map(_at, (x.block.vectors[start:], y.block.vectors, x.data[start:], y.data, x.scales[start:])),
-            *map(_at, (x.sums[start:], above[start:], y.scales, y.terms)),
+            *map(ctypes.c_int64, (stop - start, m, x.block.vectors.shape[1], x.width, *places, len(ends))),
+            *map(_pointer, (ends, stage)),
+            (ctypes.c_void_p * len(x.arrays))(*(_pointer(array[start:]).value for array in x.arrays)),
+            columns,
             *map(ctypes.c_int64, (x.block.start + start, y.block.start)),
-            *map(_at, (part.values, part.indices)),
-            *((None, None) if of_y is None else map(_at, (of_y.values, of_y.indices))),
-            _at(bars),
+            *map(_pointer, (part.values, part.indices)),
+            *((None, None) if of_y is None else map(_pointer, (of_y.values, of_y.indices))),
+            _pointer(bars),
         )
 
 
-def _at(array: ndarray) -> ctypes.c_void_p:
+def _pointer(array: ndarray) -> ctypes.c_void_p:
     """Where an array begins."""
     assert array.flags.c_contiguous
     return ctypes.c_void_p(array.ctypes.data)
+
+
+def _room(array: Float32[ndarray, "stages n"], room: int) -> Float32[ndarray, "stages room"]:
+    """With zeros behind, for whole panels."""
+    wide = np.zeros((len(array), room), np.float32)
+    wide[:, : array.shape[1]] = array
+    return wide
 
 
 def _panels(signed: Int8[ndarray, "n d"], width: int) -> UInt8[ndarray, " panels"]:

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interlingua.files import PathLike
-from interlingua.mining.knn import centre, make_scanner, read_block
+from interlingua.mining.knn import make_frame, make_scanner, read_block
 from interlingua.mining.lists import Lists
-from interlingua.mining.scan import Block, Centres
+from interlingua.mining.scan import Block, Frame
 from interlingua.mining.tiles import TileJournal, TilePlan, Told, alone
 from interlingua.mining.workers import Workers
 
@@ -50,7 +50,7 @@ def find_neighbours_on(
         ConfigError: the folder holds another plan.
         DataError: a vector is not finite.
     """
-    centres = Centres(centre(x), centre(y))
+    frame = make_frame(x, y)
     sides = {"x": (x, plan.rows), "y": (y, plan.columns)}
 
     @functools.lru_cache(maxsize=2 * workers.slots + 2)
@@ -60,7 +60,7 @@ def find_neighbours_on(
 
     with alone(Path(folder)):
         journal = TileJournal(folder, plan, progress=progress)
-        tasks = ((block("x", i), block("y", j), centres, plan, device) for i, j in journal.left)
+        tasks = ((block("x", i), block("y", j), frame, plan, device) for i, j in journal.left)
         for tile, (of_x, of_y) in zip(journal.left, workers.run(tile_lists, tasks), strict=True):
             lists = journal.read(tile)
             for known, new in zip(lists, (of_x, of_y), strict=True):
@@ -68,9 +68,9 @@ def find_neighbours_on(
             journal.write(tile, *lists)
 
 
-def tile_lists(x: Block, y: Block, centres: Centres, plan: TilePlan, device: str) -> tuple[Lists, Lists]:
+def tile_lists(x: Block, y: Block, frame: Frame, plan: TilePlan, device: str) -> tuple[Lists, Lists]:
     """The neighbours within a tile."""
-    scanner = make_scanner(centres, device=device)
+    scanner = make_scanner(frame, device=device)
     found = Lists.empty(len(x.vectors), min(plan.k, plan.m)), Lists.empty(len(y.vectors), min(plan.k, plan.n))
     ready = [
         scanner.prepare(Block(np.array(block.vectors), block.start), of_x=of_x)  # what comes from afar is read-only

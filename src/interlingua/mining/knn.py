@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float, Float32, Int64
-from numpy import ndarray
+from jaxtyping import Float, Int64
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -20,14 +19,16 @@ from interlingua.errors import DataError
 from interlingua.mining.compiled import CompiledScanner
 from interlingua.mining.lists import Lists
 from interlingua.mining.plain import TorchScanner
-from interlingua.mining.scan import Block, Centres, Scanner
+from interlingua.mining.scan import STAGE, Block, Frame, Scanner
 
 BLOCK = 65_536
 KEPT_BYTES = 2**29
 """Blocks of y made ready are kept for all of x where they take no more."""
 PART = 4096
 SAMPLE = 4096
-"""Vectors of a side whose mean is taken for that of all."""
+"""Vectors of a side whose mean and axes are taken for those of all."""
+PAIRS_OF_AXES = 512
+"""Axes are found where there are as many pairs for each of a vector's products with another; below they cost more."""
 
 
 class Neighbours(NamedTuple):
@@ -105,7 +106,7 @@ def _search(
     of_x = Lists.empty(len(x), min(k, len(y)))
     of_y = Lists.empty(len(y), min(k, len(x))) if both else None
     rows, columns = even(len(x), rows), even(len(y), columns)
-    scanner = make_scanner(Centres(centre(x, rows), centre(y, columns)), device=device)
+    scanner = make_scanner(make_frame(x, y, rows, columns), device=device)
     keep = len(x) > rows and prepared_bytes(*y.shape) <= KEPT_BYTES
     kept: dict[int, Any] = {}
     for i in range(0, len(x), rows):
@@ -128,11 +129,11 @@ def prepared_bytes(count: int, width: int) -> int:
     return 8 * count * width
 
 
-def make_scanner(centres: Centres, *, device: str | torch.device = "cpu") -> Scanner[Any]:
+def make_scanner(frame: Frame, *, device: str | torch.device = "cpu") -> Scanner[Any]:
     """The fastest way of going through pairs that there is here."""
     if torch.device(device).type == "cpu" and CompiledScanner.available():
-        return CompiledScanner(centres, threads=torch.get_num_threads())
-    return TorchScanner(centres, device=device)
+        return CompiledScanner(frame, threads=torch.get_num_threads())
+    return TorchScanner(frame, device=device)
 
 
 def read_block(vectors: NDArray[np.floating], start: int, size: int) -> Block:
@@ -152,10 +153,44 @@ def read_block(vectors: NDArray[np.floating], start: int, size: int) -> Block:
     return Block(block, start)
 
 
-def centre(vectors: NDArray[np.floating], size: int = SAMPLE) -> Float32[ndarray, " d"]:
-    """The mean of the first vectors, if they are finite; a broken one is told by its place later."""
-    mean = np.asarray(vectors[: min(size, SAMPLE)], dtype=np.float32).mean(axis=0)
-    return mean if np.isfinite(mean).all() else np.zeros_like(mean)
+def make_frame(
+    x: NDArray[np.floating],
+    y: NDArray[np.floating],
+    rows: int = SAMPLE,
+    columns: int = SAMPLE,
+    *,
+    pairs: int | None = None,
+) -> Frame:
+    """Means and axes of some vectors of both sides, if they are finite; a broken one is told by its place later.
+
+    Args:
+        x: (n, d).
+        y: (m, d).
+        rows: of x in a block, at most; no more are read at once.
+        columns: of y in a block, at most.
+        pairs: how many there will be, where these vectors stand for more.
+    """
+    sides = [_spread(side, min(size, SAMPLE)) for side, size in ((x, rows), (y, columns))]
+    of_x, of_y = (side.mean(axis=0) for side in sides)
+    if not (np.isfinite(of_x).all() and np.isfinite(of_y).all()):
+        return Frame(np.zeros_like(of_x), np.zeros_like(of_y))
+    if (pairs or len(x) * len(y)) < PAIRS_OF_AXES * x.shape[1] ** 2:
+        return Frame(of_x, of_y)
+    rest = torch.from_numpy(np.concatenate([side - mean for side, mean in zip(sides, (of_x, of_y), strict=True)]))
+    axes = torch.linalg.eigh((rest.T @ rest).double()).eigenvectors.flip(1)
+    even = [part @ torch.linalg.qr(_normal(part.shape[1])).Q for part in axes.split(STAGE, dim=1)]
+    return Frame(of_x, of_y, torch.cat(even, dim=1).float().numpy())
+
+
+def _normal(size: int) -> Float[Tensor, "size size"]:
+    """Turns the axes of a stage, so that none is much longer than another; a byte's step goes by the longest."""
+    return torch.randn(size, size, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+
+
+def _spread(vectors: NDArray[np.floating], size: int) -> NDArray[np.float32]:
+    """Vectors from all over a side."""
+    step = max(1, len(vectors) // size)
+    return np.asarray(vectors[: step * size : step], dtype=np.float32)
 
 
 def neighbours_of(lists: Lists) -> Neighbours:

@@ -237,7 +237,7 @@ def _outlook(
     elif config.approximate is None:
         few = [some_vectors(file, sides[side], work / side, workers) for side, file in files.items()]
         rows, _ = block_sizes(n, m, few[0].shape[1], config.k, config.memory, tiles_for(workers))
-        seconds = search_speed(few[0], few[1], config.k, config.device).seconds(n, m, config.k, rows)
+        seconds = search_speed(few[0], few[1], config.k, (n, m), config.device).seconds(n, m, config.k, rows)
         found["nearest neighbours"] = Expected(seconds / (1 if workers is None else workers.slots))
     if config.documents is None:
         found["choosing pairs"] = Expected(n + m, CHOICE_SECONDS)

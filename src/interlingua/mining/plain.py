@@ -6,16 +6,18 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float, Float32, Int
+from jaxtyping import Float, Float32, Int, Int64
 from numpy import ndarray
 from torch import Tensor
 
 from interlingua.mining.lists import Lists
-from interlingua.mining.scan import Block, Centres, Precision, exact, rest_and_term
+from interlingua.mining.scan import Block, Frame, Precision, exact, rest_and_term
 
 CHUNK = 64
 """Products whose largest is looked at first."""
 TILE_ROWS, TILE_COLUMNS = 2048, 4096
+LEAST_IN_VAIN, MOST_IN_VAIN, TOO_MANY = 2**-12, 2**-9, 2**-6
+"""Shares of a tile's pairs looked at in vain: another stage would cost more, or less, or is taken at once."""
 CODES = {torch.bfloat16: torch.int16, torch.float32: torch.int32}
 """Positive numbers of either type are in the order of their bits, and whole numbers are compared much faster."""
 
@@ -25,13 +27,13 @@ class Rounded(NamedTuple):
 
     Attributes:
         block: the vectors themselves.
-        matrix: rounded vectors less their mean, and behind them both terms of the sum in two pieces each; zero rows
+        matrix: both terms of the sum in two pieces each, and behind them the rounded vectors less their mean; zero rows
             fill the last chunk.
         precision: of the rounded vectors.
     """
 
     block: Block
-    matrix: Float[Tensor, "padded d+4"]
+    matrix: Float[Tensor, "padded 4+d"]
     precision: Precision
 
 
@@ -39,28 +41,27 @@ class TorchScanner:
     """Products in bfloat16 where the processor multiplies that, else in float32.
 
     Args:
-        centres: of both sides.
+        frame: of both sides.
         device: where the products are made.
         dtype: of the products, in place of the device's choice.
     """
 
-    def __init__(
-        self, centres: Centres, *, device: str | torch.device = "cpu", dtype: torch.dtype | None = None
-    ) -> None:
-        self.centres, self.device = centres, torch.device(device)
+    def __init__(self, frame: Frame, *, device: str | torch.device = "cpu", dtype: torch.dtype | None = None) -> None:
+        self.frame, self.device = frame, torch.device(device)
         self.dtype = dtype or (torch.bfloat16 if multiplies_bfloat16(self.device) else torch.float32)
-        self.middle = float(centres.x.astype(np.float64) @ centres.y)
+        self.middle = float(frame.x.astype(np.float64) @ frame.y)
+        self.stages, self.stage = frame.stages, len(frame.stages) - 1
 
     def prepare(self, block: Block, *, of_x: bool) -> Rounded:
         """See ``Scanner``; the similarity of the means is left out of the products, so that little is rounded away."""
-        rest, term = rest_and_term(block, self.centres, of_x=of_x, device=self.device)
+        rest, term = rest_and_term(block, self.frame, of_x=of_x, device=self.device)
         term = term - self.middle if of_x else term
         rounded, high = rest.to(self.dtype), term.to(self.dtype)
         low, one = (term - high.float()).to(self.dtype), torch.ones_like(high)
-        tail = torch.stack([high, low, one, one] if of_x else [one, one, high, low], dim=1)
-        matrix = rounded.new_zeros(-(-len(rest) // CHUNK) * CHUNK, rest.shape[1] + 4)
-        matrix[: len(rest)] = torch.cat([rounded, tail], dim=1)
-        return Rounded(block, matrix, Precision.of(rest, rounded.float(), term))
+        head = torch.stack([high, low, one, one] if of_x else [one, one, high, low], dim=1)
+        matrix = rounded.new_zeros(-(-len(rest) // CHUNK) * CHUNK, 4 + rest.shape[1])
+        matrix[: len(rest)] = torch.cat([head, rounded], dim=1)
+        return Rounded(block, matrix, Precision.of(rest, rounded.float(), term, self.stages))
 
     @torch.inference_mode()
     def scan(self, x: Rounded, y: Rounded, of_x: Lists, of_y: Lists | None) -> None:
@@ -70,23 +71,56 @@ class TorchScanner:
                 self._tile(x, y, of_x, of_y, i, j)
 
     def _tile(self, x: Rounded, y: Rounded, of_x: Lists, of_y: Lists | None, i: int, j: int) -> None:
+        """Takes as many stages as leave few pairs to be looked at in vain; lists that aren't full need the last one."""
         rows = slice(i, min(i + TILE_ROWS, len(x.block.vectors)))
         columns = slice(j, min(j + TILE_COLUMNS, len(y.block.vectors)))
-        left, right = x.matrix[i : i + TILE_ROWS], y.matrix[j : j + TILE_COLUMNS]
-        tile = left @ right.T
-        codes, real = tile.view(CODES[self.dtype]), tile[: rows.stop - i, : columns.stop - j]
-        own, other, width = x.precision.part(rows), y.precision.part(columns), left.shape[1]
-        found = [_hits(codes, self._codes(real, of_x.part(rows.start, rows.stop), own.slack(other, width), len(left)))]
+        lists = of_x.part(rows.start, rows.stop), None if of_y is None else of_y.part(columns.start, columns.stop)
+        full = not any(np.isneginf(part.bars).any() for part in lists if part is not None)
+        last, pairs = len(self.stages) - 1, (rows.stop - rows.start) * (columns.stop - columns.start)
+        stage = self.stage if full else last
+        row, column = self._near(x, y, lists, rows, columns, stage)
+        while len(row) > TOO_MANY * pairs and stage < last:
+            stage += 1
+            row, column = self._near(x, y, lists, rows, columns, stage)
+        values = exact(x.block.vectors, y.block.vectors, row, column)
+        near = values >= of_x.bars[row]
+        of_x.add(row[near], values[near], column[near] + y.block.start)
         if of_y is not None:
-            bars = self._codes(real.T, of_y.part(columns.start, columns.stop), other.slack(own, width), len(right))
+            near_columns = values >= of_y.bars[column]
+            of_y.add(column[near_columns], values[near_columns], row[near_columns] + x.block.start)
+            near |= near_columns
+        vain = len(row) - int(near.sum())
+        if full:
+            more, less = vain > MOST_IN_VAIN * pairs, vain < LEAST_IN_VAIN * pairs
+            self.stage = min(max(stage + int(more) - int(less), 0), last)
+
+    def _near(
+        self, x: Rounded, y: Rounded, lists: tuple[Lists, Lists | None], rows: slice, columns: slice, stage: int
+    ) -> tuple[Int64[ndarray, " p"], Int64[ndarray, " p"]]:
+        """Pairs of a tile whose bound reaches a bar."""
+        left, right = self._side(x, rows, stage), self._side(y, columns, stage)
+        tile, width = left @ right.T, x.matrix.shape[1]
+        n, m = rows.stop - rows.start, columns.stop - columns.start
+        codes, real = tile.view(CODES[self.dtype]), tile[:n, :m]
+        own, other = x.precision.part(rows), y.precision.part(columns)
+        bars = self._codes(real, lists[0], own.slack(other, width)[:, stage], len(left))
+        found = [_hits(codes, bars)]
+        if lists[1] is not None:
+            bars = self._codes(real.T, lists[1], other.slack(own, width)[:, stage], len(right))
             found.append(_hits_of_columns(codes, bars))
         row, column = np.divmod(torch.unique(torch.cat(found)).cpu().numpy(), len(right))
-        inside = (row < rows.stop - i) & (column < columns.stop - j)
-        row, column = row[inside] + i, column[inside] + j
-        values = exact(x.block.vectors, y.block.vectors, row, column)
-        of_x.add(row, values, column + y.block.start)
-        if of_y is not None:
-            of_y.add(column, values, row + x.block.start)
+        inside = (row < n) & (column < m)
+        return row[inside] + rows.start, column[inside] + columns.start
+
+    def _side(self, side: Rounded, at: slice, stage: int) -> Float[Tensor, "padded p"]:
+        """Some vectors up to a stage; the length of what lies behind is one more coordinate, rounded up."""
+        matrix = side.matrix[at.start : -(-at.stop // CHUNK) * CHUNK, : 4 + self.stages[stage]]
+        if stage == len(self.stages) - 1:
+            return matrix
+        tails = torch.from_numpy(side.precision.tails[at, stage]).to(self.device)
+        behind = matrix.new_zeros(len(matrix), 1)
+        behind[: len(tails), 0] = (tails * (1 + 2 * torch.finfo(self.dtype).eps)).to(self.dtype)
+        return torch.cat([behind, matrix], dim=1)
 
     def _codes(
         self, tile: Float[Tensor, "n m"], lists: Lists, slack: Float32[ndarray, " n"], padded: int
@@ -98,7 +132,7 @@ class TorchScanner:
         bars = lists.bars - np.float32(self.middle) - slack
         new, k = np.flatnonzero(np.isneginf(lists.bars)), lists.values.shape[1]
         if len(new) and tile.shape[1] >= k:
-            best = tile[torch.from_numpy(new).to(tile.device)].topk(k, dim=1).values[:, -1].float().cpu().numpy()
+            best = _kth(tile[torch.from_numpy(new).to(tile.device)], k).float().cpu().numpy()
             bars[new] = best - np.abs(best) * 2.0**-7 - 2 * slack[new]  # at least that good are k of the tile
         rounded = torch.from_numpy(bars).to(self.device, self.dtype)
         limits = torch.iinfo(CODES[self.dtype])
@@ -112,6 +146,14 @@ def multiplies_bfloat16(device: torch.device) -> bool:
     if device.type == "cpu":
         return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported()) and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
     return device.type != "mps"
+
+
+def _kth(products: Float[Tensor, "n m"], k: int) -> Float[Tensor, " n"]:
+    """What k products of each row reach; where there are many, the k-th of the chunks' largest will do."""
+    chunks = products.shape[1] // CHUNK
+    if chunks >= 2 * k:
+        products = products[:, : chunks * CHUNK].reshape(-1, chunks, CHUNK).amax(dim=2)
+    return products.topk(k, dim=1).values[:, -1]
 
 
 def _hits(codes: Int[Tensor, "n m"], bars: Int[Tensor, " n"]) -> Int[Tensor, " p"]:

@@ -124,7 +124,7 @@ def estimate(
     search, tiles, pairs = 0.0, 0, (n + m) * DOCUMENT_SECONDS
     if config.documents is None:
         pairs = (n + m) * CHOICE_SECONDS
-        search = search_speed(vectors[0], vectors[1], config.k, config.device).seconds(n, m, config.k, rows)
+        search = search_speed(vectors[0], vectors[1], config.k, (n, m), config.device).seconds(n, m, config.k, rows)
         tiles = -(-n // rows) * -(-m // columns)
     found = min(n, m) * FOUND.itemsize + (n + m) * 40
     disk = sum(side.file_bytes + side.texts * (LINE_BYTES + 4 * width + 12 * config.k) for side in sides) + found

@@ -4,17 +4,24 @@ With mu and nu near the means of x and y,
 
 .. math:: x_i \cdot y_j = (x_i - \mu) \cdot (y_j - \nu) + x_i \cdot \nu + \mu \cdot (y_j - \nu)
 
-The vectors less their means are short where cosines crowd together, as those of sentence encoders do, and the error of
-a rounded product goes with their lengths: with :math:`\hat x` for x - mu rounded, it is at most
+The vectors less their means are short where cosines crowd together, as those of sentence encoders do. Turned by an
+orthogonal matrix Q, their products stay what they are; with :math:`u_i = Q^\top (x_i - \mu)`,
+:math:`v_j = Q^\top (y_j - \nu)` and Cauchy's inequality for all but the first p coordinates,
 
-.. math:: |x_i - \mu - \hat x_i| \max_j |y_j - \nu| + |\hat x_i| \max_j |y_j - \nu - \hat y_j|
+.. math:: (x_i - \mu) \cdot (y_j - \nu) \le \sum_{c \le p} u_{ic} v_{jc} + |u_{i, >p}| |v_{j, >p}|
+
+Along the axes of largest variance a few coordinates say most, and tell of nearly all pairs that they are not among the
+best. A product of rounded coordinates will do: with :math:`\hat u` for u rounded, its error is at most
+
+.. math:: |u_i - \hat u_i| \max_j |v_j| + |\hat u_i| \max_j |v_j - \hat v_j|
 
 So whatever may belong among the k best of its row or column is known, and only that is computed exactly: products and
-sums in float64, rounded to float32. The result is the same for any size of blocks and any way of rounding.
+sums in float64, rounded to float32. The result is the same for any size of blocks, any axes and any way of rounding.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
@@ -29,6 +36,8 @@ from interlingua.mining.lists import Lists
 PAIRS_AT_ONCE = 1024
 """Their vectors stay in the cache."""
 FLOAT32_STEP = 2.0**-23
+STAGE = 64
+"""Coordinates that a stage adds."""
 
 Prepared = TypeVar("Prepared")
 
@@ -45,11 +54,23 @@ class Block(NamedTuple):
     start: int
 
 
-class Centres(NamedTuple):
-    """mu and nu: any vectors do, those near the means make the bounds tight."""
+class Frame(NamedTuple):
+    """Where the vectors are looked at from; any does, a fitting one makes the bounds tight.
+
+    Attributes:
+        x: mu.
+        y: nu.
+        axes: Q, stages of largest variance first; without, all coordinates are multiplied.
+    """
 
     x: Float32[ndarray, " d"]
     y: Float32[ndarray, " d"]
+    axes: Float32[ndarray, "d d"] | None = None
+
+    @property
+    def stages(self) -> list[int]:
+        """How many coordinates each stage's bound is made of."""
+        return ([] if self.axes is None else list(range(STAGE, len(self.x), STAGE))) + [len(self.x)]
 
 
 class Scanner(Protocol, Generic[Prepared]):
@@ -65,61 +86,81 @@ class Scanner(Protocol, Generic[Prepared]):
 
 
 def rest_and_term(
-    block: Block, centres: Centres, *, of_x: bool, device: torch.device
+    block: Block, frame: Frame, *, of_x: bool, device: torch.device
 ) -> tuple[Float32[Tensor, "n d"], Float32[Tensor, " n"]]:
-    """The vectors less their mean, and the term of the sum that goes with each: x.nu, or mu.(y - nu)."""
-    own, other = (torch.from_numpy(side).to(device) for side in (centres if of_x else centres[::-1]))
+    """The vectors less their mean along the axes, and the term of the sum that goes with each: x.nu, or mu.(y - nu)."""
+    own, other = (torch.from_numpy(side).to(device) for side in ((frame.x, frame.y) if of_x else (frame.y, frame.x)))
     vectors = torch.from_numpy(block.vectors).to(device)
     rest = vectors - own
-    return rest, (vectors if of_x else rest) @ other
+    term = (vectors if of_x else rest) @ other
+    return rest if frame.axes is None else rest @ torch.from_numpy(frame.axes).to(device), term
 
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """How well the vectors of a block are known after rounding.
+    """How well the vectors of a block are known after rounding, at each stage.
 
     Attributes:
         lengths: of the rounded vectors.
-        errors: lengths of what rounding took away.
+        errors: lengths of what rounding took away, from the coordinates up to each stage.
+        tails: lengths of what lies behind each stage.
         terms: sizes of the terms that are added to their products.
     """
 
     lengths: Float32[ndarray, " n"]
-    errors: Float32[ndarray, " n"]
+    errors: Float32[ndarray, "n stages"]
+    tails: Float32[ndarray, "n stages"]
     terms: Float32[ndarray, " n"]
 
     @classmethod
     def of(
-        cls, rest: Float32[Tensor, "n d"], rounded: Float32[Tensor, "n d"], term: Float32[Tensor, " n"]
+        cls,
+        rest: Float32[Tensor, "n d"],
+        rounded: Float32[Tensor, "n d"],
+        term: Float32[Tensor, " n"],
+        stages: list[int],
     ) -> Precision:
-        """Measures it."""
-        lengths = (
-            torch.linalg.vector_norm(rounded, dim=1),
-            torch.linalg.vector_norm(rest - rounded, dim=1),
-            term.abs(),
-        )
-        return cls(*(length.cpu().numpy() for length in lengths))
+        """Measures it; turning the vectors in float32 has rounded too."""
+        width = rest.shape[1]
+        sizes = np.diff([0, *stages]).tolist()
+        lengths = torch.linalg.vector_norm(rounded, dim=1)
+        turned = width**1.5 * FLOAT32_STEP * torch.linalg.vector_norm(rest, dim=1) if len(stages) > 1 else 0 * lengths
+        errors = _squares(rest - rounded, sizes).cumsum(dim=1).sqrt() + turned[:, None]
+        behind = _squares(rest, sizes).flip(1).cumsum(dim=1).flip(1)
+        tails = torch.cat([behind[:, 1:].sqrt() * (1 + width * FLOAT32_STEP), torch.zeros_like(behind[:, :1])], dim=1)
+        return cls(*(part.cpu().numpy() for part in (lengths, errors, tails, term.abs())))
 
     @classmethod
-    def empty(cls, n: int) -> Precision:
+    def empty(cls, n: int, stages: int) -> Precision:
         """Room for that of n vectors."""
-        return cls(*(np.empty(n, np.float32) for _ in range(3)))
+        return cls(*(np.empty(shape, np.float32) for shape in (n, (n, stages), (n, stages), n)))
 
     def put(self, at: slice, other: Precision) -> None:
         """Takes note of that of some of the vectors."""
-        self.lengths[at], self.errors[at], self.terms[at] = other.lengths, other.errors, other.terms
+        for field in dataclasses.fields(self):
+            getattr(self, field.name)[at] = getattr(other, field.name)
 
     def part(self, at: slice) -> Precision:
         """That of some of the vectors."""
-        return Precision(self.lengths[at], self.errors[at], self.terms[at])
+        return Precision(*(getattr(self, field.name)[at] for field in dataclasses.fields(self)))
 
-    def slack(self, other: Precision, width: int) -> Float32[ndarray, " n"]:
-        """How far a similarity may be from its product with any of the other vectors, for each of these."""
-        other_length = float((other.lengths + other.errors).max())
-        rounding = self.errors * other_length + self.lengths * float(other.errors.max())
-        largest = self.lengths * float(other.lengths.max()) + self.terms + float(other.terms.max())
-        slack: Float32[ndarray, " n"] = rounding + (width + 8) * FLOAT32_STEP * largest
+    def slack(self, other: Precision, width: int) -> Float32[ndarray, "n stages"]:
+        """How far a similarity may be from its bound with any of the other vectors, for each of these at each stage."""
+        other_length = float((other.lengths + other.errors[:, -1]).max())
+        rounding = self.errors * other_length + self.lengths[:, None] * other.errors.max(axis=0)
+        slack: Float32[ndarray, "n stages"] = rounding + self.float_error(other, width)[:, None]
         return slack
+
+    def float_error(self, other: Precision, width: int) -> Float32[ndarray, " n"]:
+        """How far a bound in float32 may be from the same in real numbers, for each of these."""
+        largest = self.lengths * float(other.lengths.max()) + self.terms + float(other.terms.max())
+        error: Float32[ndarray, " n"] = (width + 8) * np.float32(FLOAT32_STEP) * largest
+        return error
+
+
+def _squares(vectors: Float32[Tensor, "n d"], sizes: list[int]) -> Float32[Tensor, "n stages"]:
+    """Sums of squares of the coordinates that each stage adds."""
+    return torch.stack([part.square().sum(dim=1) for part in torch.split(vectors, sizes, dim=1)], dim=1)
 
 
 def exact(

@@ -11,9 +11,9 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.mining.knn import centre, check_sides, make_scanner, read_block
+from interlingua.mining.knn import check_sides, make_frame, make_scanner, read_block
 from interlingua.mining.lists import Lists
-from interlingua.mining.scan import Block, Centres
+from interlingua.mining.scan import Block
 from interlingua.mining.vectors import unit
 
 TRIED_VECTORS, TRIED_NEIGHBOURS = 4096, 64
@@ -50,18 +50,21 @@ def search_speed(
     x: Float32[ndarray, "a d"],
     y: Float32[ndarray, "b d"],
     k: int,
+    sizes: tuple[int, int],
     device: str = "cpu",
     *,
     clock: Callable[[], float] = time.perf_counter,
 ) -> SearchSpeed:
     """Tries the search on vectors drawn from between those of a sample.
 
-    Two tiles of the same x are done, the second when x has its lists already: what differs is the places found.
+    A tile is done with empty lists, and again with lists as good as half-way through: a pair is passed over the faster
+    the more a neighbour has to reach.
 
     Args:
         x: of length 1, at least one.
         y: likewise.
         k: neighbours; of ever so many the trial itself would take minutes.
+        sizes: vectors of either side that are to be searched.
         device: where the products are made.
         clock: what tells seconds, those of the processor for instance.
 
@@ -69,27 +72,36 @@ def search_speed(
         DataError: their widths differ.
     """
     check_sides(x, y, k)
-    k = min(k, TRIED_NEIGHBOURS)
+    k, tile = min(k, TRIED_NEIGHBOURS), TRIED_VECTORS
     rng = np.random.default_rng(0)
-    sides = [_between(rng, side, TRIED_VECTORS * times) for side, times in ((x, 1), (y, 2))]
-    scanner = make_scanner(Centres(centre(sides[0]), centre(sides[1])), device=device)
-    tile = TRIED_VECTORS
+    sides = [_between(rng, side, tile) for side in (x, y)]
+    scanner = make_scanner(make_frame(sides[0], sides[1], pairs=math.prod(sizes)), device=device)
     scanner.prepare(Block(sides[0], 0), of_x=True)  # the first time is slower
     start = clock()
-    left = scanner.prepare(read_block(sides[0], 0, tile), of_x=True)
-    right = [scanner.prepare(read_block(sides[1], at, tile), of_x=False) for at in (0, tile)]
-    ready = (clock() - start) / (3 * tile)
+    left, right = (scanner.prepare(read_block(side, 0, tile), of_x=side is sides[0]) for side in sides)
+    ready = (clock() - start) / (2 * tile)
     times = [math.inf, math.inf]
     for _ in range(3):
-        of_x = Lists.empty(tile, k)
-        for turn in (0, 1):
-            of_y = Lists.empty(tile, k)
+        lists = Lists.empty(tile, k), Lists.empty(tile, k)
+        for turn, size in enumerate((tile, max(tile, round(min(sizes) / math.e)))):
+            for of in lists:
+                of.values[:] = _bars(of, size)[:, None] if turn else of.values
             start = clock()
-            scanner.scan(left, right[turn], of_x, of_y)
+            scanner.scan(left, right, *lists)
             times[turn] = min(times[turn], clock() - start)
-    fresh = tile * k * (1 + math.log(tile / k))
-    place = max(0.0, (times[0] - times[1]) / (fresh - tile * k * math.log(2)))
-    return SearchSpeed(max(times[0] - place * 2 * fresh, 0.1 * times[0]) / tile**2, place, ready)
+    place = max(0.0, (times[0] - times[1]) / (2 * tile * k * (1 + math.log(tile / k))))
+    return SearchSpeed(times[1] / tile**2, place, ready)
+
+
+def _bars(lists: Lists, size: int) -> Float32[ndarray, " n"]:
+    """What the k-th neighbour will reach among so many vectors.
+
+    The nearest of n vectors is as near as the k-th of k n; on to more it goes in equal steps for each doubling.
+    """
+    n, k = lists.values.shape
+    step = float((lists.values[:, 0] - lists.values[:, -1]).mean()) / math.log2(k) if k > 1 else 0.0
+    bars: Float32[ndarray, " n"] = lists.bars + np.float32(step * math.log2(size / n))
+    return bars
 
 
 def _between(rng: np.random.Generator, vectors: Float32[ndarray, "n d"], count: int) -> Float32[ndarray, "count d"]:

@@ -25,9 +25,8 @@ from numpy.typing import NDArray
 
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, atomic_write
-from interlingua.mining.knn import Neighbours, centre, check_sides, even, make_scanner, neighbours_of, read_block
+from interlingua.mining.knn import Neighbours, check_sides, even, make_frame, make_scanner, neighbours_of, read_block
 from interlingua.mining.lists import Lists
-from interlingua.mining.scan import Centres
 
 PLAN, JOURNAL, LOCK = "plan.json", "journal.txt", "lock"
 MOST_ROWS, MOST_COLUMNS = 2**18, 2**16
@@ -164,7 +163,7 @@ def find_neighbours(
         ConfigError: the folder holds another plan, or another process is at work there.
         DataError: a vector is not finite.
     """
-    scanner = make_scanner(Centres(centre(x), centre(y)), device=device)
+    scanner = make_scanner(make_frame(x, y), device=device)
     blocks: dict[str, tuple[int, Any]] = {}
 
     def block(name: str, side: NDArray[np.floating], start: int, size: int) -> Any:
