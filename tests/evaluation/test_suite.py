@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from interlingua.encoder.directory import EncodingSettings
 from interlingua.errors import ConfigError, DataError
 from interlingua.evaluation.provenance import describe
 from interlingua.evaluation.report import cut_texts
@@ -48,6 +49,13 @@ def test_prompt_languages_and_compare_reach_the_tasks(pair_folder, number_encode
     assert result.provenance["prompt"] == "query: "
     assert result.provenance["model"]["overrides"] == ("prompt='query: '",)
     json.dumps(result.provenance)
+
+
+def test_a_prompt_by_its_name_is_the_same_column_as_its_text(pair_folder, number_encoder):
+    number_encoder.settings = EncodingSettings(prompts={"query": "query: "})
+    found = [evaluate(number_encoder, ["tatoeba"], pair_folder, prompt=prompt)[0] for prompt in ("query", "query: ")]
+    assert [result.provenance["prompt"] for result in found] == ["query: ", "query: "]
+    assert found[0].provenance["model"] == found[1].provenance["model"]
 
 
 def test_unknown_task_before_any_work(pair_folder, number_encoder):

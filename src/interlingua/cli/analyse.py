@@ -37,7 +37,7 @@ def analyse(
     set: Annotated[
         list[str] | None, typer.Option("--set", help="ANALYSIS.OPTION=VALUE: agnosticism.k=5, token_matching.seed=2.")
     ] = None,
-    prompt: Annotated[Text, typer.Option(help="Text put before every input, e.g. 'query: '.")] = None,
+    prompt: Annotated[Text, typer.Option(help="Name of a prompt of the model, or text put before every input.")] = None,
     pooling: Annotated[Text, typer.Option(help="cls, mean or max instead of the model's own.")] = None,
     device: Annotated[Text, typer.Option(help="cpu, cuda, cuda:1; a GPU where there is one by default.")] = None,
     backend: Backend = "interlingua",

@@ -54,7 +54,7 @@ def evaluate(
     languages: Languages = None,
     output: Annotated[Path, typer.Option(help="Gets results/MODEL/REVISION/TASK.json.")] = Path(),
     set: Settings = None,
-    prompt: Annotated[Text, typer.Option(help="Text put before every input, e.g. 'query: '.")] = None,
+    prompt: Annotated[Text, typer.Option(help="Name of a prompt of the model, or text put before every input.")] = None,
     query_prompt: QueryPrompt = None,
     passage_prompt: Annotated[Text, typer.Option(help="Before passages; the model's own by default.")] = None,
     pooling: Annotated[Text, typer.Option(help="cls, mean or max instead of the model's own.")] = None,

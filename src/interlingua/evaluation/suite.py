@@ -74,8 +74,8 @@ def evaluate(
         TaskError: the encoder gave no usable vectors.
     """
     tasks = build_tasks(suite, languages=languages, compare=compare, data=data)
-    model = _with_prompts(model or describe(encoder), prompt, role_prompts or {})
     before = prompt_text(encoder, prompt)
+    model = _with_prompts(model or describe(encoder), before if prompt is not None else None, role_prompts or {})
     how: dict[str, Any] = {"prompt": prompt, "role_prompts": role_prompts, "batch_tokens": batch_tokens}
     how |= vector_places(model, encoder, before, output, cache)
     sanity = _checked(encoder, model, prompt, tasks) if check else None
