@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from interlingua.batches.feeds import token_batches
 from interlingua.config import load_toml
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
+from interlingua.errors import ConfigError
 from interlingua.train.build import MicroBatches, build_objective, feeds_of
 from interlingua.train.config import EncoderConfig, load_train_config
 from interlingua.train.engine import Engine
@@ -37,6 +39,10 @@ NAMES = [path.relative_to(ROOT).as_posix() for path in FILES]
 SMALL = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
 MODELS = {"distill": ("teacher",)}
 """Options that name a pretrained model, by method."""
+OFF = {"xtr": {"generative": "none"}, "contrastive": {"contrastive": "none"}}
+"""How a term is switched off where it is not by its weight."""
+ALWAYS = {"decoder", "retrieval", "xlco"}
+"""Terms that are their method: without them it is another one."""
 
 
 @pytest.fixture(scope="module")
@@ -129,19 +135,58 @@ def test_it_builds_and_takes_two_steps(path, at_tiny_size, word_vocabulary):
     assert [name for name in still if not trained[name].grad.abs().sum() > 0] == []  # a warm-up may round to nothing
 
 
+def after_a_step(config, vocabulary, batch):
+    """The objective with something in its queue, where it has one."""
+    objective = build_objective(config, vocabulary).train()
+    objective.total_steps = STEPS
+    torch.manual_seed(0)
+    objective(batch)
+    objective.after_step(0)
+    return objective.eval()
+
+
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
 def test_the_weight_of_each_term_is_read(path, at_tiny_size, word_vocabulary):
     config = at_tiny_size(load_train_config(path)).replace_run(micro_batch_size=None, global_batch_size=6)
     batch, options = micro_batches(config)(0)[0], config.method.options
-    terms = build_objective(config, word_vocabulary).eval()(batch).terms
+    terms = after_a_step(config, word_vocabulary, batch)(batch).terms
+    assert all(value > 0 for value in terms.values())  # twice nothing would be nothing
     for name in [name for name in terms if hasattr(options, f"{name}_weight")]:
         weight = f"{name}_weight"
         twice = dataclasses.replace(options, **{weight: 2 * getattr(options, weight)})
         other = dataclasses.replace(config, method=dataclasses.replace(config.method, options=twice))
-        output = build_objective(other, word_vocabulary).eval()(batch)
+        output = after_a_step(other, word_vocabulary, batch)(batch)
         for term, value in output.terms.items():
             torch.testing.assert_close(value, terms[term] * (2 if term == name else 1), rtol=1e-4, atol=1e-6)
         torch.testing.assert_close(output.loss.detach(), sum(output.terms.values()))
+
+
+def without(options, term):
+    """The options with a term switched off, and as they are by default where nothing would read them then."""
+    defaults = {field.name: field.default for field in dataclasses.fields(options)}
+    changes = dict(OFF.get(term, {f"{term}_weight": 0.0}))
+    if term in getattr(options, "terms", {}):
+        changes = {"terms": {label: given for label, given in options.terms.items() if label != term}}
+    while True:
+        try:
+            return dataclasses.replace(options, **changes)
+        except ConfigError as error:
+            unread = re.match(r"(\w+) is set, but", str(error))
+            if unread is None or unread[1] in changes:
+                raise
+            changes[unread[1]] = defaults[unread[1]]
+
+
+@pytest.mark.parametrize("path", FILES, ids=NAMES)
+def test_switching_a_term_off_changes_the_loss(path, at_tiny_size, word_vocabulary):
+    config = at_tiny_size(load_train_config(path)).replace_run(micro_batch_size=None, global_batch_size=6)
+    batch = micro_batches(config)(0)[0]
+    whole = after_a_step(config, word_vocabulary, batch)(batch)
+    for term in set(whole.terms) - ALWAYS if len(whole.terms) > 1 else ():
+        method = dataclasses.replace(config.method, options=without(config.method.options, term))
+        rest = after_a_step(dataclasses.replace(config, method=method), word_vocabulary, batch)(batch)
+        assert not rest.terms.get(term, 0)
+        assert rest.loss.item() != pytest.approx(whole.loss.item(), rel=1e-6)
 
 
 @pytest.mark.parametrize("path", STAGED, ids=lambda path: path.relative_to(ROOT).as_posix())
