@@ -1,6 +1,6 @@
-"""Every experiment file loads, builds its objective at tiny size and takes two steps; no two are the same.
+"""Every experiment file, and every arm of a file of arms, loads, builds its objective and takes two steps.
 
-Backbone, vocabulary and data are tiny ones; method, batches and schedule are the file's.
+No two files are the same. Backbone, vocabulary and data are tiny ones; method, batches and schedule are the file's.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from interlingua.train.optim import build_optimizer, set_learning_rate
 from interlingua.train.schedules import learning_rate_factor, peak_learning_rate
 from interlingua.train.stages import is_staged, load_stages
 from tests.conftest import pairs
+from tests.methods.test_arms import FILES as ARMS
+from tests.methods.test_arms import arms_script, read
 
 ROOT = Path(__file__).parents[2] / "experiments"
 NO_RUNS = ("arm", "sources")
@@ -34,6 +36,11 @@ NO_RUNS = ("arm", "sources")
 ALL_FILES = sorted(path for path in ROOT.rglob("*.toml") if not set(NO_RUNS) & set(load_toml(path)))
 STAGED = [path for path in ALL_FILES if is_staged(path)]
 FILES = [path for path in ALL_FILES if path not in STAGED]
+RUNS = [pytest.param(path, (), id=path.relative_to(ROOT).as_posix()) for path in FILES]
+for path in ARMS:
+    for arm in [arm for arm in read(path).arm if arm.config]:
+        asked = arms_script.settings(read(path).set, arm.set)[1::2]
+        RUNS.append(pytest.param(path.parent / arm.config, asked, id=f"{path.relative_to(ROOT).as_posix()}-{arm.name}"))
 STEPS = 100
 NAMES = [path.relative_to(ROOT).as_posix() for path in FILES]
 SMALL = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
@@ -110,9 +117,10 @@ def micro_batches(config):
     )
 
 
-@pytest.mark.parametrize("path", FILES, ids=NAMES)
-def test_it_builds_and_takes_two_steps(path, at_tiny_size, word_vocabulary):
-    config = at_tiny_size(load_train_config(path))
+@pytest.mark.parametrize(("path", "overrides"), RUNS)
+def test_it_builds_and_takes_two_steps(path, overrides, at_tiny_size, word_vocabulary, monkeypatch):
+    monkeypatch.setenv("INTERLINGUA_DATA", "/data")
+    config = at_tiny_size(load_train_config(path, overrides=overrides))
     objective = build_objective(config, word_vocabulary).train()
     objective.total_steps = STEPS
     batches, optimizer = micro_batches(config), build_optimizer(objective, config.optimizer)

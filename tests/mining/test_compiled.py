@@ -11,7 +11,7 @@ from interlingua.mining.knn import make_scanner, mutual_neighbours
 from interlingua.mining.lists import Lists
 from interlingua.mining.plain import TorchScanner
 from interlingua.mining.scan import Block, Frame
-from tests.mining.scanners import check, crowded, decaying, turned
+from tests.mining.scanners import check, crowded, decaying, oracle, turned
 
 needs_kernel = pytest.mark.skipif(not CompiledScanner.available(), reason="needs the compiled kernel and AVX-512 VNNI")
 
@@ -77,6 +77,50 @@ def test_a_vector_that_is_the_centre_is_no_division_by_nothing():
     x, y = crowded(4, 20, 30, 16)
     check(CompiledScanner, x, y, 3, frame=Frame(x[0].copy(), y[0].copy()))
     check(CompiledScanner, np.repeat(x[:1], 9, axis=0), np.repeat(y[:1], 70, axis=0), 3)
+
+
+@needs_kernel
+def test_sums_are_rounded_as_those_of_torch_to_the_last_bit():
+    rng = np.random.default_rng(13)
+    few = np.float32([1, 2.0**-24, 2.0**-53, 2.0**-54])
+    for d in (3, 16, 45, 72):
+        x, y = rng.choice(few, (600, d), p=[0.03, 0.03, 0.47, 0.47]), np.ones((1, d), np.float32)
+        of_x = []
+        for scanner in (CompiledScanner(Frame(x[0], y[0])), TorchScanner(Frame(x[0], y[0]))):
+            of_x.append(Lists.empty(600, 1))
+            sides = scanner.prepare(Block(x, 0), of_x=True), scanner.prepare(Block(y, 0), of_x=False)
+            scanner.scan(*sides, of_x[-1], Lists.empty(1, 9))
+        np.testing.assert_array_equal(of_x[0].values, of_x[1].values)
+
+
+@needs_kernel
+@pytest.mark.parametrize("scanner_of", [CompiledScanner, TorchScanner])
+@pytest.mark.parametrize("axes", [False, True])
+@pytest.mark.parametrize("size", [1e-3, 1e-5, 1e-6])
+def test_means_at_right_angles_of_which_the_vectors_hardly_differ(scanner_of, axes, size):
+    """Terms are then differences of large products, and rounded by more than goes by their own size."""
+    for seed in range(4):
+        x, y = (side * np.float32(size) for side in crowded(seed, 150, 130, 16))
+        means = np.linalg.qr(np.random.default_rng(seed).standard_normal((16, 2)))[0].T.astype(np.float32)
+        x, y = (side - side.mean(axis=0) + mean for side, mean in zip((x, y), means, strict=True))
+        check_values(scanner_of, x, y, turned(x, y) if axes else Frame(x.mean(axis=0), y.mean(axis=0)))
+
+
+@needs_kernel
+@pytest.mark.parametrize("scanner_of", [CompiledScanner, TorchScanner])
+@pytest.mark.parametrize("sizes", [(3e-23, 1.0), (1e-25, 1e15), (1e20, 1e-3), (1e-3, 1e20), (1e15, 1e15)])
+def test_vectors_too_short_or_too_long_for_their_squares(scanner_of, sizes):
+    for d in (3, 16, 70):
+        x, y = (side * np.float32(size) for side, size in zip(crowded(d, 60, 130, d), sizes, strict=True))
+        check_values(scanner_of, x, y, Frame(x.mean(axis=0), y.mean(axis=0)))
+
+
+def check_values(scanner_of, x, y, frame):
+    """The similarities of the five best are the oracle's but for their last bit."""
+    scanner, lists = scanner_of(frame), (Lists.empty(len(x), 5), Lists.empty(len(y), 5))
+    scanner.scan(scanner.prepare(Block(x, 0), of_x=True), scanner.prepare(Block(y, 0), of_x=False), *lists)
+    for found, (values, _) in zip(lists, (oracle(x, y, 5), oracle(y, x, 5)), strict=True):
+        assert (np.abs(found.values - values) <= np.spacing(np.abs(values))).all()
 
 
 def test_the_kernel_is_taken_where_it_is_and_the_results_are_those_of_torch(monkeypatch):

@@ -111,6 +111,14 @@ def test_blocks_of_y_are_made_ready_once_where_they_fit(monkeypatch):
         assert torch.equal(one.similarities, other.similarities)
 
 
+@pytest.mark.parametrize("size", [1e-22, 1e19])
+def test_axes_of_vectors_of_any_length(size, monkeypatch):
+    monkeypatch.setattr(knn, "PAIRS_OF_AXES", 1)
+    x = np.random.default_rng(6).standard_normal((90, 70)).astype(np.float32) * np.float32(size)
+    axes = knn.make_frame(x, x).axes
+    np.testing.assert_allclose(axes.T @ axes, np.eye(70), atol=1e-5)
+
+
 def test_blocks_are_even():
     assert [knn.even(100, most) for most in (100, 99, 65, 33, 1)] == [100, 50, 50, 25, 1]
     assert knn.even(1, 5) == 1

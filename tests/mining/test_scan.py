@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from interlingua.mining.scan import Block, Frame, Precision, exact, rest_and_term
+from interlingua.mining import scan
+from interlingua.mining.scan import Block, Frame, Precision, exact, view
 
 CPU = torch.device("cpu")
 
@@ -21,12 +22,15 @@ def sides(seed, n=40, m=60, d=33, shift=2.0):
 def test_the_terms_make_up_the_inner_product(turned):
     x, y, frame = sides(0)
     frame = frame if turned else frame._replace(axes=None)
-    rest_x, term_x = rest_and_term(Block(x, 0), frame, of_x=True, device=CPU)
-    rest_y, term_y = rest_and_term(Block(y, 0), frame, of_x=False, device=CPU)
-    total = rest_x @ rest_y.T + term_x[:, None] + term_y
+    of_x = view(Block(x, 0), frame, of_x=True, device=CPU)
+    of_y = view(Block(y, 0), frame, of_x=False, device=CPU)
+    total = of_x.rest @ of_y.rest.T + of_x.term[:, None] + of_y.term
     np.testing.assert_allclose(total.numpy(), x @ y.T, rtol=1e-4, atol=1e-3)
+    for seen, factor, other in ((of_x, x, frame.y), (of_y, y - frame.y, frame.x)):
+        np.testing.assert_allclose(seen.size, np.linalg.norm(factor, axis=1) * np.linalg.norm(other), rtol=1e-5)
+        assert bool((seen.error > 0).all()) == turned
     if turned:
-        np.testing.assert_allclose(rest_x.numpy(), (x - frame.x) @ frame.axes, rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(of_x.rest.numpy(), (x - frame.x) @ frame.axes, rtol=1e-4, atol=1e-4)
 
 
 def test_stages_are_of_64_coordinates_and_there_is_one_where_there_are_no_axes():
@@ -39,22 +43,22 @@ def test_stages_are_of_64_coordinates_and_there_is_one_where_there_are_no_axes()
 def test_no_bound_of_any_stage_is_passed_and_no_product_is_farther_off_than_the_slack(step):
     x, y, frame = sides(1)
     stages = [5, 20, 33]
-    parts = [rest_and_term(Block(side, 0), frame, of_x=of_x, device=CPU) for side, of_x in ((x, True), (y, False))]
-    rounded = [(rest / step).round() * step for rest, _ in parts]
-    own, other = (Precision.of(rest, near, term, stages) for (rest, term), near in zip(parts, rounded, strict=True))
+    parts = [view(Block(side, 0), frame, of_x=of_x, device=CPU) for side, of_x in ((x, True), (y, False))]
+    rounded = [(seen.rest / step).round() * step for seen in parts]
+    own, other = (Precision.of(seen, near, stages) for seen, near in zip(parts, rounded, strict=True))
     of_x, of_y = own.slack(other, 33), other.slack(own, 33)
     true = x.astype(np.float64) @ y.T.astype(np.float64)
     for s, stage in enumerate(stages):
-        products = (rounded[0][:, :stage] @ rounded[1][:, :stage].T + parts[0][1][:, None] + parts[1][1]).numpy()
+        products = (rounded[0][:, :stage] @ rounded[1][:, :stage].T + parts[0].term[:, None] + parts[1].term).numpy()
         bound = products + np.outer(own.tails[:, s], other.tails[:, s])
         assert (true <= bound + of_x[:, s, None]).all()
         assert (true <= bound + of_y[:, s]).all()
-        assert np.allclose(own.tails[:, s], np.linalg.norm(parts[0][0].numpy()[:, stage:], axis=1), rtol=1e-4)
+        assert np.allclose(own.tails[:, s], np.linalg.norm(parts[0].rest.numpy()[:, stage:], axis=1), rtol=1e-4)
     off = np.abs(products - true)
     assert (off <= of_x[:, -1, None]).all()
     assert (off <= of_y[:, -1]).all()
     assert of_x.max() < 4 * step * 33  # and is no idle bound
-    for field in ("errors", "tails", "lengths", "terms"):
+    for field in ("errors", "tails", "lengths", "sizes"):
         np.testing.assert_array_equal(getattr(own.part(slice(3, 7)), field), getattr(own, field)[3:7])
     copied = Precision.empty(40, 3)
     copied.put(slice(0, 40), own)
@@ -69,3 +73,32 @@ def test_exact_values_are_those_of_float64_for_any_number_of_pairs():
                 for i, j in zip(rows, columns, strict=True)]  # fmt: skip
     assert exact(x, y, rows, columns).tolist() == expected
     assert exact(x, y, rows[:0], columns[:0]).tolist() == []
+
+
+@pytest.mark.parametrize("size", [1e-25, 1e-20])
+def test_lengths_whose_squares_are_lost_are_no_nothing(size):
+    x, _, frame = sides(3, shift=0.0)
+    tiny = view(Block(x * np.float32(size), 0), Frame(0 * frame.x, frame.y), of_x=True, device=CPU)
+    own = Precision.of(tiny, torch.zeros_like(tiny.rest), [5, 33])
+    assert (own.errors[:, -1] >= np.linalg.norm(x.astype(np.float64) * size, axis=1)).all()
+    assert (own.tails[:, 0] >= np.linalg.norm(x[:, 5:].astype(np.float64) * size, axis=1)).all()
+    assert (own.lengths > 0).all()
+
+
+def test_a_pairs_value_is_the_same_wherever_it_stands(monkeypatch):
+    """Products of 1, 2**-24 and a few of 2**-54: whether they are rounded up is a matter of the order of the sum."""
+    rng = np.random.default_rng(4)
+    x = rng.choice(np.float32([1, 2.0**-24, 2.0**-53, 2.0**-54]), (600, 45), p=[0.03, 0.03, 0.47, 0.47])
+    y = np.ones((1, 45), np.float32)
+    sums = []
+    for row in x.astype(np.float64):
+        lanes = [0.0] * 16
+        for c, product in enumerate(row.tolist()):
+            lanes[c % 16] += product
+        while len(lanes) > 1:
+            lanes = [a + b for a, b in zip(lanes[: len(lanes) // 2], lanes[len(lanes) // 2 :], strict=True)]
+        sums.append(float(np.float32(lanes[0])))
+    assert sums != [float(np.float32(sum(row))) for row in x.astype(np.float64).tolist()]
+    for together in (1, 7, 1024):
+        monkeypatch.setattr(scan, "PAIRS_AT_ONCE", together)
+        assert exact(x, y, np.arange(600), np.zeros(600, np.int64)).tolist() == sums

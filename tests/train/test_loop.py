@@ -179,9 +179,10 @@ def test_another_config_in_the_same_folder(tiny_config, tiny_table):
 
 def test_from_a_named_checkpoint_into_another_folder(tiny_config, tmp_path, uninterrupted):
     config = tiny_config(save_total_limit=9)
-    train(config, progress=False)
+    straight = train(config, progress=False)
     elsewhere = tiny_config(output=str(tmp_path / "elsewhere"))
-    train(elsewhere, resume=config.run.output / "checkpoints" / "step-00000004", progress=False)
+    resumed = train(elsewhere, resume=config.run.output / "checkpoints" / "step-00000004", progress=False)
+    assert resumed.tokens == straight.tokens > 0
     assert digest(elsewhere.run.output) == uninterrupted[0]
     assert records(elsewhere.run.output, "train")[0]["step"] == 5
 

@@ -62,17 +62,26 @@ int supported(void) {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vnni");
 }
 
+/* Eight numbers in float64, or as many as a mask says. */
+static inline __m512d eight(const float *x, __mmask8 mask) {
+    return _mm512_cvtps_pd(_mm512_castps512_ps256(_mm512_maskz_loadu_ps(mask, x)));
+}
+
+/* LANES sums, halves of them added until one is left; mining/scan.py adds in the same order. */
 static float exact(const float *x, const float *y, int64_t width) {
     __m512d sums = _mm512_setzero_pd(), more = sums;
-    double rest = 0;
     int64_t d = 0;
-    for (; d + 16 <= width; d += 16) {
+    for (; d + LANES <= width; d += LANES) {
         sums = _mm512_fmadd_pd(_mm512_cvtps_pd(_mm256_loadu_ps(x + d)), _mm512_cvtps_pd(_mm256_loadu_ps(y + d)), sums);
         more = _mm512_fmadd_pd(_mm512_cvtps_pd(_mm256_loadu_ps(x + d + 8)), _mm512_cvtps_pd(_mm256_loadu_ps(y + d + 8)),
                                more);
     }
-    for (; d < width; d++) rest += (double)x[d] * y[d];
-    return (float)(rest + _mm512_reduce_add_pd(_mm512_add_pd(sums, more)));
+    if (d < width) {
+        uint32_t mask = (1u << (width - d)) - 1;
+        sums = _mm512_fmadd_pd(eight(x + d, mask & 255), eight(y + d, mask & 255), sums);
+        more = _mm512_fmadd_pd(eight(x + d + 8, mask >> 8), eight(y + d + 8, mask >> 8), more);
+    }
+    return (float)_mm512_reduce_add_pd(_mm512_add_pd(sums, more));
 }
 
 /* Puts a pair into its list, if it belongs there. Returns what the next one has to reach. */
@@ -97,11 +106,11 @@ static inline __attribute__((always_inline)) __m512 bounds(__m512i sums, const R
     return _mm512_fmadd_ps(product, _mm512_loadu_ps(panel->scale + c * LANES), rest);
 }
 
-/* Which of them reach a bar: the row's or their own. */
+/* Which of them reach a bar: the row's or their own; what is no number, of vectors too long for float32, does. */
 static inline __attribute__((always_inline)) __mmask16 reach(__m512i sums, const Row *row, const Panel *panel, int c) {
     __m512 bars = _mm512_min_ps(_mm512_set1_ps(row->bar), _mm512_loadu_ps(panel->bars + c * LANES));
     bars = _mm512_sub_ps(bars, _mm512_set1_ps(row->above));
-    return _mm512_cmp_ps_mask(bounds(sums, row, panel, c), bars, _CMP_GE_OQ);
+    return _mm512_cmp_ps_mask(bounds(sums, row, panel, c), bars, _CMP_NLT_UQ);
 }
 
 /* Which columns of a panel reach a bar with each of ROWS rows, by their first bytes; the sums stay in registers. */
@@ -208,7 +217,10 @@ int64_t scan(int64_t n, int64_t m, int64_t width, int64_t bytes, int64_t row_k, 
                     computed++;
                     if (value < row_bars[row * row_k] && value < column_bars[column]) continue;
                     insert(rows, row, value, first_column + column);
-                    if (column_values) column_bars[column] = insert(columns, column, value, first_row + row);
+                    if (column_values) {
+                        float bar = insert(columns, column, value, first_row + row);
+                        if (bar > column_bars[column]) column_bars[column] = bar; /* lists of a thread begin empty */
+                    }
                     vain = 0;
                 }
                 wasted += vain;

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy import ndarray
 
 from interlingua.kernels import library
 from interlingua.mining.lists import Lists
-from interlingua.mining.scan import STAGE, Block, Frame, Precision, rest_and_term
+from interlingua.mining.scan import STAGE, Block, Frame, Precision, view
 
 ROWS, GROUP, ALIGNMENT = 6, 64, 64
 """As in kernels/neighbours.c."""
@@ -69,11 +69,11 @@ class CompiledScanner:
         data = np.zeros((n + ROWS - 1, width), np.int8) if of_x else _aligned(room * width)
         for start in range(0, n, PART):
             at = slice(start, min(start + PART, n))
-            rest, term = rest_and_term(Block(block.vectors[at], 0), self.frame, of_x=of_x, device=CPU)
-            scale = rest.abs().amax(dim=1).clamp(min=torch.finfo(torch.float32).tiny) / 127
-            signed = (rest / scale[:, None]).round_().to(torch.int8)
-            precision.put(at, Precision.of(rest, signed.float() * scale[:, None], term, stages))
-            scales[at], terms[at] = scale.numpy(), term.numpy()
+            seen = view(Block(block.vectors[at], 0), self.frame, of_x=of_x, device=CPU)
+            scale = seen.rest.abs().amax(dim=1).clamp(min=torch.finfo(torch.float32).tiny) / 127
+            signed = (seen.rest / scale[:, None]).round_().to(torch.int8)
+            precision.put(at, Precision.of(seen, signed.float() * scale[:, None], stages))
+            scales[at], terms[at] = scale.numpy(), seen.term.numpy()
             if of_x:
                 data[at, :d] = signed.numpy()
                 sums[at] = signed.cumsum(dim=1, dtype=torch.int32)[:, [stage - 1 for stage in stages]].numpy()
@@ -95,14 +95,13 @@ class CompiledScanner:
         starts = range(0, len(x.block.vectors), ROWS_AT_ONCE)
         threads = min(self.threads, len(starts))
         own = [None if of_y is None else Lists.empty(*of_y.values.shape) for _ in range(threads - 1)]
-        workers = [
-            threading.Thread(target=_rows, args=(x, y, of_x, lists, starts[number::threads], self.stage[number:]))
-            for number, lists in enumerate([of_y, *own])
-        ]
+        with ThreadPoolExecutor(threads) as pool:
+            workers = [
+                pool.submit(_rows, x, y, of_x, lists, starts[number::threads], self.stage[number:])
+                for number, lists in enumerate([of_y, *own])
+            ]
         for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join()
+            worker.result()
         for lists in own:
             if of_y is not None and lists is not None:
                 of_y.join(lists)

@@ -174,9 +174,10 @@ def make_frame(
     of_x, of_y = (side.mean(axis=0) for side in sides)
     if not (np.isfinite(of_x).all() and np.isfinite(of_y).all()):
         return Frame(np.zeros_like(of_x), np.zeros_like(of_y))
-    if (pairs or len(x) * len(y)) < PAIRS_OF_AXES * x.shape[1] ** 2:
+    if x.shape[1] <= STAGE or (pairs or len(x) * len(y)) < PAIRS_OF_AXES * x.shape[1] ** 2:
         return Frame(of_x, of_y)
     rest = torch.from_numpy(np.concatenate([side - mean for side, mean in zip(sides, (of_x, of_y), strict=True)]))
+    rest = rest / rest.abs().max().clamp(min=torch.finfo(torch.float32).tiny)  # no square is too large for float32
     axes = torch.linalg.eigh((rest.T @ rest).double()).eigenvectors.flip(1)
     even = [part @ torch.linalg.qr(_normal(part.shape[1])).Q for part in axes.split(STAGE, dim=1)]
     return Frame(of_x, of_y, torch.cat(even, dim=1).float().numpy())

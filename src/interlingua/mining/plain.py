@@ -11,7 +11,7 @@ from numpy import ndarray
 from torch import Tensor
 
 from interlingua.mining.lists import Lists
-from interlingua.mining.scan import Block, Frame, Precision, exact, rest_and_term
+from interlingua.mining.scan import Block, Frame, Precision, exact, view
 
 CHUNK = 64
 """Products whose largest is looked at first."""
@@ -54,14 +54,15 @@ class TorchScanner:
 
     def prepare(self, block: Block, *, of_x: bool) -> Rounded:
         """See ``Scanner``; the similarity of the means is left out of the products, so that little is rounded away."""
-        rest, term = rest_and_term(block, self.frame, of_x=of_x, device=self.device)
-        term = term - self.middle if of_x else term
+        seen = view(block, self.frame, of_x=of_x, device=self.device)
+        seen = seen._replace(term=seen.term - self.middle, size=seen.size + abs(self.middle)) if of_x else seen
+        rest, term = seen.rest, seen.term
         rounded, high = rest.to(self.dtype), term.to(self.dtype)
         low, one = (term - high.float()).to(self.dtype), torch.ones_like(high)
         head = torch.stack([high, low, one, one] if of_x else [one, one, high, low], dim=1)
         matrix = rounded.new_zeros(-(-len(rest) // CHUNK) * CHUNK, 4 + rest.shape[1])
         matrix[: len(rest)] = torch.cat([head, rounded], dim=1)
-        return Rounded(block, matrix, Precision.of(rest, rounded.float(), term, self.stages))
+        return Rounded(block, matrix, Precision.of(seen, rounded.float(), self.stages))
 
     @torch.inference_mode()
     def scan(self, x: Rounded, y: Rounded, of_x: Lists, of_y: Lists | None) -> None:

@@ -16,7 +16,8 @@ best. A product of rounded coordinates will do: with :math:`\hat u` for u rounde
 .. math:: |u_i - \hat u_i| \max_j |v_j| + |\hat u_i| \max_j |v_j - \hat v_j|
 
 So whatever may belong among the k best of its row or column is known, and only that is computed exactly: products and
-sums in float64, rounded to float32. The result is the same for any size of blocks, any axes and any way of rounding.
+sums in float64, always in one order, rounded to float32. The result is the same for any size of blocks, any axes and
+any way of rounding.
 """
 
 from __future__ import annotations
@@ -35,7 +36,13 @@ from interlingua.mining.lists import Lists
 
 PAIRS_AT_ONCE = 1024
 """Their vectors stay in the cache."""
+LANES = 16
+"""Sums of an exact product, as in kernels/neighbours.c."""
 FLOAT32_STEP = 2.0**-23
+LOST = 2.0**-63
+"""Shorter numbers have squares that float32 rounds to few digits or to nothing."""
+ROUNDINGS = 40
+"""Of a bound, beside those of its products: 8, and 32 for what two pieces in bfloat16 leave of a term."""
 STAGE = 64
 """Coordinates that a stage adds."""
 
@@ -85,15 +92,33 @@ class Scanner(Protocol, Generic[Prepared]):
         ...
 
 
-def rest_and_term(
-    block: Block, frame: Frame, *, of_x: bool, device: torch.device
-) -> tuple[Float32[Tensor, "n d"], Float32[Tensor, " n"]]:
-    """The vectors less their mean along the axes, and the term of the sum that goes with each: x.nu, or mu.(y - nu)."""
+class View(NamedTuple):
+    """The vectors of a block as seen from a frame.
+
+    Attributes:
+        rest: the vectors less their mean, along the axes.
+        term: of the sum that goes with each: x.nu, or mu.(y - nu).
+        size: the product of the two lengths that the term is made of, which its rounding goes by.
+        error: lengths of what turning in float32 has taken away, at most.
+    """
+
+    rest: Float32[Tensor, "n d"]
+    term: Float32[Tensor, " n"]
+    size: Float32[Tensor, " n"]
+    error: Float32[Tensor, " n"]
+
+
+def view(block: Block, frame: Frame, *, of_x: bool, device: torch.device) -> View:
+    """Looks at a block from a frame."""
     own, other = (torch.from_numpy(side).to(device) for side in ((frame.x, frame.y) if of_x else (frame.y, frame.x)))
     vectors = torch.from_numpy(block.vectors).to(device)
     rest = vectors - own
-    term = (vectors if of_x else rest) @ other
-    return rest if frame.axes is None else rest @ torch.from_numpy(frame.axes).to(device), term
+    factor = vectors if of_x else rest
+    term, size = factor @ other, _lengths(factor) * _lengths(other)
+    if frame.axes is None:
+        return View(rest, term, size, torch.zeros_like(term))
+    rest = rest @ torch.from_numpy(frame.axes).to(device)
+    return View(rest, term, size, rest.shape[1] ** 1.5 * FLOAT32_STEP * _lengths(rest))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,31 +129,23 @@ class Precision:
         lengths: of the rounded vectors.
         errors: lengths of what rounding took away, from the coordinates up to each stage.
         tails: lengths of what lies behind each stage.
-        terms: sizes of the terms that are added to their products.
+        sizes: of the terms that are added to their products.
     """
 
     lengths: Float32[ndarray, " n"]
     errors: Float32[ndarray, "n stages"]
     tails: Float32[ndarray, "n stages"]
-    terms: Float32[ndarray, " n"]
+    sizes: Float32[ndarray, " n"]
 
     @classmethod
-    def of(
-        cls,
-        rest: Float32[Tensor, "n d"],
-        rounded: Float32[Tensor, "n d"],
-        term: Float32[Tensor, " n"],
-        stages: list[int],
-    ) -> Precision:
-        """Measures it; turning the vectors in float32 has rounded too."""
-        width = rest.shape[1]
-        sizes = np.diff([0, *stages]).tolist()
-        lengths = torch.linalg.vector_norm(rounded, dim=1)
-        turned = width**1.5 * FLOAT32_STEP * torch.linalg.vector_norm(rest, dim=1) if len(stages) > 1 else 0 * lengths
-        errors = _squares(rest - rounded, sizes).cumsum(dim=1).sqrt() + turned[:, None]
-        behind = _squares(rest, sizes).flip(1).cumsum(dim=1).flip(1)
-        tails = torch.cat([behind[:, 1:].sqrt() * (1 + width * FLOAT32_STEP), torch.zeros_like(behind[:, :1])], dim=1)
-        return cls(*(part.cpu().numpy() for part in (lengths, errors, tails, term.abs())))
+    def of(cls, seen: View, rounded: Float32[Tensor, "n d"], stages: list[int]) -> Precision:
+        """Measures it."""
+        rest, width = seen.rest, rounded.shape[1]
+        parts, lost = np.diff([0, *stages]).tolist(), LOST * width**0.5
+        errors = _squares(rest - rounded, parts).cumsum(dim=1).sqrt() + lost + seen.error[:, None]
+        behind = _squares(rest, parts).flip(1).cumsum(dim=1).flip(1)[:, 1:].sqrt() * (1 + width * FLOAT32_STEP) + lost
+        tails = torch.cat([behind, torch.zeros_like(errors[:, :1])], dim=1)
+        return cls(*(part.cpu().numpy() for part in (_lengths(rounded), errors, tails, seen.size)))
 
     @classmethod
     def empty(cls, n: int, stages: int) -> Precision:
@@ -153,9 +170,15 @@ class Precision:
 
     def float_error(self, other: Precision, width: int) -> Float32[ndarray, " n"]:
         """How far a bound in float32 may be from the same in real numbers, for each of these."""
-        largest = self.lengths * float(other.lengths.max()) + self.terms + float(other.terms.max())
-        error: Float32[ndarray, " n"] = (width + 8) * np.float32(FLOAT32_STEP) * largest
+        largest = self.lengths * float(other.lengths.max()) + self.sizes + float(other.sizes.max())
+        error: Float32[ndarray, " n"] = (width + ROUNDINGS) * np.float32(FLOAT32_STEP) * largest
         return error
+
+
+def _lengths(vectors: Float32[Tensor, "*n d"]) -> Float32[Tensor, "*n"]:
+    """Of some vectors, at most."""
+    lengths: Float32[Tensor, "*n"] = torch.linalg.vector_norm(vectors, dim=-1) + LOST * vectors.shape[-1] ** 0.5
+    return lengths
 
 
 def _squares(vectors: Float32[Tensor, "n d"], sizes: list[int]) -> Float32[Tensor, "n stages"]:
@@ -166,10 +189,15 @@ def _squares(vectors: Float32[Tensor, "n d"], sizes: list[int]) -> Float32[Tenso
 def exact(
     x: Float32[ndarray, "n d"], y: Float32[ndarray, "m d"], rows: Int64[ndarray, " p"], columns: Int64[ndarray, " p"]
 ) -> Float32[ndarray, " p"]:
-    """Inner products of pairs, in float64 and then rounded, some pairs at a time."""
-    values = np.empty(len(rows), np.float32)
+    """Inner products of pairs, in float64 and then rounded, some pairs at a time; added up as the kernel does."""
+    values, width = np.empty(len(rows), np.float32), x.shape[1]
+    left, right = np.zeros((2, min(len(rows), PAIRS_AT_ONCE), -(-width // LANES) * LANES))
     for start in range(0, len(rows), PAIRS_AT_ONCE):
-        at = slice(start, start + PAIRS_AT_ONCE)
-        left, right = x[rows[at]].astype(np.float64), y[columns[at]]
-        values[at] = np.einsum("pd,pd->p", left, right)
+        at = slice(start, min(start + PAIRS_AT_ONCE, len(rows)))
+        pairs = at.stop - start
+        left[:pairs, :width], right[:pairs, :width] = x[rows[at]], y[columns[at]]
+        sums = np.einsum("psl,psl->pl", *(side[:pairs].reshape(pairs, -1, LANES) for side in (left, right)))
+        while sums.shape[1] > 1:
+            sums = sum(np.split(sums, 2, axis=1))
+        values[at] = sums[:, 0]
     return values

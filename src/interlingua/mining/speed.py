@@ -84,8 +84,9 @@ def search_speed(
     for _ in range(3):
         lists = Lists.empty(tile, k), Lists.empty(tile, k)
         for turn, size in enumerate((tile, max(tile, round(min(sizes) / math.e)))):
-            for of in lists:
-                of.values[:] = _bars(of, size)[:, None] if turn else of.values
+            if turn:
+                for of in lists:
+                    of.values[:] = _bars(of, size)[:, None]
             start = clock()
             scanner.scan(left, right, *lists)
             times[turn] = min(times[turn], clock() - start)

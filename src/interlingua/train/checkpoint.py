@@ -36,6 +36,8 @@ class TrainState:
     """Optimizer steps done."""
     cpu_seconds: float = 0.0
     """Processor time spent on them, evaluations not included."""
+    tokens: int = 0
+    """Read in them."""
     seconds: float = 0.0
     """Time spent on them, evaluations included."""
     best_step: int | None = None

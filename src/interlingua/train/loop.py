@@ -78,7 +78,7 @@ def train(
     state = load_checkpoint(start.checkpoint, objective, optimizer) if start.checkpoint else TrainState()
     end = state.step if out_of_patience(state, run) else max_steps
     peak = peak_learning_rate(config.optimizer, max_steps)
-    meter, clock = Meter(engine, folder.checkpoints), Clock(state.seconds, state.cpu_seconds)
+    meter, clock = Meter(engine, folder.checkpoints), Clock(state.seconds, state.cpu_seconds, state.tokens)
     metrics, stop = dict[str, float](), False
     meter.load(state)
 
@@ -130,7 +130,7 @@ def train(
             if saves or stop or interrupted:
                 require_finite(objective, engine, folder.checkpoints, done)
                 meter.save(state)
-                state.seconds, state.cpu_seconds = clock.seconds, clock.cpu_seconds
+                state.seconds, state.cpu_seconds, state.tokens = clock.seconds, clock.cpu_seconds, clock.tokens
                 save_checkpoint(folder.checkpoints, objective, optimizer, state, write=engine.is_main)
                 if engine.is_main:
                     rotate(folder.checkpoints, keep=run.save_total_limit, best_step=state.best_step)

@@ -46,6 +46,8 @@ class TrainResult:
     """Processor time of all processes over all their steps, evaluations and checkpoints not counted."""
     seconds: float = 0.0
     """Wall time of the whole run, evaluations and checkpoints included."""
+    tokens: int = 0
+    """Read by all processes in all their steps, of both sides."""
     pairs_per_second: float = 0.0
     """Over the steps made now, evaluations and checkpoints not counted."""
     tokens_per_second: float = 0.0
@@ -71,9 +73,11 @@ class Clock:
     Args:
         seconds: spent before the checkpoint, by the whole run.
         cpu_seconds: processor time spent on steps before the checkpoint.
+        tokens: read in steps before the checkpoint.
     """
 
-    def __init__(self, seconds: float, cpu_seconds: float = 0.0) -> None:
+    def __init__(self, seconds: float, cpu_seconds: float = 0.0, tokens: int = 0) -> None:
+        self.tokens = tokens
         self._before, self._started = seconds, time.perf_counter()
         self.cpu_seconds, self._cpu_mark = cpu_seconds, time.process_time()
         self._mark = self._started
@@ -92,6 +96,7 @@ class Clock:
         for count in (self._total, self._window):
             count.add(pairs, tokens, now - self._mark)
         self._mark = now
+        self.tokens += tokens
         cpu_now = time.process_time()
         self.cpu_seconds += (cpu_now - self._cpu_mark) * world_size
         self._cpu_mark = cpu_now
@@ -153,6 +158,7 @@ def result_of(
         metrics=metrics,
         seconds=clock.seconds,
         cpu_seconds=clock.cpu_seconds,
+        tokens=clock.tokens,
         pairs_per_second=rates["pairs_per_second"],
         tokens_per_second=rates["tokens_per_second"],
         peak_rss_bytes=peak_rss_bytes(),
