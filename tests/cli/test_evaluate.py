@@ -167,6 +167,8 @@ def test_a_function(capsys, data, tmp_path, monkeypatch, caplog):
         (["--suite", "tatoebe"], "unknown name 'tatoebe'; did you mean 'tatoeba'?"),
         (["--languages", "zul"], "no file for the language 'zul' here; there are: deu, rus"),
         (["--languages", "Klingonese"], "Klingonese"),
+        (["--suite", ""], "the suite is empty; name tasks"),
+        (["--languages", ","], "no language is named"),
         (["--compare", "hash"], "compare 'hash' is not one of index, text"),
         (["--pooling", "sum"], "pooling 'sum' is not one of cls, mean, max"),
         (["--budget", "10"], "budget '10' is no time; say how long with its unit"),

@@ -52,9 +52,9 @@ def test_one_table_of_all_tasks():
     (table,) = compare(results, by="tasks")
     assert table.columns == ["a", "b"]
     assert values(table) == {
-        "tatoeba: accuracy": [0.7, 0.6],
-        "tatoeba: accuracy (compare=text)": [None, 1.0],
-        "xsim: xsim": [0.2, None],
+        "tatoeba: accuracy, mean of 2": [0.7, 0.6],
+        "tatoeba: accuracy, mean of 2 (compare=text)": [None, 1.0],
+        "xsim: xsim, mean of 2": [0.2, None],
     }
     assert [(row.digits, row.higher_is_better) for row in table.rows] == [(1, True), (1, True), (2, False)]
     assert table.comparable == [True, True]
@@ -140,10 +140,13 @@ def test_long_settings_are_counted_where_that_tells_them_apart():
         return make(name, settings={"languages": [*languages]}, changed=("languages",))
 
     (table,) = compare([asked("a", *"defs"), make("b")], by="tasks")
-    assert [row.name for row in table.rows] == ["tatoeba: accuracy (4 languages)", "tatoeba: accuracy"]
+    assert [row.name for row in table.rows] == [
+        "tatoeba: accuracy, mean of 2 (4 languages)",
+        "tatoeba: accuracy, mean of 2",
+    ]
     (table,) = compare([asked("a", *"defs"), asked("b", *"defi")], by="tasks")
     assert [row.name for row in table.rows] == [
-        f"tatoeba: accuracy (languages={listed})" for listed in ("d+e+f+s", "d+e+f+i")
+        f"tatoeba: accuracy, mean of 2 (languages={listed})" for listed in ("d+e+f+s", "d+e+f+i")
     ]
 
 

@@ -74,6 +74,14 @@ def test_a_hub_ids_slash_is_no_folder(result, tmp_path):
     assert result_path(named, tmp_path).parts[-3:-1] == ("intfloat__e5__small", "abc")
 
 
+def test_another_part_of_a_published_set_does_not_overwrite_what_is_there(result, tmp_path):
+    whole = dataclasses.replace(result, data_revision="v1", data_sha256="a" * 64)
+    part = dataclasses.replace(result, data_revision="v1", data_sha256="b" * 64)
+    first, second, again = (write_result(one, tmp_path) for one in (whole, part, part))
+    assert second == again == first.with_stem(f"{first.stem}-bbbbbbbb")
+    assert read_result(first).data_sha256 == whole.data_sha256
+
+
 def test_folders_of_one_name_with_other_data_never_overwrite(pair_folder, number_encoder, tmp_path):
     files = []
     for corpus in ("a", "b"):
@@ -101,6 +109,24 @@ def test_folders_are_searched_and_errors_are_one_line(result, tmp_path):
         path.write_text(content)
         with pytest.raises(DataError, match="not a result file"):
             read_result(path)
+
+
+def test_a_cut_items_file_is_one_line(result, tmp_path):
+    path = write_result(result, tmp_path)
+    whole = items_path(path).read_bytes()
+    for content in (whole[:100], b""):
+        items_path(path).write_bytes(content)
+        with pytest.raises(DataError, match=rf"^{items_path(path)}: the items of a result can't be read"):
+            read_result(path)
+
+
+def test_a_folder_of_analyses_alone_adds_no_result(result, tmp_path):
+    write_result(result, tmp_path / "found")
+    (tmp_path / "looked").mkdir()
+    (tmp_path / "looked" / "agnosticism.analysis.json").write_text("{}")
+    assert len(read_results([tmp_path / "found", tmp_path / "looked"])) == 1
+    with pytest.raises(DataError, match="looked: no result files here; run interlingua evaluate"):
+        read_results([tmp_path / "looked"])
 
 
 def test_items_members_and_notes_come_back(result, tmp_path):

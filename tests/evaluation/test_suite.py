@@ -185,6 +185,7 @@ def test_settings_reach_their_tasks():
     assert (tasks["stsb"].split, tasks["stsb"].resamples, tasks["sick"].resamples) == ("dev", 7, 8)
     assert all(tasks[name].bm25 for name in ("tydi_goldp", "miracl", "beir"))
     assert tasks["beir"].runs == Path("out")
+    assert build_tasks(["sick"], settings=["sts.resamples=7"])[0].resamples == 7
     assert build_tasks(["sick"], settings=['sick.splits=["train", "dev"]'])[0].splits == ("train", "dev")
 
 
@@ -204,6 +205,13 @@ def test_settings_that_mean_nothing(setting, message):
     with pytest.raises(ConfigError) as error:
         build_tasks(suite, settings=[setting])
     assert message in str(error.value)
+
+
+def test_nothing_named():
+    with pytest.raises(ConfigError, match="the suite is empty; name tasks"):
+        build_tasks([])
+    with pytest.raises(ConfigError, match="no language is named"):
+        build_tasks(["sick"], languages=[])
 
 
 def test_prompts_by_role_are_in_the_results(tmp_path, number_encoder):

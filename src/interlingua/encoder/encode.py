@@ -87,7 +87,7 @@ def encode(
         language: of the texts, in any code; needed by vocabularies that pre-tokenize by language.
         batch_tokens: upper limit of a batch, in tokens.
         normalize: scale the vectors to length 1.
-        dtype: to compute in; the vectors are float32. With int8 three quarters of the products are in bytes.
+        dtype: to compute in; the vectors are float32. With int8 two thirds of the products are in bytes.
         show_progress: draw a bar on standard error.
         out: a ``.npy`` file to write instead of collecting in memory; it appears when all is done.
         report: counts texts, tokens and cut texts. Without one, the first call of this process that cuts texts at

@@ -16,7 +16,7 @@ from torch import Tensor
 LANES, MOST = 16, 32
 """As in kernels/bytes.h."""
 LARGEST = 127
-PRECISE_LAYERS = 4
+PRECISE_LAYERS = 3
 """One in so many layers, the last ones, is computed without bytes."""
 
 

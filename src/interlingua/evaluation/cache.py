@@ -16,7 +16,7 @@ from numpy import ndarray
 
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.encoder import Encoder
-from interlingua.evaluation.backends.foreign import PORTION_TEXTS, check_vectors
+from interlingua.evaluation.backends.foreign import PORTION_TEXTS, as_vectors, check_vectors
 from interlingua.evaluation.budget import Budget, BudgetUsed
 from interlingua.evaluation.encoders import OwnEncoder
 from interlingua.evaluation.provenance import prompt_text
@@ -171,7 +171,7 @@ class CachedEncoder:
             if self._own:  # as the model gives them: a classifier, or an inner product, may need their lengths
                 options["normalize"] = self._encoder.settings.normalize
             vectors = self._encoder.encode(texts, prompt=how.prompt, **options)
-        vectors = np.asarray(vectors, dtype=np.float32)
+        vectors = as_vectors(vectors)
         self.encode_seconds += time.perf_counter() - start
         check_vectors(vectors, texts, self._store.dim)
         cut: Bool[ndarray, " n"] = np.zeros(len(texts), dtype=bool)

@@ -214,7 +214,7 @@ def _table_of_tasks(
         tail = f" ({settings})" if settings else ""
         for row in rows_of(chosen, by, shown, reference):
             asked = f" ({_brief(settings) if len(short) == len(found) else settings})" if settings else ""
-            name = f"{task}: {label(shown) if by == 'tasks' else row.name}{asked}"
+            name = f"{task}: {_mean(shown, chosen) if by == 'tasks' else row.name}{asked}"
             rows.append(row._replace(name=name, task=f"{task}{tail}"))
         alike, said = differences(chosen)
         comparable = [before and now for before, now in zip(comparable, alike, strict=True)]
@@ -228,6 +228,12 @@ def _table_of_tasks(
         notes=notes + _note_on_significance(rows, columns, reference),
         baseline=None if reference is None else names(columns)[reference],
     )
+
+
+def _mean(metric: str, chosen: Chosen) -> str:
+    """A metric, and of how many sets or language pairs the mean is: it may be of fewer than a paper's."""
+    counts = sorted({len(result.subsets) for one in chosen for result in one})
+    return label(metric) if counts == [1] else f"{label(metric)}, mean of {'/'.join(map(str, counts))}"
 
 
 def _brief(settings: str) -> str:

@@ -6,6 +6,8 @@ import dataclasses
 import hashlib
 import json
 import re
+import zipfile
+import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -33,12 +35,12 @@ def write_result(result: TaskResult, folder: PathLike) -> Path:
         result: with its provenance.
         folder: gets ``results/{model}/{revision}/{Task}.json``. A revision made with settings that are not the
             defaults (prompt, pooling, languages, ...) carries their digest, and the file's name that of data that are
-            not a published set, so that one result never overwrites another.
+            not a published set, or another part of it than what is there, so that one never overwrites another.
 
     Returns:
         The file.
     """
-    path = result_path(result, Path(folder))
+    path = _place(result, Path(folder))
     for beside in (items_path(path), examples_path(path)):
         beside.unlink(missing_ok=True)  # never beside scores of another run
     with atomic_write(path) as file:
@@ -51,6 +53,15 @@ def write_result(result: TaskResult, folder: PathLike) -> Path:
     if result.mteb:
         _write_mteb(result, path, Path(folder))
     return path
+
+
+def _place(result: TaskResult, folder: Path) -> Path:
+    path = result_path(result, folder)
+    try:
+        there = json.loads(path.read_text(encoding="utf-8"))[OWN]["data_sha256"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return path
+    return path if there == result.data_sha256 else path.with_stem(f"{path.stem}-{result.data_sha256[:8]}")
 
 
 def items_path(path: Path) -> Path:
@@ -105,9 +116,14 @@ def read_results(paths: Iterable[PathLike], *, examples: bool = False) -> list[T
         examples: see ``read_result``.
 
     Raises:
-        DataError: a path is missing, a file is no result, or a folder holds none.
+        DataError: a path is missing, a file is no result, or a folder holds neither results nor analyses, or none of
+            them a result.
     """
-    return [read_result(file, examples=examples) for path in paths for file in _result_files(Path(path))]
+    folders = [Path(path) for path in paths]
+    files = [file for path in folders for file in _result_files(path)]
+    if not files:  # analyses alone, which a page shows beside results
+        raise DataError("no result files here; run interlingua evaluate", path=", ".join(map(str, folders)))
+    return [read_result(file, examples=examples) for file in files]
 
 
 def read_result(path: PathLike, *, examples: bool = False) -> TaskResult:
@@ -123,6 +139,8 @@ def read_result(path: PathLike, *, examples: bool = False) -> TaskResult:
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
         result = _from_json(content, Path(path))
+    except DataError:
+        raise
     except OSError as error:
         raise DataError(f"can't be read: {error.strerror or error}; check the path", path=path) from error
     except (ValueError, KeyError, TypeError, AttributeError, StopIteration) as error:
@@ -186,8 +204,11 @@ def _to_arrays(items: Mapping[str, Items]) -> dict[str, Any]:
 def _read_items(path: Path) -> dict[str, Items]:
     if not path.exists():
         return {}
-    with np.load(path, allow_pickle=False) as arrays:
-        there = {name: arrays[name] for name in arrays.files}
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            there = {name: arrays[name] for name in arrays.files}
+    except (OSError, ValueError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise DataError(f"the items of a result can't be read ({error}); evaluate again", path=path) from error
     names = [name.removesuffix("/values") for name in there if name.endswith("/values")]
     return {
         name: Items(there[f"{name}/values"], there.get(f"{name}/gold"), there.get(f"{name}/weights")) for name in names
@@ -210,6 +231,6 @@ def _result_files(path: Path) -> list[Path]:
         return [path]
     others = ("model_meta.json", ANALYSIS_SUFFIX)
     files = sorted(file for file in path.rglob("*.json") if not file.name.endswith(others))
-    if not files:
+    if not files and next(path.rglob(f"*{ANALYSIS_SUFFIX}"), None) is None:
         raise DataError("no result files below this folder; run interlingua evaluate", path=path)
     return files

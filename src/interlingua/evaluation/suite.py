@@ -169,10 +169,15 @@ def build_tasks(
         data: of a name for several tasks, those without data here are left out, with a warning.
 
     Raises:
-        ConfigError: a task's name is unknown (the nearest one is offered), or an option is, or what it is set to.
+        ConfigError: a task's name is unknown (the nearest one is offered), or an option is, or what it is set to;
+            or no task or language is named.
         DataError: of several tasks under one name none has data here.
     """
     check_choice("compare", compare, ("index", "text"))
+    if not suite:
+        raise ConfigError("the suite is empty; name tasks, e.g. tatoeba,xsim")
+    if languages is not None and not languages:
+        raise ConfigError("no language is named; name some, e.g. de,sw, or leave the choice out")
     options = {**({} if languages is None else {"languages": languages}), "compare": compare}
     asked = settings_table(settings)
     names = [member for name in suite if isinstance(name, str) for member in SUITES.get(name, (name,))]
@@ -184,7 +189,7 @@ def build_tasks(
         if not isinstance(item, str):
             tasks.append(item)
             continue
-        members = {name: _build(name, item, asked, options) for name in SUITES.get(item, (item,))}
+        members = {name: _build(name, asked, options) for name in SUITES.get(item, (item,))}
         tasks += _with_data(item, members, data) if item in SUITES and data is not None else members.values()
     return tasks
 
@@ -203,15 +208,17 @@ def settings_table(settings: Sequence[str]) -> dict[str, dict[str, Any]]:
     return table
 
 
-def _build(name: str, group: str, asked: Mapping[str, Mapping[str, Any]], options: Mapping[str, Any]) -> Task:
+def _build(name: str, asked: Mapping[str, Mapping[str, Any]], options: Mapping[str, Any]) -> Task:
     """One task with the options of its own; what is set for a name of several goes to those that have it."""
     family, _, of_family = name.partition(":")  # mteb:STS17
     kind = resolve(TASKS, family)
     known = {field.name for field in dataclasses.fields(kind)}
-    for_all = {} if group == name else asked.get(group, {})
-    unknown = [key for key in for_all if not any(key in _fields_of(member) for member in SUITES[group])]
-    if unknown:
-        raise ConfigError(f"--set {group}.{unknown[0]}: no task of {group} has that option")
+    groups = [group for group, members in SUITES.items() if name in members and group in asked]
+    for group in groups:
+        unknown = [key for key in asked[group] if not any(key in _fields_of(member) for member in SUITES[group])]
+        if unknown:
+            raise ConfigError(f"--set {group}.{unknown[0]}: no task of {group} has that option")
+    for_all = {key: value for group in groups for key, value in asked[group].items()}
     own = {**{key: value for key, value in for_all.items() if key in known}, **asked.get(name, {})}
     if of_family:
         own["task"] = of_family

@@ -7,7 +7,7 @@ import pytest
 
 from interlingua.encoder.encode import EncodeReport
 from interlingua.errors import ConfigError, TaskError
-from interlingua.evaluation.backends.foreign import Choices, ForeignEncoder, check_vectors
+from interlingua.evaluation.backends.foreign import Choices, ForeignEncoder, as_vectors, check_vectors
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,3 +75,9 @@ def test_options_are_checked_and_those_that_change_vectors_are_told():
 def test_vectors_that_cant_be_scored(vectors, dim, message):
     with pytest.raises(TaskError, match=message):
         check_vectors(vectors, ["a", "b"], dim)
+
+
+@pytest.mark.parametrize("found", [["a", "b"], [[1.0], [1.0, 2.0]], [{}, {}]])
+def test_what_is_no_array_of_numbers(found):
+    with pytest.raises(TaskError, match=r"the encoder gave no array of numbers \(.*\); expected \(n, d\)"):
+        as_vectors(found)

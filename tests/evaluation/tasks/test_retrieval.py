@@ -119,3 +119,12 @@ def test_the_public_sets_are_recognised_and_a_naive_search_agrees(task, language
     (subset,) = [subset for subset in result.subsets if subset.name == name]
     found = {metric: subset.scores[f"{metric}_all_languages"] for metric in expected}
     assert found == {metric: pytest.approx(value, abs=2e-3) for metric, value in expected.items()}
+
+
+def test_no_passages_is_one_line(tmp_path, number_encoder):
+    (tmp_path / "qrels").mkdir()
+    (tmp_path / "corpus.jsonl").write_text("")
+    (tmp_path / "queries.jsonl").write_text('{"_id": "q1", "text": "one"}\n')
+    (tmp_path / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\tp1\t1\n")
+    with pytest.raises(DataError, match="there are no passages of deu_Latn; the file is empty"):
+        evaluate(Beir(languages=["de"]), tmp_path, number_encoder)

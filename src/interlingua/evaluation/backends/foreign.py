@@ -121,7 +121,7 @@ class ForeignEncoder(abc.ABC):
         def windows() -> Iterator[Float32[ndarray, "n d"]]:
             while portion := list(itertools.islice(left, self.portion_texts)):
                 started = counts.texts
-                vectors = np.asarray(self._embed(portion, before, batch_tokens, counts), dtype=np.float32)
+                vectors = as_vectors(self._embed(portion, before, batch_tokens, counts))
                 counts.texts = started + len(portion)
                 check_vectors(vectors, portion, self.dim)
                 self.dim = vectors.shape[1]
@@ -133,6 +133,18 @@ class ForeignEncoder(abc.ABC):
     @abc.abstractmethod
     def _embed(self, texts: list[str], prompt: str, batch_tokens: int, report: EncodeReport) -> Any:
         """An array (n, d) for these texts with the prompt before each."""
+
+
+def as_vectors(found: Any) -> Float32[ndarray, " *shape"]:
+    """What an encoder gave as numbers.
+
+    Raises:
+        TaskError: it is no array of numbers, or its rows have unequal lengths.
+    """
+    try:
+        return np.asarray(found, dtype=np.float32)
+    except (TypeError, ValueError) as error:
+        raise TaskError(f"the encoder gave no array of numbers ({error}); expected (n, d), a row per text") from error
 
 
 def check_vectors(vectors: Float32[ndarray, "n d"], texts: Sequence[str], dim: int) -> None:

@@ -180,6 +180,8 @@ class RetrievalTask(abc.ABC):
                 ids[passage.id] = None
                 digest.update("\t".join(passage).encode() + b"\n")
                 yield passage
+            if not ids:
+                raise DataError(f"there are no passages of {language}; the file is empty")
 
         def encode(portion: Sequence[Passage]) -> Float32[ndarray, "n d"]:
             texts, titles = [passage.text for passage in portion], [passage.title for passage in portion]
