@@ -134,3 +134,26 @@ def test_the_kernel_is_taken_where_it_is_and_the_results_are_those_of_torch(monk
     for one, other in zip(found, mutual_neighbours(x, y, k=4), strict=True):
         assert one.indices.equal(other.indices)
         assert one.similarities.equal(other.similarities)
+
+
+@needs_kernel
+def test_a_thread_s_own_lists_hold_only_what_is_better_than_known(monkeypatch):
+    monkeypatch.setattr(compiled, "ROWS_AT_ONCE", 64)
+    x, y = crowded(13, 256, 300, 24)
+    joined, real = [], Lists.join
+
+    def join(self, other):
+        joined.append(int((other.indices >= 0).sum()))
+        real(self, other)
+
+    monkeypatch.setattr(Lists, "join", join)
+    scanner = CompiledScanner(turned(x, y), threads=2)
+    left, right = scanner.prepare(Block(x, 0), of_x=True), scanner.prepare(Block(y, 0), of_x=False)
+    lists = Lists.empty(256, 4), Lists.empty(300, 4)
+    scanner.scan(left, right, *lists)
+    known = [of.values.copy() for of in lists]
+    scanner.scan(left, right, *lists)  # all is known: only the neighbours themselves come again
+    assert joined[0] == 300 * 4
+    assert joined[1] < 0.75 * 300 * 4
+    for of, before in zip(lists, known, strict=True):
+        np.testing.assert_array_equal(of.values, before)

@@ -89,15 +89,18 @@ class CompiledScanner:
         return Bytes(block, width, (block.vectors, data, scales, terms, tails, *largest), precision)
 
     def scan(self, x: Bytes, y: Bytes, of_x: Lists, of_y: Lists | None) -> None:
-        """See ``Scanner``; the threads have lists of y of their own, which are joined in the end."""
+        """See ``Scanner``; threads but the first have lists of y of their own, for what is better than known."""
         above = x.arrays[3] + x.precision.float_error(y.precision, x.width)
         x = x._replace(arrays=(*x.arrays[:3], above, *x.arrays[4:]))
         starts = range(0, len(x.block.vectors), ROWS_AT_ONCE)
         threads = min(self.threads, len(starts))
         own = [None if of_y is None else Lists.empty(*of_y.values.shape) for _ in range(threads - 1)]
+        bars = np.full(-(-len(y.block.vectors) // GROUP) * GROUP, np.inf, np.float32)
+        if of_y is not None:
+            bars[: len(y.block.vectors)] = of_y.bars
         with ThreadPoolExecutor(threads) as pool:
             workers = [
-                pool.submit(_rows, x, y, of_x, lists, starts[number::threads], self.stage[number:])
+                pool.submit(_rows, x, y, of_x, lists, bars.copy(), starts[number::threads], self.stage[number:])
                 for number, lists in enumerate([of_y, *own])
             ]
         for worker in workers:
@@ -107,13 +110,18 @@ class CompiledScanner:
                 of_y.join(lists)
 
 
-def _rows(x: Bytes, y: Bytes, of_x: Lists, of_y: Lists | None, starts: range, stage: Int64[ndarray, " 1"]) -> None:
-    """One thread's rows; the stage is where its last ones stood."""
+def _rows(
+    x: Bytes,
+    y: Bytes,
+    of_x: Lists,
+    of_y: Lists | None,
+    bars: Float32[ndarray, " m"],
+    starts: range,
+    stage: Int64[ndarray, " 1"],
+) -> None:
+    """One thread's rows; bars are what neighbours of y have to reach, the stage is where its last rows stood."""
     kernel, m = library("neighbours"), len(y.block.vectors)
     assert kernel is not None
-    bars = np.full(-(-m // GROUP) * GROUP, np.inf, np.float32)
-    if of_y is not None:
-        bars[:m] = of_y.bars
     ends = np.array([*range(STAGE, STAGE * x.precision.tails.shape[1], STAGE), x.width], np.int64)
     columns = (ctypes.c_void_p * len(y.arrays))(*(_pointer(array).value for array in y.arrays))
     for start in starts:
