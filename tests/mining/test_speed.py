@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 import numpy as np
 import pytest
@@ -49,5 +50,5 @@ def test_many_vectors_whose_first_coordinates_say_most_take_less_time_a_pair():
     rng = np.random.default_rng(1)
     x = (rng.standard_normal((1024, 384)) * 0.97 ** np.arange(384)).astype(np.float32)
     x /= np.linalg.norm(x, axis=1, keepdims=True)
-    few, many = (search_speed(x, x, 4, (size, size)).pair for size in (4096, 1_000_000))
+    few, many = (search_speed(x, x, 4, (size, size), clock=time.process_time).pair for size in (4096, 1_000_000))
     assert many < 0.8 * few

@@ -17,9 +17,9 @@
 #define ROWS 6
 #define LANES 16
 #define GROUP (4 * LANES)
-#define FEW 2 /* pairs of a row and a panel that are computed exactly sooner than the row's other products are made */
-#define MOST_WASTED 4 /* another stage is taken if one in so many rows was looked at in vain, one less if one in ... */
-#define LEAST_WASTED 12
+#define FEW 2           /* pairs of a row and a panel that are computed exactly sooner than by all the row's bytes first */
+#define MOST_WASTED 4   /* one row in so many looked at in vain: another stage would have been cheaper */
+#define LEAST_WASTED 12 /* fewer than one in so many: a stage less is tried */
 
 typedef struct {
     float *values;

@@ -179,13 +179,15 @@ def make_frame(
     rest = torch.from_numpy(np.concatenate([side - mean for side, mean in zip(sides, (of_x, of_y), strict=True)]))
     rest = rest / rest.abs().max().clamp(min=torch.finfo(torch.float32).tiny)  # no square is too large for float32
     axes = torch.linalg.eigh((rest.T @ rest).double()).eigenvectors.flip(1)
-    even = [part @ torch.linalg.qr(_normal(part.shape[1])).Q for part in axes.split(STAGE, dim=1)]
+    even = [part @ _mixing(part.shape[1]) for part in axes.split(STAGE, dim=1)]
     return Frame(of_x, of_y, torch.cat(even, dim=1).float().numpy())
 
 
-def _normal(size: int) -> Float[Tensor, "size size"]:
-    """Turns the axes of a stage, so that none is much longer than another; a byte's step goes by the longest."""
-    return torch.randn(size, size, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+def _mixing(size: int) -> Float[Tensor, "size size"]:
+    """Mixes the axes of a stage: a byte's step goes by the largest coordinate, so none should stand out."""
+    normal = torch.randn(size, size, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    mixing: Float[Tensor, "size size"] = torch.linalg.qr(normal).Q
+    return mixing
 
 
 def _spread(vectors: NDArray[np.floating], size: int) -> NDArray[np.float32]:
