@@ -60,7 +60,7 @@ def test_as_many_stages_are_taken_as_the_vectors_ask_for(rate):
     left, right = scanner.prepare(Block(x, 0), of_x=True), scanner.prepare(Block(y, 0), of_x=False)
     of_x, of_y = Lists.empty(2000, 2), Lists.empty(6400, 2)
     scanner.scan(left, right, of_x, of_y)
-    assert (scanner.stage.tolist() == [3]) == (rate == 1.0)
+    assert (scanner.stage[0] >= 2) == (rate == 1.0)
 
 
 @needs_kernel

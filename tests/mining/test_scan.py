@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from interlingua.mining import scan
-from interlingua.mining.scan import Block, Frame, Precision, exact, view
+from interlingua.mining.scan import Block, Frame, Precision, about, exact, lengths, product_error, view
 
 CPU = torch.device("cpu")
 
@@ -46,17 +46,17 @@ def test_no_bound_of_any_stage_is_passed_and_no_product_is_farther_off_than_the_
     parts = [view(Block(side, 0), frame, of_x=of_x, device=CPU) for side, of_x in ((x, True), (y, False))]
     rounded = [(seen.rest / step).round() * step for seen in parts]
     own, other = (Precision.of(seen, near, stages) for seen, near in zip(parts, rounded, strict=True))
-    of_x, of_y = own.slack(other, 33), other.slack(own, 33)
     true = x.astype(np.float64) @ y.T.astype(np.float64)
     for s, stage in enumerate(stages):
         products = (rounded[0][:, :stage] @ rounded[1][:, :stage].T + parts[0].term[:, None] + parts[1].term).numpy()
         bound = products + np.outer(own.tails[:, s], other.tails[:, s])
-        assert (true <= bound + of_x[:, s, None]).all()
-        assert (true <= bound + of_y[:, s]).all()
+        of_x, of_y = own.slack(other, 33, s), other.slack(own, 33, s)
+        assert (true <= bound + of_x[:, None]).all()
+        assert (true <= bound + of_y).all()
         assert np.allclose(own.tails[:, s], np.linalg.norm(parts[0].rest.numpy()[:, stage:], axis=1), rtol=1e-4)
     off = np.abs(products - true)
-    assert (off <= of_x[:, -1, None]).all()
-    assert (off <= of_y[:, -1]).all()
+    assert (off <= of_x[:, None]).all()
+    assert (off <= of_y).all()
     assert of_x.max() < 4 * step * 33  # and is no idle bound
     for field in ("errors", "tails", "lengths", "sizes"):
         np.testing.assert_array_equal(getattr(own.part(slice(3, 7)), field), getattr(own, field)[3:7])
@@ -73,6 +73,19 @@ def test_exact_values_are_those_of_float64_for_any_number_of_pairs():
                 for i, j in zip(rows, columns, strict=True)]  # fmt: skip
     assert exact(x, y, rows, columns).tolist() == expected
     assert exact(x, y, rows[:0], columns[:0]).tolist() == []
+
+
+@pytest.mark.parametrize("size", [1e-25, 1e-3, 1e3])
+def test_products_in_float32_are_as_near_as_is_said(size):
+    x, y, _ = sides(5, n=3000, d=200, shift=0.0)
+    x *= np.float32(size)
+    rows, columns = np.arange(3000), np.arange(3000) % len(y)
+    longest = (float(lengths(torch.from_numpy(side)).max()) for side in (x, y))
+    error = product_error(*longest, 200)
+    off = np.abs(about(x, y, rows, columns) - exact(x, y, rows, columns))
+    assert 0 < off.max() <= error or size == 1e-25
+    assert error < 1e-2 * size or size == 1e-25
+    assert about(x, y, rows[:0], columns[:0]).tolist() == []
 
 
 @pytest.mark.parametrize("size", [1e-25, 1e-20])

@@ -2,24 +2,24 @@
 
    The similarity of x_i and y_j is bounded from above by a product of bytes, and only pairs that may belong among the k
    best of their row or column are computed exactly, in float64. Where the first coordinates say much, a stage of them is
-   enough to tell that most pairs don't: what the rest may add is the product of its lengths. mining/compiled.py makes the
-   bytes; with its scales and corrections the bound after stage s is
+   enough to tell that most pairs don't: what the rest may add is the product of its lengths. The few others are looked at
+   one by one, by all bytes. mining/compiled.py makes the bytes; with its scales and corrections the bound after stage s
+   is
 
        scale_x[i] * scale_y[j] * (product - 128 * sum_x[i][s]) + tail_x[i][s] * tail_y[s][j] + term_x[i] + term_y[j]
            + error_x[i][s] * (largest length_y of the panel) + length_x[i] * (largest error_y[s] of the panel)
 
    Rows of x are signed bytes, n of them and room for ROWS - 1 more behind. Those of y are bytes + 128 in panels of
-   GROUP columns, [panel][width / 4][GROUP][4], aligned to 64 bytes. Lists hold the k best, best first, equal
-   similarities by index; a pair that is met twice stands there once. */
+   GROUP columns, [panel][width / 4][GROUP][4], aligned to 64 bytes, and once more column by column. Lists hold the k
+   best, best first, equal similarities by index; a pair that is met twice stands there once. */
 #include <immintrin.h>
 #include <stdint.h>
 
 #define ROWS 6
 #define LANES 16
 #define GROUP (4 * LANES)
-#define FEW 2           /* pairs of a row and a panel that are computed exactly sooner than by all the row's bytes first */
-#define MOST_WASTED 4   /* one row in so many looked at in vain: another stage would have been cheaper */
-#define LEAST_WASTED 12 /* fewer than one in so many: a stage less is tried */
+#define MOST_WASTED 2  /* pairs of a row and a panel looked at in vain: another stage would have been cheaper */
+#define LEAST_WASTED 3 /* fewer than one in so many rows: a stage less is tried */
 
 typedef struct {
     float *values;
@@ -38,7 +38,7 @@ typedef struct {
 /* The columns: m of them and room for whole panels, the same for each stage, or one for each panel. */
 typedef struct {
     const float *vectors;
-    const uint8_t *bytes;
+    const uint8_t *bytes, *each; /* in panels, and column by column */
     const float *scale, *term, *tail, *length, *error;
 } Columns;
 
@@ -145,26 +145,21 @@ static __attribute__((noinline)) void reach_by_stage(const int8_t *x, int64_t by
     }
 }
 
-/* Bounds of one row's similarities with a panel, by all bytes. */
-static void bounds_by_all(const int8_t *x, int64_t bytes, const Row *row, const Panel *panel, float *bound) {
-    __m512i even[4], odd[4];
-    const uint8_t *y = panel->bytes;
+/* The bound of one pair by all bytes; c is the column's place in its panel. */
+static inline float bound_by_all(const int8_t *x, const uint8_t *y, int64_t bytes, const Row *row, const Panel *panel,
+                                 int64_t c) {
+    __m512i sums = _mm512_setzero_si512(), more = sums;
     int64_t d = 0;
-    for (int c = 0; c < 4; c++) even[c] = _mm512_set1_epi32(-row->shift), odd[c] = _mm512_setzero_si512();
-    for (; d + 8 <= bytes; d += 8, y += 8 * GROUP) {
-        __m512i four = _mm512_set1_epi32(*(const int32_t *)(x + d)), next = _mm512_set1_epi32(*(const int32_t *)(x + d + 4));
-        for (int c = 0; c < 4; c++) {
-            even[c] = _mm512_dpbusd_epi32(even[c], _mm512_load_si512(y + c * 64), four);
-            odd[c] = _mm512_dpbusd_epi32(odd[c], _mm512_load_si512(y + 4 * GROUP + c * 64), next);
-        }
+    for (; d + 128 <= bytes; d += 128) {
+        sums = _mm512_dpbusd_epi32(sums, _mm512_loadu_si512(y + d), _mm512_loadu_si512(x + d));
+        more = _mm512_dpbusd_epi32(more, _mm512_loadu_si512(y + d + 64), _mm512_loadu_si512(x + d + 64));
     }
-    if (d < bytes)
-        for (int c = 0; c < 4; c++)
-            even[c] = _mm512_dpbusd_epi32(even[c], _mm512_load_si512(y + c * 64), _mm512_set1_epi32(*(const int32_t *)(x + d)));
-    for (int c = 0; c < 4; c++) {
-        __m512 columns = bounds(_mm512_add_epi32(even[c], odd[c]), row, panel, c);
-        _mm512_storeu_ps(bound + c * LANES, _mm512_add_ps(columns, _mm512_set1_ps(row->above)));
+    for (; d < bytes; d += 64) {
+        __mmask16 mask = bytes - d < 64 ? (1u << (bytes - d) / 4) - 1 : 0xffff;
+        sums = _mm512_dpbusd_epi32(sums, _mm512_maskz_loadu_epi32(mask, y + d), _mm512_maskz_loadu_epi32(mask, x + d));
     }
+    float product = (float)(_mm512_reduce_add_epi32(_mm512_add_epi32(sums, more)) - row->shift);
+    return product * row->scale * panel->scale[c] + panel->term[c] + row->above;
 }
 
 static inline Row row_of(const Rows *x, int64_t row, int64_t stages, int64_t stage, const Panel *panel, float bar) {
@@ -182,7 +177,7 @@ static Panel panel_of(const Columns *y, int64_t m, int64_t j, int64_t bytes, int
 /* Brings the lists of n rows and m columns up to date with all their pairs; column_bars holds what each column's next
    neighbour has to reach. Without lists of columns (column_values null), rows alone. `ends` are the bytes of each stage,
    the last one's all of them. `stage` is where to begin, and in the end where it stands: as many stages are taken as keep
-   few rows from being looked at in vain. Returns the number of pairs that were computed exactly. */
+   few pairs from being looked at in vain. Returns the number of pairs that were computed exactly. */
 int64_t scan(int64_t n, int64_t m, int64_t width, int64_t bytes, int64_t row_k, int64_t column_k, int64_t stages,
              const int64_t *ends, int64_t *stage, const Rows *x, const Columns *y, int64_t first_row,
              int64_t first_column, float *row_values, int64_t *row_indices, float *column_values,
@@ -191,7 +186,8 @@ int64_t scan(int64_t n, int64_t m, int64_t width, int64_t bytes, int64_t row_k, 
     const float *row_bars = row_values + row_k - 1;
     int64_t computed = 0, last = stages - 1;
     for (int64_t j = 0; j < m; j += GROUP) {
-        Panel first = panel_of(y, m, j, bytes, *stage, column_bars), whole = panel_of(y, m, j, bytes, last, column_bars);
+        Panel first = panel_of(y, m, j, bytes, *stage, column_bars);
+        Panel whole = panel_of(y, m, j, bytes, last, column_bars);
         int64_t wasted = 0;
         for (int64_t i = 0; i < n; i += ROWS) {
             Row of[ROWS];
@@ -202,17 +198,15 @@ int64_t scan(int64_t n, int64_t m, int64_t width, int64_t bytes, int64_t row_k, 
             }
             reach_by_stage(x->bytes + i * bytes, bytes, ends[*stage], of, &first, near);
             for (int64_t row = i; row < i + ROWS && row < n; row++) {
-                uint64_t left = near[row - i];
-                int many = __builtin_popcountll(left) > FEW, vain = left != 0;
-                float bound[GROUP];
-                if (many) {
-                    Row all = row_of(x, row, stages, last, &whole, 0);
-                    bounds_by_all(x->bytes + row * bytes, bytes, &all, &whole, bound);
-                }
-                for (; left; left &= left - 1) {
+                if (!near[row - i]) continue;
+                const int8_t *x_bytes = x->bytes + row * bytes;
+                Row all = row_of(x, row, stages, last, &whole, 0);
+                for (uint64_t left = near[row - i]; left; left &= left - 1) {
                     int64_t column = j + __builtin_ctzll(left);
                     if (column >= m) break;
-                    if (many && bound[column - j] < row_bars[row * row_k] && bound[column - j] < column_bars[column]) continue;
+                    float bound = bound_by_all(x_bytes, y->each + column * bytes, bytes, &all, &whole, column - j);
+                    wasted++;
+                    if (bound < row_bars[row * row_k] && bound < column_bars[column]) continue;
                     float value = exact(x->vectors + row * width, y->vectors + column * width, width);
                     computed++;
                     if (value < row_bars[row * row_k] && value < column_bars[column]) continue;
@@ -221,12 +215,11 @@ int64_t scan(int64_t n, int64_t m, int64_t width, int64_t bytes, int64_t row_k, 
                         float bar = insert(columns, column, value, first_row + row);
                         if (bar > column_bars[column]) column_bars[column] = bar; /* lists of a thread begin empty */
                     }
-                    vain = 0;
+                    wasted--;
                 }
-                wasted += vain;
             }
         }
-        if (wasted * MOST_WASTED > n && *stage < last) ++*stage;
+        if (wasted > n * MOST_WASTED && *stage < last) ++*stage;
         else if (wasted * LEAST_WASTED < n && *stage) --*stage;
     }
     return computed;

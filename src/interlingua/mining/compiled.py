@@ -67,6 +67,7 @@ class CompiledScanner:
         scales, terms = np.zeros(room, np.float32), np.full(room, -np.inf, np.float32)
         sums, precision = np.zeros((n if of_x else 0, len(stages)), np.int32), Precision.empty(n, len(stages))
         data = np.zeros((n + ROWS - 1, width), np.int8) if of_x else _aligned(room * width)
+        each = np.full((0 if of_x else n, width), 128, np.uint8)
         for start in range(0, n, PART):
             at = slice(start, min(start + PART, n))
             seen = view(Block(block.vectors[at], 0), self.frame, of_x=of_x, device=CPU)
@@ -80,13 +81,14 @@ class CompiledScanner:
             else:
                 panels = _panels(signed.numpy(), width)
                 data[start * width : start * width + len(panels)] = panels
+                each[at, :d] = signed.numpy().view(np.uint8) ^ 128
         known = precision.lengths, precision.tails, precision.errors
         if of_x:
             return Bytes(block, width, (block.vectors, data, scales, terms, *known, sums), precision)
         lengths = precision.lengths + precision.errors[:, -1]  # of the vectors themselves, at most
         tails, lengths, errors = (_room(of, room) for of in (precision.tails.T, lengths[None], precision.errors.T))
         largest = [of.reshape(len(of), -1, GROUP).max(axis=2) for of in (lengths, errors)]
-        return Bytes(block, width, (block.vectors, data, scales, terms, tails, *largest), precision)
+        return Bytes(block, width, (block.vectors, data, each, scales, terms, tails, *largest), precision)
 
     def scan(self, x: Bytes, y: Bytes, of_x: Lists, of_y: Lists | None) -> None:
         """See ``Scanner``; threads but the first have lists of y of their own, for what is better than known."""

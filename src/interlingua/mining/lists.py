@@ -46,17 +46,19 @@ class Lists:
             values: similarity of each pair.
             indices: the neighbour.
         """
-        k = self.values.shape[1]
-        touched = np.unique(at)
-        at = np.concatenate([at, np.repeat(touched, k)])
-        values = np.concatenate([values, self.values[touched].ravel()])
-        indices = np.concatenate([indices, self.indices[touched].ravel()])
-        order = np.lexsort((indices, -values, at))
+        if not len(at):
+            return
+        k, touched = self.values.shape[1], np.unique(at)
+        known = self.indices[touched] >= 0
+        at = np.concatenate([at, np.repeat(touched, known.sum(axis=1))])
+        values = np.concatenate([values, self.values[touched][known]])
+        indices = np.concatenate([indices, self.indices[touched][known]])
+        order = _order(at, values, indices)
         at, values, indices = at[order], values[order], indices[order]
-        again = (at[1:] == at[:-1]) & (indices[1:] == indices[:-1]) & (indices[1:] >= 0)
-        kept = np.concatenate([[True], ~again])[: len(at)]
-        at, values, indices = at[kept], values[kept], indices[kept]
-        place = np.arange(len(at)) - np.searchsorted(at, at)
+        new = np.append(True, (at[1:] != at[:-1]) | (indices[1:] != indices[:-1]))
+        at, values, indices = at[new], values[new], indices[new]
+        first = np.append(True, at[1:] != at[:-1])
+        place = np.arange(len(at)) - np.flatnonzero(first)[first.cumsum() - 1]
         best = place < k
         self.values[at[best], place[best]] = values[best]
         self.indices[at[best], place[best]] = indices[best]
@@ -70,3 +72,16 @@ class Lists:
         at = np.repeat(there, k)[known]
         if len(at):
             self.add(at, other.values[there].ravel()[known], found[known])
+
+
+def _order(
+    at: Int64[ndarray, " p"], values: Float32[ndarray, " p"], indices: Int64[ndarray, " p"]
+) -> Int64[ndarray, " p"]:
+    """Of pairs: by vector, larger values first, equal ones by index; sooner than by three keys."""
+    bits = (values + np.float32(0)).view(np.int32)  # without a negative zero
+    keys = (at << 32) - np.where(bits < 0, bits ^ np.int32(2**31 - 1), bits)  # the bits of floats are in their order
+    order = np.argsort(keys)
+    again = np.concatenate([[False], keys[order[1:]] == keys[order[:-1]], [False]])
+    tied = np.flatnonzero(again[1:] | again[:-1])
+    order[tied] = order[tied][np.lexsort((indices[order[tied]], keys[order[tied]]))]
+    return order

@@ -11,12 +11,12 @@ from numpy import ndarray
 from torch import Tensor
 
 from interlingua.mining.lists import Lists
-from interlingua.mining.scan import Block, Frame, Precision, exact, view
+from interlingua.mining.scan import Block, Frame, Precision, about, exact, lengths, product_error, view
 
-CHUNK = 64
-"""Products whose largest is looked at first."""
+CHUNK, ROWS_OF_CHUNK = 64, 16
+"""Products of a row, or of a column, whose largest is looked at first; those of a column lie far apart."""
 TILE_ROWS, TILE_COLUMNS = 2048, 4096
-LEAST_IN_VAIN, MOST_IN_VAIN, TOO_MANY = 2**-12, 2**-9, 2**-6
+LEAST_IN_VAIN, MOST_IN_VAIN, TOO_MANY = 2**-11, 2**-8, 2**-6
 """Shares of a tile's pairs looked at in vain: another stage would cost more, or less, or is taken at once."""
 CODES = {torch.bfloat16: torch.int16, torch.float32: torch.int32}
 """Positive numbers of either type are in the order of their bits, and whole numbers are compared much faster."""
@@ -30,11 +30,13 @@ class Rounded(NamedTuple):
         matrix: both terms of the sum in two pieces each, and behind them the rounded vectors less their mean; zero rows
             fill the last chunk.
         precision: of the rounded vectors.
+        longest: length of the longest vector, at most.
     """
 
     block: Block
     matrix: Float[Tensor, "padded 4+d"]
     precision: Precision
+    longest: float
 
 
 class TorchScanner:
@@ -62,7 +64,8 @@ class TorchScanner:
         head = torch.stack([high, low, one, one] if of_x else [one, one, high, low], dim=1)
         matrix = rounded.new_zeros(-(-len(rest) // CHUNK) * CHUNK, 4 + rest.shape[1])
         matrix[: len(rest)] = torch.cat([head, rounded], dim=1)
-        return Rounded(block, matrix, Precision.of(seen, rounded.float(), self.stages))
+        longest = float(lengths(torch.from_numpy(block.vectors)).max())
+        return Rounded(block, matrix, Precision.of(seen, rounded.float(), self.stages), longest)
 
     @torch.inference_mode()
     def scan(self, x: Rounded, y: Rounded, of_x: Lists, of_y: Lists | None) -> None:
@@ -83,6 +86,8 @@ class TorchScanner:
         while len(row) > TOO_MANY * pairs and stage < last:
             stage += 1
             row, column = self._near(x, y, lists, rows, columns, stage)
+        looked_at = len(row)
+        row, column = self._reach(x, y, row, column, of_x, of_y)
         values = exact(x.block.vectors, y.block.vectors, row, column)
         near = values >= of_x.bars[row]
         of_x.add(row[near], values[near], column[near] + y.block.start)
@@ -90,7 +95,7 @@ class TorchScanner:
             near_columns = values >= of_y.bars[column]
             of_y.add(column[near_columns], values[near_columns], row[near_columns] + x.block.start)
             near |= near_columns
-        vain = len(row) - int(near.sum())
+        vain = looked_at - int(near.sum())
         if full:
             more, less = vain > MOST_IN_VAIN * pairs, vain < LEAST_IN_VAIN * pairs
             self.stage = min(max(stage + int(more) - int(less), 0), last)
@@ -104,14 +109,26 @@ class TorchScanner:
         n, m = rows.stop - rows.start, columns.stop - columns.start
         codes, real = tile.view(CODES[self.dtype]), tile[:n, :m]
         own, other = x.precision.part(rows), y.precision.part(columns)
-        bars = self._codes(real, lists[0], own.slack(other, width)[:, stage], len(left))
-        found = [_hits(codes, bars)]
+        bars = self._codes(real, lists[0], own.slack(other, width, stage), len(left))
+        places = _hits(codes, bars)
         if lists[1] is not None:
-            bars = self._codes(real.T, lists[1], other.slack(own, width)[:, stage], len(right))
-            found.append(_hits_of_columns(codes, bars))
-        row, column = np.divmod(torch.unique(torch.cat(found)).cpu().numpy(), len(right))
+            more = _hits_of_columns(codes, self._codes(real.T, lists[1], other.slack(own, width, stage), len(right)))
+            new = codes.flatten()[more] < bars[more // len(right)]
+            places = torch.cat([places, more[new]])
+        row, column = np.divmod(places.cpu().numpy(), len(right))
         inside = (row < n) & (column < m)
         return row[inside] + rows.start, column[inside] + columns.start
+
+    @staticmethod
+    def _reach(
+        x: Rounded, y: Rounded, row: Int64[ndarray, " p"], column: Int64[ndarray, " p"], of_x: Lists, of_y: Lists | None
+    ) -> tuple[Int64[ndarray, " near"], Int64[ndarray, " near"]]:
+        """Those of some pairs whose product in float32 does not stay below the bars of both."""
+        bars = of_x.bars[row] if of_y is None else np.minimum(of_x.bars[row], of_y.bars[column])
+        left, right = x.block.vectors, y.block.vectors
+        bound = about(left, right, row, column) + product_error(x.longest, y.longest, left.shape[1])
+        near = ~(bound < bars)  # what is no number may be anything
+        return row[near], column[near]
 
     def _side(self, side: Rounded, at: slice, stage: int) -> Float[Tensor, "padded p"]:
         """Some vectors up to a stage; the length of what lies behind is one more coordinate, rounded up."""
@@ -159,17 +176,16 @@ def _kth(products: Float[Tensor, "n m"], k: int) -> Float[Tensor, " n"]:
 
 def _hits(codes: Int[Tensor, "n m"], bars: Int[Tensor, " n"]) -> Int[Tensor, " p"]:
     """Places, row * m + column, that reach their row's bar."""
-    m = codes.shape[1]
-    chunks = codes.view(len(codes), m // CHUNK, CHUNK)
-    row, chunk = (chunks.amax(dim=2) >= bars[:, None]).nonzero(as_tuple=True)
-    hit, lane = (chunks[row, chunk] >= bars[row, None]).nonzero(as_tuple=True)
-    return row[hit] * m + chunk[hit] * CHUNK + lane
+    largest = codes.view(len(codes), -1, CHUNK).amax(dim=2)
+    near = (largest >= bars[:, None]).flatten().nonzero().flatten()
+    hits = (codes.view(-1, CHUNK)[near] >= bars[near // largest.shape[1], None]).flatten().nonzero().flatten()
+    return near[hits // CHUNK] * CHUNK + hits % CHUNK
 
 
 def _hits_of_columns(codes: Int[Tensor, "n m"], bars: Int[Tensor, " m"]) -> Int[Tensor, " p"]:
     """Places, row * m + column, that reach their column's bar."""
     m = codes.shape[1]
-    chunks = codes.view(len(codes) // CHUNK, CHUNK, m)
+    chunks = codes.view(-1, ROWS_OF_CHUNK, m)
     chunk, column = (chunks.amax(dim=1) >= bars).nonzero(as_tuple=True)
     hit, lane = (chunks[chunk, :, column] >= bars[column, None]).nonzero(as_tuple=True)
-    return (chunk[hit] * CHUNK + lane) * m + column[hit]
+    return (chunk[hit] * ROWS_OF_CHUNK + lane) * m + column[hit]

@@ -114,11 +114,11 @@ def view(block: Block, frame: Frame, *, of_x: bool, device: torch.device) -> Vie
     vectors = torch.from_numpy(block.vectors).to(device)
     rest = vectors - own
     factor = vectors if of_x else rest
-    term, size = factor @ other, _lengths(factor) * _lengths(other)
+    term, size = factor @ other, lengths(factor) * lengths(other)
     if frame.axes is None:
         return View(rest, term, size, torch.zeros_like(term))
     rest = rest @ torch.from_numpy(frame.axes).to(device)
-    return View(rest, term, size, rest.shape[1] ** 1.5 * FLOAT32_STEP * _lengths(rest))
+    return View(rest, term, size, rest.shape[1] ** 1.5 * FLOAT32_STEP * lengths(rest))
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ class Precision:
         errors = _squares(rest - rounded, parts).cumsum(dim=1).sqrt() + lost + seen.error[:, None]
         behind = _squares(rest, parts).flip(1).cumsum(dim=1).flip(1)[:, 1:].sqrt() * (1 + width * FLOAT32_STEP) + lost
         tails = torch.cat([behind, torch.zeros_like(errors[:, :1])], dim=1)
-        return cls(*(part.cpu().numpy() for part in (_lengths(rounded), errors, tails, seen.size)))
+        return cls(*(part.cpu().numpy() for part in (lengths(rounded), errors, tails, seen.size)))
 
     @classmethod
     def empty(cls, n: int, stages: int) -> Precision:
@@ -161,11 +161,11 @@ class Precision:
         """That of some of the vectors."""
         return Precision(*(getattr(self, field.name)[at] for field in dataclasses.fields(self)))
 
-    def slack(self, other: Precision, width: int) -> Float32[ndarray, "n stages"]:
-        """How far a similarity may be from its bound with any of the other vectors, for each of these at each stage."""
+    def slack(self, other: Precision, width: int, stage: int) -> Float32[ndarray, " n"]:
+        """How far a similarity may be from its bound with any of the other vectors, for each of these."""
         other_length = float((other.lengths + other.errors[:, -1]).max())
-        rounding = self.errors * other_length + self.lengths[:, None] * other.errors.max(axis=0)
-        slack: Float32[ndarray, "n stages"] = rounding + self.float_error(other, width)[:, None]
+        rounding = self.errors[:, stage] * other_length + self.lengths * other.errors[:, stage].max()
+        slack: Float32[ndarray, " n"] = rounding + self.float_error(other, width)
         return slack
 
     def float_error(self, other: Precision, width: int) -> Float32[ndarray, " n"]:
@@ -175,15 +175,35 @@ class Precision:
         return error
 
 
-def _lengths(vectors: Float32[Tensor, "*n d"]) -> Float32[Tensor, "*n"]:
+def lengths(vectors: Float32[Tensor, "*n d"]) -> Float32[Tensor, "*n"]:
     """Of some vectors, at most."""
-    lengths: Float32[Tensor, "*n"] = torch.linalg.vector_norm(vectors, dim=-1) + LOST * vectors.shape[-1] ** 0.5
-    return lengths
+    norms: Float32[Tensor, "*n"] = torch.linalg.vector_norm(vectors, dim=-1) + LOST * vectors.shape[-1] ** 0.5
+    return norms
 
 
 def _squares(vectors: Float32[Tensor, "n d"], sizes: list[int]) -> Float32[Tensor, "n stages"]:
     """Sums of squares of the coordinates that each stage adds."""
     return torch.stack([part.square().sum(dim=1) for part in torch.split(vectors, sizes, dim=1)], dim=1)
+
+
+def about(
+    x: Float32[ndarray, "n d"], y: Float32[ndarray, "m d"], rows: Int64[ndarray, " p"], columns: Int64[ndarray, " p"]
+) -> Float32[ndarray, " p"]:
+    """Inner products of pairs in float32, added up in any order; in a quarter of the time of exact ones."""
+    values = np.empty(len(rows), np.float32)
+    left, right = np.empty((2, min(len(rows), PAIRS_AT_ONCE), x.shape[1]), np.float32)
+    for start in range(0, len(rows), PAIRS_AT_ONCE):
+        at = slice(start, min(start + PAIRS_AT_ONCE, len(rows)))
+        pairs = at.stop - start
+        for side, vectors, places in ((left, x, rows), (right, y, columns)):
+            np.take(vectors, places[at], axis=0, out=side[:pairs], mode="clip")  # else it is copied once more
+        np.einsum("pd,pd->p", left[:pairs], right[:pairs], out=values[at])
+    return values
+
+
+def product_error(x: float, y: float, width: int) -> np.float32:
+    """How far such a product may be from the exact one, for vectors of these lengths at most."""
+    return np.float32(width + ROUNDINGS) * np.float32(FLOAT32_STEP) * np.float32(x) * np.float32(y)
 
 
 def exact(
