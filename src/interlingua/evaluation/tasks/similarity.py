@@ -59,6 +59,12 @@ class SimilarityTask(abc.ABC):
         folder = find_folder(data, self.folders, self.files, self.expected)
         chosen = self.chosen(self.files(folder), folder)
         sets = self.read(chosen, folder)
+        for name, (_, pairs) in sets.items():
+            if len(set(pairs.gold)) == 1:
+                raise DataError(
+                    f"{name}: all judgements are {pairs.gold[0]:g}, nothing can be ranked; is it the right column?",
+                    path=folder,
+                )
         total, done = sum(2 * len(pairs.gold) for _, pairs in sets.values()), 0
         subsets, items, draws = [], {}, {}
         for name, (languages, pairs) in sets.items():
