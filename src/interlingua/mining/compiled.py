@@ -13,14 +13,12 @@ from numpy import ndarray
 
 from interlingua.kernels import library
 from interlingua.mining.lists import Lists
-from interlingua.mining.scan import STAGE, Block, Frame, Precision, view
+from interlingua.mining.scan import PART, STAGE, Block, Frame, Precision, view
 
 ROWS, GROUP, ALIGNMENT = 6, 64, 64
 """As in kernels/neighbours.c."""
 ROWS_AT_ONCE = 1024
 """Their bytes stay in the second-level cache."""
-PART = 64 * GROUP
-"""Vectors made ready at once."""
 CPU = torch.device("cpu")
 
 

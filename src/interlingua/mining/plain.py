@@ -11,7 +11,7 @@ from numpy import ndarray
 from torch import Tensor
 
 from interlingua.mining.lists import Lists
-from interlingua.mining.scan import Block, Frame, Precision, about, exact, lengths, product_error, view
+from interlingua.mining.scan import PART, Block, Frame, Precision, about, exact, lengths, product_error, view
 
 CHUNK, ROWS_OF_CHUNK = 64, 16
 """Products of a row, or of a column, whose largest is looked at first; those of a column lie far apart."""
@@ -53,19 +53,24 @@ class TorchScanner:
         self.dtype = dtype or (torch.bfloat16 if multiplies_bfloat16(self.device) else torch.float32)
         self.middle = float(frame.x.astype(np.float64) @ frame.y)
         self.stages, self.stage = frame.stages, len(frame.stages) - 1
+        self.room = torch.empty(0, device=self.device, dtype=self.dtype)
 
     def prepare(self, block: Block, *, of_x: bool) -> Rounded:
         """See ``Scanner``; the similarity of the means is left out of the products, so that little is rounded away."""
-        seen = view(block, self.frame, of_x=of_x, device=self.device)
-        seen = seen._replace(term=seen.term - self.middle, size=seen.size + abs(self.middle)) if of_x else seen
-        rest, term = seen.rest, seen.term
-        rounded, high = rest.to(self.dtype), term.to(self.dtype)
-        low, one = (term - high.float()).to(self.dtype), torch.ones_like(high)
-        head = torch.stack([high, low, one, one] if of_x else [one, one, high, low], dim=1)
-        matrix = rounded.new_zeros(-(-len(rest) // CHUNK) * CHUNK, 4 + rest.shape[1])
-        matrix[: len(rest)] = torch.cat([head, rounded], dim=1)
-        longest = float(lengths(torch.from_numpy(block.vectors)).max())
-        return Rounded(block, matrix, Precision.of(seen, rounded.float(), self.stages), longest)
+        n, d = block.vectors.shape
+        matrix = torch.zeros(-(-n // CHUNK) * CHUNK, 4 + d, device=self.device, dtype=self.dtype)
+        precision, longest = Precision.empty(n, len(self.stages)), 0.0
+        for start in range(0, n, PART):
+            at = slice(start, min(start + PART, n))
+            seen = view(Block(block.vectors[at], 0), self.frame, of_x=of_x, device=self.device)
+            seen = seen._replace(term=seen.term - self.middle, size=seen.size + abs(self.middle)) if of_x else seen
+            rounded, high = seen.rest.to(self.dtype), seen.term.to(self.dtype)
+            low, one = (seen.term - high.float()).to(self.dtype), torch.ones_like(high)
+            matrix[at, :4] = torch.stack([high, low, one, one] if of_x else [one, one, high, low], dim=1)
+            matrix[at, 4:] = rounded
+            precision.put(at, Precision.of(seen, rounded.float(), self.stages))
+            longest = max(longest, float(lengths(torch.from_numpy(block.vectors[at])).max()))
+        return Rounded(block, matrix, precision, longest)
 
     @torch.inference_mode()
     def scan(self, x: Rounded, y: Rounded, of_x: Lists, of_y: Lists | None) -> None:
@@ -105,7 +110,10 @@ class TorchScanner:
     ) -> tuple[Int64[ndarray, " p"], Int64[ndarray, " p"]]:
         """Pairs of a tile whose bound reaches a bar."""
         left, right = self._side(x, rows, stage), self._side(y, columns, stage)
-        tile, width = left @ right.T, x.matrix.shape[1]
+        if self.room.numel() < len(left) * len(right):  # kept, as new pages cost a twentieth of a product's time
+            self.room = torch.empty(len(left) * len(right), device=self.device, dtype=self.dtype)
+        tile = torch.mm(left, right.T, out=self.room[: len(left) * len(right)].view(len(left), len(right)))
+        width = x.matrix.shape[1]
         n, m = rows.stop - rows.start, columns.stop - columns.start
         codes, real = tile.view(CODES[self.dtype]), tile[:n, :m]
         own, other = x.precision.part(rows), y.precision.part(columns)

@@ -34,8 +34,10 @@ from torch import Tensor
 
 from interlingua.mining.lists import Lists
 
+PART = 4096
+"""Vectors made ready at once, whole panels of them."""
 PAIRS_AT_ONCE = 1024
-"""Their vectors stay in the cache."""
+"""Their vectors stay in the cache, as those of a part do."""
 LANES = 16
 """Sums of an exact product, as in kernels/neighbours.c."""
 FLOAT32_STEP = 2.0**-23
