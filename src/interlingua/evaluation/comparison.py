@@ -175,6 +175,7 @@ def _table(columns: list[Arm], by: str, metric: str | None, baseline: str | None
     if len(asked) > 1 and len(set(asked.values())) == 1:
         asked = {"all columns": next(iter(asked.values()))}
     notes += [f"{name}: {words}" for name, words in asked.items() if words and words not in name]
+    notes += _notes_of(chosen, names(columns))
     return Comparison(
         title=f"{first.task}: {label(shown)}, %, {direction(first)}",
         corner="language pair" if by == "languages" else "group",
@@ -218,7 +219,7 @@ def _table_of_tasks(
             rows.append(row._replace(name=name, task=f"{task}{tail}"))
         alike, said = differences(chosen)
         comparable = [before and now for before, now in zip(comparable, alike, strict=True)]
-        notes += [f"{task}: {note}" for note in said]
+        notes += [f"{task}: {note}" for note in [*said, *_notes_of(chosen, names(columns))]]
     return Comparison(
         title="all tasks: " + ("means over language pairs, %" if by == "tasks" else "main scores, %"),
         corner="task" if by == "tasks" else f"task: {'language pair' if by == 'languages' else 'group'}",
@@ -316,6 +317,17 @@ def differences(chosen: Chosen) -> tuple[list[bool], list[str]]:
             for before, results in zip(comparable, chosen, strict=True)
         ]
     return comparable, notes
+
+
+def _notes_of(chosen: Chosen, shown: Sequence[str]) -> list[str]:
+    """What the results themselves say: of texts that were cut, queries that are missing, parts that were left out."""
+    notes = [
+        f"{name}: {note}"
+        for name, results in zip(shown, chosen, strict=True)
+        for result in results
+        for note in result.notes
+    ]
+    return list(dict.fromkeys(notes))
 
 
 def place_of(columns: list[Arm], baseline: str | None) -> int | None:

@@ -66,7 +66,8 @@ def test_rows_that_are_no_translations_are_refused(tmp_path):
         STSBenchmark(languages=["en-de"]).evaluate(Angles(), tmp_path)
 
 
-def test_a_year_is_pooled_and_averaged(tmp_path):
+def test_a_year_is_pooled_and_averaged(tmp_path, monkeypatch):
+    monkeypatch.setattr(STS12to16, "sizes", dict.fromkeys(STS12to16.sizes, len(GOLD)))
     (tmp_path / "2013.FNWN.test.tsv").write_text(rows())
     (tmp_path / "2013.OnWN.test.tsv").write_text(rows(COSINES[::-1]))
     (tmp_path / "2016.headlines.test.tsv").write_text(rows())
@@ -75,9 +76,14 @@ def test_a_year_is_pooled_and_averaged(tmp_path):
     fnwn, onwn, headlines = (subset.scores["spearman"] for subset in result.subsets)
     assert (fnwn, headlines) == (pytest.approx(rho), pytest.approx(rho))
     pooled = stats.spearmanr(COSINES + COSINES[::-1], GOLD + GOLD).statistic
-    group = result.groups["all_3"]
+    group = result.groups["sts12_16_3of24"]
     assert group["spearman"] == pytest.approx(((fnwn + onwn) / 2 + headlines) / 2)
     assert group["spearman_pooled"] == pytest.approx((pooled + rho) / 2)
+    assert result.groups["sts13_2of3"]["spearman_pooled"] == pytest.approx(pooled)
+    assert result.groups["all_3"] == {
+        "spearman": pytest.approx((fnwn + onwn + headlines) / 3),
+        "pearson": pytest.approx(np.mean([subset.scores["pearson"] for subset in result.subsets])),
+    }
 
 
 def test_sick_pools_its_splits(tmp_path):

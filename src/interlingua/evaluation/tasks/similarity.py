@@ -88,7 +88,7 @@ class SimilarityTask(abc.ABC):
             data_sha256=content_sha256([list(digests), list(digests.values())]),
             data_revision=recognise(self.name, digests),
             subsets=tuple(subsets),
-            groups={name: self.group(chosen, items, draws) for name, chosen in members.items()},
+            groups={name: self.group(name, chosen, items, draws) for name, chosen in members.items()},
             members={name: tuple(subset.name for subset in chosen) for name, chosen in members.items()},
             notes=_notes(sets),
             items=items,
@@ -150,9 +150,13 @@ class SimilarityTask(abc.ABC):
         return found
 
     def group(
-        self, subsets: Sequence[SubsetScores], items: Mapping[str, Items], draws: Mapping[str, Float64[ndarray, " r"]]
+        self,
+        name: str,
+        subsets: Sequence[SubsetScores],
+        items: Mapping[str, Items],
+        draws: Mapping[str, Float64[ndarray, " r"]],
     ) -> dict[str, float]:
-        """Means over sets, with the interval of the mean."""
+        """Means over a group's sets, with the interval of the mean."""
         means = mean_scores(subsets)
         if self.resamples:
             of_mean = np.mean([draws[subset.name] for subset in subsets], axis=0)

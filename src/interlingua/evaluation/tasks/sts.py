@@ -131,7 +131,8 @@ class STS12to16(SimilarityTask):
     """The English sets of SemEval 2012 to 2016.
 
     A year's group has the mean over its sets and, as ``spearman_pooled``, one correlation over all its pairs, which is
-    what mteb and SimCSE report; ``sts12_16`` is the mean over the years of either, and counts the sets.
+    what mteb and SimCSE report; ``sts12_16`` is the mean over the years of either, and counts the sets; ``all`` is the
+    mean over the sets.
     """
 
     name: ClassVar[str] = "sts12_16"
@@ -150,15 +151,21 @@ class STS12to16(SimilarityTask):
         return sts12_16_files(folder)
 
     def group(
-        self, subsets: Sequence[SubsetScores], items: Mapping[str, Items], draws: Mapping[str, Float64[ndarray, " r"]]
+        self,
+        name: str,
+        subsets: Sequence[SubsetScores],
+        items: Mapping[str, Items],
+        draws: Mapping[str, Float64[ndarray, " r"]],
     ) -> dict[str, float]:
-        """Means over the sets of each year, then over the years."""
+        """Means over the sets of each year, then over the years; of all, over the sets."""
+        if name.startswith("all_"):
+            return SimilarityTask.group(self, name, subsets, items, draws)
         years: dict[str, list[SubsetScores]] = {}
         for subset in subsets:
             years.setdefault(subset.name[:4], []).append(subset)
         found: list[dict[str, float]] = []
         for chosen in years.values():
-            of_year = SimilarityTask.group(self, chosen, items, draws)
+            of_year = SimilarityTask.group(self, name, chosen, items, draws)
             cosines, gold = (np.concatenate([items[s.name][side] for s in chosen]) for side in (0, 1))
             found.append(of_year | {"spearman_pooled": spearman(cosines, gold)})
         means = {metric: float(np.mean([of_year[metric] for of_year in found])) for metric in found[0]}
