@@ -41,6 +41,12 @@ def test_any_order_and_any_parts_give_the_oracle(parts):
     assert as_rows(lists) == oracle(9, 4, pairs)
 
 
+def test_a_negative_zero_is_as_good_as_a_zero():
+    lists = Lists.empty(1, 3)
+    lists.add(np.array([0, 0, 0]), np.array([0.0, -0.0, -1.0], np.float32), np.array([5, 3, 1]))
+    assert lists.indices.tolist() == [[3, 5, 1]]
+
+
 def test_joined_lists_are_the_lists_of_all_pairs():
     rng = np.random.default_rng(0)
     pairs = some_pairs(rng, 7, 20, 120)

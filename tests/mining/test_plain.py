@@ -76,6 +76,41 @@ def test_few_pairs_are_computed_exactly(monkeypatch):
     assert 2000 * 4 <= sum(computed) < 2000 * 40
 
 
+def test_products_that_overflow_are_looked_at_exactly():
+    """1e20 * 1e20 - 1e20 * 1e20 is no number in float32, but nothing in float64."""
+    x = np.array([[1e20, 1e20]], np.float32)
+    y = np.array([[1e20, -1e20], [-1e20, 1.000001e20]], np.float32)
+    scanner = TorchScanner(Frame(np.zeros(2, np.float32), np.zeros(2, np.float32)), dtype=torch.float32)
+    lists = Lists(np.full((1, 1), -1.0, np.float32), np.full((1, 1), 99))
+    scanner.scan(scanner.prepare(Block(x, 0), of_x=True), scanner.prepare(Block(y, 0), of_x=False), lists, None)
+    assert lists.indices.tolist() == [[1]]
+    assert lists.values == pytest.approx(1e20 * (float(y[1, 1]) - float(y[0, 0])))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_what_lies_behind_a_stage_is_rounded_up(dtype):
+    x, y = decaying(13, 300, 300, 130, 0.97)
+    scanner = TorchScanner(turned(x, y), dtype=dtype)
+    block = scanner.prepare(Block(x, 0), of_x=True)
+    for stage in range(2):
+        behind = scanner._side(block, slice(0, 300), stage)[:300, 0].double().numpy()
+        assert (behind >= block.precision.tails[:, stage]).all()
+        assert (behind <= 1.02 * block.precision.tails[:, stage]).all()
+
+
+def test_a_gpu_sums_in_float32_while_it_searches(monkeypatch):
+    flags, seen = torch.backends.cuda.matmul, []
+    before = flags.allow_bf16_reduced_precision_reduction
+    tile = TorchScanner._tile
+    monkeypatch.setattr(
+        TorchScanner, "_tile", lambda *of: seen.append(flags.allow_bf16_reduced_precision_reduction) or tile(*of)
+    )
+    check(TorchScanner, *crowded(10, 20, 30, 16), 2)
+    assert seen
+    assert not any(seen)
+    assert flags.allow_bf16_reduced_precision_reduction == before
+
+
 def test_the_choice_of_the_type_is_the_processors():
     native = torch.ops.mkldnn._is_mkldnn_bf16_supported()
     assert multiplies_bfloat16(torch.device("cpu")) == native

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from interlingua.errors import DataError
-from interlingua.mining.lists import Lists
 from interlingua.mining.speed import SearchSpeed, _bars, search_speed
+from interlingua.mining.vectors import unit
 
 
 def test_seconds_by_hand():
@@ -39,11 +39,18 @@ def test_vectors_of_two_widths():
         search_speed(np.ones((3, 8), np.float32), np.ones((3, 4), np.float32), 1, (3, 3))
 
 
-def test_what_a_neighbour_will_reach_among_more():
-    """Of 2 vectors with 4 neighbours the nearest is 0.2 nearer than the 4th, so each of 4 doublings brings 0.1."""
-    lists = Lists(np.array([[0.9, 0.8, 0.8, 0.7], [0.5, 0.4, 0.4, 0.3]], np.float32), np.zeros((2, 4), np.int64))
-    np.testing.assert_allclose(_bars(lists, 32), [1.1, 0.7], rtol=1e-6)
-    np.testing.assert_allclose(_bars(Lists(lists.values[:, :1], lists.indices[:, :1]), 32), [0.9, 0.5], rtol=1e-6)
+@pytest.mark.parametrize("d", [4, 12, 48])
+def test_what_a_neighbour_will_reach_among_sixteen_times_as_many(d):
+    rng = np.random.default_rng(d)
+    queries, candidates = (unit(rng.standard_normal((n, d)).astype(np.float32)) for n in (200, 16_384))
+    true = np.sort(queries @ candidates.T, axis=1)[:, -4].mean()
+    told, now = (_bars(queries, candidates[:1024], 4, size).mean() for size in (16_384, 1024))
+    assert abs(told - true) < 0.15 * (true - now)
+
+
+def test_too_few_vectors_to_tell_how_neighbours_come_nearer():
+    x = unit(np.random.default_rng(0).standard_normal((9, 8)).astype(np.float32))
+    np.testing.assert_allclose(_bars(x, x, 4, 1000), np.sort(x @ x.T, axis=1)[:, -4], atol=1e-6)
 
 
 def test_many_vectors_whose_first_coordinates_say_most_take_less_time_a_pair():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -75,9 +77,10 @@ class TorchScanner:
     @torch.inference_mode()
     def scan(self, x: Rounded, y: Rounded, of_x: Lists, of_y: Lists | None) -> None:
         """See ``Scanner``."""
-        for i in range(0, len(x.block.vectors), TILE_ROWS):
-            for j in range(0, len(y.block.vectors), TILE_COLUMNS):
-                self._tile(x, y, of_x, of_y, i, j)
+        with _sums_in_float32():
+            for i in range(0, len(x.block.vectors), TILE_ROWS):
+                for j in range(0, len(y.block.vectors), TILE_COLUMNS):
+                    self._tile(x, y, of_x, of_y, i, j)
 
     def _tile(self, x: Rounded, y: Rounded, of_x: Lists, of_y: Lists | None, i: int, j: int) -> None:
         """Takes as many stages as leave few pairs to be looked at in vain; lists that aren't full need the last one."""
@@ -134,8 +137,9 @@ class TorchScanner:
         """Those of some pairs whose product in float32 does not stay below the bars of both."""
         bars = of_x.bars[row] if of_y is None else np.minimum(of_x.bars[row], of_y.bars[column])
         left, right = x.block.vectors, y.block.vectors
-        bound = about(left, right, row, column) + product_error(x.longest, y.longest, left.shape[1])
-        near = ~(bound < bars)  # what is no number may be anything
+        with np.errstate(over="ignore", invalid="ignore"):  # what is no number may be anything
+            bound = about(left, right, row, column) + product_error(x.longest, y.longest, left.shape[1])
+            near = ~(bound < bars)
         return row[near], column[near]
 
     def _side(self, side: Rounded, at: slice, stage: int) -> Float[Tensor, "padded p"]:
@@ -165,6 +169,17 @@ class TorchScanner:
         codes = torch.full((padded,), limits.max, dtype=CODES[self.dtype], device=self.device)
         codes[: len(bars)] = torch.where(rounded > 0, rounded.view(CODES[self.dtype]), limits.min)
         return codes
+
+
+@contextlib.contextmanager
+def _sums_in_float32() -> Iterator[None]:
+    """On a GPU torch may round parts of a product's sums to bfloat16, unless it is told not to."""
+    before = torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction
+    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+    try:
+        yield
+    finally:
+        torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = before
 
 
 def multiplies_bfloat16(device: torch.device) -> bool:

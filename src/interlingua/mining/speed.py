@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.mining.knn import check_sides, make_frame, make_scanner, read_block
+from interlingua.mining.knn import check_sides, make_frame, make_scanner, nearest_neighbours, read_block
 from interlingua.mining.lists import Lists
 from interlingua.mining.scan import Block
 from interlingua.mining.vectors import unit
@@ -36,14 +36,9 @@ class SearchSpeed(NamedTuple):
     vector: float
 
     def seconds(self, n: int, m: int, k: int, rows: int) -> float:
-        """Of all neighbours both ways.
-
-        Of vectors in any order, the i-th is among the k best so far with probability k / i; so k (1 + ln(m / k)) of m
-        find their way into a list.
-        """
-        places = sum(a * k * (1 + math.log(max(b / k, 1))) for a, b in ((n, m), (m, n)))
+        """Of all neighbours both ways."""
         ready = n + m * -(-n // rows)
-        return self.pair * n * m + self.place * places + self.vector * ready
+        return self.pair * n * m + self.place * _places(n, m, k) + self.vector * ready
 
 
 def search_speed(
@@ -55,7 +50,7 @@ def search_speed(
     *,
     clock: Callable[[], float] = time.perf_counter,
 ) -> SearchSpeed:
-    """Tries the search on vectors drawn from between those of a sample.
+    """Tries the search on the vectors of a sample, over and over.
 
     A tile is done with empty lists, and again with lists as good as half-way through: a pair is passed over the faster
     the more a neighbour has to reach.
@@ -72,9 +67,12 @@ def search_speed(
         DataError: their widths differ.
     """
     check_sides(x, y, k)
-    k, tile = min(k, TRIED_NEIGHBOURS), TRIED_VECTORS
-    rng = np.random.default_rng(0)
-    sides = [_between(rng, side, tile) for side in (x, y)]
+    k, tile, rng = min(k, TRIED_NEIGHBOURS), TRIED_VECTORS, np.random.default_rng(0)
+    known = [np.nan_to_num(side) for side in (x, y)]  # the run itself tells which one is broken
+    drawn = [rng.permutation(np.resize(np.arange(len(side)), tile)) for side in (x, y)]
+    half_way = max(tile, round(min(sizes) / math.e))
+    bars = [_bars(known[side], known[1 - side], k, half_way)[drawn[side]] for side in range(2)]
+    sides = [_beside(rng, side[at]) for side, at in zip(known, drawn, strict=True)]
     scanner = make_scanner(make_frame(sides[0], sides[1], pairs=math.prod(sizes)), device=device)
     scanner.prepare(Block(sides[0], 0), of_x=True)  # the first time is slower
     start = clock()
@@ -83,30 +81,43 @@ def search_speed(
     times = [math.inf, math.inf]
     for _ in range(3):
         lists = Lists.empty(tile, k), Lists.empty(tile, k)
-        for turn, size in enumerate((tile, max(tile, round(min(sizes) / math.e)))):
+        for turn in range(2):
             if turn:
-                for of in lists:
-                    of.values[:] = _bars(of, size)[:, None]
+                for of, bar in zip(lists, bars, strict=True):
+                    of.values[:] = bar[:, None]
             start = clock()
             scanner.scan(left, right, *lists)
             times[turn] = min(times[turn], clock() - start)
-    place = max(0.0, (times[0] - times[1]) / (2 * tile * k * (1 + math.log(tile / k))))
+    place = max(0.0, (times[0] - times[1]) / _places(tile, tile, k))
     return SearchSpeed(times[1] / tile**2, place, ready)
 
 
-def _bars(lists: Lists, size: int) -> Float32[ndarray, " n"]:
-    """What the k-th neighbour will reach among so many vectors.
+def _places(n: int, m: int, k: int) -> float:
+    """How many vectors find their way into the lists of n and of m others.
 
-    The nearest of n vectors is as near as the k-th of k n; on to more it goes in equal steps for each doubling.
+    Of vectors in any order, the i-th is among the k best so far with probability k / i; so k (1 + ln(m / k)) of m.
     """
-    n, k = lists.values.shape
-    step = float((lists.values[:, 0] - lists.values[:, -1]).mean()) / math.log2(k) if k > 1 else 0.0
-    bars: Float32[ndarray, " n"] = lists.bars + np.float32(step * math.log2(size / n))
+    return sum(a * k * (1 + math.log(max(b / k, 1))) for a, b in ((n, m), (m, n)))
+
+
+def _bars(
+    queries: Float32[ndarray, "n d"], candidates: Float32[ndarray, "m d"], k: int, size: int
+) -> Float32[ndarray, " n"]:
+    """What the k-th neighbour of each query will reach among so many candidates.
+
+    The squared distance to it goes by a power of their number, as in a space of some dimension; of which is seen where
+    a quarter of the candidates become all of them.
+    """
+    m, part = len(candidates), len(candidates) // 4
+    whole = nearest_neighbours(queries, candidates, k=k).similarities[:, -1].numpy()
+    if part < k or size <= m:
+        return whole
+    few = nearest_neighbours(queries, candidates[:part], k=k).similarities[:, -1].numpy()
+    shrinks = float((1 - whole).mean() / (1 - few).mean())  # half the squared distance, as the vectors' length is 1
+    bars: Float32[ndarray, " n"] = 1 - (1 - whole) * np.float32(shrinks ** (math.log(size / m) / math.log(m / part)))
     return bars
 
 
-def _between(rng: np.random.Generator, vectors: Float32[ndarray, "n d"], count: int) -> Float32[ndarray, "count d"]:
-    """Vectors half-way between two of a sample."""
-    known = np.nan_to_num(vectors)  # the run itself tells which one is broken
-    a, b = (known[rng.integers(len(known), size=count)] for _ in range(2))
-    return unit(a + b + 1e-3 * rng.standard_normal(a.shape).astype(np.float32))
+def _beside(rng: np.random.Generator, vectors: Float32[ndarray, "n d"]) -> Float32[ndarray, "n d"]:
+    """Vectors a little beside others, so that those of one are not equal."""
+    return unit(vectors + 1e-3 * rng.standard_normal(vectors.shape).astype(np.float32))
