@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
+from interlingua.corpus.classification_sets import sib200_sets
 from interlingua.errors import ConfigError
 from interlingua.evaluation.tasks.few_shot import FewShotFolder, FewShotSib200, FewShotUmsab, few_shot_draws, macro_f1
 from tests.evaluation.tasks.topics import Topics, topic_rows, write_topics
@@ -131,3 +132,24 @@ def test_the_public_sets_are_recognised(task):
 
     result = task(languages=["de", "en"], draws=2).evaluate(Hashes(), DATA)
     assert (result.task, bool(result.data_revision)) == (task.name, True)
+
+
+@pytest.mark.data
+@pytest.mark.filterwarnings("ignore")
+def test_mteb_gives_the_same_numbers_on_sib200():
+    folder = DATA / "sib200"
+    if not folder.is_dir():
+        pytest.skip(f"{folder} is not there")
+    from tests.evaluation.tasks.test_xsim import Trigrams
+
+    (ours,) = FewShotSib200(languages=["deu_Latn"]).evaluate(Trigrams(), DATA).subsets
+    splits = {split: read() for split, read in sib200_sets(folder)["deu_Latn"].items()}
+    classes = {label: number for number, label in enumerate(sorted(set(splits["train"].labels)))}
+    (x, y), (test_x, test_y) = (
+        (Trigrams().encode(one.texts), np.array([classes[label] for label in one.labels]))
+        for one in (splits["train"], splits["test"])
+    )
+    theirs = mteb_scores(x, y, test_x, test_y, samples_per_label=8)
+    assert 0.2 < theirs["accuracy"] < 0.9
+    assert ours.scores["accuracy"] == theirs["accuracy"]
+    assert ours.scores["f1_macro"] == pytest.approx(theirs["f1"], abs=1e-12)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from interlingua.corpus.evaluation_sets import aligned_files
 from interlingua.errors import DataError
 from interlingua.evaluation.tasks.xsim import XSim
+from tests.evaluation.metrics.test_xsim import laser_xsim
 
 DATA = Path(os.environ.get("INTERLINGUA_DATA") or Path.home() / ".cache/interlingua/data")
 
@@ -93,3 +95,27 @@ def test_flores_is_recognised(tmp_path, number_encoder):
     for code in ("eng_Latn", "deu_Latn"):
         shutil.copy(DATA / "flores200_devtest" / f"{code}.txt", tmp_path / f"{code}.devtest")
     assert XSim().evaluate(Positions(), tmp_path).groups["mexma_1of80"]["xsim"] == 0.0
+
+
+class Trigrams:
+    """Counts of hashed letter trigrams: names and numbers find their translations, much else does not."""
+
+    def encode(self, texts, *, language=None):
+        counts = np.zeros((len(texts), 256), np.float32)
+        for row, text in zip(counts, texts, strict=True):
+            for at in range(len(text) - 2):
+                row[zlib.crc32(text[at : at + 3].lower().encode()) % 256] += 1
+        return counts
+
+
+@pytest.mark.data
+def test_laser_with_faiss_agrees_on_flores():
+    faiss, folder = pytest.importorskip("faiss"), DATA / "flores200_devtest"
+    if not aligned_files(folder):
+        pytest.skip(f"{folder} is not there")
+    x, y = (Trigrams().encode((folder / f"{code}.txt").read_text().splitlines()) for code in ("deu_Latn", "eng_Latn"))
+    (ours,) = XSim(languages=["deu_Latn"]).evaluate(Trigrams(), DATA).subsets
+    for margin, name in (("ratio", "xsim"), ("distance", "xsim_distance"), ("absolute", "xsim_absolute")):
+        wrong = np.mean(np.array(laser_xsim(faiss, x, y, margin, 4)) != np.arange(len(x)))
+        assert 0.05 < wrong < 0.95
+        assert ours.scores[name] == pytest.approx(wrong)
