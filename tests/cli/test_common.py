@@ -28,10 +28,18 @@ def test_a_quiet_bar_says_nothing(capsys):
     assert capsys.readouterr() == ("", "")
 
 
+def test_an_error_before_anything_is_told_stands_alone(capsys):
+    with pytest.raises(InterlinguaError), bar(False):
+        raise InterlinguaError("no such column")
+    assert capsys.readouterr() == ("", "")
+
+
 def test_a_bar_names_the_work(capsys):
     with bar(False) as progress:
         progress("xsim deu-eng", 1, 2)
-    assert "xsim deu-eng" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "xsim deu-eng" in error
+    assert "1/2" in error
 
 
 @pytest.mark.parametrize(("total", "told"), [(1000, "250 of 1,000 pairs, "), (None, "250 pairs, ")])

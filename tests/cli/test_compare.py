@@ -83,6 +83,14 @@ def test_an_analysis_beside_the_results_is_on_the_page(capsys, files, tmp_path):
         assert ">1.500<" in said.out
 
 
+def test_a_page_shows_how_far_it_is(capsys, files, tmp_path):
+    _, said = run(capsys, *files, "-o", tmp_path / "r.html")
+    assert "all tasks" in said.err
+    assert "1/1" in said.err
+    _, said = run(capsys, *files, "-o", tmp_path / "r.html", "--quiet")
+    assert said.err == ""
+
+
 def test_one_table_of_all_with_arms_in_rows(capsys, files):
     code, said = run(capsys, *files, "--by", "tasks", "--rows", "arms", "--group", "e$")
     assert code == 0, said.err
@@ -98,6 +106,7 @@ def test_one_table_of_all_with_arms_in_rows(capsys, files):
         (["-o", "report.html", "--by", "tasks"], "--by shapes a table; the page shows all rows and metrics"),
         (["--by", "models"], "by 'models' is not one of groups, languages, tasks"),
         (["--baseline", "onne"], "there is no column 'onne'"),
+        (["--baseline", "onne", "-o", "report.html"], "there is no column 'onne'"),
         (["--only", "xtreme"], "no row contains 'xtreme'"),
         (["--metric", "f1"], "metric 'f1' is not one of accuracy"),
         (["nothing.json"], "nothing.json: can't be read"),

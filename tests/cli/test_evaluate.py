@@ -35,7 +35,7 @@ def run(capsys, *arguments):
 
 
 def test_tables_and_result_files(capsys, model, data, tmp_path):
-    code, said = run(capsys, model, "--data", data, "--output", tmp_path / "out")
+    code, said = run(capsys, model, "--data", data, "-o", tmp_path / "out")
     assert code == 0, said.err
     assert all(
         word in said.out for word in ("tatoeba_heldout", "xsim_heldout", "German", "Russian", "all_2", "written")
@@ -107,6 +107,23 @@ def test_sentence_transformers_gives_the_same_scores(capsys, model, data, tmp_pa
     assert scores[0] == scores[1]
 
 
+def test_a_folder_that_is_no_model_is_one_line(capsys, data, tmp_path):
+    pytest.importorskip("sentence_transformers")
+    (tmp_path / "notmodel").mkdir()
+    code, said = run(capsys, tmp_path / "notmodel", "--backend", "sentence-transformers", "--data", data)
+    assert (code, said.out) == (2, "")
+    assert "notmodel: sentence-transformers can't load this" in said.err
+    assert said.err.count("\n") == 1
+
+
+def test_a_dead_endpoint_is_told_once(capsys, data, caplog):
+    endpoint = ["--backend", "openai", "--set", "openai.base_url=http://127.0.0.1:9", "--set", "openai.retries=0"]
+    code, said = run(capsys, "m", *endpoint, "--data", data, "--quiet")
+    assert code == 2
+    assert said.err.count("gave no vectors in 1 tries") == 1
+    assert caplog.text == ""
+
+
 def test_a_cache_and_a_budget(capsys, model, data, tmp_path):
     kept = ["--data", data, "--output", tmp_path / "out", "--quiet", "--no-check", "--cache", tmp_path / "kept"]
     code, said = run(capsys, model, *kept, "--budget", "0.000001s")
@@ -158,7 +175,9 @@ def test_a_function(capsys, data, tmp_path, monkeypatch, caplog):
     assert code == 0, said.err
     assert "the sentences to try the model on could not be embedded (ValueError: invalid literal" in caplog.text
     assert "100.0" in said.out
-    assert list((tmp_path / "results" / "my_words_embed" / "no_revision_available").glob("tatoeba_heldout-*.json"))
+    (file,) = (tmp_path / "results" / "my_words_embed" / "no_revision_available").glob("tatoeba_heldout-*.json")
+    sanity = json.loads(file.read_text())["interlingua"]["provenance"]["sanity"]
+    assert sanity == {"warnings": [record.message for record in caplog.records]}
 
 
 @pytest.mark.parametrize(

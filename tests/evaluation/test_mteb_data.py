@@ -50,6 +50,12 @@ def test_bitexts(data):
     assert columns["gold"][0] == (3, 8)
 
 
+def test_two_files_of_one_pair_are_refused(data):
+    (data / "tatoeba_laser" / "de-en.tsv").write_text("eins\tone\n")
+    with pytest.raises(DataError, match=r"beside it is of the same pair of languages"):
+        load_data(mteb.get_task("Tatoeba"), data)
+
+
 def test_a_clone_is_read_where_there_is_no_set_of_ours(data, monkeypatch):
     clone = data / "mteb" / "sts17-crosslingual-sts"
     clone.mkdir(parents=True)

@@ -83,7 +83,7 @@ def test_a_task_without_parts_is_all_or_nothing(pair_folder, number_encoder):
     assert len(number_encoder.texts) == 4
 
 
-SCORED, LINES, QUESTION = "1\ta 1\tb 2\n", "a 1\nb 2\n", "q\t0\tw 1\tx\n"
+SCORED, LINES, QUESTION = "1\ta 1\tb 2\n2\ta 3\tb 3\n", "a 1\nb 2\n", "q\t0\tw 1\tx\n"
 FILES = {
     "sts17": {"track5.en-en.tsv": SCORED, "track2.ar-en.tsv": SCORED},
     "stsb": {"de.test.tsv": SCORED, "en.test.tsv": SCORED},

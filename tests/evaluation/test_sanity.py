@@ -127,6 +127,14 @@ def test_vectors_in_a_narrow_cone_are_said():
     assert found.measured["retrieved"]["as asked"] == 1.0
 
 
+@pytest.mark.parametrize(("constant", "what"), [(0.0, "zero"), (0.5, "the same")])
+def test_vectors_that_tell_nothing_apart_are_said(constant, what):
+    encoder = Understands()
+    encoder.vectors = lambda texts, noise: np.full((len(texts), 4), constant) * (1 + 1e-8 * len(texts[0]))
+    (warning,) = check_encoder(encoder, info(), dot_tasks=["beir"]).warnings
+    assert warning.startswith(f"the vectors of all sentences are {what}, so no score means anything")
+
+
 def test_unequal_lengths_matter_only_to_inner_products():
     encoder = Understands(scale=lambda rows: 1 + rows % 3)
     assert check_encoder(encoder, info()).warnings == ()

@@ -3,7 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.metrics import average_precision_score
 
+from interlingua.evaluation import significance
 from interlingua.evaluation.metrics.correlation import spearman
 from interlingua.evaluation.metrics.precision import average_precision
 from interlingua.evaluation.significance import mean_score, paired_bootstrap
@@ -125,6 +127,42 @@ def test_correlations_in_two_languages_are_drawn_together():
     one = paired_bootstrap([{"a": bad}], [{"a": good}], ["a"], resamples=200)
     two = paired_bootstrap([{"a": bad, "b": bad}], [{"a": good, "b": good}], ["a", "b"], resamples=200)
     assert two == pytest.approx(one)
+
+
+@pytest.mark.parametrize("kept", [significance.KEPT_DRAWS, 0])
+def test_what_is_kept_changes_no_number(monkeypatch, kept):
+    monkeypatch.setattr(significance, "KEPT_DRAWS", kept)
+    rng = np.random.default_rng(2)
+    sides = []
+    for _ in range(2):
+        positive = np.random.default_rng(3).random(50) < 0.4
+        sides.append({"a": Items(rng.random(50), positive), "b": Items(rng.random(50), np.arange(50.0))})
+    found = [paired_bootstrap(sides[:1], sides[1:], ["a", "b"], resamples=40, seed=7) for _ in range(2)]
+    draws = np.random.default_rng([7, 50]).multinomial(50, np.full(50, 1 / 50), size=40)
+    gains = []
+    for drawn in draws:
+        rows = np.repeat(np.arange(50), drawn)
+        scores = []
+        for side in sides:
+            labels, judged = side["a"], side["b"]
+            by_label = average_precision_score(labels.gold[rows], labels.values[rows])
+            scores.append((by_label + stats.spearmanr(judged.values[rows], judged.gold[rows]).statistic) / 2)
+        gains.append(scores[1] - scores[0])
+    assert found[0] == found[1]
+    assert (found[0].low, found[0].high) == pytest.approx(tuple(np.quantile(gains, [0.025, 0.975])), abs=1e-12)
+
+
+def test_a_subset_is_resampled_once_for_its_row_its_group_and_the_mean(monkeypatch):
+    scored = []
+    plain = significance.resampled_spearman
+    monkeypatch.setattr(significance, "resampled_spearman", lambda x, *rest: scored.append(x) or plain(x, *rest))
+    rng = np.random.default_rng(4)
+    sides = [{name: Items(rng.random(30), np.arange(30.0)) for name in "ab"} for _ in range(3)]
+    for subsets in (["a"], ["b"], ["a", "b"]):
+        for other in sides[1:]:
+            assert paired_bootstrap(sides[:1], [other], subsets, resamples=20) is not None
+    assert len(scored) == 6
+    assert len({id(values) for values in scored}) == 6
 
 
 def test_ratios_of_sums_are_resampled_as_drawing_items_would():

@@ -47,6 +47,12 @@ def test_an_empty_folder_is_an_error_before_training(tmp_path):
         validation_evaluator(tmp_path)
 
 
+def test_two_files_of_one_pair_are_refused(pair_folder):
+    (pair_folder / "de-en.tsv").write_text("eins\tone\n")
+    with pytest.raises(DataError, match=r"deu-eng\.tsv: de-en\.tsv beside it is of the same pair of languages"):
+        validation_evaluator(pair_folder)
+
+
 def test_cut_texts_are_counted_in_one_line(tmp_path, short_encoder, caplog):
     for code in ("deu", "rus"):
         (tmp_path / f"{code}-eng.tsv").write_text(f"{code[:2]}1 de2 de3 de4\ten1\nde5\ten1 en2\n")

@@ -34,15 +34,28 @@ def resumable(keeps: bool, output: Path, cache: Path | None = None) -> Iterator[
 
 @contextlib.contextmanager
 def bar(quiet: bool) -> Iterator[Callable[[str, float, float], None]]:
-    """A progress bar on standard error with the time left for the whole run."""
+    """A progress bar on standard error with the time left for the whole run; none is left where nothing was told."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description:<28}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     an_hour = 3600.0  # a language may take minutes: the speed is that of all so far
-    with Progress(*columns, console=Console(stderr=True), disable=quiet, speed_estimate_period=an_hour) as shown:
-        task = shown.add_task("", total=None)
-        yield lambda label, done, total: shown.update(task, description=label, completed=done, total=total or None)
+    console = Console(stderr=True)
+    shown = Progress(*columns, console=console, disable=quiet, speed_estimate_period=an_hour, transient=True)
+    task = shown.add_task("", total=None)
+
+    def told(label: str, done: float, total: float) -> None:
+        shown.live.transient = False
+        shown.start()
+        shown.update(task, description=label, completed=done, total=total or None)
+
+    if console.is_terminal:  # elsewhere the bar is written once, at its end
+        shown.start()
+    try:
+        yield told
+    finally:
+        if shown.live.is_started:
+            shown.stop()
 
 
 @contextlib.contextmanager

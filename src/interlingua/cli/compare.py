@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from interlingua.cli.common import bar
+
 Text = str | None
 
 
@@ -41,6 +43,7 @@ def compare(
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse results of unequal data, versions or settings; else marked.")
     ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
 ) -> None:
     """Prints or writes one table per task, a column per result, or one HTML page of everything."""
     from interlingua.evaluation import comparison, report, results
@@ -50,7 +53,7 @@ def compare(
     of_tables: Any = {"by": by, "metric": metric, "only": only, "join": join, "costs": costs}
     of_both: Any = {"group": group, "baseline": baseline, "strict": strict}
     if wanted == "html":
-        text = _page(result, {**of_tables, "rows": rows}, of_both)
+        text = _page(result, {**of_tables, "rows": rows}, of_both, quiet)
     else:
         tables = comparison.compare(results.read_results(result), **of_tables, **of_both)
         text = report.render(tables, wanted, rows=rows)
@@ -62,7 +65,7 @@ def compare(
     print(f"written: {output}")
 
 
-def _page(paths: list[Path], of_tables: dict[str, Any], options: dict[str, Any]) -> str:
+def _page(paths: list[Path], of_tables: dict[str, Any], options: dict[str, Any], quiet: bool) -> str:
     from interlingua.analysis.record import read_analyses, to_json
     from interlingua.errors import ConfigError
     from interlingua.evaluation.page.data import page_data
@@ -75,4 +78,6 @@ def _page(paths: list[Path], of_tables: dict[str, Any], options: dict[str, Any])
     of_results = [path for path in paths if not path.name.endswith(ANALYSIS_SUFFIX)]
     analyses = read_analyses(path for path in paths if path.is_dir() or path not in of_results)
     plain = [{**to_json(one), "items": {measure.name: measure.items for measure in one.measures}} for one in analyses]
-    return render_page(page_data(read_results(of_results, examples=True), analyses=plain, **options))
+    results = read_results(of_results, examples=True)
+    with bar(quiet) as progress:
+        return render_page(page_data(results, analyses=plain, **options, progress=progress))

@@ -52,7 +52,7 @@ def evaluate(
     suite: Suite = "tatoeba,xsim",
     data: Data = None,
     languages: Languages = None,
-    output: Annotated[Path, typer.Option(help="Gets results/MODEL/REVISION/TASK.json.")] = Path(),
+    output: Annotated[Path, typer.Option("--output", "-o", help="Gets results/MODEL/REVISION/TASK.json.")] = Path(),
     set: Settings = None,
     prompt: Annotated[Text, typer.Option(help="Name of a prompt of the model, or text put before every input.")] = None,
     query_prompt: QueryPrompt = None,

@@ -119,8 +119,8 @@ def read_lines(path: Path) -> list[str]:
     return texts
 
 
-def one_each(files: Iterable[tuple[str, Path]]) -> dict[str, Path]:
-    """The files by language.
+def one_each(files: Iterable[tuple[str, Path]], what: str = "language") -> dict[str, Path]:
+    """The files by language, or by whatever tells them apart.
 
     Raises:
         DataError: two are of one language.
@@ -128,7 +128,7 @@ def one_each(files: Iterable[tuple[str, Path]]) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for language, path in files:
         if language in found:
-            raise DataError(f"{found[language].name} beside it is of the same language; remove one of them", path=path)
+            raise DataError(f"{found[language].name} beside it is of the same {what}; remove one of them", path=path)
         found[language] = path
     return found
 

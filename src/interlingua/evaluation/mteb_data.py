@@ -11,7 +11,7 @@ from interlingua.corpus.evaluation_sets import pair_files, read_pair_file
 from interlingua.corpus.similarity_sets import ScoredPairs
 from interlingua.errors import DataError
 from interlingua.evaluation.tasks.bucc import BuccMTEB
-from interlingua.evaluation.tasks.folders import find_folder
+from interlingua.evaluation.tasks.folders import find_folder, pair_files_by_key
 from interlingua.evaluation.tasks.similarity import SimilarityTask
 from interlingua.evaluation.tasks.sts import STS17, Sick, STS12to16, STSBenchmark
 
@@ -109,7 +109,7 @@ def tatoeba_subsets(data: Path, name: str) -> Found:
     folder = _folder(data, ("tatoeba_laser", "tatoeba"), pair_files)
     if folder is None:
         return None
-    sides = {file.name: read_pair_file(file) for file in pair_files(folder)}
+    sides = {file.name: read_pair_file(file) for file in pair_files_by_key(folder).values()}
     return folder.name, {key: {"sentence1": first, "sentence2": second} for key, (first, second) in sides.items()}
 
 

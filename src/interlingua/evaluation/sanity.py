@@ -35,6 +35,8 @@ LEAST_DEVIATIONS = 3.0
 """... and how many standard deviations of the items on which the two differ."""
 UNEQUAL_LENGTHS = 0.01
 """Spread of the vectors' lengths, as a fraction of their mean, from which on an inner product is no cosine."""
+SAME = 1e-6
+"""Largest difference of vectors in any place, as a fraction of the largest number, up to which they are the same."""
 MOST_CUT = 0.05
 """Share of cut texts from which on the scores are those of beginnings."""
 Columns = list[Float32[ndarray, "n d"]]
@@ -82,7 +84,7 @@ def check_encoder(
         *_on_prompts(encoder, model, prompt),
         *_on_pooling(encoder, model),
         *_on_readings(retrieved),
-        *_on_scale(cosine, spread, dot_tasks),
+        *(_on_sameness(vectors) or _on_scale(cosine, spread, dot_tasks)),
     ]
     return Sanity(tuple(warnings), measured)
 
@@ -206,6 +208,16 @@ def _on_readings(retrieved: Mapping[str, Bool[ndarray, " m"]]) -> list[str]:
         return []
     scores = f"{100 * best.mean():.0f} % of {len(best)} searches instead of {100 * asked.mean():.0f} %"
     return [f"with {label} it finds its sentence in {scores} on a probe of translations; is it read as it was trained?"]
+
+
+def _on_sameness(columns: Columns) -> list[str]:
+    """Vectors that tell no sentence from another."""
+    vectors = np.concatenate(columns)
+    largest = float(np.abs(vectors).max())
+    if float(np.ptp(vectors, axis=0).max()) > SAME * largest:
+        return []
+    what = "the same" if largest else "zero"
+    return [f"the vectors of all sentences are {what}, so no score means anything; are its weights and the text read?"]
 
 
 def _on_scale(cosine: float, spread: float, dot_tasks: Sequence[str]) -> list[str]:

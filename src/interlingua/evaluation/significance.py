@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import functools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float64, Int64
+from jaxtyping import Float64, Int, Int16, Int64
 from numpy import ndarray
 
 from interlingua.evaluation.metrics.correlation import CHUNK, interval, resampled_spearman, spearman
@@ -14,6 +15,10 @@ from interlingua.evaluation.metrics.precision import average_precision, resample
 from interlingua.evaluation.task import Items
 
 RESAMPLES = 2000
+KEPT_SCORES = 2048
+"""Resampled scores of a subset that are kept: a table needs them for its row, its groups and its mean."""
+KEPT_DRAWS = 20_000_000
+"""Items drawn in all resamples up to which they are kept for the next subset of the same size: 40 MB."""
 Kept = Mapping[str, Items]
 """Subset -> items of one result."""
 
@@ -80,7 +85,7 @@ def _score(one: Items) -> float:
     return average_precision(one.values, one.gold) if one.gold.dtype == bool else spearman(one.values, one.gold)
 
 
-def _resampled(one: Items, counts: Int64[ndarray, "r n"]) -> Float64[ndarray, " r"]:
+def _resampled(one: Items, counts: Int[ndarray, "r n"]) -> Float64[ndarray, " r"]:
     if one.weights is not None:
         return np.asarray((counts @ one.values) / np.maximum(counts @ one.weights, 1e-300))
     if one.gold is None:
@@ -106,6 +111,8 @@ def _differences(
 ) -> Float64[ndarray, " r"]:
     """Mean score of the second minus that of the first in every resample.
 
+    Scores that take sorting are kept, as the draws depend on seed and size alone.
+
     Args:
         first: one list per training seed, the items of subsets with equally many of them.
         second: the same of another encoder.
@@ -125,11 +132,45 @@ def _differences(
         kinds, counts = np.unique(table, axis=1, return_counts=True)
         alike = iter([Items(values, None, weights) for values, weights in zip(kinds[::2], kinds[1::2], strict=True)])
         first, second = ([[next(alike) for _ in of_seed] for of_seed in side] for side in (first, second))
+        return np.concatenate(
+            [_mean_of(second, drawn) - _mean_of(first, drawn) for drawn in _draws(counts, resamples, rng)]
+        )
+    scores = [
+        [_kept_scores(_Key(one), resamples, tuple(seed)) for of_seed in side for one in of_seed]
+        for side in (first, second)
+    ]
+    return np.asarray(np.mean(scores[1], axis=0) - np.mean(scores[0], axis=0))
+
+
+class _Key:
+    """Items as the key of what is kept of them: they are equal to themselves alone, so no array is compared."""
+
+    def __init__(self, items: Items) -> None:
+        self.items = items
+
+    def __hash__(self) -> int:
+        return id(self.items.values)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and all(a is b for a, b in zip(self.items, other.items, strict=True))
+
+
+@functools.lru_cache(maxsize=KEPT_SCORES)
+def _kept_scores(one: _Key, resamples: int, seed: Sequence[int]) -> Float64[ndarray, " r"]:
+    """The score of a subset in every resample; ``seed`` as a tuple."""
+    size = len(one.items.values)
+    draws: Iterable[Int[ndarray, "r n"]]
+    if size * resamples <= KEPT_DRAWS:
+        draws = _kept_draws(size, resamples, seed)
     else:
-        counts = np.ones(len(items[0].values), dtype=np.int64)
-    return np.concatenate(
-        [_mean_of(second, drawn) - _mean_of(first, drawn) for drawn in _draws(counts, resamples, rng)]
-    )
+        draws = _draws(np.ones(size, np.int64), resamples, np.random.default_rng(seed))
+    return np.concatenate([_resampled(one.items, drawn) for drawn in draws])
+
+
+@functools.lru_cache(maxsize=1)
+def _kept_draws(size: int, resamples: int, seed: Sequence[int]) -> list[Int16[ndarray, "r n"]]:
+    rng = np.random.default_rng(seed)
+    return [drawn.astype(np.int16) for drawn in _draws(np.ones(size, np.int64), resamples, rng)]
 
 
 def _draws(counts: Int64[ndarray, " n"], resamples: int, rng: np.random.Generator) -> Iterator[Int64[ndarray, "r n"]]:

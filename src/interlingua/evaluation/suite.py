@@ -19,13 +19,15 @@ from interlingua.evaluation.kept import vector_places
 from interlingua.evaluation.parts import evaluate_within
 from interlingua.evaluation.provenance import ModelInfo, describe, prompt_text, provenance
 from interlingua.evaluation.results import write_result
-from interlingua.evaluation.sanity import Sanity, check_encoder, cut_note
+from interlingua.evaluation.sanity import check_encoder, cut_note
 from interlingua.evaluation.task import Progress, Role, Task, TaskResult, check_choice, silent
 from interlingua.evaluation.tasks.folders import find_folder
 from interlingua.files import PathLike
 from interlingua.registry import SUITES, TASKS, did_you_mean, resolve
 
 log = logging.getLogger("interlingua")
+LATE = "late"
+"""A warning told with the first result: an encoder that fails for good says the same by its error."""
 
 
 def evaluate(
@@ -101,10 +103,12 @@ def _recorded(
     cached: CachedEncoder,
     model: ModelInfo,
     prompt: str,
-    sanity: Mapping[str, Any] | None,
+    sanity: dict[str, Any] | None,
     output: PathLike | None,
 ) -> TaskResult:
     """The result with all that its numbers depend on besides the task; written, if it is to be."""
+    if sanity and (late := sanity.pop(LATE, None)):
+        log.warning("%s", late)
     counts: dict[str, Any] = cached.counts()
     measured = {**counts, "wall_seconds": result.seconds, "role_prompts": cached.used_prompts, "sanity": sanity}
     cut = cut_note(counts["texts"], counts["truncated_texts"], model.max_tokens)
@@ -116,7 +120,7 @@ def _recorded(
 
 
 def _checked(encoder: EmbedsText, model: ModelInfo, prompt: str | None, tasks: Sequence[Task]) -> dict[str, Any] | None:
-    """What the probe says, its warnings told; none of vectors that were computed before."""
+    """What the probe says, its warnings told but a ``LATE`` one; none of vectors that were computed before."""
     if model.library == PRECOMPUTED:
         return None
     by_dot = [task.name for task in tasks if getattr(task, "similarity", None) == "dot"]
@@ -124,7 +128,8 @@ def _checked(encoder: EmbedsText, model: ModelInfo, prompt: str | None, tasks: S
         found = check_encoder(encoder, model, prompt=prompt, dot_tasks=by_dot)
     except Exception as error:  # a function may know no text but its own; a try is no reason to stop
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:100]
-        found = Sanity((f"the sentences to try the model on could not be embedded ({reason})",), {})
+        untried = f"the sentences to try the model on could not be embedded ({reason})"
+        return {"warnings": [untried], LATE: untried}
     for warning in found.warnings:
         log.warning("%s", warning)
     return {"warnings": list(found.warnings), **found.measured}

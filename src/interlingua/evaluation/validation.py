@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from interlingua.corpus.evaluation_sets import PairFile, pair_files, read_pair_file
+from interlingua.corpus.evaluation_sets import PairFile, read_pair_file
 from interlingua.corpus.labelled import LabelledPair, read_labelled
 from interlingua.encoder.encoder import EmbedsText
 from interlingua.encoder.pair_scorer import PairScorer
@@ -21,7 +21,7 @@ from interlingua.errors import DataError
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.metrics.correlation import spearman
 from interlingua.evaluation.metrics.retrieval import is_right, nearest_both_ways
-from interlingua.evaluation.tasks.folders import choose_languages, full_code
+from interlingua.evaluation.tasks.folders import choose_languages, full_code, pair_files_by_key
 from interlingua.files import PathLike
 
 log = logging.getLogger("interlingua")
@@ -62,7 +62,7 @@ def validation_evaluator(
     Raises:
         DataError: there are no pair files, or they are broken.
     """
-    files = {file.name.removesuffix("-eng"): file for file in pair_files(Path(folder))}
+    files = pair_files_by_key(Path(folder))
     if not files:
         raise DataError("no <lang>-eng.tsv files here to validate on; prepare the corpus again", path=folder)
     chosen = choose_languages(languages, {key: file.source_language for key, file in files.items()}, {}, Path(folder))

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import shutil
 import sys
 
 import numpy as np
 import pytest
 
 from interlingua.encoder.encode import EncodeReport
-from interlingua.errors import ConfigError, MissingExtraError
+from interlingua.errors import CheckpointError, ConfigError, MissingExtraError
 from interlingua.evaluation.encoders import load_encoder
 from interlingua.evaluation.metrics.retrieval import normalized
 from interlingua.evaluation.provenance import prompt_text
@@ -47,6 +48,31 @@ def test_sentence_transformers_missing(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'interlingua\[sentence-transformers\]'"):
         load_encoder(str(tmp_path), backend="sentence-transformers")
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("notes.txt", "x"),
+        ("config.json", '{"model_type": "bert"}'),
+        ("modules.json", "["),
+        ("modules.json", '[{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.no"}]'),
+        ("model.safetensors", "x"),
+    ],
+)
+def test_what_is_no_model_is_one_line(prompted, tmp_path, file, content):
+    pytest.importorskip("sentence_transformers")
+    folder = tmp_path / "folder"
+    if file == "model.safetensors":
+        shutil.copytree(prompted, folder)
+    folder.mkdir(exist_ok=True)
+    (folder / file).write_text(content)
+    with pytest.raises(CheckpointError) as error:
+        load_encoder(str(folder), backend="sentence-transformers")
+    said = str(error.value)
+    assert said.startswith(f"{folder}: sentence-transformers can't load this (")
+    assert said.endswith("; give a model directory that it has saved or a hub id, or another --backend")
+    assert "\n" not in said
 
 
 def test_it_computes_in_no_bytes(prompted):

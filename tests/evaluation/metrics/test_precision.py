@@ -40,5 +40,31 @@ def test_resamples_are_samples_with_repetitions():
         assert value == pytest.approx(average_precision_score(positive[rows], scores[rows]))
 
 
+def plain_loop(scores, positive, drawn):
+    """Precision at each distinct score from the highest on, times the share of the positives gained there."""
+    total = (drawn * positive).sum()
+    found = taken = area = 0
+    for score in sorted(set(scores.tolist()), reverse=True):
+        here = scores == score
+        gained = (drawn * positive)[here].sum()
+        found, taken = found + gained, taken + drawn[here].sum()
+        area += gained * found / max(taken, 1)
+    return area / max(total, 1)
+
+
+@pytest.mark.parametrize("dtype", [np.int16, np.int64])
+@pytest.mark.parametrize(("decimals", "share"), [(1, 0.5), (2, 0.05), (12, 0.3), (12, 1.0)])
+def test_resamples_are_those_of_a_plain_loop(decimals, share, dtype):
+    draw = np.random.RandomState(decimals)
+    positive, scores = draw.rand(60) < share, draw.rand(60).round(decimals)
+    counts = draw.multinomial(60, np.full(60, 1 / 60), size=50).astype(dtype)
+    counts[0] *= ~positive  # no positive drawn
+    found = resampled_average_precision(scores, positive, counts)
+    expected = [plain_loop(scores, positive, drawn) for drawn in counts.astype(int)]
+    np.testing.assert_allclose(found, expected, rtol=1e-13, atol=0)
+    assert found[0] == 0
+
+
 def test_nothing_positive_is_0():
     assert average_precision(np.array([0.1, 0.2]), np.array([False, False])) == 0
+    assert resampled_average_precision(np.ones(2), np.zeros(2, bool), np.ones((3, 2), int)).tolist() == [0, 0, 0]

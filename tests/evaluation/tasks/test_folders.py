@@ -10,6 +10,7 @@ from interlingua.evaluation.tasks.folders import (
     content_sha256,
     find_folder,
     language_pair,
+    pair_files_by_key,
     published_digests,
     recognise,
 )
@@ -33,6 +34,18 @@ GROUPS = {"small": ["deu", "fra", "ita"]}
 )
 def test_languages_in_any_code_in_the_files_order(tmp_path, wanted, chosen):
     assert choose_languages(wanted, FILES, GROUPS, tmp_path) == chosen
+
+
+def test_pair_files_by_what_tells_them_apart(tmp_path):
+    for name in ("deu-eng", "deu-fra", "eng-deu"):
+        (tmp_path / f"{name}.tsv").write_text("a\tb\n")
+    assert {key: file.name for key, file in pair_files_by_key(tmp_path).items()} == {
+        "deu": "deu-eng", "deu-fra": "deu-fra", "eng-deu": "eng-deu",
+    }  # fmt: skip
+    (tmp_path / "German-eng.tsv").touch()  # no code, so no pair file
+    (tmp_path / "ger-en.tsv").write_text("a\tb\n")
+    with pytest.raises(DataError, match=r"ger-en\.tsv: deu-eng\.tsv beside it is of the same pair of languages"):
+        pair_files_by_key(tmp_path)
 
 
 def test_a_language_without_a_file_and_no_language_at_all(tmp_path):

@@ -95,6 +95,16 @@ def test_the_digest_is_of_what_was_scored(pair_folder, number_encoder):
     assert digest(["de"]) != before
 
 
+@pytest.mark.parametrize("other", ["de-en.tsv", "tatoeba.deu-eng.deu", "deu-eng.tsv.gz"])
+def test_two_files_of_one_pair_are_refused(pair_folder, number_encoder, other):
+    (pair_folder / other).write_bytes((pair_folder / "deu-eng.tsv").read_bytes())
+    for ask in (lambda task: task.parts(pair_folder), lambda task: task.evaluate(number_encoder, pair_folder.parent)):
+        with pytest.raises(DataError, match=r"beside it is of the same pair of languages; remove one of them") as error:
+            ask(Tatoeba())
+        assert other in str(error.value)
+        assert "deu-eng.tsv" in str(error.value)
+
+
 def test_no_files_is_one_line(tmp_path, number_encoder):
     with pytest.raises(DataError, match=r"no folder of <lang>-eng.tsv files here, nor in tatoeba_laser/"):
         Tatoeba().evaluate(number_encoder, tmp_path)

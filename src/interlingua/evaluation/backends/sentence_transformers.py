@@ -7,7 +7,7 @@ from typing import Any
 from interlingua.encoder.directory import EncodingSettings
 from interlingua.encoder.encode import DTYPES, Dtype, EncodeReport
 from interlingua.encoder.weights import weights_digest
-from interlingua.errors import ConfigError, MissingExtraError
+from interlingua.errors import CheckpointError, ConfigError, MissingExtraError
 from interlingua.evaluation.backends.foreign import Choices, ForeignEncoder
 from interlingua.evaluation.provenance import ModelInfo
 
@@ -23,6 +23,7 @@ class SentenceTransformersEncoder(ForeignEncoder):
 
     Raises:
         ConfigError: the dtype is int8.
+        CheckpointError: there is no such model, or the library can't read it.
         MissingExtraError: sentence-transformers is not installed.
     """
 
@@ -36,7 +37,14 @@ class SentenceTransformersEncoder(ForeignEncoder):
         if dtype not in (None, *DTYPES):
             raise ConfigError(f"sentence-transformers computes in {', '.join(DTYPES)}, got {dtype}")
         options = {"dtype": DTYPES[dtype]} if dtype else {}
-        self._model: Any = sentence_transformers.SentenceTransformer(model, device=device, model_kwargs=options)
+        try:
+            self._model: Any = sentence_transformers.SentenceTransformer(model, device=device, model_kwargs=options)
+        except Exception as error:  # no such model, a broken one, modules that it lacks: each of another kind
+            reason = " ".join(str(error).split())[:200]
+            raise CheckpointError(
+                f"{model}: sentence-transformers can't load this ({type(error).__name__}: {reason}); give a model"
+                " directory that it has saved or a hub id, or another --backend"
+            ) from error
         self.dim = self._model.get_embedding_dimension() or 0
         prompts = {name: text or "" for name, text in self._model.prompts.items()}
         self.settings = EncodingSettings(prompts=prompts, default_prompt=self._model.default_prompt_name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from jaxtyping import Float, Float64, Int64
+from jaxtyping import Float, Float64, Int, Int64
 from numpy import ndarray
 
 CHUNK = 1_000_000
@@ -32,7 +32,7 @@ def average_ranks(values: Float[ndarray, " n"]) -> Float64[ndarray, " n"]:
 
 
 def resampled_spearman(
-    x: Float[ndarray, " n"], y: Float[ndarray, " n"], counts: Int64[ndarray, "r n"]
+    x: Float[ndarray, " n"], y: Float[ndarray, " n"], counts: Int[ndarray, "r n"]
 ) -> Float64[ndarray, " r"]:
     """Spearman's rho of resamples of the items, without sorting again.
 
@@ -65,7 +65,7 @@ def interval(values: Float64[ndarray, " r"]) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _resampled_ranks(values: Float[ndarray, " n"], counts: Int64[ndarray, "r n"]) -> Float64[ndarray, "r n"]:
+def _resampled_ranks(values: Float[ndarray, " n"], counts: Int[ndarray, "r n"]) -> Float64[ndarray, "r n"]:
     order = np.argsort(values, kind="stable")
     ordered = np.asarray(values)[order]
     first = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])  # where each distinct value begins
@@ -77,7 +77,7 @@ def _resampled_ranks(values: Float[ndarray, " n"], counts: Int64[ndarray, "r n"]
 
 
 def _weighted_pearson(
-    x: Float64[ndarray, "r n"], y: Float64[ndarray, "r n"], weights: Int64[ndarray, "r n"] | None = None
+    x: Float64[ndarray, "r n"], y: Float64[ndarray, "r n"], weights: Int[ndarray, "r n"] | None = None
 ) -> Float64[ndarray, " r"]:
     w = np.ones_like(x) if weights is None else weights.astype(np.float64)
     total = w.sum(axis=1, keepdims=True)

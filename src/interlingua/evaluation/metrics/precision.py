@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Bool, Float, Float64, Int64
+from jaxtyping import Bool, Float, Float64, Int
 from numpy import ndarray
 
 
@@ -17,9 +17,9 @@ def average_precision(scores: Float[ndarray, " n"], positive: Bool[ndarray, " n"
 
 
 def resampled_average_precision(
-    scores: Float[ndarray, " n"], positive: Bool[ndarray, " n"], counts: Int64[ndarray, "r n"]
+    scores: Float[ndarray, " n"], positive: Bool[ndarray, " n"], counts: Int[ndarray, "r n"]
 ) -> Float64[ndarray, " r"]:
-    """Average precision of resamples of the pairs, without sorting again.
+    """Average precision of resamples of the pairs, without sorting again; 0 where nothing drawn is positive.
 
     Args:
         scores: a value per pair.
@@ -27,9 +27,15 @@ def resampled_average_precision(
         counts: how often each pair was drawn in each resample.
     """
     order = np.argsort(-np.asarray(scores), kind="stable")
-    ordered, drawn = np.asarray(scores)[order], counts[:, order]
+    ordered, is_positive = np.asarray(scores)[order], np.asarray(positive)[order]
     last = np.flatnonzero(np.r_[ordered[1:] != ordered[:-1], True])  # where each distinct score ends
-    found = np.cumsum(drawn * np.asarray(positive)[order], axis=1)[:, last]
-    precision = found / np.maximum(np.cumsum(drawn, axis=1)[:, last], 1)
+    positives = np.cumsum(is_positive)[last]
+    rising = np.flatnonzero(np.diff(positives, prepend=0))  # only scores of positive pairs add to the sum
+    if not len(rising):
+        return np.zeros(len(counts))
+    drawn = np.take(counts, order, axis=1)
+    found = np.cumsum(np.compress(is_positive, drawn, axis=1), axis=1, dtype=np.int32)
+    found = np.take(found, positives[rising] - 1, axis=1)
+    above = np.take(np.cumsum(drawn, axis=1, dtype=np.int32), last[rising], axis=1)
     gained = np.diff(found, axis=1, prepend=0)
-    return np.asarray((gained * precision).sum(axis=1) / np.maximum(found[:, -1], 1))
+    return np.asarray((gained * (found / np.maximum(above, 1))).sum(axis=1) / np.maximum(found[:, -1], 1))

@@ -27,7 +27,7 @@ from interlingua.evaluation.page.panel import panel_tasks, place_analyses
 from interlingua.evaluation.page.wrong import wrong_items
 from interlingua.evaluation.report import best_cells, language_names, look_up
 from interlingua.evaluation.significance import RESAMPLES
-from interlingua.evaluation.task import SubsetScores, TaskResult
+from interlingua.evaluation.task import Progress, SubsetScores, TaskResult, silent
 
 BOUNDS = ("_low", "_high")
 """Metrics that end so are ends of intervals, not scores."""
@@ -41,8 +41,9 @@ def page_data(
     group: str | None = None,
     baseline: str | None = None,
     strict: bool = False,
+    progress: Progress = silent,
 ) -> dict[str, Any]:
-    """Everything on the page, ready for JSON. Scores are fractions.
+    """Everything on the page, ready for JSON. Scores are fractions, rounded by nobody but who shows them.
 
     Args:
         results: of any tasks and models, with their examples.
@@ -50,6 +51,7 @@ def page_data(
         group: see ``comparison.compare``.
         baseline: the column that others are tested against; the first by default.
         strict: see ``comparison.compare``.
+        progress: told each task before its differences are tested, with the tasks done and in all.
 
     Raises:
         ConfigError: see ``comparison.compare``.
@@ -58,7 +60,11 @@ def page_data(
     reference = place_of(columns, baseline) or 0
     found = list(sections(results, columns))
     placed, further = place_analyses(analyses, columns)
-    tasks = [_task(section, reference, strict) for section in found]
+    tasks = []
+    for done, section in enumerate(found):
+        progress(section.task, done, len(found))
+        tasks.append(_task(section, reference, strict))
+    progress("all tasks", len(found), len(found))
     tasks += panel_tasks(placed, len(columns) + len(further), reference)
     codes = {code for task in tasks for row in (*task["rows"], *task["pairs"]) for code in row["languages"]}
     wrong = wrong_items(found)
@@ -202,19 +208,12 @@ def _numbers(row: Row, comparable: Sequence[bool]) -> dict[str, Any]:
     if any(best := best_cells(row, comparable)):
         numbers["best"] = [place for place, is_best in enumerate(best) if is_best]
     if any(cell is not None and cell.spread is not None for cell in row.cells):
-        spreads = [None if cell is None else cell.spread for cell in row.cells]
-        numbers["spreads"] = [None if spread is None else _short(spread) for spread in spreads]
+        numbers["spreads"] = [None if cell is None else cell.spread for cell in row.cells]
     if any(cell is not None and cell.difference is not None for cell in row.cells):
-        numbers["tests"] = [
-            None if cell is None or cell.difference is None else [_short(number) for number in cell.difference]
-            for cell in row.cells
-        ]
+        tests = [None if cell is None else cell.difference for cell in row.cells]
+        numbers["tests"] = [test and list(test) for test in tests]
     return numbers
 
 
 def _values(row: Row) -> list[float | None]:
-    return [None if cell is None else _short(cell.value) for cell in row.cells]
-
-
-def _short(number: float) -> float:
-    return round(float(number), 6)  # shown with four digits at most
+    return [None if cell is None else cell.value for cell in row.cells]

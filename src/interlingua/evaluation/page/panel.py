@@ -78,7 +78,7 @@ def _tests(name: str, placed: Mapping[int, Analysis], reference: int, alike: Seq
         else None
         for place in range(len(alike))
     ]
-    return {"tests": [test and [round(number, 5) for number in test] for test in tests]} if any(tests) else {}
+    return {"tests": [test and list(test) for test in tests]} if any(tests) else {}
 
 
 def _measure(
@@ -126,8 +126,7 @@ def _entries(found: Mapping[int, Mapping[str, float]], columns: range) -> list[d
         languages = name.split("-")
         title = " → ".join(resolve(code).name for code in languages)
         values = [found[place].get(name) if place in found else None for place in columns]
-        rounded = [None if value is None else round(value, 5) for value in values]
-        entries.append({"name": name, "title": title, "languages": languages, "values": rounded, "other": {}})
+        entries.append({"name": name, "title": title, "languages": languages, "values": values, "other": {}})
     return entries
 
 

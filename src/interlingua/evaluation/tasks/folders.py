@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 
+from interlingua.corpus.evaluation_sets import PairFile, one_each, pair_files
 from interlingua.errors import DataError
 from interlingua.languages import resolve
 
@@ -101,6 +102,18 @@ def language_pair(item: str) -> tuple[str, str] | None:
         if full_code(item) != pair[0]:
             return None
     return pair
+
+
+def pair_files_by_key(folder: Path) -> dict[str, PairFile]:
+    """The pair files of a folder by name, those with English behind by their first language: ``deu``, ``deu-fra``.
+
+    Raises:
+        DataError: two are of one pair of languages, or a file's name holds a code that is no language's.
+    """
+    files = pair_files(folder)
+    pairs = ((f"{full_code(file.source_language)}-{full_code(file.target_language)}", file) for file in files)
+    one_each(((pair, file.source_path) for pair, file in pairs), "pair of languages")
+    return {file.name.removesuffix("-eng"): file for file in files}
 
 
 def content_sha256(texts: Iterable[Sequence[str]]) -> str:

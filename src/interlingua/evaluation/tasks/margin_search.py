@@ -18,7 +18,6 @@ from interlingua.corpus.evaluation_sets import (
     PairFile,
     aligned_files,
     one_each,
-    pair_files,
     read_aligned,
     read_pair_file,
 )
@@ -27,7 +26,14 @@ from interlingua.evaluation.examples import PER_SUBSET, wrong_neighbours
 from interlingua.evaluation.metrics.retrieval import is_right
 from interlingua.evaluation.metrics.xsim import kinds_of_errors, xsim_search
 from interlingua.evaluation.task import Embeds, Example, Items, Progress, SubsetScores, TaskResult, options, silent
-from interlingua.evaluation.tasks.folders import choose_languages, content_sha256, find_folder, full_code, recognise
+from interlingua.evaluation.tasks.folders import (
+    choose_languages,
+    content_sha256,
+    find_folder,
+    full_code,
+    pair_files_by_key,
+    recognise,
+)
 from interlingua.evaluation.tasks.groups import group_members, grouped
 
 ENGLISH = "eng_Latn"
@@ -213,7 +219,8 @@ def translation_pairs(folder: Path, target: str | None = None) -> dict[str, Tran
         target: the language to retrieve; by default English of aligned files, the second one of pairs.
 
     Raises:
-        DataError: the folder has aligned files, but none in the target language, or two in one language.
+        DataError: the folder has aligned files, but none in the target language, or two in one language; or two files
+            are of one pair.
     """
     wanted = None if target is None else full_code(target)
     if files := aligned_files(folder):
@@ -228,7 +235,7 @@ def translation_pairs(folder: Path, target: str | None = None) -> dict[str, Tran
             for code, path in files.items()
         }
     found = {}
-    for file in pair_files(folder):
+    for file in pair_files_by_key(folder).values():
         first, second = full_code(file.source_language), full_code(file.target_language)
         if wanted in (None, second):
             found[file.name.removesuffix("-eng")] = TranslationPair(file.name, first, second, file)

@@ -8,11 +8,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from interlingua.corpus.evaluation_sets import pair_files, read_pair_file
+from interlingua.corpus.evaluation_sets import PairFile, read_pair_file
 from interlingua.evaluation.examples import PER_SUBSET, cosine_of, wrong_neighbours
 from interlingua.evaluation.metrics.retrieval import is_right, nearest_both_ways
 from interlingua.evaluation.task import Embeds, Example, Items, Progress, SubsetScores, TaskResult, options, silent
-from interlingua.evaluation.tasks.folders import choose_languages, content_sha256, find_folder, full_code, recognise
+from interlingua.evaluation.tasks.folders import (
+    choose_languages,
+    content_sha256,
+    find_folder,
+    full_code,
+    pair_files_by_key,
+    recognise,
+)
 from interlingua.evaluation.tasks.groups import TATOEBA_GROUPS, group_members, grouped
 
 DATASET = "tatoeba_laser"
@@ -44,8 +51,7 @@ class Tatoeba:
     def evaluate(self, encoder: Embeds, data: Path, *, progress: Progress = silent) -> TaskResult:
         """See ``Task.evaluate``."""
         start = time.perf_counter()
-        folder = find_folder(data, (DATASET, "tatoeba", "heldout"), pair_files, "folder of <lang>-eng.tsv files")
-        files = {file.name.removesuffix("-eng"): file for file in pair_files(folder)}
+        folder, files = _files(data)
         chosen = self.parts(folder)
         pairs = {code: read_pair_file(files[code]) for code in chosen}
         digests = {code: content_sha256(sides) for code, sides in pairs.items()}
@@ -76,8 +82,7 @@ class Tatoeba:
 
     def parts(self, data: Path) -> list[str]:
         """See ``Task.parts``."""
-        folder = find_folder(data, (DATASET, "tatoeba", "heldout"), pair_files, "folder of <lang>-eng.tsv files")
-        files = {file.name.removesuffix("-eng"): file for file in pair_files(folder)}
+        folder, files = _files(data)
         languages = {key: file.source_language for key, file in files.items()}
         names = {key: file.name for key, file in files.items()}
         return choose_languages(self.languages, languages, TATOEBA_GROUPS, folder, names=names)
@@ -99,3 +104,9 @@ class Tatoeba:
         examples = wrong_neighbours(*there, languages=(source, target), limit=self.examples)
         examples += wrong_neighbours(*back, languages=(target, source), limit=self.examples)
         return subset, Items(right_forward / 2 + right_backward / 2), examples
+
+
+def _files(data: Path) -> tuple[Path, dict[str, PairFile]]:
+    """The folder, and its files by what tells them apart."""
+    folder = find_folder(data, (DATASET, "tatoeba", "heldout"), pair_files_by_key, "folder of <lang>-eng.tsv files")
+    return folder, pair_files_by_key(folder)
