@@ -99,6 +99,12 @@ def test_missing_and_truncated_files_are_one_clear_line(tmp_path):
         list(lines)
 
 
+def test_what_can_not_be_read_has_a_remedy(tmp_path):
+    with pytest.raises(DataError, match="can't be read: Is a directory; check the path and its rights"):  # noqa: SIM117
+        with files.open_bytes(tmp_path):
+            pass
+
+
 def test_digests_know_names_and_bytes(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "x").write_text("1")

@@ -7,7 +7,18 @@ import fsspec
 import pytest
 
 from interlingua.errors import ConfigError, DataError, InterlinguaError, MissingExtraError
-from interlingua.remote import destination, exists, expand, fetch, filesystem, is_remote, keep_inputs, name_of, state
+from interlingua.remote import (
+    check_writable,
+    destination,
+    exists,
+    expand,
+    fetch,
+    filesystem,
+    is_remote,
+    keep_inputs,
+    name_of,
+    state,
+)
 
 
 @pytest.fixture
@@ -109,6 +120,26 @@ def test_a_package_that_is_not_there_is_named(monkeypatch):
         filesystem("abfs://a/b")
     with pytest.raises(DataError, match="Protocol not known: nowhere; name a file here"):
         filesystem("nowhere://a")
+
+
+def test_places_that_can_be_written_to_are_left_as_they_are(tmp_path, monkeypatch):
+    for path in ("a.txt", "new/and/new/a.txt", "/dev/null", "s3://x/a.txt", f"file://{tmp_path}/a.txt"):
+        monkeypatch.chdir(tmp_path)
+        check_writable(path)
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "a.txt").write_text("a")
+    check_writable(tmp_path / "a.txt")
+    with pytest.raises(DataError, match=r"a\.txt/new/b: can't write: Not a directory; choose another place"):
+        check_writable("a.txt/new/b")
+    with pytest.raises(DataError, match="is a folder; name a file"):
+        check_writable(tmp_path)
+
+    def refused(**_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("interlingua.remote.tempfile.TemporaryFile", refused)
+    with pytest.raises(DataError, match=r"^a\.txt: can't write: Permission denied; choose another place"):
+        check_writable("a.txt")
 
 
 def test_what_is_read_is_not_written(tmp_path, monkeypatch):

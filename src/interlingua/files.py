@@ -240,7 +240,9 @@ def open_bytes(path: PathLike) -> Iterator[BinaryIO]:
     except FileNotFoundError as error:
         raise DataError("no such file; check the path", path=path) from error
     except OSError as error:
-        raise DataError(f"can't be read: {error.strerror or error}", path=path) from error
+        raise DataError(
+            f"can't be read: {error.strerror or error}; check the path and its rights", path=path
+        ) from error
     try:
         with stream:
             yield stream

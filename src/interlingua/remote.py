@@ -10,12 +10,13 @@ import glob
 import hashlib
 import os
 import shutil
+import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from interlingua.errors import ConfigError, DataError, InterlinguaError, MissingExtraError
-from interlingua.files import PathLike, atomic_write
+from interlingua.files import PathLike, atomic_write, is_special
 
 EXTRAS = {"s3fs": "s3", "gcsfs": "gcs"}
 """Packages that fsspec needs, and our extras that bring them."""
@@ -140,6 +141,27 @@ def keep_inputs(outputs: Iterable[PathLike | None], inputs: Iterable[PathLike | 
         if place in written:
             raise ConfigError(f"{os.fspath(output)} is to be written twice; name two files")
         written.add(place)
+
+
+def check_writable(path: PathLike) -> None:
+    """Finds out before the work whether a file of this machine can be written; nothing stays behind.
+
+    Args:
+        path: of a file that need not be there, nor its folder; one elsewhere is not looked at.
+
+    Raises:
+        DataError: it is a folder, or nothing can be written there.
+    """
+    if is_remote(path) or is_special(os.fspath(path).removeprefix("file://")):
+        return
+    folder = os.path.dirname(_place(path))
+    while not os.path.exists(folder):
+        folder = os.path.dirname(folder)
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise DataError(f"can't write: {error.strerror or error}; choose another place", path=path) from error
 
 
 def _place(path: PathLike) -> str:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import random
 import re
 
@@ -7,8 +8,9 @@ import numpy as np
 import pytest
 
 from interlingua.errors import ConfigError, DataError
-from interlingua.mining.calibrate import CalibrateJob, read_labels
-from interlingua.mining.calibration import load_calibration
+from interlingua.mining.calibrate import CalibrateJob, read_labels, report
+from interlingua.mining.calibration import Calibration, expected_cuts, load_calibration
+from interlingua.mining.fitting import fit_calibration
 from interlingua.mining.pipeline import MineConfig, TextFile, mine_files
 from tests.mining.invented import corpora, embed, sentence, text, write_lines
 
@@ -38,6 +40,19 @@ def job(folder, tmp_path, **options):
     return CalibrateJob(output=tmp_path / "c.json", config=MineConfig(), **options)
 
 
+def curves(lines):
+    """The rows of each reliability curve that was told."""
+    tables = "\n".join(lines).split("predicted  right   pairs  from score\n")[1:]
+    row = re.compile(r" *([\d.]+)  ([\d.]+) +([\d,]+) +([\d.]+)\n")
+    found = []
+    for table in tables:
+        found.append([])
+        while match := row.match(table):
+            found[-1].append(tuple(float(cell.replace(",", "")) for cell in match.groups()))
+            table = table[match.end() :]
+    return found
+
+
 def test_held_out_pairs_teach_and_gold_measures(folder, tmp_path):
     lines = run(job(folder, tmp_path, parallel=str(folder / "held.de-en.tsv"), gold=folder / "gold.tsv"), folder)
     found = load_calibration(tmp_path / "c.json", "de", "en", model="model", scoring="mine ratio k=4 max")
@@ -49,9 +64,24 @@ def test_held_out_pairs_teach_and_gold_measures(folder, tmp_path):
     share, pairs = re.search(r"asked: ([\d.]+) found, of (\d+) pairs", told).groups()
     assert float(share) >= 0.9
     assert 60 <= int(pairs) <= 90
+    assert [row[:3] for row in curves(lines)[0]] == [
+        pytest.approx((one.probability, one.right, one.pairs), abs=6e-4) for one in found.bins
+    ]
+    (own,) = [int(line.split()[3]) for line in lines if line.startswith("translations among the")]
+    right = int(re.search(r"are right \((\d+)\)", "".join(lines)).group(1))
+    by_gold = curves(lines)[1]
+    assert sum(row[2] for row in by_gold) == own
+    assert sum(row[1] * row[2] for row in by_gold) == pytest.approx(right, abs=0.5)
+    assert all(10 * after[0] // 1 > 10 * before[0] // 1 for before, after in itertools.pairwise(by_gold))
+    low, high = map(float, re.search(r"this share: ([\d.]+)% to ([\d.]+)% by resampling", "\n".join(lines)).groups())
+    assert low <= 100 * found.prior <= high
+    assert found.measures["separation"] > 0.9
     assert lines[-1] == f"written: {tmp_path / 'c.json'}"
     assert "380 lines, 380 texts" not in lines[0]
     assert "300 held-out ones among them" in lines[0]
+    both, recovered = re.search(r"of (\d+) pairs with both sides (\d+) were found", lines[2]).groups()
+    assert int(both) == 200
+    assert int(recovered) == round(found.fitted_prior * found.pairs) > 150
 
 
 def test_a_file_that_is_no_calibration_stays_and_is_told_at_once(folder, tmp_path):
@@ -105,3 +135,17 @@ def test_files_of_judged_pairs(tmp_path):
 def test_what_cant_be_learnt_from(folder, tmp_path, options, message):
     with pytest.raises(ConfigError, match=message):
         job(folder, tmp_path, **options)
+
+
+def test_a_precision_that_no_pair_reaches_is_told_in_words():
+    scores = np.linspace(1.0, 1.2, 400)
+    fit = fit_calibration(scores, np.random.default_rng(0).random(400) < 0.3)
+    curve = Calibration(
+        source_language="deu_Latn", target_language="eng_Latn", model="model", scoring="x", basis="gold",
+        shape=fit.curve.shape, scores=fit.curve.scores, log_odds=fit.curve.log_odds, fitted_prior=0.3, prior=0.3,
+        pairs=400, measures=fit.measures, bins=fit.bins, cuts=expected_cuts(scores, np.full(400, 0.6), (0.5, 0.9)),
+    )  # fmt: skip
+    assert report(fit, curve, 400)[-2:] == [
+        "precision 0.50: 400 pairs, from score 1.0000 on",
+        "precision 0.90: no pair is that likely",
+    ]

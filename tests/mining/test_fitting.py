@@ -13,6 +13,7 @@ from interlingua.mining.fitting import (
     fit_logistic,
     measure,
     reliability,
+    reliability_by_tenths,
 )
 
 
@@ -124,6 +125,14 @@ def test_bins_hold_as_many_pairs_each():
     assert [one.lowest for one in bins] == sorted(one.lowest for one in bins)
     assert bins[0].right == 0
     assert bins[-1].right == 1
+
+
+def test_tenths_by_hand():
+    """0.05 and 0.07 are in the first tenth, 0.3 begins the fourth, 1 is in the last; seven have no pair."""
+    guess, right = np.array([1.0, 0.05, 0.3, 0.07]), np.array([True, False, False, True])
+    bins = reliability_by_tenths(guess, right, np.array([1.4, 1.0, 1.2, 1.1]))
+    assert [one.probability for one in bins] == pytest.approx([0.06, 0.3, 1.0])
+    assert [(one.right, one.pairs, one.lowest) for one in bins] == [(0.5, 2, 1.0), (0.0, 1, 1.2), (1.0, 1, 1.4)]
 
 
 def test_too_few_pairs_of_an_answer():

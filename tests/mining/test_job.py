@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,8 @@ import pytest
 
 from interlingua.errors import ConfigError, DataError
 from interlingua.mining.calibration import Calibration, save_calibration
-from interlingua.mining.job import MineJob, parse_shard, parse_size, read_gold
+from interlingua.mining.checks import CHEAP, DROPPED
+from interlingua.mining.job import MineJob, parse_shard, parse_size
 from interlingua.mining.pipeline import TextFile
 from tests.mining.invented import corpora, embed, write_lines
 from tests.test_remote import store as store
@@ -61,8 +63,12 @@ def test_a_calibration_tells_what_to_expect(tmp_path, sides):
     lines = run(job, sides)
     assert any(line.startswith("translations among all pairs found: ") for line in lines)
     assert any(line.startswith("precision 0.95: ") for line in lines)
+    assert not any("may be far off" in line for line in lines)
     kept = len((tmp_path / "p.tsv").read_text().splitlines())
     assert 25 <= kept <= 35
+    save_calibration(replace(curve, measures={"separation": 0.7}), tmp_path / "c.json")
+    (doubt,) = [line for line in run(job, sides) if "may be far off" in line]
+    assert doubt.startswith("warning: held-out right pairs score more than wrong ones only 70% of the time")
     with pytest.raises(ConfigError, match="is for scores made by 'mine ratio k=4 max', not 'mine ratio k=3 max'"):
         run(MineJob(output=tmp_path / "p.tsv", calibration=tmp_path / "c.json", k=3), sides)
 
@@ -94,7 +100,7 @@ def test_a_copy_takes_no_text_from_its_translation(tmp_path, sides):
 
 
 def test_like_laser_nothing_is_checked(tmp_path, sides):
-    run(MineJob(output=tmp_path / "p.tsv", laser=True, drop="length=1"), sides)
+    run(MineJob(output=tmp_path / "p.tsv", laser=True, check=",".join(CHEAP), drop=DROPPED), sides)
     rows = (tmp_path / "p.tsv").read_text().splitlines()
     assert len(rows) > 30
     assert float(rows[0].split("\t")[0]) == np.float32(rows[0].split("\t")[0])
@@ -104,14 +110,6 @@ def test_gold_of_other_texts(tmp_path, sides):
     write_lines(tmp_path / "gold.tsv", ["zh-1\ten-1"])
     with pytest.raises(DataError, match="no gold pair is in the texts"):
         run(MineJob(output=tmp_path / "p.tsv", gold=tmp_path / "gold.tsv"), sides)
-
-
-def test_gold_files(tmp_path):
-    assert read_gold(write_lines(tmp_path / "g", ["a\tb", " c\td "])) == [("a", "b"), ("c", "d")]
-    with pytest.raises(DataError, match="g:2: expected id TAB id or text TAB text, got 1 columns"):
-        read_gold(write_lines(tmp_path / "g", ["a\tb", "c"]))
-    with pytest.raises(DataError, match="the file is empty"):
-        read_gold(write_lines(tmp_path / "g", []))
 
 
 def test_from_a_store_to_a_store(tmp_path, sides, store, monkeypatch):
@@ -152,6 +150,13 @@ def test_what_is_read_is_not_written_over(tmp_path, sides):
     assert not (tmp_path / "p.tsv.work").exists()
 
 
+def test_a_place_that_nothing_can_be_written_to_shows_before_the_work(tmp_path, sides):
+    report = tmp_path / "a.de" / "new" / "p.html"
+    with pytest.raises(DataError, match=r"p\.html: can't write: Not a directory; choose another place"):
+        MineJob(output=tmp_path / "p.tsv", report=report).plan(*sides, "model")
+    assert not (tmp_path / "p.tsv.work").exists()
+
+
 def test_a_full_disk_says_where(tmp_path, sides, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -182,6 +187,9 @@ def test_no_sizes_and_no_shards():
     [
         ({"precision": 0.9}, "a precision or a column of probabilities needs --calibration"),
         ({"shard": "1/2"}, "a shard needs --work"),
+        ({"laser": True, "precision": 0.9}, "leave out one of --laser and --precision"),
+        ({"laser": True, "check": "length"}, "leave out one of --laser and --check"),
+        ({"laser": True, "drop": "length=2"}, "leave out one of --laser and --drop"),
         ({"drop": "lenght"}, "unknown check 'lenght'"),
         ({"margin": "ratios"}, "margin 'ratios' is unknown"),
         ({"documents": "url"}, "say equal or urls"),

@@ -142,9 +142,44 @@ def test_errors_say_which_vector():
     bad[130, 2] = np.nan
     with pytest.raises(DataError, match="vector 130 "):
         mutual_neighbours(good, bad, k=1, rows=64, columns=64)
-    with pytest.raises(DataError, match=r"shapes \(200, 4\) and \(200, 3\)"):
+    with pytest.raises(DataError, match="expected vectors of one width, got 4 and 3; take both from one model"):
         nearest_neighbours(good, bad[:, :3], k=1)
+    with pytest.raises(DataError, match=r"two tables of vectors, got shapes \(200, 4\) and \(4,\)"):
+        nearest_neighbours(good, good[0], k=1)
+    with pytest.raises(DataError, match="of width 0"):
+        mutual_neighbours(good[:, :0], good[:, :0], k=1)
     with pytest.raises(DataError, match="0 vectors against 200"):
         nearest_neighbours(good[:0], bad, k=1)
     with pytest.raises(ValueError, match="k must be at least 1, got 0"):
         nearest_neighbours(good, good, k=0)
+
+
+@pytest.mark.parametrize("bad", [np.full(16, 1e25, np.float32), np.full(16, 1e300), np.float32([3e38, *[0] * 15])])
+def test_vectors_whose_products_float32_does_not_hold_are_refused(bad):
+    x = np.ones((5, 16), bad.dtype)
+    x[3] = bad
+    for sides in ((x, np.ones((4, 16))), (np.ones((4, 16)), x)):
+        with pytest.raises(
+            DataError, match=r"vector 3 \(counted from 0\) is too long, .* scale the vectors to length 1"
+        ):
+            mutual_neighbours(*sides, k=2)
+    x[3] = [np.inf, -np.inf] * 8
+    with pytest.raises(DataError, match=r"vector 3 \(counted from 0\) holds NaN or infinity"):
+        mutual_neighbours(x, x, k=2)
+
+
+@pytest.mark.parametrize("kernel", [True, False])
+def test_the_longest_vectors_have_their_neighbours(kernel, monkeypatch):
+    if not kernel:
+        monkeypatch.setattr("interlingua.mining.compiled.library", lambda name: None)
+    rng = np.random.default_rng(8)
+    x, y = (rng.standard_normal((n, 16)) for n in (40, 50))
+    x, y = (side * 0.99e18 / np.linalg.norm(side, axis=1, keepdims=True) for side in (x, y))
+    x[7], y[9] = x[0], -x[0]
+    x, y = x.astype(np.float32), y.astype(np.float32)
+    for found, (a, b) in zip(mutual_neighbours(x, y, k=50), ((x, y), (y, x)), strict=True):
+        products = (a.astype(np.float64) @ b.astype(np.float64).T).astype(np.float32)
+        assert found.indices.sort(dim=1).values.tolist() == [list(range(len(b)))] * len(a)
+        similar = np.take_along_axis(products, found.indices.numpy(), axis=1)
+        np.testing.assert_allclose(found.similarities.numpy(), similar, rtol=1e-6, atol=1e29)
+        assert (np.diff(found.similarities.numpy(), axis=1) <= 0).all()

@@ -14,7 +14,7 @@ from interlingua.mining.approximate import Approximate
 from interlingua.mining.documents import DocumentMatch
 from interlingua.mining.knn import mutual_neighbours
 from interlingua.mining.mine import best_both_ways, retrieve
-from interlingua.mining.pipeline import MineConfig, TextFile, gold_pairs, mine_files
+from interlingua.mining.pipeline import MineConfig, TextFile, mine_files
 from interlingua.mining.progress import Steps
 from tests.mining.invented import corpora, embed, write_lines
 
@@ -69,15 +69,6 @@ def test_equal_texts_are_one_with_all_their_lines(tmp_path):
     assert mined.x.origins(one) == [str(one + 1), "72"]
     assert "72 lines, 70 texts, 1 blank lines left out" in mined.notes[0]
     assert (one, other) in as_pairs(mined)
-
-
-def test_gold_pairs_by_names_and_by_texts(tmp_path):
-    source, target, pairs = sides(tmp_path)
-    mined = mine_files(source, target, MineConfig(), tmp_path / "work", model="m")
-    by_number = [(str(a + 1), str(b + 1)) for a, b in pairs]
-    by_text = [(mined.x.texts[a], mined.y.texts[b]) for a, b in pairs]
-    assert gold_pairs(by_number, mined.x, mined.y) == (set(pairs), 0)
-    assert gold_pairs([*by_text, ("nothing", "1")], mined.x, mined.y) == (set(pairs), 1)
 
 
 def laser(x, y, k, margin, retrieval, threshold):
@@ -216,6 +207,68 @@ def test_another_run_is_refused(tmp_path):
         mine_files(source, target, MineConfig(equal="folded"), tmp_path / "work", model="m")
     again = mine_files(source, target, MineConfig(k=2), tmp_path / "work", model="m")
     assert len(again.pairs)
+
+
+def given(tmp_path):
+    """Both sides with vectors in files, and the file of the target's."""
+    source, target, _ = sides(tmp_path)
+    for name, file in (("x", source), ("y", target)):
+        np.save(tmp_path / f"{name}.npy", embed(file.path.read_text().splitlines()))
+    paths = [tmp_path / f"{name}.npy" for name in "xy"]
+    return *(file._replace(vectors=[path]) for file, path in zip((source, target), paths, strict=True)), paths[1]
+
+
+@pytest.mark.parametrize("steps", [False, True])
+def test_a_file_of_vectors_that_is_mended_is_taken(tmp_path, monkeypatch, steps):
+    monkeypatch.setattr("interlingua.mining.vectors.PORTION", 20)
+    monkeypatch.setattr("interlingua.mining.speed.TRIED_VECTORS", 256)
+    source, target, path = given(tmp_path)
+    good = np.load(path)
+    np.save(path, np.where(np.arange(70)[:, None] == 60, np.nan, good))
+    options = {"progress": Steps(lambda *_: None)} if steps else {}
+    with pytest.raises(DataError, match=r"y\.npy: row 60 \(counted from 0\) holds NaN or infinity"):
+        mine_files(source, target, MineConfig(), tmp_path / "work", model="m", **options)
+    np.save(path, good)
+    assert len(mine_files(source, target, MineConfig(), tmp_path / "work", model="m", **options).pairs)
+    np.save(path, 2 * good)
+    with pytest.raises(ConfigError, match="choose another --work folder or remove it"):
+        mine_files(source, target, MineConfig(), tmp_path / "work", model="m", **options)
+
+
+def test_texts_that_are_mended_are_taken(tmp_path):
+    source, target, _ = given(tmp_path)
+    lines = target.path.read_text().splitlines()
+    write_lines(target.path, lines[:-1])
+    with pytest.raises(DataError, match="expected 69 rows"):
+        mine_files(source, target, MineConfig(), tmp_path / "work", model="m")
+    write_lines(target.path, lines)
+    mined = mine_files(source, target, MineConfig(), tmp_path / "work", model="m")
+    assert len(mined.y) == 70
+    write_lines(target.path, lines[::-1])
+    with pytest.raises(ConfigError, match="holds other texts or settings"):
+        mine_files(source, target, MineConfig(), tmp_path / "work", model="m")
+
+
+@pytest.mark.parametrize("steps", [False, True])
+def test_vectors_of_two_widths_are_told_with_their_files(tmp_path, monkeypatch, steps):
+    monkeypatch.setattr("interlingua.mining.speed.TRIED_VECTORS", 256)
+    source, target, path = given(tmp_path)
+    np.save(path, np.ones((70, 5)))
+    options = {"progress": Steps(lambda *_: None)} if steps else {}
+    message = r"expected vectors of one width, got 24 of \S+a\.de and 5 of \S+y\.npy; take both from one model"
+    with pytest.raises(DataError, match=message):
+        mine_files(source._replace(vectors=()), target, MineConfig(), tmp_path / "work", model="m", **options)
+
+
+def test_vectors_of_zeros_are_told(tmp_path):
+    source, target, path = given(tmp_path)
+    table = np.load(path)
+    table[[3, 5]] = 0
+    np.save(path, table)
+    mined = mine_files(source, target, MineConfig(), tmp_path / "work", model="m")
+    assert [note for note in mined.notes if note.startswith("warning")] == [
+        f"warning: {path}: 2 texts have a vector of zeros, near to no other; embed them again"
+    ]
 
 
 def test_what_has_no_vector_is_named(tmp_path):

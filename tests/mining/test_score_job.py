@@ -68,6 +68,18 @@ def test_options_reach_the_score_and_the_filter(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("pairs", "options", "warned"),
+    [(1, {}, True), (19, {"k": 2}, True), (20, {"k": 2}, False), (30, {"k": 2, "window": 8}, True),
+     (1, {"margin": "absolute"}, False)],
+)  # fmt: skip
+def test_too_few_pairs_for_a_margin_are_told(tmp_path, pairs, options, warned):
+    path = tmp_path / "a.de-en.tsv"
+    write_pairs(PAIRS[:pairs], path)
+    _, told = run(ScoreJob(input=str(path), config=ScoreConfig(**options), selection=NOTHING))
+    assert any(line.startswith("warning: a margin needs neighbours, and ") for line in told) == warned
+
+
+@pytest.mark.parametrize(
     "name", ["de-en.tsv", "de-en.tsv.gz", "de-en.jsonl.xz", "set.tmx", "set.tmx.gz", "set", "de-en.zip"]
 )
 def test_pairs_are_counted_for_the_time_left(tmp_path, name):

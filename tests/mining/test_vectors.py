@@ -6,7 +6,16 @@ import pytest
 from interlingua.errors import ConfigError, DataError
 from interlingua.mining import vectors
 from interlingua.mining.texts import Line, build_side
-from interlingua.mining.vectors import embed_side, finished, load_vectors, open_vectors, unit
+from interlingua.mining.vectors import (
+    KnownVectors,
+    check_known,
+    count_zeros,
+    embed_side,
+    finished,
+    load_vectors,
+    open_vectors,
+    unit,
+)
 from tests.mining.invented import embed
 
 
@@ -62,14 +71,14 @@ def test_known_vectors_are_scaled_and_the_others_made(tmp_path, side):
     """Nine of eleven lines are known; text 3 is also the last line."""
     rng = np.random.default_rng(0)
     known = rng.standard_normal((9, 24)) * 5
-    embed_side(side, embed, tmp_path / "x", known=known)
+    embed_side(side, embed, tmp_path / "x", known=KnownVectors([known]))
     expected = np.concatenate([unit(known), embed(side.texts[9:10])])
     np.testing.assert_array_equal(load_vectors(tmp_path / "x"), expected)
 
 
 def test_laser_takes_the_last_lines_vector(tmp_path, side):
     known = np.random.default_rng(0).standard_normal((11, 24))
-    embed_side(side, embed, tmp_path / "x", known=known, last=True)
+    embed_side(side, embed, tmp_path / "x", known=KnownVectors([known]), last=True)
     np.testing.assert_array_equal(load_vectors(tmp_path / "x")[3], unit(known[10:])[0])
 
 
@@ -79,10 +88,13 @@ def test_broken_or_unlike_vectors_are_refused(tmp_path, side):
         table[1, 0] = np.nan
         return table
 
-    with pytest.raises(DataError, match="the vector of '1' holds NaN or infinity: 'de1 de2'"):
-        embed_side(side, broken, tmp_path / "x")
+    message = r"^a\.de: the model gives NaN or infinity for line '1', 'de1 de2'; try --dtype float32, or leave"
+    with pytest.raises(DataError, match=message):
+        embed_side(side, broken, tmp_path / "x", path="a.de")
+    with pytest.raises(DataError, match="the model gives NaN or infinity for line '0'"):
+        embed_side(side, lambda texts: embed(texts).astype(np.float64) * 1e200, tmp_path / "x")
     with pytest.raises(ConfigError, match=r"the vectors given and the model's have widths \[5, 24\]"):
-        embed_side(side, embed, tmp_path / "x", known=np.ones((2, 5)))
+        embed_side(side, embed, tmp_path / "x", known=KnownVectors([np.ones((2, 5))]))
     embed_side(side, embed, tmp_path / "x", shard=(1, 2))
     with pytest.raises(ConfigError, match="vectors of another shape are there"):
         embed_side(side, lambda texts: embed(texts)[:, :7], tmp_path / "x")
@@ -93,7 +105,7 @@ def test_vectors_of_a_file(tmp_path):
     np.save(tmp_path / "a.npy", table)
     table.tofile(tmp_path / "a.raw")
     for name in ("a.npy", "a.raw"):
-        np.testing.assert_array_equal(open_vectors([tmp_path / name], 4), table)
+        np.testing.assert_array_equal(open_vectors([tmp_path / name], 4)[np.arange(4)], table)
     with pytest.raises(DataError, match=r"expected 5 rows of floating-point numbers"):
         open_vectors([tmp_path / "a.npy"], 5)
     with pytest.raises(DataError, match=r"is no .npy file, and its 48 bytes are no float32 rows for 5 lines"):
@@ -125,3 +137,43 @@ def test_vectors_of_several_files_are_one_table(tmp_path):
 
 def test_vectors_of_length_one():
     assert unit(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist() == [[np.float32(0.6), np.float32(0.8)], [0, 0]]
+    assert np.isnan(unit(np.array([[np.inf, 1.0], [1e300, 0.0], [np.nan, 0.0]]))).all()
+
+
+@pytest.mark.parametrize(
+    ("broken", "told"),
+    [
+        (np.full(3, np.inf), "holds NaN or infinity; embed that line again"),
+        ([np.nan, 0, 0], "holds NaN or infinity"),
+        (np.full(3, 1e39), "is too long for float32; scale it to length 1"),
+        (np.full(3, 1e200), "is too long for float32"),
+        (np.full(3, 3e38), "is too long for float32"),
+    ],
+)
+def test_broken_vectors_of_a_file_are_told_by_file_and_row(tmp_path, side, broken, told):
+    table = np.random.default_rng(0).standard_normal((11, 3))
+    table[8] = broken
+    paths = [tmp_path / "a.npy", tmp_path / "b.npy"]
+    for path, part in zip(paths, (table[:6], table[6:]), strict=True):
+        np.save(path, part)
+    known = open_vectors(paths, 11)
+    for look in (lambda: known.scaled(np.array([7, 8])), lambda: check_known(side, known)):
+        with pytest.raises(DataError, match=rf"b\.npy: row 2 \(counted from 0\) {told}"):
+            look()
+    check_known(side, KnownVectors([np.delete(table, 8, axis=0)]))
+
+
+def test_only_vectors_that_a_text_takes_are_looked_at(side):
+    table = np.ones((11, 3))
+    table[10] = np.nan  # the line again of text 3
+    check_known(side, KnownVectors([table]))
+    with pytest.raises(DataError, match=r"^row 10 \(counted from 0\) holds NaN"):
+        check_known(side, KnownVectors([table]), last=True)
+
+
+def test_vectors_of_zeros_are_counted(tmp_path, side):
+    table = np.ones((11, 3))
+    table[[2, 9, 10]] = 0
+    table[5] = 1e-300  # nothing, in float32 and in the square of float64
+    embed_side(side, embed, tmp_path / "x", known=KnownVectors([table]))
+    assert count_zeros(tmp_path / "x") == 3

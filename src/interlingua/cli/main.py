@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import errno
-import functools
-import importlib
 import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import FrameType
 from typing import Any
 
 from interlingua import __version__
+from interlingua.cli.verb import call, reader_has_left
 from interlingua.errors import InterlinguaError
 from interlingua.registry import did_you_mean
 
@@ -57,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         elif verb not in VERBS:
             raise InterlinguaError(f"no such command {verb!r}{did_you_mean(verb, VERBS)}; see: interlingua --help")
         else:
-            command(verb)(args=rest, prog_name=f"interlingua {verb}")
+            call(verb, VERBS[verb], rest)
     except InterlinguaError as error:
         # of several processes on a machine all meet the same mistake, and one tells
         if os.environ.get("LOCAL_RANK", "0") == "0":
@@ -67,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _tell("stopped")
         sys.exit(USERS_ERROR)
     except BrokenPipeError:
-        _reader_has_left()
+        reader_has_left()
     except OSError as error:
         place = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
         remedy = REMEDIES.get(error.errno or 0, "check the disk and the paths given")
@@ -76,11 +75,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     finally:
         if before is not None:
             signal.signal(signal.SIGTERM, before)
-
-
-def _reader_has_left() -> None:  # `head`, say, which has seen enough
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(0)
 
 
 def _tell(text: str) -> None:
@@ -102,18 +96,6 @@ def _stop_at_sigterm() -> Any:
     return signal.signal(signal.SIGTERM, stop)
 
 
-def command(verb: str) -> Any:
-    """Imports ``interlingua.cli.<verb>`` and makes a typer command of the function of that name."""
-    import typer
-
-    function = getattr(importlib.import_module(f"interlingua.cli.{verb}"), verb)
-    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    app.command(name=verb, help=VERBS[verb], context_settings={"help_option_names": ["-h", "--help"]})(
-        _interruptible(function)
-    )
-    return app
-
-
 def overview() -> str:
     """The text of ``interlingua --help``; needs no import of any verb."""
     width = max(map(len, VERBS))
@@ -129,21 +111,6 @@ def overview() -> str:
             "interlingua COMMAND --help explains one; interlingua --version prints the version.",
         ]
     )
-
-
-def _interruptible(function: Callable[..., None]) -> Callable[..., None]:
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> None:
-        try:
-            function(*args, **kwargs)
-        except KeyboardInterrupt:
-            raise InterlinguaError(
-                "stopped; nothing half-written was left behind, so run the same command again"
-            ) from None
-        except BrokenPipeError:  # here, as click would end with 1
-            _reader_has_left()
-
-    return call
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ Columns = Annotated[
 ]
 Report = Annotated[Text, typer.Option(help="Page with the best, borderline and rejected pairs.")]
 Gold = Annotated[File, typer.Option(help="Pairs that are right, id TAB id or text TAB text: prints precision and F1.")]
-Laser = Annotated[bool, typer.Option("--laser", help="As LASER's mine_bitexts.py does it, and no checks.")]
+Laser = Annotated[bool, typer.Option("--laser", help="As LASER's mine_bitexts.py does it: no checks, no --precision.")]
 Approximate = Annotated[
     Text, typer.Option(help="Search by FAISS, ivf or hnsw, ivf:64 for more effort; prints the measured recall.")
 ]

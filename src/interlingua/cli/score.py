@@ -101,5 +101,4 @@ def score(
             lines = learner.run(stream, encode, model=identity, progress=progress)
         else:
             lines = job.run(stream, encode, model=identity, stdout=sys.stdout, progress=progress)
-    if not quiet:
-        print("\n".join(lines), file=sys.stderr)
+    print("\n".join(lines), file=sys.stderr)

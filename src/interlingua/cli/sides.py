@@ -30,7 +30,7 @@ LayoutOption = Annotated[
     ),
 ]
 Documents = Annotated[
-    Text, typer.Option(help="Only within matched documents: equal, urls, or a file, document TAB document.")
+    Text, typer.Option(help="Only within matched documents: equal, urls, or a file, document TAB document; on the CPU.")
 ]
 Background = Annotated[
     int, typer.Option(help="Texts of the other side that margins within documents are over, too.", min=0)
@@ -44,7 +44,7 @@ RetrievalOption = Annotated[str, typer.Option(help="max, intersection, forward o
 EqualOption = Annotated[
     str, typer.Option(help="Lines that are one text: exact, folded (but for case and punctuation), or never.")
 ]
-Memory = Annotated[str, typer.Option(help="For all that grows with the corpora, beside the model: 4GiB, 800MiB.")]
+Memory = Annotated[str, typer.Option(help="For reading, search and choosing pairs, beside the model: 4GiB, 800MiB.")]
 SourceVectors = Annotated[
     Text, typer.Option(help="Vectors of the source's lines, .npy or LASER's raw float32, instead of the model.")
 ]

@@ -15,11 +15,14 @@ from numpy import ndarray
 from interlingua.corpus.formats import read_pairs
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import open_text
-from interlingua.mining.calibration import Calibration, expected_cuts, load_calibrations, save_calibration
-from interlingua.mining.fitting import Fit, fit_calibration, measure
-from interlingua.mining.job import is_gold, named, read_gold
-from interlingua.mining.pipeline import MineConfig, Mined, TextFile, Told, gold_pairs, mine_files
+from interlingua.mining.calibration import Bin, Calibration, expected_cuts, load_calibrations, save_calibration
+from interlingua.mining.fitting import FITS, Fit, fit_calibration, measure, reliability_by_tenths
+from interlingua.mining.gold import gold_pairs, is_gold, read_gold
+from interlingua.mining.job import named
+from interlingua.mining.pipeline import MineConfig, Mined, TextFile, Told, mine_files
 from interlingua.mining.probes import Probes, answers, make_probes
+from interlingua.mining.share import doubted, separation, share_interval
+from interlingua.remote import check_writable
 
 TOLD = (0.5, 0.8, 0.9, 0.95, 0.99)
 """Precisions that are told."""
@@ -88,6 +91,7 @@ class CalibrateJob:
 
     def run(self, source: TextFile, target: TextFile, model: str, *, progress: Told) -> list[str]:
         """Does it; what there is to tell, in lines."""
+        check_writable(self.output)
         languages = source.language, target.language
         probes = self._probes(languages)
         gold = read_gold(self.gold) if self.gold else None
@@ -102,19 +106,25 @@ class CalibrateJob:
         if probes is not None:
             told = answers(mined.pairs, mined.x, mined.y, probes)
             own = told.own
-            known = Known(mined.pairs["score"][told.known], told.right[told.known], [])
-            known.notes.append(
-                f"held-out pairs: {len(probes.source) + len(probes.target)} sides mixed in; {told.spoilt}"
+            right = told.right[told.known]
+            whole = len(np.intersect1d(probes.source_pairs, probes.target_pairs))
+            note = (
+                f"held-out pairs: {len(probes.source) + len(probes.target):,} sides mixed in; of {whole:,} pairs with"
+                f" both sides {int(right.sum()):,} were found; {told.spoilt:,} left out, of which"
+                " a side is in the texts too"
             )
-            known.notes[0] += " left out, of which a side is in the texts too"
+            known = Known(mined.pairs["score"][told.known], right, [note])
         elif self.labels is not None:
             known = _judged(mined, labels, self.labels)
         else:
             known = _golden(mined, gold or [])
         fit = fit_calibration(known.scores, known.right, seed=self.seed)
+        fit = fit._replace(measures={**fit.measures, "separation": separation(known.scores, known.right)})
         found = self._calibration(fit, mined.pairs["score"][own], len(known.scores), languages, model)
         save_calibration(found, self.output)
         lines = [*mined.notes, *known.notes, *report(fit, found, int(own.sum()))]
+        if self.basis != "labels":
+            lines += self._sureness(found, known, mined.pairs["score"][own])
         if gold is not None and self.basis != "gold":
             lines += against_gold(found, mined, own, gold)
         if self.work is None:
@@ -127,6 +137,15 @@ class CalibrateJob:
             return None
         pairs = read_pairs(self.parallel, source_language=languages[0], target_language=languages[1])
         return make_probes(((pair.source, pair.target) for pair in pairs), self.probes, seed=self.seed)
+
+    def _sureness(self, found: Calibration, known: Known, scores: Float64[ndarray, " n"]) -> list[str]:
+        """How far the estimated share can be relied on, in lines."""
+        low, high = share_interval(found, FITS[found.shape], known.scores, known.right, scores, seed=self.seed)
+        line = (
+            f"this share: {low:.1%} to {high:.1%} by resampling, if known pairs are like the others; right ones score"
+            f" more than wrong ones {found.measures['separation']:.0%} of the time"
+        )
+        return [line, f"warning: {doubt}"] if (doubt := doubted(found)) else [line]
 
     def _calibration(
         self, fit: Fit, scores: Float64[ndarray, " n"], pairs: int, languages: tuple[str, str], model: str
@@ -169,15 +188,13 @@ def report(fit: Fit, found: Calibration, own: int) -> list[str]:
         f"{found.pairs:,} pairs with a known answer, {100 * found.fitted_prior:.1f} % right; {found.shape} curve"
         f" (log loss on unseen pairs: logistic {compared['logistic']:.4f}, isotonic {compared['isotonic']:.4f})",
         f"on unseen pairs: calibration error (ECE) {measures['ece']:.4f}, Brier {measures['brier']:.4f}",
-        "predicted  right   pairs  from score",
+        *_curve(found.bins),
     ]
-    lines += [f"{one.probability:9.3f}  {one.right:5.3f}  {one.pairs:6,}  {one.lowest:10.4f}" for one in found.bins]
     lines.append(f"translations among the {own:,} pairs found: {found.prior:.1%}, about {found.prior * own:,.0f}")
-    lines += [
-        f"precision {cut.precision:.2f}: {cut.pairs:,} pairs, from score {cut.score:.4f} on"
-        for cut in found.cuts
-        if cut.precision in TOLD
-    ]
+    for cut in found.cuts:
+        if cut.precision in TOLD:
+            told = f"{cut.pairs:,} pairs, from score {cut.score:.4f} on" if cut.pairs else "no pair is that likely"
+            lines.append(f"precision {cut.precision:.2f}: {told}")
     return lines
 
 
@@ -191,13 +208,20 @@ def against_gold(
     measures = measure(probabilities, right)
     lines = [
         f"by the gold pairs {right.mean():.1%} of the pairs found are right ({int(right.sum()):,}); calibration error"
-        f" (ECE) {measures['ece']:.4f}, Brier {measures['brier']:.4f}"
+        f" (ECE) {measures['ece']:.4f}, Brier {measures['brier']:.4f}",
+        *_curve(reliability_by_tenths(probabilities, right, scores)),
     ]
     for cut in expected_cuts(scores, probabilities, TOLD):
         kept = right[scores >= cut.score]
         if len(kept):
             lines.append(f"precision {cut.precision:.2f} asked: {kept.mean():.3f} found, of {len(kept):,} pairs")
     return lines
+
+
+def _curve(bins: Sequence[Bin]) -> list[str]:
+    """The reliability curve, in lines: what was told, what is true, of how many pairs, the worst one's score."""
+    rows = [f"{one.probability:9.3f}  {one.right:5.3f}  {one.pairs:6,}  {one.lowest:10.4f}" for one in bins]
+    return ["predicted  right   pairs  from score", *rows]
 
 
 def _judged(mined: Mined, labels: dict[tuple[str, str], bool], path: Path) -> Known:

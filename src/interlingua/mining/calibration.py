@@ -76,7 +76,8 @@ class Calibration:
         fitted_prior: share of right ones among the pairs that the curve was fitted to.
         prior: share of right ones expected among the pairs mined then.
         pairs: with a known answer, that the curve was fitted to.
-        measures: of predictions for pairs that the fit had not seen: ``ece``, ``brier``, ``log_loss``.
+        measures: of predictions for pairs that the fit had not seen: ``ece``, ``brier``, ``log_loss``; ``separation``,
+            see ``mining.share``.
         bins: the reliability curve of the same predictions.
         cuts: where to cut the pairs mined then.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -72,19 +72,18 @@ def fit_calibration(scores: Float64[ndarray, " n"], right: Bool[ndarray, " n"], 
             f"{int(right.sum())} right and {int((~right).sum())} wrong pairs were found; a calibration takes at least"
             f" {LEAST_PAIRS} of each: give more pairs"
         )
-    fits = {"logistic": fit_logistic, "isotonic": fit_isotonic}
     folds = _folds(right, seed)
-    unseen = {shape: np.empty(len(scores)) for shape in fits}
+    unseen = {shape: np.empty(len(scores)) for shape in FITS}
     for fold in range(FOLDS):
         held = folds == fold
-        for name, fit in fits.items():
+        for name, fit in FITS.items():
             unseen[name][held] = fit(scores[~held], right[~held]).probability(scores[held])
     losses = {name: _log_losses(guess, right) for name, guess in unseen.items()}
     gain = losses["logistic"] - losses["isotonic"]
     better = gain.mean() > gain.std() / np.sqrt(len(gain))
     shape: Shape = "isotonic" if better else "logistic"
     return Fit(
-        fits[shape](scores, right),
+        FITS[shape](scores, right),
         float(right.mean()),
         measure(unseen[shape], right),
         reliability(unseen[shape], right, scores),
@@ -134,6 +133,12 @@ def fit_isotonic(scores: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> 
     return Curve("isotonic", tuple(points), tuple(points.values()))
 
 
+FITS: Mapping[Shape, Callable[[Float64[ndarray, " n"], Bool[ndarray, " n"]], Curve]] = {
+    "logistic": fit_logistic,
+    "isotonic": fit_isotonic,
+}
+
+
 def measure(guess: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> dict[str, float]:
     """How far probabilities are from what happens.
 
@@ -157,11 +162,30 @@ def reliability(
     guess: Float64[ndarray, " n"], right: Bool[ndarray, " n"], scores: Float64[ndarray, " n"]
 ) -> tuple[Bin, ...]:
     """Mean probability and share of right pairs in bins of as many pairs each, from the least likely on."""
-    order = np.argsort(guess, kind="stable")
-    parts = (part for part in np.array_split(order, BINS) if len(part))
+    return _bins(np.array_split(np.argsort(guess, kind="stable"), BINS), guess, right, scores)
+
+
+def reliability_by_tenths(
+    guess: Float64[ndarray, " n"], right: Bool[ndarray, " n"], scores: Float64[ndarray, " n"]
+) -> tuple[Bin, ...]:
+    """The same for probabilities from 0 to 0.1, from 0.1 to 0.2 and so on, but for those that no pair has.
+
+    Where few pairs are right, nearly all bins of as many pairs each are of junk.
+    """
+    tenths = np.minimum((10 * guess).astype(np.int64), 9)
+    return _bins([np.flatnonzero(tenths == tenth) for tenth in range(10)], guess, right, scores)
+
+
+def _bins(
+    parts: Sequence[Int64[ndarray, " m"]],
+    guess: Float64[ndarray, " n"],
+    right: Bool[ndarray, " n"],
+    scores: Float64[ndarray, " n"],
+) -> tuple[Bin, ...]:
     return tuple(
         Bin(float(guess[part].mean()), float(right[part].mean()), len(part), float(scores[part].min()))
         for part in parts
+        if len(part)
     )
 
 

@@ -10,27 +10,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from interlingua.encoder.encoder import choose_device
-from interlingua.errors import ConfigError, DataError
-from interlingua.files import PathLike, is_special, open_text
+from interlingua.errors import ConfigError
+from interlingua.files import PathLike
 from interlingua.mining.approximate import Approximate
 from interlingua.mining.calibration import Calibration, load_calibration
-from interlingua.mining.checks import Checker, CheckPlan
+from interlingua.mining.checks import CHEAP, DROPPED, Checker, CheckPlan
 from interlingua.mining.distributed import tiles_for
 from interlingua.mining.documents import DocumentMatch
+from interlingua.mining.gold import judged, read_gold
 from interlingua.mining.output import PLAIN, Selection, Written, check_output, write_mined
 from interlingua.mining.page import write_page
-from interlingua.mining.pipeline import MineConfig, Mined, TextFile, Told, gold_pairs, mine_files
+from interlingua.mining.pipeline import MineConfig, Mined, TextFile, Told, mine_files
 from interlingua.mining.plan import estimate
-from interlingua.mining.threshold import at_threshold, best_threshold
+from interlingua.mining.share import doubted
 from interlingua.mining.workers import connected
-from interlingua.remote import destination, is_remote, keep_inputs, name_of
+from interlingua.remote import check_writable, destination, is_remote, keep_inputs, name_of
 
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 TOLD = (0.5, 0.8, 0.9, 0.95, 0.99)
 """Precisions that are told."""
+_UNSAID = {"precision": (None,), "check": ("", ",".join(CHEAP)), "drop": ("", "none", DROPPED)}
+"""What options are that LASER's script knows nothing of, where nobody asks for them."""
 
 
 def parse_size(text: str) -> int:
@@ -55,26 +56,6 @@ def parse_shard(text: str) -> tuple[int, int]:
     if not found or not 1 <= int(found[1]) <= int(found[2]):
         raise ConfigError(f"shard {text!r} is no part; say which of how many, e.g. 2/8")
     return int(found[1]), int(found[2])
-
-
-def read_gold(path: Path) -> list[tuple[str, str]]:
-    """Pairs of names or of texts, TAB between them.
-
-    Raises:
-        DataError: a line has another number of columns, or there is none.
-    """
-    pairs = []
-    with open_text(path) as lines:
-        for number, line in enumerate(lines, 1):
-            cells = line.rstrip("\r\n").split("\t")
-            if len(cells) != 2:
-                raise DataError(
-                    f"expected id TAB id or text TAB text, got {len(cells)} columns", path=path, line=number
-                )
-            pairs.append((cells[0].strip(), cells[1].strip()))
-    if not pairs:
-        raise DataError("the file is empty; expected id TAB id or text TAB text", path=path)
-    return pairs
 
 
 def mine_config(
@@ -122,6 +103,9 @@ class MineJob:
     device: str | None = None
 
     def __post_init__(self) -> None:
+        for name, values in _UNSAID.items():
+            if self.laser and getattr(self, name) not in values:
+                raise ConfigError(f"LASER's script knows no --{name}; leave out one of --laser and --{name}")
         check_output(self.output, self.columns, self.selection.checks)
         self.config  # noqa: B018 - whose mistakes show here
         if self.calibration is None and (self.precision is not None or "probability" in self.columns):
@@ -186,6 +170,8 @@ class MineJob:
                 folder=folder, progress=lambda done, total: progress("writing pairs", done, total),
             )  # fmt: skip
         lines = [*mined.notes, *summary(self.output, mined, written)]
+        if calibration is not None and (doubt := doubted(calibration)):
+            lines.append(f"warning: {doubt}")
         if gold is not None:
             lines += judged(mined, gold, written.threshold)
         if self.report is not None:
@@ -199,8 +185,8 @@ class MineJob:
 
     def _check_places(self, source: TextFile, target: TextFile) -> None:
         for output in (self.output, self.report):
-            if output is not None and not is_remote(output):
-                is_special(output)  # which a folder is not
+            if output is not None:
+                check_writable(output)
         read = [path for file in (source, target) for path in (file.path, *file.parts, *file.vectors)]
         keep_inputs((self.output, self.report), (*read, self.gold, self.calibration))
 
@@ -250,31 +236,3 @@ def summary(path: PathLike, mined: Mined, written: Written) -> list[str]:
                     f"{cut.right / max(right, 1e-9):.0%} of the translations"
                 )
     return lines
-
-
-def judged(mined: Mined, gold: Sequence[tuple[str, str]], threshold: float | None) -> list[str]:
-    """How good the pairs are where those that are right are known."""
-    known, lost = gold_pairs(gold, mined.x, mined.y)
-    if not known:
-        raise DataError("no gold pair is in the texts; expected the ids of their lines, or the texts themselves")
-    right = is_gold(mined, known)
-    scores = mined.pairs["score"]
-    best = best_threshold(scores, right, gold=len(known))
-    lines = [
-        f"gold: {len(known):,} pairs of texts" + (f"; {lost:,} left out, of texts that are not there" if lost else ""),
-        f"best F1 {100 * best.f1:.2f} (precision {100 * best.precision:.2f}, recall {100 * best.recall:.2f})"
-        f" at threshold {best.threshold:.4f}, before any check",
-    ]
-    if threshold is not None and np.isfinite(threshold):
-        at = at_threshold(scores, right, gold=len(known), threshold=threshold)
-        lines.append(
-            f"F1 {100 * at.f1:.2f} (precision {100 * at.precision:.2f}, recall {100 * at.recall:.2f}) at the threshold"
-            f" {threshold:.4f}, before any check"
-        )
-    return lines
-
-
-def is_gold(mined: Mined, known: set[tuple[int, int]]) -> np.ndarray:
-    """Marks the mined pairs that are right."""
-    pairs = zip(mined.pairs["x"].tolist(), mined.pairs["y"].tolist(), strict=True)
-    return np.fromiter((pair in known for pair in pairs), bool, len(mined.pairs))

@@ -27,6 +27,8 @@ KEPT_BYTES = 2**29
 PART = 4096
 SAMPLE = 4096
 """Vectors of a side whose mean and axes are taken for those of all."""
+LONGEST = 1e18
+"""Length of a vector, so that neither a product of two nor one of their distances from a mean is beyond float32."""
 PAIRS_OF_AXES = 512
 """Axes are found where there are as many pairs for each of a vector's products with another; below they cost more."""
 
@@ -140,16 +142,20 @@ def read_block(vectors: NDArray[np.floating], start: int, size: int) -> Block:
     """Some of the vectors as float32.
 
     Raises:
-        DataError: one is not finite.
+        DataError: one is not finite, or too long.
     """
     block = np.empty((min(size, len(vectors) - start), vectors.shape[1]), np.float32)
     for at in range(0, len(block), PART):  # what is read and looked at stays in the cache
         part = block[at : at + PART]
-        part[:] = vectors[start + at : start + at + len(part)]
-        finite = np.isfinite(part).all(axis=1)
-        if not finite.all():
-            row = start + at + int(np.flatnonzero(~finite)[0])
-            raise DataError(f"vector {row} (counted from 0) holds NaN or infinity; embed its text again")
+        with np.errstate(over="ignore"):  # of numbers that float32 does not hold, which are told here
+            part[:] = vectors[start + at : start + at + len(part)]
+        good = np.einsum("nd,nd->n", part, part) <= LONGEST**2
+        if not good.all():
+            row = int(np.flatnonzero(~good)[0])
+            what = f"vector {start + at + row} (counted from 0)"
+            if np.isnan(part[row]).any() or np.isinf(vectors[start + at + row]).any():
+                raise DataError(f"{what} holds NaN or infinity; embed its text again")
+            raise DataError(f"{what} is too long, above {LONGEST:g}; scale the vectors to length 1")
     return Block(block, start)
 
 
@@ -171,7 +177,8 @@ def make_frame(
         pairs: how many there will be, where these vectors stand for more.
     """
     sides = [_spread(side, min(size, SAMPLE)) for side, size in ((x, rows), (y, columns))]
-    of_x, of_y = (side.mean(axis=0) for side in sides)
+    with np.errstate(over="ignore", invalid="ignore"):
+        of_x, of_y = (side.mean(axis=0) for side in sides)
     if not (np.isfinite(of_x).all() and np.isfinite(of_y).all()):
         return Frame(np.zeros_like(of_x), np.zeros_like(of_y))
     if x.shape[1] <= STAGE or (pairs or len(x) * len(y)) < PAIRS_OF_AXES * x.shape[1] ** 2:
@@ -193,7 +200,8 @@ def _mixing(size: int) -> Float[Tensor, "size size"]:
 def _spread(vectors: NDArray[np.floating], size: int) -> NDArray[np.float32]:
     """Vectors from all over a side."""
     step = max(1, len(vectors) // size)
-    return np.asarray(vectors[: step * size : step], dtype=np.float32)
+    with np.errstate(over="ignore"):
+        return np.asarray(vectors[: step * size : step], dtype=np.float32)
 
 
 def neighbours_of(lists: Lists) -> Neighbours:
@@ -205,11 +213,15 @@ def check_sides(x: NDArray[np.floating], y: NDArray[np.floating], k: int) -> Non
     """Refuses what can't be searched.
 
     Raises:
-        DataError: a side is empty, or widths differ.
+        DataError: a side is empty, or widths differ or are 0.
     """
     if k < 1:
         raise ValueError(f"k must be at least 1, got {k}")
-    if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[1]:
-        raise DataError(f"expected two tables of vectors of one width, got shapes {x.shape} and {y.shape}")
+    if x.ndim != 2 or y.ndim != 2:
+        raise DataError(f"expected two tables of vectors, got shapes {x.shape} and {y.shape}; give a vector per row")
+    if x.shape[1] != y.shape[1]:
+        raise DataError(f"expected vectors of one width, got {x.shape[1]} and {y.shape[1]}; take both from one model")
+    if not x.shape[1]:
+        raise DataError("the vectors are of width 0, which tell nothing; embed the texts again")
     if not len(x) or not len(y):
         raise DataError(f"nothing to search: {len(x)} vectors against {len(y)}")

@@ -32,12 +32,13 @@ from interlingua.mining.tiles import JOURNAL, TilePlan, block_sizes, find_neighb
 from interlingua.mining.vectors import (
     PORTION,
     Encode,
+    check_known,
+    count_zeros,
     embed_side,
     encoded,
     finished,
     load_vectors,
     open_vectors,
-    unit,
 )
 from interlingua.mining.workers import Here, Workers
 from interlingua.remote import name_of
@@ -86,12 +87,12 @@ class MineConfig:
         margin: ratio, distance or absolute (plain cosine).
         retrieval: forward, backward, intersection or max.
         equal: which lines hold the same text: exact, folded (but for case, punctuation and white space), never.
-        memory: bytes for what grows with the corpora, beside the model.
+        memory: bytes for reading, searching and choosing, beside the model.
         documents: how documents are matched, where texts are compared within matched ones alone.
         background: texts of the other side that the margins within documents are also taken over.
         approximate: search by FAISS, in place of exactly.
         like_laser: as LASER's mine_bitexts does it with ``--unify``, see docs/methods/mining.md.
-        device: where the products are made.
+        device: where the products are made, but within documents, whose matrices are small.
     """
 
     k: int = 4
@@ -182,6 +183,7 @@ def mine_files(
         missing += embed_file(file, sides[side], config, work / side, model, shard or (1, 1), workers, progress)
     if missing and shard is not None:
         return None
+    one_width(files.values(), [load_vectors(work / side) for side in files])
     by_number = _by_number(sides, refuses)
     if config.documents is not None:
         pairs, note = _within_documents(sides, work, config, config.documents, by_number, progress)
@@ -191,6 +193,7 @@ def mine_files(
             return None
         pairs = _retrieve(plan, folder, work, config, by_number, progress)
     notes = [_note(file, sides[side]) for side, file in files.items()]
+    notes += chain.from_iterable(_warnings(file, work / side) for side, file in files.items())
     return Mined(sides["x"], sides["y"], pairs, [*notes, *([note] if note else [])])
 
 
@@ -236,6 +239,7 @@ def _outlook(
         found["documents"] = Expected(n + m, DOCUMENT_SECONDS)
     elif config.approximate is None:
         few = [some_vectors(file, sides[side], work / side, workers) for side, file in files.items()]
+        one_width(files.values(), few)
         rows, _ = block_sizes(n, m, few[0].shape[1], config.k, config.memory, tiles_for(workers))
         seconds = search_speed(few[0], few[1], config.k, (n, m), config.device).seconds(n, m, config.k, rows)
         found["nearest neighbours"] = Expected(seconds / (1 if workers is None else workers.slots))
@@ -247,13 +251,32 @@ def _outlook(
 def some_vectors(file: TextFile, side: Side, folder: Path, workers: Workers | None) -> Float32[ndarray, "n d"]:
     """Vectors of a few texts of a side, from what is there or by the model."""
     if file.vectors:
-        lines = len(side.text_of_line) - len(file.extra)
-        return unit(open_vectors(file.vectors, lines)[np.arange(min(FEW, lines))])
+        lines, first = len(side.text_of_line) - len(file.extra), side.first_lines(0, min(FEW, len(side)))
+        return open_vectors(file.vectors, lines).scaled(first[first < lines])
     if 0 in finished(folder):
         return np.array(load_vectors(folder)[:FEW])
     [vectors] = (workers or Here()).run(encoded, [(file.encode or no_model, side.texts[:FEW])], encodes=True)
     assert vectors is not None  # a side without texts was refused
     return vectors
+
+
+def one_width(files: Iterable[TextFile], tables: Sequence[NDArray[np.floating]]) -> None:
+    """Refuses vectors of two models.
+
+    Raises:
+        DataError: those of both sides are of two widths.
+    """
+    told = [f"{table.shape[1]} of {file.vectors[0] if file.vectors else file.path}"
+            for file, table in zip(files, tables, strict=True)]  # fmt: skip
+    if tables[0].shape[1] != tables[1].shape[1]:
+        raise DataError(f"expected vectors of one width, got {' and '.join(told)}; take both from one model")
+
+
+def _warnings(file: TextFile, folder: Path) -> list[str]:
+    zeros = count_zeros(folder) if file.vectors else 0
+    if not zeros:
+        return []
+    return [f"warning: {file.vectors[0]}: {zeros:,} texts have a vector of zeros, near to no other; embed them again"]
 
 
 def _note(file: TextFile, side: Side) -> str:
@@ -302,6 +325,7 @@ def prepare_side(file: TextFile, config: MineConfig, folder: Path, progress: Tol
         equal=config.equal,
         keep_blank=config.like_laser,
         memory=config.memory,
+        replace=not finished(folder),
         progress=lambda done, total: progress(f"reading {name_of(file.path)}", done, total),
     )
 
@@ -320,17 +344,23 @@ def embed_file(
     given = " ".join(map(sha256_file, file.vectors)) or None
     identity = json.dumps({"model": model, "portion": PORTION, "vectors": given})
     kept = folder / "model.json"
-    if kept.is_file() and kept.read_text(encoding="utf-8") != identity:
-        raise ConfigError(f"{folder} holds vectors of another model, prompt or file; choose another --work folder")
+    known = open_vectors(file.vectors, len(side.text_of_line) - len(file.extra)) if file.vectors else None
+    if not finished(folder):  # a file that is refused now may be mended
+        if known is not None:
+            check_known(side, known, last=config.like_laser)
+    elif kept.is_file() and kept.read_text(encoding="utf-8") != identity:
+        raise ConfigError(
+            f"{folder} holds vectors of another model, prompt or file; choose another --work folder or remove it"
+        )
     with atomic_write(kept) as written:
         written.write(identity)
-    lines = len(side.text_of_line) - len(file.extra)
     return embed_side(
         side,
         file.encode or no_model,
         folder,
-        known=open_vectors(file.vectors, lines) if file.vectors else None,
+        known=known,
         last=config.like_laser,
+        path=file.path,
         shard=shard,
         workers=workers if file.encode else None,
         progress=lambda done, total: progress(f"embedding {name_of(file.path)}", done, total),
@@ -355,29 +385,6 @@ def _retrieve(
             file.write(part.tobytes())
             progress("choosing pairs", scored.looked_at, scored.asked(config.retrieval))
     return mapped(path, FOUND)
-
-
-def gold_pairs(pairs: Iterable[tuple[str, str]], x: Side, y: Side) -> tuple[set[tuple[int, int]], int]:
-    """Gold pairs by the numbers of their texts.
-
-    Args:
-        pairs: names of lines, or the texts themselves.
-        x: the texts of the source.
-        y: those of the target.
-
-    Returns:
-        The pairs, and how many were left out because a side of theirs is not there.
-    """
-    wanted = list(pairs)
-    numbers: list[Mapping[str, int]] = []
-    for place, side in enumerate((x, y)):
-        asked = {pair[place] for pair in wanted}
-        found = {name: int(text) for name, text in zip(side.names, side.text_of_line, strict=True) if name in asked}
-        found |= {text: number for number, text in enumerate(side.texts) if text in asked and text not in found}
-        numbers.append(found)
-    known = {(numbers[0][a], numbers[1][b]) for a, b in wanted if a in numbers[0] and b in numbers[1]}
-    lost = sum(a not in numbers[0] or b not in numbers[1] for a, b in wanted)
-    return {pair for pair in known if min(pair) >= 0}, lost
 
 
 def chunks(pairs: NDArray[np.void], size: int = 8192) -> Iterator[NDArray[np.void]]:

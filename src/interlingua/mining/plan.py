@@ -19,11 +19,11 @@ from numpy import ndarray
 from interlingua.corpus.reservoir import reservoir
 from interlingua.errors import DataError
 from interlingua.mining.found import FOUND
-from interlingua.mining.pipeline import MineConfig, TextFile
+from interlingua.mining.pipeline import MineConfig, TextFile, one_width
 from interlingua.mining.speed import CHOICE_SECONDS, DOCUMENT_SECONDS, PAIR_SECONDS, search_speed
 from interlingua.mining.texts import read_lines
 from interlingua.mining.tiles import block_sizes, bytes_of_a_vector
-from interlingua.mining.vectors import PORTION, finished, open_vectors, unit
+from interlingua.mining.vectors import PORTION, finished, open_vectors
 
 TRIED_TEXTS = 1024
 """Texts drawn for the trial of the model, of which as many are embedded as ``TRIAL_SECONDS`` allow."""
@@ -119,6 +119,7 @@ def estimate(
         sample, rate = _trial(file, side)
         vectors.append(sample)
         seconds += side.characters * side.left / rate
+    one_width((source, target), vectors)
     width, (n, m) = vectors[0].shape[1], (side.texts for side in sides)
     rows, columns = block_sizes(n, m, width, config.k, config.memory, least_tiles)
     search, tiles, pairs = 0.0, 0, (n + m) * DOCUMENT_SECONDS
@@ -183,7 +184,7 @@ def _trial(file: TextFile, side: Measured) -> tuple[Float32[ndarray, "n d"], flo
     """Vectors of some texts, and how many characters a second the model reads."""
     if file.vectors:
         known = open_vectors(file.vectors, side.lines)
-        return unit(known[np.unique(np.linspace(0, side.lines - 1, TRIED_TEXTS).astype(np.int64))]), math.inf
+        return known.scaled(np.unique(np.linspace(0, side.lines - 1, TRIED_TEXTS).astype(np.int64))), math.inf
     assert file.encode is not None
     texts = iter(side.sample)
     vectors = [file.encode(list(islice(texts, 16)))]  # the first time is slower

@@ -26,6 +26,8 @@ from interlingua.mining.knn import nearest_neighbours
 
 PORTION = 2048
 """Texts embedded at once."""
+LEAST_PAIRS = 10
+"""Pairs for each of the k neighbours, below which margins are said to tell little."""
 Encode = Callable[..., Float32[ndarray, "n d"]]
 """Texts -> vectors of length 1; takes ``language``, see ``interlingua.encoder.encode.encode``."""
 
@@ -46,6 +48,14 @@ class ScoreConfig:
             raise ConfigError(f"margin {self.margin!r} is unknown; there are: {', '.join(MARGINS)}")
         if self.k < 1 or self.window < 2:
             raise ConfigError(f"k = {self.k} and window = {self.window}; choose at least 1 and 2")
+
+    def too_few(self, pairs: int) -> bool:
+        """Whether a margin tells little because so few pairs have met.
+
+        With k pairs or fewer all texts are neighbours, with one pair the ratio is 1 whatever the pair; some tens of
+        unrelated texts make the k nearest of them a measure of what unrelated ones have.
+        """
+        return self.margin != "absolute" and min(pairs, self.window) < LEAST_PAIRS * self.k
 
     @property
     def scoring(self) -> str:

@@ -25,7 +25,7 @@ from interlingua.mining.filter import (
     scratch_folder,
     write_rows,
 )
-from interlingua.mining.score import Encode, PairScorer, ScoreConfig
+from interlingua.mining.score import LEAST_PAIRS, Encode, PairScorer, ScoreConfig
 from interlingua.mining.texts import count_lines
 from interlingua.remote import keep_inputs
 
@@ -137,7 +137,18 @@ class ScoreJob:
         lines[0] += f"; {kept.read / max(seconds, 1e-9):,.0f} pairs/s"
         if +stream.skipped:
             lines.append("left out: " + ", ".join(f"{reason} {count:,}" for reason, count in (+stream.skipped).items()))
+        if self.config.too_few(kept.read):
+            lines.append(few_pairs(self.config, kept.read))
         return lines
+
+
+def few_pairs(config: ScoreConfig, pairs: int) -> str:
+    """Says that there are too few for a margin, and how many are enough."""
+    least, met = LEAST_PAIRS * config.k, min(pairs, config.window)
+    return (
+        f"warning: a margin needs neighbours, and {met:,} pairs at a time have too few of them for k = {config.k}; give"
+        f" {least:,} or more, in a --window of as many, or choose --cosine"
+    )
 
 
 def open_stream(

@@ -162,6 +162,7 @@ def build_side(
     equal: Equal = "exact",
     keep_blank: bool = False,
     memory: int = 2**30,
+    replace: bool = False,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Side:
     """Reads a side twice and lays it down in a folder; what an earlier run finished is taken as it is.
@@ -177,6 +178,7 @@ def build_side(
             punctuation or white space (``folded``), or none (``never``).
         keep_blank: take blank lines for texts as well.
         memory: bytes that the comparison may take.
+        replace: another side that is in the folder goes.
         progress: told the lines read, and all of both times; 0 while they are not known.
 
     Raises:
@@ -184,9 +186,10 @@ def build_side(
         DataError: there is no text.
     """
     if (folder / _DONE).is_file():
-        if json.loads((folder / _DONE).read_text(encoding="utf-8"))["what"] != what:
+        if json.loads((folder / _DONE).read_text(encoding="utf-8"))["what"] == what:
+            return Side.load(folder)
+        if not replace:
             raise ConfigError(f"{folder} holds other texts or settings; choose another --work folder or remove it")
-        return Side.load(folder)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     rows = _write_keys(folder, read(), equal, keep_blank, lambda lines: progress(lines, 0))

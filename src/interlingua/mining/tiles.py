@@ -115,7 +115,8 @@ def block_sizes(n: int, m: int, width: int, k: int, memory: int, least_tiles: in
     each = bytes_of_a_vector(width, k)
     block = memory // (3 * each)
     if block < 1024:
-        raise ConfigError(f"{memory / 2**20:.0f} MiB are too little; give at least {3 * each * 1024 / 2**20:.0f} MiB")
+        least = -(-3 * each * 1024 // 2**20)
+        raise ConfigError(f"{memory:,} bytes are too little; give at least {least:,} MiB, e.g. --memory 4G")
     rows, columns = even(n, min(2 * block, MOST_ROWS)), even(m, min(block, MOST_COLUMNS))
     while -(-n // rows) * -(-m // columns) < least_tiles and max(rows, columns) >= 2 * LEAST:
         rows, columns = (even(n, -(-rows // 2)), columns) if rows > columns else (rows, even(m, -(-columns // 2)))

@@ -32,8 +32,9 @@ def embed_side(
     encode: Encode,
     folder: Path,
     *,
-    known: NDArray[np.floating] | JoinedVectors | None = None,
+    known: KnownVectors | None = None,
     last: bool = False,
+    path: PathLike | None = None,
     shard: tuple[int, int] = (1, 1),
     workers: Workers | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
@@ -46,6 +47,7 @@ def embed_side(
         folder: of ``vectors.npy`` and its journals.
         known: vectors of the first lines of the side, in their order, which are scaled to length 1 and not computed.
         last: take the known vector of a text's last line, in place of the first.
+        path: what errors call the side by; nothing by default.
         shard: which portions, ``(2, 8)`` every eighth from the second on.
         workers: who embeds, a portion a task; this process by default.
         progress: told the texts that are done, and all of this shard.
@@ -72,7 +74,7 @@ def embed_side(
     ):
         _end_line(journal.name)
         for start, new in zip(left, made, strict=True):
-            vectors = _vectors(side, start, start + texts[start], new, known, last)
+            vectors = _vectors(side, start, start + texts[start], new, known, last, path)
             _write(file.fileno(), vectors, start, len(side))
             os.fdatasync(file.fileno())
             journal.write(f"{start}\n")
@@ -95,15 +97,23 @@ def load_vectors(folder: Path) -> Float32[ndarray, "n d"]:
     return vectors
 
 
-class JoinedVectors:
-    """The rows of several tables, one behind the other, as one table.
+def count_zeros(folder: Path) -> int:
+    """How many of the vectors that ``embed_side`` wrote are of length 0."""
+    vectors = load_vectors(folder)
+    parts = (vectors[start : start + PORTION] for start in range(0, len(vectors), PORTION))
+    return sum(int(np.count_nonzero(~part.any(axis=1))) for part in parts)
+
+
+class KnownVectors:
+    """The vectors that a user has: the rows of a table, or of several one behind the other.
 
     Args:
         parts: in memory or mapped, all of one width.
+        paths: their files, which errors name.
     """
 
-    def __init__(self, parts: Sequence[NDArray[np.floating]]) -> None:
-        self.parts = parts
+    def __init__(self, parts: Sequence[NDArray[np.floating]], paths: Sequence[PathLike] = ()) -> None:
+        self.parts, self.paths = parts, paths
         self.ends = np.cumsum([len(part) for part in parts])
 
     def __len__(self) -> int:
@@ -118,8 +128,40 @@ class JoinedVectors:
             found[at] = part[rows[at] - (self.ends[number] - len(part))]
         return found
 
+    def scaled(self, rows: NDArray[np.integer]) -> Float32[ndarray, "n d"]:
+        """Some rows at length 1; one of zeros stays.
 
-def open_vectors(paths: Sequence[PathLike], rows: int) -> NDArray[np.floating] | JoinedVectors:
+        Raises:
+            DataError: one is not finite, or longer than float32 tells.
+        """
+        found = unit(self[rows])
+        broken = np.isnan(found).any(axis=1)
+        if broken.any():
+            self._refuse(int(rows[np.flatnonzero(broken)[0]]))
+        return found
+
+    def _refuse(self, row: int) -> None:
+        number = int(np.searchsorted(self.ends, row, side="right"))
+        part = self.parts[number]
+        row -= int(self.ends[number]) - len(part)
+        what = "is too long for float32; scale it to length 1"
+        if not np.isfinite(part[row]).all():
+            what = "holds NaN or infinity; embed that line again"
+        raise DataError(f"row {row} (counted from 0) {what}", path=self.paths[number] if self.paths else None)
+
+
+def check_known(side: Side, known: KnownVectors, *, last: bool = False) -> None:
+    """Looks at all known vectors that texts will have, before anything is made of them; see ``embed_side``.
+
+    Raises:
+        DataError: one is not finite, or longer than float32 tells.
+    """
+    for start in range(0, len(side), PORTION):
+        lines = side.first_lines(start, min(start + PORTION, len(side)), last=last)
+        known.scaled(lines[lines < len(known)])
+
+
+def open_vectors(paths: Sequence[PathLike], rows: int) -> KnownVectors:
     """Vectors of a file, mapped: ``.npy``, or LASER's plain float32 numbers, whose width is what a row takes.
 
     Args:
@@ -138,7 +180,7 @@ def open_vectors(paths: Sequence[PathLike], rows: int) -> NDArray[np.floating] |
             f" {tables[0].dtype}",
             path=paths[0],
         )
-    return tables[0] if len(tables) == 1 else JoinedVectors(tables)
+    return KnownVectors(tables, paths)
 
 
 def _open_table(path: PathLike, rows: int | None) -> NDArray[np.floating]:
@@ -169,16 +211,16 @@ def _open_table(path: PathLike, rows: int | None) -> NDArray[np.floating]:
 
 
 def unit(vectors: NDArray[np.floating]) -> Float32[ndarray, "n d"]:
-    """Vectors scaled to length 1; one of zeros stays."""
+    """Vectors scaled to length 1; one of zeros stays, one that is not finite or too long for float32 becomes NaN."""
     wide = np.asarray(vectors, dtype=np.float64)
-    lengths = np.linalg.norm(wide, axis=1, keepdims=True)
-    scaled: Float32[ndarray, "n d"] = (wide / np.where(lengths == 0, 1, lengths)).astype(np.float32)
-    return scaled
+    with np.errstate(over="ignore"):
+        lengths = np.linalg.norm(wide, axis=1, keepdims=True)
+    lengths[lengths == 0] = 1
+    lengths[lengths > np.finfo(np.float32).max] = np.nan
+    return np.asarray(wide / lengths, dtype=np.float32)
 
 
-def _without_vector(
-    side: Side, start: int, stop: int, known: NDArray[np.floating] | JoinedVectors | None, last: bool
-) -> list[str]:
+def _without_vector(side: Side, start: int, stop: int, known: KnownVectors | None, last: bool) -> list[str]:
     """The texts of a portion that no vector is known of."""
     is_known = _is_known(side, start, stop, known, last)
     if is_known.all():
@@ -189,12 +231,11 @@ def _without_vector(
 
 def encoded(encode: Encode, texts: Sequence[str]) -> Float32[ndarray, "n d"] | None:
     """Their vectors, if there are texts; a task of ``Workers``."""
-    return np.asarray(encode(texts), dtype=np.float32) if texts else None
+    with np.errstate(over="ignore"):  # what float32 does not hold is refused as infinite
+        return np.asarray(encode(texts), dtype=np.float32) if texts else None
 
 
-def _is_known(
-    side: Side, start: int, stop: int, known: NDArray[np.floating] | JoinedVectors | None, last: bool
-) -> Bool[ndarray, " n"]:
+def _is_known(side: Side, start: int, stop: int, known: KnownVectors | None, last: bool) -> Bool[ndarray, " n"]:
     return np.asarray(side.first_lines(start, stop, last=last) < (0 if known is None else len(known)))
 
 
@@ -203,13 +244,14 @@ def _vectors(
     start: int,
     stop: int,
     new: Float32[ndarray, "k d"] | None,
-    known: NDArray[np.floating] | JoinedVectors | None,
+    known: KnownVectors | None,
     last: bool,
+    path: PathLike | None,
 ) -> Float32[ndarray, "n d"]:
     is_known = _is_known(side, start, stop, known, last)
     parts: list[tuple[Bool[ndarray, " n"], Float32[ndarray, "k d"]]] = []
     if known is not None and is_known.any():
-        parts.append((is_known, unit(known[side.first_lines(start, stop, last=last)[is_known]])))
+        parts.append((is_known, known.scaled(side.first_lines(start, stop, last=last)[is_known])))
     if new is not None:
         parts.append((~is_known, new))
     widths = {part.shape[1] for _, part in parts}
@@ -221,7 +263,11 @@ def _vectors(
     broken = ~np.isfinite(vectors).all(axis=1)
     if broken.any():
         row = start + int(np.flatnonzero(broken)[0])
-        raise DataError(f"the vector of {side.origins(row)[0]!r} holds NaN or infinity: {side.texts[row][:60]!r}")
+        raise DataError(
+            f"the model gives NaN or infinity for line {side.origins(row)[0]!r}, {side.texts[row][:60]!r}; try --dtype"
+            " float32, or leave the line out",
+            path=path,
+        )
     return vectors
 
 

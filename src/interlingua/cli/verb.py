@@ -1,0 +1,62 @@
+"""A verb as typer runs it: its file is imported now, and a slip in its options is one line."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from interlingua.errors import InterlinguaError
+
+
+def call(verb: str, summary: str, arguments: Sequence[str]) -> None:
+    """Runs a verb and ends the process.
+
+    Raises:
+        InterlinguaError: an option is unknown, or its value can't be.
+    """
+    import typer
+
+    slip: Any = typer.BadParameter.__base__  # click's UsageError, of which typer has its own or click's
+    try:
+        code = command(verb, summary)(args=list(arguments), prog_name=f"interlingua {verb}", standalone_mode=False)
+    except slip as error:
+        told = error.format_message().rstrip(".")
+        raise InterlinguaError(f"{told}; see: interlingua {verb} --help") from None
+    sys.exit(code or 0)
+
+
+def command(verb: str, summary: str) -> Any:
+    """Imports ``interlingua.cli.<verb>`` and makes a typer command of the function of that name."""
+    import typer
+
+    function = getattr(importlib.import_module(f"interlingua.cli.{verb}"), verb)
+    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    app.command(name=verb, help=summary, context_settings={"help_option_names": ["-h", "--help"]})(
+        _interruptible(function)
+    )
+    return app
+
+
+def reader_has_left() -> None:
+    """Ends quietly: `head`, say, has seen enough."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(0)
+
+
+def _interruptible(function: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> None:
+        try:
+            function(*args, **kwargs)
+        except KeyboardInterrupt:
+            raise InterlinguaError(
+                "stopped; nothing half-written was left behind, so run the same command again"
+            ) from None
+        except BrokenPipeError:  # here, as click would end with 1
+            reader_has_left()
+
+    return call

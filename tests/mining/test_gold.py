@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+import pytest
+
+from interlingua.errors import DataError
+from interlingua.mining.gold import gold_pairs, is_gold, read_gold
+from interlingua.mining.pipeline import MineConfig, mine_files
+from tests.mining.invented import write_lines
+from tests.mining.test_pipeline import sides
+
+
+def test_gold_files(tmp_path):
+    assert read_gold(write_lines(tmp_path / "g", ["a\tb", " c\td "])) == [("a", "b"), ("c", "d")]
+    with pytest.raises(DataError, match="g:2: expected id TAB id or text TAB text, got 1 columns"):
+        read_gold(write_lines(tmp_path / "g", ["a\tb", "c"]))
+    with pytest.raises(DataError, match="the file is empty"):
+        read_gold(write_lines(tmp_path / "g", []))
+
+
+def test_gold_pairs_by_names_and_by_texts(tmp_path):
+    source, target, pairs = sides(tmp_path)
+    mined = mine_files(source, target, MineConfig(), tmp_path / "work", model="m")
+    by_number = [(str(a + 1), str(b + 1)) for a, b in pairs]
+    by_text = [(mined.x.texts[a], mined.y.texts[b]) for a, b in pairs]
+    assert gold_pairs(by_number, mined.x, mined.y) == (set(pairs), 0)
+    assert gold_pairs([*by_text, ("nothing", "1")], mined.x, mined.y) == (set(pairs), 1)
+    assert is_gold(mined, set(pairs)).sum() == len(pairs)
