@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import functools
 import io
 import json
 import os
@@ -144,7 +145,10 @@ def test_ctrl_c_and_a_reader_that_has_seen_enough(workplace):
     command = [sys.executable, "-m", "interlingua.cli.main", "score", "slow_words:embed", "noisy.de-en.tsv",
                "--backend", "function", "--window", "4"]  # fmt: skip
     environment = {**os.environ, "PYTHONPATH": str(workplace), "PYTHONUNBUFFERED": "1"}
-    pipes = {"env": environment, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    # a process that was started in the background passes on that SIGINT is ignored
+    heeding = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    pipes = {"env": environment, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True,
+             "preexec_fn": heeding}  # fmt: skip
     with subprocess.Popen(command, **pipes) as run:
         first = run.stdout.readline()
         run.send_signal(signal.SIGINT)
