@@ -48,6 +48,19 @@ def test_what_a_neighbour_will_reach_among_sixteen_times_as_many(d):
     assert abs(told - true) < 0.15 * (true - now)
 
 
+def test_copies_come_no_nearer():
+    x = np.tile(unit(np.random.default_rng(1).standard_normal((1, 24)).astype(np.float32)), (200, 1))
+    assert _bars(x, x, 4, 10_000).tolist() == pytest.approx([1.0] * 200, abs=1e-6)
+    assert search_speed(x, x, 4, (10_000, 10_000)).pair > 0
+
+
+@pytest.mark.parametrize("broken", [np.nan, np.inf, -np.inf])
+def test_what_is_no_number_does_not_stop_the_trial(broken):
+    x = unit(np.random.default_rng(2).standard_normal((64, 16)).astype(np.float32))
+    x[3, 5] = broken
+    assert search_speed(x, x, 4, (100, 100)).pair > 0
+
+
 def test_too_few_vectors_to_tell_how_neighbours_come_nearer():
     x = unit(np.random.default_rng(0).standard_normal((9, 8)).astype(np.float32))
     np.testing.assert_allclose(_bars(x, x, 4, 1000), np.sort(x @ x.T, axis=1)[:, -4], atol=1e-6)

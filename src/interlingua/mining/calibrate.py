@@ -123,7 +123,7 @@ class CalibrateJob:
         found = self._calibration(fit, mined.pairs["score"][own], len(known.scores), languages, model)
         save_calibration(found, self.output)
         lines = [*mined.notes, *known.notes, *report(fit, found, int(own.sum()))]
-        if self.basis != "labels":
+        if self.basis == "probes":  # judged and gold pairs are the texts' own
             lines += self._sureness(found, known, mined.pairs["score"][own])
         if gold is not None and self.basis != "gold":
             lines += against_gold(found, mined, own, gold)

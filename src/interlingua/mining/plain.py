@@ -113,7 +113,7 @@ class TorchScanner:
     ) -> tuple[Int64[ndarray, " p"], Int64[ndarray, " p"]]:
         """Pairs of a tile whose bound reaches a bar."""
         left, right = self._side(x, rows, stage), self._side(y, columns, stage)
-        if self.room.numel() < len(left) * len(right):  # kept, as new pages cost a twentieth of a product's time
+        if self.room.numel() < len(left) * len(right):  # kept, as new pages cost time
             self.room = torch.empty(len(left) * len(right), device=self.device, dtype=self.dtype)
         tile = torch.mm(left, right.T, out=self.room[: len(left) * len(right)].view(len(left), len(right)))
         width = x.matrix.shape[1]

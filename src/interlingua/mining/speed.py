@@ -68,7 +68,7 @@ def search_speed(
     """
     check_sides(x, y, k)
     k, tile, rng = min(k, TRIED_NEIGHBOURS), TRIED_VECTORS, np.random.default_rng(0)
-    known = [np.nan_to_num(side) for side in (x, y)]  # the run itself tells which one is broken
+    known = [np.nan_to_num(side, posinf=0, neginf=0) for side in (x, y)]  # the run itself tells which one is broken
     drawn = [rng.permutation(np.resize(np.arange(len(side)), tile)) for side in (x, y)]
     half_way = max(tile, round(min(sizes) / math.e))
     bars = [_bars(known[side], known[1 - side], k, half_way)[drawn[side]] for side in range(2)]
@@ -113,8 +113,11 @@ def _bars(
     if part < k or size <= m:
         return whole
     few = nearest_neighbours(queries, candidates[:part], k=k).similarities[:, -1].numpy()
-    shrinks = float((1 - whole).mean() / (1 - few).mean())  # half the squared distance, as the vectors' length is 1
-    bars: Float32[ndarray, " n"] = 1 - (1 - whole) * np.float32(shrinks ** (math.log(size / m) / math.log(m / part)))
+    far, before = (np.maximum(1 - of, 0) for of in (whole, few))  # half the squared distance, as the length is 1
+    if not before.any():  # copies of each other
+        return whole
+    shrinks = float(far.mean() / before.mean())
+    bars: Float32[ndarray, " n"] = 1 - far * np.float32(shrinks ** (math.log(size / m) / math.log(m / part)))
     return bars
 
 
