@@ -107,14 +107,13 @@ def main() -> None:
     config = RunConfig(
         output=Path("unused"), max_steps=1, device="cpu", precision="fp32", threads=1, devices=2, strategy=strategy
     )
-    engine = Engine(config)
-    found = {
-        method: {**run(engine, method, Path(folder, strategy, method)), "apart": apart(engine, method)}
-        for method in methods
-    }
-    if engine.is_main:
-        Path(folder, f"{strategy}.json").write_text(json.dumps(found), encoding="utf-8")
-    engine.close()
+    with Engine(config) as engine:
+        found = {
+            method: {**run(engine, method, Path(folder, strategy, method)), "apart": apart(engine, method)}
+            for method in methods
+        }
+        if engine.is_main:
+            Path(folder, f"{strategy}.json").write_text(json.dumps(found), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -117,23 +117,47 @@ from pathlib import Path
 from interlingua.train.config import RunConfig
 from interlingua.train.engine import Engine
 
-engine = Engine(RunConfig(output=Path("unused"), max_steps=1, device="cpu", precision="fp32", threads=1, devices=2))
-x = torch.arange(6.0).reshape(3, 2) + 10 * engine.rank
-x.requires_grad_()
-gathered = engine.all_gather_grad(x)
-(gathered * torch.arange(6.0)[:, None] * (engine.rank + 1)).sum().backward()
-engine.seed(1, "step", 1)
-found = {
-    "rank": engine.rank, "world": engine.world_size, "sparse": engine.sparse_gradients,
-    "main": engine.is_main, "gathered": gathered.tolist(),
-    "grad": x.grad.tolist(), "ints": engine.all_gather_grad(torch.tensor([engine.rank])).tolist(),
-    "mean": engine.mean(torch.tensor(float(engine.rank))).item(), "shared": engine.share(f"from {engine.rank}"),
-    "any": [engine.any(engine.rank == 1), engine.any(False)],
-    "any_at": [engine.any_at(engine.rank == 1, 7), engine.any_at(engine.rank == 1, 8)], "draw": torch.rand(1).item(),
-}
-Path(sys.argv[1], f"{engine.rank}.json").write_text(json.dumps(found))
-engine.close()
+run = RunConfig(output=Path("unused"), max_steps=1, device="cpu", precision="fp32", threads=1, devices=2)
+with Engine(run) as engine:
+    x = torch.arange(6.0).reshape(3, 2) + 10 * engine.rank
+    x.requires_grad_()
+    gathered = engine.all_gather_grad(x)
+    (gathered * torch.arange(6.0)[:, None] * (engine.rank + 1)).sum().backward()
+    engine.seed(1, "step", 1)
+    found = {
+        "rank": engine.rank, "world": engine.world_size, "sparse": engine.sparse_gradients,
+        "main": engine.is_main, "gathered": gathered.tolist(),
+        "grad": x.grad.tolist(), "ints": engine.all_gather_grad(torch.tensor([engine.rank])).tolist(),
+        "mean": engine.mean(torch.tensor(float(engine.rank))).item(), "shared": engine.share(f"from {engine.rank}"),
+        "any": [engine.any(engine.rank == 1), engine.any(False)],
+        "any_at": [engine.any_at(engine.rank == 1, 7), engine.any_at(engine.rank == 1, 8)],
+        "draw": torch.rand(1).item(),
+    }
+    Path(sys.argv[1], f"{engine.rank}.json").write_text(json.dumps(found))
 assert not torch.distributed.is_initialized()
+"""
+
+FAILING = """
+import sys
+from pathlib import Path
+from interlingua.train.config import RunConfig
+from interlingua.train.engine import Engine
+from tests.methods.harness import tiny_objective
+
+run = RunConfig(output=Path("unused"), max_steps=1, device="cpu", precision="fp32", threads=1, devices=2)
+try:
+    with Engine(run) as engine:
+        model = engine.setup(tiny_objective("calibrated"))
+        if sys.argv[1] in ("both", str(engine.rank)):
+            raise ValueError("a mistake")
+        engine.barrier()
+except ValueError as error:
+    kept = error  # and with it all that its frames hold
+except RuntimeError:
+    pass  # the other process has gone
+threads = [path.read_text() for path in Path("/proc/self/task").glob("*/comm")]
+assert not [name for name in threads if "gloo" in name], threads
+sys.exit(2)
 """
 
 
@@ -157,3 +181,16 @@ def test_two_processes(tmp_path):
     assert first["any"] == second["any"] == [True, False]
     assert first["any_at"] == second["any_at"] == [False, True]
     assert first["draw"] != second["draw"]
+
+
+@pytest.mark.parametrize("failing", ["0", "1", "both"])
+def test_an_error_in_any_process_leaves_no_thread_behind(tmp_path, failing):
+    """Such threads used to abort the process at its end, or to keep it for ever, in one of three runs."""
+    script = tmp_path / "worker.py"
+    script.write_text(FAILING)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(
+        [sys.executable, script, failing],
+        env=environment, timeout=240, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr

@@ -193,19 +193,18 @@ from tests.methods.harness import tiny_batch, tiny_objective
 
 strategy, path = sys.argv[1:]
 options = {"device": "cpu", "precision": "fp32", "threads": 1, "devices": 2, "strategy": strategy}
-engine = Engine(RunConfig(output=Path("unused"), max_steps=1, **options))
-objective = tiny_objective("calibrated")
-model = engine.setup(objective)
-optimizer = build_optimizer(objective, OptimizerConfig(name="lars", learning_rate=5.0, weight_decay=0.1))
-for step in range(3):
-    gradients(model, objective, [tiny_batch("calibrated", seed=2 * step + engine.rank)], engine, seed=1, step=step)
-    optimizer.step()
-    optimizer.zero_grad()
-    objective.after_step(step)
-weights = weights_of(objective)
-if engine.is_main:
-    save_file(weights, path)
-engine.close()
+with Engine(RunConfig(output=Path("unused"), max_steps=1, **options)) as engine:
+    objective = tiny_objective("calibrated")
+    model = engine.setup(objective)
+    optimizer = build_optimizer(objective, OptimizerConfig(name="lars", learning_rate=5.0, weight_decay=0.1))
+    for step in range(3):
+        gradients(model, objective, [tiny_batch("calibrated", seed=2 * step + engine.rank)], engine, seed=1, step=step)
+        optimizer.step()
+        optimizer.zero_grad()
+        objective.after_step(step)
+    weights = weights_of(objective)
+    if engine.is_main:
+        save_file(weights, path)
 """
 
 

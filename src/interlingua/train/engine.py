@@ -7,7 +7,7 @@ import logging
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, Self, TypeVar, cast
 
 import torch
 from jaxtyping import Float, Shaped
@@ -18,6 +18,7 @@ from torch import distributed as dist
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor
+from torch.nn.parallel import DistributedDataParallel
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from interlingua.batches.seeds import seed_for
@@ -57,6 +58,7 @@ class Engine:
             precision="bf16-mixed" if self.precision == "bf16" else "32-true",
         )
         self._fabric.launch()
+        self._averaged: list[DistributedDataParallel] = []
 
     @property
     def rank(self) -> int:
@@ -97,6 +99,7 @@ class Engine:
         """
         objective.all_gather = self.all_gather_grad
         model: nn.Module = self._fabric.setup_module(objective, move_to_device=False)
+        self._averaged += [part for part in model.modules() if isinstance(part, DistributedDataParallel)]
         return model
 
     def twin(self, objective: Objective) -> Objective:
@@ -177,10 +180,19 @@ class Engine:
         """Waits until all processes are here."""
         self._fabric.barrier()
 
-    def close(self) -> None:
-        """Lets the processes go, all at once."""
-        self.barrier()
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        """Ends the group of processes, whose threads would else abort this one at the interpreter's end.
+
+        All meet first; but not where one met an error, of which the others may not know.
+        """
         if self.world_size > 1:
+            if error is None:
+                self.barrier()
+            for model in self._averaged:
+                _let_go(model)
             dist.destroy_process_group()
 
 
@@ -219,6 +231,15 @@ def _numbers(gradient: Tensor | None) -> Tensor:
     """All that a gradient says, each row of a table once."""
     assert gradient is not None
     return gradient.coalesce().values() if gradient.is_sparse else gradient
+
+
+def _let_go(model: DistributedDataParallel) -> None:
+    """Takes the group of processes from DDP, whose model can't be called any more.
+
+    Its reducer, as the group's last holder, would wait for the group's threads without giving up the interpreter's
+    lock, for which these threads may wait to free a tensor.
+    """
+    del model.reducer, model.logger, model.process_group
 
 
 def _itself(tensor: Tensor) -> Tensor:

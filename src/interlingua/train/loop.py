@@ -7,6 +7,7 @@ and resumed ends with the bytes of one that was not.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from interlingua.batches.prefetch import Prefetcher
@@ -16,13 +17,13 @@ from interlingua.train.checkpoint import TrainState, load_checkpoint, rotate, sa
 from interlingua.train.config import TrainConfig
 from interlingua.train.engine import Engine
 from interlingua.train.exposure import exposure_lines
-from interlingua.train.feeds import open_data
+from interlingua.train.feeds import TrainingData, open_data
 from interlingua.train.interrupts import Interrupts
 from interlingua.train.log import Meter, is_first_process, open_log, require_finite, warn
 from interlingua.train.memory import freed_memory_kept
 from interlingua.train.optim import build_optimizer, set_learning_rate
 from interlingua.train.result import Clock, TrainResult, read_result, result_of
-from interlingua.train.run_folder import RunFolder
+from interlingua.train.run_folder import RunFolder, Start
 from interlingua.train.schedules import due, learning_rate_factor, notes, peak_learning_rate
 from interlingua.train.step import gradients
 from interlingua.train.validation import Evaluate, check_metric, measure, out_of_patience, take_note, valid_batches
@@ -60,7 +61,21 @@ def train(
     if start.checkpoint is not None and is_first_process():
         RunFolder(start.checkpoint.parent.parent).compare(digests, warn)
         data.verify()
-    engine = Engine(start.config.run)
+    with Engine(start.config.run) as engine:
+        return _train(engine, asked, start, data, digests=digests, evaluate=evaluate, progress=progress)
+
+
+def _train(
+    engine: Engine,
+    asked: TrainConfig,
+    start: Start,
+    data: TrainingData,
+    *,
+    digests: Mapping[str, str],
+    evaluate: Evaluate | None,
+    progress: bool,
+) -> TrainResult:
+    folder = RunFolder(asked.run.output)
     config = fix_length(engine.settle(start.config), data, engine, evaluate)
     if engine.is_main:
         folder.begin(asked, config, digests=digests, fresh=start.checkpoint is None)
@@ -136,7 +151,6 @@ def train(
                     rotate(folder.checkpoints, keep=run.save_total_limit, best_step=state.best_step)
                 engine.barrier()
             if interrupted and done < max_steps:
-                engine.close()
                 return result_of(folder, config, state, clock, batches, metrics, interrupted=True)
             if stop:
                 log.say(f"step {done} | no better evaluation since step {state.best_step}: stopping early")
@@ -149,5 +163,4 @@ def train(
             twin.save(folder.model)
         result = result_of(folder, config, state, clock, batches, metrics)
         log.final(state.step, result.to_record())
-        engine.close()
     return result
