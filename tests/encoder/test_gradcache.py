@@ -164,16 +164,15 @@ from tests.methods.harness import tiny_batch, tiny_objective
 
 method, strategy, folder = sys.argv[1:]
 options = {"device": "cpu", "precision": "fp32", "threads": 1, "devices": 2, "strategy": strategy}
-engine = Engine(RunConfig(output=Path("unused"), max_steps=1, **options))
-objective = tiny_objective(method, {"exclude_repeats": True, "negatives": "processes"})
-objective.encoder.gradcache_sentences = 2
-model = engine.setup(objective)
-batch, rows = tiny_batch(method), range(3 * engine.rank, 3 * engine.rank + 3)
-loss = model(batch._replace(a=take(batch.a, rows), b=take(batch.b, rows), first_row=rows[0])).loss
-engine.backward(loss)
-gradients = {name: whole(weight.grad) for name, weight in objective.named_parameters()}
-save_file({"loss": engine.mean(loss), **gradients}, Path(folder, f"{engine.rank}.safetensors"))
-engine.close()
+with Engine(RunConfig(output=Path("unused"), max_steps=1, **options)) as engine:
+    objective = tiny_objective(method, {"exclude_repeats": True, "negatives": "processes"})
+    objective.encoder.gradcache_sentences = 2
+    model = engine.setup(objective)
+    batch, rows = tiny_batch(method), range(3 * engine.rank, 3 * engine.rank + 3)
+    loss = model(batch._replace(a=take(batch.a, rows), b=take(batch.b, rows), first_row=rows[0])).loss
+    engine.backward(loss)
+    gradients = {name: whole(weight.grad) for name, weight in objective.named_parameters()}
+    save_file({"loss": engine.mean(loss), **gradients}, Path(folder, f"{engine.rank}.safetensors"))
 """
 
 
