@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import sys
+import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,6 +23,10 @@ from tests.mining.cluster import embed_and_die, embed_or_die, kill_one, square_o
 from tests.mining.test_pipeline import SMALL, sides
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")]
+
+
+class RefusedError(Exception):
+    """Such as Ray's errors are."""
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +77,31 @@ def test_a_bug_keeps_its_traceback(cluster):
 def test_more_cores_than_there_are(cluster):
     with pytest.raises(ConfigError, match="the cluster has 2 cores, a task is to have 3"), connected("auto", cores=3):
         pass
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (ConnectionError("ray client connection timeout"), "ray client connection timeout"),
+        (RefusedError("No token was found.\nTo make one: ..."), "No token was found."),
+        (
+            ConnectionError("Failure: Traceback (most recent call last):\n  File ...\nRuntimeError: no"),
+            "RuntimeError: no",
+        ),
+        (ValueError(), "ValueError"),
+    ],
+)
+def test_no_cluster_is_one_line_that_tells_of_tokens(monkeypatch, error, reason):
+    def init(**_):
+        warnings.warn("Is the port open?", UserWarning, stacklevel=2)
+        raise error
+
+    ray = SimpleNamespace(is_initialized=lambda: False, init=init, exceptions=SimpleNamespace(RayError=RefusedError))
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    with pytest.raises(ConfigError) as told, connected("ray://there:10001"):
+        pass
+    assert str(told.value).startswith(f"no Ray cluster answers at 'ray://there:10001' ({reason}); start one with ")
+    assert "RAY_AUTH_TOKEN" in str(told.value)
 
 
 def test_without_ray(monkeypatch):

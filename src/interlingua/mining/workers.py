@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol, TypeVar
@@ -155,17 +156,26 @@ def connected(address: str | None, *, cores: int = 1) -> Iterator[OnRay | None]:
     if begins:
         started: dict[str, Any] = {"include_dashboard": False} if address == LOCAL else {}
         try:
-            ray.init(address=address, log_to_driver=False, logging_level="error", **started)
-        except (ConnectionError, ValueError, RuntimeError) as error:
-            reason = " ".join(str(error).split())[:150]
+            with warnings.catch_warnings():  # the error says the same
+                warnings.simplefilter("ignore")
+                ray.init(address=address, log_to_driver=False, logging_level="error", **started)
+        except (ConnectionError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
             raise ConfigError(
-                f"no Ray cluster answers at {address!r} ({reason}); start one with ray start --head, or say local"
+                f"no Ray cluster answers at {address!r} ({_reason(error)}); start one with ray start --head, or say"
+                " local. One that asks for a token, as newer ones do, needs RAY_AUTH_MODE=token and RAY_AUTH_TOKEN,"
+                " what ray get-auth-token prints there"
             ) from error
     try:
         yield OnRay(cores)
     finally:
         if begins:
             ray.shutdown()
+
+
+def _reason(error: Exception) -> str:
+    """What an error says in one line: a server's traceback comes as text, and says it in its last one."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[-1 if "Traceback" in lines[0] else 0].strip()[:150]
 
 
 def _ray() -> Any:
