@@ -21,6 +21,10 @@ from interlingua.remote import (
 )
 
 
+def refuses(*_, **__):
+    raise RuntimeError("no\ncredentials")
+
+
 @pytest.fixture
 def store():
     """A store in this process's memory, empty."""
@@ -93,10 +97,6 @@ def test_what_is_made_is_sent_when_it_is_whole(tmp_path, store):
 def test_what_cannot_be_had_is_one_line(tmp_path, store, monkeypatch):
     with pytest.raises(DataError, match=r"memory://x/a\.txt: no such file; check the path"):
         fetch("memory://x/a.txt", tmp_path)
-
-    def refuses(*_, **__):
-        raise RuntimeError("no\ncredentials")
-
     store.pipe("/x/a.txt", b"")
     monkeypatch.setattr(type(store), "_open", refuses)
     monkeypatch.setattr(type(store), "put_file", refuses)
@@ -123,7 +123,7 @@ def test_a_package_that_is_not_there_is_named(monkeypatch):
 
 
 def test_places_that_can_be_written_to_are_left_as_they_are(tmp_path, monkeypatch):
-    for path in ("a.txt", "new/and/new/a.txt", "/dev/null", "s3://x/a.txt", f"file://{tmp_path}/a.txt"):
+    for path in ("a.txt", "new/and/new/a.txt", "/dev/null", f"file://{tmp_path}/a.txt"):
         monkeypatch.chdir(tmp_path)
         check_writable(path)
     assert list(tmp_path.iterdir()) == []
@@ -140,6 +140,16 @@ def test_places_that_can_be_written_to_are_left_as_they_are(tmp_path, monkeypatc
     monkeypatch.setattr("interlingua.remote.tempfile.TemporaryFile", refused)
     with pytest.raises(DataError, match=r"^a\.txt: can't write: Permission denied; choose another place"):
         check_writable("a.txt")
+
+
+def test_places_elsewhere_are_tried_before_the_work(store, monkeypatch):
+    check_writable("memory://new/and/a.txt")
+    assert store.find("/new") == []
+    monkeypatch.setattr(type(store), "rm_file", refuses)
+    check_writable("memory://once/a.txt")  # what is written there stays
+    monkeypatch.setattr(type(store), "pipe_file", refuses)
+    with pytest.raises(DataError, match=r"^memory://new/a\.txt: .*; check the path, the network and your credentials$"):
+        check_writable("memory://new/a.txt")
 
 
 def test_what_is_read_is_not_written(tmp_path, monkeypatch):

@@ -144,15 +144,23 @@ def keep_inputs(outputs: Iterable[PathLike | None], inputs: Iterable[PathLike | 
 
 
 def check_writable(path: PathLike) -> None:
-    """Finds out before the work whether a file of this machine can be written; nothing stays behind.
+    """Finds out before the work whether a file can be written; nothing stays behind.
 
     Args:
-        path: of a file that need not be there, nor its folder; one elsewhere is not looked at.
+        path: of a file that need not be there, nor its folder. Elsewhere an empty file is sent beside it and removed.
 
     Raises:
         DataError: it is a folder, or nothing can be written there.
+        MissingExtraError: fsspec needs a package that is not installed.
     """
-    if is_remote(path) or is_special(os.fspath(path).removeprefix("file://")):
+    if is_remote(path):
+        files, inner = filesystem(path)
+        with _told(path):
+            files.pipe_file(f"{inner}.probe", b"")
+        with contextlib.suppress(Exception):  # who may write need not be allowed to remove
+            files.rm_file(f"{inner}.probe")
+        return
+    if is_special(os.fspath(path).removeprefix("file://")):
         return
     folder = os.path.dirname(_place(path))
     while not os.path.exists(folder):

@@ -12,6 +12,7 @@ import pytest
 from interlingua.errors import ConfigError, DataError
 from interlingua.mining.embed_job import RECORD, EmbedJob, embed_window
 from tests.mining.invented import embed
+from tests.test_remote import refuses
 from tests.test_remote import store as store
 
 
@@ -94,6 +95,14 @@ def test_from_a_store_to_a_store(tmp_path, store):
         np.testing.assert_array_equal(found, embed(lines(size)))
     assert json.loads(store.cat(f"/vectors/{RECORD}"))["model"] == "m"
     assert "2 files were there" in job.run(lambda *_: pytest.fail("embeds again"), model="m")[0]
+
+
+@pytest.mark.parametrize("output", ["memory://vectors/", "memory://vectors/one.npy"])
+def test_a_store_that_takes_nothing_is_found_out_before_the_work(tmp_path, store, monkeypatch, output):
+    (tmp_path / "a.txt").write_bytes(written(lines(5)))
+    monkeypatch.setattr(type(store), "pipe_file", refuses)
+    with pytest.raises(DataError, match="RuntimeError: no credentials; check the path, the network"):
+        EmbedJob(files=[str(tmp_path / "a.txt")], output=output).run(lambda *_: pytest.fail("embeds"), model="m")
 
 
 def test_standard_input(tmp_path, monkeypatch):

@@ -22,7 +22,17 @@ from interlingua.errors import ConfigError, DataError
 from interlingua.files import atomic_write, open_text, stem_and_suffix
 from interlingua.mining.texts import count_lines
 from interlingua.mining.workers import OnRay, connected
-from interlingua.remote import destination, exists, expand, fetch, is_remote, keep_inputs, name_of, state
+from interlingua.remote import (
+    check_writable,
+    destination,
+    exists,
+    expand,
+    fetch,
+    is_remote,
+    keep_inputs,
+    name_of,
+    state,
+)
 
 STANDARD_INPUT = "-"
 RECORD = "embedded.json"
@@ -75,6 +85,8 @@ class EmbedJob:
         record = _Record(self.output, model) if self.to_folder else None
         names = list(targets)
         left = [name for name in names if record is None or not record.has(name, targets[name])]
+        for name in left[:1]:
+            check_writable(targets[name])
         made: list[Made] = []
         with tempfile.TemporaryDirectory() as scratch, connected(self.ray, cores=self.ray_cores) as workers:
             work = _Work(encode, Path(scratch), report, _Count(left, progress), workers)
