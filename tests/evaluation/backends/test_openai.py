@@ -149,6 +149,22 @@ def test_it_gives_up_in_the_end(endpoint, pauses):
     assert len(pauses) == 2
 
 
+def test_what_never_answered_is_not_waited_for_again(endpoint, pauses):
+    """But what did is: a suite may outlast an endpoint's restart."""
+    endpoint.failures = [(503, {}, "loading")] * 2
+    dead = OpenAIEncoder("m", options=OpenAIOptions(base_url=endpoint.url, retries=1))
+    for _ in range(2):
+        with pytest.raises(TaskError, match=r"gave no vectors in 2 tries \(loading\)"):
+            dead.encode(["a"])
+    assert (len(endpoint.requests), len(pauses)) == (2, 1)
+    alive = OpenAIEncoder("m", options=OpenAIOptions(base_url=endpoint.url, retries=1))
+    alive.encode(["a"])
+    endpoint.failures = [(503, {}, "loading")] * 2
+    with pytest.raises(TaskError, match="in 2 tries"):
+        alive.encode(["b"])
+    assert alive.encode(["b"]).shape == (1, 4)
+
+
 def test_too_slow_and_not_there(endpoint, pauses):
     endpoint.failures = [(200, {"slow": 0.5}, "{}")]
     options = OpenAIOptions(base_url=endpoint.url, retries=0, timeout_seconds=0.05)
@@ -190,3 +206,11 @@ def test_an_answer_of_another_kind(endpoint, answer):
 def test_options_that_cant_be(options, message):
     with pytest.raises(ConfigError, match=message):
         load_encoder("m", backend="openai", options=options)
+
+
+def test_an_address_is_no_model_s_name():
+    """What is to go to one's own endpoint would go to OpenAI's."""
+    with pytest.raises(
+        ConfigError, match=r"the model's name is expected, .* into openai\.base_url or \$OPENAI_BASE_URL"
+    ):
+        load_encoder("http://localhost:8080/v1", backend="openai")

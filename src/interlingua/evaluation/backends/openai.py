@@ -71,7 +71,7 @@ class OpenAIEncoder(ForeignEncoder):
         options: see ``OpenAIOptions``.
 
     Raises:
-        ConfigError: the URL is none.
+        ConfigError: the URL is none, or the model's name is one.
     """
 
     Options = OpenAIOptions
@@ -81,6 +81,11 @@ class OpenAIEncoder(ForeignEncoder):
         self.options = options or OpenAIOptions()
         self._model = model
         url = (self.options.base_url or os.environ.get(URL_VARIABLE) or DEFAULT_URL).rstrip("/")
+        if "://" in model:
+            raise ConfigError(
+                f"{model!r} is an address, and the model's name is expected, as the endpoint calls it; the address goes"
+                f" into openai.base_url or ${URL_VARIABLE}"
+            )
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ConfigError(f"base_url {url!r} is no web address; expected e.g. http://localhost:8080/v1")
@@ -88,6 +93,7 @@ class OpenAIEncoder(ForeignEncoder):
             raise ConfigError(f"base_url holds a password; put the key into ${self.options.key_variable} instead")
         self._url = f"{url}/embeddings"
         self.dim = self.options.dimensions
+        self._answered, self._dead = False, ""
         identity = f"{url} {model} {self.options.dimensions or ''}".strip()
         self.info = ModelInfo(name=name or model, digest=None, library=f"openai endpoint {url}", kept_as=identity)
 
@@ -111,13 +117,17 @@ class OpenAIEncoder(ForeignEncoder):
                 raise
 
     def _ask(self, texts: list[str]) -> Float32[ndarray, "n d"]:
-        """One request, again and again while its failure may pass."""
+        """One request, again and again while its failure may pass; an endpoint that never answered has had its time."""
+        if self._dead:
+            raise TaskError(self._dead)
         asked: dict[str, Any] = {"model": self._model, "input": texts, "encoding_format": self.options.encoding}
         if self.options.dimensions:
             asked["dimensions"] = self.options.dimensions
         for tried in range(self.options.retries + 1):
             try:
-                return self._vectors(self._post(asked), len(texts))
+                vectors = self._vectors(self._post(asked), len(texts))
+                self._answered = True
+                return vectors
             except urllib.error.HTTPError as error:
                 reason, pause = self._reason(error), error.headers.get("Retry-After", "")
                 if error.code not in TRY_AGAIN:
@@ -126,10 +136,12 @@ class OpenAIEncoder(ForeignEncoder):
                 reason, pause = str(getattr(error, "reason", error)) or type(error).__name__, ""
             if tried < self.options.retries:
                 sleep(_pause(tried, pause))
-        raise TaskError(
+        failure = (
             f"{self._url} gave no vectors in {self.options.retries + 1} tries ({reason}); check that it runs and is"
             " reachable, or raise openai.timeout_seconds, openai.retries"
         )
+        self._dead = "" if self._answered else failure
+        raise TaskError(failure)
 
     def _post(self, asked: dict[str, Any]) -> bytes:
         request = urllib.request.Request(self._url, json.dumps(asked).encode(), {"Content-Type": "application/json"})
