@@ -35,3 +35,8 @@ def make(
         },
     }  # fmt: skip
     return TaskResult(**{**fields, **changes})
+
+
+def values(table):
+    """The numbers of a table by row, rounded."""
+    return {row.name: [cell and round(cell.value, 6) for cell in row.cells] for row in table.rows}

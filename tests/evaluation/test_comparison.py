@@ -1,30 +1,10 @@
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from interlingua.errors import ConfigError
-from interlingua.evaluation.comparison import Cell, compare
-from interlingua.evaluation.report import render
-from tests.evaluation.results_made import make
-
-RNG = np.random.default_rng(0)
-WEAK, STRONG = [RNG.random(300) < 0.5 for _ in range(2)], [RNG.random(300) < 0.8 for _ in range(2)]
-
-
-def values(table):
-    return {row.name: [cell and round(cell.value, 6) for cell in row.cells] for row in table.rows}
-
-
-def test_seeds_become_mean_and_standard_deviation():
-    results = [make("ems-s1", scores=(0.9, 0.5)), make("ems-s2", scores=(0.7, 0.3)), make("other", scores=(0.6, 0.6))]
-    (table,) = compare(results, group="-s[0-9]")
-    assert table.columns == ["ems (2 seeds)", "other"]
-    row = table.rows[0]
-    assert row.name == "all_2"
-    assert row.cells[0].value == pytest.approx(0.6)
-    assert row.cells[0].spread == pytest.approx(np.std([0.7, 0.5], ddof=1))
-    assert row.cells[1] == Cell(0.6)
+from interlingua.evaluation.comparison import compare
+from tests.evaluation.results_made import make, values
 
 
 def test_seeds_that_were_not_measured_alike_are_refused():
@@ -34,12 +14,6 @@ def test_seeds_that_were_not_measured_alike_are_refused():
     }.items():
         with pytest.raises(ConfigError, match=f"tatoeba: the seeds of one arm differ in {what} .*measure them alike"):
             compare([make("e-s1"), make("e-s2", **change)], group="-s[0-9]")
-
-
-def test_a_seed_without_the_score_leaves_the_cell_empty():
-    short = make("e-s2", groups={"all_2": {"accuracy": 0.5}})
-    (table,) = compare([make("e-s1"), short], group="-s[0-9]")
-    assert values(table) == {"all_2": [0.6], "latin_script_1": [None]}
 
 
 def test_one_table_of_all_tasks():
@@ -73,43 +47,6 @@ def test_groups_of_all_tasks_in_one_table():
     assert [row.name for row in compare(results, join=True, by="languages", only="xsim: rus")[0].rows] == [
         "xsim: rus-eng"
     ]
-
-
-def test_what_differs_from_the_baseline_is_marked():
-    results = [make("weak", items=WEAK), make("strong", items=STRONG), make("same", items=WEAK)]
-    for by in ("groups", "languages", "tasks"):
-        (table,) = compare(results, by=by, baseline="weak")
-        assert all([cell.differs for cell in row.cells] == [False, True, False] for row in table.rows), by
-        assert table.notes == [
-            "† differs from weak: p < 0.05, paired bootstrap of the items, 2,000 resamples, each row alone"
-        ]
-    (table,) = compare(results[:1] + results[2:], baseline="weak")
-    assert table.notes == []
-    with pytest.raises(ConfigError, match=r"there is no column 'week'; did you mean 'weak'\?"):
-        compare(results, baseline="week")
-
-
-def test_nothing_is_marked_where_items_were_not_kept_or_are_not_the_score():
-    other = make("other", items=STRONG)
-    without = make("weak", scores=[np.mean(values) for values in WEAK])
-    (table,) = compare([without, other], baseline="weak")
-    assert not any(cell.differs for row in table.rows for cell in row.cells)
-    pooled = [make(name, items=items, groups={"all_2": {"accuracy": mean}}) for name, items, mean in
-              (("weak", WEAK, 0.2), ("other", STRONG, 0.9))]  # fmt: skip
-    assert not any(cell.differs for row in compare(pooled, baseline="weak")[0].rows for cell in row.cells)
-
-
-def test_nothing_is_marked_between_unlike_data():
-    other = make("other", items=STRONG, data_sha256="0" * 64)
-    (table,) = compare([make("weak", items=WEAK), other], baseline="weak")
-    assert table.comparable == [True, False]
-    assert not any(cell.differs for row in table.rows for cell in row.cells)
-
-
-def test_seeds_are_compared_as_an_arm():
-    results = [make(f"weak-s{n}", items=WEAK) for n in (1, 2)] + [make(f"strong-s{n}", items=STRONG) for n in (1, 2)]
-    (table,) = compare(results, group="-s[0-9]", baseline="weak")
-    assert [cell.differs for cell in table.rows[0].cells] == [False, True]
 
 
 def test_columns_that_cant_be_compared_are_marked_or_refused():
@@ -156,18 +93,10 @@ def test_what_was_asked_of_all_columns_is_said_once():
     assert table.notes == ["all columns: languages=de"]
 
 
-def test_costs_of_training():
-    cheap, dear = ({"arm": name, "pairs": pairs, "seconds": 10.5} for name, pairs in (("c", 1000), ("d", 3000)))
-    dear |= {"cpu_seconds": 7, "peak_rss_bytes": 3 * 2**29}
-    results = [make("e-s1", training=cheap), make("e-s2", training=dear), make("minilm")]
-    (table,) = compare(results, costs=True, only="all_2", group="-s[0-9]")
-    assert values(table) == {
-        "all_2": [0.7, 0.7],
-        "training pairs": [2000, None],
-        "training CPU seconds": [7, None],
-        "training wall seconds": [10.5, None],
-        "training peak memory, GiB": [3 * 2**29, None],
-    }
-    assert "| training peak memory, GiB | 1.50 |  |" in render([table])
-    assert table.rows[1].higher_is_better is None
-    assert table.rows[1].cells[0].spread == pytest.approx(np.sqrt(2) * 1000)
+@pytest.mark.parametrize("join", [False, True])
+def test_each_task_is_told_before_its_differences_are_tested(join):
+    results = [make(name, task=task) for name in "ab" for task in ("tatoeba", "xsim")]
+    told = []
+    compare(results, baseline="a", join=join, progress=lambda *at: told.append(at))
+    assert told == [("tatoeba", 0, 2), ("xsim", 1, 2), ("all tasks", 1, 1)]
+    compare(results, join=join, progress=lambda *_: pytest.fail("tests nothing"))

@@ -55,7 +55,9 @@ def compare(
     if wanted == "html":
         text = _page(result, {**of_tables, "rows": rows}, of_both, quiet)
     else:
-        tables = comparison.compare(results.read_results(result), **of_tables, **of_both)
+        found = results.read_results(result)
+        with bar(quiet) as progress:
+            tables = comparison.compare(found, **of_tables, **of_both, progress=progress)
         text = report.render(tables, wanted, rows=rows)
     if output is None:
         print(text, end="")

@@ -6,80 +6,16 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from interlingua.errors import ConfigError
 from interlingua.evaluation.arms import Arm, arms, model_of, names, pattern, settings_of
-from interlingua.evaluation.significance import RESAMPLES, Difference, paired_bootstrap
-from interlingua.evaluation.task import TaskResult, check_choice, mean_scores
+from interlingua.evaluation.rows import LEVEL, Chosen, Row, costs_of, rows_of
+from interlingua.evaluation.significance import RESAMPLES
+from interlingua.evaluation.task import Progress, TaskResult, check_choice, silent
 from interlingua.registry import did_you_mean
 
 ROWS = ("groups", "languages", "tasks")
 SIGNIFICANT = "†"
 UNLIKE = "‡"
-LEVEL = 0.05
-
-
-class Cost(NamedTuple):
-    """How a cost of training is shown."""
-
-    name: str
-    scale: float = 1
-    """What the value as measured is multiplied with."""
-    digits: int = 0
-    """Decimals."""
-
-
-COSTS = {
-    "pairs": Cost("training pairs"),
-    "tokens": Cost("training tokens"),
-    "cpu_seconds": Cost("training CPU seconds"),
-    "seconds": Cost("training wall seconds"),
-    "peak_rss_bytes": Cost("training peak memory, GiB", 2**-30, 2),
-}
-
-
-class Cell(NamedTuple):
-    """A score as a fraction, or a cost.
-
-    Attributes:
-        value: the mean over seeds, if there are several.
-        spread: their standard deviation.
-        difference: from the baseline's score, by paired bootstrap; None where there are no items to tell.
-    """
-
-    value: float
-    spread: float | None = None
-    difference: Difference | None = None
-
-    @property
-    def differs(self) -> bool:
-        """Whether the score differs significantly from the baseline's."""
-        return self.difference is not None and self.difference.p_value < LEVEL
-
-
-class Row(NamedTuple):
-    """A group, language pair, task or cost.
-
-    Attributes:
-        name: what stands before the cells.
-        cells: one per column.
-        digits: decimals to show.
-        higher_is_better: None for a cost, which is neither.
-        task: that it is of.
-        metric: in the cells, or the cost.
-        of: the group or language pair alone; empty for the mean of a task.
-        scale: what the cells are multiplied with to be shown.
-    """
-
-    name: str
-    cells: list[Cell | None]
-    digits: int = 1
-    higher_is_better: bool | None = True
-    task: str = ""
-    metric: str = ""
-    of: str = ""
-    scale: float = 100
 
 
 class Comparison(NamedTuple):
@@ -92,10 +28,6 @@ class Comparison(NamedTuple):
     rows: list[Row]
     notes: list[str]
     baseline: str | None = None
-
-
-Chosen = list[list[TaskResult]]
-"""For each column the results, one per seed, that a row is made from."""
 
 
 class Section(NamedTuple):
@@ -117,6 +49,7 @@ def compare(
     join: bool = False,
     costs: bool = False,
     strict: bool = False,
+    progress: Progress = silent,
 ) -> list[Comparison]:
     """Tables from any number of results.
 
@@ -131,6 +64,7 @@ def compare(
         join: one table of all tasks for ``groups`` and ``languages`` too.
         costs: add what training cost, as far as the results know.
         strict: refuse what is otherwise marked: columns of other data, protocol versions or settings than the first.
+        progress: told each task before its differences from the baseline are tested, with the tasks done and in all.
 
     Raises:
         ConfigError: no result has that metric, there are no such rows or columns, a pattern is no regular expression,
@@ -142,12 +76,14 @@ def compare(
         check_choice("metric", metric, known)
         results = [result for result in results if any(metric in scores for scores in result.groups.values())]
     by_task = {task: [one for one in results if one.task == task] for task in dict.fromkeys(r.task for r in results)}
+    told = silent if baseline is None else progress
     if join or by == "tasks":
         columns = [arms(results, group, by_settings=False)]
-        tables = [_table_of_tasks(results, columns[0], by, metric, baseline)]
+        tables = [_table_of_tasks(results, columns[0], by, metric, baseline, told)]
     else:
         columns = [arms(found, group) for found in by_task.values()]
-        tables = [_table(found, by, metric, baseline) for found in columns]
+        tables = list(_tables(columns, by, metric, baseline, told))
+    told("all tasks", 1, 1)
     if strict and (different := [table for table in tables if not all(table.comparable)]):
         raise ConfigError(
             f"{different[0].title.partition(':')[0]}: {different[0].notes[0]}; drop --strict to mark them"
@@ -157,10 +93,21 @@ def compare(
     for table, found in zip(tables, columns, strict=True):
         rows = [row for row in table.rows if wanted.search(row.name)]
         if rows:
-            shown.append(table._replace(rows=rows + (_costs(found) if costs else [])))
+            shown.append(table._replace(rows=rows + (costs_of(found) if costs else [])))
     if not shown:
         raise ConfigError(f"no row contains {only!r}")
     return shown
+
+
+def _tables(
+    columns: list[list[Arm]], by: str, metric: str | None, baseline: str | None, progress: Progress
+) -> Iterator[Comparison]:
+    """A table for each task."""
+    for of_task in columns:
+        place_of(of_task, baseline)  # a mistake is told before anything else
+    for done, of_task in enumerate(columns):
+        progress(of_task[0].results[0].task, done, len(columns))
+        yield _table(of_task, by, metric, baseline)
 
 
 def _table(columns: list[Arm], by: str, metric: str | None, baseline: str | None) -> Comparison:
@@ -201,7 +148,12 @@ def sections(results: Sequence[TaskResult], columns: Sequence[Arm]) -> Iterator[
 
 
 def _table_of_tasks(
-    results: Sequence[TaskResult], columns: list[Arm], by: str, metric: str | None, baseline: str | None
+    results: Sequence[TaskResult],
+    columns: list[Arm],
+    by: str,
+    metric: str | None,
+    baseline: str | None,
+    progress: Progress,
 ) -> Comparison:
     """All tasks; each choice of a task's settings has rows of its own."""
     reference = place_of(columns, baseline)
@@ -210,7 +162,8 @@ def _table_of_tasks(
     notes: list[str] = []
     found = [*sections(results, columns)]
     short = {(section.task, _brief(section.settings)) for section in found}
-    for task, settings, chosen in found:
+    for done, (task, settings, chosen) in enumerate(found):
+        progress(task, done, len(found))
         shown = metric or next(results[0] for results in chosen if results).main_metric
         tail = f" ({settings})" if settings else ""
         for row in rows_of(chosen, by, shown, reference):
@@ -240,53 +193,6 @@ def _mean(metric: str, chosen: Chosen) -> str:
 def _brief(settings: str) -> str:
     """Long lists as their length: ``languages=deu+fra+ita+spa`` is 4 languages."""
     return re.sub(r"(\w+)=([^,+]+(?:\+[^,+]+){3,})", lambda listed: f"{listed[2].count('+') + 1} {listed[1]}", settings)
-
-
-def rows_of(chosen: Chosen, by: str, metric: str, reference: int | None) -> list[Row]:
-    """The rows of one task with one choice of settings.
-
-    Args:
-        chosen: see ``Section``.
-        by: see ``compare``.
-        metric: in the cells.
-        reference: the column that others are tested against, where the metric is the main one.
-    """
-    results = [result for one in chosen for result in one]
-    first, rows = results[0], []
-    values = {id(result): _values(result, by, metric) for result in results}
-    for name in dict.fromkeys(name for of_result in values.values() for name in of_result):
-        row = row_of(name, chosen, lambda result, name=name: values[id(result)].get(name))  # type: ignore[misc]
-        row = row._replace(task=first.task, metric=metric, of="" if by == "tasks" else name)
-        if reference is not None and metric == first.main_metric:
-            pairs = [subset.name for subset in first.subsets] if by == "tasks" else [name]
-            row = marked(row, chosen, reference, first.members.get(name, ()) if by == "groups" else pairs)
-        rows.append(row)
-    return rows
-
-
-def _values(result: TaskResult, by: str, metric: str) -> dict[str, float]:
-    if by == "tasks":
-        means = mean_scores(result.subsets)
-        return {result.task: means[metric]} if metric in means else {}
-    if by == "languages":
-        return {subset.name: subset.scores[metric] for subset in result.subsets if metric in subset.scores}
-    return {name: scores[metric] for name, scores in result.groups.items() if metric in scores}
-
-
-def row_of(name: str, chosen: Chosen, value_of: Callable[[TaskResult], float | None]) -> Row:
-    """A row from what each result has for it; the mean over an arm's seeds, if all of them have it."""
-    cells = []
-    for results in chosen:
-        values = [value for result in results if (value := value_of(result)) is not None]
-        cells.append(_cell(values) if len(values) == len(results) else None)  # a mean of some seeds is no arm's score
-    first = next(results[0] for results in chosen if results)
-    return Row(name, cells, 1 if first.higher_is_better else 2, first.higher_is_better)
-
-
-def _cell(values: Sequence[float]) -> Cell | None:
-    if not values:
-        return None
-    return Cell(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None)
 
 
 def differences(chosen: Chosen) -> tuple[list[bool], list[str]]:
@@ -345,27 +251,6 @@ def place_of(columns: list[Arm], baseline: str | None) -> int | None:
     raise ConfigError(f"there is no column {baseline!r}{did_you_mean(baseline, shown)}")
 
 
-def marked(row: Row, chosen: Chosen, reference: int, subsets: Sequence[str]) -> Row:
-    """The row with each score's difference from the reference's, where items tell; none between unlike data.
-
-    Args:
-        row: whose scores are means over ``subsets``.
-        chosen: see ``Section``.
-        reference: the column to compare with.
-        subsets: by name.
-    """
-    base, of_base = row.cells[reference], [result.items for result in chosen[reference]]
-    cells, data = list(row.cells), [{result.data_sha256 for result in results} for results in chosen]
-    for place, cell in enumerate(row.cells):
-        if cell is None or base is None or place == reference or data[place] != data[reference]:
-            continue
-        found = paired_bootstrap(of_base, [result.items for result in chosen[place]], subsets)
-        # a score that is no mean over its subsets (pooled years, say) is not what was resampled
-        if found is not None and np.isclose(found.mean, cell.value - base.value, atol=1e-6):
-            cells[place] = cell._replace(difference=found)
-    return row._replace(cells=cells)
-
-
 def _note_on_significance(rows: Sequence[Row], columns: list[Arm], reference: int | None) -> list[str]:
     if reference is None or not any(cell is not None and cell.differs for row in rows for cell in row.cells):
         return []
@@ -374,18 +259,6 @@ def _note_on_significance(rows: Sequence[Row], columns: list[Arm], reference: in
         f"{SIGNIFICANT} differs from {name}: p < {LEVEL}, paired bootstrap of the items, "
         f"{RESAMPLES:,} resamples, each row alone"
     ]
-
-
-def _costs(columns: list[Arm]) -> list[Row]:
-    """A row for each kind of cost that some column's models know of; a mean over seeds."""
-    rows = []
-    for key, cost in COSTS.items():
-        cells = []
-        for arm in columns:
-            models = {model_of(result)["revision"]: model_of(result).get("training") or {} for result in arm.results}
-            cells.append(_cell([float(training[key]) for training in models.values() if training.get(key)]))
-        rows.append(Row(cost.name, cells, cost.digits, None, metric=key, scale=cost.scale))
-    return [row for row in rows if any(row.cells)]
 
 
 def label(metric: str) -> str:

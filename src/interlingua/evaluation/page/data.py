@@ -10,22 +10,11 @@ from typing import Any
 from interlingua import __version__
 from interlingua.errors import ConfigError
 from interlingua.evaluation.arms import Arm, arms, model_of, names, seeds_of
-from interlingua.evaluation.comparison import (
-    COSTS,
-    LEVEL,
-    Row,
-    Section,
-    differences,
-    label,
-    marked,
-    place_of,
-    row_of,
-    rows_of,
-    sections,
-)
+from interlingua.evaluation.comparison import Section, differences, label, place_of, sections
 from interlingua.evaluation.page.panel import panel_tasks, place_analyses
 from interlingua.evaluation.page.wrong import wrong_items
 from interlingua.evaluation.report import best_cells, language_names, look_up
+from interlingua.evaluation.rows import COSTS, LEVEL, Row, marked, row_of, rows_of
 from interlingua.evaluation.significance import RESAMPLES
 from interlingua.evaluation.task import Progress, SubsetScores, TaskResult, silent
 
