@@ -38,6 +38,20 @@ class DataError(InterlinguaError, ValueError):
         super().__init__(f"{place}{message}")
 
 
+class LanguageAbsentError(DataError):
+    """A data set has nothing in a language that was asked for.
+
+    Args:
+        message: see ``DataError``.
+        item: what was asked for.
+        path: the data set's folder.
+    """
+
+    def __init__(self, message: str, *, item: str, path: str | os.PathLike[str]) -> None:
+        super().__init__(message, path=path)
+        self.item = item
+
+
 class CheckpointError(InterlinguaError):
     """A model directory or a training checkpoint can't be read or written."""
 

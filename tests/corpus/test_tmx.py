@@ -1,3 +1,4 @@
+import re
 import tracemalloc
 from collections import Counter
 
@@ -102,3 +103,15 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1_500_000
+
+
+def test_a_script_is_written_where_a_language_has_several(tmp_path):
+    """CAT tools file texts under ``de``, and ``de-Latn`` elsewhere."""
+    pairs = [TextPair("a", "b", "deu_Latn", "zho_Hans"), TextPair("c", "d", "srp_Cyrl", "tha_Thai")]
+    write_pairs(pairs, tmp_path / "t.tmx")
+    written = (tmp_path / "t.tmx").read_text(encoding="utf-8")
+    assert re.findall(r'tuv xml:lang="([^"]+)"', written) == ["de", "zh-Hans", "sr-Cyrl", "th"]
+    back = list(read_pairs(tmp_path / "t.tmx"))
+    assert [(pair.source_language, pair.target_language) for pair in back] == [
+        ("deu_Latn", "zho_Hans"), ("srp_Cyrl", "tha_Thai"),
+    ]  # fmt: skip

@@ -10,6 +10,7 @@ from interlingua.mining.checks import (
     CheckPlan,
     Pairs,
     copied_share,
+    hubs_of,
     length_ratios,
     number_agreement,
     numbers,
@@ -109,6 +110,14 @@ def test_pairs_refused_for_what_they_are(tmp_path):
         .refuses(sources, targets)
         .any()
     )
+
+
+def test_hubs_of_a_short_side_are_counted_as_if_both_were_as_long():
+    """Of 10 texts against 200 each is the nearest of 20 by equal shares, which is no fault of theirs."""
+    x, y = np.array([20, 80, 0]), np.array([1, 3, 5])
+    assert hubs_of(x, y, 10, 200).tolist() == [1, 4, 5]
+    assert hubs_of(y, x, 200, 10).tolist() == [1, 4, 5]
+    assert hubs_of(x, y, 10, 10).tolist() == [20, 80, 5]
 
 
 def test_hubs_and_numbers_have_limits(tmp_path):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -67,6 +68,14 @@ def test_a_threshold_and_checks_reject_and_are_counted(mined, tmp_path):
     assert {reason: len(rows) for reason, rows in written.rejects.items()} == {
         "numbers differ": 1, "duplicate": 1, "lengths differ": 1, "below the threshold": 0, "hub": 1,
     }  # fmt: skip
+
+
+def test_no_text_of_a_short_side_is_a_hub_for_being_few(mined, tmp_path):
+    few, many = mined.y.texts, [*mined.x.texts, *("" for _ in range(95))]
+    mined.pairs["hub_x"], mined.pairs["hub_y"] = 1, [20, 20, 20, 399, 400]
+    uneven = mined._replace(x=replace(mined.x, texts=many), y=replace(mined.y, texts=few))
+    written = write(uneven, tmp_path / "p.tsv", drop="hub=20")
+    assert (written.pairs, dict(written.rejected)) == (4, {"hub": 1})
 
 
 def test_any_columns(mined, tmp_path):

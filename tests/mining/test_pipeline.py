@@ -343,3 +343,22 @@ def test_a_run_killed_at_three_points_ends_with_the_same_bytes(tmp_path):
     assert len(tiles) > 2
     for path in tiles:
         assert (killed / "work" / "neighbours-k4" / path.name).read_bytes() == path.read_bytes()
+
+
+def test_documents_that_do_not_match_are_told_before_the_work_and_leave_the_way_free(tmp_path):
+    """The remedy is another way to match them, with the same output and so the same work folder."""
+    lines = {"de": ["/de/1\tde1 de2", "/de/2\tde3 de4"], "en": ["/en/1\ten1 en2", "/en/2\ten3 en4"]}
+    source, target = (
+        TextFile(
+            write_lines(tmp_path / f"a.{code}", texts),
+            language,
+            layout="documents",
+            encode=lambda *_: pytest.fail("embeds"),
+        )
+        for (code, texts), language in zip(lines.items(), ("deu_Latn", "eng_Latn"), strict=True)
+    )
+    with pytest.raises(DataError, match="match them by --documents urls"):
+        mine_files(source, target, MineConfig(documents=DocumentMatch.parse("equal")), tmp_path / "work", model="m")
+    source, target = (file._replace(encode=embed) for file in (source, target))
+    config = MineConfig(documents=DocumentMatch.parse("urls"))
+    assert sorted(as_pairs(mine_files(source, target, config, tmp_path / "work", model="m"))) == [(0, 0), (1, 1)]

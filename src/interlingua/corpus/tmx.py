@@ -126,5 +126,8 @@ def _text(element: Element) -> str:
 
 
 def _bcp47(code: str) -> str:
+    """``de``; with the script where a language is written in several: ``sr-Cyrl``, ``zh-Hans``."""
     language = languages.resolve(code)
-    return f"{language.iso1 or language.iso3}-{language.script}"
+    written = {known.script for known in languages.known() if known.iso3 == language.iso3}
+    short = language.iso1 or language.iso3
+    return short if written == {language.script} else f"{short}-{language.script}"

@@ -16,6 +16,7 @@ from interlingua.evaluation.backends.vectors import PRECOMPUTED
 from interlingua.evaluation.budget import Budget
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.kept import vector_places
+from interlingua.evaluation.narrowing import narrowed
 from interlingua.evaluation.parts import evaluate_within
 from interlingua.evaluation.provenance import ModelInfo, describe, prompt_text, provenance
 from interlingua.evaluation.results import write_result
@@ -171,12 +172,13 @@ def build_tasks(
         languages: see ``evaluate``.
         compare: see ``evaluate``.
         settings: ``task.option=value`` with the value in TOML, e.g. ``stsb.split=dev`` or ``retrieval.bm25=true``.
-        data: of a name for several tasks, those without data here are left out, with a warning.
+        data: of a name for several tasks, those without data here are left out, with a warning; so are languages that
+            some of the tasks lack.
 
     Raises:
         ConfigError: a task's name is unknown (the nearest one is offered), or an option is, or what it is set to;
             or no task or language is named.
-        DataError: of several tasks under one name none has data here.
+        DataError: of several tasks under one name none has data here; or no task has a language.
     """
     check_choice("compare", compare, ("index", "text"))
     if not suite:
@@ -196,7 +198,7 @@ def build_tasks(
             continue
         members = {name: _build(name, asked, options) for name in SUITES.get(item, (item,))}
         tasks += _with_data(item, members, data) if item in SUITES and data is not None else members.values()
-    return tasks
+    return tasks if languages is None or data is None else narrowed(tasks, Path(data))
 
 
 def settings_table(settings: Sequence[str]) -> dict[str, dict[str, Any]]:

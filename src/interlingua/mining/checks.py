@@ -42,12 +42,12 @@ class Pairs(NamedTuple):
     Attributes:
         sources: texts.
         targets: texts.
-        hubs: how many texts of the other side have one of the pair for nearest; the larger of the two.
+        hubs: see ``hubs_of``.
     """
 
     sources: Sequence[str]
     targets: Sequence[str]
-    hubs: NDArray[np.integer]
+    hubs: NDArray[np.number]
 
 
 class Rule(NamedTuple):
@@ -77,7 +77,7 @@ RULES: Mapping[str, Rule] = {
     "copied": Rule("share of the words of the side with fewer that stand in the other too", "copied text", 0.7, True),
     "numbers": Rule("share of the numbers of both sides that agree; 1 without numbers", "numbers differ", 0.5, False),
     "duplicate": Rule("sides that a better pair has but for case and punctuation, 0 to 2", "duplicate", 2, True),
-    "hub": Rule("texts of the other side that have one of these for their nearest", "hub", 20, True),
+    "hub": Rule("texts of the other side, were both of one size, that have one of these for nearest", "hub", 20, True),
 }
 OF_A_PAIR = ("language", "script", "length", "copied", "numbers")
 """Checks that look at nothing but the pair."""
@@ -193,6 +193,19 @@ class Checker:
     def _duplicates(self, pairs: Pairs) -> Float64[ndarray, " n"]:
         sides = zip(self._seen, (pairs.sources, pairs.targets), strict=True)
         return np.asarray(sum((~seen.first_seen(text_keys(texts)) for seen, texts in sides), np.zeros(len(pairs.hubs))))
+
+
+def hubs_of(hub_x: NDArray[np.integer], hub_y: NDArray[np.integer], n: int, m: int) -> Float64[ndarray, " pairs"]:
+    """How many texts of the other side have one of a pair for their nearest; the larger of the two.
+
+    Args:
+        hub_x: of each pair's source, the texts of the other side that have it for nearest.
+        hub_y: of its target, likewise.
+        n: texts of the sources' side.
+        m: texts of the other; where it is the longer, a source is the nearest of ``m / n`` by mere equal shares, which
+            count as one.
+    """
+    return np.asarray(np.maximum(hub_x / max(1.0, m / n), hub_y / max(1.0, n / m)), dtype=np.float64)
 
 
 def length_ratios(sources: Sequence[str], targets: Sequence[str]) -> Float64[ndarray, " n"]:

@@ -134,6 +134,15 @@ class _Documents(NamedTuple):
         return np.unique(self.texts[self.starts[at] : self.starts[at + 1]])
 
 
+def check_matches(x: Side, y: Side, match: DocumentMatch) -> None:
+    """Finds out before the work whether any documents match.
+
+    Raises:
+        DataError: none do, or the file of matches can't be used.
+    """
+    _matches(match, _Documents.of(x), _Documents.of(y))
+
+
 def document_pairs(
     x: Side,
     y: Side,

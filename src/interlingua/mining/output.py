@@ -17,7 +17,7 @@ from interlingua.corpus.formats import TextPair, guess_format, one_line, write_p
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike, open_text_writer
 from interlingua.mining.calibration import Calibration, Cut, expected_cuts
-from interlingua.mining.checks import RULES, Checker, CheckPlan, Pairs
+from interlingua.mining.checks import RULES, Checker, CheckPlan, Pairs, hubs_of
 from interlingua.mining.pipeline import Mined, chunks
 from interlingua.registry import did_you_mean
 
@@ -194,7 +194,8 @@ def _rows(
     place = 0
     for part in chunks(mined.pairs):
         texts = [[side.texts[number] for number in part[name].tolist()] for side, name in _sides(mined)]
-        pairs = Pairs(texts[0], texts[1], np.maximum(part["hub_x"], part["hub_y"]))
+        hubs = hubs_of(part["hub_x"], part["hub_y"], len(mined.x.texts), len(mined.y.texts))
+        pairs = Pairs(texts[0], texts[1], hubs)
         measured = checker.measure(pairs)
         rejected = checker.rejected(measured)
         for at, found in enumerate(part.tolist()):

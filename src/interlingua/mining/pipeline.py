@@ -21,7 +21,7 @@ from interlingua.files import PathLike, atomic_write, sha256_file
 from interlingua.functional.margin import MARGINS, Margin
 from interlingua.mining.approximate import Approximate, find_approximately
 from interlingua.mining.distributed import find_neighbours_on, tiles_for
-from interlingua.mining.documents import DocumentMatch, document_pairs, reader
+from interlingua.mining.documents import DocumentMatch, check_matches, document_pairs, reader
 from interlingua.mining.found import FOUND, Scored
 from interlingua.mining.mine import Refuses, Retrieval
 from interlingua.mining.progress import Expected, Steps
@@ -176,6 +176,8 @@ def mine_files(
     _check_parts(config, shard, workers)
     files = {"x": source, "y": target}
     sides = {side: prepare_side(file, config, work / side, progress) for side, file in files.items()}
+    if config.documents is not None:
+        check_matches(sides["x"], sides["y"], config.documents)
     if isinstance(progress, Steps):
         progress.expect(_outlook(files, sides, config, work, workers))
     missing = 0

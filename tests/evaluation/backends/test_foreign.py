@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+import torch
 
 from interlingua.encoder.encode import EncodeReport
 from interlingua.errors import ConfigError, TaskError
@@ -81,3 +82,13 @@ def test_vectors_that_cant_be_scored(vectors, dim, message):
 def test_what_is_no_array_of_numbers(found):
     with pytest.raises(TaskError, match=r"the encoder gave no array of numbers \(.*\); expected \(n, d\)"):
         as_vectors(found)
+
+
+def test_tensors_of_any_kind_are_numbers():
+    """As a model's forward pass gives them: wanting gradients, in a type that NumPy lacks."""
+    for dtype in (torch.float32, torch.bfloat16):
+        found = as_vectors(torch.tensor([[1.0, 2.5]], dtype=dtype, requires_grad=True))
+        assert (found.tolist(), found.dtype) == ([[1.0, 2.5]], np.float32)
+    for wrong in (np.array([[1j]]), [torch.ones(2, requires_grad=True)]):
+        with pytest.raises(TaskError, match=r"the encoder gave no array of numbers \(.*\); expected \(n, d\)"):
+            as_vectors(wrong)

@@ -51,6 +51,11 @@ def test_pair_files_by_what_tells_them_apart(tmp_path):
 def test_a_language_without_a_file_and_no_language_at_all(tmp_path):
     with pytest.raises(DataError, match=r"no file for the language 'zul' here; there are: ara, cmn, deu"):
         choose_languages(["zul"], FILES, GROUPS, tmp_path)
+    with pytest.raises(DataError, match="no file for the language 'en' here"):
+        choose_languages(["de", "en"], FILES, GROUPS, tmp_path)
+    assert choose_languages(["de", "en"], FILES, GROUPS, tmp_path, pivots={"eng"}) == ["deu"]
+    with pytest.raises(DataError, match="no file for the language 'en' here"):
+        choose_languages(["en"], FILES, GROUPS, tmp_path, pivots={"eng"})
     with pytest.raises(DataError, match="Klingonese"):
         choose_languages(["Klingonese"], FILES, GROUPS, tmp_path)
 

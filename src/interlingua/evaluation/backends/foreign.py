@@ -142,8 +142,12 @@ def as_vectors(found: Any) -> Float32[ndarray, " *shape"]:
         TaskError: it is no array of numbers, or its rows have unequal lengths.
     """
     try:
+        if hasattr(found, "detach"):  # PyTorch's, which may be on a GPU, want gradients or be of a type NumPy lacks
+            found = found.detach().cpu().float().numpy()
+        if np.iscomplexobj(found):
+            raise TypeError("complex numbers")
         return np.asarray(found, dtype=np.float32)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RuntimeError) as error:
         raise TaskError(f"the encoder gave no array of numbers ({error}); expected (n, d), a row per text") from error
 
 
@@ -164,4 +168,4 @@ def check_vectors(vectors: Float32[ndarray, "n d"], texts: Sequence[str], dim: i
     finite = np.isfinite(vectors).all(axis=1)
     if not finite.all():
         which = f"{int((~finite).sum())} of {len(texts)} texts, first {texts[int(np.argmin(finite))][:60]!r}"
-        raise TaskError(f"the encoder gave NaN or infinity for {which}; try --dtype float32")
+        raise TaskError(f"the encoder gave NaN or infinity for {which}; try --dtype float32, or mend vectors that were given")

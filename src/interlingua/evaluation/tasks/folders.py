@@ -7,12 +7,12 @@ import functools
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 
 from interlingua.corpus.evaluation_sets import PairFile, one_each, pair_files
-from interlingua.errors import DataError
+from interlingua.errors import DataError, LanguageAbsentError
 from interlingua.languages import resolve
 
 _REGION_OR_SCRIPT = re.compile(r"[A-Z]{2}|[A-Z][a-z]{3}|\d{3}")
@@ -45,6 +45,7 @@ def choose_languages(
     folder: Path,
     *,
     names: Mapping[str, str] | None = None,
+    pivots: Collection[str] = (),
 ) -> list[str]:
     """The keys of the files to evaluate, in the files' order.
 
@@ -54,9 +55,11 @@ def choose_languages(
         groups: group name -> codes; of a group, the languages that have a file are taken.
         folder: named in errors.
         names: a file's key -> its pair of languages, ``deu-eng``; by default the key.
+        pivots: languages on the other side of the files; named beside others they choose nothing.
 
     Raises:
-        DataError: something wanted is no language, or has no file here.
+        DataError: something wanted is no language.
+        LanguageAbsentError: something wanted has no file here.
     """
     if wanted is None:
         return list(available)
@@ -73,9 +76,11 @@ def choose_languages(
             found = [key for key in available if language_pair((names or {}).get(key, key)) == pair]
         else:
             found = by_code.get(full_code(item), [])
-        if not found:
+        if not found and not (len(wanted) > 1 and full_code(item) in set(map(full_code, pivots))):
             known = ", ".join([*available][:12]) + (", ..." if len(available) > 12 else "")
-            raise DataError(f"no file for the language {item!r} here; there are: {known}", path=folder)
+            raise LanguageAbsentError(
+                f"no file for the language {item!r} here; there are: {known}", item=item, path=folder
+            )
         chosen |= set(found)
     return [key for key in available if key in chosen]
 

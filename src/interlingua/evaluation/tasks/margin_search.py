@@ -145,7 +145,8 @@ class MarginSearch(abc.ABC):
         """
         languages = {key: pair.source for key, pair in pairs.items()}
         names = {key: pair.name for key, pair in pairs.items()}
-        return choose_languages(self.languages, languages, self.paper_groups, folder, names=names)
+        pivots = {pair.target for pair in pairs.values()}
+        return choose_languages(self.languages, languages, self.paper_groups, folder, names=names, pivots=pivots)
 
     def altered(self, folder: Path, language: str, targets: Sequence[str]) -> list[Altered]:
         """Further candidates, all of them wrong; none by default."""

@@ -14,7 +14,7 @@ from jaxtyping import Float32, Float64
 from numpy import ndarray
 
 from interlingua.corpus.similarity_sets import ScoredPairs, SimilarityFile, read_scored_pairs
-from interlingua.errors import ConfigError, DataError
+from interlingua.errors import ConfigError, DataError, LanguageAbsentError
 from interlingua.evaluation.metrics.correlation import bootstrap_spearman, interval, pearson, spearman
 from interlingua.evaluation.task import Embeds, Items, Progress, SubsetScores, TaskResult, mean_scores, options, silent
 from interlingua.evaluation.tasks.folders import content_sha256, find_folder, full_code, language_pair, recognise
@@ -117,7 +117,7 @@ class SimilarityTask(abc.ABC):
         """Those to score.
 
         Raises:
-            DataError: something wanted is not here.
+            LanguageAbsentError: something wanted is not here.
         """
         if self.languages is None:
             protocol = {name: file for name, file in files.items() if not self.sizes or name in self.sizes}
@@ -128,7 +128,9 @@ class SimilarityTask(abc.ABC):
             found = [name for name in (item, turned) if name in files]
             found = found or [name for name, file in files.items() if name in self.sizes and _has(item, file)]
             if not found:
-                raise DataError(f"no set for {item!r} here; there are: {', '.join(files)}", path=folder)
+                raise LanguageAbsentError(
+                    f"no set for {item!r} here; there are: {', '.join(files)}", item=item, path=folder
+                )
             names |= set(found)
         return {name: file for name, file in files.items() if name in names}
 

@@ -85,7 +85,8 @@ class Tatoeba:
         folder, files = _files(data)
         languages = {key: file.source_language for key, file in files.items()}
         names = {key: file.name for key, file in files.items()}
-        return choose_languages(self.languages, languages, TATOEBA_GROUPS, folder, names=names)
+        pivots = {file.target_language for file in files.values()}
+        return choose_languages(self.languages, languages, TATOEBA_GROUPS, folder, names=names, pivots=pivots)
 
     def _score(
         self, encoder: Embeds, name: str, sources: list[str], targets: list[str]
