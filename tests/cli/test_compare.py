@@ -63,7 +63,7 @@ def test_the_suffix_says_the_format(capsys, files, tmp_path, name, start):
     assert (tmp_path / name).read_text("utf-8").startswith(start)
 
 
-def test_an_analysis_beside_the_results_is_on_the_page(capsys, files, tmp_path):
+def test_an_analysis_beside_the_results_is_shown_with_them(capsys, files, tmp_path):
     measure = {
         "name": "hubness", "title": "hubness", "value": 1.5, "unit": "", "better": "lower", "ideal": 0.0, "low": None,
         "high": None, "by_language": {}, "definition": "How skewed.",
@@ -81,6 +81,15 @@ def test_an_analysis_beside_the_results_is_on_the_page(capsys, files, tmp_path):
         assert code == 0, said.err
         assert "How skewed." in said.out
         assert ">1.500<" in said.out
+    table = "### agnosticism: 1 languages, 3 lines each of flores\n\n| measure | one |"
+    for named, tasks in (([*files, path], 1), ([path], 0), ([files[0].parents[2]], 1)):
+        code, said = run(capsys, *named)
+        assert code == 0, said.err
+        assert (said.out.count("### tatoeba"), said.out.count(table)) == (tasks, 1)
+    code, said = run(capsys, *files, path, "--metric", "accuracy")  # which no analysis has
+    assert (code, table in said.out) == (0, False)
+    code, said = run(capsys, path, "--by", "languages")
+    assert (code, said.err) == (2, "interlingua: no result files here; run interlingua evaluate\n")
 
 
 def test_a_page_shows_how_far_it_is(capsys, files, tmp_path):

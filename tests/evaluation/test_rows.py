@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ from interlingua.errors import ConfigError
 from interlingua.evaluation.comparison import compare
 from interlingua.evaluation.report import render
 from interlingua.evaluation.rows import Cell
+from interlingua.evaluation.task import SubsetScores
 from tests.evaluation.results_made import make, values
 
 RNG = np.random.default_rng(0)
@@ -82,3 +85,21 @@ def test_costs_of_training():
     assert "| training peak memory, GiB | 1.50 |  |" in render([table])
     assert table.rows[1].higher_is_better is None
     assert table.rows[1].cells[0].spread == pytest.approx(np.sqrt(2) * 1000)
+
+
+def test_the_mean_of_a_transfer_is_over_pairs_of_two_languages():
+    """What is learnt and tried in one language is no zero-shot transfer, and would lift the mean."""
+
+    def transfer(name, between):
+        pairs = [(("deu_Latn", "rus_Cyrl"), between), (("rus_Cyrl", "deu_Latn"), between), (("deu_Latn",) * 2, 1.0)]
+        subsets = tuple(
+            SubsetScores(name="-".join(codes), languages=codes, pairs=10, scores={"accuracy": score})
+            for codes, score in pairs
+        )
+        return make(name, task="zero_shot_news", subsets=subsets)
+
+    results = [transfer("a", 0.5), transfer("b", 0.25)]
+    (table,) = compare(results, by="tasks")
+    assert values(table) == {"zero_shot_news: accuracy, mean of 2": [0.5, 0.25]}
+    (table,) = compare([replace(results[0], subsets=results[0].subsets[2:])], by="tasks")  # asked for alone
+    assert values(table) == {"zero_shot_news: accuracy": [1.0]}

@@ -46,6 +46,7 @@ def compare(
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
 ) -> None:
     """Prints or writes one table per task, a column per result, or one HTML page of everything."""
+    from interlingua.analysis.side_by_side import side_by_side
     from interlingua.evaluation import comparison, report, results
     from interlingua.files import atomic_write
 
@@ -55,10 +56,12 @@ def compare(
     if wanted == "html":
         text = _page(result, {**of_tables, "rows": rows}, of_both, quiet)
     else:
-        found = results.read_results(result)
+        of_results, analyses = _told_apart(result)
+        plain = not any(value not in (None, False, "groups") for value in of_tables.values())
+        found = results.read_results(of_results, needed=not (plain and analyses))
         with bar(quiet) as progress:
-            tables = comparison.compare(found, **of_tables, **of_both, progress=progress)
-        text = report.render(tables, wanted, rows=rows)
+            tables = comparison.compare(found, **of_tables, **of_both, progress=progress) if found else []
+        text = report.render([*tables, *(side_by_side(analyses) if plain else [])], wanted, rows=rows)
     if output is None:
         print(text, end="")
         return
@@ -68,18 +71,26 @@ def compare(
 
 
 def _page(paths: list[Path], of_tables: dict[str, Any], options: dict[str, Any], quiet: bool) -> str:
-    from interlingua.analysis.record import read_analyses, to_json
+    from interlingua.analysis.record import to_json
     from interlingua.errors import ConfigError
     from interlingua.evaluation.page.data import page_data
     from interlingua.evaluation.page.write import render_page
-    from interlingua.evaluation.results import ANALYSIS_SUFFIX, read_results
+    from interlingua.evaluation.results import read_results
 
     given = [name for name, value in of_tables.items() if value not in (None, False, "groups", "scores")]
     if given:
         raise ConfigError(f"--{given[0]} shapes a table; the page shows all rows and metrics, so leave it out")
-    of_results = [path for path in paths if not path.name.endswith(ANALYSIS_SUFFIX)]
-    analyses = read_analyses(path for path in paths if path.is_dir() or path not in of_results)
+    of_results, analyses = _told_apart(paths)
     plain = [{**to_json(one), "items": {measure.name: measure.items for measure in one.measures}} for one in analyses]
     results = read_results(of_results, examples=True)
     with bar(quiet) as progress:
         return render_page(page_data(results, analyses=plain, **options, progress=progress))
+
+
+def _told_apart(paths: list[Path]) -> tuple[list[Path], list[Any]]:
+    """The files and folders that may hold results, and the analyses."""
+    from interlingua.analysis.record import read_analyses
+    from interlingua.evaluation.results import ANALYSIS_SUFFIX
+
+    of_results = [path for path in paths if not path.name.endswith(ANALYSIS_SUFFIX)]
+    return of_results, read_analyses(path for path in paths if path.is_dir() or path not in of_results)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from interlingua.errors import ConfigError
 from interlingua.evaluation.arms import Arm, arms, model_of, names, pattern, settings_of
-from interlingua.evaluation.rows import LEVEL, Chosen, Row, costs_of, rows_of
+from interlingua.evaluation.rows import LEVEL, Chosen, Row, averaged, costs_of, rows_of
 from interlingua.evaluation.significance import RESAMPLES
 from interlingua.evaluation.task import Progress, TaskResult, check_choice, silent
 from interlingua.registry import did_you_mean
@@ -161,13 +161,13 @@ def _table_of_tasks(
     rows: list[Row] = []
     notes: list[str] = []
     found = [*sections(results, columns)]
-    short = {(section.task, _brief(section.settings)) for section in found}
+    short = {(section.task, brief(section.settings)) for section in found}
     for done, (task, settings, chosen) in enumerate(found):
         progress(task, done, len(found))
         shown = metric or next(results[0] for results in chosen if results).main_metric
         tail = f" ({settings})" if settings else ""
         for row in rows_of(chosen, by, shown, reference):
-            asked = f" ({_brief(settings) if len(short) == len(found) else settings})" if settings else ""
+            asked = f" ({brief(settings) if len(short) == len(found) else settings})" if settings else ""
             name = f"{task}: {_mean(shown, chosen) if by == 'tasks' else row.name}{asked}"
             rows.append(row._replace(name=name, task=f"{task}{tail}"))
         alike, said = differences(chosen)
@@ -186,11 +186,11 @@ def _table_of_tasks(
 
 def _mean(metric: str, chosen: Chosen) -> str:
     """A metric, and of how many sets or language pairs the mean is: it may be of fewer than a paper's."""
-    counts = sorted({len(result.subsets) for one in chosen for result in one})
+    counts = sorted({len(averaged(result)) for one in chosen for result in one})
     return label(metric) if counts == [1] else f"{label(metric)}, mean of {'/'.join(map(str, counts))}"
 
 
-def _brief(settings: str) -> str:
+def brief(settings: str) -> str:
     """Long lists as their length: ``languages=deu+fra+ita+spa`` is 4 languages."""
     return re.sub(r"(\w+)=([^,+]+(?:\+[^,+]+){3,})", lambda listed: f"{listed[2].count('+') + 1} {listed[1]}", settings)
 

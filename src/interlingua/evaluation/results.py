@@ -108,12 +108,13 @@ def to_json(result: TaskResult) -> dict[str, Any]:
     }
 
 
-def read_results(paths: Iterable[PathLike], *, examples: bool = False) -> list[TaskResult]:
+def read_results(paths: Iterable[PathLike], *, examples: bool = False, needed: bool = True) -> list[TaskResult]:
     """Reads result files, and every result file below a folder.
 
     Args:
         paths: of files and folders.
         examples: see ``read_result``.
+        needed: whether there must be a result, and not analyses alone.
 
     Raises:
         DataError: a path is missing, a file is no result, or a folder holds neither results nor analyses, or none of
@@ -121,8 +122,8 @@ def read_results(paths: Iterable[PathLike], *, examples: bool = False) -> list[T
     """
     folders = [Path(path) for path in paths]
     files = [file for path in folders for file in _result_files(path)]
-    if not files:  # analyses alone, which a page shows beside results
-        raise DataError("no result files here; run interlingua evaluate", path=", ".join(map(str, folders)))
+    if not files and needed:
+        raise DataError("no result files here; run interlingua evaluate", path=", ".join(map(str, folders)) or None)
     return [read_result(file, examples=examples) for file in files]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from interlingua.evaluation.arms import Arm, model_of
 from interlingua.evaluation.significance import Difference, paired_bootstrap
-from interlingua.evaluation.task import TaskResult, mean_scores
+from interlingua.evaluation.task import SubsetScores, TaskResult, mean_scores
 
 LEVEL = 0.05
 """Of significance."""
@@ -97,15 +97,23 @@ def rows_of(chosen: Chosen, by: str, metric: str, reference: int | None) -> list
         row = row_of(name, chosen, lambda result, name=name: values[id(result)].get(name))  # type: ignore[misc]
         row = row._replace(task=first.task, metric=metric, of="" if by == "tasks" else name)
         if reference is not None and metric == first.main_metric:
-            pairs = [subset.name for subset in first.subsets] if by == "tasks" else [name]
+            pairs = [subset.name for subset in averaged(first)] if by == "tasks" else [name]
             row = marked(row, chosen, reference, first.members.get(name, ()) if by == "groups" else pairs)
         rows.append(row)
     return rows
 
 
+def averaged(result: TaskResult) -> tuple[SubsetScores, ...]:
+    """The language pairs that the mean of a task is over: all; of zero-shot transfer those of two languages alone."""
+    if not result.task.startswith("zero_shot"):
+        return result.subsets
+    between = tuple(subset for subset in result.subsets if subset.languages[0] != subset.languages[1])
+    return between or result.subsets
+
+
 def _values(result: TaskResult, by: str, metric: str) -> dict[str, float]:
     if by == "tasks":
-        means = mean_scores(result.subsets)
+        means = mean_scores(averaged(result))
         return {result.task: means[metric]} if metric in means else {}
     if by == "languages":
         return {subset.name: subset.scores[metric] for subset in result.subsets if metric in subset.scores}

@@ -83,6 +83,14 @@ def test_ordered_pairs_of_languages_are_a_matrix():
     assert german["other"]["accuracy_forward"] == [0.5, 0.5]
 
 
+def test_the_mean_of_a_transfer_leaves_out_what_stays_in_one_language():
+    made = make("a", 0.5, pairs=[*all_pairs(), ("deu_Latn", "deu_Latn")], task="zero_shot_news")
+    (task,) = page_data([made])["tasks"]
+    between = [s.scores["accuracy"] for s in made.subsets if len(set(s.languages)) == 2]
+    assert task["averaged"] == len(between) == len(task["pairs"]) - 1
+    assert task["mean"]["values"] == [pytest.approx(sum(between) / len(between), abs=1e-5)]
+
+
 def test_pairs_with_english_alone_are_no_matrix():
     def subsets(*pairs):
         return {one.name: one for one in make("a", 0.5, pairs=list(pairs)).subsets}
@@ -120,6 +128,18 @@ def test_each_choice_of_settings_is_a_task_of_its_own_and_what_differs_is_said()
     assert first["notes"][1] == "mind this"
     with pytest.raises(ConfigError, match=r"tatoeba: the columns differ in data .*; drop --strict"):
         page_data(results, strict=True)
+
+
+def test_long_settings_are_shortened_as_far_as_tasks_stay_apart():
+    def choice(task, languages):
+        return make("a", 0.5, task=task, settings={"languages": languages}, changed=("languages",))
+
+    one, other = [f"l{n}" for n in range(12)], [f"m{n}" for n in range(12)]
+    tasks = page_data([choice("xsim", one), choice("sib", one), choice("sib", other), make("a", 0.5, task="sick")])[
+        "tasks"
+    ]
+    assert [task["brief"] for task in tasks] == ["12 languages", tasks[1]["settings"], tasks[2]["settings"], ""]
+    assert tasks[0]["settings"] == tasks[1]["settings"] == "languages=" + "+".join(one)
 
 
 def test_seeds_become_one_column():

@@ -3,6 +3,8 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
+import pytest
+
 from interlingua.evaluation.page import tables
 from interlingua.evaluation.page.data import page_data
 from tests.evaluation.page.made import make, panel
@@ -33,6 +35,7 @@ def test_overview():
     values = [100 * value for value in data["tasks"][0]["mean"]["values"]]
     assert [texts(cell) for cell in main.findall("td")[1:]] == [f"{values[0]:.1f}", f"{values[1]:.1f}▴"]
     assert [cell.get("class") for cell in main.findall("td")[1:]] == ["num", "num best"]
+    assert [float(cell.get("data-good")) for cell in main.findall("td")[1:]] == data["tasks"][0]["mean"]["values"]
     assert "better than weak: +" in main.find(".//abbr[@class='up']").get("title")
     assert group.get("class") == "group"
     assert texts(group.find("th")) == "all_3"
@@ -44,6 +47,14 @@ def test_lower_is_better_marks_the_other_way_round():
     cell = parsed(tables.overview(data)).findall(".//tbody/tr/td")[2]
     assert texts(cell).endswith("▾")
     assert "worse than weak" in cell.find(".//abbr").get("title")
+    assert float(cell.get("data-good")) == 1 - data["tasks"][0]["mean"]["values"][1]  # the better, the higher
+
+
+def test_what_has_no_better_end_has_nothing_to_be_sorted_by():
+    data = page_data([make("a", 0.5)], analyses=[panel("a", 0.2)])
+    bias, hubness = parsed(tables.panel(data)).findall(".//tbody/tr/td")
+    assert float(bias.get("data-good")) == 1 - data["tasks"][1]["mean"]["values"][0]
+    assert hubness.get("data-good") is None
 
 
 def test_gaps_and_what_cant_be_compared():
@@ -67,7 +78,8 @@ def test_a_model_that_was_only_analysed_has_a_column():
     data = page_data([make("a", 0.5)], analyses=[panel("only", 0.2)])
     assert texts(parsed(tables.overview(data)).findall(".//tbody/tr/td")[-1]) == "–"
     cells = parsed(tables.panel(data)).findall(".//tbody/tr/td")
-    assert [texts(cell)[0] for cell in cells[:2]] == ["–", cells[1].get("data-value")[2]]
+    assert texts(cells[0]) == "–"
+    assert texts(cells[1]).startswith(tables.number(data["tasks"][1], data["tasks"][1]["mean"]["values"][1]))
 
 
 def test_about():
@@ -77,7 +89,23 @@ def test_about():
         ["revision", "r-weak", "r-strong"],
         ["pooling", "mean", "mean"],
     ]
-    assert [texts(cell) for cell in sets.find("./tbody/tr")] == ["tatoeba", "1", "data", "ffffffffffff", "mind this"]
+    rows = [[texts(cell) for cell in row] for row in sets.findall("./tbody/tr")]
+    assert rows == [["tatoeba", "1", "data", "ffffffffffff"], ["mind this"]]
+    assert sets.findall("./tbody/tr")[1].find("td").get("colspan") == "4"
+    assert len(parsed(tables.about(two_models())).findall(".//table")[1].findall("./tbody/tr")) == 1
+
+
+def test_long_settings_are_short_and_can_be_unfolded():
+    changes = {"settings": {"languages": [f"l{n}" for n in range(12)]}, "changed": ("languages",), "task": "xsim"}
+    data = two_models(**changes)
+    settings = data["tasks"][0]["settings"]
+    head = parsed(tables.overview(data)).find(".//tbody/tr/th")
+    assert texts(head) == "xsim12 languagesaccuracy, % ↑ mean of 3"
+    assert head.find("small").get("title") == settings
+    sets = parsed(tables.about(data)).findall(".//table")[1]
+    row, remarks = sets.findall("./tbody/tr")
+    assert texts(row.find("th")) == "xsim (12 languages)"
+    assert texts(remarks.find(".//details")) == "All settings" + settings
 
 
 def test_names_are_escaped_everywhere():
@@ -89,4 +117,40 @@ def test_names_are_escaped_everywhere():
 
 
 def test_numbers_have_a_true_minus():
-    assert tables.number({"scale": 100, "digits": 1}, -0.043) == "−4.3"
+    task = {"scale": 100, "digits": 1}
+    assert tables.number(task, -0.043) == "−4.3"
+    assert [tables.signed(task, value) for value in (-0.043, 0.043, -0.0004)] == ["−4.3", "+4.3", "0.0"]
+    data = page_data([make("strong", 0.9), make("weak", 0.5, seed=1)])
+    title = parsed(tables.overview(data)).find(".//tbody//abbr[@class='down']").get("title")
+    assert "worse than strong: −" in title
+    assert title.count("−") == 3
+    assert "-" not in title
+    tiny = {"level": 0.05, "baseline": 0, "models": data["models"]}
+    assert "p = 1e−07" in tables.mark(tiny, data["tasks"][0], (0.2, 0.1, 0.3, 1e-7))
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("mUSE", ["mUSE"]),
+        ("all-MiniLM-L6-v2", ["all-MiniLM-", "L6-v2"]),
+        ("multilingual-e5-small", ["multilingual-", "e5-small"]),
+        ("org/some model (seed=1)", ["org/some ", "model ", "(seed=1)"]),
+        ("a&b" + 30 * "x", ["a&b" + 30 * "x"]),
+    ],
+)
+def test_names_break_at_sensible_places(name, parts):
+    root = parsed(tables.breakable(name))
+    assert texts(root) == name
+    assert len(root.findall("wbr")) == len(parts) - 1
+    assert ["".join(part.itertext()) for part in root.findall("span")] == [part for part in parts if len(part) < 24]
+
+
+def test_a_mark_is_never_without_its_name():
+    data = page_data([make("all-MiniLM-L6-v2", 0.5)], analyses=[panel("all-MiniLM-L6-v2", 0.2)])
+    for html in (tables.overview(data), tables.panel(data), tables.about(data)):
+        for head in parsed(html).findall(".//thead"):
+            marks = list(head.iter("i"))
+            joined = [one.find("i") for one in head.iter("span") if one.get("class") == "named"]
+            assert marks == joined
+            assert all(texts(one) == "all-MiniLM-L6-v2" for one in head.iter("span") if one.get("class") == "named")

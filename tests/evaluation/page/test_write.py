@@ -4,6 +4,8 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
+from html import unescape
 from html.parser import HTMLParser
 
 import pytest
@@ -72,7 +74,7 @@ def test_texts_can_be_anything(data):
     assert json.loads(page.scripts[1]) == data
     assert "<" not in page.scripts[1]
     assert any(EVIL in item["query"] for item in data["wrong"])
-    assert any(EVIL in text for text in page.texts)
+    assert EVIL in "".join(page.texts)
 
 
 def test_what_the_script_looks_for_is_there(data):
@@ -102,6 +104,12 @@ def test_headline_and_summary(data):
     assert headline(many) == "4 models, side by side"
 
 
+def test_how_error_rates_are_sorted_is_told_where_there_are_any():
+    told = "an error rate counts as what is left to 100 %"
+    assert told in render_page(page_data([make("a", 0.5, higher_is_better=False)]))
+    assert told not in render_page(page_data([make("a", 0.5)]))
+
+
 def test_two_hundred_languages_stay_small():
     from interlingua.languages import known
 
@@ -114,22 +122,119 @@ def test_two_hundred_languages_stay_small():
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
+needs_browser = pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
+
+
+def seen(path, view=""):
+    """A page as a browser leaves it; the browser may complain of nothing."""
+    how = ["--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={path.parent / 'profile'}"]
+    how += ["--enable-logging=stderr", "--virtual-time-budget=5000", "--dump-dom"]
+    command = [BROWSER, *how, path.as_uri() + view]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    assert "CONSOLE" not in done.stderr
+    return done.stdout
+
+
+def said(html):
+    """What a script of a test has left in the page."""
+    return json.loads(unescape(re.search(r'<pre id="said">(.*?)</pre>', html, re.DOTALL)[1]))
+
+
+LEAVE = "const leave = found => { const pre = document.createElement('pre'); pre.id = 'said'; "
+LEAVE += "pre.textContent = JSON.stringify(found); document.body.append(pre); };"
+
+
 @pytest.mark.slow
-@pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
+@needs_browser
 def test_it_runs_in_a_browser(data, tmp_path):
     path = tmp_path / "page.html"
     path.write_text(render_page(data), encoding="utf-8")
-    shown = {}
-    for view in ("", "#task=1&mode=difference", "#task=3&order=script"):
-        how = ["--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
-        how += ["--enable-logging=stderr", "--virtual-time-budget=5000", "--dump-dom"]
-        command = [BROWSER, *how, path.as_uri() + view]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
-        assert "CONSOLE" not in done.stderr
-        shown[view] = done.stdout
+    shown = {view: seen(path, view) for view in ("", "#task=1&mode=difference", "#task=3&order=script")}
     assert shown[""].count('class="card"') == 20
     assert "alert(" in shown[""]
     assert 'class="heat tile"' in shown[""]
     assert 'class="track bars"' in shown["#task=1&mode=difference"]
     assert 'aria-label="flores, weak"' in shown["#task=1&mode=difference"]
     assert "same-language bias" in shown["#task=3&order=script"]
+
+
+CLICKS = """
+const order = () => [...document.querySelectorAll("#overview button.fold")].map(one => one.textContent);
+const rows = () => [...document.querySelectorAll("#rows tbody th")].map(one => one.textContent);
+const click = (where, column) => {
+  document.querySelectorAll(`${where} button.sort`)[column].click();
+  return document.querySelectorAll(`${where} button.sort`)[column].closest("th").getAttribute("aria-sort");
+};
+const found = [];
+for (const column of [0, 0, 0, 1, 1]) found.push([click("#overview", column), order()]);
+for (const column of [0, 0, 1, 1]) found.push([click("#rows", column), rows()]);
+leave(found);
+"""
+
+
+@pytest.mark.slow
+@needs_browser
+def test_texts_are_sorted_from_a_and_scores_from_the_best(tmp_path):
+    def rates(task, *errors):
+        subsets = make("weak", 0.5).subsets
+        subsets = tuple(replace(one, scores={"accuracy": error}) for one, error in zip(subsets, errors, strict=True))
+        changes = {"subsets": subsets, "items": {}, "examples": {}, "groups": {}, "members": {}}
+        return make("weak", 0.5, task=task, higher_is_better=False, **changes)
+
+    path = tmp_path / "page.html"
+    results = [rates("high", 0.7, 0.8, 0.9), rates("low", 0.1, 0.1, 0.1), make("weak", 0.5)]
+    page = render_page(page_data(results))
+    path.write_text(f"{page}<script>{LEAVE}{CLICKS}</script>", encoding="utf-8")
+    assert said(seen(path, "#task=0&order=none")) == [
+        ["ascending", ["high", "low", "tatoeba"]],
+        ["descending", ["tatoeba", "low", "high"]],
+        ["none", ["high", "low", "tatoeba"]],
+        ["descending", ["low", "tatoeba", "high"]],
+        ["ascending", ["high", "tatoeba", "low"]],
+        ["ascending", ["Arabic", "German", "Russian"]],
+        ["descending", ["Russian", "German", "Arabic"]],
+        ["ascending", ["German", "Russian", "Arabic"]],
+        ["descending", ["Arabic", "Russian", "German"]],
+    ]
+
+
+MEASURES = """
+addEventListener("load", () => {
+  const wide = [...document.querySelectorAll(".pane")].filter(one => one.scrollWidth > one.clientWidth);
+  const cut = [...document.querySelectorAll("#rows tbody th, #about th, #about td, #overview tbody th")];
+  const parted = [...document.querySelectorAll(".named")].filter(one => {
+    const [mark, name] = [...one.children].map(part => part.getClientRects()[0]);
+    const hidden = getComputedStyle(one.lastChild).position === "absolute";
+    return !hidden && (name.top >= mark.bottom || mark.right > name.left);
+  });
+  const figures = document.querySelector("#rows tbody tr:last-child").querySelectorAll("td.num");
+  const edge = document.querySelector("#rows").getBoundingClientRect().right;
+  parent.postMessage([innerWidth, wide.length, cut.filter(one => one.scrollWidth > one.clientWidth + 1).length,
+    parted.length, [...figures].filter(one => one.getBoundingClientRect().right <= edge).length], "*");
+});
+"""
+GATHERS = """
+const all = [];
+addEventListener("message", event => {
+  all.push(event.data);
+  if (all.length === 3) leave(all.sort((a, b) => a[0] - b[0]));
+});
+"""
+
+
+@pytest.mark.slow
+@needs_browser
+def test_nothing_is_cut_from_phone_to_projector(tmp_path):
+    languages = [f"lan{n}_Latn" for n in range(12)]
+    changes = {"settings": {"languages": languages}, "changed": ("languages",), "dataset": "flores200_devtest"}
+    names = ("all-MiniLM-L6-v2", "mUSE", "multilingual-e5-small")
+    results = [
+        make(name, 0.3 * n + 0.1, seed=n, task=task, notes=("a remark, and a long one at that " * 8,), **changes)
+        for n, name in enumerate(names)
+        for task in ("xsim_pp_generated", "senteval_senteval_cls")
+    ]
+    path, frames = tmp_path / "page.html", tmp_path / "frames.html"
+    path.write_text(f"{render_page(page_data(results))}<script>{MEASURES}</script>", encoding="utf-8")
+    shown = "".join(f'<iframe src="page.html" width="{width}" height="900"></iframe>' for width in (390, 1100, 1920))
+    frames.write_text(f"<!doctype html><body><script>{LEAVE}{GATHERS}</script>{shown}", encoding="utf-8")
+    assert said(seen(frames)) == [[width, 0, 0, 0, 3] for width in (390, 1100, 1920)]

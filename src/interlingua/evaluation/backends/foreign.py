@@ -168,4 +168,6 @@ def check_vectors(vectors: Float32[ndarray, "n d"], texts: Sequence[str], dim: i
     finite = np.isfinite(vectors).all(axis=1)
     if not finite.all():
         which = f"{int((~finite).sum())} of {len(texts)} texts, first {texts[int(np.argmin(finite))][:60]!r}"
-        raise TaskError(f"the encoder gave NaN or infinity for {which}; try --dtype float32, or mend vectors that were given")
+        raise TaskError(
+            f"the encoder gave NaN or infinity for {which}; try --dtype float32, or mend vectors that were given"
+        )

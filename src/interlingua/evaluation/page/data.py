@@ -10,11 +10,11 @@ from typing import Any
 from interlingua import __version__
 from interlingua.errors import ConfigError
 from interlingua.evaluation.arms import Arm, arms, model_of, names, seeds_of
-from interlingua.evaluation.comparison import Section, differences, label, place_of, sections
+from interlingua.evaluation.comparison import Section, brief, differences, label, place_of, sections
 from interlingua.evaluation.page.panel import panel_tasks, place_analyses
 from interlingua.evaluation.page.wrong import wrong_items
 from interlingua.evaluation.report import best_cells, language_names, look_up
-from interlingua.evaluation.rows import COSTS, LEVEL, Row, marked, row_of, rows_of
+from interlingua.evaluation.rows import COSTS, LEVEL, Row, averaged, marked, row_of, rows_of
 from interlingua.evaluation.significance import RESAMPLES
 from interlingua.evaluation.task import Progress, SubsetScores, TaskResult, silent
 
@@ -50,9 +50,9 @@ def page_data(
     found = list(sections(results, columns))
     placed, further = place_analyses(analyses, columns)
     tasks = []
-    for done, section in enumerate(found):
+    for done, (section, short) in enumerate(zip(found, _briefs(found), strict=True)):
         progress(section.task, done, len(found))
-        tasks.append(_task(section, reference, strict))
+        tasks.append({**_task(section, reference, strict), "brief": short})
     progress("all tasks", len(found), len(found))
     tasks += panel_tasks(placed, len(columns) + len(further), reference)
     codes = {code for task in tasks for row in (*task["rows"], *task["pairs"]) for code in row["languages"]}
@@ -98,6 +98,13 @@ def _facts(model: Mapping[str, Any]) -> dict[str, Any]:
     return {key: model[key] for key in shown if model.get(key) is not None}
 
 
+def _briefs(found: Sequence[Section]) -> list[str]:
+    """The settings with long lists as their length, as far as that tells the sections of a task apart."""
+    short = [(section.task, brief(section.settings)) for section in found]
+    counts = Counter(short)
+    return [section.settings if counts[one] > 1 else one[1] for section, one in zip(found, short, strict=True)]
+
+
 def _task(section: Section, reference: int, strict: bool) -> dict[str, Any]:
     first = next(found[0] for found in section.chosen if found)
     comparable, notes = differences(section.chosen)
@@ -128,6 +135,7 @@ def _task(section: Section, reference: int, strict: bool) -> dict[str, Any]:
         "notes": [*notes, *dict.fromkeys(said)],
         "matrix": matrix,
         "mean": _numbers(mean, comparable),
+        "averaged": max(len(averaged(result)) for found in section.chosen for result in found),
         "groups": [
             {"name": row.of, **_numbers(row, comparable)} for row in rows_of(section.chosen, "groups", main, reference)
         ],

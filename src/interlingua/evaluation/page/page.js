@@ -6,7 +6,7 @@ const { models: MODELS, tasks: TASKS, languages: LANGUAGES, wrong: WRONG, baseli
 const HUES = 8, SHAPES = 4, CARDS = 20, WIDE = 48, FOLDED = 80, DEEP = 60, ALONE = "one language each", ROWS = 12;
 const RTL = new Set(["Arab", "Hebr", "Syrc", "Thaa", "Nkoo", "Mand", "Samr"]);
 const $ = id => document.getElementById(id);
-const state = { task: 0, metric: "", order: "family", mode: "scores", find: "", sort: null, down: true,
+const state = { task: 0, metric: "", order: "family", mode: "scores", find: "", sort: null, turned: false,
   model: 0, diff: false, from: "", to: "", eTask: "", eLanguage: "", eModel: "", eFind: "", shown: CARDS };
 
 // ---- small tools
@@ -34,9 +34,13 @@ function signed(task, value) {
   return Number(text) ? (value > 0 ? "+" : "−") + text : text;
 }
 const counted = (n, one, many) => `${n.toLocaleString("en")} ${n === 1 ? one : many || one + "s"}`;
+/** A name with places where it may go on in the next line; the mark before it stays with it. */
+const breakable = text => text.replace(/(.{4,}?[-_/+@:= ]+)(?=.{4})/g, "$1\n").split("\n").flatMap((part, i) =>
+  [i ? h("wbr") : "", part.length < 24 ? h("span", { class: "whole" }, part) : part]);
+const named = (m, kind = "name") => h("span", { class: "named" }, swatch(m), h("span", { class: kind }, breakable(MODELS[m].name)));
 const swatch = m => h("i", { class: `dot m${m % HUES} g${m % SHAPES}`, "aria-hidden": "true" });
 const short = (text, length) => text.length > length ? `${text.slice(0, length - 1)}…` : text;
-const kindOf = task => task.settings ? `${task.name} (${short(task.settings, 24)})` : task.name;
+const kindOf = task => task.brief ? `${task.name} (${short(task.brief, 40)})` : task.name;
 const option = (value, words, selected) => { const node = h("option", { value }, words); node.selected = selected; return node; };
 
 /** What a paired test says: 0 not significant, 1 better, -1 worse. */
@@ -48,7 +52,7 @@ function mark(task, test) {
   const side = verdict(task, test);
   if (!side) return null;
   const title = `${side > 0 ? "better" : "worse"} than ${MODELS[BASE].name}: ${signed(task, test[0])} ` +
-    `[${show(task, test[1])}, ${show(task, test[2])}], p = ${Number(test[3].toPrecision(2))}`;
+    `[${show(task, test[1])}, ${show(task, test[2])}], p = ${String(Number(test[3].toPrecision(2))).replace("-", "−")}`;
   return h("abbr", { class: side > 0 ? "up" : "down", title }, side > 0 ? "▴" : "▾");
 }
 /** Values of a row in the metric chosen; tests are of the main metric alone. */
@@ -80,12 +84,15 @@ for (const button of document.querySelectorAll("button.fold")) {
 for (const table of document.querySelectorAll("table.scores")) {
   const heads = [...table.tHead.rows[0].cells], first = [...table.tBodies];
   heads.forEach((head, column) => head.querySelector("button")?.addEventListener("click", () => {
-    const next = head.getAttribute("aria-sort") === "descending" ? "ascending" : head.getAttribute("aria-sort") === "ascending" ? "none" : "descending";
+    // texts start at A, scores with the best; then the other way round, then as they came
+    const [once, twice] = column ? ["descending", "ascending"] : ["ascending", "descending"];
+    const next = { none: once, [once]: twice, [twice]: "none" }[head.getAttribute("aria-sort")];
     heads.forEach(other => other.querySelector("button") && other.setAttribute("aria-sort", "none"));
     head.setAttribute("aria-sort", next);
-    const value = body => column ? Number(body.rows[0].cells[column].dataset.value ?? NaN) : body.rows[0].cells[0].textContent;
-    const order = (a, b) => column ? (isNaN(value(b)) ? -1 : isNaN(value(a)) ? 1 : value(b) - value(a)) : value(b).localeCompare(value(a));
-    table.append(...(next === "none" ? first : [...first].sort((a, b) => next === "descending" ? order(a, b) : order(b, a))));
+    const turn = next === "descending" ? -1 : 1, cell = body => body.rows[0].cells[column];
+    const good = body => Number(cell(body).dataset.good ?? NaN), gone = body => isNaN(good(body));
+    const order = (a, b) => column ? gone(a) - gone(b) || (gone(a) ? 0 : turn * (good(a) - good(b))) : turn * cell(a).textContent.localeCompare(cell(b).textContent);
+    table.append(...(next === "none" ? first : [...first].sort(order)));
   }));
 }
 
@@ -100,7 +107,7 @@ function groupsOf(task) {
     if (!found.has(group)) found.set(group, []);
     found.get(group).push(row);
   }
-  const by = state.sort === null ? BASE : state.sort, turn = state.down ? 1 : -1;
+  const by = state.sort === null ? BASE : state.sort, turn = rising(task, by) ? -1 : 1;
   const compared = row => state.mode === "difference" && by !== BASE ? gap(task, row, by) : valuesOf(task, row)[by];
   const order = (a, b) => state.sort === "name" ? -turn * a.title.localeCompare(b.title)
     : !known(a.v) ? 1 : !known(b.v) ? -1 : turn * (b.v - a.v) || a.title.localeCompare(b.title);
@@ -110,6 +117,8 @@ function groupsOf(task) {
   });
   return groups.sort((a, b) => (a.title === ALONE) - (b.title === ALONE) || (state.sort === null ? a.title.localeCompare(b.title) : order(a, b)));
 }
+/** Whether a column goes up: texts start at A and scores with the best, until someone turns them round. */
+const rising = (task, key) => (key === "name" || task.higher === false) !== state.turned;
 /** The groups, those of a single row joined into one: a heading for each would hide more than it tells. */
 function gathered(groups) {
   const alone = [...groups].filter(([, rows]) => rows.length < 2), rows = alone.flatMap(([, of]) => of);
@@ -140,8 +149,8 @@ function drawRows() {
   const few = lines.length > 4 ? lines.filter((_, i) => (i - zero) % 2 === 0) : lines;
   const ticks = h("div", { class: "ticks", "aria-hidden": "true" }, few.map(tick =>
     h("span", { "--x": place(scale, tick) }, difference && Math.abs(tick) > 1e-9 ? signed({ ...task, digits: tidy(task, scale) }, tick) : show({ ...task, digits: tidy(task, scale) }, Math.abs(tick) < 1e-9 ? 0 : tick))));
-  const head = h("tr", null, heading(task.matrix || task.panel ? "Language" : "Languages", "name"), h("th", { scope: "col", class: "plot" }, ticks),
-    columns.map(m => heading([swatch(m), h("span", { class: "full" }, MODELS[m].name)], m)));
+  const head = h("tr", null, heading(task, task.matrix || task.panel ? "Language" : "Languages", "name"), h("th", { scope: "col", class: "plot" }, ticks),
+    columns.map(m => heading(task, named(m, "name full"), m)));
   const table = h("table", { class: `grid rows${difference ? " diff" : ""}`, "--step": place(scale, scale.low + scale.step), "--zero": place(scale, 0) },
     h("thead", null, head));
   const folded = groups.length > 1 && all.length > FOLDED && !state.find;
@@ -154,7 +163,7 @@ function drawRows() {
       const means = columns.map(m => mean(group.rows.map(row => valuesOf(task, row)[m])));
       body.append(h("tr", { class: "family" }, h("th", { scope: "rowgroup" }, toggle, " ", h("small", null, String(group.rows.length))),
         h("td", { class: "plot" }, difference ? "" : track(task, scale, columns, means)),
-        columns.map((m, i) => h("td", { class: "num" }, difference && m !== BASE && known(means[i]) && known(means[columns.indexOf(BASE)]) ? signed(task, means[i] - means[columns.indexOf(BASE)]) : show(task, means[i])))));
+        columns.map((m, i) => h("td", { class: "num" }, difference && m !== BASE && known(means[i]) && known(means[columns.indexOf(BASE)]) ? signed(task, means[i] - means[columns.indexOf(BASE)]) : show(task, means[i]), h("span", { class: "mark" })))));
     }
     for (const row of group.rows) body.append(line(task, row, columns, scale, difference, group.title === ALONE && state.order === "family" ? branch(LANGUAGES[own(row.languages)].family) : ""));
     table.append(body);
@@ -164,10 +173,11 @@ function drawRows() {
 }
 const tidy = (task, scale) => Math.max(0, Math.min(3, -Math.floor(Math.log10(task.scale * scale.step) + 1e-9)));
 
-function heading(content, key) {
-  const sorted = state.sort === key ? (state.down ? "descending" : "ascending") : "none";
+function heading(task, content, key) {
+  const sorted = state.sort === key ? (rising(task, key) ? "ascending" : "descending") : "none";
   const turn = () => {
-    if (state.sort !== key) { state.sort = key; state.down = key !== "name"; } else state.down = !state.down;
+    state.turned = state.sort === key && !state.turned;
+    state.sort = key;
     drawRows();
     document.querySelector(`#rows th[data-key="${key}"] button`).focus();
   };
@@ -210,7 +220,7 @@ function say(task, columns, others) {
       if (!tests.length) continue;
       const sides = tests.map(test => verdict(task, test)), count = side => sides.filter(s => s === side).length;
       most = Math.max(most, tests.length);
-      lines.push(h("li", null, swatch(m), MODELS[m].name, " ", h("span", { class: "up" }, `▴ ${count(1)}`), " ", h("span", { class: "down" }, `▾ ${count(-1)}`), h("span", { class: "soft" }, ` of ${tests.length}`)));
+      lines.push(h("li", null, named(m), " ", h("span", { class: "up" }, `▴ ${count(1)}`), " ", h("span", { class: "down" }, `▾ ${count(-1)}`), h("span", { class: "soft" }, ` of ${tests.length}`)));
     }
   }
   const better = task.higher === null ? "" : task.higher ? "Higher is better. " : "Lower is better. ";
@@ -364,7 +374,7 @@ function card(one) {
     const f = one.found.find(entry => entry.model === m);
     if (!f && !one.right.includes(m)) return null;
     const scores = f ? h("span", { class: "score", title: `${one.measure}: what came, and what should have come` }, plain(f.score, 3), " ", h("span", { class: "soft" }, known(f.expected) ? `instead of ${plain(f.expected, 3)}` : "expected not ranked")) : null;
-    return h("div", { class: f ? "answer wrong" : "answer" }, h("dt", null, swatch(m), MODELS[m].name),
+    return h("div", { class: f ? "answer wrong" : "answer" }, h("dt", null, named(m)),
       h("dd", null, f ? [passage(f.language, marked(f.text, one.expected)), f.language !== target || task.panel ? h("small", null, name(f.language)) : null, scores] : h("span", { class: "found" }, "found it")));
   };
   return h("li", { class: "card" },

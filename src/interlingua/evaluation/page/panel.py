@@ -95,6 +95,7 @@ def _measure(
         "name": shown["title"],
         "panel": True,
         "settings": "",
+        "brief": "",
         "metrics": [{"name": name, "label": shown["title"]}],
         "higher": {"higher": True, "lower": False}.get(shown["better"]),
         "scale": 100 if share else 1,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
@@ -10,6 +11,9 @@ Data = Mapping[str, Any]
 GLYPHS = 4
 """Shapes that tell models apart where colours can't; the style sheet draws them."""
 HUES = 8
+BREAK = re.compile(r"(.{4,}?[-_/+@:= ]+)(?=.{4})")
+LONG = 24
+"""Longer parts of names may be broken anywhere; the script breaks at the same places."""
 NONE = '<td class="num none">–</td>'
 
 
@@ -37,16 +41,18 @@ def about(data: Data) -> str:
     """What was measured with what."""
     facts = dict.fromkeys(fact for model in data["models"] for fact in model["facts"])
     costs = dict.fromkeys(cost for model in data["models"] for cost in model["training"])
-    head = "".join(f'<th scope="col">{swatch(place)}{escape(model["name"])}</th>' for place, model in _models(data))
+    head = "".join(f'<th scope="col">{named(data, place)}</th>' for place, _ in _models(data))
     rows = [
-        _row(escape(fact.replace("_", " ")), [escape(str(model["facts"].get(fact, "–"))) for model in data["models"]])
+        _row(
+            escape(fact.replace("_", " ")), [breakable(str(model["facts"].get(fact, "–"))) for model in data["models"]]
+        )
         for fact in facts
     ]
     rows += [_row(escape(cost), [_cost(model["training"].get(cost)) for model in data["models"]]) for cost in costs]
     models = f'<table class="grid facts"><thead><tr><th></th>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
     sets = "".join(map(_data_set, data["tasks"]))
-    names = "".join(f'<th scope="col">{name}</th>' for name in ("Task", "Version", "Data", "Revision", "Remarks"))
-    tasks = f'<table class="grid facts"><thead><tr>{names}</tr></thead><tbody>{sets}</tbody></table>'
+    names = "".join(f'<th scope="col">{name}</th>' for name in ("Task", "Version", "Data", "Revision"))
+    tasks = f'<table class="grid facts sets"><thead><tr>{names}</tr></thead><tbody>{sets}</tbody></table>'
     return f'<div class="pane">{models}</div>\n<div class="pane">{tasks}</div>'
 
 
@@ -55,9 +61,27 @@ def swatch(place: int) -> str:
     return f'<i class="dot m{place % HUES} g{place % GLYPHS}" aria-hidden="true"></i>'
 
 
+def named(data: Data, place: int, kind: str = "name") -> str:
+    """The mark of a model and its name, which no line break parts."""
+    name = breakable(data["models"][place]["name"])
+    return f'<span class="named">{swatch(place)}<span class="{kind}">{name}</span></span>'
+
+
+def breakable(text: str) -> str:
+    """Escaped, in parts that a line may end after; none so short that it says nothing."""
+    parts = BREAK.sub(r"\1" + "\n", text).split("\n")
+    return "<wbr/>".join(f'<span class="whole">{escape(p)}</span>' if len(p) < LONG else escape(p) for p in parts)
+
+
 def number(task: Mapping[str, Any], value: float) -> str:
     """A score as the page shows it."""
     return f"{task['scale'] * value:.{task['digits']}f}".replace("-", "−")
+
+
+def signed(task: Mapping[str, Any], value: float) -> str:
+    """A difference as the page shows it."""
+    text = number(task, abs(value))
+    return text if not float(text) else f"{'+' if value > 0 else '−'}{text}"
 
 
 def mark(data: Data, task: Mapping[str, Any], test: Sequence[float] | None) -> str:
@@ -68,18 +92,19 @@ def mark(data: Data, task: Mapping[str, Any], test: Sequence[float] | None) -> s
     better = (difference > 0) == (task["higher"] is not False)
     shown = ", ".join(number(task, bound) for bound in (low, high))
     words = f"{'better' if better else 'worse'} than {data['models'][data['baseline']]['name']}"
-    title = f"{words}: {task['scale'] * difference:+.{task['digits']}f} [{shown}], p = {p_value:.2g}"
+    title = f"{words}: {signed(task, difference)} [{shown}], p = {f'{p_value:.2g}'.replace('-', '−')}"
     return f'<abbr class="{"up" if better else "down"}" title="{escape(title)}">{"▴" if better else "▾"}</abbr>'
 
 
 def _task(data: Data, task: Mapping[str, Any]) -> str:
     arrow = _arrow(task)
-    settings = f'<small class="cut">{escape(task["settings"])}</small>' if task["settings"] else ""
-    sub = f"{escape(task['metrics'][0]['label'])}, % {arrow} mean of {len(task['pairs'] or task['rows'])}"
-    fold = f'<button type="button" class="fold" aria-expanded="false">{escape(task["name"])}</button>'
+    settings = f'<small title="{escape(task["settings"])}">{breakable(task["brief"])}</small>' if task["brief"] else ""
+    mean = f"mean of {task['averaged']}".replace(" ", "\N{NO-BREAK SPACE}")
+    sub = f"{escape(task['metrics'][0]['label'])}, % {arrow} {mean}"
+    fold = f'<button type="button" class="fold" aria-expanded="false">{breakable(task["name"])}</button>'
     head = f"{fold}{settings}<small>{sub}</small>"
     lines = [_line(data, task, head, task["mean"], "main")]
-    lines += [_line(data, task, escape(group["name"]), group, "group") for group in task["groups"]]
+    lines += [_line(data, task, breakable(group["name"]), group, "group") for group in task["groups"]]
     return f"<tbody>{''.join(lines)}</tbody>"
 
 
@@ -124,7 +149,7 @@ def _line(data: Data, task: Mapping[str, Any], head: str, numbers: Mapping[str, 
         best = " best" if place in numbers.get("best", ()) else ""
         marks = mark(data, task, _at(numbers.get("tests", ()), place)) + unlike
         cells.append(
-            f'<td class="num{best}" data-value="{value}"><span class="value">{text}</span>'
+            f'<td class="num{best}"{_good(task, value)}><span class="value">{text}</span>'
             f'<span class="mark">{marks}</span>{below}</td>'
         )
     plot = "" if task.get("panel") else f'<td class="plot">{_track(numbers)}</td>'
@@ -133,9 +158,9 @@ def _line(data: Data, task: Mapping[str, Any], head: str, numbers: Mapping[str, 
 
 def _table(data: Data, corner: str, bodies: Sequence[str], *, plot: bool) -> str:
     head = "".join(
-        f'<th scope="col" class="num" aria-sort="none"><button type="button" class="sort">{swatch(place)}'
-        f'<span class="full">{escape(model["name"])}</span></button></th>'
-        for place, model in _models(data)
+        '<th scope="col" class="num" aria-sort="none"><button type="button" class="sort">'
+        f"{named(data, place, 'name full')}</button></th>"
+        for place, _ in _models(data)
     )
     first = f'<th scope="col" aria-sort="none"><button type="button" class="sort">{corner}</button></th>'
     ticks = "".join(f'<span style="--x:{tick}">{tick}</span>' for tick in range(0, 101, 25))
@@ -145,10 +170,20 @@ def _table(data: Data, corner: str, bodies: Sequence[str], *, plot: bool) -> str
 
 
 def _data_set(task: Mapping[str, Any]) -> str:
-    remarks = "<br>".join(map(escape, task["notes"]))
-    settings = f" ({task['settings']})" if task["settings"] else ""
-    cells = (task["version"], task["dataset"], task["data"])
-    return _row(escape(task["name"] + settings), [*(escape(str(cell)) for cell in cells), remarks or "–"])
+    """A row of facts; what there is to remark follows on a line of its own, however long it is."""
+    remarks = [f"<p>{escape(note)}</p>" for note in task["notes"]]
+    if task["brief"] != task["settings"]:
+        remarks.insert(0, f"<details><summary>All settings</summary>{breakable(task['settings'])}</details>")
+    settings = f" ({task['brief']})" if task["brief"] else ""
+    cells = [breakable(str(cell)) for cell in (task["version"], task["dataset"], task["data"])]
+    row = _row(breakable(task["name"] + settings), cells)
+    return row + (f'<tr class="remarks"><td colspan="4">{"".join(remarks)}</td></tr>\n' if remarks else "")
+
+
+def _good(task: Mapping[str, Any], value: float) -> str:
+    """What a score is sorted by: an error rate counts as what is right; what has no better end stays last."""
+    good = {True: value, False: 1 - value}.get(task["higher"])
+    return "" if good is None else f' data-good="{good}"'
 
 
 def _row(head: str, cells: Sequence[str]) -> str:

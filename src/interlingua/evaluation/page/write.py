@@ -26,9 +26,7 @@ def render_page(data: Mapping[str, Any]) -> str:
         date=escape(data["date"].replace("T", " ").replace("+00:00", " UTC")),
         headline=escape(headline(data)),
         summary=escape(summary(data)),
-        models="".join(
-            f"<li>{tables.swatch(place)}{escape(model['name'])}</li>" for place, model in enumerate(data["models"])
-        ),
+        models="".join(f"<li>{tables.named(data, place)}</li>" for place in range(len(data["models"]))),
         nav=_nav(data),
         overview_note=_overview_note(data),
         overview=tables.overview(data),
@@ -81,6 +79,8 @@ def _overview_note(data: Mapping[str, Any]) -> str:
             f' <span class="up">▴</span> <span class="down">▾</span> better or worse than {base}, p &lt; '
             f"{data['level']} by paired bootstrap of the items ({data['resamples']:,} resamples, each row on its own)."
         )
+    if any(task["higher"] is False for task in data["tasks"] if not task.get("panel")):
+        note += " Sorted by a model, an error rate counts as what is left to 100 %."
     if not all(all(task["comparable"]) for task in data["tasks"]):
         note += " ‡ measured on other data, by another version or with other settings than the first model."
     return note
