@@ -5,6 +5,7 @@ import pytest
 from interlingua.errors import DataError, LanguageAbsentError
 from interlingua.evaluation.narrowing import narrowed
 from interlingua.evaluation.suite import build_tasks, evaluate
+from interlingua.evaluation.tasks.flores import FloresP1
 
 
 def languages_of(tasks):
@@ -42,6 +43,13 @@ def test_a_language_that_nobody_has_is_a_slip(pair_folder, aligned_folder):
     assert error.value.item == "sw"
     (alone,) = built(["de", "it"], pair_folder.parent, ("tatoeba",))
     assert alone.languages == ["de", "it"]  # which the run refuses
+
+
+def test_a_suite_of_which_nothing_is_left_is_no_success(aligned_folder):
+    """Either lacks a language of its own, and one is too few to make a pair of."""
+    tasks = [FloresP1(languages=["fr", "it"]), FloresP1(languages=["sw", "hi"])]
+    with pytest.raises(LanguageAbsentError, match="no file for the language 'fr' here"):
+        narrowed(tasks, aligned_folder.parent)
 
 
 def test_other_faults_are_the_run_s_to_refuse(pair_folder, aligned_folder):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -125,6 +126,7 @@ def _text(element: Element) -> str:
     return "".join(parts)
 
 
+@functools.cache
 def _bcp47(code: str) -> str:
     """``de``; with the script where a language is written in several: ``sr-Cyrl``, ``zh-Hans``."""
     language = languages.resolve(code)

@@ -24,7 +24,7 @@ def narrowed(tasks: Sequence[Task], data: Path) -> list[Task]:
         data: the folder that holds the data sets.
 
     Raises:
-        LanguageAbsentError: no task has a language.
+        LanguageAbsentError: no task has a language, or none is left.
     """
     if len(tasks) < 2:
         return list(tasks)
@@ -38,7 +38,7 @@ def narrowed(tasks: Sequence[Task], data: Path) -> list[Task]:
             what = "" if left is not None else " and so the whole task"
             log.warning("%s: nothing in %s here, left out%s", task.name, ", ".join(absent), what)
     for item, error in lacks[0].items():
-        if all(item in absent for absent in lacks):
+        if not kept or all(item in absent for absent in lacks):
             raise error
     return kept
 
