@@ -25,8 +25,8 @@ def backbone_with(activation="gelu"):
 @pytest.fixture(params=["onednn", "plain torch"])
 def engine(request, monkeypatch):
     if request.param == "plain torch":
-        monkeypatch.setattr(inference, "_onednn", lambda: None)
-    elif inference._onednn() is None:
+        monkeypatch.setattr(inference, "_onednn", lambda dtype: None)
+    elif inference._onednn(torch.float32) is None:
         pytest.skip("this torch has no oneDNN")
     return request.param
 
@@ -154,3 +154,10 @@ def test_copies_of_a_cache_are_empty(make):
     assert cache.snapshot(backbone, torch.float32) is kept
     cache.clear()
     assert cache.snapshot(backbone, torch.float32) is not kept
+
+
+def test_onednn_refuses_dtypes_the_processor_lacks(monkeypatch):
+    for name in inference.NEEDED_SUPPORT.values():
+        monkeypatch.setattr(torch.ops.mkldnn, name, lambda: False)
+    assert inference._onednn(torch.bfloat16) is None
+    assert inference._onednn(torch.float16) is None

@@ -10,9 +10,10 @@ import torch
 
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.post_pooling import Dense, Normalize, PostPooling
 from interlingua.errors import MissingExtraError
 from interlingua.export.graph import INPUTS, build_graph
-from interlingua.export.graph_weights import FloatWeights
+from interlingua.export.graph_weights import FloatWeights, Int8Weights
 from interlingua.export.verify import SAMPLES
 
 TEXTS = [text for texts in SAMPLES.values() for text in texts if len(text) < 100]
@@ -79,6 +80,16 @@ def test_normalisation_is_as_the_settings_say(framed):
     found = run(encoder, padded(encoder, TEXTS))
     np.testing.assert_allclose(found, encoder.encode(TEXTS, normalize=False), atol=2e-6)
     assert np.abs(np.linalg.norm(found, axis=1) - 1).max() > 0.1
+
+
+def test_layers_after_pooling_are_in_the_graph(framed):
+    encoder = encoder_of(framed)
+    layers = [Normalize(), Dense(32, 32, activation="sigmoid"), Dense(32, 16, bias=False)]
+    deep = Encoder(encoder.backbone, encoder.vocabulary, encoder.settings, PostPooling(layers)).eval()
+    for weights in (None, Int8Weights()):
+        found = run(deep, padded(deep, TEXTS), weights)
+        assert found.shape == (len(TEXTS), 16)
+        np.testing.assert_allclose(found, deep.encode(TEXTS), atol=2e-6 if weights is None else 1e-2)
 
 
 def test_a_text_of_nothing_but_special_tokens_is_zero(framed):

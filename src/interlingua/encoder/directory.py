@@ -24,7 +24,9 @@ OLD_POOLING_KEYS: dict[str, PoolingMode] = {
     "pooling_mode_mean_tokens": "mean",
     "pooling_mode_max_tokens": "max",
 }
-HUB_FILES = ["*.json", "*.model", "*.txt", "model.safetensors", "model-*.safetensors"]
+AFTER_POOLING = ("Dense", "Normalize")
+"""Classes of sentence-transformers that may stand after the pooling, see ``encoder/post_pooling.py``."""
+HUB_FILES = ["*.json", "*.model", "*.txt", "model.safetensors", "model-*.safetensors", "*_Dense/*"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,8 +77,9 @@ def write_directory(
     special_tokens: dict[str, str],
     *,
     spells_special_tokens: bool = False,
+    after_pooling: Sequence[str] = (),
 ) -> None:
-    """Writes everything but the vocabulary's own files.
+    """Writes everything but the vocabulary's own files and the weights of modules after pooling.
 
     Args:
         folder: an existing folder.
@@ -85,6 +88,7 @@ def write_directory(
         settings: pooling, prompts and limits.
         special_tokens: ``{"pad_token": "<pad>", ...}``.
         spells_special_tokens: see ``Vocabulary``; transformers splits them then, too.
+        after_pooling: classes of the modules between pooling and the last scaling, see ``encoder/post_pooling.py``.
     """
     tensors = to_huggingface_names(weights, config) if weights else {}
     dtype = str(next(iter(tensors.values())).dtype).removeprefix("torch.") if tensors else "float32"
@@ -93,8 +97,7 @@ def write_directory(
     if tensors:
         write_tensors(folder, tensors)
     write_tokenizer_config(folder, settings.max_tokens, special_tokens, spells_special_tokens=spells_special_tokens)
-    modules = [("", "Transformer"), ("1_Pooling", "Pooling")] + [("2_Normalize", "Normalize")] * settings.normalize
-    write_modules(folder, modules, settings)
+    write_modules(folder, [("", "Transformer"), ("1_Pooling", "Pooling")], settings, after_pooling=after_pooling)
     booleans = {key: mode == settings.pooling for key, mode in OLD_POOLING_KEYS.items()}
     # The width has its old name: versions from 5.4 on take it silently, those before refuse the new one.
     width = {"word_embedding_dimension": config.hidden_size}
@@ -129,14 +132,23 @@ def write_tokenizer_config(
     write_json(folder / "special_tokens_map.json", special_tokens)
 
 
-def write_modules(folder: Path, modules: Sequence[tuple[str, str]], settings: EncodingSettings) -> None:
+def write_modules(
+    folder: Path,
+    modules: Sequence[tuple[str, str]],
+    settings: EncodingSettings,
+    *,
+    after_pooling: Sequence[str] = (),
+) -> None:
     """Writes sentence-transformers' list of modules, with a folder for each, its prompts, and that we wrote it.
 
     Args:
         folder: an existing folder.
-        modules: path and kind of each.
-        settings: the prompts.
+        modules: path and class of each up to pooling.
+        settings: the prompts, and whether a Normalize module comes last.
+        after_pooling: classes of the modules in between.
     """
+    kinds = [*after_pooling, *["Normalize"] * settings.normalize]
+    modules = [*modules, *((f"{number}_{kind}", kind) for number, kind in enumerate(kinds, start=len(modules)))]
     write_json(
         folder / "modules.json",
         [
@@ -199,22 +211,40 @@ def read_settings(folder: Path, max_tokens: int) -> EncodingSettings:
     """
     if not (folder / "modules.json").exists():
         return EncodingSettings(normalize=False, max_tokens=max_tokens)
-    listed = cast("list[dict[str, str]]", read_json(folder / "modules.json"))
-    modules = {module["type"].rsplit(".", 1)[-1]: module["path"] for module in listed}
-    foreign = [kind for kind in modules if kind not in ("Transformer", "Pooling", "Normalize")]
+    listed = listed_modules(folder)
+    modules = {kind: path for path, kind in listed}
+    supported = ("Transformer", "Pooling", *AFTER_POOLING)
+    foreign = [kind for kind in modules if kind not in supported]
     if foreign:
-        raise CheckpointError(f"{folder}: module {foreign[0]} is not supported; Transformer, Pooling, Normalize are")
+        raise CheckpointError(f"{folder}: module {foreign[0]} is not supported; supported are {', '.join(supported)}")
     pooling = read_json(folder / modules["Pooling"] / "config.json") if "Pooling" in modules else {}
     limit = read_json(folder / "sentence_bert_config.json", missing={}).get("max_seq_length")
     prompts = read_json(folder / "config_sentence_transformers.json", missing={})
     return EncodingSettings(
         pooling=_pooling_mode(pooling, folder),
         include_special=prompts.get("interlingua", {}).get("include_special", True),
-        normalize="Normalize" in modules,
+        normalize=listed[-1][1] == "Normalize",
         max_tokens=min(limit or max_tokens, max_tokens),
         prompts={name: text for name, text in (prompts.get("prompts") or {}).items() if text},
         default_prompt=prompts.get("default_prompt_name"),
     )
+
+
+def listed_modules(folder: Path) -> list[tuple[str, str]]:
+    """Path and class of each module that ``modules.json`` lists, in order; empty where there is no such file.
+
+    Raises:
+        CheckpointError: the file is damaged.
+    """
+    if not (folder / "modules.json").exists():
+        return []
+    listed = cast("list[dict[str, str]]", read_json(folder / "modules.json"))
+    return [(module["path"], module["type"].rsplit(".", 1)[-1]) for module in listed]
+
+
+def modules_after_pooling(folder: Path) -> list[tuple[str, str]]:
+    """Path and class of each Dense and Normalize module of a model directory, in order."""
+    return [module for module in listed_modules(folder) if module[1] in AFTER_POOLING]
 
 
 def _pooling_mode(values: dict[str, Any], folder: Path) -> PoolingMode:

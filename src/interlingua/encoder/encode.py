@@ -210,7 +210,7 @@ class _BatchRunner:
         batch = TokenBatch.from_lists([window[row] for row in rows], ("",) * len(rows)).to(encoder.device)
         states = self.backbone(batch.input_ids, batch.cu_seqlens)
         hidden = HiddenStates(states, batch.cu_seqlens, torch.isin(batch.input_ids, encoder.special_ids))
-        pooled = hidden.pool(encoder.pooling, include_special=encoder.settings.include_special)
+        pooled = encoder.pool(hidden)
         result: Vectors = (F.normalize(pooled, dim=-1) if self.normalize else pooled).cpu().numpy()
         return result
 

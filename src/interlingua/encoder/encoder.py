@@ -19,6 +19,8 @@ from interlingua.encoder.encode import encode
 from interlingua.encoder.gradcache import in_parts
 from interlingua.encoder.inference import Frozen, SnapshotCache
 from interlingua.encoder.pooling import HiddenStates, PoolingMode
+from interlingua.encoder.post_pooling import PostPooling
+from interlingua.encoder.post_pooling_files import read_post_pooling, write_post_pooling
 from interlingua.encoder.static import StaticBackbone, make_backbone
 from interlingua.encoder.static_directory import read_static, static_folder, write_static
 from interlingua.encoder.vocabulary import Vocabulary
@@ -57,16 +59,24 @@ class Encoder(nn.Module):
         backbone: the transformer.
         vocabulary: tokenizer whose ids index the backbone's word embeddings.
         settings: pooling, prompts and limits.
+        post_pooling: Dense and Normalize layers between pooling and the last scaling; default: none.
 
     Raises:
-        ConfigError: the vocabulary has ids beyond the backbone's word embeddings.
+        ConfigError: the vocabulary has ids beyond the backbone's word embeddings, or a layer after pooling takes
+            vectors of another width.
     """
 
     special_ids: Tensor
     gradcache_sentences: int | None = None
     """Sentences whose activations are held at a time in training, see ``encoder/gradcache.py``; None = all."""
 
-    def __init__(self, backbone: Backbone, vocabulary: Vocabulary, settings: EncodingSettings | None = None) -> None:
+    def __init__(
+        self,
+        backbone: Backbone,
+        vocabulary: Vocabulary,
+        settings: EncodingSettings | None = None,
+        post_pooling: PostPooling | None = None,
+    ) -> None:
         super().__init__()
         if vocabulary.size > backbone.config.vocab_size:
             raise ConfigError(
@@ -74,6 +84,8 @@ class Encoder(nn.Module):
                 " embeddings; set vocab_size to the vocabulary's size"
             )
         self.backbone = backbone
+        self.post_pooling = PostPooling() if post_pooling is None else post_pooling
+        self.post_pooling.output_dim(self.hidden_size)  # raises where the widths do not fit
         self._snapshots = SnapshotCache()
         self.vocabulary = vocabulary
         self.settings = settings or EncodingSettings(max_tokens=backbone.config.max_tokens)
@@ -84,6 +96,11 @@ class Encoder(nn.Module):
     @property
     def dim(self) -> int:
         """Width of the vectors."""
+        return self.post_pooling.output_dim(self.hidden_size)
+
+    @property
+    def hidden_size(self) -> int:
+        """Width of the token states, and of the vectors where no layer after pooling changes it."""
         return self.backbone.config.hidden_size
 
     @property
@@ -116,7 +133,7 @@ class Encoder(nn.Module):
         return HiddenStates(states, batch.cu_seqlens, torch.isin(batch.input_ids, self.special_ids))
 
     def forward(self, batch: TokenBatch) -> Float[Tensor, "b d"]:
-        """Sentence vectors, pooled as the settings say, not normalised."""
+        """Sentence vectors: pooled as the settings say, through the layers after pooling, without the last scaling."""
         if self.gradcache_sentences is None:
             return self._vectors(batch)
         rows = self.backbone.word_embeddings(batch.input_ids)
@@ -130,9 +147,17 @@ class Encoder(nn.Module):
         special = torch.isin(batch.input_ids, self.special_ids)
         if isinstance(self.backbone, StaticBackbone) and self.pooling == "mean" and word_embeddings is None:
             kept = torch.ones_like(special) if self.settings.include_special else ~special
-            return self.backbone.means(batch.input_ids, batch.cu_seqlens, kept)
-        hidden = HiddenStates(self._states(batch, word_embeddings), batch.cu_seqlens, special)
-        return hidden.pool(self.pooling, include_special=self.settings.include_special)
+            means = self.backbone.means(batch.input_ids, batch.cu_seqlens, kept)
+            return self._after_pooling(means)
+        return self.pool(HiddenStates(self._states(batch, word_embeddings), batch.cu_seqlens, special))
+
+    def pool(self, hidden: HiddenStates) -> Float[Tensor, "b d"]:
+        """Sentence vectors from token states, as ``forward`` makes them."""
+        return self._after_pooling(hidden.pool(self.pooling, include_special=self.settings.include_special))
+
+    def _after_pooling(self, pooled: Float[Tensor, "b h"]) -> Float[Tensor, "b d"]:
+        vectors: Tensor = self.post_pooling(pooled)
+        return vectors
 
     encode = encode
 
@@ -149,7 +174,16 @@ class Encoder(nn.Module):
 
     def clone(self) -> Encoder:
         """A copy with weights of its own (a teacher), on the same device; the vocabulary is shared."""
-        return Encoder(copy.deepcopy(self.backbone), self.vocabulary, self.settings)
+        return self.with_backbone(copy.deepcopy(self.backbone))
+
+    def with_backbone(self, backbone: Backbone, vocabulary: Vocabulary | None = None) -> Encoder:
+        """An encoder around another backbone, with a copy of the layers after pooling and the same settings.
+
+        Args:
+            backbone: its weights are not copied.
+            vocabulary: of the backbone; default: the same.
+        """
+        return Encoder(backbone, vocabulary or self.vocabulary, self.settings, copy.deepcopy(self.post_pooling))
 
     def trim(self, ids_in_use: Iterable[int]) -> Encoder:
         """A smaller encoder that keeps the word embeddings of these ids (and of special tokens).
@@ -172,7 +206,7 @@ class Encoder(nn.Module):
         with torch.device("meta"):
             backbone = make_backbone(config)
         backbone.load_state_dict({name: tensor.clone() for name, tensor in weights.items()}, assign=True)
-        return Encoder(backbone.requires_grad_(True), vocabulary, self.settings).train(self.training)
+        return self.with_backbone(backbone.requires_grad_(True), vocabulary).train(self.training)
 
     @classmethod
     def from_scratch(
@@ -212,7 +246,7 @@ class Encoder(nn.Module):
             backbone = make_backbone(config)
         backbone.load_state_dict(weights, assign=True)
         backbone.requires_grad_(True)
-        return cls(backbone, vocabulary, settings).eval()
+        return cls(backbone, vocabulary, settings, read_post_pooling(folder, config.hidden_size)).eval()
 
     def save(self, folder: PathLike, *, dtype: torch.dtype | None = None, weights: bool = True) -> None:
         """Writes a model directory that sentence-transformers and transformers read too.
@@ -232,16 +266,33 @@ class Encoder(nn.Module):
             if isinstance(self.backbone, StaticBackbone):
                 table = self.backbone.word_embeddings.weight if weights else None
                 write_static(
-                    temporary, table, self.backbone.config, *described, spells_special_tokens=spells, dtype=dtype
+                    temporary,
+                    table,
+                    self.backbone.config,
+                    *described,
+                    spells_special_tokens=spells,
+                    dtype=dtype,
+                    after_pooling=self.post_pooling.kinds,
                 )
-                return
-            tensors = self.backbone.state_dict() if weights else {}
-            tensors = {name: tensor.to(dtype or tensor.dtype) for name, tensor in tensors.items()}
-            write_directory(temporary, self.backbone.config, tensors, *described, spells_special_tokens=spells)
+            else:
+                tensors = self.backbone.state_dict() if weights else {}
+                tensors = {name: tensor.to(dtype or tensor.dtype) for name, tensor in tensors.items()}
+                write_directory(
+                    temporary,
+                    self.backbone.config,
+                    tensors,
+                    *described,
+                    spells_special_tokens=spells,
+                    after_pooling=self.post_pooling.kinds,
+                )
+            write_post_pooling(self.post_pooling, temporary)  # float32: small, and a rounded map would not be exact
 
     def digest(self) -> str:
         """Hex SHA-256 of the weights' names and bytes and of the vocabulary."""
-        return weights_digest(self.backbone.state_dict(), begin=self.vocabulary.digest())
+        weights = self.backbone.state_dict()
+        weights.update({f"post_pooling.{name}": tensor for name, tensor in self.post_pooling.state_dict().items()})
+        begin = self.vocabulary.digest() + "".join(self.post_pooling.described)
+        return weights_digest(weights, begin=begin)
 
 
 def choose_device(name: str | None = None) -> torch.device:

@@ -173,7 +173,7 @@ class _PackedLinear:
     def __init__(self, weight: Tensor, bias: Tensor, cast: _Cast, activation: str | None = None) -> None:
         self.weight, self.bias = cast(weight).contiguous(), cast(bias)
         self.activation = activation
-        self.fused: Any = _onednn() if self.weight.device.type == "cpu" else None
+        self.fused: Any = _onednn(cast.dtype) if self.weight.device.type == "cpu" else None
         if self.fused is not None:
             self.weight = self.fused._reorder_linear_weight(self.weight, TYPICAL_TOKENS)
 
@@ -207,8 +207,16 @@ class _ByteLinear:
         return ACTIVATIONS[self.activation](y) if self.activation else y
 
 
-def _onednn() -> Any:
+NEEDED_SUPPORT = {torch.bfloat16: "_is_mkldnn_bf16_supported", torch.float16: "_is_mkldnn_fp16_supported"}
+"""oneDNN refuses to reorder matrices of a dtype that the processor has no instructions for, e.g. with AVX2 alone."""
+
+
+def _onednn(dtype: torch.dtype) -> Any:
+    """oneDNN's operators where torch has them and they take the dtype on this processor, else None."""
     operators = torch.ops.mkldnn
     if not (hasattr(operators, "_linear_pointwise") and hasattr(operators, "_reorder_linear_weight")):
+        return None
+    supported = getattr(operators, NEEDED_SUPPORT[dtype], None) if dtype in NEEDED_SUPPORT else None
+    if supported is not None and not supported():
         return None
     return operators if torch.backends.mkldnn.is_available() else None  # type: ignore[no-untyped-call]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
@@ -10,6 +11,7 @@ from torch import Tensor
 
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.directory import (
+    AFTER_POOLING,
     EncodingSettings,
     read_json,
     write_json,
@@ -73,11 +75,12 @@ def static_settings(folder: Path) -> EncodingSettings:
     """
     listed = cast("list[dict[str, str]]", read_json(folder / "modules.json", missing={}) or [])
     kinds = [module["type"].rsplit(".", 1)[-1] for module in listed]
-    foreign = [kind for kind in kinds if kind not in (MODULE, "Normalize")]
+    supported = (MODULE, *AFTER_POOLING)
+    foreign = [kind for kind in kinds if kind not in supported]
     if foreign:
-        raise CheckpointError(f"{folder}: module {foreign[0]} is not supported behind token vectors; Normalize is")
+        raise CheckpointError(f"{folder}: module {foreign[0]} is not supported; supported are {', '.join(supported)}")
     said = read_json(folder / "config_sentence_transformers.json", missing={})
-    normalize = "Normalize" in kinds if kinds else read_json(folder / "config.json").get("normalize", False)
+    normalize = kinds[-1] == "Normalize" if kinds else read_json(folder / "config.json").get("normalize", False)
     return EncodingSettings(
         include_special=said.get("interlingua", {}).get("include_special", False),
         normalize=bool(normalize),
@@ -96,6 +99,7 @@ def write_static(
     *,
     spells_special_tokens: bool = False,
     dtype: torch.dtype | None = None,
+    after_pooling: Sequence[str] = (),
 ) -> None:
     """Writes everything but the tokenizer's definition and the vocabulary.
 
@@ -107,6 +111,7 @@ def write_static(
         special_tokens: ``{"pad_token": "<pad>", ...}``.
         spells_special_tokens: see ``Vocabulary``.
         dtype: of the stored table; int8 has a scale a row. None = as it is.
+        after_pooling: classes of the modules between pooling and the last scaling.
     """
     tensors = {} if table is None else _stored(table.detach().cpu().contiguous(), dtype)
     described = {"vocab_size": config.vocab_size, "hidden_dim": config.hidden_size, "normalize": settings.normalize}
@@ -118,7 +123,7 @@ def write_static(
     if tensors:
         write_tensors(folder, tensors)
     write_tokenizer_config(folder, settings.max_tokens, special_tokens, spells_special_tokens=spells_special_tokens)
-    write_modules(folder, [("", MODULE)] + [("1_Normalize", "Normalize")] * settings.normalize, settings)
+    write_modules(folder, [("", MODULE)], settings, after_pooling=after_pooling)
 
 
 def _stored(table: Tensor, dtype: torch.dtype | None) -> dict[str, Tensor]:

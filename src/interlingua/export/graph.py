@@ -11,9 +11,10 @@ from torch import Tensor, nn
 from interlingua import __version__
 from interlingua.encoder.backbone import Backbone, Layer
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.post_pooling import Dense
 from interlingua.encoder.static import StaticBackbone
 from interlingua.errors import MissingExtraError
-from interlingua.export.graph_weights import FLOAT, Weights
+from interlingua.export.graph_weights import FLOAT, FloatWeights, Weights
 
 INPUTS, OUTPUT = ("input_ids", "attention_mask"), "sentence_embedding"
 OPSET = 20
@@ -111,9 +112,10 @@ def build_graph(encoder: Encoder, weights: Weights) -> Any:
     if not settings.include_special and settings.pooling != "cls":
         mask = _without_special(graph, encoder, mask)
     pooled = _pooled(graph, states, mask, settings.pooling)
+    for number, layer in enumerate(encoder.post_pooling):
+        pooled = _after_pooling(graph, pooled, layer, f"post_pooling.{number}")
     if settings.normalize:
-        length = graph.add("ReduceL2", pooled, graph.constant(np.array([-1])), keepdims=1)
-        pooled = graph.add("Div", pooled, graph.add("Max", length, graph.constant(np.float32(SMALLEST_LENGTH))))
+        pooled = _normalized(graph, pooled)
     graph.add("Identity", pooled, name=OUTPUT)
     facts = {
         "digest": encoder.digest(),
@@ -208,6 +210,25 @@ def _pooled(graph: Graph, states: str, mask: str, mode: Literal["cls", "mean", "
         return graph.add("Mul", largest, graph.add("ReduceMax", column, axis, keepdims=0))
     first = graph.add("ArgMax", mask, axis=1, keepdims=1)  # 0, unless padding stands on the left
     return graph.add("GatherND", states, first, batch_dims=1)
+
+
+def _after_pooling(graph: Graph, vectors: str, layer: nn.Module, name: str) -> str:
+    """A Dense or Normalize layer; weights stay in float32, since a map that is rounded removes nothing exactly."""
+    if not isinstance(layer, Dense):
+        return _normalized(graph, vectors)
+    weight = _array(layer.linear.weight)
+    bias = np.zeros(len(weight), dtype=np.float32) if layer.linear.bias is None else _array(layer.linear.bias)
+    transformed = FloatWeights().linear(graph, vectors, weight, bias, name)
+    if layer.activation == "identity":
+        return transformed
+    if layer.activation == "sigmoid":
+        return graph.add("Sigmoid", transformed)
+    return _activation(graph, transformed, layer.activation)
+
+
+def _normalized(graph: Graph, vectors: str) -> str:
+    length = graph.add("ReduceL2", vectors, graph.constant(np.array([-1])), keepdims=1)
+    return graph.add("Div", vectors, graph.add("Max", length, graph.constant(np.float32(SMALLEST_LENGTH))))
 
 
 def _array(tensor: Tensor) -> Any:

@@ -56,7 +56,7 @@ def first_layers(encoder: Encoder, layers: int) -> Encoder:
     wanted = backbone.state_dict().keys()
     weights = {name: copy.deepcopy(tensor) for name, tensor in encoder.backbone.state_dict().items() if name in wanted}
     backbone.load_state_dict(weights, assign=True)
-    return Encoder(backbone.requires_grad_(True), encoder.vocabulary, encoder.settings).train(encoder.training)
+    return encoder.with_backbone(backbone.requires_grad_(True)).train(encoder.training)
 
 
 def _matching(pattern: str) -> list[str]:

@@ -21,7 +21,7 @@ from interlingua.errors import ConfigError
 from interlingua.functional.contrastive import bidirectional_contrastive, infonce
 from interlingua.functional.masked_lm import linear_cross_entropy
 from interlingua.languages import resolve
-from interlingua.methods.objective import LossOutput, Objective, itself
+from interlingua.methods.objective import LossOutput, Objective, itself, need_equal_widths
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,6 +85,7 @@ class DAP(Objective):
 
     def __init__(self, config: DAPConfig, encoder: Encoder) -> None:
         super().__init__(config, encoder)
+        need_equal_widths(encoder)
         layers = encoder.backbone.config.num_hidden_layers
         if config.rtl_weight and config.head_layers > layers:
             raise ConfigError(
@@ -117,7 +118,7 @@ class DAP(Objective):
     def rank(self, hidden: HiddenStates) -> Float[Tensor, ""]:
         """-log e^phi(x_i, y_i) / sum_j e^phi(x_i, y_j), a mean over i."""
         config = self.config
-        vectors = hidden.pool(self.encoder.pooling, include_special=self.encoder.settings.include_special)
+        vectors = self.encoder.pool(hidden)
         gather = self.all_gather if config.negatives == "processes" else itself
         x, y = (gather(side) for side in self.project(vectors).chunk(2))
         self.need_others(len(x), "pair of translations")

@@ -90,11 +90,11 @@ class InfoXLM(TLM):
             del self.head
         self.project: nn.Module = nn.Identity()
         if config.projection:
-            self.project = nn.Linear(encoder.dim, encoder.dim, bias=False)
+            self.project = nn.Linear(encoder.hidden_size, encoder.hidden_size, bias=False)
             nn.init.normal_(self.project.weight, std=INITIAL_STD)
         self.project_keys = copy.deepcopy(self.project).requires_grad_(False)
         self.keys = EmaTeacher(encoder)  # theta_K
-        self.register_buffer("queue", torch.zeros(config.queue_size, encoder.dim))
+        self.register_buffer("queue", torch.zeros(config.queue_size, encoder.hidden_size))
         self.register_buffer("filled", torch.zeros((), dtype=torch.long))
         self.waiting: list[Tensor] = []
 

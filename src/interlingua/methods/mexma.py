@@ -21,7 +21,7 @@ from interlingua.errors import ConfigError
 from interlingua.functional.contrastive import infonce
 from interlingua.functional.masked_lm import group_means, linear_cross_entropy
 from interlingua.functional.uniformity import koleo
-from interlingua.methods.objective import LossOutput, Objective
+from interlingua.methods.objective import LossOutput, Objective, need_equal_widths
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -102,6 +102,7 @@ class MEXMA(Objective):
                 f"MEXMA's sentence vector is the first token's state, but the encoder pools by {encoder.pooling}; set"
                 ' pooling = "cls" in [encoder], or pooling = "any" in [method]'
             )
+        need_equal_widths(encoder)
         encoder.backbone.set_attention_dropout(config.attention_dropout)
         self.sides = 2 if config.symmetrical else 1
         self.mask: partial[MaskedTokens] | None = None
@@ -122,7 +123,7 @@ class MEXMA(Objective):
         config, size = self.config, batch.a.batch_size
         masked, clean = self.views(batch)
         hidden = self.encoder.tokens(join(masked.batch, clean) if masked else clean)  # all passes, side by side
-        vectors = hidden.pool(self.encoder.pooling, include_special=self.encoder.settings.include_special)
+        vectors = self.encoder.pool(hidden)
         s = vectors[-clean.batch_size :]  # [S_A; S_B]
         terms = {}
         if config.align_weight:

@@ -19,7 +19,7 @@ from interlingua.encoder.masked_decoders import MaskedDecoder
 from interlingua.encoder.token_heads import MaskedTokenHead
 from interlingua.errors import ConfigError
 from interlingua.functional.masked_lm import linear_cross_entropy
-from interlingua.methods.objective import LossOutput, Objective
+from interlingua.methods.objective import LossOutput, Objective, need_equal_widths
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,6 +73,7 @@ class RetroMAE(Objective):
     def __init__(self, config: RetroMAEConfig, encoder: Encoder) -> None:
         super().__init__(config, encoder)
         vocabulary = encoder.vocabulary
+        need_equal_widths(encoder)
         self.head = MaskedTokenHead(encoder.dim, encoder.backbone.config.vocab_size, transform=True)
         self.decoder = MaskedDecoder(encoder.backbone, config.decoder_layers, skip=vocabulary.opening_tokens)
         self.mask: Callable[..., MaskedTokens] = functools.partial(
@@ -100,7 +101,7 @@ class RetroMAE(Objective):
         """Both losses of one batch of sentences."""
         masked = self.mask(sentences, place, ratio=self.config.encoder_ratio)
         hidden = self.encoder.tokens(masked.batch)
-        h = hidden.pool(self.encoder.pooling, include_special=self.encoder.settings.include_special)  # Eq. (1)
+        h = self.encoder.pool(hidden)  # Eq. (1)
         terms = {"decoder": self.tell(*self.decode(sentences, place._replace(side=f"decoder {place.side}"), h))}
         if self.config.encoder_weight:
             terms["encoder"] = self.tell(hidden.states, masked.labels)

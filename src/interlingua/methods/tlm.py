@@ -76,7 +76,7 @@ class TLM(Objective):
 
     def __init__(self, config: TLMConfig, encoder: Encoder) -> None:
         super().__init__(config, encoder)
-        self.head = MaskedTokenHead(encoder.dim, encoder.backbone.config.vocab_size, transform=config.transform)
+        self.head = MaskedTokenHead(encoder.hidden_size, encoder.backbone.config.vocab_size, transform=config.transform)
         self.mask: Callable[[TokenBatch, Place], MaskedTokens] = functools.partial(
             mlm_mask,
             ratio=config.mask_ratio,

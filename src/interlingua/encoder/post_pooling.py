@@ -1,0 +1,116 @@
+"""What stands between pooling and the final vector: linear layers and scalings, as sentence-transformers stores them.
+
+A model such as LaBSE is a transformer, a pooling, a ``Dense`` layer with tanh, and a scaling to length 1; a debiased
+model has a scaling, a ``Dense`` layer without activation and a scaling again. The last scaling is an option of every
+encoder (``EncodingSettings.normalize``); what comes before it is a :class:`PostPooling`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from interlingua.errors import ConfigError
+
+Activation = Literal["identity", "tanh", "relu", "gelu", "silu", "sigmoid"]
+FUNCTIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
+    "identity": nn.Identity(),
+    "tanh": torch.tanh,
+    "relu": F.relu,
+    "gelu": F.gelu,
+    "silu": F.silu,
+    "sigmoid": torch.sigmoid,
+}
+
+
+class Dense(nn.Module):
+    """A linear layer and an activation: sentence-transformers' ``Dense``.
+
+    Args:
+        in_features: width D of what it is given.
+        out_features: width E of what it gives.
+        bias: whether a vector is added.
+        activation: applied to each element of the result.
+    """
+
+    def __init__(
+        self, in_features: int, out_features: int, *, bias: bool = True, activation: Activation = "identity"
+    ) -> None:
+        super().__init__()
+        self.linear = nn.Linear(in_features, out_features, bias=bias)
+        self.activation = activation
+
+    @classmethod
+    def of(cls, weight: Float[np.ndarray, "e d"], bias: Float[np.ndarray, " e"]) -> Dense:
+        """The affine layer ``x -> weight x + bias``, in float32."""
+        layer = cls(weight.shape[1], weight.shape[0])
+        layer.linear.weight.data = torch.from_numpy(np.array(weight, dtype=np.float32))
+        layer.linear.bias.data = torch.from_numpy(np.array(bias, dtype=np.float32))
+        return layer
+
+    def forward(self, vectors: Float[Tensor, "b d"]) -> Float[Tensor, "b e"]:
+        """The layer's output, computed in float32 or wider also under autocast."""
+        with torch.autocast(vectors.device.type, enabled=False):
+            transformed: Tensor = self.linear(vectors.to(self.linear.weight.dtype))
+        activated: Tensor = FUNCTIONS[self.activation](transformed)
+        return activated
+
+
+class Normalize(nn.Module):
+    """Scales every vector to length 1; the zero vector stays."""
+
+    def forward(self, vectors: Float[Tensor, "b d"]) -> Float[Tensor, "b d"]:
+        """The scaled vectors."""
+        return F.normalize(vectors, dim=-1)
+
+
+class PostPooling(nn.Sequential):
+    """Dense and Normalize layers, in order; without any, vectors stay as pooling made them."""
+
+    def __init__(self, layers: Sequence[Dense | Normalize] = ()) -> None:
+        super().__init__(*layers)
+        for before, after in zip(self.dense_layers, self.dense_layers[1:], strict=False):
+            if before.linear.out_features != after.linear.in_features:
+                raise ConfigError(
+                    f"a Dense layer gives {before.linear.out_features} numbers, the next one takes"
+                    f" {after.linear.in_features}; they must be equal"
+                )
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Names of the layers' classes, as sentence-transformers calls them too."""
+        return tuple(type(layer).__name__ for layer in self)
+
+    @property
+    def described(self) -> tuple[str, ...]:
+        """Class and activation of each layer: what its weights do not say."""
+        return tuple(
+            f"{type(layer).__name__}:{layer.activation}" if isinstance(layer, Dense) else type(layer).__name__
+            for layer in self
+        )
+
+    @property
+    def dense_layers(self) -> list[Dense]:
+        """The layers that have weights."""
+        return [layer for layer in self if isinstance(layer, Dense)]
+
+    def output_dim(self, pooled_dim: int) -> int:
+        """Width of the result for pooled vectors of ``pooled_dim`` numbers.
+
+        Raises:
+            ConfigError: the first Dense layer takes another width.
+        """
+        dense = self.dense_layers
+        if not dense:
+            return pooled_dim
+        if dense[0].linear.in_features != pooled_dim:
+            raise ConfigError(
+                f"the first Dense layer takes {dense[0].linear.in_features} numbers, but pooling gives {pooled_dim}"
+            )
+        return int(dense[-1].linear.out_features)

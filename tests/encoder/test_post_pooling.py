@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.post_pooling import Dense, Normalize, PostPooling
+from interlingua.errors import ConfigError
+
+
+def test_dense_is_weight_bias_and_activation():
+    layer = Dense.of(np.array([[1.0, 2.0]]), np.array([0.5]))
+    layer.activation = "tanh"
+    assert layer(torch.tensor([[3.0, -1.0]])).item() == pytest.approx(np.tanh(1.5))
+
+
+def test_dense_computes_in_float32_under_autocast():
+    layer = Dense.of(np.array([[1.0]]), np.array([1e-4]))
+    with torch.autocast("cpu", torch.bfloat16):
+        assert layer(torch.tensor([[1.0]], dtype=torch.bfloat16)).item() == pytest.approx(1.0001)
+
+
+def test_normalize_keeps_the_zero_vector():
+    found = Normalize()(torch.tensor([[3.0, 4.0], [0.0, 0.0]]))
+    torch.testing.assert_close(found, torch.tensor([[0.6, 0.8], [0.0, 0.0]]))
+
+
+def test_widths_that_do_not_fit_are_refused(encoder):
+    with pytest.raises(ConfigError, match="3 numbers, the next one takes 2"):
+        PostPooling([Dense(4, 3), Dense(2, 2)])
+    with pytest.raises(ConfigError, match="takes 5 numbers"):
+        Encoder(encoder.backbone, encoder.vocabulary, encoder.settings, PostPooling([Dense(5, 3)]))
+
+
+def test_encoder_applies_layers_then_normalizes(encoder):
+    torch.manual_seed(1)
+    layers = PostPooling([Normalize(), Dense(encoder.hidden_size, 5, activation="tanh")])
+    deep = Encoder(encoder.backbone, encoder.vocabulary, encoder.settings, layers).eval()
+    texts = ["ru1 ru2", "de5", ""]
+    unit = torch.from_numpy(encoder.encode(texts))
+    expected = torch.tanh(layers[1].linear(unit)).detach()
+    assert deep.dim == 5
+    assert deep.hidden_size == encoder.dim
+    np.testing.assert_allclose(deep.encode(texts, normalize=False), expected, atol=1e-6)
+    np.testing.assert_allclose(deep.encode(texts), torch.nn.functional.normalize(expected), atol=1e-6)
+
+
+def test_clone_and_digest_include_the_layers(encoder):
+    deep = Encoder(encoder.backbone, encoder.vocabulary, encoder.settings, PostPooling([Dense(encoder.dim, 4)]))
+    copy = deep.clone()
+    assert copy.digest() == deep.digest() != encoder.digest()
+    copy.post_pooling[0].linear.bias.data.add_(1)
+    assert copy.digest() != deep.digest()
+    copy = deep.clone()
+    copy.post_pooling[0].activation = "tanh"
+    assert copy.digest() != deep.digest()
+
+
+def test_layers_receive_gradients(encoder):
+    deep = Encoder(encoder.backbone, encoder.vocabulary, encoder.settings, PostPooling([Dense(encoder.dim, 4)])).train()
+    from interlingua.batches.tokens import TokenBatch
+
+    batch = TokenBatch.from_lists(encoder.vocabulary.encode(["ru1", "de2 de3"]), ("", ""))
+    for size in (None, 1):  # with GradCache too
+        deep.zero_grad()
+        deep.gradcache_sentences = size
+        deep(batch).square().sum().backward()
+        assert deep.post_pooling[0].linear.weight.grad.abs().sum() > 0
