@@ -7,6 +7,7 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from interlingua.analysis.debias import debias as debias
     from interlingua.encoder.encoder import Encoder as Encoder
     from interlingua.evaluation.suite import evaluate as evaluate
     from interlingua.mining.api import align as align
@@ -16,12 +17,13 @@ if TYPE_CHECKING:
     load = Encoder.load
 
 __version__ = "0.1.0"
-__all__ = ["Encoder", "__version__", "align", "evaluate", "load", "mine", "score"]
+__all__ = ["Encoder", "__version__", "align", "debias", "evaluate", "load", "mine", "score"]
 
 # Public names are imported on first use, so that `import interlingua` does not import torch.
 _HOMES = {
     "Encoder": "interlingua.encoder.encoder:Encoder",
     "align": "interlingua.mining.api:align",
+    "debias": "interlingua.analysis.debias:debias",
     "evaluate": "interlingua.evaluation.suite:evaluate",
     "load": "interlingua.encoder.encoder:Encoder.load",
     "mine": "interlingua.mining.api:mine",

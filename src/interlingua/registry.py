@@ -89,6 +89,7 @@ BACKENDS: dict[str, str] = {
     "openai": "interlingua.evaluation.backends.openai:OpenAIEncoder",
     "vectors": "interlingua.evaluation.backends.vectors:VectorsEncoder",
     "function": "interlingua.evaluation.backends.function:FunctionEncoder",
+    "mapped": "interlingua.evaluation.backends.mapped:MappedEncoder",
 }
 ANALYSES: dict[str, str] = {
     "agnosticism": "interlingua.analysis.agnosticism:Agnosticism",

@@ -7,6 +7,8 @@ import torch
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.post_pooling import Dense, Normalize, PostPooling
 from interlingua.errors import ConfigError
+from interlingua.methods.dap import DAP, DAPConfig
+from interlingua.methods.retromae import RetroMAE, RetroMAEConfig
 
 
 def test_dense_is_weight_bias_and_activation():
@@ -67,3 +69,11 @@ def test_layers_receive_gradients(encoder):
         deep.gradcache_sentences = size
         deep(batch).square().sum().backward()
         assert deep.post_pooling[0].linear.weight.grad.abs().sum() > 0
+
+
+def test_methods_that_mix_widths_refuse_a_narrow_layer(encoder):
+    narrow = Encoder(encoder.backbone, encoder.vocabulary, encoder.settings, PostPooling([Dense(encoder.dim, 4)]))
+    encoder.require_equal_widths()
+    for method, config in ((RetroMAE, RetroMAEConfig()), (DAP, DAPConfig())):
+        with pytest.raises(ConfigError, match="4 numbers"):
+            method(config, narrow)

@@ -27,6 +27,7 @@ VERBS = {
     "calibrate": "Learn what a mining score is worth: the probability that a pair is a translation.",
     "score": "Score or filter the pairs of a bitext as they stream by.",
     "align": "Link the sentences of two documents that are translations of each other.",
+    "debias": "Take the language out of a model's vectors, or out of stored ones.",
     "export": "Write a model for sentence-transformers and check the round trip.",
     "quickstart": "From translation catalogues to a trained, measured encoder in minutes.",
 }

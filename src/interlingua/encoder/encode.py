@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import torch
 from jaxtyping import Float32
+from torch import Tensor
 from torch.nn import functional as F
 
 from interlingua.batches.tokens import TokenBatch
@@ -109,7 +110,7 @@ def encode(
     counts = EncodeReport() if report is None else report
     total = len(texts) if isinstance(texts, Sized) else None
     tokenized = _tokenized_windows(encoder, texts, encoder.settings.prompt_text(prompt), language, counts)
-    with _progress(total, show=show_progress) as shown, _runner(encoder, dtype, normalize) as run:
+    with _progress(total, show=show_progress) as shown, _runner(encoder, dtype, normalize, language) as run:
         vectors = collect((run(made, batch_tokens, advance or shown) for made in tokenized), encoder.dim, out)
     if report is None and counts.cut_rows and counts.max_tokens not in _WARNED_LIMITS:
         _WARNED_LIMITS.add(counts.max_tokens)
@@ -163,17 +164,19 @@ def windows(texts: Iterable[str]) -> Iterator[list[str]]:
         yield window
 
 
-def _runner(encoder: Encoder, dtype: Dtype, normalize: bool) -> _BatchRunner | StaticRunner:
+def _runner(encoder: Encoder, dtype: Dtype, normalize: bool, language: str | None) -> _BatchRunner | StaticRunner:
+    shift = None if encoder.language_shift is None else encoder.language_shift.mean_of(language)
     if isinstance(encoder.backbone, StaticBackbone) and encoder.pooling == "mean":
-        return StaticRunner(encoder, normalize)
-    return _BatchRunner(encoder, COMPUTE_DTYPES[dtype], normalize)
+        return StaticRunner(encoder, normalize, shift)
+    return _BatchRunner(encoder, COMPUTE_DTYPES[dtype], normalize, shift)
 
 
 class _BatchRunner:
     """Runs the batches of a window, on the CPU one per thread: a busy neighbour then slows one batch, not all."""
 
-    def __init__(self, encoder: Encoder, dtype: torch.dtype, normalize: bool) -> None:
+    def __init__(self, encoder: Encoder, dtype: torch.dtype, normalize: bool, shift: Tensor | None) -> None:
         self.encoder, self.normalize = encoder, normalize
+        self.shift = shift
         self.backbone = encoder.frozen_backbone(dtype)
         self.on_cpu = encoder.device.type == "cpu"
         self.threads = torch.get_num_threads() if self.on_cpu else 1
@@ -211,6 +214,8 @@ class _BatchRunner:
         states = self.backbone(batch.input_ids, batch.cu_seqlens)
         hidden = HiddenStates(states, batch.cu_seqlens, torch.isin(batch.input_ids, encoder.special_ids))
         pooled = encoder.pool(hidden)
+        if self.shift is not None:
+            pooled = pooled - self.shift
         result: Vectors = (F.normalize(pooled, dim=-1) if self.normalize else pooled).cpu().numpy()
         return result
 

@@ -18,6 +18,7 @@ from interlingua.encoder.directory import EncodingSettings, is_ours, locate, rea
 from interlingua.encoder.encode import encode
 from interlingua.encoder.gradcache import in_parts
 from interlingua.encoder.inference import Frozen, SnapshotCache
+from interlingua.encoder.language_shift import LanguageShift, read_shift, write_shift
 from interlingua.encoder.pooling import HiddenStates, PoolingMode
 from interlingua.encoder.post_pooling import PostPooling
 from interlingua.encoder.post_pooling_files import read_post_pooling, write_post_pooling
@@ -60,6 +61,7 @@ class Encoder(nn.Module):
         vocabulary: tokenizer whose ids index the backbone's word embeddings.
         settings: pooling, prompts and limits.
         post_pooling: Dense and Normalize layers between pooling and the last scaling; default: none.
+        language_shift: what ``encode(language=...)`` subtracts after them; training does not; default: nothing.
 
     Raises:
         ConfigError: the vocabulary has ids beyond the backbone's word embeddings, or a layer after pooling takes
@@ -76,6 +78,7 @@ class Encoder(nn.Module):
         vocabulary: Vocabulary,
         settings: EncodingSettings | None = None,
         post_pooling: PostPooling | None = None,
+        language_shift: LanguageShift | None = None,
     ) -> None:
         super().__init__()
         if vocabulary.size > backbone.config.vocab_size:
@@ -85,6 +88,7 @@ class Encoder(nn.Module):
             )
         self.backbone = backbone
         self.post_pooling = PostPooling() if post_pooling is None else post_pooling
+        self.language_shift = language_shift
         self.post_pooling.output_dim(self.hidden_size)  # raises where the widths do not fit
         self._snapshots = SnapshotCache()
         self.vocabulary = vocabulary
@@ -102,6 +106,18 @@ class Encoder(nn.Module):
     def hidden_size(self) -> int:
         """Width of the token states, and of the vectors where no layer after pooling changes it."""
         return self.backbone.config.hidden_size
+
+    def require_equal_widths(self) -> None:
+        """Checks that a sentence vector can stand in the place of a token state, as some methods put it.
+
+        Raises:
+            ConfigError: a Dense layer after pooling changes the width.
+        """
+        if self.dim != self.hidden_size:
+            raise ConfigError(
+                f"encoder: sentence vectors have {self.dim} numbers and token states {self.hidden_size}, but the method"
+                " puts one in place of the other; use a model without a Dense layer that changes the width"
+            )
 
     @property
     def pooling(self) -> PoolingMode:
@@ -183,7 +199,9 @@ class Encoder(nn.Module):
             backbone: its weights are not copied.
             vocabulary: of the backbone; default: the same.
         """
-        return Encoder(backbone, vocabulary or self.vocabulary, self.settings, copy.deepcopy(self.post_pooling))
+        post_pooling = copy.deepcopy(self.post_pooling)
+        shift = copy.deepcopy(self.language_shift)
+        return Encoder(backbone, vocabulary or self.vocabulary, self.settings, post_pooling, shift)
 
     def trim(self, ids_in_use: Iterable[int]) -> Encoder:
         """A smaller encoder that keeps the word embeddings of these ids (and of special tokens).
@@ -246,7 +264,9 @@ class Encoder(nn.Module):
             backbone = make_backbone(config)
         backbone.load_state_dict(weights, assign=True)
         backbone.requires_grad_(True)
-        return cls(backbone, vocabulary, settings, read_post_pooling(folder, config.hidden_size)).eval()
+        post_pooling = read_post_pooling(folder, config.hidden_size)
+        shift = read_shift(folder, post_pooling.output_dim(config.hidden_size))
+        return cls(backbone, vocabulary, settings, post_pooling, shift).eval()
 
     def save(self, folder: PathLike, *, dtype: torch.dtype | None = None, weights: bool = True) -> None:
         """Writes a model directory that sentence-transformers and transformers read too.
@@ -285,6 +305,8 @@ class Encoder(nn.Module):
                     spells_special_tokens=spells,
                     after_pooling=self.post_pooling.kinds,
                 )
+            if self.language_shift is not None:
+                write_shift(self.language_shift, temporary)
             write_post_pooling(self.post_pooling, temporary)  # float32: small, and a rounded map would not be exact
 
     def digest(self) -> str:
@@ -292,6 +314,9 @@ class Encoder(nn.Module):
         weights = self.backbone.state_dict()
         weights.update({f"post_pooling.{name}": tensor for name, tensor in self.post_pooling.state_dict().items()})
         begin = self.vocabulary.digest() + "".join(self.post_pooling.described)
+        if self.language_shift is not None:
+            weights["language_shift.means"] = self.language_shift.means
+            begin += " ".join(self.language_shift.languages)
         return weights_digest(weights, begin=begin)
 
 

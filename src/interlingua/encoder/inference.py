@@ -212,7 +212,7 @@ NEEDED_SUPPORT = {torch.bfloat16: "_is_mkldnn_bf16_supported", torch.float16: "_
 
 
 def _onednn(dtype: torch.dtype) -> Any:
-    """oneDNN's operators where torch has them and they take the dtype on this processor, else None."""
+    """Operators of oneDNN where torch has them and they take the dtype on this processor, else None."""
     operators = torch.ops.mkldnn
     if not (hasattr(operators, "_linear_pointwise") and hasattr(operators, "_reorder_linear_weight")):
         return None

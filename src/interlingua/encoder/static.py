@@ -92,10 +92,12 @@ class StaticRunner:
     Args:
         encoder: of a ``StaticBackbone``.
         normalize: scale the vectors to length 1.
+        shift: subtracted from every vector before that; None = nothing.
     """
 
-    def __init__(self, encoder: Encoder, normalize: bool) -> None:
+    def __init__(self, encoder: Encoder, normalize: bool, shift: Tensor | None = None) -> None:
         self.encoder, self.normalize = encoder, normalize
+        self.shift = shift
         self.counts = torch.ones(encoder.backbone.config.vocab_size, dtype=torch.bool, device=encoder.device)
         if not encoder.settings.include_special:
             self.counts[encoder.special_ids] = False
@@ -118,6 +120,8 @@ class StaticRunner:
         assert isinstance(backbone, StaticBackbone)
         means = backbone.means(tokens, torch.from_numpy(ends).to(tokens.device), self.counts[tokens])
         vectors = self.encoder.post_pooling(means)
+        if self.shift is not None:
+            vectors = vectors - self.shift
         made = (F.normalize(vectors, dim=-1) if self.normalize else vectors).float().cpu().numpy()
         advance(len(window))
         return np.asarray(made)

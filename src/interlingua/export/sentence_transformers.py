@@ -109,8 +109,13 @@ def refuse_inexpressible(encoder: Encoder, model: PathLike) -> None:
 
 
 def refuse_segmentation(encoder: Encoder, model: PathLike) -> None:
-    """Raises CheckpointError for a vocabulary that ``tokenizer.json`` alone does not make."""
+    """Raises CheckpointError for a model that needs the language of a text, which other libraries are not given."""
     vocabulary = encoder.vocabulary
+    if encoder.language_shift is not None:
+        raise CheckpointError(
+            f"{model}: it subtracts a vector by language, which other libraries are not given; use it with interlingua,"
+            " or debias with another method"
+        )
     if vocabulary.pre_tokenizer != "none":
         raise CheckpointError(
             f"{model}: its vocabulary first segments words by language ({vocabulary.pre_tokenizer}), which"

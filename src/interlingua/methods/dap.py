@@ -21,7 +21,7 @@ from interlingua.errors import ConfigError
 from interlingua.functional.contrastive import bidirectional_contrastive, infonce
 from interlingua.functional.masked_lm import linear_cross_entropy
 from interlingua.languages import resolve
-from interlingua.methods.objective import LossOutput, Objective, itself, need_equal_widths
+from interlingua.methods.objective import LossOutput, Objective, itself
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,7 +85,7 @@ class DAP(Objective):
 
     def __init__(self, config: DAPConfig, encoder: Encoder) -> None:
         super().__init__(config, encoder)
-        need_equal_widths(encoder)
+        encoder.require_equal_widths()
         layers = encoder.backbone.config.num_hidden_layers
         if config.rtl_weight and config.head_layers > layers:
             raise ConfigError(

@@ -21,7 +21,7 @@ from interlingua.errors import ConfigError
 from interlingua.functional.contrastive import infonce
 from interlingua.functional.masked_lm import group_means, linear_cross_entropy
 from interlingua.functional.uniformity import koleo
-from interlingua.methods.objective import LossOutput, Objective, need_equal_widths
+from interlingua.methods.objective import LossOutput, Objective
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -102,7 +102,6 @@ class MEXMA(Objective):
                 f"MEXMA's sentence vector is the first token's state, but the encoder pools by {encoder.pooling}; set"
                 ' pooling = "cls" in [encoder], or pooling = "any" in [method]'
             )
-        need_equal_widths(encoder)
         encoder.backbone.set_attention_dropout(config.attention_dropout)
         self.sides = 2 if config.symmetrical else 1
         self.mask: partial[MaskedTokens] | None = None

@@ -126,19 +126,6 @@ class Objective(nn.Module, ABC):
         return LossOutput(sum(weighted.values()), {name: term.detach() for name, term in weighted.items()})  # type: ignore[arg-type]
 
 
-def need_equal_widths(encoder: Encoder) -> None:
-    """Refuses an encoder of which sentence vectors and token states have different widths, where a method mixes them.
-
-    Raises:
-        ConfigError: a Dense layer after pooling changes the width.
-    """
-    if encoder.dim != encoder.hidden_size:
-        raise ConfigError(
-            f"encoder: sentence vectors have {encoder.dim} numbers and token states {encoder.hidden_size}, but the"
-            " method puts one in place of the other; use a model without a Dense layer that changes the width"
-        )
-
-
 def itself(tensor: Tensor) -> Tensor:
     """What gathers from one process only."""
     return tensor

@@ -19,7 +19,7 @@ from interlingua.encoder.masked_decoders import MaskedDecoder
 from interlingua.encoder.token_heads import MaskedTokenHead
 from interlingua.errors import ConfigError
 from interlingua.functional.masked_lm import linear_cross_entropy
-from interlingua.methods.objective import LossOutput, Objective, need_equal_widths
+from interlingua.methods.objective import LossOutput, Objective
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,7 +73,7 @@ class RetroMAE(Objective):
     def __init__(self, config: RetroMAEConfig, encoder: Encoder) -> None:
         super().__init__(config, encoder)
         vocabulary = encoder.vocabulary
-        need_equal_widths(encoder)
+        encoder.require_equal_widths()
         self.head = MaskedTokenHead(encoder.dim, encoder.backbone.config.vocab_size, transform=True)
         self.decoder = MaskedDecoder(encoder.backbone, config.decoder_layers, skip=vocabulary.opening_tokens)
         self.mask: Callable[..., MaskedTokens] = functools.partial(

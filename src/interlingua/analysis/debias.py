@@ -1,0 +1,322 @@
+"""``interlingua debias``: takes the language out of an encoder's vectors, or out of vectors that are stored already.
+
+The texts are embedded, a map is estimated on one part of them (``encoder/language_maps.py``) and measured on the other
+(``analysis/debias_fit.py``). What is written depends on what was given:
+
+- an interlingua model: a model folder whose last layers are Normalize, Dense (the map), Normalize, or, for ``shift``,
+  Normalize and a table of vectors by language;
+- an encoder of another backend: a folder for the backend ``mapped``, which loads that encoder and applies the map;
+- a file of vectors: the file of mapped vectors.
+
+The map itself lies beside each as ``language_map.safetensors``, so that vectors of the same encoder can be mapped
+later; ``debias.json`` says where it is from and what was measured.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float32
+from numpy import ndarray
+
+from interlingua import __version__
+from interlingua.analysis.debias_fit import FittedMap, LabelledVectors, Panel, fit_and_measure
+from interlingua.analysis.debias_texts import LanguageTexts, read_language_texts
+from interlingua.encoder.directory import is_ours
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.language_map_files import MAP_FILE, write_map
+from interlingua.encoder.language_maps import MAP_METHODS, LanguageMap, MapMethod
+from interlingua.encoder.language_shift import LanguageShift
+from interlingua.encoder.post_pooling import Dense, Normalize, PostPooling
+from interlingua.errors import ConfigError, DataError
+from interlingua.evaluation.backends.mapped import MAPPED_FILE, described_base
+from interlingua.evaluation.cache import CachedEncoder
+from interlingua.evaluation.encoders import OwnEncoder, load_encoder
+from interlingua.evaluation.kept import kept_folder, unfinished_file
+from interlingua.evaluation.metrics.retrieval import normalized
+from interlingua.evaluation.provenance import prompt_text
+from interlingua.evaluation.task import Progress, check_choice, silent
+from interlingua.files import PathLike, atomic_directory
+
+RECORD_FILE = "debias.json"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DebiasOptions:
+    """How a map is estimated."""
+
+    method: MapMethod = "project"
+    """project, erase, shift or center; see ``encoder/language_maps.py``."""
+    rank: int | None = None
+    """Directions to remove; default: chosen by held-out retrieval from the mixed pool."""
+    sentences: int = 1300
+    """Sentences of a language drawn from each source at most, held-out ones included."""
+    held_out_share: float = 0.25
+    """Share of the sentences that the map is measured on."""
+    languages: tuple[str, ...] | None = None
+    """Languages to read, in any code; default: all."""
+    prompts: tuple[str | None, ...] = (None,)
+    """Prompts to embed with, names or texts; the map is estimated on the vectors of all, measured with the first."""
+    seed: int = 0
+    """Of the draws."""
+
+    def __post_init__(self) -> None:
+        check_choice("method", self.method, MAP_METHODS)
+        if self.sentences < 8:
+            raise ConfigError(f"sentences is {self.sentences}; at least 8 of a language are needed")
+        if not 0 < self.held_out_share < 1:
+            raise ConfigError(f"held_out_share is {self.held_out_share}; it must be above 0 and below 1")
+        if self.rank is not None and self.rank < 0:
+            raise ConfigError(f"rank is {self.rank}; it must be at least 0")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DebiasReport:
+    """What was estimated and measured.
+
+    Attributes:
+        output: what was written.
+        fitted: the map and its measures.
+        languages: of the texts.
+    """
+
+    output: Path
+    fitted: FittedMap
+    languages: tuple[str, ...]
+
+    def record(self) -> dict[str, Any]:
+        """For ``debias.json``; NaN, where there were no translations, as null."""
+        found, language_map = self.fitted, self.fitted.language_map
+        return {
+            "interlingua": __version__,
+            "method": language_map.method,
+            "rank": language_map.rank,
+            "languages": list(self.languages),
+            "sentences": {"estimated_on": found.fitted, "held_out": found.held_out},
+            "before": panel_values(found.before),
+            "after": panel_values(found.after),
+            "ranks": {
+                str(rank): {"own_pool": pool.own_pool, "mixed_pool": pool.mixed_pool}
+                for rank, pool in found.ranks.items()
+            },
+        }
+
+
+def panel_values(panel: Panel) -> dict[str, float | None]:
+    """The measures by name, shares from 0 to 1."""
+    pool = panel.pool
+    values = {
+        "own_pool": pool.own_pool,
+        "mixed_pool": pool.mixed_pool,
+        "mixed_pool_drop": pool.drop,
+        "same_language": pool.same_language,
+        "language_variance_share": panel.variance_share,
+        "language_recognized": panel.recognized,
+    }
+    return {name: None if math.isnan(value) else float(value) for name, value in values.items()}
+
+
+def debias(
+    model: PathLike,
+    texts: PathLike | Sequence[PathLike],
+    output: PathLike,
+    *,
+    method: MapMethod = "project",
+    rank: int | None = None,
+    sentences: int = 1300,
+    held_out: float = 0.25,
+    languages: Sequence[str] | None = None,
+    prompt: str | Sequence[str] | None = None,
+    seed: int = 0,
+    backend: str = "interlingua",
+    dtype: Any = None,
+    device: str | None = None,
+    cache: PathLike | None = None,
+    overwrite: bool = False,
+) -> DebiasReport:
+    """``interlingua debias`` in Python: the same options, defaults and results.
+
+    Args:
+        model: a model folder, or what the backend reads.
+        texts: a folder or file, or several, see ``analysis/debias_texts.py``.
+        output: the new folder.
+        method: project, erase, shift or center.
+        rank: directions to remove; default: chosen by held-out retrieval from the mixed pool.
+        sentences: of a language, drawn from each source at most.
+        held_out: share of the sentences that the map is measured on.
+        languages: to read, in any code; default: all.
+        prompt: name or text of the prompt to embed with, or several.
+        seed: of the draws.
+        backend: what computes the embeddings.
+        dtype: to compute in.
+        device: to compute on.
+        cache: a folder that keeps all vectors for further runs of the same model.
+        overwrite: replace ``output`` if one of our models is in it.
+
+    Raises:
+        ConfigError: an option is out of range, or does not go with the model.
+        DataError: texts are missing, broken or too few.
+    """
+    options = DebiasOptions(
+        method=method,
+        rank=rank,
+        sentences=sentences,
+        held_out_share=held_out,
+        languages=None if languages is None else tuple(languages),
+        prompts=(prompt,) if prompt is None or isinstance(prompt, str) else tuple(prompt),
+        seed=seed,
+    )
+    sources = [texts] if isinstance(texts, str | os.PathLike) else texts
+    how: Any = {"backend": backend, "dtype": dtype, "device": device, "cache": cache, "overwrite": overwrite}
+    return run_debias(os.fspath(model), sources, output, options=options, **how)
+
+
+def run_debias(
+    model: str,
+    texts: Sequence[PathLike],
+    output: PathLike,
+    *,
+    options: DebiasOptions | None = None,
+    backend: str = "interlingua",
+    dtype: Any = None,
+    device: str | None = None,
+    backend_options: Mapping[str, Any] | None = None,
+    cache: PathLike | None = None,
+    overwrite: bool = False,
+    progress: Progress = silent,
+) -> DebiasReport:
+    """Estimates a map from texts and writes the encoder with it.
+
+    Args:
+        model: see ``evaluation.encoders.load_encoder``.
+        texts: folders and files, see ``analysis/debias_texts.py``.
+        output: the new folder.
+        options: of the estimate.
+        backend: what computes the embeddings.
+        dtype: to compute in.
+        device: to compute on.
+        backend_options: the backend's own.
+        cache: a folder that keeps all vectors for further runs of the same model.
+        overwrite: replace ``output`` if one of our models is in it.
+        progress: given the work done.
+
+    Raises:
+        ConfigError: an option is out of range, or does not go with the model.
+        DataError: texts are missing, broken or too few.
+    """
+    options = options or DebiasOptions()
+    read = read_language_texts(
+        [Path(path) for path in texts], sentences=options.sentences, languages=options.languages, seed=options.seed
+    )
+    if Path(output).exists() and not overwrite:
+        raise DataError("already there; remove it, choose another place or overwrite it", path=output)
+    encoder, info = load_encoder(model, backend=backend, dtype=dtype, device=device, options=backend_options)
+    own = encoder.encoder if isinstance(encoder, OwnEncoder) else None
+    if own is not None and own.language_shift is not None:
+        raise ConfigError(f"{model}: its vectors are shifted by language already; debias the model it was made from")
+    vectors = []
+    for prompt in options.prompts:
+        before = prompt_text(encoder, prompt)
+        if cache is None:
+            kept: dict[str, Any] = {"unfinished": unfinished_file(info, encoder, before, Path(output).parent)}
+        else:
+            kept = {"kept": kept_folder(info, encoder, before, Path(cache))}
+        with CachedEncoder(encoder, prompt=prompt, **kept) as cached:
+            vectors.append(_embed(cached, read, progress))
+    report = DebiasReport(output=Path(output), fitted=_fit(vectors, read, options), languages=read.codes)
+    base = described_base(model, backend, backend_options or {}, dtype=dtype)
+    with atomic_directory(output, overwrite=overwrite, ours=is_ours) as folder:
+        _write(folder, own, base, report)
+        record = {"model": model, "prompts": list(options.prompts), **report.record()}
+        (folder / RECORD_FILE).write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    return report
+
+
+def debias_vectors(
+    vectors: Float32[ndarray, "n d"], languages: Sequence[str], *, options: DebiasOptions | None = None
+) -> FittedMap:
+    """Estimates a map from vectors whose languages are known; ``fitted.language_map.apply`` maps them.
+
+    Args:
+        vectors: any lengths; they are scaled to 1.
+        languages: code of each.
+        options: of the estimate; what concerns texts is not read.
+
+    Raises:
+        DataError: there are not as many languages as vectors, or too few of a language.
+    """
+    options = options or DebiasOptions()
+    if len(vectors) != len(languages):
+        raise DataError(f"{len(vectors):,} vectors and {len(languages):,} languages; each vector needs one")
+    data = LabelledVectors(
+        vectors=normalized(np.asarray(vectors, dtype=np.float32)),
+        languages=list(languages),
+        groups=np.arange(len(vectors)),
+    )
+    return fit_and_measure(
+        data, method=options.method, rank=options.rank, held_out_share=options.held_out_share, seed=options.seed
+    )
+
+
+def with_map(encoder: Encoder, language_map: LanguageMap) -> Encoder:
+    """The encoder with a map after its own layers; its vectors then have length 1.
+
+    Args:
+        encoder: shares its weights with the result.
+        language_map: estimated on the encoder's vectors of length 1.
+    """
+    layers = [*encoder.post_pooling, Normalize()]
+    shift = None
+    if language_map.shifts is None:
+        layers.append(Dense.of(language_map.weight, language_map.bias))
+    else:
+        shift = LanguageShift(language_map.languages, torch.from_numpy(language_map.shifts))
+    settings = dataclasses.replace(encoder.settings, normalize=True)
+    return Encoder(encoder.backbone, encoder.vocabulary, settings, PostPooling(layers), shift).eval()
+
+
+def _write(folder: Path, own: Encoder | None, base: dict[str, Any], report: DebiasReport) -> None:
+    """Writes our own encoder with the map in it, or where to find a foreign one, and the map."""
+    if own is None:
+        (folder / MAPPED_FILE).write_text(json.dumps(base, indent=2) + "\n", encoding="utf-8")
+    else:
+        with_map(own, report.fitted.language_map).save(folder)
+    write_map(report.fitted.language_map, folder / MAP_FILE)
+
+
+def _embed(cached: CachedEncoder, texts: LanguageTexts, progress: Progress) -> Float32[ndarray, "n d"]:
+    """Vectors of length 1 of all texts, a language at a time."""
+    made: Float32[ndarray, "n d"] | None = None
+    done = 0
+    for language in texts.codes:
+        rows = texts.rows_of(language)
+        found = normalized(cached.encode([texts.texts[row] for row in rows], language=language))
+        if made is None:
+            made = np.zeros((len(texts.texts), found.shape[1]), dtype=np.float32)
+        made[rows] = found
+        done += len(rows)
+        progress(f"embedding {language}", done, len(texts.texts))
+    assert made is not None
+    return made
+
+
+def _fit(vectors: list[Float32[ndarray, "n d"]], texts: LanguageTexts, options: DebiasOptions) -> FittedMap:
+    """One map for the vectors of all prompts, measured on those of the first."""
+    further = [LabelledVectors(vectors=block, languages=texts.languages, groups=texts.groups) for block in vectors[1:]]
+    return fit_and_measure(
+        LabelledVectors(vectors=vectors[0], languages=texts.languages, groups=texts.groups),
+        also=further,
+        method=options.method,
+        rank=options.rank,
+        held_out_share=options.held_out_share,
+        seed=options.seed,
+    )

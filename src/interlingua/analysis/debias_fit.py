@@ -1,0 +1,211 @@
+"""Choosing a language map: statistics from one part of the vectors, the rank and the panel from the other.
+
+The panel says how much of the language is left, before and after, on sentences that the map was not estimated on. With
+translations among them the rank is chosen by retrieval from the mixed pool; without, all directions between the
+languages' means are removed, since nothing here could tell that fewer are better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float32, Float64, Int64
+from numpy import ndarray
+
+from interlingua.analysis.grouped_pool import PoolMeasures, measure_pool
+from interlingua.encoder.language_maps import LanguageMap, MapMethod, fit_language_map, language_statistics
+from interlingua.errors import DataError
+from interlingua.evaluation.metrics.retrieval import normalized
+
+MOST_RANKS = 24
+"""Ranks that are tried; of more possible ones an even choice is."""
+TIMES_CHANCE = 10
+"""Lines are taken for translations if this many times more are found than chance would find."""
+MOST_MEASURED = 20_000
+"""Held-out sentences that the panel looks at; it compares each with each."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LabelledVectors:
+    """Vectors with their languages.
+
+    Attributes:
+        vectors: (N, D); of length 1, or as the model makes them if it does not normalize.
+        languages: code of each.
+        groups: sentences of equal numbers are translations.
+    """
+
+    vectors: Float32[ndarray, "n d"]
+    languages: Sequence[str]
+    groups: Int64[ndarray, " n"]
+
+    def where(self, kept: Bool[ndarray, " n"]) -> LabelledVectors:
+        """Some of them."""
+        rows = np.flatnonzero(kept)
+        languages = [self.languages[int(row)] for row in rows]
+        return LabelledVectors(vectors=self.vectors[rows], languages=languages, groups=self.groups[rows])
+
+    @property
+    def has_translations(self) -> bool:
+        """Whether any group has two sentences."""
+        return len(np.unique(self.groups)) < len(self.groups)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Panel:
+    """How much of the language is in vectors; shares from 0 to 1.
+
+    Attributes:
+        pool: retrieval of translations, own and mixed pool, and nearest sentences of the same language.
+        variance_share: variance between the languages' means over the whole variance.
+        recognized: sentences whose nearest language mean is that of their own language.
+    """
+
+    pool: PoolMeasures
+    variance_share: float
+    recognized: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FittedMap:
+    """A map and what it does to held-out sentences.
+
+    Attributes:
+        language_map: the map.
+        before: the panel of the vectors as they were.
+        after: the panel of the mapped vectors.
+        fitted: sentences it was estimated on.
+        held_out: sentences of the panel.
+        ranks: own and mixed pool of each rank that was tried; empty if the rank was not chosen by them.
+    """
+
+    language_map: LanguageMap
+    before: Panel
+    after: Panel
+    fitted: int
+    held_out: int
+    ranks: dict[int, PoolMeasures]
+
+
+def fit_and_measure(
+    data: LabelledVectors,
+    *,
+    also: Sequence[LabelledVectors] = (),
+    method: MapMethod = "project",
+    rank: int | None = None,
+    held_out_share: float = 0.25,
+    normalize: bool = True,
+    seed: int = 0,
+) -> FittedMap:
+    """Estimates a map on a part of the vectors and measures it on the rest.
+
+    Args:
+        data: the vectors.
+        also: vectors of the same sentences under other prompts; the map is estimated on these too.
+        method: of the map.
+        rank: directions to remove; default: chosen by the mixed pool of held-out translations, all without any.
+        held_out_share: of the groups, from 0 to 1.
+        normalize: scale mapped vectors to length 1.
+        seed: of the draw of what is held out.
+
+    Raises:
+        DataError: a language has too few sentences to leave some in both parts.
+    """
+    held = _held_out(data.groups, held_out_share, seed)
+    fit, rest = data.where(~held), data.where(held)
+    for language in sorted(set(data.languages)):
+        if language not in fit.languages or language not in rest.languages:
+            count = list(data.languages).count(language)
+            raise DataError(f"{count} sentences of {language} are too few to estimate a map on and to check it with")
+    rest = rest.where(_sample(len(rest.languages), MOST_MEASURED, seed))
+    estimated_on = [fit, *(one.where(~held) for one in also)]
+    blocks = (
+        (language, one.vectors[_rows(one.languages, language)])
+        for one in estimated_on
+        for language in sorted(set(fit.languages))
+    )
+    statistics = language_statistics(blocks, need_covariance=method == "erase")
+    if rest.has_translations and not _are_translations(rest):
+        rest = LabelledVectors(vectors=rest.vectors, languages=rest.languages, groups=np.arange(len(rest.groups)))
+    ranks: dict[int, PoolMeasures] = {}
+    if rank is None and method in ("project", "erase") and rest.has_translations:
+        for tried in ranks_to_try(len(statistics.languages)):
+            mapped = fit_language_map(statistics, method, tried).apply(rest.vectors, normalize=normalize)
+            ranks[tried] = measure_pool(normalized(mapped), _numbers(rest.languages), rest.groups)
+        rank = max(ranks, key=lambda tried: (ranks[tried].mixed_pool, ranks[tried].own_pool, -tried))
+    language_map = fit_language_map(statistics, method, rank)
+    mapped = language_map.apply(rest.vectors, rest.languages, normalize=normalize)
+    fit_mapped = language_map.apply(fit.vectors, fit.languages, normalize=normalize)
+    return FittedMap(
+        language_map=language_map,
+        before=panel(rest, language_means(fit.vectors, fit.languages)),
+        after=panel(
+            LabelledVectors(vectors=mapped, languages=rest.languages, groups=rest.groups),
+            language_means(fit_mapped, fit.languages),
+        ),
+        fitted=len(fit.languages),
+        held_out=len(rest.languages),
+        ranks=ranks,
+    )
+
+
+def panel(data: LabelledVectors, means: Float64[ndarray, "l d"]) -> Panel:
+    """Measures held-out vectors.
+
+    Args:
+        data: the vectors.
+        means: of each language, sorted by code, of other sentences mapped in the same way.
+    """
+    numbers = _numbers(data.languages)
+    distances = (means**2).sum(axis=1) - 2 * data.vectors @ means.T  # squared, without the vectors' own lengths
+    own_means = language_means(data.vectors, data.languages)
+    center = own_means.mean(axis=0)
+    between = ((own_means - center) ** 2).sum(axis=1).mean()
+    spread = ((data.vectors - center) ** 2).sum(axis=1)
+    total = np.mean([spread[numbers == number].mean() for number in range(len(own_means))])
+    return Panel(
+        pool=measure_pool(normalized(data.vectors), numbers, data.groups),
+        variance_share=float(between / total) if total > 0 else 0.0,
+        recognized=float((distances.argmin(axis=1) == numbers).mean()),
+    )
+
+
+def language_means(vectors: Float32[ndarray, "n d"], languages: Sequence[str]) -> Float64[ndarray, "l d"]:
+    """Mean vector of each language, sorted by code."""
+    return np.stack([vectors[_rows(languages, code)].mean(axis=0, dtype=np.float64) for code in sorted(set(languages))])
+
+
+def ranks_to_try(languages: int) -> list[int]:
+    """From 0 (centering alone) to one less than there are languages, at most ``MOST_RANKS`` of them."""
+    highest = languages - 1
+    return sorted({round(place) for place in np.linspace(0, highest, min(MOST_RANKS, highest + 1))})
+
+
+def _are_translations(data: LabelledVectors) -> bool:
+    """Whether groups are translations in truth: far more of them are found than chance would find."""
+    numbers = _numbers(data.languages)
+    smallest_pool = int(np.bincount(numbers).min())
+    found = measure_pool(normalized(data.vectors), numbers, data.groups).own_pool
+    return found > min(0.5, TIMES_CHANCE / smallest_pool)
+
+
+def _held_out(groups: Int64[ndarray, " n"], share: float, seed: int) -> Bool[ndarray, " n"]:
+    """A draw of whole groups, so that no held-out sentence has a translation among those of the estimate."""
+    chosen = np.random.default_rng(seed).random(int(groups.max()) + 1) < share
+    return np.asarray(chosen[groups])
+
+
+def _sample(count: int, most: int, seed: int) -> Bool[ndarray, " n"]:
+    kept = np.zeros(count, dtype=bool)
+    kept[np.random.default_rng(seed).permutation(count)[:most]] = True
+    return kept
+
+
+def _rows(languages: Sequence[str], language: str) -> Int64[ndarray, " m"]:
+    return np.flatnonzero(np.asarray(languages) == language)
+
+
+def _numbers(languages: Sequence[str]) -> Int64[ndarray, " n"]:
+    return np.unique(np.asarray(languages), return_inverse=True)[1]

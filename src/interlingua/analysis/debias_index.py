@@ -1,0 +1,155 @@
+"""Mapping vectors that are stored already: a matrix in a ``.npy`` file, with the language of each row.
+
+An index of many languages can be repaired without embedding a text again: either a map is estimated from the vectors
+and their languages, or one that ``debias`` has estimated for the encoder is applied. The file is read through memory
+mapping and written in blocks, so it may be larger than memory. Queries have to go through the same map.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float32
+from numpy import ndarray
+
+from interlingua.analysis.debias import RECORD_FILE, DebiasOptions, DebiasReport, debias_vectors
+from interlingua.corpus.reservoir import reservoir
+from interlingua.encoder.encode import collect
+from interlingua.encoder.language_map_files import MAP_FILE, read_map, write_map
+from interlingua.encoder.language_maps import LanguageMap
+from interlingua.errors import ConfigError, DataError
+from interlingua.evaluation.metrics.retrieval import normalized
+from interlingua.evaluation.task import Progress, silent
+from interlingua.evaluation.tasks.folders import full_code
+from interlingua.files import PathLike, atomic_directory, open_text
+
+VECTORS_FILE = "vectors.npy"
+BLOCK_ROWS = 65_536
+
+
+def debias_index(
+    vectors: PathLike,
+    output: PathLike,
+    *,
+    labels: PathLike | None = None,
+    language_map: PathLike | None = None,
+    options: DebiasOptions | None = None,
+    overwrite: bool = False,
+    progress: Progress = silent,
+) -> DebiasReport | None:
+    """Maps a file of vectors.
+
+    Args:
+        vectors: a ``.npy`` file of shape (N, D).
+        output: the new folder, with ``vectors.npy`` and the map.
+        labels: a text file, the language of each vector a line; needed unless a map is given, and by ``shift``.
+        language_map: a map, or the folder that ``debias`` wrote, to apply; default: estimate one from the vectors.
+        options: of the estimate.
+        overwrite: replace ``output`` if it was written by this function.
+        progress: given the vectors done.
+
+    Returns:
+        what was estimated, or None if a map was given.
+
+    Raises:
+        ConfigError: neither labels nor a map are given.
+        DataError: a file is missing or damaged, or lines and vectors are not equally many.
+        CheckpointError: the map is missing or damaged.
+    """
+    options = options or DebiasOptions()
+    table = _table(Path(vectors))
+    languages = None if labels is None else _labels(Path(labels), len(table))
+    report: DebiasReport | None = None
+    if language_map is not None:
+        found = read_map(language_map)
+        if len(found.bias) != table.shape[1]:
+            raise DataError(
+                f"vectors of {table.shape[1]} numbers, but the map is for {len(found.bias)}; both must be of one model",
+                path=vectors,
+            )
+        if found.shifts is not None and languages is None:
+            raise ConfigError("the map is a shift, which needs the language of each vector; give labels")
+    elif languages is None:
+        raise ConfigError("give the language of each vector (--labels), or a map to apply (--map)")
+    else:
+        rows = _drawn(languages, options)
+        fitted = debias_vectors(
+            np.asarray(table[rows], dtype=np.float32), [languages[row] for row in rows], options=options
+        )
+        found = fitted.language_map
+        report = DebiasReport(output=Path(output), fitted=fitted, languages=tuple(sorted(set(languages))))
+    with atomic_directory(output, overwrite=overwrite, ours=_is_ours) as folder:
+        collect(_mapped(table, found, languages, progress), table.shape[1], folder / VECTORS_FILE)
+        write_map(found, folder / MAP_FILE)
+        record: dict[str, Any] = {"vectors": str(vectors), "map": None if language_map is None else str(language_map)}
+        record |= {} if report is None else report.record()
+        (folder / RECORD_FILE).write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    return report
+
+
+def _mapped(
+    table: Float32[ndarray, "n d"], language_map: LanguageMap, languages: Sequence[str] | None, progress: Progress
+) -> Iterator[Float32[ndarray, "b d"]]:
+    for start in range(0, len(table), BLOCK_ROWS):
+        block = np.asarray(table[start : start + BLOCK_ROWS], dtype=np.float32)
+        if not np.isfinite(block).all():
+            row = int(np.flatnonzero(~np.isfinite(block).all(axis=1))[0])
+            raise DataError(f"vector {start + row + 1:,} is not finite; embed its text again")
+        codes = None if languages is None else languages[start : start + BLOCK_ROWS]
+        yield language_map.apply(normalized(block), codes)
+        progress("mapping vectors", min(len(table), start + BLOCK_ROWS), len(table))
+
+
+def _table(path: Path) -> Float32[ndarray, "n d"]:
+    try:
+        table = np.load(path, mmap_mode="r", allow_pickle=False)
+    except FileNotFoundError as error:
+        raise DataError("no such file; expected a .npy file of vectors", path=path) from error
+    except (OSError, ValueError, EOFError) as error:
+        raise DataError(f"not a readable .npy file ({error}); expected vectors of shape (N, D)", path=path) from error
+    if table.ndim != 2 or table.dtype.kind != "f" or not table.size:
+        raise DataError(f"an array of shape {table.shape} and type {table.dtype}; expected floats (N, D)", path=path)
+    return table  # type: ignore[no-any-return]
+
+
+def _labels(path: Path, count: int) -> list[str]:
+    """The language of each vector; what is no known language is a label of its own."""
+    codes: dict[str, str] = {}
+    labels = []
+    with open_text(path) as lines:
+        for line in lines:
+            name = line.strip()
+            if name not in codes:
+                codes[name] = _code(name)
+            labels.append(codes[name])
+    if len(labels) != count:
+        raise DataError(
+            f"{len(labels):,} lines for {count:,} vectors; each vector needs the language of its text", path=path
+        )
+    return labels
+
+
+def _code(name: str) -> str:
+    try:
+        return full_code(name)
+    except DataError:
+        return name
+
+
+def _drawn(languages: Sequence[str], options: DebiasOptions) -> list[int]:
+    """At most so many rows of each language as the options say."""
+    wanted = None if options.languages is None else {_code(language) for language in options.languages}
+    by_language: dict[str, list[int]] = {}
+    for row, language in enumerate(languages):
+        if wanted is None or language in wanted:
+            by_language.setdefault(language, []).append(row)
+    drawn = [reservoir(rows, options.sentences, seed=options.seed) for _, rows in sorted(by_language.items())]
+    return sorted(row for rows in drawn for row in rows)
+
+
+def _is_ours(folder: Path) -> bool:
+    return (folder / RECORD_FILE).is_file() and (folder / VECTORS_FILE).is_file()

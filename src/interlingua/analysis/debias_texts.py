@@ -1,0 +1,171 @@
+"""Texts by language for ``debias``: from folders and files of any kind, with what is known of which translate which.
+
+Every source gives sentences with their language, and groups of sentences that mean the same:
+
+- a folder of ``<lang>.txt`` files: one line of each file makes a group if the files have equally many lines;
+- a folder of ``<a>-<b>.tsv`` pair files, a single file of pairs in any known format, or a prepared corpus: a pair makes
+  a group, and pairs that share a sentence are one group;
+- a text file that is called by its language: each sentence is a group of its own.
+
+Equal numbers of lines do not prove that lines are translations; ``debias`` asks the encoder before it relies on it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Int64
+from numpy import ndarray
+
+from interlingua.analysis.grouped_pool import join_groups
+from interlingua.batches.records import TokenStore
+from interlingua.corpus.evaluation_sets import aligned_files, pair_files, read_pair_file
+from interlingua.corpus.formats import read_pairs
+from interlingua.corpus.monolingual import language_of, read_sentences
+from interlingua.corpus.reservoir import reservoir
+from interlingua.encoder.vocabulary import Vocabulary
+from interlingua.errors import DataError
+from interlingua.evaluation.tasks.folders import full_code
+from interlingua.files import open_text, stem_and_suffix
+
+Group = tuple[tuple[str, str], ...]
+"""Language and text of sentences that mean the same."""
+
+
+class LanguageTexts(NamedTuple):
+    """Sentences of several languages, each once.
+
+    Attributes:
+        texts: the sentences.
+        languages: code of each.
+        groups: number of each sentence's group; sentences of equal numbers are taken for translations.
+    """
+
+    texts: list[str]
+    languages: list[str]
+    groups: Int64[ndarray, " n"]
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The languages, sorted."""
+        return tuple(sorted(set(self.languages)))
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether any two sentences are taken for translations."""
+        return len(np.unique(self.groups)) < len(self.texts)
+
+    def rows_of(self, language: str) -> Int64[ndarray, " m"]:
+        """Places of a language's sentences."""
+        return np.flatnonzero(np.array([code == language for code in self.languages]))
+
+    def ungrouped(self) -> LanguageTexts:
+        """The same sentences, none of them a translation of another."""
+        return self._replace(groups=np.arange(len(self.texts)))
+
+
+def read_language_texts(
+    paths: Sequence[Path], *, sentences: int, languages: Sequence[str] | None = None, seed: int = 0
+) -> LanguageTexts:
+    """Draws sentences from all sources.
+
+    Args:
+        paths: folders and files, see the module.
+        sentences: at most so many of each language and source are drawn.
+        languages: codes to keep; default: all.
+        seed: of the draw.
+
+    Raises:
+        DataError: a source is missing, broken or of no known kind, or there are fewer than two languages.
+    """
+    wanted = None if languages is None else {full_code(language) for language in languages}
+    place_of: dict[tuple[str, str], int] = {}
+    links: list[tuple[int, int]] = []
+    for path in paths:
+        for group in _groups_of(path, sentences, seed):
+            kept = [item for item in group if wanted is None or item[0] in wanted]
+            places = [place_of.setdefault(item, len(place_of)) for item in kept]
+            links.extend(itertools.pairwise(places))
+    found = {language for language, _ in place_of}
+    missing = sorted((wanted or set()) - found)
+    if missing:
+        raise DataError(f"no texts of {', '.join(missing)}; there are: {', '.join(sorted(found)) or 'none'}")
+    if len(found) < 2:
+        raise DataError(f"texts of {len(found)} language(s) in {', '.join(map(str, paths))}; at least 2 are needed")
+    return LanguageTexts(
+        texts=[text for _, text in place_of],
+        languages=[language for language, _ in place_of],
+        groups=join_groups(links, len(place_of)),
+    )
+
+
+def _groups_of(path: Path, sentences: int, seed: int) -> Iterator[Group]:
+    """A draw of one source's groups."""
+    path = path.expanduser()
+    if not path.is_dir():
+        return _of_file(path, sentences, seed)
+    if (path / "train").is_dir() and (path / "vocabulary").is_dir():
+        return _of_corpus(path, sentences, seed)
+    if files := aligned_files(path):
+        return _of_languages({full_code(code): file for code, file in files.items()}, sentences, seed)
+    if pairs := pair_files(path):
+        return itertools.chain.from_iterable(
+            _drawn(
+                (
+                    ((full_code(file.source_language), source), (full_code(file.target_language), target))
+                    for source, target in zip(*read_pair_file(file), strict=True)
+                ),
+                sentences,
+                seed,
+            )
+            for file in pairs
+        )
+    raise DataError(
+        "no texts here; expected <lang>.txt files, <a>-<b>.tsv files of pairs, or a prepared corpus", path=path
+    )
+
+
+def _of_file(path: Path, sentences: int, seed: int) -> Iterator[Group]:
+    if stem_and_suffix(path)[1] == ".txt":
+        language = language_of(path)
+        return _drawn((((language, text),) for text in read_sentences(path)), sentences, seed)
+    pairs = read_pairs(path)
+    return _drawn((((p.source_language, p.source), (p.target_language, p.target)) for p in pairs), sentences, seed)
+
+
+def _of_languages(files: dict[str, Path], sentences: int, seed: int) -> Iterator[Group]:
+    """Files of one language each; lines of equal numbers make a group where all files have equally many."""
+    lines = {code: _all_lines(file) for code, file in files.items()}
+    lengths = {len(texts) for texts in lines.values()}
+    if len(lengths) == 1:
+        for number in reservoir(range(lengths.pop()), sentences, seed=seed):
+            yield tuple((code, texts[number]) for code, texts in lines.items() if texts[number])
+        return
+    for code, texts in lines.items():
+        filled = [text for text in texts if text]
+        yield from (((code, text),) for text in reservoir(filled, sentences, seed=seed))
+
+
+def _all_lines(file: Path) -> list[str]:
+    """The lines, blank ones too: they keep the others at their places."""
+    with open_text(file) as lines:
+        return [line.strip() for line in lines]
+
+
+def _of_corpus(folder: Path, sentences: int, seed: int) -> Iterator[Group]:
+    """Training pairs of a prepared corpus, read back from their tokens."""
+    store, vocabulary = TokenStore.open(folder / "train"), Vocabulary.load(folder / "vocabulary")
+    for number, (source, target) in enumerate(store.language_pairs):
+        rows = np.array(reservoir(range(store.count(number)), sentences, seed=seed), dtype=np.int64)
+        for source_ids, target_ids in zip(*store.read(number, np.sort(rows)), strict=True):
+            first, second = vocabulary.decode(source_ids.tolist()), vocabulary.decode(target_ids.tolist())
+            if first.strip() and second.strip():
+                yield (source, first), (target, second)
+
+
+def _drawn(groups: Iterable[Group], sentences: int, seed: int) -> Iterator[Group]:
+    return iter(reservoir(groups, sentences, seed=seed))

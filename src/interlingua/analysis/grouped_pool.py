@@ -1,0 +1,112 @@
+"""Retrieval from one pool of many languages, for texts that are translations in groups of any size.
+
+Each sentence has a language and a group: sentences of one group mean the same. Line-aligned files make groups of L
+sentences, a bitext makes groups of two. For a sentence q and a sentence t of its group in another language, t is found
+in its own pool if no other sentence of t's language is nearer to q, and in the mixed pool if no sentence of any
+language is, the rest of the group set aside. The measures are those of ``evaluation`` for line-aligned files; this
+module has them for pairs, and for a sample small enough to lie in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float32, Int64
+from numpy import ndarray
+
+BLOCK = 1024
+"""Queries whose similarities are held at once."""
+
+
+class PoolMeasures(NamedTuple):
+    """Shares from 0 to 1; the first two are means over ordered pairs of languages that share a group.
+
+    Attributes:
+        own_pool: translations found among the sentences of their own language; NaN where there are no translations.
+        mixed_pool: translations found among the sentences of all languages; NaN likewise without translations.
+        same_language: sentences whose nearest other sentence is of their own language.
+    """
+
+    own_pool: float
+    mixed_pool: float
+    same_language: float
+
+    @property
+    def drop(self) -> float:
+        """What mixing the languages costs."""
+        return self.own_pool - self.mixed_pool
+
+
+def measure_pool(
+    vectors: Float32[ndarray, "n d"], languages: Int64[ndarray, " n"], groups: Int64[ndarray, " n"]
+) -> PoolMeasures:
+    """Runs all sentences against the pool of all sentences.
+
+    Args:
+        vectors: of length 1.
+        languages: number of each sentence's language, from 0.
+        groups: sentences of equal numbers are translations of one another.
+    """
+    order = np.argsort(languages, kind="stable")
+    vectors, languages, groups = vectors[order], languages[order], groups[order]
+    count = int(languages[-1]) + 1
+    starts = np.searchsorted(languages, np.arange(count))
+    members = _members(groups)
+    found_own = np.zeros((count, count))
+    found_mixed = np.zeros((count, count))
+    asked = np.zeros((count, count))
+    same = 0
+    for start in range(0, len(vectors), BLOCK):
+        similarities = vectors[start : start + BLOCK] @ vectors.T
+        for row, scores in enumerate(similarities):
+            query = start + row
+            own_language = languages[query]
+            translations = members[groups[query]]
+            of_translations = scores[translations]
+            scores[translations] = -np.inf
+            nearest_by_language = np.maximum.reduceat(scores, starts)
+            nearest = nearest_by_language.max()
+            abroad = np.delete(nearest_by_language, own_language).max(initial=-np.inf)
+            for target, score in zip(translations, of_translations, strict=True):
+                language = languages[target]
+                if target == query or language == own_language:
+                    continue
+                asked[own_language, language] += 1
+                found_own[own_language, language] += score > nearest_by_language[language]
+                found_mixed[own_language, language] += score > nearest
+                abroad = max(abroad, score)
+            same += nearest_by_language[own_language] > abroad
+    pairs = asked > 0
+    with np.errstate(invalid="ignore"):
+        own_pool = float((found_own[pairs] / asked[pairs]).mean()) if pairs.any() else float("nan")
+        mixed_pool = float((found_mixed[pairs] / asked[pairs]).mean()) if pairs.any() else float("nan")
+    return PoolMeasures(own_pool, mixed_pool, same / len(vectors))
+
+
+def _members(groups: Int64[ndarray, " n"]) -> dict[int, Int64[ndarray, " m"]]:
+    """Places of each group's sentences."""
+    order = np.argsort(groups, kind="stable")
+    numbers, starts = np.unique(groups[order], return_index=True)
+    return dict(zip(numbers.tolist(), np.split(order, starts[1:]), strict=True))
+
+
+def join_groups(pairs: Sequence[tuple[int, int]], count: int) -> Int64[ndarray, " n"]:
+    """Numbers the groups that pairs of translations make: the connected parts of their graph.
+
+    Args:
+        pairs: places of translations.
+        count: sentences in all.
+    """
+    parents = list(range(count))
+
+    def root(place: int) -> int:
+        while parents[place] != place:
+            parents[place] = parents[parents[place]]  # halves the path, so later look-ups are short
+            place = parents[place]
+        return place
+
+    for first, second in pairs:
+        parents[root(first)] = root(second)
+    return np.unique([root(place) for place in range(count)], return_inverse=True)[1]

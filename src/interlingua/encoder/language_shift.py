@@ -1,0 +1,87 @@
+"""A vector for each language that is subtracted from the vectors of its texts: the map ``shift`` of ``debias``.
+
+It needs the language of each text when it is embedded, so it works through ``encode(language=...)`` alone; other
+libraries' modules are not given a language and cannot express it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from interlingua.errors import CheckpointError, ConfigError
+from interlingua.registry import did_you_mean
+
+SHIFT_FILE = "language_shift.safetensors"
+
+
+class LanguageShift(nn.Module):
+    """Mean vectors by language.
+
+    Args:
+        languages: their codes, ``deu_Latn``.
+        means: the vector that is subtracted for each.
+    """
+
+    means: Tensor
+
+    def __init__(self, languages: Sequence[str], means: Float[Tensor, "l d"]) -> None:
+        super().__init__()
+        self.languages = tuple(languages)
+        self.register_buffer("means", means.float())
+
+    def mean_of(self, language: str | None) -> Float[Tensor, " d"]:
+        """The vector to subtract for texts of a language.
+
+        Args:
+            language: its code, as ``languages.resolve`` gives it.
+
+        Raises:
+            ConfigError: no language is given, or the shift was not estimated on it.
+        """
+        if language is None:
+            raise ConfigError("the model shifts vectors by language: give the language of the texts")
+        if language not in self.languages:
+            nearest = did_you_mean(language, list(self.languages))
+            raise ConfigError(f"the model has no shift for the language {language}{nearest}")
+        return self.means[self.languages.index(language)]
+
+
+def write_shift(shift: LanguageShift, folder: Path) -> None:
+    """Writes ``language_shift.safetensors`` into a model directory."""
+    from safetensors.torch import save_file
+
+    tensors = {"means": shift.means.detach().cpu().contiguous()}
+    save_file(tensors, folder / SHIFT_FILE, metadata={"languages": json.dumps(shift.languages)})
+    (folder / SHIFT_FILE).chmod((folder / "config.json").stat().st_mode)  # safetensors lets only its owner read it
+
+
+def read_shift(folder: Path, dim: int) -> LanguageShift | None:
+    """The shift of a model directory, or None if it has none.
+
+    Args:
+        folder: of the model.
+        dim: width of the model's vectors.
+
+    Raises:
+        CheckpointError: the file is damaged or of another width.
+    """
+    path = folder / SHIFT_FILE
+    if not path.is_file():
+        return None
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="pt") as file:
+            languages = json.loads((file.metadata() or {})["languages"])
+            means = file.get_tensor("means")
+    except (SafetensorError, OSError, ValueError, KeyError) as error:
+        raise CheckpointError(f"{path}: damaged ({error}); make the model again with interlingua debias") from error
+    if not isinstance(languages, list) or means.shape != (len(languages), dim) or not torch.isfinite(means).all():
+        raise CheckpointError(f"{path}: shifts of shape {tuple(means.shape)}, the model's vectors have {dim} numbers")
+    return LanguageShift([str(language) for language in languages], means)
