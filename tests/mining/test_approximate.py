@@ -93,7 +93,7 @@ def test_ways_of_searching():
     assert Approximate.parse("ivf") == Approximate("ivf", 32)
     assert Approximate.parse("hnsw:128") == Approximate("hnsw", 128)
     for text in ("flat", "ivf:", "ivf:0", "ivf:x", ""):
-        with pytest.raises(ConfigError, match="is unknown; say ivf or hnsw"):
+        with pytest.raises(ConfigError, match="is unknown; say ivf, hnsw, binary, int8"):
             Approximate.parse(text)
 
 

@@ -21,6 +21,7 @@ from interlingua.encoder.inference import Frozen, SnapshotCache
 from interlingua.encoder.pooling import HiddenStates, PoolingMode
 from interlingua.encoder.static import StaticBackbone, make_backbone
 from interlingua.encoder.static_directory import read_static, static_folder, write_static
+from interlingua.encoder.vector_format import calibrate_ranges
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.encoder.vocabulary_trimming import trim_vocabulary
 from interlingua.encoder.weights import weights_digest
@@ -83,8 +84,8 @@ class Encoder(nn.Module):
 
     @property
     def dim(self) -> int:
-        """Width of the vectors."""
-        return self.backbone.config.hidden_size
+        """Width of the vectors; less than the backbone's where the settings have them cut."""
+        return self.settings.truncate_dim or self.backbone.config.hidden_size
 
     @property
     def pooling(self) -> PoolingMode:
@@ -130,11 +131,12 @@ class Encoder(nn.Module):
         special = torch.isin(batch.input_ids, self.special_ids)
         if isinstance(self.backbone, StaticBackbone) and self.pooling == "mean" and word_embeddings is None:
             kept = torch.ones_like(special) if self.settings.include_special else ~special
-            return self.backbone.means(batch.input_ids, batch.cu_seqlens, kept)
+            return self.backbone.means(batch.input_ids, batch.cu_seqlens, kept)[:, : self.dim]
         hidden = HiddenStates(self._states(batch, word_embeddings), batch.cu_seqlens, special)
-        return hidden.pool(self.pooling, include_special=self.settings.include_special)
+        return hidden.pool(self.pooling, include_special=self.settings.include_special)[:, : self.dim]
 
     encode = encode
+    calibrate_ranges = calibrate_ranges
 
     def frozen_backbone(self, dtype: torch.dtype) -> Frozen | StaticBackbone:
         """The backbone laid out for inference; kept, outside of training, until the weights change."""

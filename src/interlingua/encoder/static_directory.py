@@ -12,6 +12,7 @@ from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.directory import (
     EncodingSettings,
     read_json,
+    read_vector_settings,
     write_json,
     write_modules,
     write_tensors,
@@ -84,6 +85,7 @@ def static_settings(folder: Path) -> EncodingSettings:
         max_tokens=MAX_TOKENS,
         prompts={name: text for name, text in (said.get("prompts") or {}).items() if text},
         default_prompt=said.get("default_prompt_name"),
+        **read_vector_settings(folder, said),
     )
 
 
