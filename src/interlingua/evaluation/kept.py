@@ -15,6 +15,9 @@ from interlingua.evaluation.provenance import ModelInfo
 from interlingua.evaluation.results import model_folder
 from interlingua.files import PathLike, atomic_write
 
+UNREAD = ("matryoshka_dims", "truncate_dim", "int8_ranges")
+"""Settings that change no vector, or whose effect is the width."""
+
 
 def vector_places(
     model: ModelInfo, encoder: EmbedsText, prompt: str, output: PathLike | None, cache: PathLike | None
@@ -71,6 +74,8 @@ def vectors_depend_on(model: ModelInfo, encoder: EmbedsText, prompt: str) -> dic
     kind = (model.device or "").partition(":")[0]
     facts = {name: getattr(model, name) for name in ("identity", "library", "dim", "pooling", "dtype", "max_tokens")}
     own = dataclasses.asdict(settings) if dataclasses.is_dataclass(settings) else None  # type: ignore[arg-type]
+    for name in UNREAD if own is not None else ():
+        own.pop(name, None)
     overrides = [
         asked for asked in model.overrides if not asked.partition("=")[0].endswith("prompt")
     ]  # told apart below

@@ -94,7 +94,7 @@ class Graph:
 def build_graph(encoder: Encoder, weights: Weights) -> Any:
     """The graph of an encoder, as a ``ModelProto`` of opset 20 with dynamic batch and length.
 
-    Texts may be padded on either side. Vectors have length 1 where the model's settings say so.
+    Texts may be padded on either side. Vectors are cut, and have length 1, where the model's settings say so.
 
     Args:
         encoder: the model.
@@ -111,6 +111,9 @@ def build_graph(encoder: Encoder, weights: Weights) -> Any:
     if not settings.include_special and settings.pooling != "cls":
         mask = _without_special(graph, encoder, mask)
     pooled = _pooled(graph, states, mask, settings.pooling)
+    if encoder.dim < backbone.config.hidden_size:
+        start, end = graph.constant(np.array([0])), graph.constant(np.array([encoder.dim]))
+        pooled = graph.add("Slice", pooled, start, end, graph.constant(np.array([1])))
     if settings.normalize:
         length = graph.add("ReduceL2", pooled, graph.constant(np.array([-1])), keepdims=1)
         pooled = graph.add("Div", pooled, graph.add("Max", length, graph.constant(np.float32(SMALLEST_LENGTH))))
