@@ -221,6 +221,8 @@ class OwnEncoder:
 
     Attributes:
         encode: the encoder's own, in that dtype.
+        dim: elements of a vector.
+        whole_dim: those of a vector that is not cut.
         encoder: as given, with that pooling.
         own_pooling: what the model itself says; None where it does not.
 
@@ -246,7 +248,7 @@ class OwnEncoder:
             encoder.settings = dataclasses.replace(encoder.settings, pooling=pooling)
         if dim is not None and not 1 <= dim <= encoder.dim:
             raise ConfigError(f"dim is {dim}, but the model's vectors have {encoder.dim} elements; choose 1 to that")
-        self.dim, self.settings = dim or encoder.dim, encoder.settings
+        self.dim, self.whole_dim, self.settings = dim or encoder.dim, encoder.dim, encoder.settings
         self.info = dataclasses.replace(
             describe(encoder, name=name),
             dim=self.dim,

@@ -49,11 +49,15 @@ def shrink(
         encoder = encoder.trim(ids_in_use(encoder.vocabulary, _sentences(files)))
     if layers is not None:
         encoder = first_layers(encoder, layers)
+    measured = [file for text in ranges_of for file in _matching(os.fspath(text))]
+    settings = encoder.settings
     if truncate_dim is not None:
         if not 1 <= truncate_dim <= encoder.dim:
             raise ConfigError(f"truncate_dim is {truncate_dim}, but vectors have {encoder.dim} elements; choose fewer")
-        encoder.settings = dataclasses.replace(encoder.settings, truncate_dim=truncate_dim)
-    if measured := [file for text in ranges_of for file in _matching(os.fspath(text))]:
+        settings = dataclasses.replace(settings, truncate_dim=truncate_dim)
+    if truncate_dim is not None or measured:
+        encoder = Encoder(encoder.backbone, encoder.vocabulary, settings).train(encoder.training)  # has settings alone
+    if measured:
         encoder.calibrate_ranges(_sentences(measured))
     return encoder
 

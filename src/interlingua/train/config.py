@@ -82,7 +82,7 @@ class MethodConfig:
     name: str
     """The method, e.g. ems."""
     options: Any
-    """An instance of the method's ``Config``."""
+    """The method's own options, which stand beside its name; see the sections below."""
     matryoshka: tuple[int, ...] = ()
     """Widths that embeddings shall be cut to, the whole one first, such as [384, 256, 128, 64]: the loss is that of
     each of these prefixes, see docs/methods/matryoshka.md; () = whole embeddings alone."""
