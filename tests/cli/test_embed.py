@@ -72,6 +72,20 @@ def test_options_reach_the_encoder(model, text, tmp_path):
     assert np.array_equal(np.load(tmp_path / "out.npy"), expected)
 
 
+def test_shorter_and_coded_vectors(model, text, tmp_path, capsys):
+    assert embed(model, text, "-o", tmp_path / "out.npy", "--dim", 12, "--precision", "ubinary") == 0
+    expected = Encoder.load(model).encode(LINES, dim=12, precision="ubinary")
+    assert expected.shape == (4, 2)
+    assert np.array_equal(np.load(tmp_path / "out.npy"), expected)
+    assert "4 x 2 uint8" in capsys.readouterr().err
+
+
+def test_a_folder_holds_vectors_of_one_width(model, text, tmp_path, capsys):
+    for dim, code in ((8, 0), (8, 0), (16, 2)):
+        assert embed(model, text, "-o", f"{tmp_path}/folder/", "--dim", dim, "--quiet") == code
+    assert "holds vectors of another model, prompt or settings" in capsys.readouterr().err
+
+
 def test_any_backend(text, tmp_path, monkeypatch, capsys):
     (tmp_path / "my_two_numbers.py").write_text("def embed(texts):\n    return [[len(text), 2.0] for text in texts]\n")
     monkeypatch.chdir(tmp_path)
@@ -95,6 +109,10 @@ def test_any_backend(text, tmp_path, monkeypatch, capsys):
         (("MODEL", "TEXT", "--device", "cuda:99"), "device 'cuda:99' can't be used"),
         (("MODEL", "TEXT", "--prompt", "query"), "the model has no prompt called 'query'"),
         (("MODEL", "TEXT", "--language", "Germn"), "Germn"),
+        (("MODEL", "TEXT", "--precision", "int8"), "no int8 ranges for vectors of 32 elements"),
+        (("MODEL", "TEXT", "--precision", "int2"), "precision 'int2' is unknown"),
+        (("MODEL", "TEXT", "--dim", "33"), "dim is 33, but the model's vectors have 32"),
+        (("MODEL", "TEXT", "--dim", "8", "--backend", "onnx"), "--dim is for our own models"),
         (("MODEL", "LATIN1"), "latin1.txt:2: not UTF-8 (byte 0xe4)"),
     ],
 )

@@ -67,6 +67,22 @@ def test_choices_reach_the_encoder_and_the_result(capsys, model, data, tmp_path)
     assert own["changed"] == ["languages"]
 
 
+def test_widths_share_vectors_and_not_results(capsys, model, data, tmp_path):
+    scores, encoded = {}, []
+    for dim in (32, 4):
+        options = ["--suite", "tatoeba", "--dim", dim, "--cache", tmp_path / "cache", "--name", "mine", "--quiet"]
+        code, said = run(capsys, model, "--data", data, "--output", tmp_path, *options)
+        assert code == 0, said.err
+        (file,) = (tmp_path / "results" / "mine").glob(f"*dim={dim}*/*.json")
+        content = json.loads(file.read_text())
+        provenance = content["interlingua"]["provenance"]
+        assert (provenance["model"]["dim"], provenance["model"]["overrides"]) == (dim, [f"dim={dim}"])
+        scores[dim] = [entry["main_score"] for entry in content["scores"]["test"]]
+        encoded.append(provenance["encoded_texts"])
+    assert encoded == [80, 0]
+    assert scores[4] != scores[32]
+
+
 def test_cut_texts_are_one_closing_line(capsys, model, data, tmp_path):
     long = "en1 " * 115
     code, said = run(capsys, model, "--data", data, "--output", tmp_path, "--quiet", "--prompt", long)

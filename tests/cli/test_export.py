@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 import torch
 
@@ -89,3 +91,14 @@ def test_options_that_do_not_go_together(model, tmp_path, capsys, options, messa
     assert run(model, "-o", tmp_path / "out", *options) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_shorter_vectors_and_ranges_are_options(model, tmp_path, capsys):
+    (tmp_path / "de.txt").write_text("de1 de2\nde3\n", encoding="utf-8")
+    options = ("--truncate-dim", "8", "--ranges-of", tmp_path / "de.txt", "--overwrite")
+    assert run(model, "-o", tmp_path / "out", *options) == 0
+    assert run(model, "-o", tmp_path / "graphs", "--onnx", *options) == 0
+    for name in ("out", "graphs"):
+        assert json.loads((tmp_path / name / "config_sentence_transformers.json").read_text())["truncate_dim"] == 8
+        assert list(json.loads((tmp_path / name / "int8_ranges.json").read_text())) == ["8"]
+    assert Encoder.load(tmp_path / "out").encode(["de1"], precision="int8").shape == (1, 8)

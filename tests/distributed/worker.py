@@ -14,7 +14,7 @@ from interlingua.train.checkpoint import TrainState, load_checkpoint, save_check
 from interlingua.train.config import RunConfig
 from interlingua.train.engine import Engine, whole
 from interlingua.train.step import gradients
-from tests.methods.harness import TINY_OPTIONS, share_of, tiny_batch, tiny_objective
+from tests.methods.harness import PREFIXES, TINY_OPTIONS, share_of, tiny_batch, tiny_objective
 
 STEPS = 4
 HIDE = {"mask_ratio": 0.5}  # so many that no process has to draw again for having none
@@ -29,16 +29,24 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "tlm": HIDE,
 }
 """By method: where one process draws what two draw, and has the negatives that two have."""
+NESTED = "+matryoshka"
+"""Ends the name of a case whose embeddings can be cut."""
 BY_PROCESS = {"mexma"}
 """Whose means are over a process's tokens, as in the released code: two processes are two micro-batches."""
 
 
-def run(engine: Engine, method: str, folder: Path) -> dict[str, object]:
+def of_case(case: str) -> tuple[str, dict[str, Any]]:
+    """The method of a case, and the options that all of its runs have."""
+    return case.removesuffix(NESTED), PREFIXES if case.endswith(NESTED) else {}
+
+
+def run(engine: Engine, case: str, folder: Path) -> dict[str, object]:
     """Four steps straight, then two resumed from the second: losses and the digests of all weights."""
+    method, options = of_case(case)
     losses: list[float] = []
     digests = []
     for first in (0, 2):
-        objective = tiny_objective(method, dropout=0.1)
+        objective = tiny_objective(method, options, dropout=0.1)
         twin = engine.twin(objective)
         model = engine.setup(objective)
         # not fused: that kernel rounds otherwise at the end of a tensor, and a shard ends elsewhere
@@ -65,12 +73,13 @@ def run(engine: Engine, method: str, folder: Path) -> dict[str, object]:
     return {"losses": losses, "straight": digests[0], "resumed": digests[1]}
 
 
-def apart(engine: Engine, method: str) -> float:
+def apart(engine: Engine, case: str) -> float:
     """How far loss and gradients of two processes are from those of one with both their batches, over the largest.
 
     Two rounds, so that there is something in a queue; they move no weights but teachers'.
     """
-    options = OPTIONS.get(method, {})
+    method, own = of_case(case)
+    options = OPTIONS.get(method, {}) | own
     shared, alone = tiny_objective(method, options), tiny_objective(method, options)
     model = engine.setup(shared)
     furthest = 0.0
@@ -103,14 +112,13 @@ def digest(weights: dict[str, torch.Tensor]) -> str:
 
 
 def main() -> None:
-    strategy, folder, *methods = sys.argv[1:]
+    strategy, folder, *cases = sys.argv[1:]
     config = RunConfig(
         output=Path("unused"), max_steps=1, device="cpu", precision="fp32", threads=1, devices=2, strategy=strategy
     )
     with Engine(config) as engine:
         found = {
-            method: {**run(engine, method, Path(folder, strategy, method)), "apart": apart(engine, method)}
-            for method in methods
+            case: {**run(engine, case, Path(folder, strategy, case)), "apart": apart(engine, case)} for case in cases
         }
         if engine.is_main:
             Path(folder, f"{strategy}.json").write_text(json.dumps(found), encoding="utf-8")

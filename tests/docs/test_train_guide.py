@@ -73,6 +73,7 @@ def test_reference_names_every_key():
         ("run", configs.RunConfig),
         ("[stage]", StageConfig),
         ("stage.silver", SilverConfig),
+        ("method", configs.MethodConfig),
         *(section for name in sorted(METHODS) for section in method_sections(name)),
     ):
         lines += key_table(section, cls)

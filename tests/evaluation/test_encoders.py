@@ -38,6 +38,7 @@ from interlingua.evaluation.metrics.retrieval import normalized
         ({"pooling": "cls", "backend": "sentence-transformers"}, "sentence-transformers brings its own pooling; drop"),
         ({"dtype": "float16", "backend": "function"}, "the backend function brings its own dtype; drop the dtype"),
         ({"device": "cpu", "backend": "vectors"}, "the backend vectors brings its own device; drop the device option"),
+        ({"dim": 8, "backend": "onnx"}, "the backend onnx brings its own dim; drop the dim option"),
         ({"options": {"threads": 2}}, "--set interlingua: unknown key 'threads'"),
     ],
 )
@@ -73,6 +74,14 @@ def test_other_pooling_and_dtype(prompted):
     assert list(vectors) == [(), ("pooling=cls",), ("dtype=bfloat16",)]
     assert np.dot(plain, cls) < 0.99
     assert 0.999 < np.dot(plain, half) < 1 - 1e-9
+
+
+def test_fewer_elements(prompted):
+    encoder, info = load_encoder(prompted, dim=8)
+    assert (encoder.dim, encoder.whole_dim, info.dim, info.overrides) == (8, 32, 8, ("dim=8",))
+    assert np.array_equal(encoder.encode(["de1 de2"]), Encoder.load(prompted).encode(["de1 de2"], dim=8))
+    with pytest.raises(ConfigError, match="dim is 33, but the model's vectors have 32"):
+        load_encoder(prompted, dim=33)
 
 
 def test_where_the_pooling_is_known_from(prompted, tmp_path):

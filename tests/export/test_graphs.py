@@ -117,3 +117,12 @@ def test_what_a_graph_cannot_do_is_refused(encoder, model, tmp_path, monkeypatch
     Encoder(encoder.backbone, segmented).save(tmp_path / "segmented")
     with pytest.raises(CheckpointError, match="first segments words by language"):
         export_graphs(tmp_path / "segmented", tmp_path / "out", ("onnx",))
+
+
+def test_graphs_give_vectors_that_are_cut(encoder, model, tmp_path):
+    found = export_graphs(model, tmp_path / "out", ("onnx", "int8", "openvino"), truncate_dim=8)
+    assert min(low.cosine for low in found.lowest["onnx"].values()) > 1 - 1e-6
+    there = OnnxEncoder(str(tmp_path / "out"), Choices(name="m"))
+    vectors = there.encode(TEXTS)
+    assert (there.dim, vectors.shape[1]) == (8, 8)
+    np.testing.assert_allclose(vectors, encoder.encode(TEXTS, dim=8), atol=1e-5)

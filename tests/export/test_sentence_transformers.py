@@ -129,3 +129,25 @@ def test_more_texts_can_be_compared(model, tmp_path):
     export(model, tmp_path / "out", samples={"nob_Latn": ["Ja."]}, told=told.append)
     assert told[0].texts == 1
     assert list(told[0].worst) == ["nob_Latn"]
+
+
+def test_cut_vectors_are_those_of_sentence_transformers(encoder, model, tmp_path):
+    found = export(model, tmp_path / "out", truncate_dim=8)
+    assert found.minimum > 1 - 1e-5
+    stock = StockRuntime(tmp_path / "out").model
+    assert stock.truncate_dim == 8
+    texts = list(SAMPLES["eng_Latn"])
+    vectors = stock.encode(texts, normalize_embeddings=True, show_progress_bar=False)
+    assert torch.allclose(torch.tensor(vectors), torch.tensor(encoder.encode(texts, dim=8)), atol=1e-5)
+    assert "normalize_embeddings=True" in (tmp_path / "out" / "README.md").read_text()
+    back = Encoder.load(tmp_path / "out")
+    assert torch.equal(torch.tensor(back.encode(texts)), torch.tensor(encoder.encode(texts, dim=8)))
+
+
+def test_the_card_names_the_widths_it_was_trained_for(encoder, tmp_path):
+    encoder.settings = dataclasses.replace(encoder.settings, matryoshka_dims=(32, 16, 8))
+    encoder.save(tmp_path / "nested")
+    export(tmp_path / "nested", tmp_path / "out", truncate_dim=16, check=False)
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "| dimensions | 16 |" in card
+    assert "| can be cut to | 8 |" in card

@@ -54,3 +54,21 @@ def test_nothing_asked_is_the_same_encoder(encoder):
 def test_layers_that_are_not_there(encoder, layers):
     with pytest.raises(ConfigError, match=f"{layers} layers of a model that has {len(encoder.backbone.layers)}"):
         first_layers(encoder, layers)
+
+
+def test_shorter_vectors_and_ranges_leave_the_encoder_as_it_was(encoder, texts):
+    files, kept = texts
+    before = encoder.settings
+    small = shrink(encoder, truncate_dim=8, ranges_of=files)
+    assert encoder.settings == before
+    assert small.dim == 8
+    found = small.settings.int8_ranges[8]
+    vectors = encoder.encode(kept, dim=8)
+    np.testing.assert_allclose(found.minimum, vectors.min(axis=0), atol=1e-6)
+    np.testing.assert_allclose(found.maximum, vectors.max(axis=0), atol=1e-6)
+
+
+@pytest.mark.parametrize("dim", [0, 33])
+def test_elements_that_are_not_there(encoder, dim):
+    with pytest.raises(ConfigError, match=f"truncate_dim is {dim}, but vectors have 32"):
+        shrink(encoder, truncate_dim=dim)

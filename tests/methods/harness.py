@@ -14,10 +14,12 @@ from interlingua.config import from_mapping
 from interlingua.methods.objective import Objective
 from interlingua.registry import METHODS, resolve
 from interlingua.train.build import feeds_of
-from interlingua.train.config import MethodConfig
+from interlingua.train.config import FOR_ALL_METHODS, MethodConfig
 from tests.methods.conftest import FIRST_WORD, tiny_encoder, tiny_pairs
 
 BATCH = 6
+PREFIXES = {"matryoshka": (16, 8, 4)}
+"""Options of a run whose embeddings can be cut."""
 TINY_OPTIONS: dict[str, dict[str, Any]] = {
     "ems": {"projection_dim": 8, "language_dim": 4, "tag_dropout": 0.0},
     "mexma": {"pooling": "any", "head": {"layers": 1, "heads": 2, "intermediate_size": 24, "dropout": 0.0}},
@@ -36,17 +38,22 @@ TINY_OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def method_config(method: str, options: Mapping[str, Any] = {}) -> MethodConfig:
-    """The [method] section with the tiny options and these."""
+    """The [method] section with the tiny options and these, ``matryoshka`` among them."""
     schema = resolve(METHODS, method).Config
-    return MethodConfig(name=method, options=from_mapping(schema, {**TINY_OPTIONS.get(method, {}), **options}))
+    own = {**TINY_OPTIONS.get(method, {}), **options}
+    for_all = {key: tuple(own.pop(key)) for key in FOR_ALL_METHODS if key in own}
+    return MethodConfig(name=method, options=from_mapping(schema, own), **for_all)
 
 
 def tiny_objective(method: str, options: Mapping[str, Any] = {}, *, seed: int = 1, dropout: float = 0.0) -> Objective:
     """The objective over a tiny encoder, in training mode; its weights depend on the seed."""
     encoder = tiny_encoder(hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout)
     torch.manual_seed(seed)
-    objective: Objective = resolve(METHODS, method)(method_config(method, options).options, encoder)
+    config = method_config(method, options)
+    objective: Objective = resolve(METHODS, method)(config.options, encoder)
     objective.total_steps = 20
+    if config.prefixes is not None:
+        objective.nest(config.prefixes)
     return objective.train()
 
 

@@ -10,9 +10,14 @@ import torch
 from interlingua.encoder.encoder import Encoder
 from interlingua.registry import METHODS, resolve
 from interlingua.train.checkpoint import TrainState, load_checkpoint, save_checkpoint, weights_of
-from tests.methods.harness import _training, optimizer_of, tiny_batch, tiny_objective
+from tests.methods.harness import PREFIXES, _training, optimizer_of, tiny_batch, tiny_objective
 
 NAMES = sorted(METHODS)
+CASES = [pytest.param(name, {}, id=name) for name in NAMES]
+CASES += [
+    pytest.param(name, PREFIXES, id=f"{name} matryoshka") for name in NAMES if resolve(METHODS, name).nested_terms
+]
+CASES.append(pytest.param("combination", PREFIXES, id="combination matryoshka"))
 
 
 def digest(objective):
@@ -22,16 +27,16 @@ def digest(objective):
     return found.hexdigest()
 
 
-@pytest.mark.parametrize("method", NAMES)
-def test_terms_sum_to_the_loss(method):
-    output = tiny_objective(method)(tiny_batch(method))
+@pytest.mark.parametrize(("method", "options"), CASES)
+def test_terms_sum_to_the_loss(method, options):
+    output = tiny_objective(method, options)(tiny_batch(method))
     assert output.terms
     torch.testing.assert_close(sum(output.terms.values()), output.loss.detach(), rtol=1e-6, atol=1e-7)
 
 
-@pytest.mark.parametrize("method", NAMES)
-def test_every_trained_weight_gets_a_finite_gradient(method):
-    objective = tiny_objective(method)
+@pytest.mark.parametrize(("method", "options"), CASES)
+def test_every_trained_weight_gets_a_finite_gradient(method, options):
+    objective = tiny_objective(method, options)
     objective(tiny_batch(method)).loss.backward()
     trained = {name: weight for name, weight in objective.named_parameters() if weight.requires_grad}
     assert trained
@@ -39,9 +44,10 @@ def test_every_trained_weight_gets_a_finite_gradient(method):
     assert all(torch.isfinite(weight.grad).all() for weight in trained.values())
 
 
+@pytest.mark.parametrize("options", [{}, PREFIXES])
 @pytest.mark.parametrize("method", [name for name in NAMES if resolve(METHODS, name).parts])
-def test_parts_add_up_to_the_whole(method):
-    objective, batch = tiny_objective(method), tiny_batch(method)
+def test_parts_add_up_to_the_whole(method, options):
+    objective, batch = tiny_objective(method, options), tiny_batch(method)
     objective(batch).loss.backward()
     whole = {name: weight.grad.clone() for name, weight in objective.named_parameters() if weight.grad is not None}
     objective.zero_grad()
@@ -55,27 +61,27 @@ def test_parts_add_up_to_the_whole(method):
     torch.testing.assert_close(sum(losses), objective(batch).loss, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("method", NAMES)
-def test_a_resumed_run_ends_with_the_same_bytes(method, tmp_path):
-    straight = tiny_objective(method, dropout=0.1)
-    list(_training(straight, optimizer_of(straight), method, {}, range(6)))
+@pytest.mark.parametrize(("method", "options"), CASES)
+def test_a_resumed_run_ends_with_the_same_bytes(method, options, tmp_path):
+    straight = tiny_objective(method, options, dropout=0.1)
+    list(_training(straight, optimizer_of(straight), method, options, range(6)))
 
-    first = tiny_objective(method, dropout=0.1)
+    first = tiny_objective(method, options, dropout=0.1)
     optimizer = optimizer_of(first)
-    list(_training(first, optimizer, method, {}, range(3)))
+    list(_training(first, optimizer, method, options, range(3)))
     path = save_checkpoint(tmp_path, first, optimizer, TrainState(step=3))
-    resumed = tiny_objective(method, seed=5, dropout=0.1)
+    resumed = tiny_objective(method, options, seed=5, dropout=0.1)
     optimizer = optimizer_of(resumed)
     state = load_checkpoint(path, resumed, optimizer)
-    list(_training(resumed, optimizer, method, {}, range(state.step, 6)))
+    list(_training(resumed, optimizer, method, options, range(state.step, 6)))
     assert digest(resumed) == digest(straight)
 
 
-@pytest.mark.parametrize("method", NAMES)
-def test_sentences_in_parts_give_the_same_gradients(method):
+@pytest.mark.parametrize(("method", "options"), CASES)
+def test_sentences_in_parts_give_the_same_gradients(method, options):
     gradients, losses, batch = [], [], tiny_batch(method)
     for sentences in (None, 2):
-        objective = tiny_objective(method)
+        objective = tiny_objective(method, options)
         for module in objective.modules():
             if isinstance(module, Encoder):
                 module.gradcache_sentences = sentences

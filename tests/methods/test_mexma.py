@@ -358,7 +358,7 @@ def test_options_that_contradict(options, message):
 
 def test_one_sentence_has_no_neighbour():
     objective, _ = build()
-    with pytest.raises(ConfigError, match="KoLeo needs two sentences a side, got one; raise run"):
+    with pytest.raises(ConfigError, match="KoLeo needs two sentences a side; raise run"):
         objective(framed_pairs(objective.encoder, 1))
     without, _ = build(koleo_weight=0)
     assert torch.isfinite(without(framed_pairs(without.encoder, 1)).loss)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib.util
 import sys
 
 import numpy as np
@@ -13,8 +14,8 @@ from interlingua.mining.tiles import TilePlan, digest, read_neighbours
 from tests.mining.scanners import crowded
 from tests.mining.test_tiles import assert_same
 
-pytest.importorskip("faiss")
 BIG = 2**30
+needs_faiss = pytest.mark.skipif(importlib.util.find_spec("faiss") is None, reason="needs FAISS")
 
 
 def plan_of(x, y, rows=700, columns=500):
@@ -23,6 +24,7 @@ def plan_of(x, y, rows=700, columns=500):
     )  # fmt: skip
 
 
+@needs_faiss
 @pytest.mark.parametrize("kind", ["ivf", "hnsw"])
 def test_with_all_effort_nothing_is_missed(tmp_path, kind):
     """All cells are looked at, or as many vectors kept in sight as there are; similarities are exact."""
@@ -37,6 +39,7 @@ def test_with_all_effort_nothing_is_missed(tmp_path, kind):
         assert (one.similarities == other.similarities).float().mean() > 0.99
 
 
+@needs_faiss
 def test_with_little_effort_the_recall_is_what_is_missed(tmp_path, monkeypatch):
     monkeypatch.setattr(approximate, "MEASURED", 5000)  # all
     x, y = crowded(1, 2000, 1500, 24)
@@ -50,6 +53,36 @@ def test_with_little_effort_the_recall_is_what_is_missed(tmp_path, monkeypatch):
     assert f"recall@4 {shares[0]:.4f} of source and {shares[1]:.4f} of target" in said
 
 
+@pytest.mark.parametrize(("kind", "effort"), [("binary", 375), ("int8", 375)])
+def test_with_all_candidates_scored_codes_miss_nothing(tmp_path, kind, effort):
+    x, y = crowded(0, 1500, 1500, 24)
+    plan = plan_of(x, y)
+    said = find_approximately(x, y, plan, tmp_path, Approximate(kind, effort), memory=BIG)
+    assert_same(read_neighbours(plan, tmp_path), mutual_neighbours(x, y, k=4))
+    assert said.startswith(f"approximate neighbours ({kind}:375): recall@4 1.0000 of source and 1.0000 of target")
+
+
+def test_codes_are_scored_exactly_and_miss_some(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "faiss", None)  # is not needed
+    x, y = crowded(0, 800, 700, 24)
+    plan, shares = plan_of(x, y), {}
+    expected = mutual_neighbours(x, y, k=4)
+    for kind, effort in (("binary", 1), ("binary", 8), ("int8", 2)):
+        folder = tmp_path / f"{kind}-{effort}"
+        find_approximately(x, y, plan, folder, Approximate(kind, effort), memory=BIG)
+        of_x, _ = read_neighbours(plan, folder)
+        pairs = of_x.similarities.numpy(), np.einsum("nd,nkd->nk", x, y[of_x.indices.numpy()])
+        assert np.allclose(*pairs, atol=1e-6)
+        shares[kind, effort] = float((of_x.similarities >= expected[0].similarities[:, -1:]).float().mean())
+    assert 0 < shares["binary", 1] < shares["binary", 8] < shares["int8", 2]
+    assert shares["int8", 2] > 0.99
+
+
+def test_codes_take_a_byte_or_a_bit_for_each_number():
+    assert Approximate("int8", 1).index_bytes(10, 384) == 3840
+    assert Approximate("binary", 1).index_bytes(10, 380) == 480
+
+
 def test_the_recall_by_hand():
     """Of the first vector's two nearest one is found, of the second's both."""
     own, other = np.eye(2, dtype=np.float32), np.array([[3, 1], [2, 2], [1, 3]], np.float32)
@@ -58,6 +91,7 @@ def test_the_recall_by_hand():
     assert recall(own, other, 2, [(0, near)]) == 0.75
 
 
+@needs_faiss
 def test_where_an_index_finds_too_few_the_search_is_exact(tmp_path):
     """Two cells, of which one is looked at, and one holds but three vectors."""
     rng = np.random.default_rng(0)
@@ -70,6 +104,7 @@ def test_where_an_index_finds_too_few_the_search_is_exact(tmp_path):
     assert of_x.indices[:3].tolist() == nearest_neighbours(x[:3], y, k=4).indices.tolist()
 
 
+@needs_faiss
 def test_blocks_that_are_there_are_not_searched_again(tmp_path, monkeypatch):
     x, y = crowded(2, 2000, 1500, 24)
     plan, searched, real = plan_of(x, y), [], approximate._search
@@ -92,8 +127,10 @@ def test_blocks_that_are_there_are_not_searched_again(tmp_path, monkeypatch):
 def test_ways_of_searching():
     assert Approximate.parse("ivf") == Approximate("ivf", 32)
     assert Approximate.parse("hnsw:128") == Approximate("hnsw", 128)
+    assert Approximate.parse("binary") == Approximate("binary", 16)
+    assert Approximate.parse("int8:3") == Approximate("int8", 3)
     for text in ("flat", "ivf:", "ivf:0", "ivf:x", ""):
-        with pytest.raises(ConfigError, match="is unknown; say ivf or hnsw"):
+        with pytest.raises(ConfigError, match="is unknown; say ivf, hnsw, binary, int8"):
             Approximate.parse(text)
 
 

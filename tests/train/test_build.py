@@ -1,3 +1,5 @@
+import dataclasses
+
 import pytest
 import torch
 
@@ -139,3 +141,22 @@ def test_languages_are_the_corpus_s_where_neither_method_nor_vocabulary_names_th
 
 def config_of(table, method):
     return train_config_from({**table, "method": {"name": method}})
+
+
+def test_prefixes_are_those_of_the_config(tiny_table, word_vocabulary):
+    tiny_table["method"] = {"name": "labse", "matryoshka": [32, 8]}
+    objective = build_objective(train_config_from(tiny_table), word_vocabulary)
+    assert objective.matryoshka.dims == objective.encoder.settings.matryoshka_dims == (32, 8)
+    tiny_table["method"]["matryoshka"] = [16, 8]
+    with pytest.raises(ConfigError, match="matryoshka starts at 16"):
+        build_objective(train_config_from(tiny_table), word_vocabulary)
+
+
+def test_what_was_learnt_of_cut_vectors_ends_with_the_weights(tiny_config, tiny_table, word_vocabulary, tmp_path):
+    encoder = build_encoder(tiny_config(), word_vocabulary)
+    encoder.settings = dataclasses.replace(encoder.settings, matryoshka_dims=(32, 8), truncate_dim=8)
+    encoder.calibrate_ranges(["de1", "de2 de3"])
+    encoder.save(tmp_path / "model")
+    tiny_table["encoder"] = {"path": str(tmp_path / "model")}
+    settings = build_encoder(train_config_from(tiny_table), word_vocabulary).settings
+    assert (settings.matryoshka_dims, settings.truncate_dim, settings.int8_ranges) == ((), None, {})

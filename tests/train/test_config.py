@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from interlingua.errors import ConfigError
+from interlingua.methods.matryoshka import Matryoshka
 from interlingua.train.config import (
     SIZES,
     EncoderConfig,
@@ -27,6 +28,20 @@ def test_method_section_is_the_method_s_own_config(tiny_config):
     assert config.method.options.projection_dim == 16
 
 
+def test_prefixes_stand_beside_the_method_s_own_options(tiny_config, tmp_path):
+    path = tmp_path / "config.toml"
+    path.write_text(tiny_config().to_toml(), encoding="utf-8")
+    overrides = ["method.matryoshka=[32, 8]", "method.matryoshka_weights=[1, 0.5]"]
+    config = load_train_config(path, overrides=overrides)
+    assert config.method.prefixes == Matryoshka(dims=(32, 8), weights=(1.0, 0.5))
+    path.write_text(config.to_toml(), encoding="utf-8")
+    assert load_train_config(path) == config
+    assert differences(config, tiny_config()) == [
+        "method.matryoshka ([32, 8], None)",
+        "method.matryoshka_weights ([1.0, 0.5], None)",
+    ]
+
+
 @pytest.mark.parametrize(
     ("override", "message"),
     [
@@ -42,6 +57,9 @@ def test_method_section_is_the_method_s_own_config(tiny_config):
         ("run.max_steps=0", "exactly one of"),
         ("encoder.path=xlm-roberta-base", "either preset"),
         ("learning_rate=0.1", "unknown key"),
+        ("method.matryoshka=[16, 32]", r"method: matryoshka is \[16, 32\]"),
+        ("method.matryoshka=[1.5]", "matryoshka"),
+        ("method.matryoshka_weights=[1.0]", "matryoshka_weights is set"),
     ],
 )
 def test_slips_name_what_is_wrong(tiny_config, tmp_path, override, message):

@@ -18,7 +18,7 @@ Files = Annotated[
 Output = Annotated[
     str,
     typer.Option(
-        "--output", "-o", help="The .npy file: one float32 row per line. Of several files a folder, with one of each."
+        "--output", "-o", help="The .npy file: one row per line. Of several files a folder, with one of each."
     ),
 ]
 
@@ -32,6 +32,10 @@ def embed(
     dtype: Annotated[Text, typer.Option(help="To compute in: float32 by default, bfloat16, float16, int8.")] = None,
     device: Annotated[Text, typer.Option(help="cpu, cuda, cuda:1; a GPU where there is one by default.")] = None,
     normalize: Annotated[bool, typer.Option(help="Scale the vectors to length 1.")] = True,
+    dim: Annotated[int | None, typer.Option(help="Keep so many elements of each vector, the first.", min=1)] = None,
+    precision: Annotated[
+        str, typer.Option(help="Of the vectors: float32, int8, or bits in signed (binary) or plain bytes (ubinary).")
+    ] = "float32",
     language: Annotated[
         Text, typer.Option(help="Language of the lines, in any code, where the model needs it.")
     ] = None,
@@ -46,6 +50,7 @@ def embed(
     """Writes one vector per line of FILE; memory stays bounded whatever its length."""
     from functools import partial
 
+    from interlingua.errors import ConfigError
     from interlingua.evaluation.encoders import encode_and_identity
     from interlingua.mining.embed_job import EmbedJob
 
@@ -54,10 +59,15 @@ def embed(
     encode, identity = encode_and_identity(
         model, **choices, prompt=prompt, batch_tokens=batch_tokens, identified=job.to_folder, elsewhere=ray is not None
     )
+    form = {name: value for name, value in (("dim", dim), ("precision", precision)) if value not in (None, "float32")}
+    if form and backend != "interlingua":
+        raise ConfigError(f"--{next(iter(form))} is for our own models; drop it, or say --backend interlingua")
     with rate_bar(quiet or not sys.stderr.isatty(), "lines") as progress:
         lines = job.run(
-            partial(encode, language=language, normalize=normalize),
-            model=f"{identity} normalize={normalize} language={language}",
+            partial(encode, language=language, normalize=normalize, **form),
+            model=" ".join(
+                [identity, f"normalize={normalize} language={language}", *(f"{key}={form[key]}" for key in form)]
+            ),
             progress=progress,
         )
     for line in lines[1:] if quiet else lines:  # what was cut is always told

@@ -60,6 +60,7 @@ def evaluate(
     pooling: Annotated[Text, typer.Option(help="cls, mean or max instead of the model's own.")] = None,
     dtype: Annotated[Text, typer.Option(help="To compute in: float32 by default, bfloat16, float16, int8.")] = None,
     device: Annotated[Text, typer.Option(help="cpu, cuda, cuda:1; a GPU where there is one by default.")] = None,
+    dim: Annotated[int | None, typer.Option(help="Keep so many elements of each vector, the first.", min=1)] = None,
     backend: Backend = "interlingua",
     name: Annotated[Text, typer.Option(help="The model's name in results; its directory's by default.")] = None,
     compare: Annotated[str, typer.Option(help="index, or text to count duplicates as right.")] = "index",
@@ -84,7 +85,7 @@ def evaluate(
     # slips in the tasks show before the model is loaded
     tasks = build_tasks(split(suite), languages=wanted, compare=compare, settings=of_tasks, data=data)
     limit = Budget.parse(budget) if budget else None
-    choices: Any = {"backend": backend, "name": name, "pooling": pooling, "dtype": dtype, "device": device}
+    choices: Any = {"backend": backend, "name": name, "pooling": pooling, "dtype": dtype, "device": device, "dim": dim}
     encoder, info = load_encoder(model, **choices, options=of_backend)
     roles = {"query": query_prompt, "passage": passage_prompt}
     how: Any = {"prompt": prompt, "role_prompts": {role: text for role, text in roles.items() if text is not None}}

@@ -39,6 +39,10 @@ def export(
         Texts, typer.Option(help="Keep only the vocabulary of these files or globs: .txt, or pairs.")
     ] = None,
     layers: Annotated[int | None, typer.Option(help="Keep only so many layers, from the first.")] = None,
+    truncate_dim: Annotated[int | None, typer.Option(help="Cut vectors to so many elements, from the first.")] = None,
+    ranges_of: Annotated[
+        Texts, typer.Option(help="Measure the ranges of int8 vectors on these files or globs: .txt, or pairs.")
+    ] = None,
     verify: Annotated[bool, typer.Option(help="Compare the vectors with those of all that runs it.")] = True,
     verify_texts: Annotated[
         Paths, typer.Option(help="Compare these texts' too: ru.txt of one sentence a line, or pairs.")
@@ -58,7 +62,8 @@ def export(
     samples = with_texts_of(verify_texts or ())
     options: dict[str, Any] = {
         "dtype": dtype, "name": name, "licence": licence, "results": results or (), "check": verify,
-        "overwrite": overwrite, "texts": vocabulary_of or (), "layers": layers, "samples": samples, "told": _told,
+        "overwrite": overwrite, "texts": vocabulary_of or (), "layers": layers, "truncate_dim": truncate_dim,
+        "ranges_of": ranges_of or (), "samples": samples, "told": _told,
     }  # fmt: skip
     done = _run(model, output, kinds, static=(corpus, dim, set_ or ()) if static else None, only=verify_only, **options)
     print(f"{output}: " + ("as said above" if verify_only else "written" + ("" if done else "; not checked")))

@@ -31,7 +31,8 @@ Report = Annotated[Text, typer.Option(help="Page with the best, borderline and r
 Gold = Annotated[File, typer.Option(help="Pairs that are right, id TAB id or text TAB text: prints precision and F1.")]
 Laser = Annotated[bool, typer.Option("--laser", help="As LASER's mine_bitexts.py does it: no checks, no --precision.")]
 Approximate = Annotated[
-    Text, typer.Option(help="Search by FAISS, ivf or hnsw, ivf:64 for more effort; prints the measured recall.")
+    Text,
+    typer.Option(help="Search by FAISS (ivf, hnsw) or codes (binary, int8); ivf:64 = more effort; prints the recall."),
 ]
 Shard = Annotated[
     Text, typer.Option(help="Do the second of eight parts, 2/8; a run without it joins them. Needs --work.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -14,6 +14,7 @@ from torch import Tensor
 from interlingua import __version__
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.pooling import POOLING_MODES, PoolingMode
+from interlingua.encoder.vector_format import Int8Ranges
 from interlingua.encoder.weights import from_huggingface_names, read_weights, to_huggingface_names
 from interlingua.errors import CheckpointError, ConfigError
 from interlingua.files import PathLike
@@ -26,6 +27,7 @@ OLD_POOLING_KEYS: dict[str, PoolingMode] = {
 }
 AFTER_POOLING = ("Dense", "Normalize")
 """Classes of sentence-transformers that may stand after the pooling, see ``encoder/post_pooling.py``."""
+RANGES_FILE = "int8_ranges.json"
 HUB_FILES = ["*.json", "*.model", "*.txt", "model.safetensors", "model-*.safetensors", "*_Dense/*"]
 
 
@@ -45,6 +47,12 @@ class EncodingSettings:
     """Named texts to put in front of an input, e.g. ``{"query": "query: "}``."""
     default_prompt: str | None = None
     """Name of the prompt used where none is asked for."""
+    matryoshka_dims: tuple[int, ...] = ()
+    """Widths that the embeddings were trained to be cut to; none = as a whole only."""
+    truncate_dim: int | None = None
+    """Vectors are cut to so many elements, before they are scaled to length 1; None = they stay whole."""
+    int8_ranges: dict[int, Int8Ranges] = field(default_factory=dict)
+    """Of vectors of length 1, by their width: what the steps of int8 vectors are, see ``encoder/vector_format.py``."""
 
     def prompt_text(self, prompt: str | None) -> str:
         """What to put in front of an input.
@@ -144,11 +152,16 @@ def write_modules(
     Args:
         folder: an existing folder.
         modules: path and class of each up to pooling.
-        settings: the prompts, and whether a Normalize module comes last.
+        settings: the prompts, whether a Normalize module comes last, and how vectors are cut and kept.
         after_pooling: classes of the modules in between.
     """
     kinds = [*after_pooling, *["Normalize"] * settings.normalize]
     modules = [*modules, *((f"{number}_{kind}", kind) for number, kind in enumerate(kinds, start=len(modules)))]
+    own: dict[str, Any] = {"include_special": settings.include_special}
+    if settings.matryoshka_dims:
+        own["matryoshka_dims"] = settings.matryoshka_dims
+    if settings.int8_ranges:
+        write_json(folder / RANGES_FILE, {width: of._asdict() for width, of in settings.int8_ranges.items()})
     write_json(
         folder / "modules.json",
         [
@@ -165,7 +178,8 @@ def write_modules(
             "prompts": settings.prompts,
             "default_prompt_name": settings.default_prompt,
             "similarity_fn_name": "cosine",
-            "interlingua": {"include_special": settings.include_special},
+            **({} if settings.truncate_dim is None else {"truncate_dim": settings.truncate_dim}),
+            "interlingua": own,
         },
     )
 
@@ -227,6 +241,7 @@ def read_settings(folder: Path, max_tokens: int) -> EncodingSettings:
         max_tokens=min(limit or max_tokens, max_tokens),
         prompts={name: text for name, text in (prompts.get("prompts") or {}).items() if text},
         default_prompt=prompts.get("default_prompt_name"),
+        **read_vector_settings(folder, prompts),
     )
 
 
@@ -245,6 +260,30 @@ def listed_modules(folder: Path) -> list[tuple[str, str]]:
 def modules_after_pooling(folder: Path) -> list[tuple[str, str]]:
     """Path and class of each Dense and Normalize module of a model directory, in order."""
     return [module for module in listed_modules(folder) if module[1] in AFTER_POOLING]
+
+
+def read_vector_settings(folder: Path, described: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a model directory that say how vectors are cut and kept, by their names in EncodingSettings.
+
+    Args:
+        folder: the model directory.
+        described: its config_sentence_transformers.json.
+
+    Raises:
+        CheckpointError: a file is broken.
+    """
+    found = read_json(folder / RANGES_FILE, missing={})
+    try:
+        ranges = {int(width): Int8Ranges(tuple(of["minimum"]), tuple(of["maximum"])) for width, of in found.items()}
+    except (KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(
+            f"{folder / RANGES_FILE}: not a file of ranges ({error}); export the model again"
+        ) from error
+    return {
+        "matryoshka_dims": tuple(described.get("interlingua", {}).get("matryoshka_dims", ())),
+        "truncate_dim": described.get("truncate_dim"),
+        "int8_ranges": ranges,
+    }
 
 
 def _pooling_mode(values: dict[str, Any], folder: Path) -> PoolingMode:

@@ -20,6 +20,7 @@ from torch.nn import functional as F
 from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.pooling import HiddenStates
 from interlingua.encoder.static import StaticBackbone, StaticRunner
+from interlingua.encoder.vector_format import Precision, VectorFormat
 from interlingua.encoder.vocabulary import truncate
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, atomic_write, is_special
@@ -72,6 +73,8 @@ def encode(
     language: str | None = None,
     batch_tokens: int = 16_384,
     normalize: bool = True,
+    dim: int | None = None,
+    precision: Precision = "float32",
     dtype: Dtype = "float32",
     show_progress: bool = False,
     out: PathLike | None = None,
@@ -88,7 +91,9 @@ def encode(
         language: of the texts, in any code; needed by vocabularies that pre-tokenize by language.
         batch_tokens: upper limit of a batch, in tokens.
         normalize: scale the vectors to length 1.
-        dtype: to compute in; the vectors are float32. With int8 two thirds of the products are in bytes.
+        dim: keep so many elements of each vector, the first ones, scaled anew; default: all that the model gives.
+        precision: of the vectors: float32, int8, or bits as signed (binary) or unsigned bytes (ubinary).
+        dtype: to compute in. With int8 two thirds of the products are in bytes.
         show_progress: draw a bar on standard error.
         out: a ``.npy`` file to write instead of collecting in memory; it appears when all is done.
         report: counts texts, tokens and cut texts. Without one, the first call of this process that cuts texts at
@@ -98,6 +103,22 @@ def encode(
     Returns:
         the vectors, memory-mapped if ``out`` is given.
     """
+    _check_request(texts, batch_tokens, dtype, out)
+    form = VectorFormat.of(encoder.settings, encoder.full_dim, dim=dim, normalize=normalize, precision=precision)
+    language = None if language is None else resolve(language).code
+    counts = EncodeReport() if report is None else report
+    total = len(texts) if isinstance(texts, Sized) else None
+    tokenized = _tokenized_windows(encoder, texts, encoder.settings.prompt_text(prompt), language, counts)
+    normalizes = normalize and not form.cuts  # what is cut is scaled afterwards
+    with _progress(total, show=show_progress) as shown, _runner(encoder, dtype, normalizes, language) as run:
+        vectors = collect((form(run(made, batch_tokens, advance or shown)) for made in tokenized), form.width, out)
+    if report is None and counts.cut_rows and counts.max_tokens not in _WARNED_LIMITS:
+        _WARNED_LIMITS.add(counts.max_tokens)
+        log.warning("%s; this is said once", counts.cuts)
+    return vectors
+
+
+def _check_request(texts: Iterable[str], batch_tokens: int, dtype: str, out: PathLike | None) -> None:
     if isinstance(texts, str):
         raise ConfigError("encode takes a list of texts, got one string; put it in a list")
     if batch_tokens < 1:
@@ -106,16 +127,6 @@ def encode(
         raise ConfigError(f"dtype {dtype!r} is unknown; there are: {', '.join(COMPUTE_DTYPES)}")
     if out is not None and is_special(out):
         raise DataError("a pipe or device can't hold vectors, whose head is written last; name a file", path=out)
-    language = None if language is None else resolve(language).code
-    counts = EncodeReport() if report is None else report
-    total = len(texts) if isinstance(texts, Sized) else None
-    tokenized = _tokenized_windows(encoder, texts, encoder.settings.prompt_text(prompt), language, counts)
-    with _progress(total, show=show_progress) as shown, _runner(encoder, dtype, normalize, language) as run:
-        vectors = collect((run(made, batch_tokens, advance or shown) for made in tokenized), encoder.dim, out)
-    if report is None and counts.cut_rows and counts.max_tokens not in _WARNED_LIMITS:
-        _WARNED_LIMITS.add(counts.max_tokens)
-        log.warning("%s; this is said once", counts.cuts)
-    return vectors
 
 
 def _tokenized_windows(
@@ -197,7 +208,7 @@ class _BatchRunner:
         if self.threads > 1:
             batch_tokens = min(batch_tokens, max(MIN_SHARE_TOKENS, sum(lengths) // (SHARES * self.threads)))
         batches = list(token_budget_batches(lengths, batch_tokens))
-        vectors = np.empty((len(window), self.encoder.dim), dtype=np.float32)
+        vectors = np.empty((len(window), self.encoder.full_dim), dtype=np.float32)
         if self.pool is None and self.threads > 1 and len(batches) > 1:
             self.pool = ThreadPoolExecutor(self.threads, "encode", initializer=lambda: torch.set_num_threads(1))
         run = map if self.pool is None else self.pool.map
@@ -239,28 +250,28 @@ def collect(windows: Iterator[Vectors], dim: int, out: PathLike | None) -> Vecto
     """Vectors made a window at a time, in memory or in a file.
 
     Args:
-        windows: of one width.
+        windows: of one width and type of numbers.
         dim: the width; that of the first window where there is one.
         out: see ``encode``.
     """
     if out is None:
         made = list(windows)
-        return np.concatenate([np.zeros((0, made[0].shape[1] if made else dim), dtype=np.float32), *made])
+        return np.concatenate(made) if made else np.zeros((0, dim), dtype=np.float32)
     with atomic_write(out, "wb") as file:
-        rows = 0
-        _write_header(file, rows, dim)
+        rows, dtype = 0, np.dtype(np.float32)
+        _write_header(file, rows, dim, dtype)
         for window in windows:
             file.write(np.ascontiguousarray(window).data)
-            rows, dim = rows + len(window), window.shape[1]
+            rows, dim, dtype = rows + len(window), window.shape[1], window.dtype
         file.seek(0)
-        _write_header(file, rows, dim)
+        _write_header(file, rows, dim, dtype)
     mapped: Vectors = np.load(out, mmap_mode="r" if rows else None)
     return mapped
 
 
-def _write_header(file: Any, rows: int, dim: int) -> None:
+def _write_header(file: Any, rows: int, dim: int, dtype: np.dtype[Any]) -> None:
     """A .npy header; numpy pads it so that its length is the same for any number of rows."""
-    description = {"descr": np.dtype("<f4").str, "fortran_order": False, "shape": (rows, dim)}
+    description = {"descr": dtype.newbyteorder("<").str, "fortran_order": False, "shape": (rows, dim)}
     np.lib.format.write_array_header_1_0(file, description)
 
 

@@ -24,6 +24,7 @@ from interlingua.encoder.post_pooling import PostPooling
 from interlingua.encoder.post_pooling_files import read_post_pooling, write_post_pooling
 from interlingua.encoder.static import StaticBackbone, make_backbone
 from interlingua.encoder.static_directory import read_static, static_folder, write_static
+from interlingua.encoder.vector_format import calibrate_ranges
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.encoder.vocabulary_trimming import trim_vocabulary
 from interlingua.encoder.weights import weights_digest
@@ -99,7 +100,12 @@ class Encoder(nn.Module):
 
     @property
     def dim(self) -> int:
-        """Width of the vectors."""
+        """Width of the vectors; less than ``full_dim`` where the settings have them cut."""
+        return self.settings.truncate_dim or self.full_dim
+
+    @property
+    def full_dim(self) -> int:
+        """Width of the vectors before they are cut."""
         return self.post_pooling.output_dim(self.hidden_size)
 
     @property
@@ -164,11 +170,12 @@ class Encoder(nn.Module):
         if isinstance(self.backbone, StaticBackbone) and self.pooling == "mean" and word_embeddings is None:
             kept = torch.ones_like(special) if self.settings.include_special else ~special
             means = self.backbone.means(batch.input_ids, batch.cu_seqlens, kept)
-            return self._after_pooling(means)
-        return self.pool(HiddenStates(self._states(batch, word_embeddings), batch.cu_seqlens, special))
+            return self._after_pooling(means)[:, : self.dim]
+        hidden = HiddenStates(self._states(batch, word_embeddings), batch.cu_seqlens, special)
+        return self.pool(hidden)[:, : self.dim]
 
     def pool(self, hidden: HiddenStates) -> Float[Tensor, "b d"]:
-        """Sentence vectors from token states, as ``forward`` makes them."""
+        """Sentence vectors from token states, as ``forward`` makes them before it cuts them to ``dim``."""
         return self._after_pooling(hidden.pool(self.pooling, include_special=self.settings.include_special))
 
     def _after_pooling(self, pooled: Float[Tensor, "b h"]) -> Float[Tensor, "b d"]:
@@ -176,6 +183,7 @@ class Encoder(nn.Module):
         return vectors
 
     encode = encode
+    calibrate_ranges = calibrate_ranges
 
     def frozen_backbone(self, dtype: torch.dtype) -> Frozen | StaticBackbone:
         """The backbone laid out for inference; kept, outside of training, until the weights change."""

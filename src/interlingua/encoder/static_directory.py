@@ -14,6 +14,7 @@ from interlingua.encoder.directory import (
     AFTER_POOLING,
     EncodingSettings,
     read_json,
+    read_vector_settings,
     write_json,
     write_modules,
     write_tensors,
@@ -87,6 +88,7 @@ def static_settings(folder: Path) -> EncodingSettings:
         max_tokens=MAX_TOKENS,
         prompts={name: text for name, text in (said.get("prompts") or {}).items() if text},
         default_prompt=said.get("default_prompt_name"),
+        **read_vector_settings(folder, said),
     )
 
 

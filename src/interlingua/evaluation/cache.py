@@ -16,6 +16,7 @@ from numpy import ndarray
 
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.vector_format import first_elements
 from interlingua.evaluation.backends.foreign import PORTION_TEXTS, as_vectors, check_vectors
 from interlingua.evaluation.budget import Budget, BudgetUsed
 from interlingua.evaluation.encoders import OwnEncoder
@@ -72,6 +73,7 @@ class CachedEncoder:
         self._role_prompts = role_prompts or {}
         self.two_towers = has_two_towers(encoder)
         self._own = isinstance(encoder, Encoder | OwnEncoder) and not self.two_towers
+        self._cut_to = encoder.dim if isinstance(encoder, OwnEncoder) and encoder.dim < encoder.whole_dim else None
         self.report = EncodeReport() if self._own or getattr(encoder, "counts_tokens", False) else None
         self._portion = min(PORTION_TEXTS, getattr(encoder, "portion_texts", PORTION_TEXTS))
         self._store = VectorStore(unfinished) if kept is None else SharedStore(kept)
@@ -138,7 +140,10 @@ class CachedEncoder:
         self.reused_texts += len(texts) - len(new)
         rows = [self._store.rows[key] for key in keys]
         self._asked.update(rows)
-        return self._store.vectors(rows)
+        vectors = self._store.vectors(rows)
+        if self._cut_to is None:
+            return vectors
+        return first_elements(vectors, self._cut_to, normalize=self._encoder.settings.normalize)
 
     @contextlib.contextmanager
     def only_kept(self) -> Iterator[None]:
@@ -170,6 +175,7 @@ class CachedEncoder:
                 options["report"] = self.report
             if self._own:  # as the model gives them: a classifier, or an inner product, may need their lengths
                 options["normalize"] = self._encoder.settings.normalize
+                options["dim"] = None  # kept whole, for runs with other widths
             vectors = self._encoder.encode(texts, prompt=how.prompt, **options)
         vectors = as_vectors(vectors)
         self.encode_seconds += time.perf_counter() - start

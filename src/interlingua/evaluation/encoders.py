@@ -38,6 +38,7 @@ def load_encoder(
     pooling: PoolingMode | None = None,
     dtype: Dtype | None = None,
     device: str | None = None,
+    dim: int | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> tuple[EmbedsText, ModelInfo]:
     """Loads an encoder and what results say about it.
@@ -51,6 +52,7 @@ def load_encoder(
         dtype: float32, bfloat16, float16 or int8 to compute in; with ``interlingua`` and, but int8, with
             ``sentence-transformers``.
         device: ``cpu``, ``cuda``, ``cuda:1``; the first GPU where there is one by default.
+        dim: elements to keep of each vector; with ``interlingua``.
         options: the backend's own.
 
     Raises:
@@ -60,13 +62,19 @@ def load_encoder(
     """
     check_choice("backend", backend, BACKENDS)
     kind: type[OwnEncoder | ForeignEncoder] = resolve(BACKENDS, backend)
-    _check(backend, kind.takes, pooling, dtype, device)
+    _check(backend, kind.takes, pooling, dtype, device, dim)
     default = "cuda" if torch.cuda.is_available() and "device" in kind.takes else "cpu"
     choices = Choices(
-        name=name or model_name(model), pooling=pooling, dtype=dtype, device=device or default, options=options or {}
+        name=name or model_name(model),
+        pooling=pooling,
+        dtype=dtype,
+        device=device or default,
+        dim=dim,
+        options=options or {},
     )
     encoder = kind.load(model, choices)
-    asked = tuple(f"{key}={value}" for key, value in {"pooling": pooling, "dtype": dtype}.items() if value)
+    choice = {"pooling": pooling, "dtype": dtype, "dim": dim}
+    asked = tuple(f"{key}={value}" for key, value in choice.items() if value)
     training = None if backend in HAVE_NO_FILES else training_record(model)
     encoder.info = dataclasses.replace(encoder.info.with_overrides(asked), training=training)
     return encoder, encoder.info
@@ -207,19 +215,22 @@ class OwnEncoder:
         name: as results call it.
         pooling: instead of the model's own.
         dtype: float32, bfloat16, float16 or int8 to compute in.
+        dim: elements to keep of each vector.
         questions: a second tower, which embeds the questions of a search; the first one embeds all else.
         pooling_from: where the model's own pooling is known from, see ``ModelInfo``.
 
     Attributes:
         encode: the encoder's own, in that dtype.
+        dim: elements of a vector.
+        whole_dim: those of a vector that is not cut.
         encoder: as given, with that pooling.
         own_pooling: what the model itself says; None where it does not.
 
     Raises:
-        ConfigError: a dtype is asked for and there are two towers.
+        ConfigError: a dtype or a dim is asked for and there are two towers, or the vectors have fewer elements.
     """
 
-    takes: ClassVar[Sequence[str]] = ("pooling", "dtype", "device")
+    takes: ClassVar[Sequence[str]] = ("pooling", "dtype", "device", "dim")
 
     def __init__(
         self,
@@ -228,20 +239,28 @@ class OwnEncoder:
         name: str,
         pooling: PoolingMode | None = None,
         dtype: Dtype | None = None,
+        dim: int | None = None,
         questions: Encoder | None = None,
         pooling_from: str = "model",
     ) -> None:
         self.encoder, self.own_pooling = encoder, encoder.pooling if pooling_from == "model" else None
         if pooling is not None:
             encoder.settings = dataclasses.replace(encoder.settings, pooling=pooling)
-        self.dim, self.settings = encoder.dim, encoder.settings
+        if dim is not None and not 1 <= dim <= encoder.dim:
+            raise ConfigError(f"dim is {dim}, but the model's vectors have {encoder.dim} elements; choose 1 to that")
+        self.dim, self.whole_dim, self.settings = dim or encoder.dim, encoder.dim, encoder.settings
         self.info = dataclasses.replace(
-            describe(encoder, name=name), dtype=dtype or "float32", pooling_from="asked" if pooling else pooling_from
+            describe(encoder, name=name),
+            dim=self.dim,
+            dtype=dtype or "float32",
+            pooling_from="asked" if pooling else pooling_from,
         )
-        self.encode = functools.partial(encoder.encode, dtype=dtype or "float32")
+        self.encode = functools.partial(encoder.encode, dtype=dtype or "float32", dim=dim)
         if questions is not None:
-            if dtype not in (None, "float32"):
-                raise ConfigError("a model with two towers is measured in float32; drop the dtype option")
+            if dtype not in (None, "float32") or dim is not None:
+                raise ConfigError(
+                    "a model with two towers is measured in float32 and as it is; drop the dtype or dim option"
+                )
             towers = DualEncoder(encoder, questions)
             self.encode_queries, self.encode_passages = towers.encode_queries, towers.encode_passages
             both = f"{encoder.digest()} {questions.digest()}".encode()
@@ -262,6 +281,7 @@ class OwnEncoder:
             name=choices.name,
             pooling=choices.pooling,
             dtype=choices.dtype,
+            dim=choices.dim,
             questions=questions,
             pooling_from="model" if (folder / "modules.json").is_file() else "assumed",
         )
@@ -277,12 +297,17 @@ def model_name(model: str) -> str:
 
 
 def _check(
-    backend: str, takes: Sequence[str] | Any, pooling: str | None, dtype: str | None, device: str | None
+    backend: str,
+    takes: Sequence[str] | Any,
+    pooling: str | None,
+    dtype: str | None,
+    device: str | None,
+    dim: int | None,
 ) -> None:
     check_choice("pooling", pooling, get_args(PoolingMode))
     check_choice("dtype", dtype, list(COMPUTE_DTYPES))
-    for option, value in {"pooling": pooling, "dtype": dtype, "device": device}.items():
-        if value and option not in takes:
+    for option, value in {"pooling": pooling, "dtype": dtype, "device": device, "dim": dim}.items():
+        if value is not None and option not in takes:
             raise ConfigError(f"the backend {backend} brings its own {option}; drop the {option} option")
     try:
         torch.empty(0, device=device)

@@ -15,6 +15,9 @@ from interlingua.evaluation.provenance import ModelInfo
 from interlingua.evaluation.results import model_folder
 from interlingua.files import PathLike, atomic_write
 
+UNREAD = ("matryoshka_dims", "truncate_dim", "int8_ranges")
+"""Settings that change no vector, or whose effect is the width."""
+
 
 def vector_places(
     model: ModelInfo, encoder: EmbedsText, prompt: str, output: PathLike | None, cache: PathLike | None
@@ -70,9 +73,12 @@ def vectors_depend_on(model: ModelInfo, encoder: EmbedsText, prompt: str) -> dic
     settings = getattr(encoder, "settings", None)
     kind = (model.device or "").partition(":")[0]
     facts = {name: getattr(model, name) for name in ("identity", "library", "dim", "pooling", "dtype", "max_tokens")}
+    facts["dim"] = getattr(encoder, "whole_dim", model.dim)  # vectors are kept whole and cut when they are asked for
     own = dataclasses.asdict(settings) if dataclasses.is_dataclass(settings) else None  # type: ignore[arg-type]
+    for name in UNREAD if own is not None else ():
+        own.pop(name, None)
     overrides = [
-        asked for asked in model.overrides if not asked.partition("=")[0].endswith("prompt")
+        asked for asked in model.overrides if not asked.partition("=")[0].endswith(("prompt", "dim"))
     ]  # told apart below
     return {**facts, "overrides": overrides, "device": kind, "settings": own, "prompt": prompt}
 

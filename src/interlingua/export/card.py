@@ -118,6 +118,8 @@ def _front_matter(provenance: Provenance, library: str) -> str:
 def _usage(encoder: Encoder, name: str) -> str:
     prompts = encoder.settings.prompts
     asked = f", prompt_name={json.dumps(next(iter(prompts)))}" if prompts else ""
+    if encoder.settings.truncate_dim is not None and encoder.settings.normalize:
+        asked += ", normalize_embeddings=True"  # it cuts vectors after scaling them
     return f"""## Use
 
 ```python
@@ -135,11 +137,13 @@ def _facts(encoder: Encoder, provenance: Provenance) -> str:
     config, settings = encoder.backbone.config, encoder.settings
     shape = f"{config.model_type}, {config.num_hidden_layers} layers, {config.num_attention_heads} heads"
     static = isinstance(encoder.backbone, StaticBackbone)
+    shorter = [dim for dim in settings.matryoshka_dims if dim < encoder.dim]
     rows = [
         ("backbone", "none: a vector for each token, and their mean" if static else shape),
         ("parameters", f"{sum(parameter.numel() for parameter in encoder.backbone.parameters()):,}"),
         ("vocabulary", f"{encoder.vocabulary.size:,} entries"),
         ("dimensions", str(encoder.dim)),
+        *([("can be cut to", ", ".join(map(str, shorter)))] if shorter else []),
         ("pooling", settings.pooling),
         ("longest input", "any" if static else f"{encoder.max_tokens} tokens"),
         *((f"prompt `{name}`", f"`{text}`") for name, text in settings.prompts.items()),

@@ -95,7 +95,7 @@ class Graph:
 def build_graph(encoder: Encoder, weights: Weights) -> Any:
     """The graph of an encoder, as a ``ModelProto`` of opset 20 with dynamic batch and length.
 
-    Texts may be padded on either side. Vectors have length 1 where the model's settings say so.
+    Texts may be padded on either side. Vectors are cut, and have length 1, where the model's settings say so.
 
     Args:
         encoder: the model.
@@ -114,6 +114,9 @@ def build_graph(encoder: Encoder, weights: Weights) -> Any:
     pooled = _pooled(graph, states, mask, settings.pooling)
     for number, layer in enumerate(encoder.post_pooling):
         pooled = _after_pooling(graph, pooled, layer, f"post_pooling.{number}")
+    if encoder.dim < encoder.full_dim:
+        start, end = graph.constant(np.array([0])), graph.constant(np.array([encoder.dim]))
+        pooled = graph.add("Slice", pooled, start, end, graph.constant(np.array([1])))
     if settings.normalize:
         pooled = _normalized(graph, pooled)
     graph.add("Identity", pooled, name=OUTPUT)

@@ -40,6 +40,8 @@ def export_graphs(
     overwrite: bool = False,
     texts: Iterable[PathLike] = (),
     layers: int | None = None,
+    truncate_dim: int | None = None,
+    ranges_of: Iterable[PathLike] = (),
     samples: Mapping[str, Sequence[str]] = SAMPLES,
     told: Callable[[Verification], None] = lambda _: None,
 ) -> Verification | None:
@@ -57,6 +59,8 @@ def export_graphs(
         overwrite: replace ``out`` if one of our models is in it.
         texts: keep only the vocabulary of these files.
         layers: keep only so many layers, from the first.
+        truncate_dim: cut vectors to so many elements, from the first.
+        ranges_of: files to measure the ranges of int8 vectors on, see ``shrink``.
         samples: texts to compare vectors of, by language.
         told: is given what was compared, also where vectors differ.
 
@@ -68,7 +72,7 @@ def export_graphs(
     if dtype not in DTYPES:
         raise ConfigError(f"dtype {dtype!r}: graphs keep their weights in {' or '.join(DTYPES)}; say --int8 for int8")
     model, run = find_model(source)
-    encoder = shrink(Encoder.load(model), texts=texts, layers=layers)
+    encoder = shrink(Encoder.load(model), texts=texts, layers=layers, truncate_dim=truncate_dim, ranges_of=ranges_of)
     if check:
         refuse_segmentation(encoder, model)
     files, title = [Path(path) for path in results], name or Path(out).name

@@ -33,6 +33,8 @@ def export(
     overwrite: bool = False,
     texts: Iterable[PathLike] = (),
     layers: int | None = None,
+    truncate_dim: int | None = None,
+    ranges_of: Iterable[PathLike] = (),
     samples: Mapping[str, Sequence[str]] = SAMPLES,
     told: Callable[[Verification], None] = lambda _: None,
 ) -> Verification | None:
@@ -49,6 +51,8 @@ def export(
         overwrite: replace ``out`` if one of our models is in it.
         texts: keep only the vocabulary of these files, see :func:`interlingua.export.shrink.shrink`.
         layers: keep only so many layers, from the first.
+        truncate_dim: cut vectors to so many elements, from the first.
+        ranges_of: files to measure the ranges of int8 vectors on, see ``shrink``.
         samples: texts to compare vectors of, by language.
         told: is given what was compared, also where vectors differ.
 
@@ -61,7 +65,7 @@ def export(
     if dtype != "int8" and dtype not in DTYPES:
         raise ConfigError(f"dtype {dtype!r} is unknown; there are: {', '.join(DTYPES)}, and int8 for token vectors")
     model, run = find_model(source)
-    encoder = shrink(Encoder.load(model), texts=texts, layers=layers)
+    encoder = shrink(Encoder.load(model), texts=texts, layers=layers, truncate_dim=truncate_dim, ranges_of=ranges_of)
     if dtype == "int8" and not isinstance(encoder.backbone, StaticBackbone):
         raise ConfigError(f"{model}: int8 weights are for token vectors; of a transformer make a graph: --int8")
     if check:

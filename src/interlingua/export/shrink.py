@@ -1,4 +1,4 @@
-"""A smaller model from a large one: the vocabulary of the texts at hand, the first layers; a start for training."""
+"""A smaller model from a large one: the vocabulary of the texts at hand, the first layers, shorter vectors."""
 
 from __future__ import annotations
 
@@ -19,8 +19,15 @@ from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, stem_and_suffix
 
 
-def shrink(encoder: Encoder, *, texts: Iterable[PathLike] = (), layers: int | None = None) -> Encoder:
-    """Takes word embeddings that no text needs out of an encoder, and layers from its end.
+def shrink(
+    encoder: Encoder,
+    *,
+    texts: Iterable[PathLike] = (),
+    layers: int | None = None,
+    truncate_dim: int | None = None,
+    ranges_of: Iterable[PathLike] = (),
+) -> Encoder:
+    """Takes word embeddings that no text needs out of an encoder, layers from its end, and elements from its vectors.
 
     Without ``layers`` the vectors of these texts stay what they are. Other texts may contain pieces that are gone, and
     are then spelled in smaller ones.
@@ -30,15 +37,29 @@ def shrink(encoder: Encoder, *, texts: Iterable[PathLike] = (), layers: int | No
         texts: files whose tokens are kept, or globs: ``.txt`` of one sentence a line, or pairs in any known format,
             both sides. None = the vocabulary stays whole.
         layers: how many to keep, from the first.
+        truncate_dim: elements of each vector to keep, from the first.
+        ranges_of: files or globs, as ``texts``, on which the ranges of int8 vectors are measured.
 
     Raises:
-        ConfigError: the encoder has fewer layers, or none are to be kept.
+        ConfigError: the encoder has fewer layers or elements, or none are to be kept.
         DataError: a file is missing or broken.
     """
     files = [file for text in texts for file in _matching(os.fspath(text))]
     if files:
         encoder = encoder.trim(ids_in_use(encoder.vocabulary, _sentences(files)))
-    return encoder if layers is None else first_layers(encoder, layers)
+    if layers is not None:
+        encoder = first_layers(encoder, layers)
+    measured = [file for text in ranges_of for file in _matching(os.fspath(text))]
+    settings = encoder.settings
+    if truncate_dim is not None:
+        if not 1 <= truncate_dim <= encoder.dim:
+            raise ConfigError(f"truncate_dim is {truncate_dim}, but vectors have {encoder.dim} elements; choose fewer")
+        settings = dataclasses.replace(settings, truncate_dim=truncate_dim)
+    if truncate_dim is not None or measured:
+        encoder = Encoder(encoder.backbone, encoder.vocabulary, settings).train(encoder.training)  # has settings alone
+    if measured:
+        encoder.calibrate_ranges(_sentences(measured))
+    return encoder
 
 
 def first_layers(encoder: Encoder, layers: int) -> Encoder:

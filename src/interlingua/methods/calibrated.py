@@ -64,6 +64,7 @@ class Calibrated(Objective):
     """
 
     Config = CalibratedConfig
+    nested_terms = ("distillation", "english")
     config: CalibratedConfig
 
     def __init__(self, config: CalibratedConfig, encoder: Encoder) -> None:
@@ -84,9 +85,9 @@ class Calibrated(Objective):
         x_lg, x_en = by_pivot(batch, self.pivot)
         with torch.no_grad():
             target = self.teacher.encoder(x_en)  # f_xi(x_en), a constant
-        terms = {"distillation": mean_squared_error(self.encoder(x_lg), target)}  # Eq. (1)
+        terms = {"distillation": self.nested(mean_squared_error, self.encoder(x_lg), target)}  # Eq. (1)
         if self.config.english_through_student:
-            terms["english"] = mean_squared_error(self.encoder(x_en), target)
+            terms["english"] = self.nested(mean_squared_error, self.encoder(x_en), target)
         return self.weighted(**terms)
 
     def after_step(self, step: int) -> None:

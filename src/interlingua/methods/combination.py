@@ -73,6 +73,7 @@ class Combination(Objective):
     """
 
     Config = CombinationConfig
+    no_prefixes = "none of its terms is made for prefixes of embeddings"
     config: CombinationConfig
 
     def __init__(self, config: CombinationConfig, encoder: Encoder) -> None:

@@ -44,6 +44,7 @@ class CrossEncoder(Objective):
     config: CrossEncoderConfig
     feeds = ("labelled",)
     label_kind = "sts"
+    no_prefixes = "it scores pairs of sentences and leaves no embeddings"
 
     def __init__(self, config: CrossEncoderConfig, encoder: Encoder) -> None:
         super().__init__(config, encoder)

@@ -21,6 +21,7 @@ from interlingua.errors import ConfigError
 from interlingua.functional.contrastive import bidirectional_contrastive, infonce
 from interlingua.functional.masked_lm import linear_cross_entropy
 from interlingua.languages import resolve
+from interlingua.methods.matryoshka import full_width
 from interlingua.methods.objective import LossOutput, Objective, itself
 
 
@@ -81,6 +82,7 @@ class DAP(Objective):
     """
 
     Config = DAPConfig
+    nested_terms = ("tr",)
     config: DAPConfig
 
     def __init__(self, config: DAPConfig, encoder: Encoder) -> None:
@@ -110,17 +112,19 @@ class DAP(Objective):
         hidden = self.encoder.tokens(join(x, y))  # f(x), f(y): Eq. (3)
         terms = {}
         if self.config.tr_weight:
-            terms["tr"] = self.rank(hidden)  # Eq. (5)
+            vectors = self.encoder.pool(hidden)
+            terms["tr"] = self.nested(self.rank, vectors)  # Eq. (5)
         if self.head is not None:
             terms["rtl"] = self.reconstruct(self.head, hidden, x, y, batch.place("b"))  # Eq. (6)
         return self.weighted(**terms)
 
-    def rank(self, hidden: HiddenStates) -> Float[Tensor, ""]:
+    def rank(self, vectors: Float[Tensor, "2*b d"]) -> Float[Tensor, ""]:
         """-log e^phi(x_i, y_i) / sum_j e^phi(x_i, y_j), a mean over i."""
         config = self.config
-        vectors = self.encoder.pool(hidden)
         gather = self.all_gather if config.negatives == "processes" else itself
-        x, y = (gather(side) for side in self.project(vectors).chunk(2))
+        if config.projection:
+            vectors = self.project(full_width(vectors, self.encoder.dim))
+        x, y = (gather(side) for side in vectors.chunk(2))
         self.need_others(len(x), "pair of translations")
         if config.ranking == "both":
             return bidirectional_contrastive(x, y, temperature=config.temperature) / 2

@@ -56,6 +56,7 @@ class Distill(Objective):
     """
 
     Config = DistillConfig
+    nested_terms = ("original", "translation")
     config: DistillConfig
 
     def __init__(self, config: DistillConfig, encoder: Encoder) -> None:
@@ -88,9 +89,12 @@ class Distill(Objective):
         translations, originals = by_pivot(batch, self.pivot)
         target = self.teach(originals)  # M(s)
         if not self.config.original_weight:
-            return self.weighted(translation=mean_squared_error(self.encoder(translations), target))
+            only = self.nested(mean_squared_error, self.encoder(translations), target)
+            return self.weighted(translation=only)
         s, t = self.encoder(join(originals, translations)).chunk(2)  # M^(s), M^(t)
-        return self.weighted(original=mean_squared_error(s, target), translation=mean_squared_error(t, target))
+        original = self.nested(mean_squared_error, s, target)
+        translation = self.nested(mean_squared_error, t, target)
+        return self.weighted(original=original, translation=translation)
 
     @torch.no_grad()
     def teach(self, originals: TokenBatch) -> Float[Tensor, "b d"]:

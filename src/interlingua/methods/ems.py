@@ -19,6 +19,7 @@ from interlingua.errors import ConfigError
 from interlingua.functional.contrastive import additive_margin_softmax, bidirectional_contrastive
 from interlingua.functional.token import TargetKind, linear_token_divergence, token_targets
 from interlingua.languages import resolve
+from interlingua.methods.matryoshka import full_width
 from interlingua.methods.objective import LossOutput, Objective, itself
 
 
@@ -101,6 +102,7 @@ class EMS(Objective):
     """
 
     Config = EMSConfig
+    nested_terms = ("xtr", "contrastive")
     config: EMSConfig
 
     def __init__(self, config: EMSConfig, encoder: Encoder) -> None:
@@ -126,25 +128,28 @@ class EMS(Objective):
         terms = {}
         if self.predict is not None:
             told = join(b, a) if self.config.code_masking else join(batch.b, batch.a)
-            terms["xtr"] = self.reconstruct(self.predict, uv, told, hidden)  # Eq. (6)
+            reconstruct = functools.partial(self.reconstruct, self.predict, told=told, hidden=hidden)
+            terms["xtr"] = self.nested(reconstruct, uv)  # Eq. (6)
         if self.config.contrastive != "none":
-            h_a, h_b = self.project(uv).chunk(2)  # Eq. (10)-(11)
-            terms["contrastive"] = self.contrast(h_a, h_b, batch)  # Eq. (8)-(9)
+            terms["contrastive"] = self.nested(functools.partial(self.contrast, batch=batch), uv)  # Eq. (8)-(9)
         return self.weighted(**terms)  # Eq. (12)
 
     def reconstruct(
         self, predict: TokenPredictionHead, uv: Float[Tensor, "2*b d"], told: TokenBatch, hidden: Tensor | None
     ) -> Float[Tensor, ""]:
         """Divergence from the translations' token distributions: a mean over pairs, summed over both directions."""
-        features = predict(uv, told.languages)  # Eq. (2)-(5) up to the softmax
+        features = predict(full_width(uv, self.encoder.dim), told.languages)  # Eq. (2)-(5) up to the softmax
         kind: TargetKind = "code" if self.config.code_targets else "paper"
         targets = token_targets(told.input_ids, told.cu_seqlens, extra_ids=hidden, kind=kind)  # Eq. (7)
         output_embeddings = predict.output_embeddings(self.encoder.backbone.word_embeddings.weight)
         return 2 * linear_token_divergence(features, output_embeddings, targets).mean()
 
-    def contrast(self, h_a: Float[Tensor, "b p"], h_b: Float[Tensor, "b p"], batch: ParallelBatch) -> Float[Tensor, ""]:
+    def contrast(self, uv: Float[Tensor, "2*b d"], batch: ParallelBatch) -> Float[Tensor, ""]:
         """Each sentence has to find its translation among those of the batch, both ways."""
         config = self.config
+        if config.mlp:
+            uv = self.project(full_width(uv, self.encoder.dim))  # Eq. (10)-(11)
+        h_a, h_b = uv.chunk(2)
         gather = self.all_gather if config.negatives == "processes" else itself
         excluded = same_meaning(batch.a, batch.b, gather) if config.exclude_repeats else None
         h_a, h_b = gather(h_a), gather(h_b)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from jaxtyping import Float
@@ -14,6 +15,7 @@ from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
 from interlingua.functional.contrastive import bidirectional_contrastive, infonce, semantic_contrastive
+from interlingua.methods.matryoshka import full_width
 from interlingua.methods.objective import LossOutput, Objective, itself
 
 
@@ -50,6 +52,7 @@ class InfoNCE(Objective):
     """
 
     Config = InfoNCEConfig
+    nested_terms = ("infonce",)
     config: InfoNCEConfig
 
     def __init__(self, config: InfoNCEConfig, encoder: Encoder) -> None:
@@ -65,14 +68,16 @@ class InfoNCE(Objective):
     def forward(self, batch: ParallelBatch | SentenceBatch) -> LossOutput:
         """Of a sentence and itself each goes through the encoder by itself, so each has dropout of its own."""
         sides = (batch.a, batch.b) if isinstance(batch, ParallelBatch) else (batch.sentences, batch.sentences)
-        return self.weighted(infonce=self.contrast(*sides))
+        return self.weighted(infonce=self.nested(partial(self.contrast, *sides), self.encoder(join(*sides))))
 
-    def contrast(self, a: TokenBatch, b: TokenBatch) -> Float[Tensor, ""]:
+    def contrast(self, a: TokenBatch, b: TokenBatch, embeddings: Float[Tensor, "2*b d"]) -> Float[Tensor, ""]:
         """-log e^(cos(h_i, h_i+) / T) / sum_j e^(cos(h_i, h_j+) / T), a mean over i."""
         config = self.config
         gather = self.all_gather if config.negatives == "processes" else itself
         excluded = same_meaning(a, b, gather) if config.exclude_repeats else None
-        h, positive = (gather(side) for side in self.project(self.encoder(join(a, b))).chunk(2))
+        if config.projection:
+            embeddings = self.project(full_width(embeddings, self.encoder.dim))
+        h, positive = (gather(side) for side in embeddings.chunk(2))
         self.need_others(len(h), "pair of translations" if config.positives == "translation" else "sentence")
         if config.direction == "all":
             return semantic_contrastive(h, positive, temperature=config.temperature, excluded=excluded)

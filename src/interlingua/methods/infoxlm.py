@@ -77,6 +77,7 @@ class InfoXLM(TLM):
     """
 
     Config = InfoXLMConfig
+    no_prefixes = "it contrasts states of a middle layer, which are not the exported embeddings"
     config: InfoXLMConfig
     queue: Tensor
     filled: Tensor

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from interlingua.batches.sentences import join, same_meaning
@@ -38,6 +39,7 @@ class LaBSE(Objective):
     """A sentence has to find its translation among all of the batch, by a margin, and the other way round."""
 
     Config = LaBSEConfig
+    nested_terms = ("ranking",)
     config: LaBSEConfig
 
     def forward(self, batch: ParallelBatch) -> LossOutput:
@@ -46,12 +48,11 @@ class LaBSE(Objective):
         gather = self.all_gather if config.negatives == "processes" else itself  # cross-accelerator negatives
         x, y = (gather(side) for side in self.encoder(join(batch.a, batch.b)).chunk(2))
         self.need_others(len(x), "pair of translations")
-        ranking = additive_margin_softmax(
-            x,
-            y,
+        rank = partial(
+            additive_margin_softmax,
             margin=config.margin,
             temperature=config.temperature,
             margin_after_temperature=config.margin_after_temperature,
             excluded=same_meaning(batch.a, batch.b, gather) if config.exclude_repeats else None,
         )
-        return self.weighted(ranking=ranking)
+        return self.weighted(ranking=self.nested(rank, x, y))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import torch
@@ -18,6 +19,7 @@ from interlingua.encoder.translation_decoders import LstmDecoder, TransformerDec
 from interlingua.errors import ConfigError, DataError
 from interlingua.functional.masked_lm import linear_cross_entropy
 from interlingua.languages import resolve
+from interlingua.methods.matryoshka import full_width
 from interlingua.methods.objective import LossOutput, Objective
 
 
@@ -75,6 +77,7 @@ class LASER(Objective):
     """
 
     Config = LASERConfig
+    nested_terms = ("translation",)
     config: LASERConfig
 
     def __init__(self, config: LASERConfig, encoder: Encoder) -> None:
@@ -124,14 +127,17 @@ class LASER(Objective):
     def forward(self, batch: ParallelBatch) -> LossOutput:
         """-log p(y | f(x)) of every target token, a mean over them."""
         x, y = self.directions(batch)
-        vectors = self.encoder(x)
+        return self.weighted(translation=self.nested(partial(self.translate, y), self.encoder(x)))
+
+    def translate(self, y: TokenBatch, embeddings: Float[Tensor, "b d"]) -> Float[Tensor, ""]:
+        """The decoder's loss, given the embeddings of what it has to translate."""
         inputs, told, cu_seqlens = self.shifted(y)
+        vectors = full_width(embeddings, self.encoder.dim)
         if self.tags is not None:
             vectors = torch.cat([vectors, self.tags(y.languages)], dim=1)
         states = self.decoder(inputs, cu_seqlens, vectors)
         output = self.decoder.output
-        tokens = linear_cross_entropy(states, output.weight, output.bias, told)
-        return self.weighted(translation=self.mean_of_tokens(tokens))
+        return self.mean_of_tokens(linear_cross_entropy(states, output.weight, output.bias, told))
 
     def directions(self, batch: ParallelBatch) -> tuple[TokenBatch, TokenBatch]:
         """What is read, and what is told: each side of the pairs from the other, if its language is a target.

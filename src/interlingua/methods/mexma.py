@@ -93,6 +93,7 @@ class MEXMA(Objective):
     """
 
     Config = MEXMAConfig
+    nested_terms = ("align", "koleo")
     config: MEXMAConfig
 
     def __init__(self, config: MEXMAConfig, encoder: Encoder) -> None:
@@ -127,11 +128,11 @@ class MEXMA(Objective):
         terms = {}
         if config.align_weight:
             of_a = vectors if config.alignment == "masked" else s
-            terms["align"] = self.align(of_a[:size], s[size:], batch)  # L_alignment
+            terms["align"] = self.nested(partial(self.align, batch=batch), of_a[:size], s[size:])  # L_alignment
         if self.head is not None and masked is not None:
             terms["mlm"] = self.unmask(self.head, hidden.states, masked, s.roll(size, 0))  # L_mlm
         if config.koleo_weight:
-            terms["koleo"] = (self.spread(s[:size], batch.a) + self.spread(s[size:], batch.b)) / 2  # L_K
+            terms["koleo"] = self.nested(partial(self.spread, batch=batch), s[:size], s[size:])  # L_K
         return self.weighted(**terms)
 
     def views(self, batch: ParallelBatch) -> tuple[MaskedTokens | None, TokenBatch]:
@@ -169,12 +170,10 @@ class MEXMA(Objective):
         side = masked.batch.sequence_ids()[at] * self.sides // masked.batch.batch_size
         return group_means(losses, side, self.sides).mean()
 
-    def spread(self, vectors: Float[Tensor, "b d"], sentences: TokenBatch) -> Float[Tensor, ""]:
-        """KoLeo of one side's sentence vectors."""
+    def spread(self, a: Float[Tensor, "b d"], b: Float[Tensor, "b d"], batch: ParallelBatch) -> Float[Tensor, ""]:
+        """KoLeo of each side's sentence vectors, the mean of both."""
         if self.config.koleo_distinct:
-            vectors = vectors[first_occurrences(sentences)]
-        if len(vectors) < 2:
-            raise ConfigError(
-                "KoLeo needs two sentences a side, got one; raise run.micro_batch_size or drop koleo_weight"
-            )
-        return koleo(vectors, normalize=self.config.koleo_normalize)
+            a, b = a[first_occurrences(batch.a)], b[first_occurrences(batch.b)]
+        if min(len(a), len(b)) < 2:
+            raise ConfigError("KoLeo needs two sentences a side; raise run.micro_batch_size or drop koleo_weight")
+        return sum(koleo(side, normalize=self.config.koleo_normalize) for side in (a, b)) / 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import torch
@@ -20,7 +21,7 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.functional.contrastive import infonce, language_contrastive, semantic_contrastive
-from interlingua.methods.objective import LossOutput, Objective
+from interlingua.methods.objective import LossOutput, Objective, Term
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,6 +72,7 @@ class MultilingualIR(Objective):
     Config = MultilingualIRConfig
     config: MultilingualIRConfig
     feeds = ("questions", "parallel", "monolingual")
+    nested_terms = ("retrieval", "semantic", "language")
     # The last part goes through both towers: processes average their gradients in it.
     parts: tuple[str, ...] = ("semantic", "language", "retrieval")
 
@@ -104,7 +106,7 @@ class MultilingualIR(Objective):
                 terms[name] = self.equalise(feeds["parallel"], feeds.get("monolingual"))
         return self.weighted(**terms)
 
-    def retrieve(self, batch: QuestionBatch) -> Float[Tensor, ""]:
+    def retrieve(self, batch: QuestionBatch) -> Term:
         """L_IR: each question has to find its passage among those of all processes."""
         config, size = self.config, batch.questions.batch_size
         q, answers = (self.question_encoder or self.encoder)(batch.questions), self.encoder(batch.passages)
@@ -114,33 +116,33 @@ class MultilingualIR(Objective):
         if config.exclude_repeats:
             keys = [self.all_gather(part) for part in torch.split(sentence_keys(batch.passages), size)]
             excluded = keys[0][:, None] == torch.cat(keys)
-        return infonce(  # Eq. (1)
-            q,
-            p,
-            hard_negatives=torch.cat(hard) if hard else None,
-            temperature=config.temperature,
-            cosine=config.similarity == "cosine",
-            excluded=excluded,
-        )
 
-    def align(self, batch: ParallelBatch) -> Float[Tensor, ""]:
+        def rank(q: Tensor, p: Tensor, *hard: Tensor) -> Tensor:
+            return infonce(  # Eq. (1)
+                q,
+                p,
+                hard_negatives=torch.cat(hard) if hard else None,
+                temperature=config.temperature,
+                cosine=config.similarity == "cosine",
+                excluded=excluded,
+            )
+
+        return self.nested(rank, q, p, *hard)
+
+    def align(self, batch: ParallelBatch) -> Term:
         """L_semaCL: translations are near one another, and far from all other sentences of the batch."""
         z_i, z_j = self.passages(batch.a, batch.b)
         self.need_others(len(z_i), "pair of translations", "data.batch_size")
         excluded = same_meaning(batch.a, batch.b, self.all_gather) if self.config.exclude_repeats else None
-        return semantic_contrastive(  # Eq. (2)
-            z_i, z_j, temperature=self.config.semantic_temperature, excluded=excluded
-        )
+        contrast = partial(semantic_contrastive, temperature=self.config.semantic_temperature, excluded=excluded)
+        return self.nested(contrast, z_i, z_j)  # Eq. (2)
 
-    def equalise(self, batch: ParallelBatch, others: SentenceBatch | None) -> Float[Tensor, ""]:
+    def equalise(self, batch: ParallelBatch, others: SentenceBatch | None) -> Term:
         """L_langCL: a sentence of whatever language is as near to a sentence as to its translation."""
-        z_k = None
-        if others is None:
-            z_i, z_j = self.passages(batch.a, batch.b)
-        else:
-            z_i, z_j, z_k = self.passages(batch.a, batch.b, others.sentences)
-        self.need_others(len(z_i) + (0 if z_k is None else len(z_k)), "pair of translations", "data.batch_size")
-        return language_contrastive(z_i, z_j, z_k, reduction=self.config.language_reduction)  # Eq. (3)
+        z_i, z_j, *z_k = self.passages(batch.a, batch.b, *([] if others is None else [others.sentences]))
+        self.need_others(len(z_i) + sum(map(len, z_k)), "pair of translations", "data.batch_size")
+        equalise = partial(language_contrastive, reduction=self.config.language_reduction)
+        return self.nested(equalise, z_i, z_j, *z_k)  # Eq. (3)
 
     def passages(self, a: TokenBatch, b: TokenBatch, *more: TokenBatch) -> tuple[Float[Tensor, "_ d"], ...]:
         """Embeddings of several batches by the passage tower, in one pass, each with those of all processes."""
@@ -149,6 +151,11 @@ class MultilingualIR(Objective):
             together = join(together, batch)
         sizes = [batch.batch_size for batch in (a, b, *more)]
         return tuple(self.all_gather(part) for part in torch.split(self.encoder(together), sizes))
+
+    @property
+    def exported(self) -> tuple[Encoder, ...]:
+        """Both towers, or the only one."""
+        return (self.encoder,) if self.question_encoder is None else (self.encoder, self.question_encoder)
 
     def save(self, folder: PathLike) -> None:
         """Writes the passage tower as the model directory, and the question tower, if it is another, inside of it."""

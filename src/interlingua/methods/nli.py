@@ -15,6 +15,7 @@ from torch.nn import functional as F
 from interlingua.batches.feeds import LabelledBatch
 from interlingua.batches.sentences import join
 from interlingua.encoder.encoder import Encoder
+from interlingua.methods.matryoshka import full_width
 from interlingua.methods.objective import LossOutput, Objective
 
 CLASSES = 3
@@ -38,6 +39,7 @@ class NLI(Objective):
     """
 
     Config = NLIConfig
+    nested_terms = ("nli",)
     config: NLIConfig
     feeds = ("labelled",)
     label_kind = "nli"
@@ -49,7 +51,12 @@ class NLI(Objective):
     def forward(self, batch: LabelledBatch) -> LossOutput:
         """Cross-entropy, mean over the pairs."""
         u, v = self.encoder(join(batch.a, batch.b)).chunk(2)
-        return self.weighted(nli=F.cross_entropy(self.logits(u, v).float(), batch.labels.long()))
+
+        def classification(u: Tensor, v: Tensor) -> Tensor:
+            logits = self.logits(full_width(u, self.encoder.dim), full_width(v, self.encoder.dim))
+            return F.cross_entropy(logits.float(), batch.labels.long())
+
+        return self.weighted(nli=self.nested(classification, u, v))
 
     def logits(self, u: Float[Tensor, "b d"], v: Float[Tensor, "b d"]) -> Float[Tensor, "b 3"]:
         """W [u; v; |u - v|]."""

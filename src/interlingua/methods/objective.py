@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import torch
@@ -15,8 +15,11 @@ from interlingua.batches.feeds import FeedName
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
+from interlingua.methods.matryoshka import Matryoshka
 
 LabelKind = Literal["nli", "sts"]
+Term = Float[Tensor, ""] | Mapping[int, Float[Tensor, ""]]
+"""A term of a loss, or in a Matryoshka run that of each prefix of the embeddings, by its width."""
 
 
 class LossOutput(NamedTuple):
@@ -44,6 +47,12 @@ class Objective(nn.Module, ABC):
     parts: tuple[str, ...] = ()
     """Parts of the loss that are computed and backpropagated in turn, to hold the activations of one at a time;
     ``forward`` then takes ``part=``, and None means all of them."""
+    nested_terms: ClassVar[tuple[str, ...]] = ()
+    """Terms that a Matryoshka run computes for each prefix of the embeddings, by ``nested``; none = it is refused."""
+    no_prefixes: ClassVar[str] = "no term of it is made for prefixes of embeddings"
+    """Why not, for the user."""
+    matryoshka: Matryoshka | None = None
+    """The prefixes, where the run has some; see ``nest``."""
     in_parts: ClassVar[bool] = True
     """Whether all passes go by ``encoder(...)`` or ``encoder.tokens(...)``, so that GradCache can split them."""
     encoder: Encoder
@@ -120,9 +129,48 @@ class Objective(nn.Module, ABC):
                 f"a micro-batch of a single {what} has nothing to compare it with; raise {key} or run.micro_batch_size"
             )
 
-    def weighted(self, **terms: Float[Tensor, ""]) -> LossOutput:
-        """Weighs the terms as the config says and adds them up."""
-        weighted = {name: getattr(self.config, f"{name}_weight", 1.0) * term for name, term in terms.items()}
+    def nest(self, matryoshka: Matryoshka) -> None:
+        """From now on the loss is that of several prefixes of the embeddings; the model that is saved says of which.
+
+        Args:
+            matryoshka: the prefixes.
+
+        Raises:
+            ConfigError: the method has no such terms, or they are switched off, or the widths are not the encoder's.
+        """
+        nesting = [module for module in self.modules() if isinstance(module, Objective) and module.nested_terms]
+        if not nesting:
+            raise ConfigError(f"matryoshka: {self.no_prefixes}; remove it, or choose another method")
+        for one in nesting:  # a sum of methods has several, and those without such terms stay as they are
+            weights = {f"{name}_weight": getattr(one.config, f"{name}_weight", 1.0) for name in one.nested_terms}
+            matryoshka.check(weights, one.encoder.dim)
+            one.matryoshka = matryoshka
+            for encoder in one.exported:
+                encoder.settings = dataclasses.replace(encoder.settings, matryoshka_dims=matryoshka.dims)
+
+    @property
+    def exported(self) -> tuple[Encoder, ...]:
+        """The encoders that are saved."""
+        return (self.encoder,)
+
+    def nested(self, loss: Callable[..., Float[Tensor, ""]], *embeddings: Float[Tensor, "_ d"]) -> Term:
+        """A term that reads nothing of the encoder but sentence embeddings; in a Matryoshka run one for each prefix.
+
+        Args:
+            loss: of embeddings of any width; a head in it reads ``full_width(prefix, self.encoder.dim)``.
+            embeddings: the sentences', and what they are compared with.
+        """
+        return loss(*embeddings) if self.matryoshka is None else self.matryoshka.losses(loss, *embeddings)
+
+    def weighted(self, **terms: Term) -> LossOutput:
+        """Weighs the terms as the config says and adds them up; nested ones are named ``term_width``."""
+        weighted = {}
+        for name, term in terms.items():
+            weight = getattr(self.config, f"{name}_weight", 1.0)
+            if isinstance(term, Mapping):
+                weighted |= {f"{name}_{dim}": weight * of_prefix for dim, of_prefix in term.items()}
+            else:
+                weighted[name] = weight * term
         return LossOutput(sum(weighted.values()), {name: term.detach() for name, term in weighted.items()})  # type: ignore[arg-type]
 
 

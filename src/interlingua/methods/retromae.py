@@ -19,6 +19,7 @@ from interlingua.encoder.masked_decoders import MaskedDecoder
 from interlingua.encoder.token_heads import MaskedTokenHead
 from interlingua.errors import ConfigError
 from interlingua.functional.masked_lm import linear_cross_entropy
+from interlingua.methods.matryoshka import full_width
 from interlingua.methods.objective import LossOutput, Objective
 
 
@@ -68,6 +69,7 @@ class RetroMAE(Objective):
     """
 
     Config = RetroMAEConfig
+    nested_terms = ("decoder",)
     config: RetroMAEConfig
 
     def __init__(self, config: RetroMAEConfig, encoder: Encoder) -> None:
@@ -94,18 +96,26 @@ class RetroMAE(Objective):
             sides = [(batch.sentences, batch.place())]
         else:
             sides = [(batch.a, batch.place("a")), (batch.b, batch.place("b"))]
-        terms = [self.autoencode(sentences, place) for sentences, place in sides]
-        return self.weighted(**{name: torch.stack([of[name] for of in terms]).mean() for name in terms[0]})
+        embeddings, language_modelling = [], []
+        for sentences, place in sides:
+            masked = self.mask(sentences, place, ratio=self.config.encoder_ratio)
+            hidden = self.encoder.tokens(masked.batch)
+            pooled = self.encoder.pool(hidden)
+            embeddings.append(pooled)  # Eq. (1)
+            if self.config.encoder_weight:
+                language_modelling.append(self.tell(hidden.states, masked.labels))
+        terms = {"decoder": self.nested(functools.partial(self.reconstruct, sides), *embeddings)}
+        if language_modelling:
+            terms["encoder"] = torch.stack(language_modelling).mean()
+        return self.weighted(**terms)
 
-    def autoencode(self, sentences: TokenBatch, place: Place) -> dict[str, Float[Tensor, ""]]:
-        """Both losses of one batch of sentences."""
-        masked = self.mask(sentences, place, ratio=self.config.encoder_ratio)
-        hidden = self.encoder.tokens(masked.batch)
-        h = self.encoder.pool(hidden)  # Eq. (1)
-        terms = {"decoder": self.tell(*self.decode(sentences, place._replace(side=f"decoder {place.side}"), h))}
-        if self.config.encoder_weight:
-            terms["encoder"] = self.tell(hidden.states, masked.labels)
-        return terms
+    def reconstruct(self, sides: list[tuple[TokenBatch, Place]], *embeddings: Float[Tensor, "b d"]) -> Tensor:
+        """L_dec of every side, given its embeddings; their mean."""
+        losses = []
+        for (sentences, place), h in zip(sides, embeddings, strict=True):
+            place = place._replace(side=f"decoder {place.side}")
+            losses.append(self.tell(*self.decode(sentences, place, full_width(h, self.encoder.dim))))
+        return torch.stack(losses).mean()
 
     def decode(
         self, sentences: TokenBatch, place: Place, h: Float[Tensor, "b d"]

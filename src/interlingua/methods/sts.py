@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from torch import Tensor
 from torch.nn import functional as F
 
 from interlingua.batches.feeds import LabelledBatch
@@ -24,6 +25,7 @@ class STS(Objective):
     """The cosine of two embeddings shall be their score."""
 
     Config = STSConfig
+    nested_terms = ("sts",)
     config: STSConfig
     feeds = ("labelled",)
     label_kind = "sts"
@@ -31,4 +33,8 @@ class STS(Objective):
     def forward(self, batch: LabelledBatch) -> LossOutput:
         """Squared error of the cosine, mean over the pairs."""
         u, v = self.encoder(join(batch.a, batch.b)).chunk(2)
-        return self.weighted(sts=F.mse_loss(F.cosine_similarity(u.float(), v.float()), batch.labels))
+
+        def error(u: Tensor, v: Tensor) -> Tensor:
+            return F.mse_loss(F.cosine_similarity(u.float(), v.float()), batch.labels)
+
+        return self.weighted(sts=self.nested(error, u, v))

@@ -71,6 +71,7 @@ class TLM(Objective):
     """
 
     Config = TLMConfig
+    no_prefixes = "it predicts tokens and trains no sentence embedding"
     in_parts = False  # two sentences in one sequence
     config: TLMConfig
 

@@ -1,26 +1,32 @@
-"""Approximate nearest neighbours by FAISS, on request alone: scored exactly where found, and the recall is measured."""
+"""Approximate nearest neighbours, on request alone: scored exactly where found, and the recall is measured.
+
+ivf and hnsw are indexes of FAISS, which look at a part of the other side; binary and int8 look at all of it, but in
+bits or bytes, so that memory holds 32 or 4 times as many vectors (see ``mining/rescored.py``).
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
-from jaxtyping import Float32
+from jaxtyping import Float32, Int64
 from numpy import ndarray
 from numpy.typing import NDArray
 
 from interlingua.errors import ConfigError, MissingExtraError
 from interlingua.mining.knn import BLOCK, Neighbours, nearest_neighbours, read_block
 from interlingua.mining.lists import Lists
-from interlingua.mining.scan import exact
+from interlingua.mining.rescored import CodedVectors, best_of_found
 from interlingua.mining.tiles import TileJournal, TilePlan, Told, neighbour_blocks
 
-Kind = Literal["ivf", "hnsw"]
+Kind = Literal["ivf", "hnsw", "binary", "int8"]
+EFFORTS: Mapping[Kind, int] = {"ivf": 32, "hnsw": 64, "binary": 16, "int8": 2}
+"""By default."""
 MEASURED = 1000
 """Vectors of a side whose neighbours are also searched exactly."""
 SPARE = 2
@@ -36,8 +42,10 @@ class Approximate:
     """How to search.
 
     Attributes:
-        kind: ``ivf`` looks at some cells of the other side, ``hnsw`` walks along a graph.
-        effort: cells looked at, of 4 sqrt(n); or vectors kept in sight. More find more.
+        kind: ``ivf`` looks at some cells of the other side, ``hnsw`` walks along a graph, ``binary`` and ``int8``
+            compare with all of it in bits or bytes.
+        effort: cells looked at, of 4 sqrt(n); or vectors kept in sight; or candidates that are scored exactly, for
+            each of the k neighbors. More find more.
     """
 
     kind: Kind
@@ -45,19 +53,32 @@ class Approximate:
 
     @classmethod
     def parse(cls, text: str) -> Approximate:
-        """``ivf``, ``hnsw``, ``ivf:64``.
+        """``ivf``, ``hnsw``, ``binary``, ``int8``, ``ivf:64``.
 
         Raises:
             ConfigError: it is none of these.
         """
         kind, colon, effort = text.partition(":")
         if kind not in get_args(Kind) or (colon and not (effort.isdecimal() and int(effort))):
-            raise ConfigError(f"approximate {text!r} is unknown; say ivf or hnsw, or with an effort ivf:64, hnsw:128")
+            raise ConfigError(
+                f"approximate {text!r} is unknown; say {', '.join(EFFORTS)}, or with an effort ivf:64, binary:32"
+            )
         found: Any = kind
-        return cls(found, int(effort) if colon else {"ivf": 32, "hnsw": 64}[kind])
+        return cls(found, int(effort) if colon else EFFORTS[found])
+
+    @property
+    def coded(self) -> bool:
+        """Whether it compares codes, and needs no FAISS."""
+        return self.kind in ("binary", "int8")
+
+    def candidates(self, k: int) -> int:
+        """Vectors to find for the k nearest to be among them."""
+        return k * (self.effort if self.coded else SPARE)
 
     def index_bytes(self, size: int, width: int) -> int:
         """Memory of the index of one side."""
+        if self.coded:
+            return size * (width if self.kind == "int8" else -(-width // 8))  # rounded up
         return size * (2 * width + 8 + (8 * LINKS if self.kind == "hnsw" else 0))
 
 
@@ -103,7 +124,8 @@ def find_approximately(
             own, other, size = sides[name]
             if (known.indices < 0).all():
                 indexes[name] = indexes.get(name) or _index(other, approximate)
-                known = _search(indexes[name], read_block(own, start, size).vectors, other, plan.k)
+                queries, count = read_block(own, start, size).vectors, approximate.candidates(plan.k)
+                known = _search(indexes[name], queries, other, plan.k, count)
             lists.append(known)
         journal.write(tile, *lists)
     shares = [
@@ -135,12 +157,10 @@ def recall(
     return hits / (len(rows) * min(k, len(other)))
 
 
-def _search(index: Any, queries: Float32[ndarray, "n d"], other: NDArray[np.float32], k: int) -> Lists:
+def _search(index: Any, queries: Float32[ndarray, "n d"], other: NDArray[np.float32], k: int, count: int) -> Lists:
     """Nearest of what the index finds, by exact similarities; exact neighbours where it finds fewer than k."""
-    lists = Lists.empty(len(queries), min(k, len(other)))
-    _, found = index.search(queries, min(SPARE * k, len(other)))
-    at, place = np.nonzero(found >= 0)
-    lists.add(at, exact(queries, other, at, found[at, place]), found[at, place])
+    _, found = index.search(queries, min(count, len(other)))
+    lists = best_of_found(queries, other, found, k)
     short = np.flatnonzero(lists.indices[:, -1] < 0)
     if len(short):
         near = nearest_neighbours(queries[short], other, k=k)
@@ -148,8 +168,30 @@ def _search(index: Any, queries: Float32[ndarray, "n d"], other: NDArray[np.floa
     return lists
 
 
+class CodedIndex:
+    """Compares with all vectors of a side, which are kept in bits or bytes.
+
+    Args:
+        vectors: in memory or mapped.
+        kind: binary or int8.
+    """
+
+    def __init__(self, vectors: NDArray[np.float32], kind: Literal["binary", "int8"]) -> None:
+        self.table = CodedVectors.of(vectors, "ubinary" if kind == "binary" else kind)
+
+    def search(
+        self, queries: Float32[ndarray, "n d"], count: int
+    ) -> tuple[Float32[ndarray, "n c"], Int64[ndarray, "n c"]]:
+        """Similarities with what the codes stand for, and the vectors' numbers, as an index of FAISS gives them."""
+        table: Any = self.table
+        found = nearest_neighbours(queries, table, k=count)
+        return found.similarities.numpy(), found.indices.numpy()
+
+
 def _index(vectors: NDArray[np.float32], approximate: Approximate) -> Any:
-    """Of vectors rounded to float16."""
+    """Of vectors in bits or bytes, or rounded to float16."""
+    if approximate.kind == "binary" or approximate.kind == "int8":
+        return CodedIndex(vectors, approximate.kind)
     faiss = _faiss()
     faiss.omp_set_num_threads(torch.get_num_threads())
     (size, width), rounded = vectors.shape, faiss.ScalarQuantizer.QT_fp16

@@ -48,11 +48,13 @@ class Made(NamedTuple):
 
     Attributes:
         rows: vectors.
-        width: of one.
+        width: columns of one.
+        dtype: of its numbers.
     """
 
     rows: int
     width: int
+    dtype: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -121,7 +123,8 @@ class EmbedJob:
         files = f"{len(made)} files, " if self.output.endswith("/") or len(made) + before > 1 else ""
         there = f"; {before} files were there" if before else ""
         rate = f"{seconds:.1f} s, {report.texts / seconds:,.0f} lines/s{tokens}"
-        lines = [f"{self.output}: {files}{rows:,} x {width} float32, {rate}{there}"]
+        dtype = made[0].dtype if made else "float32"
+        lines = [f"{self.output}: {files}{rows:,} x {width} {dtype}, {rate}{there}"]
         return [*lines, report.cuts] if report.cut_rows else lines
 
 
@@ -139,7 +142,7 @@ class _Work:
             for name in names:
                 with self._lines(name) as lines, destination(targets[name], self.scratch) as path:
                     made = self.encode(lines, out=path, report=self.report, advance=self.count.advance)
-                    done = Made(len(made), made.shape[1])
+                    done = Made(*made.shape, str(made.dtype))
                     del made
                 yield name, done
             return
@@ -148,7 +151,7 @@ class _Work:
         for name, parts in itertools.groupby(found, key=lambda part: part[0]):
             with destination(targets[name], self.scratch) as path:
                 made = collect(self._noted(parts), 0, path)
-                done = Made(len(made), made.shape[1])
+                done = Made(*made.shape, str(made.dtype))
                 del made
             yield name, done
 

@@ -90,7 +90,7 @@ class MineConfig:
         memory: bytes for reading, searching and choosing, beside the model.
         documents: how documents are matched, where texts are compared within matched ones alone.
         background: texts of the other side that the margins within documents are also taken over.
-        approximate: search by FAISS, in place of exactly.
+        approximate: search by FAISS or among codes, in place of exactly.
         like_laser: as LASER's mine_bitexts does it with ``--unify``, see docs/methods/mining.md.
         device: where the products are made, but within documents, whose matrices are small.
     """

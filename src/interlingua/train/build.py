@@ -42,6 +42,8 @@ def build_objective(config: TrainConfig, vocabulary: Vocabulary, languages: Sequ
         options = method.with_languages(options, tuple(languages))
     objective = method(options, build_encoder(config, vocabulary))
     objective.total_steps = config.run.max_steps or 1
+    if config.method.prefixes is not None:
+        objective.nest(config.method.prefixes)
     for module in objective.modules():
         if isinstance(module, Encoder):
             module.gradcache_sentences = config.run.gradcache_sentences
@@ -68,6 +70,8 @@ def build_encoder(config: TrainConfig, vocabulary: Vocabulary) -> Encoder:
         ConfigError: see ``build_objective``.
     """
     encoder = _chosen_encoder(config, vocabulary)
+    # Whole vectors are trained, and what was measured or learnt of cut ones does not hold for the weights to come.
+    encoder.settings = dataclasses.replace(encoder.settings, matryoshka_dims=(), truncate_dim=None, int8_ranges={})
     if asked := config.data.questions:
         named = {QUERY_PROMPT: asked.question_prompt, PASSAGE_PROMPT: asked.passage_prompt}
         prompts = {**encoder.settings.prompts, **named}

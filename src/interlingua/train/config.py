@@ -15,9 +15,12 @@ from typing import Any, Literal
 from interlingua.config import config_to_toml, from_mapping, load_toml, to_mapping
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
+from interlingua.methods.matryoshka import Matryoshka
 from interlingua.registry import METHODS, resolve
 from interlingua.train.data_config import DataConfig
 
+FOR_ALL_METHODS = ("matryoshka", "matryoshka_weights")
+"""Keys of [method] that stand beside the method's own."""
 LENGTHS = ("max_steps", "num_train_epochs", "budget_seconds")
 SIZES = (
     "hidden_size",
@@ -79,7 +82,28 @@ class MethodConfig:
     name: str
     """The method, e.g. ems."""
     options: Any
-    """An instance of the method's ``Config``."""
+    """The method's own options, which stand beside its name; see the sections below."""
+    matryoshka: tuple[int, ...] = ()
+    """Widths that embeddings shall be cut to, the whole one first, such as [384, 256, 128, 64]: the loss is that of
+    each of these prefixes, see docs/methods/matryoshka.md; () = whole embeddings alone."""
+    matryoshka_weights: tuple[float, ...] = ()
+    """What the loss of each width counts, in the same order; () = 1 each."""
+
+    def __post_init__(self) -> None:
+        if self.matryoshka:
+            Matryoshka(dims=self.matryoshka, weights=self.matryoshka_weights)  # raises where the widths can't be
+        elif self.matryoshka_weights:
+            raise ConfigError("matryoshka_weights is set, but nothing reads it without matryoshka; remove it")
+
+    @property
+    def prefixes(self) -> Matryoshka | None:
+        """The widths with their weights, if there are any."""
+        return Matryoshka(dims=self.matryoshka, weights=self.matryoshka_weights) if self.matryoshka else None
+
+    def to_mapping(self) -> dict[str, Any]:
+        """The section as it stands in a file: the method's own options beside what holds for every method."""
+        for_all = {name: value for name in FOR_ALL_METHODS if (value := list(getattr(self, name)))}
+        return {"name": self.name, **for_all, **to_mapping(self.options)}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -256,7 +280,7 @@ class TrainConfig:
     def to_mapping(self) -> dict[str, Any]:
         """Nested dictionaries as in the file: the method's options beside its name."""
         mapping = to_mapping(self)
-        mapping["method"] = {"name": self.method.name, **to_mapping(self.method.options)}
+        mapping["method"] = self.method.to_mapping()
         return mapping
 
     def to_toml(self) -> str:
@@ -317,13 +341,14 @@ def train_config_from(table: Mapping[str, Any], *, where: str = "config") -> Tra
     method = sections.get("method")
     if not isinstance(method, Mapping) or not isinstance(method.get("name"), str):
         raise ConfigError(f"{where}: [method] needs a name; known: {', '.join(sorted(METHODS))}")
-    options = {key: value for key, value in method.items() if key != "name"}
+    for_all = {key: method[key] for key in ("name", *FOR_ALL_METHODS) if key in method}
+    options = {key: value for key, value in method.items() if key not in for_all}
     try:
         schema = resolve(METHODS, method["name"]).Config
     except ConfigError as error:
         raise ConfigError(f"{where}: method.name: {error}") from error
     read = from_mapping(schema, options, where=f"{where}: method")
-    sections["method"] = {"name": method["name"], "options": read}
+    sections["method"] = {**for_all, "options": read}
     return from_mapping(TrainConfig, sections, where=where)
 
 

@@ -225,3 +225,38 @@ def write_beir(folder, *, passages, queries, qrels):
     judged = "".join(f"{query}\t{passage}\t1\n" for query, passage in qrels.items())
     (folder / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{judged}")
     return folder
+
+
+class Wide:
+    """Directions in the plane of the first two of many dimensions, which bits tell apart badly."""
+
+    def encode(self, texts, *, prompt=None, language=None, batch_tokens=16_384):
+        degrees = np.radians([float(text.split()[1]) for text in texts])
+        angles = np.arange(16) * np.pi / 8 + degrees[:, None]
+        return np.cos(angles).astype(np.float32) / np.sqrt(8, dtype=np.float32)
+
+
+def test_passages_in_bits_are_ranked_by_signs_and_rescored_exactly(goldp):
+    exact = evaluate(TyDiGoldP(), goldp, Wide())
+    scores = {}
+    for options in ({"precision": "binary"}, {"precision": "hamming"}, {"precision": "int8"}):
+        rough = evaluate(TyDiGoldP(**options), goldp, Wide())
+        again = evaluate(TyDiGoldP(**options, rescore=100), goldp, Wide())
+        scores[options["precision"]] = rough.main_score
+        assert [subset.scores for subset in again.subsets] == [subset.scores for subset in exact.subsets]
+        assert again.changed == ("precision", "rescore")
+    assert scores["hamming"] < exact.main_score
+    assert scores["int8"] == exact.main_score
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"precision": "int4"}, "precision 'int4'"),
+        ({"rescore": 200}, "rescore is set, but with precision = float32"),
+        ({"precision": "int8", "rescore": 99}, "rescore is 99; rankings are 100 deep"),
+    ],
+)
+def test_senseless_precisions_are_refused(options, message):
+    with pytest.raises(ConfigError, match=message):
+        TyDiGoldP(**options)

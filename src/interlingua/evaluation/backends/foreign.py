@@ -32,13 +32,14 @@ class NoOptions:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Choices:
-    """What was asked of a backend; of pooling, dtype and device only what it takes.
+    """What was asked of a backend; of pooling, dtype, device and dim only what it takes.
 
     Attributes:
         name: as results call the encoder.
         pooling: instead of the model's own.
         dtype: float32, bfloat16, float16 or int8 to compute in.
         device: a torch device.
+        dim: elements to keep of each vector.
         options: the backend's own, by name.
     """
 
@@ -46,6 +47,7 @@ class Choices:
     pooling: PoolingMode | None = None
     dtype: Dtype | None = None
     device: str = "cpu"
+    dim: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -16,7 +16,7 @@ from numpy import ndarray
 
 from interlingua.config import refuse_unread
 from interlingua.corpus.retrieval_sets import Passage, RetrievalSet, Sets
-from interlingua.errors import DataError
+from interlingua.errors import ConfigError, DataError
 from interlingua.evaluation.examples import PER_SUBSET
 from interlingua.evaluation.metrics.ranking import (
     DEPTH,
@@ -42,7 +42,8 @@ from interlingua.evaluation.task import (
 from interlingua.evaluation.tasks.folders import choose_languages, content_sha256, find_folder, full_code, recognise
 from interlingua.evaluation.tasks.groups import grouped
 from interlingua.evaluation.tasks.missed_passages import Miss, misses, with_texts
-from interlingua.mining.knn import nearest_neighbours
+from interlingua.mining.knn import Neighbours, nearest_neighbours
+from interlingua.mining.rescored import CodedVectors, rescored_topk
 from interlingua.search.bm25 import DEFAULT_B, DEFAULT_K1, BM25Index
 
 OF_ALL = "_all_languages"
@@ -70,6 +71,9 @@ class RetrievalTask(abc.ABC):
         languages: languages to score, and to pool; all by default.
         similarity: cosine or dot, the inner product of the vectors as the model gives them; auto is dot for a model
             with two towers and cosine for all others.
+        precision: what passages are kept in for the search: float32, int8, or bits; hamming has the questions in bits
+            too, as binary indexes do.
+        rescore: candidates found in int8 or bits that are ranked anew by float32, 100 or more; 0 for none.
         bm25: score BM25 and its fusion with the encoder (reciprocal ranks) beside it, in the question's language.
         bm25_k1: how soon more of the same word counts for nothing, at least 0.
         bm25_b: how much long passages pay for their length, 0 to 1; both tuned by ``interlingua.search.bm25.tune``.
@@ -89,6 +93,8 @@ class RetrievalTask(abc.ABC):
 
     languages: Sequence[str] | None = None
     similarity: Literal["auto", "cosine", "dot"] = "auto"
+    precision: Literal["float32", "int8", "binary", "hamming"] = "float32"
+    rescore: int = 0
     bm25: bool = False
     bm25_k1: float = DEFAULT_K1
     bm25_b: float = DEFAULT_B
@@ -98,6 +104,10 @@ class RetrievalTask(abc.ABC):
     def __post_init__(self) -> None:
         check_choice("similarity", self.similarity, ("auto", "cosine", "dot"))
         refuse_unread(self, "bm25_k1", "bm25_b", reason="bm25 = false", when=not self.bm25)
+        check_choice("precision", self.precision, ("float32", "int8", "binary", "hamming"))
+        refuse_unread(self, "rescore", reason="precision = float32", when=self.precision == "float32")
+        if self.rescore and self.rescore < DEPTH:
+            raise ConfigError(f"rescore is {self.rescore}; rankings are {DEPTH} deep, so give {DEPTH} or more, or 0")
 
     def evaluate(self, encoder: Embeds, data: Path, *, progress: Progress = silent) -> TaskResult:
         """See ``Task.evaluate``."""
@@ -202,7 +212,7 @@ class RetrievalTask(abc.ABC):
         vectors = encoder.encode([*asked.values()], language=language, role="query") if asked else np.zeros((0, 1))
         if self._by_cosine(encoder):
             vectors = normalized(vectors)
-        runs = {"": _search([*asked], vectors, {"": pools[name]})}
+        runs = {"": self._search([*asked], vectors, {"": pools[name]})}
         if self.bm25:
             runs["bm25_"] = self._bm25(asked, one, language)
             runs["hybrid_"] = reciprocal_rank_fusion([runs[""], runs["bm25_"]])
@@ -210,7 +220,7 @@ class RetrievalTask(abc.ABC):
         expected = {query: next(p for p, grade in grades.items() if grade > 0) for query, grades in judged.items()}
         kept: Any = {"language": language, "limit": self.examples}
         if self.pools_all:
-            runs[OF_ALL] = _search([*asked], vectors, pools)
+            runs[OF_ALL] = self._search([*asked], vectors, pools)
             judged_in_all = self._judged_in_all(name, judged, sets)
             found = ranking_metrics(judged_in_all, runs[OF_ALL])
             values |= {f"{metric}{OF_ALL}": of_query for metric, of_query in found.items()}
@@ -222,6 +232,18 @@ class RetrievalTask(abc.ABC):
         scores = {metric: float(np.mean([*of_query.values()])) for metric, of_query in values.items()}
         subset = SubsetScores(name=name, languages=(language, language), pairs=len(judged), scores=scores)
         return subset, Items(np.array([*values[self.main_metric].values()])), notes, missed
+
+    def _search(self, queries: Sequence[str], vectors: Float32[ndarray, "n d"], pools: Mapping[str, _Pool]) -> Run:
+        """The best 100 passages of every query over the pools, as exactly as ``precision`` and ``rescore`` say."""
+        if not queries:
+            return {}
+        return _ranked(queries, [self._nearest(vectors, pool.vectors) for pool in pools.values()], pools)
+
+    def _nearest(self, queries: Float32[ndarray, "n d"], passages: Float32[ndarray, "m d"]) -> Neighbours:
+        if self.precision == "float32":
+            return nearest_neighbours(queries, passages, k=DEPTH)
+        codes = CodedVectors.of(passages, "int8" if self.precision == "int8" else "ubinary")
+        return rescored_topk(queries, codes, passages, k=DEPTH, rescore=self.rescore, signs=self.precision == "hamming")
 
     def _bm25(self, queries: Mapping[str, str], one: RetrievalSet, language: str) -> Run:
         ids, titles, bodies = zip(*one.passages(), strict=True)
@@ -280,11 +302,14 @@ def _judged(one: RetrievalSet, passages: Sequence[str]) -> tuple[Qrels, list[str
     return judged, [f"{count:,} {what}" for what, count in counts.items() if count]
 
 
-def _search(queries: Sequence[str], vectors: Float32[ndarray, "n d"], pools: Mapping[str, _Pool]) -> Run:
-    """The best 100 passages of every query over the pools; a pool's name stands before its ids, if there is one."""
-    if not queries:
-        return {}
-    found = [nearest_neighbours(vectors, pool.vectors, k=DEPTH) for pool in pools.values()]
+def _ranked(queries: Sequence[str], found: Sequence[Neighbours], pools: Mapping[str, _Pool]) -> Run:
+    """The best 100 passages of every query over the pools; a pool's name stands before its ids, if there is one.
+
+    Args:
+        queries: their ids.
+        found: of each pool, the passages of every query.
+        pools: by name.
+    """
     scores = np.concatenate([one.similarities.numpy() for one in found], axis=1)
     places = np.concatenate([one.indices.numpy() for one in found], axis=1)
     named = [(f"{name}/" if name else "", pool.ids) for name, pool in pools.items()]

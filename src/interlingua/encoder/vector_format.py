@@ -1,0 +1,240 @@
+"""Vectors cut to their first elements, and vectors in bytes and bits.
+
+float32 takes 4 bytes an element. int8 takes one: the range of each dimension, measured once on many vectors, is divided
+into 255 equal steps, and an element is the number of steps above the range's lower end, minus 128. Bits keep the sign
+alone, eight dimensions in a byte. Rounding and bit order are those of sentence-transformers' ``quantize_embeddings``:
+given the same vectors and ranges both give the same bytes, so an index may be filled by either.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, get_args
+
+import numpy as np
+from jaxtyping import Float32, Num
+from numpy import ndarray
+
+from interlingua.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from interlingua.encoder.encoder import Encoder
+
+Precision = Literal["float32", "int8", "binary", "ubinary"]
+"""binary is ubinary minus 128, as signed bytes; both hold one bit per dimension."""
+STEPS = 255
+OFFSET = 128
+"""What signed bytes are below unsigned ones."""
+SMALLEST_LENGTH = 1e-12
+"""As torch's ``normalize``: a vector of zeros stays one."""
+
+
+class Int8Ranges(NamedTuple):
+    """Smallest and largest value of each dimension."""
+
+    minimum: tuple[float, ...]
+    maximum: tuple[float, ...]
+
+    @classmethod
+    def of(cls, vectors: Float32[ndarray, "n d"]) -> Int8Ranges:
+        """Those of some vectors.
+
+        Raises:
+            DataError: there are none.
+        """
+        if not len(vectors):
+            raise DataError("ranges need vectors, got none; give texts to measure them on")
+        return cls(tuple(vectors.min(axis=0).tolist()), tuple(vectors.max(axis=0).tolist()))
+
+    def joined(self, other: Int8Ranges) -> Int8Ranges:
+        """The ranges of both's vectors together."""
+        lower = tuple(map(min, self.minimum, other.minimum))
+        upper = tuple(map(max, self.maximum, other.maximum))
+        return Int8Ranges(lower, upper)
+
+    @property
+    def starts(self) -> Float32[ndarray, " d"]:
+        """Lower ends."""
+        return np.array(self.minimum, dtype=np.float32)
+
+    @property
+    def steps(self) -> Float32[ndarray, " d"]:
+        """Widths of a step; 1 for a dimension that is the same everywhere."""
+        steps = (np.array(self.maximum, dtype=np.float32) - self.starts) / np.float32(STEPS)
+        return np.where(steps == 0, np.float32(1), steps)
+
+
+def quantize_vectors(
+    vectors: Float32[ndarray, "n d"], precision: Precision, ranges: Int8Ranges | None = None
+) -> Num[ndarray, "n c"]:
+    """Vectors in another precision; binary ones have a column for eight dimensions.
+
+    Args:
+        vectors: in float32.
+        precision: float32, int8, binary (signed bytes) or ubinary (unsigned ones).
+        ranges: for int8.
+
+    Raises:
+        ConfigError: the precision is unknown, or int8 has no ranges.
+    """
+    if precision not in get_args(Precision):
+        raise ConfigError(f"precision {precision!r} is unknown; there are: {', '.join(get_args(Precision))}")
+    if precision == "float32":
+        return vectors
+    if precision == "int8":
+        if ranges is None:
+            raise ConfigError("int8 vectors need ranges; measure them with Int8Ranges.of(vectors)")
+        codes = np.clip(np.floor((vectors - ranges.starts) / ranges.steps), 0, STEPS)
+        return np.asarray((codes - OFFSET).astype(np.int8))
+    bits = np.packbits(vectors > 0, axis=-1)
+    return bits if precision == "ubinary" else np.asarray((bits - OFFSET).astype(np.int8))
+
+
+def dequantize_vectors(
+    codes: Num[ndarray, "n c"], width: int, ranges: Int8Ranges | None = None
+) -> Float32[ndarray, "n d"]:
+    """The vectors that codes stand for: lower ends of int8's steps, and 1 or -1 for bits.
+
+    Args:
+        codes: what ``quantize_vectors`` gives, of any precision but float32.
+        width: d, elements of a vector; as many columns are int8, an eighth of them bits.
+        ranges: for int8.
+
+    Raises:
+        DataError: the codes are not vectors of this width.
+        ConfigError: int8 has no ranges.
+    """
+    if codes.dtype == np.int8 and codes.shape[1] == width:
+        if ranges is None:
+            raise ConfigError("int8 vectors need the ranges that they were made with")
+        return (codes.astype(np.float32) + OFFSET) * ranges.steps + ranges.starts
+    if codes.dtype not in (np.int8, np.uint8) or codes.shape[1] != -(-width // 8):  # rounded up
+        raise DataError(
+            f"expected codes of vectors of width {width}, int8 or bits, got {codes.dtype} of shape {codes.shape}"
+        )
+    packed = codes if codes.dtype == np.uint8 else (codes.astype(np.int16) + OFFSET).astype(np.uint8)
+    bits = np.unpackbits(packed, axis=1, count=width)
+    return np.asarray(bits.astype(np.float32) * 2 - 1)
+
+
+class _HasVectorSettings(Protocol):
+    """What ``EncodingSettings`` says of vectors."""
+
+    @property
+    def truncate_dim(self) -> int | None: ...
+    @property
+    def int8_ranges(self) -> dict[int, Int8Ranges]: ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class VectorFormat:
+    """What is done to the vectors that a model's pooling gives.
+
+    Attributes:
+        width: elements that are kept, from the first.
+        cuts: whether these are not all.
+        normalize: whether what was cut is scaled to length 1.
+        precision: what the elements are kept in.
+        ranges: for int8.
+    """
+
+    width: int
+    cuts: bool
+    normalize: bool
+    precision: Precision
+    ranges: Int8Ranges | None
+
+    @classmethod
+    def of(
+        cls, settings: _HasVectorSettings, width: int, *, dim: int | None, normalize: bool, precision: Precision
+    ) -> VectorFormat:
+        """The format that is asked for, if the model can give it.
+
+        Args:
+            settings: of the model.
+            width: of its pooled vectors.
+            dim: elements to keep; None = as the settings say.
+            normalize: scale the vectors to length 1.
+            precision: see ``quantize_vectors``.
+
+        Raises:
+            ConfigError: the vectors have fewer elements, or int8 is asked for without ranges for this width.
+        """
+        longest = settings.truncate_dim or width
+        if dim is not None and not 1 <= dim <= longest:
+            raise ConfigError(f"dim is {dim}, but the model's vectors have {longest} elements; choose 1 to {longest}")
+        kept = dim or longest
+        ranges = settings.int8_ranges.get(kept)
+        if precision == "int8" and not normalize:
+            raise ConfigError("precision int8 is for vectors of length 1, which its ranges are measured on; normalize")
+        if precision == "int8" and ranges is None:
+            raise ConfigError(
+                f"the model has no int8 ranges for vectors of {kept} elements; measure them on typical texts:"
+                " interlingua export MODEL -o DIR --ranges-of TEXTS, or encoder.calibrate_ranges(texts)"
+            )
+        return cls(width=kept, cuts=kept < width, normalize=normalize, precision=precision, ranges=ranges)
+
+    def __call__(self, vectors: Float32[ndarray, "n d"]) -> Any:
+        """The vectors in this format."""
+        return quantize_vectors(self.cut(vectors), self.precision, self.ranges)
+
+    def cut(self, vectors: Float32[ndarray, "n d"]) -> Float32[ndarray, "n w"]:
+        """The first elements, scaled to length 1 if asked for."""
+        if not self.cuts:
+            return vectors
+        return first_elements(vectors, self.width, normalize=self.normalize)
+
+
+def first_elements(vectors: Float32[ndarray, "n d"], dim: int, *, normalize: bool) -> Float32[ndarray, "n w"]:
+    """The first ``dim`` elements of each vector.
+
+    Args:
+        vectors: of any width from ``dim``.
+        dim: elements to keep.
+        normalize: scale what is left to length 1.
+    """
+    kept = np.array(vectors[:, :dim])
+    if normalize:
+        lengths = np.linalg.norm(kept, axis=1, keepdims=True)
+        kept /= np.maximum(lengths, SMALLEST_LENGTH)
+    return kept
+
+
+def calibrate_ranges(
+    encoder: Encoder,
+    texts: Iterable[str],
+    *,
+    dims: Iterable[int] = (),
+    prompt: str | None = None,
+    language: str | None = None,
+) -> None:
+    """Measures the ranges of int8 vectors on texts and keeps them in the model's settings, which ``save`` writes.
+
+    Some thousand texts of the kind that is to be embedded do; what lies beyond their ranges is set to the nearest end.
+
+    Args:
+        encoder: the model.
+        texts: any iterable.
+        dims: widths of vectors; default: the model's, and those smaller ones it was trained to be cut to.
+        prompt: see ``encode``.
+        language: see ``encode``.
+
+    Raises:
+        DataError: there are no texts.
+    """
+    from interlingua.encoder.encode import windows
+
+    settings = encoder.settings
+    widths = tuple(dims) or (encoder.dim, *(dim for dim in settings.matryoshka_dims if dim < encoder.dim))
+    found: dict[int, Int8Ranges] = {}
+    for window in windows(texts):
+        whole = encoder.encode(window, prompt=prompt, language=language)
+        for width in widths:
+            cut = VectorFormat.of(settings, encoder.dim, dim=width, normalize=True, precision="float32").cut(whole)
+            ranges = Int8Ranges.of(cut)
+            found[width] = found[width].joined(ranges) if width in found else ranges
+    if not found:
+        raise DataError("ranges are measured on texts, got none; give some thousand of the kind to be embedded")
+    encoder.settings = dataclasses.replace(settings, int8_ranges={**settings.int8_ranges, **found})

@@ -1,0 +1,108 @@
+"""Matryoshka representation learning (Kusupati et al. 2022): embeddings whose prefixes are embeddings too.
+
+An ordinary loss spreads what it learns over all elements of an embedding, so none can be left out. Here the encoder
+runs once and the method's own loss is then computed for several prefixes of the sentence embeddings, the first d
+elements for each d of ``dims``, and added up. Early elements are part of every prefix and receive the gradients of all
+of these losses, so what matters most ends up there, and an embedding can be cut to one of the widths after training.
+
+Only terms that read nothing of the encoder but the sentence embedding have prefixes; a method calls
+``Objective.nested`` for these. Terms that read token states, such as masked language modelling, are computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional as F
+
+from interlingua.errors import ConfigError
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Matryoshka:
+    """The widths M that embeddings shall be cut to, and what each of their losses counts.
+
+    Raises:
+        ConfigError: the widths are not falling, or the weights do not belong to them.
+    """
+
+    dims: tuple[int, ...]
+    """M, elements of each prefix, the largest first; the first is the width of the whole embedding."""
+    weights: tuple[float, ...] = ()
+    """c_m, weight of each prefix's loss, in the order of ``dims``; default: 1 each, as in the paper."""
+
+    def __post_init__(self) -> None:
+        falling = all(first > second for first, second in pairwise(self.dims))
+        if not self.dims or not falling or self.dims[-1] < 1:
+            raise ConfigError(
+                f"matryoshka is {list(self.dims)}; give the widths from the largest to the smallest, each once, such as"
+                " [384, 256, 128, 64]"
+            )
+        if self.weights and (len(self.weights) != len(self.dims) or min(self.weights) <= 0):
+            raise ConfigError(
+                f"matryoshka_weights is {list(self.weights)}; expected {len(self.dims)} numbers above 0, one for each"
+                " width of matryoshka"
+            )
+
+    def check(self, weights: Mapping[str, float], width: int) -> None:
+        """Refuses a method or an encoder that these widths do not go with.
+
+        Args:
+            weights: of the method's terms that have prefixes, by the option that sets them.
+            width: elements of the whole embedding.
+
+        Raises:
+            ConfigError: all these terms are switched off, or the largest width is another one.
+        """
+        if not any(weights.values()):
+            raise ConfigError(
+                f"matryoshka: no term with prefixes is left where {' and '.join(weights)} are 0; raise one, or remove"
+                " it"
+            )
+        if self.dims[0] != width:
+            raise ConfigError(
+                f"matryoshka starts at {self.dims[0]}, but the encoder's embeddings have {width} elements; let it start"
+                f" with {width}"
+            )
+
+    def losses(
+        self, loss: Callable[..., Float[Tensor, ""]], *embeddings: Float[Tensor, "_ d"]
+    ) -> dict[int, Float[Tensor, ""]]:
+        r"""The weighted loss of each prefix, Kusupati et al. (2022), Eq. (1).
+
+        .. math:: \sum_{m \in M} c_m \, L(W^{(m)} z_{1:m}; y)
+
+        *Symbols*: M ``dims``; c_m ``weights``; z ``embeddings``; L ``loss``.
+
+        Differs from the paper: where a loss has a head, W^(m) is the first m columns of one W, the paper's
+        MRL-E (see ``full_width``).
+
+        Args:
+            loss: of embeddings of any width.
+            embeddings: cut to the same width each time.
+
+        Returns:
+            c_m L by m; they add up to the equation.
+        """
+        weights = self.weights or (1.0,) * len(self.dims)
+        losses = {}
+        for dim, weight in zip(self.dims, weights, strict=True):
+            losses[dim] = weight * loss(*(embedding[..., :dim] for embedding in embeddings))
+        return losses
+
+
+def full_width(prefix: Float[Tensor, "b m"], width: int) -> Float[Tensor, "b d"]:
+    """A prefix with zeros behind it, for a head that reads whole embeddings.
+
+    The product of a head's matrix W with it is W[:, :m] times the prefix: the tied weights of MRL-E, section 3 of
+    Kusupati et al. (2022), which need no head for each width.
+
+    Args:
+        prefix: the first m elements, or all of them.
+        width: d.
+    """
+    return F.pad(prefix, (0, width - prefix.shape[-1]))
