@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from interlingua.analysis.language_bias import accuracy_by_pair, language_bias
-from interlingua.analysis.pool import search_pool
+from interlingua.analysis.language_bias import language_bias
+from interlingua.evaluation.metrics.pool import accuracy_by_pair, search_pool
 from tests.analysis.conftest import random_vectors, unit
 
 

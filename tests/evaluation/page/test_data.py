@@ -138,8 +138,8 @@ def test_long_settings_are_shortened_as_far_as_tasks_stay_apart():
     tasks = page_data([choice("xsim", one), choice("sib", one), choice("sib", other), make("a", 0.5, task="sick")])[
         "tasks"
     ]
-    assert [task["brief"] for task in tasks] == ["12 languages", tasks[1]["settings"], tasks[2]["settings"], ""]
-    assert tasks[0]["settings"] == tasks[1]["settings"] == "languages=" + "+".join(one)
+    assert [task["brief"] for task in tasks] == ["12 languages", "", tasks[2]["settings"], tasks[3]["settings"]]
+    assert tasks[0]["settings"] == tasks[2]["settings"] == "languages=" + "+".join(one)
 
 
 def test_seeds_become_one_column():

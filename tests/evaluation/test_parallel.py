@@ -6,9 +6,14 @@ import os
 import numpy as np
 import pytest
 
-from interlingua.analysis.parallel import GROUPS, read_parallel, unit_vectors
 from interlingua.errors import DataError
-from tests.analysis.conftest import LANGUAGES, LINES, Fixed, random_vectors, write_lines
+from interlingua.evaluation.parallel import GROUPS, read_parallel, unit_vectors
+from tests.evaluation.parallel_made import LANGUAGES, LINES, Fixed, random_vectors, write_lines
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return write_lines(tmp_path / "flores200_devtest")
 
 
 def test_all_languages_in_order(folder):

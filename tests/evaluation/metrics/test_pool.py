@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from interlingua.analysis.pool import search_pool
 from interlingua.errors import DataError
+from interlingua.evaluation.metrics.pool import search_pool
 from interlingua.evaluation.metrics.retrieval import nearest_both_ways
-from tests.analysis.conftest import random_vectors, unit
+from tests.evaluation.parallel_made import random_vectors, unit
 
 
 def naive(vectors, k):
