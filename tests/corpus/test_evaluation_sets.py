@@ -6,6 +6,7 @@ import pytest
 
 from interlingua.corpus.evaluation_sets import (
     aligned_files,
+    named_files,
     ntrex_files,
     pair_files,
     read_aligned,
@@ -97,3 +98,14 @@ def test_two_files_of_one_language_are_not_one(tmp_path):
         (tmp_path / name).write_text("eins\n")
     with pytest.raises(DataError, match=r"deu_Latn\.devtest: deu_Latn\.dev beside it is of the same language"):
         aligned_files(tmp_path)
+
+
+def test_files_named_after_a_language(tmp_path):
+    for name in ("German.txt", "pt-BR.txt.gz", "readme.md", "words.tsv"):
+        (tmp_path / name).write_bytes(b"")
+    assert {spelled: path.name for spelled, path in named_files(tmp_path).items()} == {
+        "German": "German.txt",
+        "pt-BR": "pt-BR.txt.gz",
+    }
+    (tmp_path / "pt-BR.txt.gz").unlink()
+    assert named_files(tmp_path) == {}

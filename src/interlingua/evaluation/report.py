@@ -54,16 +54,24 @@ def terminal_tables(result: TaskResult) -> list[Table]:
 
 def _matrix(name: str, cells: Mapping[str, float]) -> Table:
     """A table of a result, ``row-column`` -> fraction, in percent."""
-    places = [cell.split("-") for cell in cells]
-    rows = dict.fromkeys(row for row, _ in places)
-    columns = dict.fromkeys(column for _, column in places)
+    places = [tuple(cell.split("-")) for cell in cells]
+    rows = list(dict.fromkeys(row for row, _ in places))
+    columns = list(dict.fromkeys([*rows, *(column for _, column in places)]))  # in the rows' order
+    columns = [column for column in columns if any(column == place[1] for place in places)]
     table = Table(title=f"{label(name)}, %")
-    for column in ("", *columns):
-        table.add_column(column, justify="right" if column else "left")
-    for row in rows:
+    table.add_column("from \\ to")
+    for column in _short(columns):
+        table.add_column(column, justify="right")
+    for row, shown in zip(rows, _short(rows), strict=True):
         values = [cells.get(f"{row}-{column}") for column in columns]
-        table.add_row(row, *("" if value is None else f"{100 * value:.1f}" for value in values))
+        table.add_row(shown, *("" if value is None else f"{100 * value:.1f}" for value in values))
     return table
+
+
+def _short(codes: Sequence[str]) -> list[str]:
+    """Language codes without their scripts, ``deu``, where that tells them apart."""
+    short = [code.partition("_")[0] for code in codes]
+    return short if len(set(short)) == len(codes) else list(codes)
 
 
 def language_names(subset: SubsetScores) -> str:

@@ -164,3 +164,13 @@ def test_languages_that_nobody_knows_stand_for_themselves():
     data = page_data([make("a", 0.5, pairs=[("qqq_Latn", "eng_Latn"), ("deu_Latn", "eng_Latn")])])
     assert data["languages"]["qqq_Latn"] == {"name": "qqq_Latn", "script": "Latn", "family": "unknown family"}
     assert data["tasks"][0]["rows"][0]["title"] == "qqq_Latn"
+
+
+def test_metrics_of_the_other_direction_and_those_shown_below_the_mean():
+    result = make("a", 0.5)
+    subsets = tuple(dataclasses.replace(one, scores={**one.scores, "bias": 0.25}) for one in result.subsets)
+    result = dataclasses.replace(result, subsets=subsets, shown=("bias",), lower_is_better=("bias",))
+    (task,) = page_data([result])["tasks"]
+    assert {"name": "bias", "label": "bias", "higher": False} in task["metrics"]
+    assert "higher" not in task["metrics"][0]
+    assert task["groups"][0] == {"name": "bias", "values": [0.25]}
