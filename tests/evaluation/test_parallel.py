@@ -70,8 +70,9 @@ def write_texts(folder, **files):
 
 
 def test_files_of_ones_own_in_any_name(tmp_path):
-    named = write_texts(tmp_path / "a", **{"German.txt": "eins\n", "pt-BR.txt": "um\n", "notes.md": "x\n"})
-    assert read_parallel(named).lines == {"deu_Latn": ["eins"], "por_Latn": ["um"]}
+    names = {"German.txt": "eins\n", "pt-BR.txt": "um\n", "en.txt": "one\n", "notes.md": "x\n"}
+    named = read_parallel(write_texts(tmp_path / "a", **names))
+    assert named.lines == {"deu_Latn": ["eins"], "eng_Latn": ["one"], "por_Latn": ["um"]}
     ends = write_texts(tmp_path / "b", **{"corpus.de": "eins\n", "corpus.zh-Hant": "一\n", "corpus.en": "one\n"})
     assert read_parallel(ends).languages == ("deu_Latn", "eng_Latn", "zho_Hant")
 

@@ -60,30 +60,40 @@ def aligned_files(folder: Path) -> dict[str, Path]:
 
 
 def named_files(folder: Path) -> dict[str, Path]:
-    """The files of a folder by the language in their names, or nothing where fewer than two name one.
+    """The ``.txt`` files of a folder that are named after a language in any way, ``German.txt`` or ``pt-BR.txt``."""
+    found = []
+    for path in _files(folder):
+        language, _, ending = _uncompressed(path.name).rpartition(".")
+        if ending == "txt" and _is_language(language):
+            found.append((language, path))
+    return one_each(found)
 
-    ``German.txt`` and ``pt-BR.txt`` are named after a language, ``corpus.de`` and ``corpus.en`` end with one.
+
+def suffixed_files(folder: Path) -> dict[str, Path]:
+    """The files of a folder that end with a language, ``corpus.de`` and ``corpus.en``; nothing where one does.
 
     Raises:
         DataError: two files are of one language, or they are parts of several texts (``dev.de`` beside ``test.de``).
     """
     found = []
+    texts = set()
     for path in _files(folder):
-        name = path.name
-        for ending in COMPRESSIONS:
-            name = name.removesuffix(ending)
-        text, _, language = name.rpartition(".")
-        if language == "txt":
-            text, language = "", text
-        if language and _is_language(language):
-            found.append((text, language, path))
+        text, _, language = _uncompressed(path.name).rpartition(".")
+        if text and _is_language(language):
+            found.append((language, path))
+            texts.add(text)
     if len(found) < 2:
         return {}
-    texts = sorted({text for text, _, _ in found})
     if len(texts) > 1:
-        several = ", ".join(f"{text}.*" if text else "*.txt" for text in texts[:4])
+        several = ", ".join(f"{text}.*" for text in sorted(texts)[:4])
         raise DataError(f"files of {len(texts)} texts ({several}); give each a folder of its own", path=folder)
-    return one_each((language, path) for _, language, path in found)
+    return one_each(found)
+
+
+def _uncompressed(name: str) -> str:
+    for ending in COMPRESSIONS:
+        name = name.removesuffix(ending)
+    return name
 
 
 def _is_language(spelled: str) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.corpus.evaluation_sets import aligned_files, named_files, one_each, read_lines
+from interlingua.corpus.evaluation_sets import aligned_files, named_files, one_each, read_lines, suffixed_files
 from interlingua.errors import DataError
 from interlingua.evaluation.metrics.retrieval import normalized
 from interlingua.evaluation.task import Embeds, Progress, silent
@@ -65,15 +65,17 @@ class ParallelTexts(NamedTuple):
 def language_files(folder: Path) -> dict[str, Path]:
     """The line-aligned files of a folder by language; nothing where it has none.
 
-    Read are, the first that is there: NTREX-128's files, ``<lang>.txt`` (FLORES), and files of the user's own that are
-    named after a language, ``German.txt`` or ``corpus.de``.
+    NTREX-128's files, ``<lang>.txt`` (FLORES), or files of the user's own that are named after a language in another
+    way, ``German.txt`` or ``corpus.de``.
 
     Raises:
         DataError: two files are of one language, or files of several texts lie there.
     """
     if ntrex := ntrex_language_files(folder):
         return ntrex
-    files = aligned_files(folder) or named_files(folder)
+    files = max(aligned_files(folder), named_files(folder), key=len)
+    if len(files) < 2:
+        files = suffixed_files(folder) or files
     return one_each((full_code(spelled), path) for spelled, path in files.items())
 
 
