@@ -35,12 +35,14 @@ TASKS: dict[str, str] = {
     "ntrex_xsim": "interlingua.evaluation.tasks.ntrex:NtrexXSim",
     "ntrex_f1": "interlingua.evaluation.tasks.ntrex:NtrexF1",
     "flores_p_at_1": "interlingua.evaluation.tasks.flores:FloresP1",
+    "mixed_pool": "interlingua.evaluation.tasks.mixed_pool:MixedPool",
     "sts17": "interlingua.evaluation.tasks.sts:STS17",
     "stsb": "interlingua.evaluation.tasks.sts:STSBenchmark",
     "sts12_16": "interlingua.evaluation.tasks.sts:STS12to16",
     "sick": "interlingua.evaluation.tasks.sts:Sick",
     "tydi_goldp": "interlingua.evaluation.tasks.retrieval:TyDiGoldP",
     "xquad_r": "interlingua.evaluation.tasks.retrieval:XQuADR",
+    "lareqa": "interlingua.evaluation.tasks.lareqa:LAReQA",
     "xquad": "interlingua.evaluation.tasks.retrieval:XQuAD",
     "mr_tydi": "interlingua.evaluation.tasks.retrieval:MrTyDi",
     "miracl": "interlingua.evaluation.tasks.retrieval:Miracl",
@@ -66,9 +68,10 @@ TASKS: dict[str, str] = {
     "mteb": "interlingua.evaluation.tasks.mteb:MTEB",
 }
 SUITES: dict[str, tuple[str, ...]] = {
+    "standard": ("tatoeba", "xsim", "mixed_pool"),
     "ntrex": ("ntrex_xsim", "ntrex_f1"),
     "sts": ("sts17", "stsb", "sts12_16", "sick"),
-    "retrieval": ("tydi_goldp", "xquad_r", "xquad", "mr_tydi", "miracl", "beir"),
+    "retrieval": ("tydi_goldp", "xquad_r", "lareqa", "xquad", "mr_tydi", "miracl", "beir"),
     "zero_shot_classification": (
         "zero_shot_mldoc",
         "zero_shot_cls_v1",

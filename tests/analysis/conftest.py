@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import torch
 
@@ -13,32 +12,9 @@ from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.encoders import OwnEncoder
 from interlingua.evaluation.provenance import ModelInfo
 from tests.encoder.conftest import tiny_vocabulary
+from tests.evaluation.parallel_made import LANGUAGES, LINES, Fixed, random_vectors, unit, write_lines
 
-LINES = {
-    "eng_Latn": ["The cat sits on the mat.", "One two three four.", "Yes.", "The cat is seven."],
-    "deu_Latn": ["Die Katze sitzt auf der Matte.", "Eins zwei drei vier.", "Ja.", "Die Katze ist sieben."],
-    "fra_Latn": ["Le chat est assis sur le tapis.", "Un deux trois quatre.", "Oui.", "Le chat a sept ans."],
-}
-LANGUAGES = tuple(sorted(LINES))
-
-
-def unit(rows):
-    rows = np.asarray(rows, dtype=np.float32)
-    return rows / np.linalg.norm(rows, axis=-1, keepdims=True)
-
-
-def random_vectors(languages=3, lines=7, width=5, *, seed=0, shared=1.0):
-    """Translations share a part; the rest is each one's own."""
-    rng = np.random.default_rng(seed)
-    common = rng.standard_normal((1, lines, width))
-    return unit(shared * common + rng.standard_normal((languages, lines, width)))
-
-
-def write_lines(folder, lines=LINES):
-    folder.mkdir(parents=True, exist_ok=True)
-    for code, texts in lines.items():
-        (folder / f"{code}.txt").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
-    return folder
+__all__ = ["LANGUAGES", "LINES", "Fixed", "fixed_subject", "random_vectors", "unit", "write_lines"]
 
 
 @pytest.fixture
@@ -60,20 +36,6 @@ def subject(framed_encoder):
     own = OwnEncoder(framed_encoder, name="tiny")
     with CachedEncoder(own) as cached:
         yield Subject(cached, own.info, "", framed_encoder, 64)
-
-
-class Fixed:
-    """Looks vectors up by text."""
-
-    def __init__(self, vectors, lines=LINES):
-        self.table = {
-            text: vector for rows, texts in zip(vectors, (lines[c] for c in sorted(lines)), strict=True)
-            for vector, text in zip(rows, texts, strict=True)
-        }  # fmt: skip
-        self.dim = vectors.shape[2]
-
-    def encode(self, texts, *, prompt=None, language=None, batch_tokens=16_384):
-        return np.stack([self.table[text] for text in texts])
 
 
 def fixed_subject(vectors):

@@ -5,7 +5,7 @@ import pytest
 
 from interlingua.analysis.grouped_pool import join_groups, measure_pool
 from interlingua.analysis.language_bias import language_bias
-from interlingua.analysis.pool import search_pool
+from interlingua.evaluation.metrics.pool import search_pool
 
 
 def unit(rows):

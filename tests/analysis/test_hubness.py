@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from interlingua.analysis.hubness import hubness, skewness
-from interlingua.analysis.pool import search_pool
+from interlingua.evaluation.metrics.pool import search_pool
 from tests.analysis.conftest import random_vectors, unit
 
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from interlingua.analysis.language_bias import accuracy_by_pair, language_bias
-from interlingua.analysis.pool import search_pool
+from interlingua.analysis.language_bias import language_bias
+from interlingua.evaluation.metrics.pool import search_pool
 from tests.analysis.conftest import random_vectors, unit
 
 
@@ -45,11 +45,3 @@ def test_languages_items_and_intervals():
     drop = found["mixed_pool_drop"]
     np.testing.assert_allclose(drop.items, own.items - found["accuracy_mixed_pool"].items)
     assert drop.low >= 0
-
-
-def test_every_ordered_pair():
-    pool = search_pool(random_vectors(3, 10, 4))
-    tables = accuracy_by_pair(pool, "abc")
-    assert list(tables["accuracy_own_pool"]) == ["a-b", "a-c", "b-a", "b-c", "c-a", "c-b"]
-    assert tables["accuracy_own_pool"]["c-a"] == pool.found_alone[2, :, 0].mean()
-    assert tables["accuracy_mixed_pool"]["b-c"] == pool.found_among_all[1, :, 2].mean()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from interlingua.analysis.language_gap import accuracy_gap, language_gap
-from interlingua.analysis.pool import Pool, search_pool
+from interlingua.evaluation.metrics.pool import Pool, search_pool
 from tests.analysis.conftest import random_vectors, unit
 
 
@@ -38,7 +38,7 @@ def test_accuracy_gap_worked_by_hand():
     found = np.zeros((3, 2, 3), bool)
     found[0, :, 1] = True
     found[1, 0, 0] = True
-    gap = accuracy_gap(Pool(found, *[found] * 3, np.zeros((3, 2), int), 1), "abc")
+    gap = accuracy_gap(Pool(found, *[found] * 3, *[np.zeros((3, 2), int)] * 2, 1), "abc")
     assert gap.by_language == {"a": (1 + 0.5) / 4, "b": (1 + 0.5) / 4, "c": 0.0}
     assert gap.value == 1.5 / 4
     assert gap.low <= gap.value <= gap.high

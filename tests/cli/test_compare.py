@@ -42,6 +42,24 @@ def test_files_side_by_side(capsys, files):
     assert "| muse_1of14 | 50.0 | **75.0** |" in said.out
 
 
+def test_of_several_tasks_a_table_of_all_comes_first(capsys, files):
+    for path in files:
+        content = json.loads(path.read_text()) | {"task_name": "mixed_pool"}
+        path.with_stem("mixed_pool").write_text(json.dumps(content))
+    folder = files[0].parents[2]
+    code, said = run(capsys, folder)
+    assert code == 0, said.err
+    titles = [line for line in said.out.splitlines() if line.startswith("### ")]
+    assert titles == [
+        "### all tasks: means over language pairs, %",
+        "### tatoeba: accuracy, %, higher is better",
+        "### mixed_pool: accuracy, %, higher is better",
+    ]
+    assert "| mixed_pool: accuracy | 50.0 | **75.0** |" in said.out
+    assert run(capsys, folder, "--format", "csv")[1].out.count("tatoeba") == 2
+    assert "all tasks" not in run(capsys, folder, "--only", "muse")[1].out
+
+
 def test_a_folder_by_languages_as_csv(capsys, files):
     code, said = run(capsys, files[0].parents[2], "--by", "languages", "--format", "csv")
     assert code == 0, said.err

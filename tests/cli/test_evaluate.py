@@ -52,6 +52,19 @@ def test_tables_and_result_files(capsys, model, data, tmp_path):
     assert [entry["hf_subset"] for entry in content["scores"]["test"]] == ["deu-eng", "rus-eng"]
 
 
+def test_the_default_suite_has_the_mixed_pool(capsys, model, tmp_path, caplog):
+    folder = tmp_path / "flores200_devtest"
+    folder.mkdir()
+    for code in ("deu_Latn", "eng_Latn", "rus_Cyrl"):
+        (folder / f"{code}.txt").write_text("".join(f"{code[:2]}{n} de{n + 1}\n" for n in range(9)))
+    code, said = run(capsys, model, "--data", tmp_path, "-o", tmp_path / "out", "--quiet")
+    assert code == 0, said.err
+    assert "standard: no data for tatoeba, left out" in caplog.text
+    assert "accuracy mixed pool" in said.out
+    names = sorted(file.name.partition("-")[0] for file in (tmp_path / "out").rglob("*.json"))
+    assert names == ["mixed_pool_flores200_devtest", "xsim_flores200_devtest"]
+
+
 def test_choices_reach_the_encoder_and_the_result(capsys, model, data, tmp_path):
     options = ["--suite", "tatoeba", "--languages", "de", "--prompt", "en1 ", "--pooling", "max", "--dtype", "bfloat16"]
     code, said = run(capsys, model, "--data", data, "--output", tmp_path, "--name", "mine", "--quiet", *options)
@@ -137,7 +150,7 @@ def test_a_dead_endpoint_is_told_once(capsys, data, caplog):
     code, said = run(capsys, "m", *endpoint, "--data", data, "--quiet")
     assert code == 2
     assert said.err.count("gave no vectors in 1 tries") == 1
-    assert caplog.text == ""
+    assert [record.message for record in caplog.records] == ["standard: no data for mixed_pool, left out"]
 
 
 def test_a_cache_and_a_budget(capsys, model, data, tmp_path):
@@ -219,10 +232,14 @@ def test_slips_are_one_line(capsys, model, data, arguments, message):
     assert said.err.count("\n") == 1
 
 
-def test_no_data_and_no_model(capsys, model, tmp_path, monkeypatch):
+def test_no_data_and_no_model(capsys, model, data, tmp_path, monkeypatch):
     monkeypatch.delenv("INTERLINGUA_DATA", raising=False)
     code, said = run(capsys, model)
     assert (code, said.err) == (2, "interlingua: no data: give --data DIR or set INTERLINGUA_DATA\n")
-    code, said = run(capsys, tmp_path / "none", "--data", tmp_path)
+    (tmp_path / "empty").mkdir()
+    code, said = run(capsys, model, "--data", tmp_path / "empty")
+    assert code == 2
+    assert "none of the sets of standard is here (tatoeba, xsim, mixed_pool)" in said.err
+    code, said = run(capsys, tmp_path / "none", "--data", data)
     assert code == 2
     assert "no such model directory" in said.err

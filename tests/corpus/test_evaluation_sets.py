@@ -6,11 +6,13 @@ import pytest
 
 from interlingua.corpus.evaluation_sets import (
     aligned_files,
+    named_files,
     ntrex_files,
     pair_files,
     read_aligned,
     read_lines,
     read_pair_file,
+    suffixed_files,
 )
 from interlingua.errors import DataError
 
@@ -97,3 +99,27 @@ def test_two_files_of_one_language_are_not_one(tmp_path):
         (tmp_path / name).write_text("eins\n")
     with pytest.raises(DataError, match=r"deu_Latn\.devtest: deu_Latn\.dev beside it is of the same language"):
         aligned_files(tmp_path)
+
+
+def test_files_named_after_a_language(tmp_path):
+    for name in ("German.txt", "pt-BR.txt.gz", "de.words", "readme.txt", "words.tsv"):
+        (tmp_path / name).write_bytes(b"")
+    assert {spelled: path.name for spelled, path in named_files(tmp_path).items()} == {
+        "German": "German.txt",
+        "pt-BR": "pt-BR.txt.gz",
+    }
+    assert suffixed_files(tmp_path) == {}
+
+
+def test_files_that_end_with_a_language(tmp_path):
+    for name in ("corpus.de", "corpus.en.xz", "notes.md"):
+        (tmp_path / name).write_bytes(b"")
+    found = suffixed_files(tmp_path)
+    assert {spelled: path.name for spelled, path in found.items()} == {"de": "corpus.de", "en": "corpus.en.xz"}
+    (tmp_path / "test.fr").write_bytes(b"")
+    with pytest.raises(DataError, match=r"files of 2 texts \(corpus\.\*, test\.\*\)"):
+        suffixed_files(tmp_path)
+    (tmp_path / "test.fr").rename(tmp_path / "corpus.deu")
+    (tmp_path / "corpus.de").rename(tmp_path / "corpus.en")
+    with pytest.raises(DataError, match="of the same language"):
+        suffixed_files(tmp_path)

@@ -59,6 +59,10 @@ def write_similarity(data):
 def write_retrieval(folder):
     goldp, own = folder / "data" / "tydiqa_goldp", folder / "my_passages"
     goldp.mkdir()
+    write_xquad_r(folder / "data" / "xquad_r")
+    (folder / "my_translations").mkdir()
+    for name in ("German.txt", "pt-BR.txt", "en.txt"):
+        (folder / "my_translations" / name).write_text("".join(f"{name[:2].lower()}{n} en{n}\n" for n in range(9)))
     (own / "qrels").mkdir(parents=True)
     for code in ("sw", "en"):
         (goldp / f"{code}.dev.questions.tsv").write_text("".join(f"q{n}\t{n}\tde{n}\t\n" for n in range(9)))
@@ -66,6 +70,16 @@ def write_retrieval(folder):
     for name in ("corpus", "queries"):
         (own / f"{name}.jsonl").write_text("".join(f'{{"_id": "{n}", "text": "de{n}"}}\n' for n in range(9)))
     (own / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n0\t0\t1\n1\t1\t1\n")
+
+
+def write_xquad_r(folder):
+    folder.mkdir()
+    for code in ("de", "en"):
+        sentences = [f"{code}{n} {code}{n + 1}" for n in range(9)]
+        breaks = [[10 * n, 10 * n + 9] for n in range(9)]
+        asked = [{"id": f"q{n}", "question": f"{code}{n}", "answers": [{"answer_start": 10 * n}]} for n in range(9)]
+        paragraph = {"sentences": sentences, "sentence_breaks": breaks, "qas": asked}
+        (folder / f"{code}.json").write_text(json.dumps({"data": [{"paragraphs": [paragraph]}]}))
 
 
 def write_mining(data):
@@ -139,7 +153,8 @@ def test_the_reference_names_every_key(said, workplace):
              "zero_shot_folder_my_reviews", "zero_shot_sib200", "few_shot_sib200", "senteval_senteval_cls",
              "pair_xnli", "bucc_margin_bucc", "bucc_best_f1_bucc", "bucc_mteb_bucc", "paracrawl_retrieval",
              "mteb_STS17", "xsim_pp_generated_flores200_devtest", "ntrex_xsim_NTREX-128",
-             "ntrex_f1_NTREX-128")  # fmt: skip
+             "ntrex_f1_NTREX-128", "mixed_pool_my_translations", "lareqa_xquad_r",
+             "xquad_r_xquad_r")  # fmt: skip
     for task in tasks:
         content = json.loads(next(workplace.rglob(f"{task}*.json")).read_text())
         own = content["interlingua"]

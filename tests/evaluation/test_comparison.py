@@ -3,7 +3,9 @@ from __future__ import annotations
 import pytest
 
 from interlingua.errors import ConfigError
-from interlingua.evaluation.comparison import compare
+from interlingua.evaluation.comparison import compare, protocol_of, tasks_of
+from interlingua.evaluation.report import best_cells
+from interlingua.evaluation.task import SubsetScores
 from tests.evaluation.results_made import make, values
 
 
@@ -100,3 +102,47 @@ def test_each_task_is_told_before_its_differences_are_tested(join):
     compare(results, baseline="a", join=join, progress=lambda *at: told.append(at))
     assert told == [("tatoeba", 0, 2), ("xsim", 1, 2), ("all tasks", 1, 1)]
     compare(results, join=join, progress=lambda *_: pytest.fail("tests nothing"))
+
+
+def test_tasks_stand_in_the_order_of_the_registry():
+    names = ["sts17", "my_task", "lareqa_mine", "bucc_margin", "mixed_pool", "xsim_pp_heldout", "tatoeba_x", "xsim"]
+    expected = ["tatoeba_x", "xsim", "xsim_pp_heldout", "mixed_pool", "sts17", "lareqa_mine", "bucc_margin", "my_task"]
+    results = [make("a", task=name) for name in names]
+    assert tasks_of(results) == expected
+    assert [table.title.partition(":")[0] for table in compare(results)] == expected
+
+
+@pytest.mark.parametrize(
+    ("task", "protocol"),
+    [
+        ("xsim", "xsim"),
+        ("xsim_pp_flores", "xsim_pp"),
+        ("xsim_heldout", "xsim"),
+        ("xsimple", None),
+        ("mteb_STS17", "mteb"),
+    ],
+)
+def test_the_protocol_of_a_task(task, protocol):
+    assert protocol_of(task) == protocol
+
+
+def shown_metrics(name, accuracy, bias):
+    scores = {"accuracy": accuracy, "bias": bias, "other": 0.5}
+    subsets = (SubsetScores(name="deu", languages=("deu_Latn", "deu_Latn"), pairs=9, scores=scores),)
+    groups = {"all_1": scores}
+    return make(name, subsets=subsets, groups=groups, shown=("bias", "absent"), lower_is_better=("bias",))
+
+
+def test_a_table_of_all_tasks_has_the_metrics_that_a_task_shows():
+    results = [shown_metrics("a", 0.9, 0.3), shown_metrics("b", 0.8, 0.1)]
+    (table,) = compare(results, by="tasks")
+    assert values(table) == {"tatoeba: accuracy": [0.9, 0.8], "tatoeba: bias": [0.3, 0.1]}
+    assert [row.higher_is_better for row in table.rows] == [True, False]
+    assert [row.name for row in compare(results, by="tasks", metric="other")[0].rows] == ["tatoeba: other"]
+    assert [row.metric for row in compare(results, join=True)[0].rows] == ["accuracy"]
+
+
+def test_a_metric_that_is_better_low_says_so():
+    (table,) = compare([shown_metrics("a", 0.9, 0.3), shown_metrics("b", 0.8, 0.1)], metric="bias")
+    assert table.title == "tatoeba: bias, %, lower is better"
+    assert [best_cells(row, table.comparable) for row in table.rows] == [[False, True]]

@@ -257,3 +257,24 @@ def test_pairs_without_english_behind_name_both_languages():
     console = Console(width=120, record=True, file=io.StringIO())
     console.print(terminal_tables(make(subsets=(subset,)))[0])
     assert "English - Arabic" in console.export_text()
+
+
+def test_tables_of_pairs_are_printed_as_a_matrix():
+    cells = {"deu_Latn-rus_Cyrl": 0.25, "rus_Cyrl-deu_Latn": 0.5}
+    *_, matrix = terminal_tables(make(tables={"accuracy_mixed_pool": cells}))
+    assert matrix.title == "accuracy mixed pool, %"
+    columns = [[column.header, *column.cells] for column in matrix.columns]
+    assert columns[1:] == [["deu", "", "50.0"], ["rus", "25.0", ""]]
+    assert list(matrix.columns[0].cells) == ["deu", "rus"]
+
+
+def test_codes_keep_their_script_where_it_tells_them_apart():
+    cells = {"zho_Hans-zho_Hant": 0.5, "zho_Hant-zho_Hans": 0.5}
+    *_, matrix = terminal_tables(make(tables={"x": cells}))
+    assert [column.header for column in matrix.columns[1:]] == ["zho_Hans", "zho_Hant"]
+
+
+def test_wide_tables_are_named_and_not_printed():
+    cells = {f"aaa-{number:03}": 0.5 for number in range(30)}
+    _, by_group = terminal_tables(make(tables={"accuracy_mixed_pool": cells}))
+    assert by_group.caption == "in the result file: accuracy mixed pool, %"

@@ -9,13 +9,13 @@ from typing import ClassVar
 
 from interlingua.analysis.hubness import hubness
 from interlingua.analysis.isotropy import isotropy
-from interlingua.analysis.language_bias import accuracy_by_pair, language_bias
+from interlingua.analysis.language_bias import language_bias
 from interlingua.analysis.language_gap import accuracy_gap, language_gap
 from interlingua.analysis.language_identification import L2, language_identification
-from interlingua.analysis.parallel import read_parallel, unit_vectors
-from interlingua.analysis.pool import search_pool
 from interlingua.analysis.record import Analysis
 from interlingua.analysis.subject import Subject
+from interlingua.evaluation.metrics.pool import accuracy_by_pair, search_pool
+from interlingua.evaluation.parallel import read_parallel, unit_vectors
 from interlingua.evaluation.task import Progress, options, silent
 
 STAGES = 3

@@ -13,13 +13,13 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from interlingua.analysis.parallel import ParallelTexts, read_parallel
 from interlingua.analysis.record import Analysis, mean_measure
 from interlingua.analysis.subject import Subject, needs_states
 from interlingua.analysis.tokens import batches, check_finite, spell, token_ids
 from interlingua.encoder.attention_weights import first_token_attention
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
+from interlingua.evaluation.parallel import ParallelTexts, read_parallel
 from interlingua.evaluation.task import Progress, options, silent
 
 MEASURES = {

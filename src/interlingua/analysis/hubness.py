@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Int64
 from numpy import ndarray
 
-from interlingua.analysis.pool import Pool
 from interlingua.analysis.record import Measure, mean_measure
+from interlingua.evaluation.metrics.pool import Pool
 
 
 def hubness(pool: Pool, languages: Sequence[str]) -> list[Measure]:

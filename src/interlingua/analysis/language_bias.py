@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-import numpy as np
-from jaxtyping import Bool, Float64
-from numpy import ndarray
-
-from interlingua.analysis.pool import Pool
 from interlingua.analysis.record import Measure, mean_measure
+from interlingua.evaluation.metrics.pool import Pool
 
 
 def language_bias(pool: Pool, languages: Sequence[str]) -> list[Measure]:
@@ -30,7 +26,8 @@ def language_bias(pool: Pool, languages: Sequence[str]) -> list[Measure]:
         pool: from ``search_pool``.
         languages: the codes of its languages.
     """
-    alone, among_all = _mean_over_targets(pool.found_alone), _mean_over_targets(pool.found_among_all)
+    alone = pool.accuracy_alone
+    among_all = pool.accuracy_among_all
     return [
         mean_measure(
             "same_language_bias", pool.own_language, languages, unit="share", better="lower", ideal=0.0,
@@ -55,21 +52,3 @@ def language_bias(pool: Pool, languages: Sequence[str]) -> list[Measure]:
             definition="what P@1 loses when the other languages' lines join the candidates",
         ),
     ]  # fmt: skip
-
-
-def accuracy_by_pair(pool: Pool, languages: Sequence[str]) -> Mapping[str, Mapping[str, float]]:
-    """P@1 of every ordered pair of languages in both settings, ``deu_Latn-eng_Latn`` -> share."""
-    kept = {"accuracy_own_pool": pool.found_alone, "accuracy_mixed_pool": pool.found_among_all}
-    return {
-        name: {
-            f"{source}-{target}": float(found[i, :, j].mean())
-            for i, source in enumerate(languages)
-            for j, target in enumerate(languages)
-            if i != j
-        }
-        for name, found in kept.items()
-    }
-
-
-def _mean_over_targets(found: Bool[ndarray, "l n l"]) -> Float64[ndarray, "l n"]:
-    return np.asarray(found.sum(axis=2) / (found.shape[2] - 1))

@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Float32, Float64
 from numpy import ndarray
 
-from interlingua.analysis.pool import Pool
 from interlingua.analysis.record import RESAMPLES, Measure
 from interlingua.evaluation.metrics.correlation import interval
+from interlingua.evaluation.metrics.pool import Pool
 
 CHUNK = 100
 """Resamples drawn at once."""

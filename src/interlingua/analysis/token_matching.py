@@ -13,12 +13,12 @@ import numpy as np
 from jaxtyping import Float32, Int64
 from numpy import ndarray
 
-from interlingua.analysis.parallel import ParallelTexts, read_parallel
 from interlingua.analysis.record import Analysis, Measure, Unit, bootstrap_mean
 from interlingua.analysis.subject import Subject, needs_states
 from interlingua.analysis.tokens import spell, token_ids, token_windows
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import DataError
+from interlingua.evaluation.parallel import ParallelTexts, read_parallel
 from interlingua.evaluation.task import Progress, options, silent
 from interlingua.evaluation.tasks.folders import full_code
 from interlingua.mining.dense import merge, nobody

@@ -45,7 +45,7 @@ def compare(
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
 ) -> None:
-    """Prints or writes one table per task, a column per result, or one HTML page of everything."""
+    """Prints or writes a table of all tasks and one per task, a column per result, or one HTML page of everything."""
     from interlingua.analysis.side_by_side import side_by_side
     from interlingua.evaluation import comparison, report, results
     from interlingua.files import atomic_write
@@ -61,6 +61,8 @@ def compare(
         found = results.read_results(of_results, needed=not (plain and analyses))
         with bar(quiet) as progress:
             tables = comparison.compare(found, **of_tables, **of_both, progress=progress) if found else []
+            if plain and wanted != "csv" and len(tables) > 1:  # all tasks in one table first, then each with its groups
+                tables = [*comparison.compare(found, by="tasks", **of_both, progress=progress), *tables]
         text = report.render([*tables, *(side_by_side(analyses) if plain else [])], wanted, rows=rows)
     if output is None:
         print(text, end="")

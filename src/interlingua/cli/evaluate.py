@@ -19,7 +19,11 @@ Text = str | None
 
 
 Suite = Annotated[
-    str, typer.Option(help="Tasks, with commas: tatoeba, xsim, mteb:STS17; sts, bucc and retrieval stand for several.")
+    str,
+    typer.Option(
+        help="Tasks, with commas: tatoeba, xsim, mteb:STS17; sts, bucc and retrieval stand for several, standard for "
+        "tatoeba, xsim and mixed_pool."
+    ),
 ]
 Data = Annotated[
     Path | None,
@@ -49,7 +53,7 @@ QueryPrompt = Annotated[Text, typer.Option(help="Before questions of a search; t
 
 def evaluate(
     model: Model,
-    suite: Suite = "tatoeba,xsim",
+    suite: Suite = "standard",
     data: Data = None,
     languages: Languages = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Gets results/MODEL/REVISION/TASK.json.")] = Path(),

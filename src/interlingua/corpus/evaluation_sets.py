@@ -2,7 +2,8 @@
 
 - pairs: ``<a>-<b>.tsv`` (text TAB text), or LASER's own ``tatoeba.<a>-<b>.<a>`` beside ``tatoeba.<a>-<b>.<b>``;
 - line-aligned languages: ``<lang>.txt``, or FLORES' own ``<lang>.devtest`` and ``<lang>.dev``;
-- NTREX-128: ``newstest2019-src.eng.txt`` and ``newstest2019-ref.<lang>.txt``, line-aligned.
+- NTREX-128: ``newstest2019-src.eng.txt`` and ``newstest2019-ref.<lang>.txt``, line-aligned;
+- line-aligned files of the user's own, named after their language in any way: ``German.txt``, ``corpus.de``.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from interlingua.errors import DataError
-from interlingua.files import open_text
+from interlingua.files import COMPRESSIONS, open_text
+from interlingua.languages import resolve
 
 PAIR_FILE = re.compile(r"([A-Za-z]{2,3}(?:_[A-Za-z]{4})?)-([A-Za-z]{2,3}(?:_[A-Za-z]{4})?)\.tsv(?:\.(?:gz|xz|zst))?")
 LASER_FILE = re.compile(r"tatoeba\.([a-z]{3})-([a-z]{3})\.\1")
@@ -55,6 +57,51 @@ def aligned_files(folder: Path) -> dict[str, Path]:
     """
     files = [(match[1], path) for path in _files(folder) if (match := ALIGNED_FILE.fullmatch(path.name))]
     return one_each(files)
+
+
+def named_files(folder: Path) -> dict[str, Path]:
+    """The ``.txt`` files of a folder that are named after a language in any way, ``German.txt`` or ``pt-BR.txt``."""
+    found = []
+    for path in _files(folder):
+        language, _, ending = _uncompressed(path.name).rpartition(".")
+        if ending == "txt" and _is_language(language):
+            found.append((language, path))
+    return one_each(found)
+
+
+def suffixed_files(folder: Path) -> dict[str, Path]:
+    """The files of a folder that end with a language, ``corpus.de`` and ``corpus.en``; nothing where one does.
+
+    Raises:
+        DataError: two files are of one language, or they are parts of several texts (``dev.de`` beside ``test.de``).
+    """
+    found = []
+    texts = set()
+    for path in _files(folder):
+        text, _, language = _uncompressed(path.name).rpartition(".")
+        if text and _is_language(language):
+            found.append((language, path))
+            texts.add(text)
+    if len(found) < 2:
+        return {}
+    if len(texts) > 1:
+        several = ", ".join(f"{text}.*" for text in sorted(texts)[:4])
+        raise DataError(f"files of {len(texts)} texts ({several}); give each a folder of its own", path=folder)
+    return one_each(found)
+
+
+def _uncompressed(name: str) -> str:
+    for ending in COMPRESSIONS:
+        name = name.removesuffix(ending)
+    return name
+
+
+def _is_language(spelled: str) -> bool:
+    try:
+        resolve(spelled)
+    except DataError:
+        return False
+    return True
 
 
 def ntrex_files(folder: Path) -> dict[str, Path]:

@@ -11,7 +11,7 @@ from interlingua.evaluation.arms import Arm, arms, model_of, names, pattern, set
 from interlingua.evaluation.rows import LEVEL, Chosen, Row, averaged, costs_of, rows_of
 from interlingua.evaluation.significance import RESAMPLES
 from interlingua.evaluation.task import Progress, TaskResult, check_choice, silent
-from interlingua.registry import did_you_mean
+from interlingua.registry import TASKS, did_you_mean
 
 ROWS = ("groups", "languages", "tasks")
 SIGNIFICANT = "†"
@@ -75,7 +75,7 @@ def compare(
         known = dict.fromkeys(name for result in results for scores in result.groups.values() for name in scores)
         check_choice("metric", metric, known)
         results = [result for result in results if any(metric in scores for scores in result.groups.values())]
-    by_task = {task: [one for one in results if one.task == task] for task in dict.fromkeys(r.task for r in results)}
+    by_task = {task: [one for one in results if one.task == task] for task in tasks_of(results)}
     told = silent if baseline is None else progress
     if join or by == "tasks":
         columns = [arms(results, group, by_settings=False)]
@@ -124,7 +124,7 @@ def _table(columns: list[Arm], by: str, metric: str | None, baseline: str | None
     notes += [f"{name}: {words}" for name, words in asked.items() if words and words not in name]
     notes += _notes_of(chosen, names(columns))
     return Comparison(
-        title=f"{first.task}: {label(shown)}, %, {direction(first)}",
+        title=f"{first.task}: {label(shown)}, %, {direction(first, shown)}",
         corner="language pair" if by == "languages" else "group",
         columns=names(columns),
         comparable=comparable,
@@ -134,6 +134,22 @@ def _table(columns: list[Arm], by: str, metric: str | None, baseline: str | None
     )
 
 
+def tasks_of(results: Sequence[TaskResult]) -> list[str]:
+    """The tasks of some results in the registry's order, which has tasks of one kind next to each other.
+
+    Tasks that are not in the registry (mteb's own files) come last, in the order of their results.
+    """
+    known = list(TASKS)
+    tasks = dict.fromkeys(result.task for result in results)
+    return sorted(tasks, key=lambda task: known.index(name) if (name := protocol_of(task)) else len(known))
+
+
+def protocol_of(task: str) -> str | None:
+    """The registry's name of a task that is named after its data too: ``tatoeba_heldout`` -> ``tatoeba``."""
+    names = [name for name in TASKS if task == name or task.startswith(f"{name}_")]
+    return max(names, key=len, default=None)
+
+
 def sections(results: Sequence[TaskResult], columns: Sequence[Arm]) -> Iterator[Section]:
     """All tasks; each choice of a task's settings is a section of its own.
 
@@ -141,7 +157,7 @@ def sections(results: Sequence[TaskResult], columns: Sequence[Arm]) -> Iterator[
         results: of any tasks.
         columns: their arms, settings not told apart.
     """
-    for task in dict.fromkeys(result.task for result in results):
+    for task in tasks_of(results):
         for settings in dict.fromkeys(settings_of(result) for result in results if result.task == task):
             chosen = [[r for r in arm.results if r.task == task and settings_of(r) == settings] for arm in columns]
             yield Section(task, settings, chosen)
@@ -164,12 +180,12 @@ def _table_of_tasks(
     short = {(section.task, brief(section.settings)) for section in found}
     for done, (task, settings, chosen) in enumerate(found):
         progress(task, done, len(found))
-        shown = metric or next(results[0] for results in chosen if results).main_metric
         tail = f" ({settings})" if settings else ""
-        for row in rows_of(chosen, by, shown, reference):
-            asked = f" ({brief(settings) if len(short) == len(found) else settings})" if settings else ""
-            name = f"{task}: {_mean(shown, chosen) if by == 'tasks' else row.name}{asked}"
-            rows.append(row._replace(name=name, task=f"{task}{tail}"))
+        asked = f" ({brief(settings) if len(short) == len(found) else settings})" if settings else ""
+        for shown in _metrics_shown(chosen, by, metric):
+            for row in rows_of(chosen, by, shown, reference):
+                name = f"{task}: {_mean(shown, chosen) if by == 'tasks' else row.name}{asked}"
+                rows.append(row._replace(name=name, task=f"{task}{tail}"))
         alike, said = differences(chosen)
         comparable = [before and now for before, now in zip(comparable, alike, strict=True)]
         notes += [f"{task}: {note}" for note in [*said, *_notes_of(chosen, names(columns))]]
@@ -182,6 +198,16 @@ def _table_of_tasks(
         notes=notes + _note_on_significance(rows, columns, reference),
         baseline=None if reference is None else names(columns)[reference],
     )
+
+
+def _metrics_shown(chosen: Chosen, by: str, metric: str | None) -> list[str]:
+    """What a table of all tasks shows of one: a metric that was asked for, or the main one and those next to it."""
+    first = next(results[0] for results in chosen if results)
+    if metric is not None:
+        return [metric]
+    if by != "tasks":
+        return [first.main_metric]
+    return [first.main_metric, *(name for name in first.shown if name in first.subsets[0].scores)]
 
 
 def _mean(metric: str, chosen: Chosen) -> str:
@@ -266,6 +292,6 @@ def label(metric: str) -> str:
     return metric.replace("_", " ")
 
 
-def direction(result: TaskResult) -> str:
-    """Which end of the scale is the good one."""
-    return "higher is better" if result.higher_is_better else "lower is better"
+def direction(result: TaskResult, metric: str) -> str:
+    """Which end of a metric's scale is the good one."""
+    return "higher is better" if result.is_better_high(metric) else "lower is better"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +19,8 @@ from interlingua.languages import Language, resolve
 
 FORMATS = {"markdown": (".md", ".markdown"), "latex": (".tex",), "csv": (".csv",), "html": (".html", ".htm")}
 """What a report may be written in, and the suffixes that ask for it."""
+MOST_COLUMNS = 21
+"""Of a table in the terminal; 20 languages and their names."""
 CSV_COLUMNS = (
     "task", "rows", "metric", "model", "value", "sd", "baseline", "difference", "low", "high", "p_value", "comparable",
 )  # fmt: skip
@@ -28,7 +30,8 @@ def terminal_tables(result: TaskResult) -> list[Table]:
     """The scores per language pair and per group, for rich to print."""
     metrics = list(result.subsets[0].scores)
     digits = _digits(result)
-    by_pair = Table(title=f"{result.task} (protocol version {result.version}): {direction(result)}, %")
+    better = direction(result, result.main_metric)
+    by_pair = Table(title=f"{result.task} (protocol version {result.version}): {better}, %")
     for column in ("pair", "language", "sentences", *map(label, metrics)):
         by_pair.add_column(column, justify="left" if column in ("pair", "language") else "right")
     for subset in result.subsets:
@@ -42,7 +45,33 @@ def terminal_tables(result: TaskResult) -> list[Table]:
     for group, scores_of in result.groups.items():
         shown = (scores_of.get(metric) for metric in of_groups)
         by_group.add_row(group, *("" if score is None else f"{100 * score:.{digits}f}" for score in shown))
-    return [by_pair, by_group]
+    matrices = [_matrix(name, cells) for name, cells in result.tables.items()]
+    wide = [table for table in matrices if len(table.columns) > MOST_COLUMNS]
+    if wide:
+        by_group.caption = f"in the result file: {', '.join(str(table.title) for table in wide)}"
+    return [by_pair, by_group, *(table for table in matrices if table not in wide)]
+
+
+def _matrix(name: str, cells: Mapping[str, float]) -> Table:
+    """A table of a result, ``row-column`` -> fraction, in percent."""
+    places = [tuple(cell.split("-")) for cell in cells]
+    rows = list(dict.fromkeys(row for row, _ in places))
+    columns = list(dict.fromkeys([*rows, *(column for _, column in places)]))  # in the rows' order
+    columns = [column for column in columns if any(column == place[1] for place in places)]
+    table = Table(title=f"{label(name)}, %")
+    table.add_column("from \\ to")
+    for column in _short(columns):
+        table.add_column(column, justify="right")
+    for row, shown in zip(rows, _short(rows), strict=True):
+        values = [cells.get(f"{row}-{column}") for column in columns]
+        table.add_row(shown, *("" if value is None else f"{100 * value:.1f}" for value in values))
+    return table
+
+
+def _short(codes: Sequence[str]) -> list[str]:
+    """Language codes without their scripts, ``deu``, where that tells them apart."""
+    short = [code.partition("_")[0] for code in codes]
+    return short if len(set(short)) == len(codes) else list(codes)
 
 
 def language_names(subset: SubsetScores) -> str:

@@ -23,9 +23,15 @@ ANALYSIS_SUFFIX = ".analysis.json"  # of what `interlingua analyse` leaves in th
 OWN = "interlingua"  # the key of what mteb's layout has no place for
 _OWN_FIELDS = (
     "version", "main_metric", "higher_is_better", "dataset", "data_sha256", "data_revision", "settings", "changed",
-    "groups", "provenance", "members", "notes",
+    "groups", "provenance", "members", "notes", "tables", "shown", "lower_is_better",
 )  # fmt: skip
-_LATER_FIELDS: dict[str, Any] = {"members": {}, "notes": ()}  # files of earlier versions don't have them
+_LATER_FIELDS: dict[str, Any] = {
+    "members": {},
+    "notes": (),
+    "tables": {},
+    "shown": (),
+    "lower_is_better": (),
+}  # files of earlier versions don't have them
 
 
 def write_result(result: TaskResult, folder: PathLike) -> Path:
@@ -180,7 +186,8 @@ def _from_json(content: dict[str, Any], path: Path) -> TaskResult:
             "provenance": {"model": {"name": path.parent.parent.name, "revision": path.parent.name, "overrides": []}},
         }
     fields = _LATER_FIELDS | {name: own[name] for name in _OWN_FIELDS if name not in _LATER_FIELDS or name in own}
-    fields["changed"], fields["notes"] = tuple(own["changed"]), tuple(fields["notes"])
+    for name in ("changed", "notes", "shown", "lower_is_better"):
+        fields[name] = tuple(fields[name])
     fields["members"] = {name: tuple(subset_names) for name, subset_names in fields["members"].items()}
     return TaskResult(
         task=content["task_name"],

@@ -93,9 +93,11 @@ def rows_of(chosen: Chosen, by: str, metric: str, reference: int | None) -> list
     results = [result for one in chosen for result in one]
     first, rows = results[0], []
     values = {id(result): _values(result, by, metric) for result in results}
+    is_better_high = first.is_better_high(metric)
     for name in dict.fromkeys(name for of_result in values.values() for name in of_result):
         row = row_of(name, chosen, lambda result, name=name: values[id(result)].get(name))  # type: ignore[misc]
         row = row._replace(task=first.task, metric=metric, of="" if by == "tasks" else name)
+        row = row._replace(higher_is_better=is_better_high)
         if reference is not None and metric == first.main_metric:
             pairs = [subset.name for subset in averaged(first)] if by == "tasks" else [name]
             row = marked(row, chosen, reference, first.members.get(name, ()) if by == "groups" else pairs)

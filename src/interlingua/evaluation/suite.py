@@ -238,6 +238,8 @@ def _fields_of(name: str) -> set[str]:
 
 
 def _with_data(group: str, members: Mapping[str, Any], data: PathLike) -> list[Task]:
+    if not Path(data).is_dir():
+        raise DataError("no such folder; check the path", path=data)
     here = {}
     for name, task in members.items():
         with contextlib.suppress(DataError):

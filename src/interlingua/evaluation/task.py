@@ -116,6 +116,9 @@ class TaskResult:
         notes: what a reader of the numbers must know, such as queries that were counted as 0.
         items: subset -> what its main score was computed from; not every task keeps it.
         examples: subset -> a sample of what went wrong, for a reader; only tasks that retrieve have it.
+        tables: name -> ``row-column`` -> fraction, such as an accuracy for every ordered pair of languages.
+        shown: metrics that stand next to the main one in a table of all tasks.
+        lower_is_better: metrics that are better low in a task whose main one is better high.
         mteb: where mteb computed the scores its own ``result`` and ``model_meta``, written to files of their own.
     """
 
@@ -134,6 +137,9 @@ class TaskResult:
     provenance: Mapping[str, object] = field(default_factory=dict)
     members: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    tables: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    shown: tuple[str, ...] = ()
+    lower_is_better: tuple[str, ...] = ()
     items: Mapping[str, Items] = field(default_factory=dict, compare=False, repr=False)
     examples: Mapping[str, tuple[Example, ...]] = field(default_factory=dict, compare=False, repr=False)
     mteb: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, compare=False, repr=False)
@@ -142,6 +148,10 @@ class TaskResult:
     def main_score(self) -> float:
         """The main metric's unweighted mean over all language pairs."""
         return mean_scores(self.subsets)[self.main_metric]
+
+    def is_better_high(self, metric: str) -> bool:
+        """Whether higher values of a metric are better."""
+        return self.higher_is_better and metric not in self.lower_is_better
 
 
 class Task(Protocol):

@@ -138,8 +138,8 @@ def test_long_settings_are_shortened_as_far_as_tasks_stay_apart():
     tasks = page_data([choice("xsim", one), choice("sib", one), choice("sib", other), make("a", 0.5, task="sick")])[
         "tasks"
     ]
-    assert [task["brief"] for task in tasks] == ["12 languages", tasks[1]["settings"], tasks[2]["settings"], ""]
-    assert tasks[0]["settings"] == tasks[1]["settings"] == "languages=" + "+".join(one)
+    assert [task["brief"] for task in tasks] == ["12 languages", "", tasks[2]["settings"], tasks[3]["settings"]]
+    assert tasks[0]["settings"] == tasks[2]["settings"] == "languages=" + "+".join(one)
 
 
 def test_seeds_become_one_column():
@@ -164,3 +164,13 @@ def test_languages_that_nobody_knows_stand_for_themselves():
     data = page_data([make("a", 0.5, pairs=[("qqq_Latn", "eng_Latn"), ("deu_Latn", "eng_Latn")])])
     assert data["languages"]["qqq_Latn"] == {"name": "qqq_Latn", "script": "Latn", "family": "unknown family"}
     assert data["tasks"][0]["rows"][0]["title"] == "qqq_Latn"
+
+
+def test_metrics_of_the_other_direction_and_those_shown_below_the_mean():
+    result = make("a", 0.5)
+    subsets = tuple(dataclasses.replace(one, scores={**one.scores, "bias": 0.25}) for one in result.subsets)
+    result = dataclasses.replace(result, subsets=subsets, shown=("bias",), lower_is_better=("bias",))
+    (task,) = page_data([result])["tasks"]
+    assert {"name": "bias", "label": "bias", "higher": False} in task["metrics"]
+    assert "higher" not in task["metrics"][0]
+    assert task["groups"][0] == {"name": "bias", "values": [0.25]}

@@ -14,7 +14,7 @@ from interlingua.evaluation.comparison import Section, brief, differences, label
 from interlingua.evaluation.page.panel import panel_tasks, place_analyses
 from interlingua.evaluation.page.wrong import wrong_items
 from interlingua.evaluation.report import best_cells, language_names, look_up
-from interlingua.evaluation.rows import COSTS, LEVEL, Row, averaged, marked, row_of, rows_of
+from interlingua.evaluation.rows import COSTS, LEVEL, Chosen, Row, averaged, marked, row_of, rows_of
 from interlingua.evaluation.significance import RESAMPLES
 from interlingua.evaluation.task import Progress, SubsetScores, TaskResult, silent
 
@@ -124,7 +124,7 @@ def _task(section: Section, reference: int, strict: bool) -> dict[str, Any]:
     return {
         "name": section.task,
         "settings": section.settings,
-        "metrics": [{"name": metric, "label": label(metric)} for metric in metrics],
+        "metrics": [_metric(first, metric) for metric in metrics],
         "higher": first.higher_is_better,
         "scale": 100,
         "digits": mean.digits,
@@ -137,11 +137,27 @@ def _task(section: Section, reference: int, strict: bool) -> dict[str, Any]:
         "mean": _numbers(mean, comparable),
         "averaged": max(len(averaged(result)) for found in section.chosen for result in found),
         "groups": [
-            {"name": row.of, **_numbers(row, comparable)} for row in rows_of(section.chosen, "groups", main, reference)
+            {"name": name, **_numbers(row, comparable)} for name, row in _lines_below(section.chosen, first, reference)
         ],
         "rows": _rows(by_language, subsets, matrix, comparable),
         "pairs": _rows(by_pair, subsets, False, comparable) if matrix else [],
     }
+
+
+def _metric(result: TaskResult, metric: str) -> dict[str, Any]:
+    """A metric's name, and its direction where that is not the task's."""
+    named: dict[str, Any] = {"name": metric, "label": label(metric)}
+    if result.is_better_high(metric) != result.higher_is_better:
+        named["higher"] = result.is_better_high(metric)
+    return named
+
+
+def _lines_below(chosen: Chosen, first: TaskResult, reference: int) -> list[tuple[str, Row]]:
+    """What stands below a task's mean: means of other metrics that the task shows, and groups by the main one."""
+    others = [metric for metric in first.shown if metric in first.subsets[0].scores]
+    lines = [(label(metric), row) for metric in others for row in rows_of(chosen, "tasks", metric, reference)]
+    groups = rows_of(chosen, "groups", first.main_metric, reference)
+    return lines + [(row.of, row) for row in groups]
 
 
 def _subsets(section: Section) -> dict[str, SubsetScores]:

@@ -55,6 +55,8 @@ function mark(task, test) {
     `[${show(task, test[1])}, ${show(task, test[2])}], p = ${String(Number(test[3].toPrecision(2))).replace("-", "−")}`;
   return h("abbr", { class: side > 0 ? "up" : "down", title }, side > 0 ? "▴" : "▾");
 }
+/** The task with the direction of the metric chosen: of a task scored by accuracy some metrics may be better low. */
+const inMetric = task => task.metrics.some(m => m.name === state.metric && m.higher === false) ? { ...task, higher: false } : task;
 /** Values of a row in the metric chosen; tests are of the main metric alone. */
 const valuesOf = (task, row) => state.metric && state.metric !== task.metrics[0].name ? row.other[state.metric] || [] : row.values;
 const testsOf = (task, row) => valuesOf(task, row) === row.values && row.tests || [];
@@ -132,7 +134,7 @@ function gap(task, row, model) {
 const columnsOf = task => MODELS.map((_, m) => m).filter(m => task.rows.some(row => known(valuesOf(task, row)[m])));
 
 function drawRows() {
-  const task = TASKS[state.task], columns = columnsOf(task), groups = groupsOf(task);
+  const task = inMetric(TASKS[state.task]), columns = columnsOf(task), groups = groupsOf(task);
   const difference = state.mode === "difference" && columns.length > 1 && columns.includes(BASE);
   const others = columns.filter(m => m !== BASE), all = task.rows;
   let scale;
@@ -231,7 +233,7 @@ function say(task, columns, others) {
 
 // ---- heat map
 function drawMap() {
-  const task = TASKS[state.task], bar = $("map-bar"), columns = columnsOf(task);
+  const task = inMetric(TASKS[state.task]), bar = $("map-bar"), columns = columnsOf(task);
   if (!columns.includes(state.model)) state.model = columns[0] ?? 0;
   bar.replaceChildren();
   const choose = (words, key, options) => bar.append(h("label", null, words, " ", h("select", { onchange: e => { state[key] = key === "model" ? Number(e.target.value) : e.target.value; drawMap(); } },

@@ -43,6 +43,8 @@ class Tatoeba:
     name: ClassVar[str] = "tatoeba"
     version: ClassVar[str] = "1"
     main_metric: ClassVar[str] = "accuracy"
+    folders: ClassVar[Sequence[str]] = (DATASET, "tatoeba", "heldout")
+    expected: ClassVar[str] = "folder of <lang>-eng.tsv files"
 
     languages: Sequence[str] | None = None
     compare: Literal["index", "text"] = "index"
@@ -51,7 +53,8 @@ class Tatoeba:
     def evaluate(self, encoder: Embeds, data: Path, *, progress: Progress = silent) -> TaskResult:
         """See ``Task.evaluate``."""
         start = time.perf_counter()
-        folder, files = _files(data)
+        folder = find_folder(data, self.folders, self.files, self.expected)
+        files = self.files(folder)
         chosen = self.parts(folder)
         pairs = {code: read_pair_file(files[code]) for code in chosen}
         digests = {code: content_sha256(sides) for code, sides in pairs.items()}
@@ -80,9 +83,14 @@ class Tatoeba:
             **options(self),
         )
 
+    def files(self, folder: Path) -> dict[str, PairFile]:
+        """The files by what tells them apart; nothing in a folder of another layout."""
+        return pair_files_by_key(folder)
+
     def parts(self, data: Path) -> list[str]:
         """See ``Task.parts``."""
-        folder, files = _files(data)
+        folder = find_folder(data, self.folders, self.files, self.expected)
+        files = self.files(folder)
         languages = {key: file.source_language for key, file in files.items()}
         names = {key: file.name for key, file in files.items()}
         pivots = {file.target_language for file in files.values()}
@@ -105,9 +113,3 @@ class Tatoeba:
         examples = wrong_neighbours(*there, languages=(source, target), limit=self.examples)
         examples += wrong_neighbours(*back, languages=(target, source), limit=self.examples)
         return subset, Items(right_forward / 2 + right_backward / 2), examples
-
-
-def _files(data: Path) -> tuple[Path, dict[str, PairFile]]:
-    """The folder, and its files by what tells them apart."""
-    folder = find_folder(data, (DATASET, "tatoeba", "heldout"), pair_files_by_key, "folder of <lang>-eng.tsv files")
-    return folder, pair_files_by_key(folder)

@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from interlingua.analysis.pool import search_pool
 from interlingua.errors import DataError
+from interlingua.evaluation.metrics.pool import accuracy_by_pair, search_pool
 from interlingua.evaluation.metrics.retrieval import nearest_both_ways
-from tests.analysis.conftest import random_vectors, unit
+from tests.evaluation.parallel_made import random_vectors, unit
 
 
 def naive(vectors, k):
@@ -85,3 +85,36 @@ def test_progress_ends_at_the_end():
     told = []
     search_pool(random_vectors(3, 7), rows=4, progress=lambda label, done, total: told.append((done, total)))
     assert told == [(4, 21), (7, 21), (11, 21), (14, 21), (18, 21), (21, 21)]
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(2048, 4096), (3, 2)])
+def test_the_nearest_other_line_is_that_of_a_naive_search(rows, columns):
+    vectors = random_vectors(4, 9, 6)
+    found = search_pool(vectors, rows=rows, columns=columns)
+    flat = vectors.reshape(-1, 6)
+    lines = np.tile(np.arange(9), 4)
+    for place, nearest in enumerate(found.nearest_other.reshape(-1)):
+        cosines = np.where(lines == lines[place], -np.inf, flat @ flat[place])
+        assert nearest == cosines.argmax()
+
+
+def test_without_neighbors_the_rest_is_the_same():
+    vectors = random_vectors(3, 8, 5)
+    with_them, without = search_pool(vectors, k=4), search_pool(vectors, k=0)
+    for first, second in zip(with_them[:4], without[:4], strict=True):
+        np.testing.assert_array_equal(first, second)
+    assert not without.occurrences.any()
+
+
+def test_accuracies_are_means_over_targets():
+    pool = search_pool(random_vectors(3, 10, 4))
+    for mean, found in ((pool.accuracy_alone, pool.found_alone), (pool.accuracy_among_all, pool.found_among_all)):
+        assert mean[1, 4] == (float(found[1, 4, 0]) + float(found[1, 4, 2])) / 2
+
+
+def test_tables_name_every_ordered_pair():
+    pool = search_pool(random_vectors(3, 10, 4))
+    tables = accuracy_by_pair(pool, "abc")
+    assert list(tables["accuracy_own_pool"]) == ["a-b", "a-c", "b-a", "b-c", "c-a", "c-b"]
+    assert tables["accuracy_own_pool"]["c-a"] == pool.found_alone[2, :, 0].mean()
+    assert tables["accuracy_mixed_pool"]["b-c"] == pool.found_among_all[1, :, 2].mean()

@@ -12,15 +12,18 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.corpus.evaluation_sets import aligned_files, one_each, read_lines
+from interlingua.corpus.evaluation_sets import aligned_files, named_files, one_each, read_lines, suffixed_files
 from interlingua.errors import DataError
 from interlingua.evaluation.metrics.retrieval import normalized
 from interlingua.evaluation.task import Embeds, Progress, silent
 from interlingua.evaluation.tasks.flores import LANGUAGE_GROUPS, FloresP1
 from interlingua.evaluation.tasks.folders import choose_languages, content_sha256, find_folder, full_code, recognise
 from interlingua.evaluation.tasks.groups import FLORES_GROUPS
+from interlingua.evaluation.tasks.ntrex import language_files as ntrex_language_files
+from interlingua.languages import parse
 
 DATASET = "flores200_devtest"
+EXPECTED = "folder of line-aligned <lang>.txt files"
 ENGLISH = "eng_Latn"
 GROUPS: dict[str, tuple[str, ...]] = {
     name: (*codes, ENGLISH) for name, codes in {**LANGUAGE_GROUPS, **FLORES_GROUPS}.items()
@@ -34,7 +37,7 @@ class ParallelTexts(NamedTuple):
 
     Attributes:
         folder: where they are from.
-        lines: ``eng_Latn`` -> lines, all equally many.
+        lines: ``eng_Latn`` -> lines, all equally many; ``fra_CA`` where the region tells two files apart.
         sha256: of languages and lines.
         revision: the published revision they were recognised as.
     """
@@ -59,34 +62,67 @@ class ParallelTexts(NamedTuple):
         return name if self.revision else f"{name}_{self.folder.name}"
 
 
-def read_parallel(
-    data: Path, languages: Sequence[str] | None = None, *, also: Sequence[str] = (), at_least: int = 2
-) -> ParallelTexts:
-    """Reads FLORES-200 devtest or any other folder of line-aligned ``<lang>.txt`` files.
+def language_files(folder: Path) -> dict[str, Path]:
+    """The line-aligned files of a folder by language; nothing where it has none.
+
+    NTREX-128's files, ``<lang>.txt`` (FLORES), or files of the user's own that are named after a language in another
+    way, ``German.txt`` or ``corpus.de``.
+
+    Raises:
+        DataError: two files are of one language, or files of several texts lie there.
+    """
+    if ntrex := ntrex_language_files(folder):
+        return ntrex
+    files = max(aligned_files(folder), named_files(folder), key=len)
+    if len(files) < 2:
+        files = suffixed_files(folder) or files
+    return one_each((full_code(spelled), path) for spelled, path in files.items())
+
+
+def choose_files(data: Path, languages: Sequence[str] | None = None, *, also: Sequence[str] = ()) -> dict[str, Path]:
+    """The files of the wanted languages, in the order of their codes.
 
     Args:
-        data: the folder, or the one that holds it under its usual name.
+        data: the folder, or the one that holds FLORES-200 devtest under its usual name.
         languages: in any code or name, or groups of them (``GROUPS``); by default ``muse`` where all of it is there,
             else all.
         also: codes that are read too.
+
+    Raises:
+        DataError: there are no such files, two of one language, or a language is not among them.
+    """
+    folder = find_folder(data, (DATASET,), language_files, EXPECTED).resolve()
+    files = language_files(folder)
+    if languages is None and set(GROUPS[DEFAULT_GROUP]) <= set(files):
+        languages = [DEFAULT_GROUP]
+    available = {code: parse(code).language.code for code in files}
+    chosen = choose_languages([*(languages or available), *also], available, GROUPS, folder)
+    return {code: files[code] for code in sorted(chosen)}
+
+
+def read_parallel(
+    data: Path, languages: Sequence[str] | None = None, *, also: Sequence[str] = (), at_least: int = 2
+) -> ParallelTexts:
+    """Reads FLORES-200 devtest, NTREX-128 or any other folder of line-aligned files, one per language.
+
+    Args:
+        data: see ``choose_files``.
+        languages: see ``choose_files``.
+        also: see ``choose_files``.
         at_least: languages that are needed.
 
     Raises:
         DataError: files are missing, broken, of unequal length or two of one language, a language is not among them,
             or they are too few.
     """
-    folder = find_folder(data, (DATASET,), aligned_files, "folder of line-aligned <lang>.txt files").resolve()
-    files = one_each((full_code(spelt), path) for spelt, path in aligned_files(folder).items())
-    if languages is None and set(GROUPS[DEFAULT_GROUP]) <= set(files):
-        languages = [DEFAULT_GROUP]
-    available = {code: code for code in files}
-    chosen = choose_languages([*(languages or available), *also], available, GROUPS, folder)
-    if len(chosen) < at_least:
+    files = choose_files(data, languages, also=also)
+    folder = next(iter(files.values())).parent
+    if len(files) < at_least:
         raise DataError(
-            f"{len(chosen)} language{'s' * (len(chosen) != 1)} here; {at_least} are needed; name more with --languages",
+            f"{len(files)} language{'s' * (len(files) != 1)} here; {at_least} are needed; name more with --languages",
             path=folder,
         )
-    lines = {code: read_lines(files[code]) for code in sorted(chosen)}
+    lines = {code: read_lines(path) for code, path in files.items()}
     first = next(iter(lines))
     for code, texts in lines.items():
         if len(texts) != len(lines[first]):
@@ -105,19 +141,20 @@ def unit_vectors(
     Args:
         encoder: what to embed with.
         texts: the sentences.
-        progress: told after each language.
-        of_all: sentences to tell of as all, where more work follows; those of the texts by default.
+        progress: called after each language.
+        of_all: sentences to report as all, where more work follows; those of the texts by default.
     """
-    count, n = len(texts.languages), texts.sentences
+    count = len(texts.languages)
+    n = texts.sentences
     table: Float32[ndarray, "l n d"] | None = None
-    for number, (language, lines) in enumerate(texts.lines.items()):
-        vectors = normalized(encoder.encode(lines, language=language))
+    for number, (code, lines) in enumerate(texts.lines.items()):
+        vectors = normalized(encoder.encode(lines, language=parse(code).language.code))
         if table is None:
             with tempfile.TemporaryFile(prefix="interlingua-") as file:
                 if hasattr(os, "posix_fallocate"):  # else a full disk ends the process, without a word
                     os.posix_fallocate(file.fileno(), 0, 4 * count * vectors.size)
                 table = np.memmap(file, np.float32, "w+", shape=(count, *vectors.shape))
         table[number] = vectors
-        progress(language, (number + 1) * n, of_all or count * n)
+        progress(code, (number + 1) * n, of_all or count * n)
     assert table is not None
     return table

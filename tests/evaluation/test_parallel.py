@@ -6,9 +6,14 @@ import os
 import numpy as np
 import pytest
 
-from interlingua.analysis.parallel import GROUPS, read_parallel, unit_vectors
 from interlingua.errors import DataError
-from tests.analysis.conftest import LANGUAGES, LINES, Fixed, random_vectors, write_lines
+from interlingua.evaluation.parallel import GROUPS, choose_files, read_parallel, unit_vectors
+from tests.evaluation.parallel_made import LANGUAGES, LINES, Fixed, random_vectors, write_lines
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return write_lines(tmp_path / "flores200_devtest")
 
 
 def test_all_languages_in_order(folder):
@@ -55,6 +60,41 @@ def test_wrong_layouts_are_one_line(tmp_path, lines, languages, message):
         read_parallel(write_lines(tmp_path / "texts", lines), languages)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def write_texts(folder, **files):
+    folder.mkdir()
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_files_of_ones_own_in_any_name(tmp_path):
+    names = {"German.txt": "eins\n", "pt-BR.txt": "um\n", "en.txt": "one\n", "notes.md": "x\n"}
+    named = read_parallel(write_texts(tmp_path / "a", **names))
+    assert named.lines == {"deu_Latn": ["eins"], "eng_Latn": ["one"], "por_Latn": ["um"]}
+    ends = write_texts(tmp_path / "b", **{"corpus.de": "eins\n", "corpus.zh-Hant": "一\n", "corpus.en": "one\n"})
+    assert read_parallel(ends).languages == ("deu_Latn", "eng_Latn", "zho_Hant")
+
+
+def test_files_of_two_texts_are_one_line(tmp_path):
+    files = {f"{name}.{code}": "x\n" for name in ("dev", "test") for code in ("de", "en")}
+    with pytest.raises(DataError, match=r"files of 2 texts \(dev\.\*, test\.\*\)") as error:
+        read_parallel(write_texts(tmp_path / "both", **files))
+    assert "\n" not in str(error.value)
+
+
+def test_ntrex_varieties_are_told_apart(tmp_path):
+    names = ("src.eng", "ref.fra", "ref.fra-CA")
+    folder = write_texts(tmp_path / "NTREX-128", **{f"newstest2019-{name}.txt": f"{name}\n" for name in names})
+    texts = read_parallel(folder)
+    assert texts.languages == ("eng_Latn", "fra_CA", "fra_Latn")
+    assert read_parallel(folder, ["French"]).languages == ("fra_CA", "fra_Latn")
+
+
+def test_files_of_the_wanted_languages(folder):
+    assert list(choose_files(folder.parent, ["fr", "de"])) == ["deu_Latn", "fra_Latn"]
+    assert list(choose_files(folder, ["fr"], also=("eng_Latn",))) == ["eng_Latn", "fra_Latn"]
 
 
 def test_an_empty_folder(tmp_path):

@@ -1,0 +1,105 @@
+r"""Mean average precision over a whole pool, however deep the relevant passages lie.
+
+Average precision of a question is the mean, over its relevant passages, of the precision at each one's rank: with
+ranks $k_1 < \dots < k_R$ it is $\frac{1}{R} \sum_i i / k_i$. Only the ranks of the relevant passages are needed, and a
+rank is one more than the number of candidates that score higher, so nothing is sorted: the similarities of a block of
+questions with the whole pool are made, the higher ones are counted, and the block is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float32, Float64, Int64
+from numpy import ndarray
+
+from interlingua.mining.dense import padded_block
+
+CELLS = 2**24
+"""Similarities held at once: 64 MiB."""
+COLUMNS = 4096
+"""Candidates in one matrix product."""
+NO_PASSAGE = -1
+"""Fills the rows of questions that have fewer relevant passages than others."""
+
+
+def relevant_ranks(
+    queries: Float32[ndarray, "n d"],
+    candidates: Float32[ndarray, "m d"],
+    relevant: Int64[ndarray, "n r"],
+    *,
+    cells: int = CELLS,
+) -> Int64[ndarray, "n r"]:
+    """The rank of each relevant candidate among all, from 1; 0 where there is none.
+
+    Of candidates with equal similarity the earlier row is ranked first.
+
+    Args:
+        queries: vectors of the questions.
+        candidates: vectors of the pool, in memory or mapped.
+        relevant: rows of ``candidates``, ``NO_PASSAGE`` where a question has no more.
+        cells: similarities held at once, at most; one question's at least.
+
+    Raises:
+        DataError: a vector is not finite.
+    """
+    n = len(queries)
+    m = len(candidates)
+    rows = max(1, cells // max(1, m))
+    ranks = np.zeros(relevant.shape, dtype=np.int64)
+    for start in range(0, n, rows):
+        block, size = padded_block(queries, start, rows)
+        similarities = np.empty((size, m), dtype=np.float32)
+        for first in range(0, m, COLUMNS):
+            part, width = padded_block(candidates, first, COLUMNS)
+            with torch.inference_mode():
+                similarities[:, first : first + width] = (block @ part.T)[:size, :width].numpy()
+        ranks[start : start + size] = _ranks(similarities, relevant[start : start + size])
+    return ranks
+
+
+def _ranks(similarities: Float32[ndarray, "b m"], relevant: Int64[ndarray, "b r"]) -> Int64[ndarray, "b r"]:
+    ranks = np.zeros(relevant.shape, dtype=np.int64)
+    columns = np.arange(similarities.shape[1])
+    for place in range(relevant.shape[1]):
+        column = relevant[:, place]
+        own = np.take_along_axis(similarities, np.maximum(column, 0)[:, None], axis=1)
+        higher = (similarities > own).sum(axis=1)
+        equal_and_earlier = ((similarities == own) & (columns < column[:, None])).sum(axis=1)
+        ranks[:, place] = np.where(column == NO_PASSAGE, 0, 1 + higher + equal_and_earlier)
+    return ranks
+
+
+def average_precision(ranks: Int64[ndarray, "n r"], counts: Int64[ndarray, " n"]) -> Float64[ndarray, " n"]:
+    """Average precision of each question, trec_eval's ``map``; 0 for one without a relevant passage.
+
+    Args:
+        ranks: of its relevant passages in any order, 0 where there is none.
+        counts: how many are relevant, those that are missing from the pool among them.
+    """
+    ordered = np.sort(np.where(ranks > 0, ranks.astype(np.float64), np.inf), axis=1)
+    number = np.arange(1, ranks.shape[1] + 1)  # i-th relevant passage at rank k_i: precision i / k_i
+    return np.asarray((number / ordered).sum(axis=1) / np.maximum(counts, 1))
+
+
+def ranks_without(ranks: Int64[ndarray, "n r"], removed: Bool[ndarray, "n r"]) -> Int64[ndarray, "n r"]:
+    """The ranks after some of the relevant passages were taken out of the pool; those have rank 0.
+
+    Args:
+        ranks: of the relevant passages, 0 where there is none.
+        removed: which of them to take out.
+    """
+    gone = np.where(removed & (ranks > 0), ranks, np.iinfo(np.int64).max)
+    above = (gone[:, None, :] < ranks[:, :, None]).sum(axis=2)
+    return np.where(removed | (ranks == 0), 0, ranks - above)
+
+
+def padded_rows(rows: Sequence[Sequence[int]]) -> Int64[ndarray, "n r"]:
+    """Rows of unequal length as one table, filled with ``NO_PASSAGE``."""
+    width = max((len(row) for row in rows), default=0)
+    table = np.full((len(rows), width), NO_PASSAGE, dtype=np.int64)
+    for number, row in enumerate(rows):
+        table[number, : len(row)] = row
+    return table

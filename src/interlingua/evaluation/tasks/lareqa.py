@@ -1,0 +1,179 @@
+"""LAReQA (Roy et al. 2020): answers to a question in all languages, retrieved from one pool of all languages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Float32
+from numpy import ndarray
+
+from interlingua.corpus.retrieval_sets import RetrievalSet, Sets, answer_sentence_sets
+from interlingua.errors import DataError
+from interlingua.evaluation.metrics.average_precision import (
+    average_precision,
+    padded_rows,
+    ranks_without,
+    relevant_ranks,
+)
+from interlingua.evaluation.metrics.language_fairness import (
+    FAIRNESS,
+    FAIRNESS_DEPTH,
+    language_fairness,
+    language_shares,
+)
+from interlingua.evaluation.metrics.ranking import Qrels, Run, ranking_metrics, top
+from interlingua.evaluation.task import Embeds, Items, SubsetScores
+from interlingua.evaluation.tasks.missed_passages import misses
+from interlingua.evaluation.tasks.passage_search import EmbeddedPassages, search
+from interlingua.evaluation.tasks.passages import OF_ALL, PassageTask, Scored, judged_questions, set_and_id
+
+MAP = "map"
+WITHOUT_OWN = "map_without_own_answer"
+OTHER_LANGUAGES = f"recall_at_{FAIRNESS_DEPTH}_other_languages"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LAReQA(PassageTask):
+    """Mean average precision on XQuAD-R: each question has a right sentence in every language, all in one pool.
+
+    The candidates are the sentences of all paragraphs in all languages, embedded alone; the whole ranking counts.
+
+    - ``map``: all languages' answers are relevant, the question's own among them;
+    - ``map_without_own_answer``: the answer in the question's own language is taken out of the pool, so that the first
+      right sentence is in another language; all other sentences of the question's language stay;
+    - ``recall_at_20_other_languages``: share of the answers in other languages among the first 20, own answer in pool;
+    - ``mrr_at_100``: reciprocal rank of the first right sentence, the same number as ``mrr_at_100_all_languages`` of
+      the task ``xquad_r``;
+    - ``language_fairness_at_20``: see ``metrics.language_fairness``; its tables have a row per language of questions.
+
+    MLQA-R, in the same form, can be named as the data's folder; there a question has answers in some languages only.
+
+    Differs from the paper: its encoders read an answer sentence together with its paragraph, here the sentence alone is
+    embedded, as most encoders take one text.
+    """
+
+    name: ClassVar[str] = "lareqa"
+    main_metric: ClassVar[str] = MAP
+    shown: ClassVar[Sequence[str]] = (WITHOUT_OWN, OTHER_LANGUAGES, FAIRNESS)
+    folders: ClassVar[Sequence[str]] = ("xquad_r", "xquad-r")
+    expected: ClassVar[str] = "XQuAD-R files (ar.json)"
+    parallel: ClassVar[bool] = True
+    published_as: ClassVar[str] = "xquad_r"
+    paper_languages: ClassVar[Sequence[str]] = ("ar", "de", "el", "en", "es", "hi", "ru", "th", "tr", "vi", "zh")
+
+    def files(self, folder: Path) -> Sets:
+        """See ``PassageTask.files``."""
+        return answer_sentence_sets(folder)
+
+    def _score(
+        self,
+        encoder: Embeds,
+        name: str,
+        sets: Mapping[str, RetrievalSet],
+        pools: Mapping[str, EmbeddedPassages],
+        language: str,
+    ) -> Scored:
+        """See ``PassageTask._score``."""
+        if len(sets) < 2:
+            raise DataError(f"only {name} is here; the pool needs 2 languages or more, name more with --languages")
+        own = sets[name]
+        in_own_language, notes = judged_questions(own, pools[name].ids)
+        judged = self._judged_in_all(name, in_own_language, sets)
+        asked = {query: own.queries[query] for query in judged if query in own.queries}
+        vectors = self._embed_questions(encoder, asked, language)
+        if alone := len(judged) - len(_answered_elsewhere(name, judged)):
+            notes.append(f"{alone:,} questions have no answer in another language and count in {MAP} alone")
+        run = search([*asked], vectors, pools)
+        values = {
+            **_average_precisions(name, judged, [*asked], vectors, pools),
+            OTHER_LANGUAGES: _recall_in_other_languages(name, judged, run),
+            "mrr_at_100": ranking_metrics(judged, run)["mrr_at_100"],
+        }
+        scores = {metric: _mean(of_query.values()) for metric, of_query in values.items()}
+        shares = language_shares(judged, run, list(sets))
+        scores[FAIRNESS] = language_fairness(shares)
+        expected = {query: f"{name}/{next(iter(grades))}" for query, grades in in_own_language.items()}
+        kept: Any = {"language": language, "place": set_and_id, "limit": self.examples}
+        missed = misses(run, judged, own.queries, expected, **kept)
+        self._write_runs(name, {OF_ALL: run})
+        subset = SubsetScores(name=name, languages=(language, language), pairs=len(judged), scores=scores)
+        items = Items(np.array([*values[self.main_metric].values()]))
+        return Scored(subset, items, notes, missed, shares.tables(name))
+
+
+def _average_precisions(
+    name: str,
+    judged: Qrels,
+    asked: Sequence[str],
+    vectors: Float32[ndarray, "n d"],
+    pools: Mapping[str, EmbeddedPassages],
+) -> dict[str, dict[str, float]]:
+    """``map`` of each judged question, and ``map_without_own_answer`` of those with an answer in another language.
+
+    A question without a text counts as 0.
+    """
+    values = {MAP: dict.fromkeys(judged, 0.0), WITHOUT_OWN: dict.fromkeys(_answered_elsewhere(name, judged), 0.0)}
+    if not asked:
+        return values
+    ids, candidates = _whole_pool(pools)
+    row_of = {passage: row for row, passage in enumerate(ids)}
+    is_own = np.array([set_and_id(passage)[0] == name for passage in ids])
+    rows = []
+    for query in asked:
+        rows.append([row_of[passage] for passage in _right(judged[query]) if passage in row_of])
+    relevant = padded_rows(rows)
+    ranks = relevant_ranks(vectors, candidates, relevant)
+    counts = np.array([len(_right(judged[query])) for query in asked])
+    others = np.array([len(_in_other_languages(name, judged[query])) for query in asked])
+    removed = is_own[np.maximum(relevant, 0)]
+    found = {
+        MAP: average_precision(ranks, counts),
+        WITHOUT_OWN: average_precision(ranks_without(ranks, removed), others),
+    }
+    for metric, precisions in found.items():
+        for query, precision in zip(asked, precisions.tolist(), strict=True):
+            if query in values[metric]:
+                values[metric][query] = precision
+    return values
+
+
+def _whole_pool(pools: Mapping[str, EmbeddedPassages]) -> tuple[list[str], Float32[ndarray, "m d"]]:
+    """The passages of all languages as ``language/id`` with their vectors, in memory.
+
+    The last id comes first: of passages with equal similarity, trec_eval ranks the one with the later id higher.
+    """
+    ids = [f"{name}/{passage}" for name, pool in pools.items() for passage in pool.ids]
+    vectors = np.concatenate([np.asarray(pool.vectors) for pool in pools.values()])
+    order = sorted(range(len(ids)), key=ids.__getitem__, reverse=True)
+    return [ids[row] for row in order], vectors[order]
+
+
+def _recall_in_other_languages(name: str, judged: Qrels, run: Run) -> dict[str, float]:
+    """Of each question with answers in other languages, the share of these among the first 20."""
+    values = {}
+    for query in _answered_elsewhere(name, judged):
+        others = _in_other_languages(name, judged[query])
+        first = top(run.get(query, {}), FAIRNESS_DEPTH)
+        values[query] = sum(passage in first for passage in others) / len(others)
+    return values
+
+
+def _answered_elsewhere(name: str, judged: Qrels) -> list[str]:
+    return [query for query, grades in judged.items() if _in_other_languages(name, grades)]
+
+
+def _in_other_languages(name: str, grades: Mapping[str, int]) -> list[str]:
+    return [passage for passage in _right(grades) if set_and_id(passage)[0] != name]
+
+
+def _right(grades: Mapping[str, int]) -> list[str]:
+    return [passage for passage, grade in grades.items() if grade > 0]
+
+
+def _mean(values: Iterable[float]) -> float:
+    found = [*values]
+    return float(np.mean(found)) if found else 0.0

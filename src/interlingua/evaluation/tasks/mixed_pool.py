@@ -1,0 +1,189 @@
+"""Mixed pool: is a sentence's translation still found once the sentences of all languages lie in one pool?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Bool, Float32
+from numpy import ndarray
+
+from interlingua.corpus.evaluation_sets import read_lines
+from interlingua.errors import DataError
+from interlingua.evaluation.examples import PER_SUBSET, cut, sample
+from interlingua.evaluation.metrics.pool import Pool, accuracy_by_pair, search_pool
+from interlingua.evaluation.parallel import (
+    DATASET,
+    ENGLISH,
+    EXPECTED,
+    ParallelTexts,
+    choose_files,
+    language_files,
+    read_parallel,
+    unit_vectors,
+)
+from interlingua.evaluation.task import Embeds, Example, Items, Progress, SubsetScores, TaskResult, options, silent
+from interlingua.evaluation.tasks.folders import find_folder
+from interlingua.evaluation.tasks.groups import group_members, grouped
+from interlingua.languages import parse
+
+PASSES = 2
+"""Pieces of work that progress counts for each sentence: embedding and search."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MixedPool:
+    """Retrieval of translations by cosine from the sentences of one language, and of all languages together.
+
+    LAReQA (Roy et al. 2020) calls a space strongly aligned if a sentence's translation is nearer than unrelated
+    sentences of the sentence's own language; retrieval within one language at a time only needs weak alignment. Each
+    sentence is a query, and each of its translations in turn the right answer:
+
+    - ``accuracy_own_pool``: the translation is nearer than all other lines of its own language;
+    - ``accuracy_mixed_pool``: it is nearer than all other lines of all languages, the query's own language included.
+      The query's other translations are no candidates, so it is never the higher of the two;
+    - ``mixed_pool_drop``: the first minus the second;
+    - ``same_language_bias``: share of sentences whose nearest other sentence is of their own language, although their
+      translations are in the pool;
+    - ``same_language_bias_without_translations``: the same with the translations taken out; without language in the
+      space it would be about 1 / L.
+
+    A subset is a language as the query, its scores are means over lines and target languages. The tables hold both
+    accuracies for every ordered pair of languages. The search is exact, in tiles: memory holds the vectors of one
+    language and a few numbers per sentence and language.
+
+    Attributes:
+        languages: the pool, in any code or name, or a group (``muse``, ``low_resource``, ``mexma``); by default
+            ``muse`` and English, 15 languages, where they are all there, else all. A single language is pooled with
+            English.
+        examples: sentences with a wrong nearest neighbor kept beside the result, per language; 0 for none.
+    """
+
+    name: ClassVar[str] = "mixed_pool"
+    version: ClassVar[str] = "1"
+    main_metric: ClassVar[str] = "accuracy_mixed_pool"
+    shown: ClassVar[Sequence[str]] = ("accuracy_own_pool", "same_language_bias")
+    lower_is_better: ClassVar[Sequence[str]] = (
+        "mixed_pool_drop",
+        "same_language_bias",
+        "same_language_bias_without_translations",
+    )
+    folders: ClassVar[Sequence[str]] = (DATASET,)
+    expected: ClassVar[str] = EXPECTED
+
+    languages: Sequence[str] | None = None
+    examples: int = field(default=PER_SUBSET, metadata={"output": True})
+
+    def evaluate(self, encoder: Embeds, data: Path, *, progress: Progress = silent) -> TaskResult:
+        """See ``Task.evaluate``."""
+        start = time.perf_counter()
+        texts = read_parallel(data, self.languages, also=self._also(data))
+        if texts.sentences < 2:
+            raise DataError("one line in each language; at least 2 are needed for a pool", path=texts.folder)
+        work = len(texts.languages) * texts.sentences
+        vectors = unit_vectors(encoder, texts, progress=progress, of_all=PASSES * work)
+
+        def after_embedding(label: str, done: int, _: int) -> None:
+            progress(label, work + done, PASSES * work)
+
+        pool = search_pool(vectors, k=0, progress=after_embedding)
+        by_line = _scores_by_line(pool)
+        subsets = []
+        items = {}
+        for number, code in enumerate(texts.languages):
+            language = parse(code).language.code
+            scores = {metric: float(values[number].mean()) for metric, values in by_line.items()}
+            subsets.append(
+                SubsetScores(name=code, languages=(language, language), pairs=texts.sentences, scores=scores)
+            )
+            items[code] = Items(by_line[self.main_metric][number])
+        return TaskResult(
+            task=texts.named(self.name),
+            version=self.version,
+            main_metric=self.main_metric,
+            higher_is_better=True,
+            dataset=texts.folder.name,
+            data_sha256=texts.sha256,
+            data_revision=texts.revision,
+            subsets=tuple(subsets),
+            items=items,
+            examples=_examples(pool, vectors, texts, self.examples),
+            tables=accuracy_by_pair(pool, texts.languages),
+            shown=tuple(self.shown),
+            lower_is_better=tuple(self.lower_is_better),
+            seconds=time.perf_counter() - start,
+            **grouped(group_members(subsets, {})),
+            **options(self),
+        )
+
+    def files(self, folder: Path) -> dict[str, Path]:
+        """The files by language; nothing in a folder of another layout."""
+        return language_files(folder)
+
+    def parts(self, data: Path) -> list[str]:
+        """See ``Task``: the languages; a pool of some of them is another pool, and its result's data differ."""
+        return list(choose_files(data, self.languages))
+
+    def _also(self, data: Path) -> tuple[str, ...]:
+        """English, for a language that was asked for alone."""
+        folder = find_folder(data, self.folders, self.files, self.expected)
+        alone = len(choose_files(data, self.languages)) == 1
+        return (ENGLISH,) if alone and ENGLISH in self.files(folder) else ()
+
+    def embed(self, encoder: Embeds, data: Path) -> None:
+        """See ``evaluation.parts``."""
+        for code, path in choose_files(data, self.languages, also=self._also(data)).items():
+            encoder.encode(read_lines(path), language=parse(code).language.code)
+
+
+def _scores_by_line(pool: Pool) -> dict[str, ndarray]:
+    """Metric -> its value for each query (languages, lines)."""
+    own_pool = pool.accuracy_alone
+    mixed_pool = pool.accuracy_among_all
+    return {
+        "accuracy_mixed_pool": mixed_pool,
+        "accuracy_own_pool": own_pool,
+        "mixed_pool_drop": own_pool - mixed_pool,
+        "same_language_bias": pool.own_language.astype(np.float64),
+        "same_language_bias_without_translations": pool.own_language_without_translations.astype(np.float64),
+    }
+
+
+def _examples(
+    pool: Pool, vectors: Float32[ndarray, "l n d"], texts: ParallelTexts, limit: int
+) -> dict[str, tuple[Example, ...]]:
+    """Sentences of which some translation was not found in the mixed pool, by language."""
+    found = {}
+    for number, code in enumerate(texts.languages):
+        wrong = pool.accuracy_among_all[number] < 1
+        kept = sample(wrong, texts.lines[code], limit, of=code)
+        found[code] = tuple(_example(pool, vectors, texts, number, line) for line in kept)
+    return found
+
+
+def _example(pool: Pool, vectors: Float32[ndarray, "l n d"], texts: ParallelTexts, number: int, line: int) -> Example:
+    """What came nearest instead of a translation that was not found."""
+    codes = texts.languages
+    expected = _missed_language(pool.found_among_all[number, line], number, codes)
+    retrieved, retrieved_line = divmod(int(pool.nearest_other[number, line]), texts.sentences)
+    query = vectors[number, line]
+    return Example(
+        item=line,
+        query=cut(texts.lines[codes[number]][line]),
+        expected=cut(texts.lines[codes[expected]][line]),
+        retrieved=cut(texts.lines[codes[retrieved]][retrieved_line]),
+        expected_score=float(query @ vectors[expected, line]),
+        retrieved_score=float(query @ vectors[retrieved, retrieved_line]),
+        languages=(parse(codes[number]).language.code, parse(codes[retrieved]).language.code),
+    )
+
+
+def _missed_language(found: Bool[ndarray, " l"], query: int, codes: Sequence[str]) -> int:
+    """A language whose translation was not found: English, which most readers know, if it is one, else the first."""
+    missed = [number for number in np.flatnonzero(~found).tolist() if number != query]
+    in_english = [number for number in missed if codes[number] == ENGLISH]
+    return (in_english or missed)[0]

@@ -1,0 +1,50 @@
+"""The best passages of every question over one or several pools of embedded passages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float32
+from numpy import ndarray
+
+from interlingua.evaluation.metrics.ranking import DEPTH, Run, top
+from interlingua.mining.knn import Neighbours, nearest_neighbours
+
+
+class EmbeddedPassages(NamedTuple):
+    """The passages of a language, embedded."""
+
+    ids: list[str]
+    vectors: Float32[ndarray, "n d"]
+    digest: str
+
+
+def exact_nearest(queries: Float32[ndarray, "n d"], passages: Float32[ndarray, "m d"]) -> Neighbours:
+    """The 100 nearest passages of each query."""
+    return nearest_neighbours(queries, passages, k=DEPTH)
+
+
+def search(
+    queries: Sequence[str],
+    vectors: Float32[ndarray, "n d"],
+    pools: Mapping[str, EmbeddedPassages],
+    nearest: Callable[[Any, Any], Neighbours] = exact_nearest,
+) -> Run:
+    """The best 100 passages of every query over the pools; a pool's name stands before its ids, if there is one."""
+    if not queries:
+        return {}
+    found = [nearest(vectors, pool.vectors) for pool in pools.values()]
+    scores = np.concatenate([one.similarities.numpy() for one in found], axis=1)
+    places = np.concatenate([one.indices.numpy() for one in found], axis=1)
+    named = [(f"{name}/" if name else "", pool.ids) for name, pool in pools.items()]
+    owners = np.repeat(np.arange(len(named)), [one.indices.shape[1] for one in found])
+    edge = max(0, scores.shape[1] - DEPTH)
+    least = np.partition(scores, edge, axis=1)[:, edge]
+    run: dict[str, dict[str, float]] = {}
+    for row, query in enumerate(queries):
+        kept = np.flatnonzero(scores[row] >= least[row])  # with all that share the last place
+        of_query = zip(owners[kept].tolist(), places[row, kept].tolist(), scores[row, kept].tolist(), strict=True)
+        run[query] = top({named[owner][0] + named[owner][1][place]: score for owner, place, score in of_query})
+    return run
