@@ -109,7 +109,7 @@ def dequantize_vectors(
     if codes.dtype == np.int8 and codes.shape[1] == width:
         if ranges is None:
             raise ConfigError("int8 vectors need the ranges that they were made with")
-        return (codes.astype(np.float32) + OFFSET) * ranges.steps + ranges.starts
+        return np.asarray((codes.astype(np.float32) + OFFSET) * ranges.steps + ranges.starts)
     if codes.dtype not in (np.int8, np.uint8) or codes.shape[1] != -(-width // 8):  # rounded up
         raise DataError(
             f"expected codes of vectors of width {width}, int8 or bits, got {codes.dtype} of shape {codes.shape}"

@@ -75,8 +75,8 @@ def vectors_depend_on(model: ModelInfo, encoder: EmbedsText, prompt: str) -> dic
     facts = {name: getattr(model, name) for name in ("identity", "library", "dim", "pooling", "dtype", "max_tokens")}
     facts["dim"] = getattr(encoder, "whole_dim", model.dim)  # vectors are kept whole and cut when they are asked for
     own = dataclasses.asdict(settings) if dataclasses.is_dataclass(settings) else None  # type: ignore[arg-type]
-    for name in UNREAD if own is not None else ():
-        own.pop(name, None)
+    if own is not None:
+        own = {name: value for name, value in own.items() if name not in UNREAD}
     overrides = [
         asked for asked in model.overrides if not asked.partition("=")[0].endswith(("prompt", "dim"))
     ]  # told apart below

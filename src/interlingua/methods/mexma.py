@@ -176,4 +176,4 @@ class MEXMA(Objective):
             a, b = a[first_occurrences(batch.a)], b[first_occurrences(batch.b)]
         if min(len(a), len(b)) < 2:
             raise ConfigError("KoLeo needs two sentences a side; raise run.micro_batch_size or drop koleo_weight")
-        return sum(koleo(side, normalize=self.config.koleo_normalize) for side in (a, b)) / 2
+        return (koleo(a, normalize=self.config.koleo_normalize) + koleo(b, normalize=self.config.koleo_normalize)) / 2

@@ -164,7 +164,7 @@ class Objective(nn.Module, ABC):
 
     def weighted(self, **terms: Term) -> LossOutput:
         """Weighs the terms as the config says and adds them up; nested ones are named ``term_width``."""
-        weighted = {}
+        weighted: dict[str, Tensor] = {}
         for name, term in terms.items():
             weight = getattr(self.config, f"{name}_weight", 1.0)
             if isinstance(term, Mapping):

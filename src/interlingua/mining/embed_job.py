@@ -142,7 +142,7 @@ class _Work:
             for name in names:
                 with self._lines(name) as lines, destination(targets[name], self.scratch) as path:
                     made = self.encode(lines, out=path, report=self.report, advance=self.count.advance)
-                    done = Made(*made.shape, str(made.dtype))
+                    done = Made(len(made), made.shape[1], str(made.dtype))
                     del made
                 yield name, done
             return
@@ -151,7 +151,7 @@ class _Work:
         for name, parts in itertools.groupby(found, key=lambda part: part[0]):
             with destination(targets[name], self.scratch) as path:
                 made = collect(self._noted(parts), 0, path)
-                done = Made(*made.shape, str(made.dtype))
+                done = Made(len(made), made.shape[1], str(made.dtype))
                 del made
             yield name, done
 

@@ -124,5 +124,5 @@ def best_of_found(
     lists = Lists.empty(len(queries), min(k, len(vectors)))
     at, place = np.nonzero(found >= 0)
     columns = found[at, place]
-    lists.add(at, exact(queries, vectors, at, columns), columns)  # type: ignore[arg-type]
+    lists.add(at, exact(queries, vectors, at, columns), columns)
     return lists
