@@ -27,6 +27,8 @@ VERBS = {
     "calibrate": "Learn what a mining score is worth: the probability that a pair is a translation.",
     "score": "Score or filter the pairs of a bitext as they stream by.",
     "align": "Link the sentences of two documents that are translations of each other.",
+    "average": "Mix the weights of models, by shares that development data choose.",
+    "extend": "Teach a model another language without forgetting the others.",
     "export": "Write a model for sentence-transformers and check the round trip.",
     "quickstart": "From translation catalogues to a trained, measured encoder in minutes.",
 }

@@ -1,0 +1,113 @@
+"""What ``extend`` is told, and what its folder remembers of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from interlingua import __version__
+from interlingua.errors import ConfigError, DataError
+from interlingua.files import atomic_write, has_format, sha256_file
+from interlingua.languages import resolve
+
+RECORD = "extend.json"
+FORMAT = "interlingua-extend-1"
+MAY_CHANGE = ("device", "threads")
+"""Options that a run may go on with otherwise than it began."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ExtendSettings:
+    """One language to add; ``interlingua.adapt.extend.extend`` says what each option means."""
+
+    model: str
+    pairs: tuple[Path, ...]
+    language: str
+    output: Path
+    pivot: str = "eng_Latn"
+    replay: tuple[Path, ...] = ()
+    replay_weight: float = 1.0
+    replay_sentences: int = 1000
+    check: tuple[Path, ...] = ()
+    check_languages: tuple[str, ...] | None = None
+    check_pairs: int | None = None
+    sts: tuple[Path, ...] = ()
+    prompt: str | None = None
+    new_pieces: int | None = None
+    heldout: int = 500
+    epochs: float = 3.0
+    batch_size: int = 64
+    learning_rate: float = 5e-5
+    max_tokens: int = 128
+    seed: int = 0
+    device: str = "auto"
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        if not self.pairs:
+            raise ConfigError("extend: no pairs; name a bitext of the language and the pivot with --pairs")
+        if resolve(self.language).code == resolve(self.pivot).code:
+            raise ConfigError(f"extend: the language and the pivot are both {self.pivot}; name two languages")
+        positive = {"epochs": self.epochs, "batch_size": self.batch_size, "learning_rate": self.learning_rate}
+        positive |= {"max_tokens": self.max_tokens, "heldout": self.heldout}
+        positive |= {"replay_sentences": self.replay_sentences}
+        for name, value in positive.items():
+            if value <= 0:
+                raise ConfigError(f"extend: {name} must be above 0, got {value:g}")
+        if self.replay_weight < 0 or (self.new_pieces or 0) < 0:
+            raise ConfigError("extend: replay_weight and new_pieces must be 0 or more")
+
+    def to_record(self) -> dict[str, Any]:
+        """As JSON, with digests of the files that are read."""
+        values = json.loads(json.dumps(dataclasses.asdict(self), default=str))
+        del values["output"]
+        files = [path for path in (*self.pairs, *self.replay) if path.is_file()]
+        values["files"] = {str(path): sha256_file(path) for path in files}
+        return dict(values)
+
+
+def claim(settings: ExtendSettings) -> None:
+    """Marks the output folder as ours, or makes sure that it holds a run of the same settings to go on with.
+
+    Raises:
+        ConfigError: it holds a run of other settings, or other files.
+        DataError: it can't be written.
+    """
+    output = settings.output
+    if output.exists() and not output.is_dir():
+        raise ConfigError(f"{output} is a file; name another folder with --output")
+    asked = settings.to_record()
+    if output.is_dir() and any(output.iterdir()):
+        if not has_format(output, RECORD, FORMAT):
+            raise ConfigError(f"{output} holds other files; name another folder with --output")
+        before = read_record(output).get("settings", {})
+        unlike = [key for key in asked if before.get(key) != asked[key] and key not in MAY_CHANGE]
+        if unlike:
+            raise ConfigError(
+                f"{output} holds a run of other settings: {unlike[0]} ({before.get(unlike[0])}, {asked[unlike[0]]})"
+                " (then, now); name another folder with --output"
+            )
+        return
+    write_record(output, {"format": FORMAT, "version": __version__, "settings": asked})
+
+
+def read_record(output: Path) -> dict[str, Any]:
+    """What ``extend.json`` holds.
+
+    Raises:
+        DataError: it is missing or damaged.
+    """
+    try:
+        content = json.loads((output / RECORD).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(f"can't be read ({error}); start over in another folder", path=output / RECORD) from error
+    return dict(content)
+
+
+def write_record(output: Path, content: dict[str, Any]) -> None:
+    """Replaces ``extend.json``."""
+    with atomic_write(output / RECORD) as file:
+        file.write(json.dumps(content, ensure_ascii=False, indent=1) + "\n")
