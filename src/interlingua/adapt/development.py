@@ -166,7 +166,7 @@ def read_development(
     for path in pairs:
         translations += read_translations(path, pivot=pivot, languages=languages, max_pairs=max_pairs)
     scored = [read_similarity(path) for path in sts]
-    names = [one.name for one in (*translations, *scored)]
+    names = [*(one.name for one in translations), *(one.name for one in scored)]
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise DataError(f"two sets are called {twice[0]!r}; rename the file or folder of one of them")

@@ -20,7 +20,7 @@ from typing import Any
 
 from interlingua.adapt import text
 from interlingua.adapt.development import Development, Scores, Translations, read_development, read_translations
-from interlingua.adapt.settings import ExtendSettings, claim, read_record, write_record
+from interlingua.adapt.settings import Device, ExtendSettings, claim, read_record, write_record
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.vocabulary_growth import (
     Fragmentation,
@@ -124,7 +124,7 @@ def extend(
     learning_rate: float = 5e-5,
     max_tokens: int = 128,
     seed: int = 0,
-    device: str = "auto",
+    device: Device = "auto",
     threads: int | None = None,
     progress: bool = True,
     told: Told = lambda line: None,

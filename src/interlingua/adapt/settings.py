@@ -6,13 +6,14 @@ import dataclasses
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from interlingua import __version__
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import atomic_write, has_format, sha256_file
 from interlingua.languages import resolve
 
+Device = Literal["auto", "cpu", "cuda"]
 RECORD = "extend.json"
 FORMAT = "interlingua-extend-1"
 MAY_CHANGE = ("device", "threads")
@@ -43,7 +44,7 @@ class ExtendSettings:
     learning_rate: float = 5e-5
     max_tokens: int = 128
     seed: int = 0
-    device: str = "auto"
+    device: Device = "auto"
     threads: int | None = None
 
     def __post_init__(self) -> None:
@@ -54,6 +55,8 @@ class ExtendSettings:
         positive = {"epochs": self.epochs, "batch_size": self.batch_size, "learning_rate": self.learning_rate}
         positive |= {"max_tokens": self.max_tokens, "heldout": self.heldout}
         positive |= {"replay_sentences": self.replay_sentences}
+        if self.device not in get_args(Device):
+            raise ConfigError(f"extend: device {self.device!r} is unknown; there are: {', '.join(get_args(Device))}")
         for name, value in positive.items():
             if value <= 0:
                 raise ConfigError(f"extend: {name} must be above 0, got {value:g}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -77,12 +77,13 @@ def extend(
     """Teaches a model another language, and prints what it gained and what the others lost."""
     from interlingua.adapt.extend import extend as run
 
+    chosen: Any = device  # checked where it is read
     result = run(
         model, pairs, lang, output, pivot=pivot, replay=replay or (), replay_weight=replay_weight,
         replay_sentences=replay_sentences, check=check or (),
         check_languages=split(check_languages) if check_languages else None, check_pairs=check_pairs or None,
         sts=sts or (), prompt=prompt, new_pieces=new_pieces, heldout=heldout, epochs=epochs, batch_size=batch_size,
-        learning_rate=learning_rate, max_tokens=max_tokens, seed=seed, device=device, threads=threads,
+        learning_rate=learning_rate, max_tokens=max_tokens, seed=seed, device=chosen, threads=threads,
         progress=not quiet, told=lambda line: None if quiet else print(line, flush=True),
     )  # fmt: skip
     for line in table(result):

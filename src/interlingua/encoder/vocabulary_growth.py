@@ -40,8 +40,8 @@ from interlingua.encoder.vocabulary_pieces import (
 from interlingua.errors import ConfigError
 
 KINDS = ("Unigram", "WordPiece", "BPE")
-LEARNT_PER_PIECE = 3
-"""Merges learnt for each piece that is wanted, as some turn out to be mere steps towards longer pieces."""
+LEARNT_PER_PIECE, MORE_MERGES = 3, 100
+"""Merges learnt for each piece that is wanted, and besides, as many turn out to be mere steps towards longer pieces."""
 MOST_ROUNDS = 20
 """Rounds in which pieces are left out; each can make shorter ones appear in their place."""
 
@@ -95,12 +95,12 @@ def measure_fragmentation(
         texts: of one language.
         language: their code, where the vocabulary pre-tokenizes by language.
     """
-    name = vocabulary.special_tokens.get("unk_token")
+    unknown_id = vocabulary.unk_id if "unk_token" in vocabulary.special_tokens else None
     tokens = 0
     unknown = 0
     for encoding in encodings(vocabulary, texts, language=language):
         tokens += len(encoding.tokens)
-        unknown += encoding.tokens.count(name)
+        unknown += encoding.ids.count(unknown_id)
     words = [word for text in texts for word in text.split()]
     return Fragmentation(len(texts), sum(map(len, words)), len(words), tokens, unknown)
 
@@ -144,7 +144,7 @@ def grow_vocabulary(
         found |= piece_names(spelled, (merge.run for merge in merges))
         grown = with_pieces(spelled, {name: run for name, run in found.items() if name not in characters}, merges)
     else:
-        merges = learn_merges(words, most=LEARNT_PER_PIECE * pieces, min_count=min_count)
+        merges = learn_merges(words, most=LEARNT_PER_PIECE * pieces + MORE_MERGES, min_count=min_count)
         found |= piece_names(spelled, (merge.run for merge in merges))
         kept_runs = runs_in(words_of(spelled, keep), longest=max((len(run) for run in found.values()), default=0))
         found = {name: run for name, run in found.items() if run not in kept_runs}

@@ -184,13 +184,12 @@ def unknown_characters(
         min_count: occurrences that a character needs.
         language: code of the texts, where the vocabulary pre-tokenizes by language.
     """
-    unknown = vocabulary.special_tokens.get("unk_token")
-    if unknown is None:
+    if "unk_token" not in vocabulary.special_tokens:
         return []
     normalizer = vocabulary.tokenizer.normalizer
     counts: Counter[str] = Counter()
     for text, encoding in zip(texts, encodings(vocabulary, texts, language=language), strict=True):
-        if unknown in encoding.tokens:
+        if vocabulary.unk_id in encoding.ids:
             counts.update(normalizer.normalize_str(text) if normalizer else text)
     prefix = vocabulary.definition["model"].get("continuing_subword_prefix")
     entries: list[str] = []
