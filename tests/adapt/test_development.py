@@ -103,9 +103,7 @@ def test_nothing_to_read_is_an_error(tmp_path):
 def test_progress_is_told_for_each_set(tmp_path):
     file = write(tmp_path / "de-en.tsv", "eins\tone")
     told = []
-    read_development([file], []).measure(
-        Table(eins=(1, 0), one=(1, 0)), advance=lambda *said: told.append(said)
-    )
+    read_development([file], []).measure(Table(eins=(1, 0), one=(1, 0)), advance=lambda *said: told.append(said))
     assert told == [("de-en.tsv", 0, 1)]
 
 

@@ -66,7 +66,11 @@ def test_a_sharded_model_is_read_like_a_whole_one(tmp_path):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.int64])
 def test_a_file_written_tensor_by_tensor_reads_back(tmp_path, dtype):
-    tensors = {"a": torch.arange(6).reshape(2, 3).to(dtype), "b": torch.ones(1, dtype=dtype), "c": torch.ones(0, 4, dtype=dtype)}
+    tensors = {
+        "a": torch.arange(6).reshape(2, 3).to(dtype),
+        "b": torch.ones(1, dtype=dtype),
+        "c": torch.ones(0, 4, dtype=dtype),
+    }
     spelled = {torch.float32: "F32", torch.float64: "F64", torch.bfloat16: "BF16", torch.float16: "F16",
                torch.int64: "I64"}[dtype]  # fmt: skip
     plan = {name: StoredTensor(tmp_path, name, tuple(tensor.shape), spelled) for name, tensor in tensors.items()}
@@ -84,7 +88,14 @@ def test_the_file_is_the_one_that_safetensors_writes(tmp_path):
 
 
 def test_files_that_are_no_weights_are_listed(tmp_path):
-    for name in ("config.json", "tokenizer.json", "README.md", "model.safetensors", "onnx/model.onnx", "1_Pooling/config.json"):
+    for name in (
+        "config.json",
+        "tokenizer.json",
+        "README.md",
+        "model.safetensors",
+        "onnx/model.onnx",
+        "1_Pooling/config.json",
+    ):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("")
     assert [str(path) for path in files_besides_weights(tmp_path)] == [

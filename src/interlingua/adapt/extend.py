@@ -110,6 +110,7 @@ def extend(
     *,
     pivot: str = "eng_Latn",
     replay: Sequence[PathLike] = (),
+    replay_share: float = 0.25,
     replay_weight: float = 1.0,
     replay_sentences: int = 1000,
     check: Sequence[PathLike] = (),
@@ -139,6 +140,7 @@ def extend(
         output: folder of all that is made; the model is in its ``model/``.
         pivot: the language that the model knows.
         replay: text files of other languages (``ru.txt``), or bitexts, whose vectors shall stay where they are.
+        replay_share: sentences to replay for each pair, in every step.
         replay_weight: of that term of the loss, where the term of the pairs has weight 1.
         replay_sentences: sentences of each language that are replayed, at most.
         check: folders of translations (``<lang>.txt`` or ``<a>-<b>.tsv``) on which forgetting is measured; their
@@ -151,7 +153,7 @@ def extend(
             the pivot's tokens, or one token in 200 is unknown.
         heldout: pairs that are measured and not trained on, at most a tenth.
         epochs: passes over the pairs.
-        batch_size: pairs per step, and sentences to replay.
+        batch_size: pairs per step.
         learning_rate: peak, per step.
         max_tokens: longer sentences are cut in training.
         seed: decides what is held out, and the order.
@@ -172,7 +174,7 @@ def extend(
     files = [pairs] if isinstance(pairs, str) or not isinstance(pairs, Sequence) else pairs
     settings = ExtendSettings(
         model=str(find_model(model)[0]), pairs=_paths(files), language=resolve(language).code, output=Path(output),
-        pivot=resolve(pivot).code, replay=_paths(replay), replay_weight=replay_weight,
+        pivot=resolve(pivot).code, replay=_paths(replay), replay_share=replay_share, replay_weight=replay_weight,
         replay_sentences=replay_sentences, check=_paths(check),
         check_languages=None if check_languages is None else tuple(check_languages), check_pairs=check_pairs,
         sts=_paths(sts), prompt=prompt, new_pieces=new_pieces, heldout=heldout, epochs=epochs, batch_size=batch_size,
@@ -314,7 +316,7 @@ class Extension:
         monolingual = None
         if replay:
             monolingual = MonolingualConfig(
-                paths=tuple(replay), batch_size=settings.batch_size, max_tokens=settings.max_tokens
+                paths=tuple(replay), batch_size=settings.replay_batch_size, max_tokens=settings.max_tokens
             )
         options = DistillConfig(pivot=settings.pivot, replay_weight=settings.replay_weight if replay else 0.0)
         return TrainConfig(

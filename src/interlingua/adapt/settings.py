@@ -30,6 +30,7 @@ class ExtendSettings:
     output: Path
     pivot: str = "eng_Latn"
     replay: tuple[Path, ...] = ()
+    replay_share: float = 0.25
     replay_weight: float = 1.0
     replay_sentences: int = 1000
     check: tuple[Path, ...] = ()
@@ -54,7 +55,7 @@ class ExtendSettings:
             raise ConfigError(f"extend: the language and the pivot are both {self.pivot}; name two languages")
         positive = {"epochs": self.epochs, "batch_size": self.batch_size, "learning_rate": self.learning_rate}
         positive |= {"max_tokens": self.max_tokens, "heldout": self.heldout}
-        positive |= {"replay_sentences": self.replay_sentences}
+        positive |= {"replay_sentences": self.replay_sentences, "replay_share": self.replay_share}
         if self.device not in get_args(Device):
             raise ConfigError(f"extend: device {self.device!r} is unknown; there are: {', '.join(get_args(Device))}")
         for name, value in positive.items():
@@ -62,6 +63,11 @@ class ExtendSettings:
                 raise ConfigError(f"extend: {name} must be above 0, got {value:g}")
         if self.replay_weight < 0 or (self.new_pieces or 0) < 0:
             raise ConfigError("extend: replay_weight and new_pieces must be 0 or more")
+
+    @property
+    def replay_batch_size(self) -> int:
+        """Sentences to replay in a step."""
+        return max(1, round(self.replay_share * self.batch_size))
 
     def to_record(self) -> dict[str, Any]:
         """As JSON, with digests of the files that are read."""

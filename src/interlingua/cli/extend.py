@@ -25,6 +25,7 @@ Pivot = Annotated[str, typer.Option(help="The language of the pairs that the mod
 Replay = Annotated[
     Files, typer.Option(help="Text of another language (ru.txt), or a bitext, whose vectors shall stay; repeatable.")
 ]
+ReplayShare = Annotated[float, typer.Option(help="Sentences to replay for each pair, in every step.")]
 ReplayWeight = Annotated[float, typer.Option(help="Weight of replay in the loss; the pairs have 1.", min=0)]
 ReplaySentences = Annotated[int, typer.Option(help="Sentences of each language to replay, at most.", min=1)]
 Check = Annotated[
@@ -40,7 +41,7 @@ NewPieces = Annotated[
 ]
 Heldout = Annotated[int, typer.Option(help="Pairs to measure on instead of training, at most a tenth.", min=1)]
 Epochs = Annotated[float, typer.Option(help="Passes over the pairs.")]
-BatchSize = Annotated[int, typer.Option(help="Pairs per step, and sentences to replay.", min=1)]
+BatchSize = Annotated[int, typer.Option(help="Pairs per step.", min=1)]
 LearningRate = Annotated[float, typer.Option(help="Peak, per step.")]
 MaxTokens = Annotated[int, typer.Option(help="Longer sentences are cut in training.", min=2)]
 Seed = Annotated[int, typer.Option(help="Decides what is held out, and the order.")]
@@ -56,7 +57,9 @@ def extend(
     output: Output,
     pivot: Pivot = "eng_Latn",
     replay: Replay = None,
-    replay_weight: ReplayWeight = 1.0,
+    replay_share: ReplayShare = 0.25,
+    replay_weight: ReplayShare = Annotated[float, typer.Option(help="Sentences to replay for each pair, in every step.")]
+ReplayWeight = 1.0,
     replay_sentences: ReplaySentences = 1000,
     check: Check = None,
     check_languages: CheckLanguages = None,
@@ -79,7 +82,7 @@ def extend(
 
     chosen: Any = device  # checked where it is read
     result = run(
-        model, pairs, lang, output, pivot=pivot, replay=replay or (), replay_weight=replay_weight,
+        model, pairs, lang, output, pivot=pivot, replay=replay or (), replay_share=replay_share, replay_weight=replay_weight,
         replay_sentences=replay_sentences, check=check or (),
         check_languages=split(check_languages) if check_languages else None, check_pairs=check_pairs or None,
         sts=sts or (), prompt=prompt, new_pieces=new_pieces, heldout=heldout, epochs=epochs, batch_size=batch_size,
