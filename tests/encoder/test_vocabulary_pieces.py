@@ -1,7 +1,9 @@
-"""Merges on top of old tokens: a hand-worked example, a slow oracle, and what each kind of tokenizer makes of a piece."""
+"""Merges on top of old tokens: a hand-worked example, a slow oracle, and how each kind of tokenizer takes a piece."""
 
 from __future__ import annotations
 
+import itertools
+import json
 import random
 from collections import Counter
 
@@ -27,7 +29,7 @@ def naive_merges(words, most, min_count):
     while len(merges) < most:
         counts = Counter()
         for word, runs in spelled.items():
-            for pair in zip(runs, runs[1:], strict=False):
+            for pair in itertools.pairwise(runs):
                 counts[pair] += words[word]
         best = min(counts, key=lambda pair: (-counts[pair], pair), default=None)
         if best is None or counts[best] < min_count:
@@ -110,7 +112,7 @@ def test_merges_written_as_strings_stay_strings():
     vocabulary = bpe(["▁", "a", "b", "c", "ab"], merges=[("a", "b")])
     definition = vocabulary.definition
     definition["model"]["merges"] = ["a b"]
-    old = Vocabulary(Tokenizer.from_str(__import__("json").dumps(definition)).to_str(), special_tokens={})
+    old = Vocabulary(Tokenizer.from_str(json.dumps(definition)).to_str(), special_tokens={})
     ab, c = old.tokenizer.token_to_id("ab"), old.tokenizer.token_to_id("c")
     larger = with_pieces(old, {"abc": (ab, c)}, [Merge((ab,), (c,))])
     assert larger.tokenizer.encode("abc", add_special_tokens=False).tokens == ["▁", "abc"]

@@ -58,8 +58,7 @@ def extend(
     pivot: Pivot = "eng_Latn",
     replay: Replay = None,
     replay_share: ReplayShare = 0.25,
-    replay_weight: ReplayShare = Annotated[float, typer.Option(help="Sentences to replay for each pair, in every step.")]
-ReplayWeight = 1.0,
+    replay_weight: ReplayWeight = 1.0,
     replay_sentences: ReplaySentences = 1000,
     check: Check = None,
     check_languages: CheckLanguages = None,
@@ -82,8 +81,8 @@ ReplayWeight = 1.0,
 
     chosen: Any = device  # checked where it is read
     result = run(
-        model, pairs, lang, output, pivot=pivot, replay=replay or (), replay_share=replay_share, replay_weight=replay_weight,
-        replay_sentences=replay_sentences, check=check or (),
+        model, pairs, lang, output, pivot=pivot, replay=replay or (), replay_share=replay_share,
+        replay_weight=replay_weight, replay_sentences=replay_sentences, check=check or (),
         check_languages=split(check_languages) if check_languages else None, check_pairs=check_pairs or None,
         sts=sts or (), prompt=prompt, new_pieces=new_pieces, heldout=heldout, epochs=epochs, batch_size=batch_size,
         learning_rate=learning_rate, max_tokens=max_tokens, seed=seed, device=chosen, threads=threads,
