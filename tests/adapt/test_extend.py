@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import json
 import os
 import signal
@@ -16,6 +18,8 @@ import interlingua
 from interlingua.adapt import extend as module
 from interlingua.adapt.development import Scores
 from interlingua.adapt.extend import ExtendResult, VocabularyReport, extend
+from interlingua.adapt.settings import ExtendSettings
+from interlingua.cli.extend import extend as command
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.vocabulary_growth import Fragmentation
 from interlingua.errors import ConfigError, DataError, InterlinguaError
@@ -111,7 +115,7 @@ def test_a_run_that_was_interrupted_goes_on(done, place, monkeypatch):
 
     def interrupted(config, **options):
         result = train(config, **options)
-        return module.dataclasses.replace(result, interrupted=True, model=None)
+        return dataclasses.replace(result, interrupted=True, model=None)
 
     monkeypatch.setattr(module, "train", interrupted)
     with pytest.raises(InterlinguaError, match="goes on"):
@@ -175,3 +179,18 @@ def test_the_record_is_plain_json(done, place):
 
 def test_the_public_name_is_this_function():
     assert interlingua.extend is extend
+
+
+def test_function_settings_and_command_have_the_same_options():
+    function = inspect.signature(extend).parameters
+    fields = {field.name: field.default for field in dataclasses.fields(ExtendSettings)}
+    assert [name for name in fields if name not in function] == []
+    own = {name: function[name].default for name in fields}
+    assert {name: value for name, value in own.items() if value is not inspect.Parameter.empty} == {
+        name: value for name, value in fields.items() if value is not dataclasses.MISSING
+    }
+    # On the command line a language is --lang, and 0 stands for no limit.
+    named = {name: value.default for name, value in inspect.signature(command).parameters.items()}
+    assert fields.keys() - named.keys() == {"language"}
+    for name in ("pivot", "epochs", "batch_size", "learning_rate", "heldout", "max_tokens", "seed", "replay_share"):
+        assert named[name] == fields[name], name

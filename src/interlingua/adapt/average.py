@@ -6,8 +6,10 @@ The mean of models that were fine-tuned from one start is often better than each
 
     theta = sum_i w_i theta_i
 
-Which shares are best is seen on development data: a grid of shares between the first model and the mean of the others
-is measured, and a rule chooses.
+Which shares are best is seen on development data: a grid of mixtures is measured, where share s goes to the models
+after the first, equally, and 1 - s to the first one. Of the mixtures that lose at most a given part of the P@1 that
+share 1 has (the trained models), the one with the best correlation is chosen; without similarity data the one with the
+best P@1, without translations the one with the best correlation; of equal ones that with the larger share.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ import torch
 from torch import Tensor
 
 from interlingua import __version__
-from interlingua.adapt.development import Scores, read_development
+from interlingua.adapt.development import Development, Scores, read_development
 from interlingua.adapt.weight_files import (
     DTYPE_NAMES,
     StoredTensor,
@@ -90,11 +92,8 @@ def average(
 ) -> AverageResult:
     """Writes a model whose weights are the weighted mean of other models' weights.
 
-    With development data (``pairs``, ``sts``) and no weights, a grid of mixtures is measured: share s goes to the
-    models after the first, equally, and 1 - s to the first one. Of the mixtures that lose at most ``max_loss`` of the
-    P@1 of share 1 (the trained models), the one with the best correlation is written; without similarity data the one
-    with the best P@1, without pairs the one with the best correlation. Of equal ones it is that with the larger share.
-    Without weights and data it is the plain mean.
+    With development data and no weights a grid is measured and a rule chooses, see the module; without either it is the
+    plain mean.
 
     Args:
         models: model directories, runs or hub ids, of one shape and one vocabulary; the first one is the start.
@@ -110,12 +109,8 @@ def average(
         overwrite: replace ``output`` if one of our models is in it.
         told: is given each point of the grid as it is measured.
 
-    Returns:
-        the weights, and the measured grid.
-
     Raises:
-        ConfigError: weights and models don't match, or models are not of one shape and vocabulary; the tensors that
-            differ are named.
+        ConfigError: options contradict each other, or models are not of one shape; the tensors that differ are named.
         CheckpointError: a model can't be read.
         DataError: development data can't be read, or ``output`` is there already.
     """
@@ -123,19 +118,14 @@ def average(
     fixed = _checked_weights(weights, len(folders))
     shares = _checked_grid(grid, fixed is not None, bool(pairs or sts), max_loss)
     check_alike(folders)
-    target = Path(output)
     points: list[GridPoint] = []
     rule = None
     if fixed is None and (pairs or sts):
         development = read_development(pairs, sts, languages=languages, max_pairs=max_pairs)
-        with tempfile.TemporaryDirectory(prefix="interlingua-average-") as temporary:
-            for share in shares:
-                write_average(folders, mixture(share, len(folders)), Path(temporary) / "model")
-                encoder = Encoder.load(Path(temporary) / "model")
-                points.append(GridPoint(share, development.measure(encoder, prompt=prompt)))
-                told(points[-1])
+        points = measure_grid(folders, shares, development, prompt=prompt, told=told)
         chosen, rule = choose(points, max_loss=max_loss)
         fixed = mixture(chosen.share, len(folders))
+    target = Path(output)
     result = AverageResult(
         model=target, weights=fixed or mixture(1 - 1 / len(folders), len(folders)), grid=tuple(points), rule=rule
     )
@@ -143,6 +133,20 @@ def average(
         write_average(folders, result.weights, folder)
         write_json(folder / RECORD, record(result, folders, [str(model) for model in models]))
     return result
+
+
+def measure_grid(
+    folders: Sequence[Path], shares: Sequence[float], development: Development, *, prompt: str | None, told: Told
+) -> list[GridPoint]:
+    """Writes and measures each mixture in turn, so that what is measured is what would be stored."""
+    points: list[GridPoint] = []
+    with tempfile.TemporaryDirectory(prefix="interlingua-average-") as temporary:
+        for share in shares:
+            write_average(folders, mixture(share, len(folders)), Path(temporary) / "model")
+            encoder = Encoder.load(Path(temporary) / "model")
+            points.append(GridPoint(share, development.measure(encoder, prompt=prompt)))
+            told(points[-1])
+    return points
 
 
 def mixture(share: float, count: int) -> tuple[float, ...]:

@@ -132,35 +132,9 @@ def extend(
 ) -> ExtendResult:
     """Teaches a model another language from pairs with one that it knows.
 
-    Args:
-        model: model directory, run or hub id.
-        pairs: bitexts of the language and the pivot, in any format of ``read_pairs``; where neither content nor name
-            tells the languages, the first side is the new one.
-        language: to add, in any code.
-        output: folder of all that is made; the model is in its ``model/``.
-        pivot: the language that the model knows.
-        replay: text files of other languages (``ru.txt``), or bitexts, whose vectors shall stay where they are.
-        replay_share: sentences to replay for each pair, in every step.
-        replay_weight: of that term of the loss, where the term of the pairs has weight 1.
-        replay_sentences: sentences of each language that are replayed, at most.
-        check: folders of translations (``<lang>.txt`` or ``<a>-<b>.tsv``) on which forgetting is measured; their
-            sentences are kept out of training.
-        check_languages: languages of these folders; default: all.
-        check_pairs: rows of each set that are measured; default: all.
-        sts: files of scored pairs on which forgetting is measured.
-        prompt: name of a prompt of the model, or a text put in front of every sentence; default: the model's default.
-        new_pieces: to add to the vocabulary, at most; 0 = none; default: up to 2,000 if the language takes 1.5 times
-            the pivot's tokens, or one token in 200 is unknown.
-        heldout: pairs that are measured and not trained on, at most a tenth.
-        epochs: passes over the pairs.
-        batch_size: pairs per step.
-        learning_rate: peak, per step.
-        max_tokens: longer sentences are cut in training.
-        seed: decides what is held out, and the order.
-        device: auto, cpu or cuda.
-        threads: CPU threads; default: torch's.
-        progress: whether to show progress on stderr.
-        told: is given a line at each stage.
+    ``language`` is what to add, ``output`` the folder of all that is made, the model in its ``model/``; each option is
+    explained at its field of ``ExtendSettings``. With ``progress`` bars are shown on stderr; ``told`` is given a line
+    at each stage.
 
     Returns:
         the model, and what was measured before and after.

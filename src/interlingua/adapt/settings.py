@@ -22,31 +22,57 @@ MAY_CHANGE = ("device", "threads")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ExtendSettings:
-    """One language to add; ``interlingua.adapt.extend.extend`` says what each option means."""
+    """A language to add, and how."""
 
     model: str
+    """Model directory, or hub id."""
     pairs: tuple[Path, ...]
+    """Bitexts of the language and the pivot, in any format of ``read_pairs``; where neither content nor name tells the
+    languages, the first side is the new one."""
     language: str
+    """To add, in any code."""
     output: Path
+    """Folder of all that is made."""
     pivot: str = "eng_Latn"
+    """The language of the pairs that the model knows."""
     replay: tuple[Path, ...] = ()
+    """Text files of other languages (``ru.txt``), or bitexts, whose vectors shall stay where they are."""
     replay_share: float = 0.25
+    """Sentences to replay for each pair, in every step."""
     replay_weight: float = 1.0
+    """Weight of replay in the loss, where each side of the pairs has 1."""
     replay_sentences: int = 1000
+    """Sentences of each language that are replayed, at most."""
     check: tuple[Path, ...] = ()
+    """Folders of translations (``<lang>.txt`` or ``<a>-<b>.tsv``) on which forgetting is measured; their sentences are
+    kept out of training."""
     check_languages: tuple[str, ...] | None = None
+    """Languages of these folders; default: all."""
     check_pairs: int | None = None
+    """Rows of each set that are measured; default: all."""
     sts: tuple[Path, ...] = ()
+    """Files of scored pairs on which forgetting is measured."""
     prompt: str | None = None
+    """Name of a prompt of the model, or a text put in front of every sentence; default: the model's default."""
     new_pieces: int | None = None
+    """To add to the vocabulary, at most; 0 = none; default: up to 2,000 if the language takes 1.5 times the pivot's
+    tokens, or one token in 200 is unknown."""
     heldout: int = 500
+    """Pairs that are measured and not trained on, at most a tenth."""
     epochs: float = 3.0
+    """Passes over the pairs."""
     batch_size: int = 64
+    """Pairs per step."""
     learning_rate: float = 5e-5
+    """Peak, per step."""
     max_tokens: int = 128
+    """Longer sentences are cut in training."""
     seed: int = 0
+    """Decides what is held out, and the order."""
     device: Device = "auto"
+    """auto, cpu or cuda."""
     threads: int | None = None
+    """CPU threads; default: torch's."""
 
     def __post_init__(self) -> None:
         if not self.pairs:
