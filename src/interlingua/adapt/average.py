@@ -18,7 +18,6 @@ import dataclasses
 import json
 import math
 import shutil
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -118,34 +117,48 @@ def average(
     fixed = _checked_weights(weights, len(folders))
     shares = _checked_grid(grid, fixed is not None, bool(pairs or sts), max_loss)
     check_alike(folders)
+    target = Path(output)
     points: list[GridPoint] = []
     rule = None
-    if fixed is None and (pairs or sts):
-        development = read_development(pairs, sts, languages=languages, max_pairs=max_pairs)
-        points = measure_grid(folders, shares, development, prompt=prompt, told=told)
-        chosen, rule = choose(points, max_loss=max_loss)
-        fixed = mixture(chosen.share, len(folders))
-    target = Path(output)
-    result = AverageResult(
-        model=target, weights=fixed or mixture(1 - 1 / len(folders), len(folders)), grid=tuple(points), rule=rule
-    )
+    # Begun before anything is measured, so that a folder that can't be written to shows at once.
     with atomic_directory(target, overwrite=overwrite, ours=is_ours) as folder:
-        write_average(folders, result.weights, folder)
+        if fixed is None and (pairs or sts):
+            development = read_development(pairs, sts, languages=languages, max_pairs=max_pairs)
+            points = measure_grid(folders, shares, development, folder / "mixture", prompt=prompt, told=told)
+            chosen, rule = choose(points, max_loss=max_loss)
+            fixed = mixture(chosen.share, len(folders))
+        weights = fixed or mixture(1 - 1 / len(folders), len(folders))
+        result = AverageResult(model=target, weights=weights, grid=tuple(points), rule=rule)
+        write_average(folders, weights, folder)
         write_json(folder / RECORD, record(result, folders, [str(model) for model in models]))
     return result
 
 
 def measure_grid(
-    folders: Sequence[Path], shares: Sequence[float], development: Development, *, prompt: str | None, told: Told
+    folders: Sequence[Path],
+    shares: Sequence[float],
+    development: Development,
+    place: Path,
+    *,
+    prompt: str | None = None,
+    told: Told = lambda point: None,
 ) -> list[GridPoint]:
-    """Writes and measures each mixture in turn, so that what is measured is what would be stored."""
+    """Writes and measures each mixture in turn, so that what is measured is what would be stored.
+
+    Args:
+        folders: models that ``check_alike`` has passed.
+        shares: of all models but the first.
+        development: what to measure on.
+        place: a folder for one mixture at a time; it is gone in the end.
+        prompt: see ``average``.
+        told: see ``average``.
+    """
     points: list[GridPoint] = []
-    with tempfile.TemporaryDirectory(prefix="interlingua-average-") as temporary:
-        for share in shares:
-            write_average(folders, mixture(share, len(folders)), Path(temporary) / "model")
-            encoder = Encoder.load(Path(temporary) / "model")
-            points.append(GridPoint(share, development.measure(encoder, prompt=prompt)))
-            told(points[-1])
+    for share in shares:
+        write_average(folders, mixture(share, len(folders)), place)
+        points.append(GridPoint(share, development.measure(Encoder.load(place), prompt=prompt)))
+        told(points[-1])
+        shutil.rmtree(place)
     return points
 
 
