@@ -30,6 +30,7 @@ ORDER = [
     {"export"},
     {"evaluation"},
     {"analysis"},
+    {"adapt"},
     {"quickstart"},
     {"cli"},
 ]

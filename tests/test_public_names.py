@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import interlingua
+from interlingua.adapt.average import average
+from interlingua.adapt.extend import extend
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
 from interlingua.evaluation.suite import evaluate
@@ -20,6 +22,7 @@ def test_each_name_is_what_it_says():
     assert interlingua.Encoder is Encoder
     assert interlingua.evaluate is evaluate
     assert interlingua.load == Encoder.load
+    assert [interlingua.average, interlingua.extend] == [average, extend]
     assert [interlingua.mine, interlingua.score, interlingua.align] == [api.mine, api.score, api.align]
 
 

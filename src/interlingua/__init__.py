@@ -7,6 +7,8 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from interlingua.adapt.average import average as average
+    from interlingua.adapt.extend import extend as extend
     from interlingua.analysis.debias import debias as debias
     from interlingua.encoder.encoder import Encoder as Encoder
     from interlingua.evaluation.suite import evaluate as evaluate
@@ -17,14 +19,16 @@ if TYPE_CHECKING:
     load = Encoder.load
 
 __version__ = "0.1.0"
-__all__ = ["Encoder", "__version__", "align", "debias", "evaluate", "load", "mine", "score"]
+__all__ = ["Encoder", "__version__", "align", "average", "debias", "evaluate", "extend", "load", "mine", "score"]
 
 # Public names are imported on first use, so that `import interlingua` does not import torch.
 _HOMES = {
     "Encoder": "interlingua.encoder.encoder:Encoder",
     "align": "interlingua.mining.api:align",
+    "average": "interlingua.adapt.average:average",
     "debias": "interlingua.analysis.debias:debias",
     "evaluate": "interlingua.evaluation.suite:evaluate",
+    "extend": "interlingua.adapt.extend:extend",
     "load": "interlingua.encoder.encoder:Encoder.load",
     "mine": "interlingua.mining.api:mine",
     "score": "interlingua.mining.api:score",

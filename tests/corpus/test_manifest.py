@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from interlingua.corpus.manifest import LanguagePairRecord, Manifest, SourceFile, SourceRecord
+from interlingua.corpus.manifest import LanguagePairRecord, Manifest, SourceFile, SourceRecord, prompt_of
 from interlingua.errors import DataError
 
 MANIFEST = Manifest(
@@ -46,3 +46,10 @@ def test_what_is_no_manifest(tmp_path):
     (tmp_path / "manifest.json").write_text(json.dumps(other))
     with pytest.raises(DataError, match="format 'other'"):
         Manifest.load(tmp_path)
+
+
+def test_the_prompt_is_read_where_one_was_put_in_front(tmp_path):
+    assert prompt_of(tmp_path) is None
+    for content, expected in (("[]", None), ('{"config": {}}', None), ('{"config": {"prompt": "q: "}}', "q: ")):
+        (tmp_path / "manifest.json").write_text(content)
+        assert prompt_of(tmp_path) == expected

@@ -6,6 +6,7 @@ import pytest
 import torch
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
+from interlingua.batches.feeds import SentenceBatch
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
@@ -193,3 +194,22 @@ def test_no_teacher_there_is_an_error(tmp_path):
 def test_senseless_options_are_errors(options, message):
     with pytest.raises(ConfigError, match=message):
         DistillConfig(**options)
+
+
+@torch.no_grad()
+def test_replayed_sentences_are_kept_where_the_teacher_puts_them(tmp_path):
+    objective = build(teacher=saved_teacher(tmp_path / "teacher"), replay_weight=3.0)
+    pairs = tiny_pairs()
+    batch = {"parallel": pairs, "monolingual": SentenceBatch(pairs.a, 0)}
+    output = objective(batch)
+    alone_on_pairs = objective(pairs)
+    squared = [squares(alone(objective.encoder, ids), alone(objective.teacher, ids)) for ids in sentences(pairs.a)]
+    assert float(output.terms["replay"]) == pytest.approx(3 * sum(squared) / len(squared), rel=1e-5)
+    assert float(output.loss) == pytest.approx(float(alone_on_pairs.loss + output.terms["replay"]), rel=1e-5)
+
+
+def test_replay_asks_for_a_second_feed():
+    assert Distill.feeds_for(DistillConfig()) == ("parallel",)
+    assert Distill.feeds_for(DistillConfig(replay_weight=0.5)) == ("parallel", "monolingual")
+    with pytest.raises(ConfigError, match="replay_weight"):
+        DistillConfig(replay_weight=-1.0)

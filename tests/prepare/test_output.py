@@ -52,3 +52,15 @@ def test_nothing_left_says_what_took_it(shards):
         check_not_empty(shards)
     with pytest.raises(DataError, match="cleaning left nothing"):
         check_not_empty([])
+
+
+def test_a_prompt_stands_before_every_stored_text(tmp_path, shards):
+    config = config_for(tmp_path, tmp_path, prompt="the tree ")
+    vocabulary = make_vocabulary(shards, config, tmp_path / "made", tmp_path, Progress())
+    write_store(tmp_path / "valid", shards, Fate.valid, vocabulary, config, Progress())
+    sources, targets = TokenStore.open(tmp_path / "valid").read(0, np.array([0]))
+    english, german, _ = sentences(100)[3]
+    assert sources[0].tolist() == vocabulary.encode([f"the tree {german}"])[0]
+    assert targets[0].tolist() == vocabulary.encode([f"the tree {english}"])[0]
+    write_texts(tmp_path / "heldout", shards, Fate.valid)
+    assert "the tree" not in (tmp_path / "heldout" / "deu-eng.tsv").read_text().split("\t")[0]

@@ -28,6 +28,8 @@ VERBS = {
     "score": "Score or filter the pairs of a bitext as they stream by.",
     "align": "Link the sentences of two documents that are translations of each other.",
     "debias": "Take the language out of a model's vectors, or out of stored ones.",
+    "average": "Mix the weights of models, by shares that development data choose.",
+    "extend": "Teach a model another language without forgetting the others.",
     "export": "Write a model for sentence-transformers and check the round trip.",
     "quickstart": "From translation catalogues to a trained, measured encoder in minutes.",
 }

@@ -77,13 +77,14 @@ def _options(given: list[str], output: Path | None) -> Iterator[str]:
 def _evaluator(data: DataConfig) -> Evaluate | None:
     """Retrieval on the corpus's validation texts and similarity on scored pairs, where there are any."""
     from interlingua.corpus.evaluation_sets import pair_files
+    from interlingua.corpus.manifest import prompt_of
     from interlingua.evaluation.validation import Evaluator, similarity_evaluator, validation_evaluator
 
     folder = data.corpus / "valid_text" if data.corpus is not None else None
     scored = data.labelled.valid if data.labelled is not None and data.labelled.kind == "sts" else ()
     evaluators: list[Evaluator] = []
     if folder is not None and folder.is_dir() and pair_files(folder):
-        evaluators.append(validation_evaluator(folder))
+        evaluators.append(validation_evaluator(folder, prompt=prompt_of(folder.parent)))
     if paths := data.similarity or scored:
         languages = data.labelled.languages if data.labelled is not None else ("eng_Latn", "eng_Latn")
         evaluators.append(similarity_evaluator(paths, languages=languages))

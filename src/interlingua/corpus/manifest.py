@@ -119,3 +119,17 @@ class Manifest:
         if manifest.format != FORMAT:
             raise DataError(f"format {manifest.format!r}, expected {FORMAT!r}; prepare the corpus again", path=path)
         return manifest
+
+
+def prompt_of(folder: PathLike) -> str | None:
+    """What was put in front of every text of a prepared corpus; None where nothing was, or no manifest says.
+
+    Args:
+        folder: the corpus's.
+    """
+    try:
+        content = json.loads((Path(folder) / NAME).read_bytes())
+    except (OSError, ValueError):
+        return None
+    config = content.get("config") if isinstance(content, dict) else None
+    return (config or {}).get("prompt") or None

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from interlingua.batches.feeds import FeedName
 from interlingua.batches.sentences import by_pivot, join
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.encoder.encoder import Encoder
@@ -33,11 +35,16 @@ class DistillConfig:
     """Weight of the term that draws translations to the teacher's embedding of the original."""
     original_weight: float = 1.0
     """Weight of the term that draws originals to their own; 0 = the student reads translations only."""
+    replay_weight: float = 0.0
+    """Weight of the term that keeps sentences of the monolingual feed, in any language, where the teacher puts them;
+    0 = there is no such feed."""
 
     def __post_init__(self) -> None:
         weights = (self.translation_weight, self.original_weight)
         if min(weights) < 0 or not any(weights):
             raise ConfigError("translation_weight and original_weight must be at least 0, and one of them above it")
+        if self.replay_weight < 0:
+            raise ConfigError(f"replay_weight must be at least 0, got {self.replay_weight:g}")
 
 
 class Distill(Objective):
@@ -78,23 +85,34 @@ class Distill(Objective):
                 " it (case, spaces); prepare the corpus with the teacher's vocabulary, or choose another teacher"
             )
 
+    @classmethod
+    def feeds_for(cls, config: DistillConfig) -> tuple[FeedName, ...]:
+        """See ``Objective``; replay reads sentences besides the pairs."""
+        return ("parallel", "monolingual") if config.replay_weight else ("parallel",)
+
     def train(self, mode: bool = True) -> Self:
         """The teacher stays as it is evaluated, without dropout."""
         super().train(mode)
         self.teacher.eval()
         return self
 
-    def forward(self, batch: ParallelBatch) -> LossOutput:
-        """Section 2: (M(s) - M^(s))^2 + (M(s) - M^(t))^2."""
-        translations, originals = by_pivot(batch, self.pivot)
+    def forward(self, batch: ParallelBatch | Mapping[str, Any]) -> LossOutput:
+        """Section 2: (M(s) - M^(s))^2 + (M(s) - M^(t))^2; with replay of sentences r also (M(r) - M^(r))^2."""
+        pairs = batch["parallel"] if isinstance(batch, Mapping) else batch
+        translations, originals = by_pivot(pairs, self.pivot)
         target = self.teach(originals)  # M(s)
-        if not self.config.original_weight:
-            only = self.nested(mean_squared_error, self.encoder(translations), target)
-            return self.weighted(translation=only)
-        s, t = self.encoder(join(originals, translations)).chunk(2)  # M^(s), M^(t)
-        original = self.nested(mean_squared_error, s, target)
-        translation = self.nested(mean_squared_error, t, target)
-        return self.weighted(original=original, translation=translation)
+        terms: dict[str, Tensor] = {}
+        if self.config.original_weight:
+            s, t = self.encoder(join(originals, translations)).chunk(2)  # M^(s), M^(t)
+            terms["original"] = self.nested(mean_squared_error, s, target)
+        else:
+            t = self.encoder(translations)
+        terms["translation"] = self.nested(mean_squared_error, t, target)
+        if isinstance(batch, Mapping):
+            replayed: TokenBatch = batch["monolingual"].sentences
+            replay = self.nested(mean_squared_error, self.encoder(replayed), self.teach(replayed))  # M^(r), M(r)
+            terms["replay"] = replay
+        return self.weighted(**terms)
 
     @torch.no_grad()
     def teach(self, originals: TokenBatch) -> Float[Tensor, "b d"]:

@@ -149,6 +149,9 @@ class PrepareConfig:
     """To choose a model by while it trains."""
     vocabulary: VocabularyConfig = dataclasses.field(default_factory=VocabularyConfig)
     """Trained on the training pairs, or taken over."""
+    prompt: str = ""
+    """Put in front of every stored text before it is tokenized, for a backbone that was trained with one (``query: ``);
+    training then measures with it too."""
     max_tokens: int = 256
     """Tokens a stored text is cut to."""
     seed: int = 0

@@ -41,6 +41,9 @@ def write_store(
         for shard in chosen:
             source, target = shard.language_pair
             for sources, targets in shard.blocks(shard.fates == fate):
+                if config.prompt:
+                    sources = [config.prompt + text for text in sources]
+                    targets = [config.prompt + text for text in targets]
                 source_ids = vocabulary.encode(sources, language=source, max_tokens=config.max_tokens)
                 target_ids = vocabulary.encode(targets, language=target, max_tokens=config.max_tokens)
                 writer.append(shard.language_pair, source_ids, target_ids)

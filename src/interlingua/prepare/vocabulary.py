@@ -53,7 +53,8 @@ def _trimmed(shards: list[Shard], config: PrepareConfig, folder: Path, progress:
     used: set[int] = set()
     for shard in shards:
         for language, texts in _texts(shard):
-            used |= ids_in_use(encoder.vocabulary, texts, language=language)
+            prompted = (config.prompt + text for text in texts)
+            used |= ids_in_use(encoder.vocabulary, prompted, language=language)
             stage.advance(len(texts))
     stage.count(len(used))
     small = encoder.trim(used)

@@ -1,0 +1,344 @@
+"""Averages of weights: models of one start, mixed into one of the same size and speed.
+
+The mean of models that were fine-tuned from one start is often better than each of them (model soups, Wortsman et al.
+2022), and a point between start and fine-tuned model keeps most of what was learnt at half of what was forgotten
+(WiSE-FT, Wortsman et al. 2022). For weights theta_i and shares w_i that sum to 1:
+
+    theta = sum_i w_i theta_i
+
+Which shares are best is seen on development data: a grid of mixtures is measured, where share s goes to the models
+after the first, equally, and 1 - s to the first one. Of the mixtures that lose at most a given part of the P@1 that
+share 1 has (the trained models), the one with the best correlation is chosen; without similarity data the one with the
+best P@1, without translations the one with the best correlation; of equal ones that with the larger share.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from interlingua import __version__
+from interlingua.adapt.development import Development, Scores, read_development
+from interlingua.adapt.weight_files import (
+    DTYPE_NAMES,
+    StoredTensor,
+    WeightFiles,
+    files_besides_weights,
+    write_tensors_one_by_one,
+)
+from interlingua.encoder.directory import EncodingSettings, is_ours, locate, read_json, read_settings, write_json
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.vocabulary import Vocabulary
+from interlingua.errors import ConfigError
+from interlingua.export.sentence_transformers import find_model
+from interlingua.files import PathLike, atomic_directory, sha256_file
+
+RECORD = "average.json"
+FORMAT = "interlingua-average-1"
+DEFAULT_GRID = tuple(step / 10 for step in range(11))
+MAX_LOSS = 0.3
+SHOWN_DIFFERENCES = 3
+FLOATS = ("F64", "F32", "F16", "BF16")
+
+
+class GridPoint(NamedTuple):
+    """One mixture and what it reaches."""
+
+    share: float
+    """Of all models but the first, together."""
+    scores: Scores
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class AverageResult:
+    """What was written and why."""
+
+    model: Path
+    """The new model directory."""
+    weights: tuple[float, ...]
+    """Share of each model; they sum to 1."""
+    grid: tuple[GridPoint, ...] = ()
+    """The mixtures that were measured, by rising share; none where weights were given."""
+    rule: str | None = None
+    """How the grid's point was chosen."""
+
+
+Told = Callable[[GridPoint], None]
+
+
+def average(
+    models: Sequence[PathLike],
+    output: PathLike,
+    *,
+    weights: Sequence[float] | None = None,
+    grid: Sequence[float] | None = None,
+    pairs: Sequence[PathLike] = (),
+    sts: Sequence[PathLike] = (),
+    languages: Sequence[str] | None = None,
+    max_pairs: int | None = 500,
+    max_loss: float = MAX_LOSS,
+    prompt: str | None = None,
+    overwrite: bool = False,
+    told: Told = lambda point: None,
+) -> AverageResult:
+    """Writes a model whose weights are the weighted mean of other models' weights.
+
+    With development data and no weights a grid is measured and a rule chooses, see the module; without either it is the
+    plain mean.
+
+    Args:
+        models: model directories, runs or hub ids, of one shape and one vocabulary; the first one is the start.
+        output: folder of the new model.
+        weights: share of each model; scaled to the sum 1.
+        grid: shares to try, 0 to 1; default: 0, 0.1, ... 1.
+        pairs: bitexts, or folders of them, of held-out translations.
+        sts: files of sentence pairs with similarity scores.
+        languages: languages of folders in ``pairs``, in any code; default: all.
+        max_pairs: rows of each set of translations; None = all.
+        max_loss: points of P@1, in percent, that a mixture may lose.
+        prompt: name of a prompt of the model, or a text put in front of every development text.
+        overwrite: replace ``output`` if one of our models is in it.
+        told: is given each point of the grid as it is measured.
+
+    Raises:
+        ConfigError: options contradict each other, or models are not of one shape; the tensors that differ are named.
+        CheckpointError: a model can't be read.
+        DataError: development data can't be read, or ``output`` is there already.
+    """
+    folders = [Path(locate(find_model(model)[0])) for model in models]
+    fixed = _checked_weights(weights, len(folders))
+    shares = _checked_grid(grid, fixed is not None, bool(pairs or sts), max_loss)
+    check_alike(folders)
+    target = Path(output)
+    points: list[GridPoint] = []
+    rule = None
+    # Begun before anything is measured, so that a folder that can't be written to shows at once.
+    with atomic_directory(target, overwrite=overwrite, ours=is_ours) as folder:
+        if fixed is None and (pairs or sts):
+            development = read_development(pairs, sts, languages=languages, max_pairs=max_pairs)
+            points = measure_grid(folders, shares, development, folder / "mixture", prompt=prompt, told=told)
+            chosen, rule = choose(points, max_loss=max_loss)
+            fixed = mixture(chosen.share, len(folders))
+        weights = fixed or mixture(1 - 1 / len(folders), len(folders))
+        result = AverageResult(model=target, weights=weights, grid=tuple(points), rule=rule)
+        write_average(folders, weights, folder)
+        write_json(folder / RECORD, record(result, folders, [str(model) for model in models]))
+    return result
+
+
+def measure_grid(
+    folders: Sequence[Path],
+    shares: Sequence[float],
+    development: Development,
+    place: Path,
+    *,
+    prompt: str | None = None,
+    told: Told = lambda point: None,
+) -> list[GridPoint]:
+    """Writes and measures each mixture in turn, so that what is measured is what would be stored.
+
+    Args:
+        folders: models that ``check_alike`` has passed.
+        shares: of all models but the first.
+        development: what to measure on.
+        place: a folder for one mixture at a time; it is gone in the end.
+        prompt: see ``average``.
+        told: see ``average``.
+    """
+    points: list[GridPoint] = []
+    for share in shares:
+        write_average(folders, mixture(share, len(folders)), place)
+        points.append(GridPoint(share, development.measure(Encoder.load(place), prompt=prompt)))
+        told(points[-1])
+        shutil.rmtree(place)
+    return points
+
+
+def mixture(share: float, count: int) -> tuple[float, ...]:
+    """Shares of so many models: ``share`` goes to all but the first, equally."""
+    return (1 - share, *[share / (count - 1)] * (count - 1))
+
+
+def choose(points: Sequence[GridPoint], *, max_loss: float = MAX_LOSS) -> tuple[GridPoint, str]:
+    """The best point of a grid, and the rule in words; see ``average``."""
+    last = max(points, key=lambda point: point.share)
+    retrieval = [point.scores.mean_retrieval for point in points]
+    similarity = [point.scores.mean_similarity for point in points]
+    if last.scores.mean_similarity is None:
+        chosen = max(zip(retrieval, points, strict=True), key=lambda row: (row[0] or 0.0, row[1].share))[1]
+        return chosen, "the best P@1"
+    if last.scores.mean_retrieval is None:
+        chosen = max(zip(similarity, points, strict=True), key=lambda row: (row[0] or 0.0, row[1].share))[1]
+        return chosen, "the best similarity"
+    least = last.scores.mean_retrieval - max_loss
+    # Rounding must not decide about a point that loses exactly as much as it may.
+    allowed = [point for point in points if (point.scores.mean_retrieval or 0.0) >= least - 1e-9]
+    chosen = max(allowed, key=lambda point: (point.scores.mean_similarity or 0.0, point.share))
+    return chosen, f"the best similarity among those that lose at most {max_loss:g} P@1 of share {last.share:g}"
+
+
+def check_alike(folders: Sequence[Path]) -> None:
+    """Makes sure that models can be averaged.
+
+    Raises:
+        ConfigError: they differ in tensors, vocabulary or in what is done with the token states; what differs is named.
+        CheckpointError: one can't be read.
+    """
+    first = folders[0]
+    own = WeightFiles(first).tensors
+    whole = [name for name, tensor in own.items() if tensor.dtype not in FLOATS]
+    if whole:
+        raise ConfigError(
+            f"{first}: {whole[0]} holds {own[whole[0]].dtype} numbers, which have no mean; use a float model"
+        )
+    for other in folders[1:]:
+        differing = _differences(own, WeightFiles(other).tensors)
+        if differing:
+            more = f" and {len(differing) - SHOWN_DIFFERENCES} more" if len(differing) > SHOWN_DIFFERENCES else ""
+            raise ConfigError(
+                f"{first} and {other} are not of one shape: {'; '.join(differing[:SHOWN_DIFFERENCES])}{more}; average"
+                " models that were trained from one start"
+            )
+        if Vocabulary.of_model(first).digest() != Vocabulary.of_model(other).digest():
+            raise ConfigError(
+                f"{first} and {other} have different vocabularies, so rows of one number are not of one token; average"
+                " models that were trained from one start"
+            )
+        unlike = [name for name, values in _settings(first, other).items() if values[0] != values[1]]
+        if unlike:
+            a, b = _settings(first, other)[unlike[0]]
+            raise ConfigError(f"{first} and {other} differ in {unlike[0]} ({a}, {b}); average models of one kind")
+
+
+def write_average(folders: Sequence[Path], weights: Sequence[float], output: Path) -> None:
+    """Writes a model directory with mean weights; all else is as in the first model.
+
+    Sums are in float64 and stored in the first model's dtype. A tensor of share 1 keeps its bits.
+
+    Args:
+        folders: models that ``check_alike`` has passed.
+        weights: share of each.
+        output: a folder, made if need be; files in it are replaced.
+    """
+    first = folders[0]
+    output.mkdir(parents=True, exist_ok=True)
+    for path in files_besides_weights(first):
+        (output / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(first / path, output / path)
+    settings = read_json(output / "config_sentence_transformers.json", missing={})
+    settings["__version__"] = {**(settings.get("__version__") or {}), "interlingua": __version__}
+    write_json(output / "config_sentence_transformers.json", settings)
+    opened = [WeightFiles(folder) for folder in folders]
+    for place in sorted({_place(name) for name in opened[0].tensors}):
+        named = {name: tensor for name, tensor in opened[0].tensors.items() if _place(name) == place}
+        _write_place(opened, weights, named, output / place)
+
+
+def _write_place(
+    opened: Sequence[WeightFiles], weights: Sequence[float], named: dict[str, StoredTensor], folder: Path
+) -> None:
+    """One folder's tensors, whose names in the file are without the folder."""
+    prefix = {name.rpartition("/")[2]: name for name in named}
+    folder.mkdir(parents=True, exist_ok=True)
+    target = folder / _file_name(named)
+
+    def make(short: str) -> Tensor:
+        return _mean(opened, weights, prefix[short], named[prefix[short]].dtype)
+
+    write_tensors_one_by_one(target, {short: named[name] for short, name in prefix.items()}, make)
+    for files in opened:
+        files.close()
+
+
+def _mean(opened: Sequence[WeightFiles], weights: Sequence[float], name: str, dtype: str) -> Tensor:
+    kept = next(kind for kind, spelled in DTYPE_NAMES.items() if spelled == dtype)
+    used = [(files, weight) for files, weight in zip(opened, weights, strict=True) if weight]
+    if len(used) == 1 and used[0][1] == 1:
+        return used[0][0].read(name).to(kept)
+    total = torch.zeros(())
+    for files, weight in used:
+        total = total + weight * files.read(name).double()
+    return total.to(kept)
+
+
+def _place(name: str) -> str:
+    return name.rpartition("/")[0]
+
+
+def _file_name(named: dict[str, StoredTensor]) -> str:
+    """A sharded model becomes one file; all others keep their names."""
+    names = {tensor.file.name for tensor in named.values()}
+    return names.pop() if len(names) == 1 else "model.safetensors"
+
+
+def _differences(own: dict[str, StoredTensor], other: dict[str, StoredTensor]) -> list[str]:
+    found: list[str] = []
+    for name in sorted(own.keys() | other.keys()):
+        shapes = [tensors[name].shape if name in tensors else "missing" for tensors in (own, other)]
+        if shapes[0] != shapes[1]:
+            found.append(f"{name} ({shapes[0]} and {shapes[1]})")
+    return found
+
+
+def _settings(*folders: Path) -> dict[str, list[Any]]:
+    """What two models must have in common besides their tensors, by name."""
+    read: list[EncodingSettings] = [read_settings(folder, max_tokens=1 << 30) for folder in folders]
+    configs = [read_json(folder / "config.json", missing={}) for folder in folders]
+    common: dict[str, list[Any]] = {
+        "pooling": [settings.pooling for settings in read],
+        "include_special": [settings.include_special for settings in read],
+    }
+    for key in ("model_type", "hidden_act", "num_attention_heads", "layer_norm_eps", "pad_token_id"):
+        common[key] = [config.get(key) for config in configs]
+    return common
+
+
+def _checked_weights(weights: Sequence[float] | None, count: int) -> tuple[float, ...] | None:
+    if count < 2:
+        raise ConfigError(
+            f"an average is of two models or more, got {count}; name the start and what it was trained to"
+        )
+    if weights is None:
+        return None
+    total = sum(weights)
+    if len(weights) != count:
+        raise ConfigError(f"weights: {len(weights)} numbers for {count} models; give one for each")
+    if not all(map(math.isfinite, weights)) or min(weights) < 0 or total <= 0:
+        raise ConfigError(f"weights must be 0 or more, and one above it, got {', '.join(map('{:g}'.format, weights))}")
+    return tuple(weight / total for weight in weights)
+
+
+def _checked_grid(grid: Sequence[float] | None, has_weights: bool, has_data: bool, max_loss: float) -> list[float]:
+    if max_loss < 0:
+        raise ConfigError(f"max_loss must be 0 or more points of P@1, got {max_loss:g}")
+    if has_weights and (grid is not None or has_data):
+        raise ConfigError("weights are given, so there is nothing to choose; drop weights, or grid, pairs and sts")
+    if grid is not None and not has_data:
+        raise ConfigError("a grid is judged on development data; give pairs (translations), sts (scored pairs) or both")
+    shares = sorted(set(DEFAULT_GRID if grid is None else grid))
+    if not shares or shares[0] < 0 or shares[-1] > 1:
+        raise ConfigError(f"grid: shares are between 0 and 1, got {', '.join(map('{:g}'.format, shares)) or 'none'}")
+    return shares
+
+
+def record(result: AverageResult, folders: Sequence[Path], names: Sequence[str]) -> dict[str, Any]:
+    """What ``average.json`` holds: the models with their digests and shares, and the grid."""
+    parts = [
+        {"model": name, "weight": weight, "sha256": {
+            str(file.relative_to(folder)): sha256_file(file) for file in sorted(folder.rglob("*.safetensors"))
+        }}
+        for name, folder, weight in zip(names, folders, result.weights, strict=True)
+    ]  # fmt: skip
+    points = [{"share": point.share, **dataclasses.asdict(point.scores)} for point in result.grid]
+    return {
+        "format": FORMAT, "version": __version__, "models": parts, "rule": result.rule,
+        "grid": json.loads(json.dumps(points)),
+    }  # fmt: skip

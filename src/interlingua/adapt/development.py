@@ -1,0 +1,204 @@
+"""Development data: translations to retrieve and scored pairs, on which a change of a model is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from interlingua.corpus.evaluation_sets import aligned_files, pair_files
+from interlingua.corpus.formats import languages_from_name, read_pairs
+from interlingua.corpus.labelled import LabelledPair, read_labelled
+from interlingua.encoder.encoder import EmbedsText
+from interlingua.errors import DataError
+from interlingua.evaluation.cache import CachedEncoder
+from interlingua.evaluation.metrics.correlation import spearman
+from interlingua.evaluation.metrics.retrieval import is_right, nearest_both_ways
+from interlingua.evaluation.tasks.folders import choose_languages
+from interlingua.evaluation.tasks.margin_search import translation_pairs
+from interlingua.files import PathLike
+from interlingua.languages import resolve
+
+Advance = Callable[[str, int, int], None]
+"""Is told what is being measured, how many sets are done, and how many there are."""
+
+
+class Translations(NamedTuple):
+    """Sentences of two languages that translate each other, row by row."""
+
+    name: str
+    """``tatoeba: deu-eng``; a name stands once in a development set."""
+    languages: tuple[str, str]
+    sources: list[str]
+    targets: list[str]
+
+
+class ScoredSet(NamedTuple):
+    """Pairs with people's similarity scores."""
+
+    name: str
+    pairs: list[LabelledPair]
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """What a model reaches on development data, in percent."""
+
+    retrieval: Mapping[str, float]
+    """P@1 by set: cosine among the set's own sentences, mean of both directions."""
+    similarity: Mapping[str, float]
+    """100 x Spearman's correlation of cosines with people's scores, by set."""
+
+    @property
+    def mean_retrieval(self) -> float | None:
+        """Mean P@1 over the sets; None without any."""
+        return _mean(self.retrieval.values())
+
+    @property
+    def mean_similarity(self) -> float | None:
+        """Mean correlation over the sets; None without any."""
+        return _mean(self.similarity.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Development:
+    """All that a model is judged on."""
+
+    translations: tuple[Translations, ...] = ()
+    scored: tuple[ScoredSet, ...] = ()
+
+    def measure(self, encoder: EmbedsText, *, prompt: str | None = None, advance: Advance | None = None) -> Scores:
+        """Embeds each sentence once and scores all sets.
+
+        Args:
+            encoder: the model.
+            prompt: put in front of every text, or the name of one of the model's prompts; its default if None.
+            advance: see ``Advance``.
+        """
+        retrieval: dict[str, float] = {}
+        similarity: dict[str, float] = {}
+        total = len(self.translations) + len(self.scored)
+        with CachedEncoder(encoder, prompt=prompt) as cached:
+            for one in self.translations:
+                if advance is not None:
+                    advance(one.name, len(retrieval), total)
+                retrieval[one.name] = _precision_at_1(cached, one)
+            for scored in self.scored:
+                if advance is not None:
+                    advance(scored.name, len(retrieval) + len(similarity), total)
+                similarity[scored.name] = _correlation(cached, scored)
+        return Scores(retrieval, similarity)
+
+
+def read_translations(
+    path: PathLike,
+    *,
+    pivot: str = "eng_Latn",
+    languages: Sequence[str] | None = None,
+    max_pairs: int | None = None,
+) -> list[Translations]:
+    """Reads one bitext, or a folder of them: ``<a>-<b>.tsv`` pairs or line-aligned ``<lang>.txt``.
+
+    Args:
+        path: a file in any format of ``read_pairs``, or a folder.
+        pivot: code of the language that a folder's aligned files are paired with.
+        languages: of a folder, in any code; default: all.
+        max_pairs: rows of each set, evenly spread over it; default: all.
+
+    Raises:
+        DataError: there is nothing to read, a file is broken, or a language is not there.
+    """
+    folder = Path(path).expanduser()
+    sets: list[Translations] = []
+    if folder.is_dir() and (aligned_files(folder) or pair_files(folder)):
+        found = translation_pairs(folder, pivot if aligned_files(folder) else None)
+        sources = {key: pair.source for key, pair in found.items()}
+        for key in choose_languages(languages, sources, {}, folder):
+            pair = found[key]
+            sets.append(Translations(f"{folder.name}: {pair.name}", (pair.source, pair.target), *pair.read()))
+    else:
+        sets = _of_file(path)
+    if not sets:
+        raise DataError("no translations in it; name a bitext or a folder of them", path=path)
+    return [_spread(one, max_pairs) for one in sets]
+
+
+def _of_file(path: PathLike) -> list[Translations]:
+    """One set for each language pair of a bitext."""
+    by_languages: dict[tuple[str, str], Translations] = {}
+    for pair in read_pairs(path):
+        codes = (pair.source_language, pair.target_language)
+        if codes not in by_languages:
+            name = Path(path).name if languages_from_name(path) else f"{Path(path).name}: {'-'.join(codes)}"
+            by_languages[codes] = Translations(name, codes, [], [])
+        by_languages[codes].sources.append(pair.source)
+        by_languages[codes].targets.append(pair.target)
+    return list(by_languages.values())
+
+
+def read_similarity(path: PathLike) -> ScoredSet:
+    """Reads scored pairs; see ``corpus.labelled`` for the formats. Of a file with splits the rows of dev are taken.
+
+    Raises:
+        DataError: the file is missing or broken.
+    """
+    english = resolve("eng").code
+    return ScoredSet(Path(path).name, read_labelled(Path(path), kind="sts", split="dev", languages=(english, english)))
+
+
+def read_development(
+    pairs: Iterable[PathLike],
+    sts: Iterable[PathLike],
+    *,
+    pivot: str = "eng_Latn",
+    languages: Sequence[str] | None = None,
+    max_pairs: int | None = None,
+) -> Development:
+    """Reads all development data; see ``read_translations`` and ``read_similarity``.
+
+    Raises:
+        DataError: see there, or two sets have one name.
+    """
+    translations: list[Translations] = []
+    for path in pairs:
+        translations += read_translations(path, pivot=pivot, languages=languages, max_pairs=max_pairs)
+    scored = [read_similarity(path) for path in sts]
+    names = [*(one.name for one in translations), *(one.name for one in scored)]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise DataError(f"two sets are called {twice[0]!r}; rename the file or folder of one of them")
+    return Development(tuple(translations), tuple(scored))
+
+
+def _spread(one: Translations, most: int | None) -> Translations:
+    count = len(one.sources)
+    rows = np.linspace(0, count - 1, min(most or count, count)).round().astype(int).tolist()
+    return one._replace(sources=[one.sources[row] for row in rows], targets=[one.targets[row] for row in rows])
+
+
+def _precision_at_1(encoder: CachedEncoder, one: Translations) -> float:
+    x = encoder.encode(one.sources, language=one.languages[0])
+    y = encoder.encode(one.targets, language=one.languages[1])
+    nearest_target, nearest_source = nearest_both_ways(x, y)
+    return 50 * float(is_right(nearest_target).mean() + is_right(nearest_source).mean())
+
+
+def _correlation(encoder: CachedEncoder, scored: ScoredSet) -> float:
+    # Rows of a file share their languages, or name them row by row.
+    by_languages = {(pair.language_a, pair.language_b) for pair in scored.pairs}
+    cosines = np.zeros(len(scored.pairs))
+    for codes in sorted(by_languages):
+        rows = [row for row, pair in enumerate(scored.pairs) if (pair.language_a, pair.language_b) == codes]
+        u = encoder.encode([scored.pairs[row].a for row in rows], language=codes[0]).astype(np.float64)
+        v = encoder.encode([scored.pairs[row].b for row in rows], language=codes[1]).astype(np.float64)
+        lengths = np.linalg.norm(u, axis=1) * np.linalg.norm(v, axis=1)
+        cosines[rows] = (u * v).sum(axis=1) / np.maximum(lengths, 1e-12)
+    return 100 * spearman(cosines, np.array([pair.label for pair in scored.pairs]))
+
+
+def _mean(values: Iterable[float]) -> float | None:
+    known = list(values)
+    return sum(known) / len(known) if known else None

@@ -1,0 +1,323 @@
+"""Adds a language to a trained model: more vocabulary where it needs it, then distillation from the model itself.
+
+The model as it is stays the teacher. Of each pair the teacher reads the pivot side, which it knows; the student learns
+to put both sides where the teacher puts that one (Reimers and Gurevych 2020), and to leave sentences of other languages
+where they are (replay). What the language gains and the others lose is measured before and after.
+
+Every stage writes a folder that is whole or not there, so a run that was stopped goes on with the same command.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from interlingua.adapt import text
+from interlingua.adapt.development import Development, Scores, Translations, read_development, read_translations
+from interlingua.adapt.settings import Device, ExtendSettings, claim, read_record, write_record
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.vocabulary_growth import (
+    Fragmentation,
+    grow_encoder,
+    grow_vocabulary,
+    measure_fragmentation,
+)
+from interlingua.errors import InterlinguaError
+from interlingua.evaluation.validation import validation_evaluator
+from interlingua.export.sentence_transformers import find_model
+from interlingua.files import PathLike, atomic_directory
+from interlingua.languages import resolve
+from interlingua.methods.distill import DistillConfig
+from interlingua.prepare.pipeline import prepare
+from interlingua.train.config import (
+    EncoderConfig,
+    MethodConfig,
+    OptimizerConfig,
+    RunConfig,
+    ScheduleConfig,
+    TrainConfig,
+)
+from interlingua.train.data_config import DataConfig, MonolingualConfig
+from interlingua.train.loop import train
+
+log = logging.getLogger("interlingua")
+MAX_PIECES = 2000
+"""New pieces at most where the text decides."""
+MAX_PREMIUM = 1.5
+"""Tokens of the language for each of the pivot's, in the same pairs, from which on the vocabulary grows."""
+MAX_UNKNOWN = 0.005
+"""Share of unknown tokens from which on the vocabulary grows."""
+KEPT_TEXTS = 20_000
+"""Texts of the pivot, and as many of the other languages, that new pieces must leave as they are."""
+Told = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class VocabularyReport:
+    """How the model's vocabulary cuts the new language, before and after."""
+
+    before: Fragmentation
+    premium: float
+    """Tokens of the language for each token of the pivot, in the same pairs."""
+    pieces: int
+    """New pieces; 0 = the vocabulary is as it was."""
+    after: Fragmentation
+    premium_after: float
+    kept_texts: int
+    """Texts of other languages that were compared."""
+    changed_texts: int
+    """Of these, those that are cut otherwise now."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ExtendResult:
+    """What was written, what it gained and what it cost."""
+
+    model: Path
+    """The new model directory."""
+    language: str
+    vocabulary: VocabularyReport
+    before: Scores
+    after: Scores
+    own: tuple[str, ...]
+    """The sets in the new language; all others belong to the forgetting check."""
+
+    @property
+    def gained(self) -> float:
+        """Points of P@1 that the new language gained, mean over its sets."""
+        return sum(self.after.retrieval[name] - self.before.retrieval[name] for name in self.own) / len(self.own)
+
+    @property
+    def lost(self) -> float | None:
+        """Points of P@1 that the others lost, mean over their sets; None without any."""
+        others = [name for name in self.before.retrieval if name not in self.own]
+        if not others:
+            return None
+        return sum(self.before.retrieval[name] - self.after.retrieval[name] for name in others) / len(others)
+
+
+def extend(
+    model: PathLike,
+    pairs: PathLike | Sequence[PathLike],
+    language: str,
+    output: PathLike,
+    *,
+    pivot: str = "eng_Latn",
+    replay: Sequence[PathLike] = (),
+    replay_share: float = 0.25,
+    replay_weight: float = 1.0,
+    replay_sentences: int = 1000,
+    check: Sequence[PathLike] = (),
+    check_languages: Sequence[str] | None = None,
+    check_pairs: int | None = None,
+    sts: Sequence[PathLike] = (),
+    prompt: str | None = None,
+    new_pieces: int | None = None,
+    heldout: int = 500,
+    epochs: float = 3.0,
+    batch_size: int = 64,
+    learning_rate: float = 5e-5,
+    max_tokens: int = 128,
+    seed: int = 0,
+    device: Device = "auto",
+    threads: int | None = None,
+    progress: bool = True,
+    told: Told = lambda line: None,
+) -> ExtendResult:
+    """Teaches a model another language from pairs with one that it knows.
+
+    ``language`` is what to add, ``output`` the folder of all that is made, the model in its ``model/``; each option is
+    explained at its field of ``ExtendSettings``. With ``progress`` bars are shown on stderr; ``told`` is given a line
+    at each stage.
+
+    Returns:
+        the model, and what was measured before and after.
+
+    Raises:
+        ConfigError: an option is out of range, or the folder holds something else.
+        DataError: files are missing or broken, or nothing is left to train on.
+        CheckpointError: there is no such model.
+        InterlinguaError: training was stopped; the same call goes on.
+    """
+    files = [pairs] if isinstance(pairs, str) or not isinstance(pairs, Sequence) else pairs
+    settings = ExtendSettings(
+        model=str(find_model(model)[0]), pairs=_paths(files), language=resolve(language).code, output=Path(output),
+        pivot=resolve(pivot).code, replay=_paths(replay), replay_share=replay_share, replay_weight=replay_weight,
+        replay_sentences=replay_sentences, check=_paths(check),
+        check_languages=None if check_languages is None else tuple(check_languages), check_pairs=check_pairs,
+        sts=_paths(sts), prompt=prompt, new_pieces=new_pieces, heldout=heldout, epochs=epochs, batch_size=batch_size,
+        learning_rate=learning_rate, max_tokens=max_tokens, seed=seed, device=device, threads=threads,
+    )  # fmt: skip
+    return Extension(settings, progress=progress, told=told).run()
+
+
+def _paths(paths: Sequence[PathLike]) -> tuple[Path, ...]:
+    return tuple(Path(path).expanduser() for path in paths)
+
+
+class Extension:
+    """One run, stage by stage.
+
+    Args:
+        settings: what the user asked for.
+        progress: whether to show progress on stderr.
+        told: is given a line at each stage.
+    """
+
+    def __init__(self, settings: ExtendSettings, *, progress: bool = True, told: Told = lambda line: None) -> None:
+        self.settings = settings
+        self.progress = progress
+        self.told = told
+        self.output = settings.output
+
+    def run(self) -> ExtendResult:
+        """All stages; those that an earlier call finished are not done again."""
+        claim(self.settings)
+        encoder = Encoder.load(self.settings.model)
+        prompt = encoder.settings.prompt_text(self.settings.prompt)
+        replay = text.read_replay(self.settings)
+        vocabulary, start = self.grow(encoder, replay)
+        if not (self.output / "corpus").is_dir():
+            self.told("cleaning and splitting the pairs")
+            prepare(text.prepare_config(self.settings, start, prompt), show_progress=self.progress)
+        development = self.development()
+        own = self.own_sets(development)
+        before = self.measured("before", encoder, development, prompt)
+        del encoder
+        self.train(start, text.write_replay(self.output / "replay", replay, prompt) if replay else [], prompt)
+        after = self.measured("after", Encoder.load(self.output / "model"), development, prompt)
+        return ExtendResult(
+            model=self.output / "model", language=self.settings.language, vocabulary=vocabulary, before=before,
+            after=after, own=own,
+        )  # fmt: skip
+
+    def grow(self, encoder: Encoder, replay: dict[str, list[str]]) -> tuple[VocabularyReport, Path | str]:
+        """Gives the vocabulary new pieces where the language needs them.
+
+        Returns:
+            what was measured, and the model to begin with: ``start/``, or the user's where nothing was added.
+        """
+        start = self.output / "start"
+        known = read_record(self.output).get("vocabulary")
+        if known is not None:
+            report = _report_of(known)
+            return report, start if report.pieces else self.settings.model
+        sides = text.read_sides(self.settings)
+        code = self.settings.language
+        before = measure_fragmentation(encoder.vocabulary, sides.language, language=code)
+        of_pivot = measure_fragmentation(encoder.vocabulary, sides.pivot, language=self.settings.pivot)
+        premium = before.tokens / max(1, of_pivot.tokens)
+        report = VocabularyReport(
+            before=before, premium=premium, pieces=0, after=before, premium_after=premium, kept_texts=0,
+            changed_texts=0,
+        )  # fmt: skip
+        wanted = self.settings.new_pieces
+        if wanted is None:
+            wanted = MAX_PIECES if premium >= MAX_PREMIUM or before.unknown_share >= MAX_UNKNOWN else 0
+        if wanted:
+            self.told("growing the vocabulary")
+            others = [sentence for texts in replay.values() for sentence in texts]
+            keep = [*text.sample(sides.pivot, KEPT_TEXTS), *text.sample(others, KEPT_TEXTS)]
+            grown = grow_vocabulary(encoder.vocabulary, sides.language, pieces=wanted, keep=keep, language=code)
+            if grown.runs:
+                after = measure_fragmentation(grown.vocabulary, sides.language, language=code)
+                report = dataclasses.replace(
+                    report, pieces=len(grown.runs), after=after, premium_after=after.tokens / max(1, of_pivot.tokens),
+                    kept_texts=len(keep), changed_texts=grown.changed_texts,
+                )  # fmt: skip
+                grow_encoder(encoder, grown).save(start)
+        self.note("vocabulary", _plain(report))
+        return report, start if report.pieces else self.settings.model
+
+    def development(self) -> Development:
+        """The held-out pairs of the new language, and what the user gave for the forgetting check."""
+        settings = self.settings
+        heldout = read_translations(self.output / "corpus" / "heldout")
+        checked = read_development(
+            settings.check, settings.sts, pivot=settings.pivot, languages=settings.check_languages,
+            max_pairs=settings.check_pairs,
+        )  # fmt: skip
+        return Development((*heldout, *checked.translations), checked.scored)
+
+    def own_sets(self, development: Development) -> tuple[str, ...]:
+        """The sets of translations with a side in the new language."""
+
+        def has_language(one: Translations) -> bool:
+            return self.settings.language in {resolve(code).code for code in one.languages}
+
+        return tuple(one.name for one in development.translations if has_language(one))
+
+    def measured(self, when: str, encoder: Encoder, development: Development, prompt: str) -> Scores:
+        """Scores on all development data; kept in the record, so that they are computed once."""
+        known = read_record(self.output).get(when)
+        if known is not None:
+            return Scores(**known)
+        self.told(f"measuring {len(development.translations) + len(development.scored)} sets {when} training")
+        scores = development.measure(encoder, prompt=prompt)
+        self.note(when, dataclasses.asdict(scores))
+        return scores
+
+    def train(self, start: Path | str, replay: list[Path], prompt: str) -> None:
+        """Distillation from the model as it begins; goes on where it stopped.
+
+        Raises:
+            InterlinguaError: it was stopped.
+        """
+        if (self.output / "model").is_dir():
+            return
+        self.told("training")
+        evaluate = None
+        if any((self.output / "corpus" / "valid_text").iterdir()):
+            evaluate = validation_evaluator(self.output / "corpus" / "valid_text", prompt=prompt)
+        result = train(self.train_config(start, replay), evaluate=evaluate, progress=self.progress)
+        if result.interrupted or result.model is None:
+            raise InterlinguaError(
+                f"stopped after step {result.step} of {result.max_steps}, which is saved; the same command goes on"
+            )
+        # Whole or not there, as a later call takes its presence for the end of training.
+        with atomic_directory(self.output / "model") as temporary:
+            shutil.copytree(result.model, temporary, dirs_exist_ok=True)
+
+    def train_config(self, start: Path | str, replay: list[Path]) -> TrainConfig:
+        """The training run, also as a file: ``run/config.toml``."""
+        settings = self.settings
+        monolingual = None
+        if replay:
+            monolingual = MonolingualConfig(
+                paths=tuple(replay), batch_size=settings.replay_batch_size, max_tokens=settings.max_tokens
+            )
+        options = DistillConfig(pivot=settings.pivot, replay_weight=settings.replay_weight if replay else 0.0)
+        return TrainConfig(
+            data=DataConfig(
+                corpus=self.output / "corpus", monolingual=monolingual if options.replay_weight else None
+            ),
+            encoder=EncoderConfig(path=str(start)),
+            method=MethodConfig(name="distill", options=options),
+            optimizer=OptimizerConfig(learning_rate=settings.learning_rate, weight_decay=0.0),
+            schedule=ScheduleConfig(name="linear", warmup_steps=0.1),
+            run=RunConfig(
+                output=self.output / "run", num_train_epochs=settings.epochs, global_batch_size=settings.batch_size,
+                max_grad_norm=1.0, logging_steps=0.02, eval_steps=0.25, save_steps=0.25, save_total_limit=1,
+                seed=settings.seed, device=settings.device, threads=settings.threads,
+            ),
+        )  # fmt: skip
+
+    def note(self, key: str, value: Any) -> None:
+        """Adds to the record."""
+        write_record(self.output, {**read_record(self.output), key: value})
+
+
+def _plain(report: VocabularyReport) -> dict[str, Any]:
+    values = dataclasses.asdict(report)
+    return {name: value._asdict() if isinstance(value, Fragmentation) else value for name, value in values.items()}
+
+
+def _report_of(values: dict[str, Any]) -> VocabularyReport:
+    parts = {name: Fragmentation(**values[name]) for name in ("before", "after")}
+    return VocabularyReport(**{**json.loads(json.dumps(values)), **parts})

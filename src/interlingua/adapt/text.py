@@ -1,0 +1,151 @@
+"""The text that ``extend`` reads: pairs of the new language, and sentences of others to replay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from interlingua.adapt.settings import ExtendSettings
+from interlingua.corpus.decontaminate import EvaluationKeys
+from interlingua.corpus.formats import TextPair, guess_format, languages_from_name, read_pairs
+from interlingua.corpus.keys import text_keys
+from interlingua.corpus.monolingual import language_of, read_sentences
+from interlingua.errors import DataError
+from interlingua.files import PathLike, atomic_directory, stem_and_suffix
+from interlingua.languages import resolve
+from interlingua.prepare.config import PrepareConfig, SourceConfig, SplitConfig, VocabularyConfig
+
+SELF_DESCRIBING = ("tmx", "jsonl", "huggingface", "gettext")
+"""Formats whose files tell the languages of their pairs themselves."""
+
+
+class Sides(NamedTuple):
+    """The sentences of both languages of the pairs."""
+
+    language: list[str]
+    pivot: list[str]
+
+
+def read_sides(settings: ExtendSettings) -> Sides:
+    """All pairs of the new language and the pivot, not cleaned.
+
+    Raises:
+        DataError: there is none, or a file is broken.
+    """
+    language, pivot = resolve(settings.language).code, resolve(settings.pivot).code
+    sides = Sides([], [])
+    others: set[str] = set()
+    for path in settings.pairs:
+        for pair in read_pairs_of(path, language, pivot):
+            codes = {pair.source_language, pair.target_language}
+            if codes != {language, pivot}:
+                others.add("-".join(sorted(codes)))
+                continue
+            turned = pair if pair.source_language == language else pair.swapped()
+            sides.language.append(turned.source)
+            sides.pivot.append(turned.target)
+    if not sides.language:
+        found = f"there are pairs of {', '.join(sorted(others))}" if others else "there are none at all"
+        raise DataError(
+            f"no pairs of {language} and {pivot}: {found}; check --lang and --pivot", path=settings.pairs[0]
+        )
+    return sides
+
+
+def read_pairs_of(path: PathLike, language: str, pivot: str) -> list[TextPair]:
+    """The pairs of a file; its first side is ``language`` where neither content nor name tells."""
+    first, second = _languages(path, language, pivot)
+    return list(read_pairs(path, source_language=first, target_language=second))
+
+
+def _languages(path: PathLike, language: str, pivot: str) -> tuple[str | None, str | None]:
+    told = guess_format(path) in SELF_DESCRIBING or languages_from_name(path) is not None
+    return (None, None) if told else (language, pivot)
+
+
+def prepare_config(settings: ExtendSettings, vocabulary: Path | str, prompt: str) -> PrepareConfig:
+    """How the pairs are cleaned, split and tokenized; sentences of the check sets stay out of training.
+
+    Args:
+        settings: what the user asked for.
+        vocabulary: the model whose vocabulary is taken over.
+        prompt: put in front of every text.
+    """
+    language, pivot = resolve(settings.language).code, resolve(settings.pivot).code
+    sources = []
+    for path in settings.pairs:
+        first, second = _languages(path, language, pivot)
+        named = None if first is None or second is None else (first, second)
+        sources.append(SourceConfig(paths=(path,), languages=named))
+    return PrepareConfig(
+        output=settings.output / "corpus",
+        sources=tuple(sources),
+        languages=(language, pivot),
+        decontaminate=settings.check,
+        heldout=SplitConfig(pairs=settings.heldout, min_words=3, max_share=0.1, english_only=False),
+        validation=SplitConfig(pairs=100, min_words=3, max_share=0.02, english_only=False),
+        vocabulary=VocabularyConfig(path=str(vocabulary)),
+        prompt=prompt,
+        max_tokens=settings.max_tokens,
+        seed=settings.seed,
+        processes=1,
+    )
+
+
+def read_replay(settings: ExtendSettings) -> dict[str, list[str]]:
+    """Sentences of other languages by their code, without those of the check sets.
+
+    Text files are called by their language (``ru.txt``); of bitexts both sides are taken.
+
+    Raises:
+        DataError: a file is broken or has no language, or nothing is left.
+    """
+    found: dict[str, dict[str, None]] = {}
+    for path in settings.replay:
+        for code, text in _sentences(path):
+            own = found.setdefault(code, {})
+            if len(own) < settings.replay_sentences:
+                own[text] = None
+    replay = {code: list(texts) for code, texts in sorted(found.items())}
+    if settings.check and replay:
+        checked = EvaluationKeys.from_folders(settings.check)
+        for code, texts in replay.items():
+            known = checked.contaminated_keys(text_keys(texts))
+            replay[code] = [texts[row] for row in np.flatnonzero(~known).tolist()]
+    if settings.replay and not any(replay.values()):
+        raise DataError("no sentence to replay is left; name other files with --replay", path=settings.replay[0])
+    return {code: texts for code, texts in replay.items() if texts}
+
+
+def _sentences(path: Path) -> list[tuple[str, str]]:
+    if stem_and_suffix(path)[1] == ".txt" and languages_from_name(path) is None:
+        code = language_of(path)
+        return [(code, text) for text in read_sentences(path)]
+    sentences: list[tuple[str, str]] = []
+    for pair in read_pairs(path):
+        sentences.append((pair.source_language, pair.source))
+        sentences.append((pair.target_language, pair.target))
+    return sentences
+
+
+def write_replay(folder: Path, replay: dict[str, list[str]], prompt: str) -> list[Path]:
+    """Writes ``<code>.txt`` files as the monolingual feed reads them: a sentence a line, the prompt in front.
+
+    Returns:
+        the files; a folder that is there already is left as it is.
+    """
+    if not folder.is_dir():
+        with atomic_directory(folder) as temporary:
+            for code, texts in replay.items():
+                lines = [f"{prompt}{' '.join(text.split())}\n" for text in texts]
+                (temporary / f"{code}.txt").write_text("".join(lines), encoding="utf-8")
+    return [folder / f"{code}.txt" for code in replay]
+
+
+def sample(texts: Sequence[str], most: int) -> list[str]:
+    """Texts evenly spread over a list."""
+    rows = np.linspace(0, len(texts) - 1, min(most, len(texts))).round().astype(int).tolist()
+    return [texts[row] for row in rows]

@@ -1,0 +1,150 @@
+"""The tensors of model directories, read one at a time: no model is ever in memory whole."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import struct
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from interlingua.encoder.backbone import Backbone, BackboneConfig
+from interlingua.encoder.directory import ARCHITECTURES, read_json
+from interlingua.encoder.weights import ANCHOR, huggingface_name
+from interlingua.errors import CheckpointError
+
+DTYPE_NAMES = {
+    torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", torch.int64: "I64",
+    torch.int32: "I32", torch.int16: "I16", torch.int8: "I8", torch.uint8: "U8", torch.bool: "BOOL",
+}  # fmt: skip
+"""How safetensors spells a dtype in a file's header."""
+ALIGNMENT = 8
+
+
+class StoredTensor(NamedTuple):
+    """Where a tensor is."""
+
+    file: Path
+    key: str
+    """Its name in the file."""
+    shape: tuple[int, ...]
+    dtype: str
+    """As safetensors spells it."""
+
+
+class WeightFiles:
+    """All tensors below a model directory: of the backbone, of modules behind it, of a second tower.
+
+    Tensors are named by their file's folder and, without a prefix such as ``bert.``, as stock models call them. What
+    interlingua does not read (poolers, language-modelling heads) is left out.
+
+    Args:
+        folder: the model directory.
+
+    Raises:
+        CheckpointError: there are no safetensors in it, or one is damaged.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.tensors: dict[str, StoredTensor] = {}
+        files = sorted(folder.rglob("*.safetensors"))
+        if not (folder / "model.safetensors").is_file() and not (folder / "model.safetensors.index.json").is_file():
+            raise CheckpointError(
+                f"{folder}: no model.safetensors; write the model anew first: interlingua export {folder} -o DIR"
+            )
+        for place in sorted({file.parent for file in files}):
+            stored = _stored_in([file for file in files if file.parent == place])
+            path = "" if place == folder else f"{place.relative_to(folder).as_posix()}/"
+            self.tensors |= {f"{path}{name}": tensor for name, tensor in _used(stored, place).items()}
+        self._open: dict[Path, Any] = {}
+        self._exit = contextlib.ExitStack()
+
+    def close(self) -> None:
+        """Lets go of the files; reading opens them again."""
+        self._exit.close()
+        self._open.clear()
+
+    def read(self, name: str) -> Tensor:
+        """One tensor, on the CPU, in its own dtype."""
+        from safetensors import safe_open
+
+        stored = self.tensors[name]
+        if stored.file not in self._open:
+            self._open[stored.file] = self._exit.enter_context(safe_open(stored.file, framework="pt"))
+        tensor: Tensor = self._open[stored.file].get_tensor(stored.key)
+        return tensor
+
+
+def _stored_in(files: list[Path]) -> dict[str, StoredTensor]:
+    from safetensors import SafetensorError, safe_open
+
+    found: dict[str, StoredTensor] = {}
+    for file in files:
+        try:
+            with safe_open(file, framework="pt") as content:
+                for key in content.keys():  # noqa: SIM118 - no mapping
+                    part = content.get_slice(key)
+                    found[key] = StoredTensor(file, key, tuple(part.get_shape()), part.get_dtype())
+        except (SafetensorError, OSError) as error:
+            raise CheckpointError(f"{file}: cut short or damaged ({error}); fetch or export the model again") from error
+    return found
+
+
+def _used(stored: dict[str, StoredTensor], place: Path) -> dict[str, StoredTensor]:
+    """A backbone's tensors under stock names; all tensors of any other module."""
+    anchors = [name for name in stored if name.endswith(ANCHOR)]
+    raw = read_json(place / "config.json", missing={})
+    if not anchors or raw.get("model_type") not in ARCHITECTURES:
+        return stored
+    prefix = anchors[0].removesuffix(ANCHOR)
+    with torch.device("meta"):
+        backbone = Backbone(BackboneConfig.from_dict(raw))
+    names = [huggingface_name(name) for name in backbone.state_dict()]
+    return {name: stored[prefix + name] for name in names if prefix + name in stored}
+
+
+def write_tensors_one_by_one(path: Path, tensors: Mapping[str, StoredTensor], make: Callable[[str], Tensor]) -> None:
+    """Writes a safetensors file without having more than one tensor in memory.
+
+    The format: eight bytes with the length of a JSON header, the header, then the tensors' bytes one after another.
+
+    Args:
+        path: of the file.
+        tensors: name -> shape and dtype it will have.
+        make: gives the tensor of a name, in that shape and dtype.
+    """
+    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
+    end = 0
+    for name, tensor in tensors.items():
+        start = end
+        count = 1
+        for size in tensor.shape:
+            count *= size
+        end = start + count * _item_size(tensor.dtype)
+        header[name] = {"dtype": tensor.dtype, "shape": list(tensor.shape), "data_offsets": [start, end]}
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % ALIGNMENT)
+    with path.open("wb") as file:
+        file.write(struct.pack("<Q", len(text)))
+        file.write(text)
+        for name in tensors:
+            content = make(name).contiguous().reshape(-1)
+            file.write(content.view(torch.uint8).numpy().data)
+
+
+def _item_size(dtype: str) -> int:
+    sizes = {spelled: torch.empty(0, dtype=kind).element_size() for kind, spelled in DTYPE_NAMES.items()}
+    return sizes[dtype]
+
+
+def files_besides_weights(folder: Path) -> Iterator[Path]:
+    """The files of a model directory that hold no weights, below it too; exported graphs and cards stay out."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.suffix in (".json", ".model", ".txt") and not path.name.endswith(".index.json"):
+            yield Path(os.path.relpath(path, folder))

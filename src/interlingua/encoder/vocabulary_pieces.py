@@ -1,0 +1,244 @@
+"""New pieces on top of an old vocabulary: which runs of old tokens are worth one, and how a tokenizer takes them."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import json
+import unicodedata
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from interlingua.corpus.segmentation import segment
+from interlingua.encoder.vocabulary import Vocabulary
+
+CHUNK_TEXTS = 4096
+SAVED_TOKEN_BONUS = 1e-4
+"""Log probability that a new Unigram piece gains for each token it saves: it decides between equal segmentations, and
+no other ones."""
+WORD_STARTS = ("▁", "Ġ", " ")
+"""How a token that begins a word begins; nothing is joined across the border before it."""
+Run = tuple[int, ...]
+"""Neighboring token ids within a word."""
+
+
+class Merge(NamedTuple):
+    """Two neighbors that are joined."""
+
+    left: Run
+    right: Run
+
+    @property
+    def run(self) -> Run:
+        """What they become."""
+        return self.left + self.right
+
+
+def words_of(vocabulary: Vocabulary, texts: Sequence[str], *, language: str | None = None) -> Counter[Run]:
+    """The tokens of each word with the number of its occurrences, parted at tokens that are not made of letters.
+
+    So no piece joins letters with digits or punctuation, as SentencePiece does not.
+
+    Args:
+        vocabulary: what cuts the texts.
+        texts: of one language.
+        language: their code, where the vocabulary pre-tokenizes by language.
+    """
+    words: Counter[Run] = Counter()
+    prefix = vocabulary.definition["model"].get("continuing_subword_prefix") or ""
+    is_word_part: dict[str, bool] = {}
+    special = set(vocabulary.special_ids)
+    for encoding in encodings(vocabulary, texts, language=language):
+        word: list[int] = []
+        place = None
+        for token, name, own_place in zip(encoding.ids, encoding.tokens, encoding.word_ids, strict=True):
+            if name not in is_word_part:
+                is_word_part[name] = token not in special and _is_of_letters(name.removeprefix(prefix))
+            if word and (not is_word_part[name] or own_place != place or name.startswith(WORD_STARTS)):
+                words[tuple(word)] += 1
+                word = []
+            place = own_place
+            if is_word_part[name]:
+                word.append(token)
+        if word:
+            words[tuple(word)] += 1
+    return words
+
+
+def _is_of_letters(name: str) -> bool:
+    """Whether a piece has letters and what is written on them alone; a byte-level piece of several bytes counts too."""
+    return all(unicodedata.category(character)[0] in "LM" for character in name.lstrip("▁Ġ"))
+
+
+def encodings(vocabulary: Vocabulary, texts: Sequence[str], *, language: str | None = None) -> Iterator[Any]:
+    """What ``tokenizers`` gives for each text, without the special tokens around it."""
+    if vocabulary.pre_tokenizer != "none" and language is not None:
+        texts = segment(texts, language=language, pre_tokenizer=vocabulary.pre_tokenizer)
+    for start in range(0, len(texts), CHUNK_TEXTS):
+        yield from vocabulary.tokenizer.encode_batch(texts[start : start + CHUNK_TEXTS], add_special_tokens=False)
+
+
+def learn_merges(
+    words: Mapping[Run, int], *, most: int, min_count: int, forbidden: Collection[tuple[int, int]] = ()
+) -> list[Merge]:
+    """Byte-pair encoding (Sennrich et al. 2016) that begins with tokens in place of characters.
+
+    Args:
+        words: tokens of each word -> occurrences.
+        most: merges at most.
+        min_count: occurrences that a pair needs to be joined.
+        forbidden: neighboring tokens that may not be joined.
+
+    Returns:
+        the merges in the order in which they were made: most frequent pair first, the smaller ids among equals.
+    """
+    spelled = [_single(word) for word in words]
+    weights = list(words.values())
+    counts: Counter[Merge] = Counter()
+    places: dict[Merge, set[int]] = {}
+    for number, word in enumerate(spelled):
+        for left, right in itertools.pairwise(word):
+            if (left[0], right[0]) not in forbidden:
+                merge = Merge(left, right)
+                counts[merge] += weights[number]
+                places.setdefault(merge, set()).add(number)
+    # Counts in the heap may be out of date; they only ever are too high, or the pair is in it a second time.
+    heap = [(-count, merge) for merge, count in counts.items()]
+    heapq.heapify(heap)
+    merges: list[Merge] = []
+    while heap and len(merges) < most:
+        count, merge = heapq.heappop(heap)
+        if -count != counts[merge]:
+            if counts[merge]:
+                heapq.heappush(heap, (-counts[merge], merge))
+            continue
+        if -count < min_count:
+            break
+        merges.append(merge)
+        touched: set[Merge] = set()
+        for number in sorted(places.pop(merge)):
+            before = _pairs(spelled[number])
+            spelled[number] = _joined(spelled[number], merge)
+            after = _pairs(spelled[number])
+            for pair, difference in _differences(before, after).items():
+                if (pair.left[-1], pair.right[0]) in forbidden:
+                    continue
+                counts[pair] += difference * weights[number]
+                if difference > 0:
+                    places.setdefault(pair, set()).add(number)
+                    touched.add(pair)
+        counts.pop(merge, None)
+        for pair in sorted(touched):
+            heapq.heappush(heap, (-counts[pair], pair))
+    return merges
+
+
+def _single(word: Run) -> list[Run]:
+    return [(token,) for token in word]
+
+
+def _pairs(word: Sequence[Run]) -> Counter[Merge]:
+    return Counter(Merge(left, right) for left, right in itertools.pairwise(word))
+
+
+def _differences(before: Counter[Merge], after: Counter[Merge]) -> dict[Merge, int]:
+    pairs = sorted(before.keys() | after.keys())
+    return {pair: after[pair] - before[pair] for pair in pairs if after[pair] != before[pair]}
+
+
+def _joined(word: Sequence[Run], merge: Merge) -> list[Run]:
+    """The word with each occurrence of the pair joined, from left to right."""
+    joined: list[Run] = []
+    place = 0
+    while place < len(word):
+        if place + 1 < len(word) and word[place] == merge.left and word[place + 1] == merge.right:
+            joined.append(merge.run)
+            place += 2
+        else:
+            joined.append(word[place])
+            place += 1
+    return joined
+
+
+def piece_names(vocabulary: Vocabulary, runs: Iterable[Run]) -> dict[str, Run]:
+    """The entries that stand for runs of tokens: ``un`` and ``##til`` are ``until``."""
+    prefix = vocabulary.definition["model"].get("continuing_subword_prefix") or ""
+    found: dict[str, Run] = {}
+    for run in runs:
+        first, *others = (str(vocabulary.tokenizer.id_to_token(token)) for token in run)
+        found[first + "".join(name.removeprefix(prefix) for name in others)] = run
+    return found
+
+
+def unknown_characters(
+    vocabulary: Vocabulary, texts: Sequence[str], *, min_count: int, language: str | None = None
+) -> list[str]:
+    """The entries that unknown characters need, in order of the characters; nothing for byte-level vocabularies.
+
+    WordPiece needs two for each: one to begin a word with and one to go on with.
+
+    Args:
+        vocabulary: what can't spell them.
+        texts: where they are.
+        min_count: occurrences that a character needs.
+        language: code of the texts, where the vocabulary pre-tokenizes by language.
+    """
+    if "unk_token" not in vocabulary.special_tokens:
+        return []
+    normalizer = vocabulary.tokenizer.normalizer
+    counts: Counter[str] = Counter()
+    for text, encoding in zip(texts, encodings(vocabulary, texts, language=language), strict=True):
+        if vocabulary.unk_id in encoding.ids:
+            counts.update(normalizer.normalize_str(text) if normalizer else text)
+    prefix = vocabulary.definition["model"].get("continuing_subword_prefix")
+    entries: list[str] = []
+    for character in sorted(counts):
+        if counts[character] < min_count or character.isspace():
+            continue
+        names = [character] if prefix is None else [character, prefix + character]
+        entries += [name for name in names if vocabulary.tokenizer.token_to_id(name) is None]
+    return entries
+
+
+def with_pieces(vocabulary: Vocabulary, pieces: Mapping[str, Run], merges: Iterable[Merge] = ()) -> Vocabulary:
+    """The vocabulary with further entries behind its own, in the order given.
+
+    Args:
+        vocabulary: Unigram, WordPiece or BPE.
+        pieces: name -> the run of old tokens that it stands for.
+        merges: how BPE gets there; ignored by the others.
+    """
+    definition = vocabulary.definition
+    model = definition["model"]
+    first = vocabulary.size
+    if model["type"] == "Unigram":
+        _add_to_unigram(vocabulary, model, pieces)
+    else:
+        model["vocab"] |= {name: first + place for place, name in enumerate(pieces)}
+    if model["type"] == "BPE":
+        as_text = bool(model["merges"]) and isinstance(model["merges"][0], str)
+        made = list(merges)
+        names = {run: name for name, run in piece_names(vocabulary, itertools.chain(*made)).items()}
+        for merge in made:
+            sides = [names[merge.left], names[merge.right]]
+            model["merges"].append(" ".join(sides) if as_text else sides)
+    return Vocabulary(
+        json.dumps(definition, ensure_ascii=False),
+        special_tokens=vocabulary.special_tokens,
+        language_tags=vocabulary.tag_names,
+        pre_tokenizer=vocabulary.pre_tokenizer,
+    )
+
+
+def _add_to_unigram(vocabulary: Vocabulary, model: dict[str, Any], pieces: Mapping[str, Run]) -> None:
+    entries = model["vocab"]
+    scores = [score for _, score in entries]
+    lowest = min(scores)
+    # Added tokens may have ids behind the model's own; a place in the list is an id.
+    for token in range(len(entries), vocabulary.size):
+        entries.append([vocabulary.tokenizer.id_to_token(token), lowest])
+    for name, run in pieces.items():
+        # A character that was unknown gets the lowest score, on which that of the unknown token depends.
+        parts = [lowest if token == vocabulary.unk_id else scores[token] for token in run]
+        entries.append([name, sum(parts) + SAVED_TOKEN_BONUS * (len(run) - 1)])

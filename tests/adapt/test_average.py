@@ -1,0 +1,219 @@
+"""Averages of weights against hand-worked numbers, the rule that chooses, and what can't be averaged."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+import interlingua
+from interlingua.adapt.average import GridPoint, average, choose, mixture, write_average
+from interlingua.adapt.development import Scores
+from interlingua.encoder.directory import is_ours
+from interlingua.encoder.encoder import Encoder
+from interlingua.errors import CheckpointError, ConfigError, DataError
+from interlingua.files import sha256_file
+from tests.adapt.conftest import word_encoder
+from tests.methods.conftest import tiny_encoder
+
+
+def point(share, retrieval, similarity):
+    first = {} if retrieval is None else {"pairs": retrieval}
+    return GridPoint(share, Scores(first, {} if similarity is None else {"sts": similarity}))
+
+
+def weights_of(folder):
+    return load_file(folder / "model.safetensors")
+
+
+@pytest.fixture
+def models(tmp_path, word_vocabulary):
+    """Two models of one shape, of other weights."""
+    folders = [tmp_path / "start", tmp_path / "trained"]
+    for seed, folder in enumerate(folders):
+        word_encoder(word_vocabulary, seed).save(folder)
+    return folders
+
+
+@pytest.fixture
+def development(tmp_path):
+    """A bitext and a similarity set of invented words."""
+    (tmp_path / "dev.de-en.tsv").write_text("".join(f"de{n} de{n + 1}\ten{n} en{n + 1}\n" for n in range(20)))
+    (tmp_path / "sts.en.dev.tsv").write_text("".join(f"{n / 2}\ten{n} en1\ten{2 * n} en3\n" for n in range(10)))
+    return {"pairs": [tmp_path / "dev.de-en.tsv"], "sts": [tmp_path / "sts.en.dev.tsv"]}
+
+
+def test_weights_are_averaged_by_hand(tmp_path, models):
+    average(models, tmp_path / "out", weights=[1, 3])
+    a, b, mixed = map(weights_of, (*models, tmp_path / "out"))
+    assert mixed.keys() == a.keys()
+    for name, tensor in mixed.items():
+        expected = (0.25 * a[name].double() + 0.75 * b[name].double()).float()
+        assert torch.equal(tensor, expected)
+
+
+def test_without_weights_and_data_it_is_the_mean(tmp_path, models):
+    third = tmp_path / "third"
+    word_encoder(Encoder.load(models[0]).vocabulary, 2).save(third)
+    result = average([*models, third], tmp_path / "out")
+    assert result.weights == pytest.approx((1 / 3, 1 / 3, 1 / 3))
+    assert result.grid == ()
+
+
+@pytest.mark.parametrize("share", [0, 1])
+def test_a_share_of_one_keeps_every_bit(tmp_path, models, share):
+    average(models, tmp_path / "out", weights=[1 - share, share])
+    assert Encoder.load(tmp_path / "out").digest() == Encoder.load(models[share]).digest()
+
+
+def test_the_stored_dtype_is_kept(tmp_path, models):
+    Encoder.load(models[0]).save(tmp_path / "half", dtype=torch.bfloat16)
+    average([tmp_path / "half", models[1]], tmp_path / "out")
+    assert {tensor.dtype for tensor in weights_of(tmp_path / "out").values()} == {torch.bfloat16}
+
+
+def test_modules_behind_the_pooling_are_averaged_too(tmp_path, models):
+    for value, folder in zip((1.0, 4.0), models, strict=True):
+        (folder / "2_Dense").mkdir()
+        save_file({"linear.weight": torch.full((2, 2), value)}, folder / "2_Dense" / "model.safetensors")
+    write_average(models, (0.5, 0.5), tmp_path / "out")
+    dense = load_file(tmp_path / "out" / "2_Dense" / "model.safetensors")
+    assert dense["linear.weight"].tolist() == [[2.5, 2.5], [2.5, 2.5]]
+    assert "linear.weight" not in weights_of(tmp_path / "out")
+
+
+def test_the_new_model_is_a_normal_one(tmp_path, models, development):
+    result = average(models, tmp_path / "out", **development, grid=[0, 0.5, 1])
+    encoder = Encoder.load(tmp_path / "out")
+    assert encoder.settings == Encoder.load(models[0]).settings
+    assert is_ours(tmp_path / "out")
+    record = json.loads((tmp_path / "out" / "average.json").read_text())
+    assert [part["model"] for part in record["models"]] == [str(folder) for folder in models]
+    assert record["models"][1]["sha256"] == {"model.safetensors": sha256_file(models[1] / "model.safetensors")}
+    assert [part["weight"] for part in record["models"]] == list(result.weights)
+    assert [one["share"] for one in record["grid"]] == [0, 0.5, 1]
+    assert record["rule"] == result.rule
+
+
+def test_each_point_of_the_grid_is_measured(tmp_path, models, development):
+    told = []
+    result = interlingua.average(models, tmp_path / "out", **development, told=told.append)
+    assert [one.share for one in result.grid] == [step / 10 for step in range(11)]
+    assert told == list(result.grid)
+    ends = [average([folder, folder], tmp_path / f"e{n}", **development, grid=[1]) for n, folder in enumerate(models)]
+    assert [one.grid[0].scores for one in ends] == [result.grid[0].scores, result.grid[-1].scores]
+
+
+def test_a_run_s_folder_stands_for_its_model(tmp_path, models):
+    run = tmp_path / "run"
+    Encoder.load(models[1]).save(run / "model")
+    (run / "config.toml").write_text("")
+    average([models[0], run], tmp_path / "out", weights=[0, 1])
+    assert Encoder.load(tmp_path / "out").digest() == Encoder.load(models[1]).digest()
+
+
+def test_mixtures_share_out_equally():
+    assert mixture(0.6, 2) == pytest.approx((0.4, 0.6))
+    assert mixture(0.6, 4) == pytest.approx((0.4, 0.2, 0.2, 0.2))
+
+
+@pytest.mark.parametrize(
+    ("points", "share"),
+    [
+        # Share 1 has P@1 80, so 79.7 is allowed and 79.6 is not.
+        ([point(0, 60, 70), point(0.5, 79.7, 68), point(0.7, 79.9, 66), point(1, 80, 60)], 0.5),
+        ([point(0, 60, 70), point(0.5, 79.6, 68), point(0.7, 79.9, 66), point(1, 80, 60)], 0.7),
+        ([point(0, 60, 70), point(0.5, 79, 60), point(1, 80, 60)], 1),
+        ([point(0.5, 80, 60), point(0.7, 80, 60)], 0.7),
+        ([point(0, 60, None), point(0.5, 81, None), point(1, 80, None)], 0.5),
+        ([point(0, None, 70), point(0.5, None, 72), point(1, None, 60)], 0.5),
+        ([point(0, None, 70), point(1, None, 70)], 1),
+    ],
+)
+def test_the_rule_chooses_by_hand_worked_tables(points, share):
+    assert choose(points)[0].share == share
+
+
+def test_a_smaller_allowance_is_stricter():
+    points = [point(0.5, 79.7, 68), point(1, 80, 60)]
+    assert choose(points, max_loss=0.1)[0].share == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"weights": [1]}, "1 numbers for 2 models"),
+        ({"weights": [1, -1]}, "0 or more"),
+        ({"weights": [0, 0]}, "above it"),
+        ({"weights": [1, float("nan")]}, "0 or more"),
+        ({"weights": [1, 1], "grid": [0.5]}, "drop weights"),
+        ({"weights": [1, 1], "pairs": ["x.de-en.tsv"]}, "drop weights"),
+        ({"grid": [0.5]}, "development data"),
+        ({"grid": [0.5, 1.5], "pairs": ["x"]}, "between 0 and 1"),
+        ({"max_loss": -1}, "max_loss"),
+    ],
+)
+def test_options_that_contradict_are_errors(tmp_path, models, options, message):
+    with pytest.raises(ConfigError, match=message):
+        average(models, tmp_path / "out", **options)
+    assert not (tmp_path / "out").exists()
+
+
+def test_one_model_is_an_error(tmp_path, models):
+    with pytest.raises(ConfigError, match="two models"):
+        average(models[:1], tmp_path / "out")
+
+
+def test_tensors_that_differ_are_named(tmp_path, models, word_vocabulary):
+    word_encoder(word_vocabulary, 0, num_hidden_layers=1).save(tmp_path / "shallow")
+    with pytest.raises(ConfigError, match=r"encoder\.layer\.1\.\S+ \(\(.*\) and missing\).* and 13 more"):
+        average([models[0], tmp_path / "shallow"], tmp_path / "out")
+
+
+def test_other_vocabularies_are_an_error(tmp_path, models):
+    table = weights_of(models[0])["embeddings.word_embeddings.weight"]
+    path = models[1] / "tokenizer.json"
+    path.write_text(path.read_text().replace('"de0"', '"de00"'))
+    (models[1] / "vocabulary.json").unlink()
+    with pytest.raises(ConfigError, match="vocabularies"):
+        average(models, tmp_path / "out")
+    assert len(table)
+
+
+def test_another_pooling_is_an_error(tmp_path, models):
+    path = models[1] / "1_Pooling" / "config.json"
+    values = json.loads(path.read_text()) | {"pooling_mode": "cls"}
+    path.write_text(json.dumps(values))
+    with pytest.raises(ConfigError, match=r"pooling \(mean, cls\)"):
+        average(models, tmp_path / "out")
+
+
+def test_whole_numbers_have_no_mean(tmp_path, models):
+    for folder in models:
+        save_file({"table": torch.ones(2, dtype=torch.int8)}, folder / "more.safetensors")
+        (folder / "config.json").write_text(json.dumps({"model_type": "other"}))
+    with pytest.raises(ConfigError, match="I8"):
+        average(models, tmp_path / "out")
+
+
+def test_missing_models_and_taken_folders_are_errors(tmp_path, models):
+    with pytest.raises(CheckpointError, match="nowhere"):
+        average([models[0], tmp_path / "nowhere"], tmp_path / "out")
+    (tmp_path / "out").mkdir()
+    with pytest.raises(DataError, match="already there"):
+        average(models, tmp_path / "out")
+    average(models, tmp_path / "out", overwrite=True)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("")
+    with pytest.raises(ConfigError, match="other files"):
+        average(models, tmp_path / "mine", overwrite=True)
+
+
+def test_token_types_do_not_matter(tmp_path):
+    for seed, folder in enumerate(("a", "b")):
+        torch.manual_seed(seed)
+        tiny_encoder(type_vocab_size=2).save(tmp_path / folder)
+    average([tmp_path / "a", tmp_path / "b"], tmp_path / "out")
+    assert Encoder.load(tmp_path / "out").backbone.token_type_embeddings is not None

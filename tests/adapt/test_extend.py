@@ -1,0 +1,196 @@
+"""Adding an invented language to a tiny model: what is written, measured, kept, and gone on with after a kill."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import interlingua
+from interlingua.adapt import extend as module
+from interlingua.adapt.development import Scores
+from interlingua.adapt.extend import ExtendResult, VocabularyReport, extend
+from interlingua.adapt.settings import ExtendSettings
+from interlingua.cli.extend import extend as command
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.vocabulary_growth import Fragmentation
+from interlingua.errors import ConfigError, DataError, InterlinguaError
+from interlingua.files import sha256_tree
+from interlingua.train.config import load_train_config
+from tests.adapt.invented import sentences, workplace, write_lines
+
+QUICK = {"epochs": 1.0, "batch_size": 16, "heldout": 12, "progress": False}
+
+
+def run(folder, name="out", **changes):
+    options = {
+        "check": [folder / "check"],
+        "sts": [folder / "sts.en.dev.tsv"],
+        "replay": [folder / "replay" / "de.txt"],
+    }
+    return extend(folder / "model", folder / "pairs.eu-en.tsv", "eu", folder / name, **(QUICK | options | changes))
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    return workplace(tmp_path_factory.mktemp("extend"))
+
+
+@pytest.fixture(scope="module")
+def done(place):
+    return run(place)
+
+
+def test_the_vocabulary_grows_where_text_falls_apart(done):
+    report = done.vocabulary
+    assert report.premium > 3
+    assert report.before.characters_per_token < 1.2
+    assert report.pieces > 10
+    assert report.after.characters_per_token > 3
+    assert report.changed_texts == 0
+    assert report.kept_texts == 160 + 30
+
+
+def test_text_of_other_languages_begins_as_it_was(done, place):
+    before, start = Encoder.load(place / "model"), Encoder.load(place / "out" / "start")
+    texts = [english for _, english in sentences(40, seed=9)]
+    assert np.array_equal(start.encode(texts), before.encode(texts))
+
+
+def test_before_and_after_are_measured_on_all_sets(done, place):
+    assert list(done.before.retrieval) == ["heldout: eus-eng", "check: deu-eng", "check: fra-eng"]
+    assert done.before.retrieval.keys() == done.after.retrieval.keys()
+    assert done.own == ("heldout: eus-eng",)
+    assert list(done.after.similarity) == ["sts.en.dev.tsv"]
+    rows = (place / "out" / "corpus" / "heldout" / "eus-eng.tsv").read_text().splitlines()
+    sources, targets = zip(*(row.split("\t") for row in rows), strict=True)
+    encoder = interlingua.load(done.model)
+    cosines = encoder.encode(list(sources)) @ encoder.encode(list(targets)).T
+    right = (cosines.argmax(axis=0) == np.arange(12)).mean() + (cosines.argmax(axis=1) == np.arange(12)).mean()
+    assert done.after.retrieval["heldout: eus-eng"] == pytest.approx(50 * right)
+
+
+def test_the_model_is_the_run_s_last_one(done, place):
+    assert done.model == place / "out" / "model"
+    assert Encoder.load(done.model).digest() == Encoder.load(place / "out" / "run" / "model").digest()
+    config = load_train_config(place / "out" / "run" / "config.toml")
+    assert config.method.options.replay_weight == 1.0
+    assert config.data.monolingual.paths == (place / "out" / "replay" / "deu_Latn.txt",)
+    assert config.encoder.path == str(place / "out" / "start")
+
+
+def test_a_finished_run_is_read_back(done, place, monkeypatch):
+    monkeypatch.setattr(module, "train", None)
+    monkeypatch.setattr(module, "prepare", None)
+    monkeypatch.setattr(module, "grow_vocabulary", None)
+    monkeypatch.setattr("interlingua.adapt.development.Development.measure", None)
+    assert run(place) == done
+
+
+def test_other_options_in_the_same_folder_are_an_error(done, place):
+    with pytest.raises(ConfigError, match="learning_rate"):
+        run(place, learning_rate=1e-3)
+
+
+def test_no_new_pieces_leave_the_model_s_vocabulary(place):
+    result = run(place, "ungrown", new_pieces=0, replay=(), check=(), sts=())
+    assert result.vocabulary.pieces == 0
+    assert not (place / "ungrown" / "start").exists()
+    assert Encoder.load(result.model).vocabulary.digest() == Encoder.load(place / "model").vocabulary.digest()
+    assert result.lost is None
+    config = load_train_config(place / "ungrown" / "run" / "config.toml")
+    assert (config.method.options.replay_weight, config.data.monolingual) == (0.0, None)
+
+
+def test_a_run_that_was_interrupted_goes_on(done, place, monkeypatch):
+    train = module.train
+
+    def interrupted(config, **options):
+        result = train(config, **options)
+        return dataclasses.replace(result, interrupted=True, model=None)
+
+    monkeypatch.setattr(module, "train", interrupted)
+    with pytest.raises(InterlinguaError, match="goes on"):
+        run(place, "stopped")
+    assert not (place / "stopped" / "model").exists()
+    monkeypatch.setattr(module, "train", train)
+    again = run(place, "stopped")
+    assert Encoder.load(again.model).digest() == Encoder.load(done.model).digest()
+    assert again.after == done.after
+
+
+@pytest.mark.slow
+def test_a_run_that_was_killed_ends_with_the_same_model(done, place):
+    script = write_lines(
+        place / "killed.py",
+        ["from pathlib import Path", "from tests.adapt.test_extend import run", f"run(Path({str(place)!r}), 'killed')"],
+    )
+    root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([f"{root}/src", root])}
+    process = subprocess.Popen([sys.executable, str(script)], env=environment, stderr=subprocess.DEVNULL)
+    checkpoints = place / "killed" / "run" / "checkpoints"
+    while process.poll() is None and not any(checkpoints.glob("step-*")):
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    again = run(place, "killed")
+    assert Encoder.load(again.model).digest() == Encoder.load(done.model).digest()
+    assert sha256_tree(place / "killed" / "corpus" / "train") == sha256_tree(place / "out" / "corpus" / "train")
+
+
+def test_too_few_pairs_are_an_error(tmp_path, place):
+    few = write_lines(tmp_path / "few.eu-en.tsv", [f"{a}\t{b}" for a, b in sentences(4)])
+    with pytest.raises(DataError, match="heldout"):
+        extend(place / "model", few, "eu", tmp_path / "out", **QUICK)
+
+
+def test_a_language_without_pairs_is_an_error(tmp_path, place):
+    with pytest.raises(DataError, match="glg_Latn"):
+        extend(place / "model", place / "pairs.eu-en.tsv", "gl", tmp_path / "out", **QUICK)
+
+
+def test_gain_and_loss_by_hand():
+    cut = VocabularyReport(
+        before=Fragmentation(1, 1, 1, 1, 0), premium=1.0, pieces=0, after=Fragmentation(1, 1, 1, 1, 0),
+        premium_after=1.0, kept_texts=0, changed_texts=0,
+    )  # fmt: skip
+    before = Scores({"heldout": 40.0, "flores: eus": 20.0, "de": 90.0, "fr": 80.0}, {})
+    after = Scores({"heldout": 60.0, "flores: eus": 30.0, "de": 89.5, "fr": 80.1}, {})
+    own = ("heldout", "flores: eus")
+    result = ExtendResult(model=module.Path(), language="eus_Latn", vocabulary=cut, before=before, after=after, own=own)
+    assert result.gained == pytest.approx(15)
+    assert result.lost == pytest.approx(0.2)
+
+
+def test_the_record_is_plain_json(done, place):
+    record = json.loads((place / "out" / "extend.json").read_text())
+    assert record["settings"]["language"] == "eus_Latn"
+    assert record["after"]["retrieval"] == dict(done.after.retrieval)
+    assert record["vocabulary"]["pieces"] == done.vocabulary.pieces
+
+
+def test_the_public_name_is_this_function():
+    assert interlingua.extend is extend
+
+
+def test_function_settings_and_command_have_the_same_options():
+    function = inspect.signature(extend).parameters
+    fields = {field.name: field.default for field in dataclasses.fields(ExtendSettings)}
+    assert [name for name in fields if name not in function] == []
+    own = {name: function[name].default for name in fields}
+    assert {name: value for name, value in own.items() if value is not inspect.Parameter.empty} == {
+        name: value for name, value in fields.items() if value is not dataclasses.MISSING
+    }
+    # On the command line a language is --lang, and 0 stands for no limit.
+    named = {name: value.default for name, value in inspect.signature(command).parameters.items()}
+    assert fields.keys() - named.keys() == {"language"}
+    for name in ("pivot", "epochs", "batch_size", "learning_rate", "heldout", "max_tokens", "seed", "replay_share"):
+        assert named[name] == fields[name], name

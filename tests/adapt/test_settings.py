@@ -1,0 +1,81 @@
+"""Options of extend that can't be, and a folder that belongs to other options."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from interlingua.adapt.settings import RECORD, ExtendSettings, claim, read_record
+from interlingua.errors import ConfigError, DataError
+
+
+def settings(folder, **changes):
+    pairs = folder / "pairs.eu-en.tsv"
+    pairs.write_text("bat\tone\n")
+    values = {"model": "m", "pairs": (pairs,), "language": "eus_Latn", "output": folder / "out"}
+    return ExtendSettings(**(values | changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"pairs": ()}, "--pairs"),
+        ({"language": "en"}, "two languages"),
+        ({"epochs": 0}, "epochs"),
+        ({"batch_size": -1}, "batch_size"),
+        ({"learning_rate": 0.0}, "learning_rate"),
+        ({"heldout": 0}, "heldout"),
+        ({"replay_weight": -1.0}, "replay_weight"),
+        ({"new_pieces": -1}, "new_pieces"),
+        ({"device": "tpu"}, "tpu"),
+    ],
+)
+def test_options_that_cannot_be_are_errors(tmp_path, changes, message):
+    with pytest.raises(ConfigError, match=message):
+        settings(tmp_path, **changes)
+
+
+def test_an_unknown_language_is_an_error(tmp_path):
+    with pytest.raises(DataError, match="xx"):
+        settings(tmp_path, language="xx")
+
+
+def test_the_same_settings_go_on(tmp_path):
+    claim(settings(tmp_path))
+    record = read_record(tmp_path / "out")
+    claim(settings(tmp_path))
+    claim(settings(tmp_path, threads=2))
+    assert read_record(tmp_path / "out") == record
+
+
+@pytest.mark.parametrize("changes", [{"seed": 1}, {"epochs": 4.0}, {"check": (Path("x"),)}])
+def test_other_settings_are_an_error(tmp_path, changes):
+    claim(settings(tmp_path))
+    with pytest.raises(ConfigError, match=next(iter(changes))):
+        claim(settings(tmp_path, **changes))
+
+
+def test_pairs_that_changed_are_other_settings(tmp_path):
+    claim(settings(tmp_path))
+    asked = settings(tmp_path)
+    asked.pairs[0].write_text("bi\ttwo\n")
+    with pytest.raises(ConfigError, match="files"):
+        claim(asked)
+
+
+def test_a_folder_of_other_files_is_left_alone(tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "thesis.txt").write_text("")
+    with pytest.raises(ConfigError, match="other files"):
+        claim(settings(tmp_path))
+    with pytest.raises(ConfigError, match="is a file"):
+        claim(settings(tmp_path, output=tmp_path / "out" / "thesis.txt"))
+
+
+def test_a_damaged_record_is_an_error(tmp_path):
+    claim(settings(tmp_path))
+    (tmp_path / "out" / RECORD).write_text(json.dumps({"format": "interlingua-extend-1"})[:-3])
+    with pytest.raises(DataError, match=RECORD):
+        read_record(tmp_path / "out")

@@ -1,0 +1,43 @@
+"""Tiny tokenizers of each kind, from a list of pieces."""
+
+from __future__ import annotations
+
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+from interlingua.encoder.vocabulary import Vocabulary
+
+SPECIAL = {"pad_token": "<pad>", "unk_token": "<unk>", "mask_token": "<mask>"}
+
+
+def _vocabulary(tokenizer, added):
+    tokenizer.add_special_tokens([*SPECIAL.values(), *added])
+    return Vocabulary(tokenizer.to_str(), special_tokens=SPECIAL)
+
+
+def unigram(pieces, *, added=(), scores=None, frame=False):
+    """As XLM-R's: earlier pieces score more."""
+    entries = [(token, 0.0) for token in SPECIAL.values()]
+    entries += [(piece, (scores or {}).get(piece, -1.0 - place / 8)) for place, piece in enumerate(pieces)]
+    tokenizer = Tokenizer(models.Unigram(entries, unk_id=1))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    if frame:
+        tokenizer.post_processor = processors.TemplateProcessing(
+            single="<mask> $A <pad>", special_tokens=[("<mask>", 2), ("<pad>", 0)]
+        )
+    return _vocabulary(tokenizer, added)
+
+
+def wordpiece(pieces, *, added=()):
+    """As BERT's."""
+    ids = {token: number for number, token in enumerate([*SPECIAL.values(), *pieces])}
+    tokenizer = Tokenizer(models.WordPiece(ids, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    return _vocabulary(tokenizer, added)
+
+
+def bpe(pieces, *, merges=(), added=()):
+    """SentencePiece's BPE."""
+    ids = {token: number for number, token in enumerate([*SPECIAL.values(), *pieces])}
+    tokenizer = Tokenizer(models.BPE(ids, list(merges), unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    return _vocabulary(tokenizer, added)
