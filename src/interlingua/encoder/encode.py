@@ -117,6 +117,21 @@ def encode(
     return vectors
 
 
+def encode_tokens(
+    encoder: Encoder, sequences: list[list[int]], *, normalize: bool = True, dtype: Dtype = "float32"
+) -> Vectors:
+    """As ``encode``, of token ids that are short enough and already have their special tokens.
+
+    Args:
+        encoder: the model.
+        sequences: ids of its vocabulary.
+        normalize: scale the vectors to length 1.
+        dtype: to compute in.
+    """
+    with _runner(encoder, dtype, normalize) as run:
+        return run(sequences, 16_384, lambda _: None)
+
+
 def _tokenized_windows(
     encoder: Encoder, texts: Iterable[str], prompt: str, language: str | None, report: EncodeReport
 ) -> Iterator[list[list[int]]]:

@@ -1,0 +1,298 @@
+"""Fills the bank of a frozen teacher's vectors before the first step, once, part by part.
+
+What a run will read is known before it begins, as each batch is a pure function of (seed, step). So the bank holds the
+sentences that this run reads and no others, unless they are fewer than the negatives of a step: then the steps that
+would follow the run's last add theirs. Parts of ``PART`` sentences are shared out over the processes, and each is
+written by itself; a run that is killed meanwhile goes on behind the parts that are there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float32, Int64
+from numpy import ndarray
+
+from interlingua.batches.mixture import ParallelPlan
+from interlingua.batches.sentences import by_pivot, meaning_groups, sentence_keys
+from interlingua.batches.tokens import ParallelBatch, TokenBatch
+from interlingua.encoder.anchors import Anchors
+from interlingua.encoder.encode import Dtype
+from interlingua.encoder.teacher_bank import BankRecord, BankRequest, TeacherBank, read_record, write_bank
+from interlingua.encoder.teachers import Teacher, VectorTeacher
+from interlingua.errors import ConfigError, DataError
+from interlingua.files import atomic_write
+from interlingua.functional.anchoring import principal_components
+from interlingua.methods.objective import Objective
+from interlingua.train.build import MicroBatches
+from interlingua.train.engine import Engine
+
+PART = 4096
+"""Sentences that are embedded and written at once."""
+READ_AT_ONCE = 8192
+"""Pairs read from the corpus at once."""
+
+
+def fill_banks(
+    objective: Objective, batches: MicroBatches, validation: Sequence[Any], engine: Engine, *, steps: int, folder: Path
+) -> float:
+    """Gives each part of an objective that learns from a bank its bank, made now unless it is there.
+
+    Args:
+        objective: as it is before the first step.
+        batches: of the run.
+        validation: batches that it is measured on.
+        engine: the processes, which share the work.
+        steps: of the whole run.
+        folder: the run's.
+
+    Returns:
+        processor seconds that the banks took, now or when they were made.
+
+    Raises:
+        ConfigError: a teacher's vectors are narrower than the student's.
+        DataError: ready vectors lack a sentence, or the disk is full.
+    """
+    seconds = 0.0
+    wanting = [module for module in objective.modules() if isinstance(module, Anchors)]
+    for number, anchors in enumerate(wanting):
+        plan = batches.plans["parallel"]
+        assert isinstance(plan, ParallelPlan)
+        request = anchors.request
+        sentences = RunSentences(request)
+        sentences.read_run(plan, steps)
+        for batch in parallel_batches(validation):
+            sentences.add_measured(batch)
+        dtype: Dtype = "bfloat16" if engine.precision == "bf16" else "float32"
+        limit = min(batches.max_tokens, plan.max_tokens or batches.max_tokens)
+        teachers = anchors.open_teachers(max_tokens=limit, dtype=dtype)
+        builder = BankBuilder(sentences, teachers, width=objective.encoder.dim, pivot=request.pivot)
+        # a folder that several runs name holds a bank for each of their sets of sentences
+        shared = Path(request.folder).expanduser() / builder.digest[:16]
+        path = shared if request.folder else folder / f"bank{number or ''}"
+        record = builder.fill(path, engine)
+        objective.train()  # a teacher that is the encoder itself was read without dropout
+        anchors.use_bank(TeacherBank(path, size=request.size, every=request.every, seed=plan.seed))
+        if anchors.names is not None and anchors.names.needs_names:
+            decode = objective.encoder.vocabulary.decode
+            anchors.names.learn_names([decode(ids) for ids in sentences.negatives()])
+        seconds += record.cpu_seconds
+    return seconds
+
+
+def parallel_batches(batches: Iterable[Any]) -> Iterator[ParallelBatch]:
+    """The pairs among batches of whatever feeds."""
+    for batch in batches:
+        if isinstance(batch, ParallelBatch):
+            yield batch
+        elif isinstance(batch, Mapping):
+            yield from parallel_batches(batch.values())
+
+
+class RunSentences:
+    """The distinct sentences of a run, by their keys: negatives, and others that are only looked up.
+
+    Args:
+        request: says which.
+    """
+
+    def __init__(self, request: BankRequest) -> None:
+        self._request = request
+        self._negatives: dict[int, ndarray] = {}
+        self._others: dict[int, tuple[str, ndarray]] = {}
+        self._pairs: list[Int64[ndarray, "n 2"]] = []
+
+    def read_run(self, plan: ParallelPlan, steps: int) -> None:
+        """Reads the pairs of all steps, then those that would follow until there are enough negatives."""
+        size = plan.global_batch_size
+        self._read(plan, np.arange(steps * size))
+        first = steps * size
+        last = first + plan.epoch_size
+        while len(self._negatives) < self._request.size and first < last:
+            more = min(self._request.size - len(self._negatives), last - first)
+            self._read(plan, np.arange(first, first + more))
+            first += more
+
+    def add_measured(self, batch: ParallelBatch) -> None:
+        """Sentences of a batch that is only measured on."""
+        translations, originals = by_pivot(batch, self._request.pivot)
+        self._look_up(originals, {self._request.pivot})
+        self._look_up(translations, self._request.translations)
+
+    def negatives(self) -> list[list[int]]:
+        """Token ids of the negatives, in the order of their keys."""
+        return [self._negatives[key].tolist() for key in sorted(self._negatives)]
+
+    def arranged(self) -> tuple[Int64[ndarray, " n"], Int64[ndarray, " n"], int, list[tuple[str, list[int]]]]:
+        """Keys, groups, the number of negatives, and language and token ids of all sentences, negatives first."""
+        pivot = self._request.pivot
+        others = {key: value for key, value in self._others.items() if key not in self._negatives}
+        first, second = sorted(self._negatives), sorted(others)
+        ids = [(pivot, self._negatives[key].tolist()) for key in first]
+        ids += [(others[key][0], others[key][1].tolist()) for key in second]
+        keys = np.asarray([*first, *second], dtype=np.int64)
+        pairs = torch.from_numpy(np.concatenate(self._pairs))
+        group = dict(zip(pairs[:, 0].tolist(), meaning_groups(pairs).tolist(), strict=True))
+        groups = np.asarray([group.get(key, -1) for key in keys.tolist()], dtype=np.int64)
+        return keys, groups, len(first), ids
+
+    def _read(self, plan: ParallelPlan, places: Int64[ndarray, " n"]) -> None:
+        indices, rows = plan.rows_at(places)
+        distinct = np.unique(np.stack([indices, rows], axis=1), axis=0)
+        languages = np.asarray(plan.store.language_pairs, dtype=object)
+        for start in range(0, len(distinct), READ_AT_ONCE):
+            part = distinct[start : start + READ_AT_ONCE]
+            found = plan.store.read_packed(part[:, 0], part[:, 1], max_tokens=plan.max_tokens)
+            codes = languages[part[:, 0]]
+            a = TokenBatch.from_flat(found.source_ids, found.source_lengths, codes[:, 0].tolist())
+            b = TokenBatch.from_flat(found.target_ids, found.target_lengths, codes[:, 1].tolist())
+            translations, originals = by_pivot(ParallelBatch(a, b, step=0), self._request.pivot)
+            self._pairs.append(torch.stack([sentence_keys(originals), sentence_keys(translations)], dim=1).numpy())
+            for key, _, ids in _sentences(originals):
+                self._negatives.setdefault(key, ids)
+            self._look_up(translations, self._request.translations)
+
+    def _look_up(self, batch: TokenBatch, languages: Iterable[str]) -> None:
+        wanted = frozenset(languages)
+        for key, language, ids in _sentences(batch) if wanted else ():
+            if language in wanted:
+                self._others.setdefault(key, (language, ids))
+
+
+def _sentences(batch: TokenBatch) -> Iterator[tuple[int, str, ndarray]]:
+    ids = np.split(batch.input_ids.cpu().numpy().astype(np.int32), batch.cu_seqlens.cpu().numpy()[1:-1])
+    yield from zip(sentence_keys(batch).tolist(), batch.languages, ids, strict=True)
+
+
+class BankBuilder:
+    """Makes a bank in parts, or finds it made.
+
+    Args:
+        sentences: what has to be in it.
+        teachers: by whom.
+        width: of the student's vectors.
+        pivot: language of the negatives.
+
+    Raises:
+        ConfigError: the teachers' vectors together are narrower than the student's.
+    """
+
+    def __init__(self, sentences: RunSentences, teachers: Sequence[Teacher], *, width: int, pivot: str) -> None:
+        self.teachers, self.width, self.pivot = teachers, width, pivot
+        self.keys, self.groups, self.negatives, self.sentences = sentences.arranged()
+        self.widths = tuple(teacher.width for teacher in teachers)
+        if sum(self.widths) < width:
+            raise ConfigError(
+                f"teachers: vectors of width {sum(self.widths)} can't be made {width} wide, as the encoder's are; add a"
+                " teacher or choose a smaller encoder"
+            )
+        names = repr(([teacher.digest() for teacher in teachers], width, self.negatives, pivot))
+        content = self.keys.tobytes() + self.groups.tobytes()
+        self.digest = hashlib.sha256(names.encode() + content).hexdigest()
+
+    @property
+    def joined(self) -> bool:
+        """Whether the teachers' vectors are projected: there are several, or they are wider than the student's."""
+        return self.widths != (self.width,)
+
+    def fill(self, path: Path, engine: Engine) -> BankRecord:
+        """Makes what is not there; all processes must call it.
+
+        Args:
+            path: the bank's folder; parts lie beside it until it is whole.
+            engine: the processes that share the work.
+        """
+        record = read_record(path)
+        self.parts = path.with_name(f"{path.name}-parts-{self.digest[:12]}")
+        if record is None or record.digest != self.digest:
+            starts = range(0, len(self.sentences), PART)
+            for number, start in enumerate(starts):
+                if number % engine.world_size == engine.rank:
+                    self._make_part(number, self.sentences[start : start + PART])
+            engine.barrier()
+            if engine.is_main:
+                self._assemble(path, len(starts))
+            engine.barrier()
+            record = read_record(path)
+        assert record is not None
+        return record
+
+    def _file(self, number: int) -> Path:
+        return self.parts / f"{number:06d}.npz"
+
+    def _make_part(self, number: int, sentences: Sequence[tuple[str, list[int]]]) -> None:
+        if self._file(number).is_file():
+            return
+        began = time.process_time()
+        vectors = np.concatenate([self._embed(teacher, sentences) for teacher in self.teachers], axis=1)
+        with atomic_write(self._file(number), "wb") as file:
+            np.savez(file, vectors=vectors.astype(np.float16), seconds=time.process_time() - began)
+
+    def _embed(self, teacher: Teacher, sentences: Sequence[tuple[str, list[int]]]) -> Float32[ndarray, "n d"]:
+        found = np.empty((len(sentences), teacher.width), dtype=np.float32)
+        for language in sorted({language for language, _ in sentences}):
+            rows = [row for row, (code, _) in enumerate(sentences) if code == language]
+            own = [sentences[row][1] for row in rows]
+            if isinstance(teacher, VectorTeacher):
+                self._need_all(teacher)
+            found[rows] = teacher.embed(own, language)
+        if self.joined:
+            found /= np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-12)
+        return found
+
+    def _assemble(self, path: Path, count: int) -> None:
+        basis, mean, explained, seconds = None, None, None, 0.0
+        began = time.process_time()
+        if self.joined:
+            basis, mean, explained = self._projection(count)
+        parts = []
+        for number in range(count):
+            with np.load(self._file(number)) as part:
+                vectors, spent = part["vectors"], float(part["seconds"])
+            seconds += spent
+            if basis is not None:
+                vectors = ((vectors.astype(np.float32) - mean) @ basis).astype(np.float16)
+            parts.append(vectors)
+        _, counts = np.unique(self.groups[: self.negatives], return_counts=True)
+        record = BankRecord(
+            digest=self.digest,
+            negatives=self.negatives,
+            sentences=len(self.sentences),
+            largest_group=int(counts.max()),
+            teachers=tuple(teacher.name for teacher in self.teachers),
+            widths=self.widths,
+            explained_variance=explained,
+            cpu_seconds=seconds + time.process_time() - began,
+        )
+        write_bank(path, record, self.keys, self.groups, parts)
+        shutil.rmtree(self.parts)
+
+    def _projection(self, count: int) -> tuple[ndarray, ndarray, float]:
+        """The principal components of the negatives' joined vectors, their mean, and what they explain."""
+        width, rows = sum(self.widths), 0
+        total, products = np.zeros(width), np.zeros((width, width))
+        for number in range(count):
+            with np.load(self._file(number)) as part:
+                vectors = part["vectors"][: max(0, self.negatives - number * PART)].astype(np.float64)
+            rows += len(vectors)
+            total += vectors.sum(axis=0)
+            products += vectors.T @ vectors
+        mean = total / rows
+        basis, explained = principal_components(
+            torch.from_numpy(products / rows - np.outer(mean, mean)), self.width
+        )
+        return basis.float().numpy(), mean.astype(np.float32), explained
+
+    def _need_all(self, teacher: VectorTeacher) -> None:
+        """Writes down the sentences that ready vectors lack, for their model to embed."""
+        pivots = [ids for language, ids in self.sentences if language == self.pivot]
+        missing = teacher.missing(pivots)
+        if missing:
+            raise DataError(f"no vectors for {len(missing):,} of {len(pivots):,} sentences", path=teacher.name)
