@@ -16,19 +16,18 @@ from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.errors import DataError
 
 
-def join(a: TokenBatch, b: TokenBatch) -> TokenBatch:
-    """The sentences of ``a``, then those of ``b``, in one batch."""
+def join(*batches: TokenBatch) -> TokenBatch:
+    """The sentences of each batch behind those of the one before it, in one batch."""
+    return functools.reduce(_joined, batches)
+
+
+def _joined(a: TokenBatch, b: TokenBatch) -> TokenBatch:
     return TokenBatch(
         torch.cat([a.input_ids, b.input_ids]),
         torch.cat([a.cu_seqlens, b.cu_seqlens[1:] + a.cu_seqlens[-1]]),
         max(a.max_seqlen, b.max_seqlen),
         a.languages + b.languages,
     )
-
-
-def join_all(batches: Sequence[TokenBatch]) -> TokenBatch:
-    """The sentences of several batches behind one another."""
-    return functools.reduce(join, batches)
 
 
 def split(batch: TokenBatch, size: int) -> list[TokenBatch]:

@@ -104,7 +104,8 @@ class Alterer:
             if place < len(by_kind[kind])
         ]
         keys = text_keys([text, *(draft.text for draft in drafts)]).tolist()
-        seen, found = {keys[0], int(EMPTY_KEY)}, []
+        seen = {keys[0], int(EMPTY_KEY)}
+        found: list[Altered] = []
         for draft, key in zip(drafts, keys[1:], strict=True):
             if key not in seen and len(found) < count:
                 seen.add(key)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
 import torch
@@ -13,7 +13,7 @@ from torch import Tensor
 from interlingua.batches.seeds import stream_key
 from interlingua.batches.sentences import sentence_keys
 from interlingua.batches.tokens import TokenBatch
-from interlingua.corpus.hard_negatives import Alterer
+from interlingua.corpus.hard_negatives import Alterer, check_request
 from interlingua.encoder.vocabulary import Vocabulary
 
 
@@ -25,35 +25,45 @@ class AlteredBatch(NamedTuple):
     """Row of the sentence that each was made from."""
 
 
+class HardRequest(NamedTuple):
+    """What altered sentences are wanted."""
+
+    kinds: tuple[str, ...]
+    """What to alter, see ``corpus.hard_negatives``."""
+    most: int
+    """Forms of a sentence, at most; where nothing can be altered there are none."""
+
+
 class AlteredSentences:
     """Makes altered forms of sentences that are there as tokens; each is a pure function of (seed, step, sentence).
 
     Args:
         vocabulary: of the tokens.
         language: of the sentences.
-        kinds: what to alter, see ``corpus.hard_negatives``.
-        count: forms of a sentence, at most; where nothing can be altered there are none.
+        request: what is wanted.
         max_tokens: longer forms are cut.
+
+    Raises:
+        ConfigError: a kind is unknown.
     """
 
-    def __init__(
-        self, vocabulary: Vocabulary, language: str, *, kinds: Sequence[str], count: int, max_tokens: int
-    ) -> None:
-        self._vocabulary, self._language, self._kinds = vocabulary, language, tuple(kinds)
-        self._count, self._max_tokens = count, max_tokens
+    def __init__(self, vocabulary: Vocabulary, language: str, request: HardRequest, *, max_tokens: int) -> None:
+        check_request(request.kinds, request.most)
+        self._vocabulary, self._language = vocabulary, language
+        self._request, self._max_tokens = request, max_tokens
         self._alterer: Alterer | None = None
 
     def learn_names(self, texts: Iterable[str]) -> None:
         """Takes the names that are put for one another from these sentences; else they come from the first batch."""
-        self._alterer = Alterer(list(texts), self._language, kinds=self._kinds)
+        self._alterer = Alterer(list(texts), self._language, kinds=self._request.kinds)
 
     @property
     def needs_names(self) -> bool:
         """Whether names are put for one another."""
-        return "entity" in self._kinds
+        return "entity" in self._request.kinds
 
     def __call__(
-        self, batch: TokenBatch, *, seed: int, step: int, known: Callable[[Tensor], Collection[bool]] | None = None
+        self, batch: TokenBatch, *, seed: int, step: int, is_known: Callable[[Tensor], Collection[bool]] | None = None
     ) -> AlteredBatch | None:
         """Altered forms of a batch's sentences; none where nothing can be altered.
 
@@ -61,7 +71,7 @@ class AlteredSentences:
             batch: the sentences.
             seed: of the run.
             step: of the run.
-            known: whether sentences, by their keys, are sentences of the corpus, which are no altered ones.
+            is_known: whether sentences, by their keys, are sentences of the corpus, which are no altered ones.
         """
         ids = torch.split(batch.input_ids.cpu(), batch.lengths.tolist())
         texts = [self._vocabulary.decode(sentence.tolist()) for sentence in ids]
@@ -72,14 +82,14 @@ class AlteredSentences:
         owners: list[int] = []
         for row, text in enumerate(texts):
             draw = random.Random(stream_key(seed, "altered", step, text))
-            for altered in self._alterer.forms(text, self._count, draw):
+            for altered in self._alterer.forms(text, self._request.most, draw):
                 forms.append(altered.text)
                 owners.append(row)
         if not forms:
             return None
         sequences = self._vocabulary.encode(forms, language=self._language, max_tokens=self._max_tokens)
         found = TokenBatch.from_lists(sequences, [batch.languages[row] for row in owners])
-        kept = self._new(found, batch, known)
+        kept = self._new(found, batch, is_known)
         if not kept:
             return None
         sentences = TokenBatch.from_lists([sequences[i] for i in kept], [found.languages[i] for i in kept])
@@ -87,12 +97,10 @@ class AlteredSentences:
         return AlteredBatch(sentences.to(device), torch.tensor([owners[i] for i in kept], device=device))
 
     @staticmethod
-    def _new(
-        found: TokenBatch, batch: TokenBatch, known: Callable[[Tensor], Collection[bool]] | None
-    ) -> list[int]:
+    def _new(found: TokenBatch, batch: TokenBatch, is_known: Callable[[Tensor], Collection[bool]] | None) -> list[int]:
         """Those that have tokens of their own: neither of the batch's sentences nor of known ones."""
         keys = sentence_keys(found)
         taken = torch.isin(keys, sentence_keys(batch).cpu()).tolist()
-        for place, is_known in enumerate(known(keys) if known is not None else ()):
-            taken[place] = taken[place] or bool(is_known)
+        for place, known in enumerate(is_known(keys) if is_known is not None else ()):
+            taken[place] = taken[place] or bool(known)
         return [place for place, is_taken in enumerate(taken) if not is_taken]

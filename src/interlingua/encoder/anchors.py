@@ -10,9 +10,9 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from interlingua.batches.sentences import meaning_groups, sentence_keys, take
-from interlingua.batches.tokens import TokenBatch
-from interlingua.encoder.altered_sentences import AlteredSentences
+from interlingua.batches.sentences import by_pivot, meaning_groups, sentence_keys, take
+from interlingua.batches.tokens import ParallelBatch, TokenBatch
+from interlingua.encoder.altered_sentences import AlteredBatch, AlteredSentences, HardRequest
 from interlingua.encoder.encode import Dtype
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.teacher_bank import BankRequest, TeacherBank
@@ -33,45 +33,66 @@ class Negatives(NamedTuple):
     pairs: Bool[Tensor, "b b"]
     """Which pairs of the batch say the same."""
 
+    def repeated(self, count: int) -> Negatives:
+        """The same for ``count`` sides of the batch, behind one another."""
+        return Negatives(
+            self.vectors,
+            self.same_sentence.repeat(count, 1),
+            self.same_meaning.repeat(count, 1),
+            self.pairs.repeat(count, count),
+        )
+
+
+class Reading(NamedTuple):
+    """What a student reads of a batch of pairs, and where each sentence's vector is to go."""
+
+    sides: list[TokenBatch]
+    """The translations, the originals, or both in this order."""
+    targets: list[Float[Tensor, "b d"]]
+    """For each side."""
+    anchors: Float[Tensor, "b d"]
+    """The teacher's vectors of the originals."""
+    altered: AlteredBatch | None
+    """Altered originals, where originals are read and can be altered."""
+
 
 class Anchors(nn.Module):
-    """The teacher's vectors for batches of the student's tokens.
+    """The teacher's vectors for batches of the student's tokens, and hard negatives of its sentences.
 
     Args:
         student: the encoder that learns; a copy of it is the teacher if none is named.
         teachers: folders, hub ids, or ``.npy`` files of ready vectors.
         prompts: text in front of what each reads; empty = none.
-        pivot: language that the teachers read, any code.
-        known_languages: of which translations have vectors of the teacher too.
-        folder: of the bank; empty = in the run's folder.
-        size: negatives of a step.
-        every: steps between two windows of the bank.
+        bank: what has to be in the bank.
+        hard: what altered sentences are wanted, if any.
+
+    Raises:
+        ConfigError: a single teacher can't read what the student's tokens stand for.
+        CheckpointError: there is no such teacher.
     """
 
     def __init__(
         self,
         student: Encoder,
+        *,
         teachers: Sequence[str],
         prompts: Sequence[str],
-        *,
-        pivot: str,
-        known_languages: Sequence[str] = (),
-        folder: str = "",
-        size: int = 1 << 15,
-        every: int = 100,
+        bank: BankRequest,
+        hard: HardRequest | None = None,
     ) -> None:
         super().__init__()
-        self.pivot = resolve(pivot).code
-        self.known = frozenset(resolve(name).code for name in known_languages)
+        self.pivot = resolve(bank.pivot).code
+        self.known = tuple(resolve(name).code for name in bank.known_languages)
+        self.request = bank._replace(pivot=self.pivot, known_languages=self.known)
         self.teachers, self.prompts = tuple(teachers), tuple(prompts) or ("",) * max(len(teachers), 1)
-        self.request = BankRequest(folder=folder, size=size, every=every, pivot=self.pivot, translations=self.known)
         self.bank: TeacherBank | None = None
-        self.names: AlteredSentences | None = None
-        """Wants to know the bank's sentences, to take names from them."""
+        self.alter: AlteredSentences | None = None
+        if hard is not None:
+            self.alter = AlteredSentences(student.vocabulary, self.pivot, hard, max_tokens=student.max_tokens)
         self._vocabulary, self._dim = student.vocabulary, student.dim
         self.teacher: Encoder | None = None
-        if len(self.teachers) < 2 and not self._is_matrix(*self.teachers):
-            self.teacher = (Encoder.load(*self.teachers) if self.teachers else student.clone()).float()
+        if len(self.teachers) < 2 and not any(map(is_matrix, self.teachers)):
+            self.teacher = (Encoder.load(self.teachers[0]) if self.teachers else student.clone()).float()
             self.teacher.requires_grad_(False)
             self._reader(self.teacher, 0)  # what it can't read is refused at once
 
@@ -93,7 +114,7 @@ class Anchors(nn.Module):
             return [self._reader(self.teacher, 0, dtype)]
         opened: list[Teacher] = []
         for place, name in enumerate(self.teachers):
-            if self._is_matrix(name):
+            if is_matrix(name):
                 opened.append(VectorTeacher(name, self._vocabulary, pivot=self.pivot, max_tokens=max_tokens))
             else:
                 opened.append(self._reader(Encoder.load(name), place, dtype))
@@ -124,7 +145,7 @@ class Anchors(nn.Module):
         return embeddings
 
     def interpolated(self, translations: TokenBatch, y: Float[Tensor, "b d"]) -> Float[Tensor, "b d"]:
-        """Targets of translations: the mean of both sides' vectors where the teacher knows the language, else y."""
+        """Targets of translations, OmniSONAR: (x + y) / 2 where the teacher knows the language, else y."""
         known = torch.tensor([code in self.known for code in translations.languages], device=y.device)
         if not known.any():
             return y
@@ -132,33 +153,59 @@ class Anchors(nn.Module):
         x = self.vectors(take(translations, rows.tolist()))
         return y.index_copy(0, rows, (x + y[rows]) / 2)
 
-    def negatives(
-        self,
-        translations: TokenBatch,
-        originals: TokenBatch,
-        y: Float[Tensor, "b d"],
-        *,
-        step: int,
-        gather: Callable[[Tensor], Tensor],
-    ) -> Negatives:
+    def reading(self, batch: ParallelBatch, translations: bool, originals: bool) -> Reading:
+        """What the student reads of a batch: one of the sides or both."""
+        foreign, own = by_pivot(batch, self.pivot)
+        y = self.vectors(own)
+        sides: list[TokenBatch] = []
+        targets: list[Tensor] = []
+        altered = None
+        if translations:
+            sides.append(foreign)
+            targets.append(self.interpolated(foreign, y))
+        if originals:
+            sides.append(own)
+            targets.append(y)
+            if self.alter is not None:
+                altered = self.alter(own, seed=batch.seed, step=batch.step, is_known=self.is_known)
+        return Reading(sides, targets, y, altered)
+
+    def negatives(self, batch: ParallelBatch, y: Float[Tensor, "b d"], gather: Callable[[Tensor], Tensor]) -> Negatives:
         """What the pairs of all processes are contrasted with: the bank's window of the step, or each other.
 
         Args:
-            translations: of this process.
-            originals: theirs in the pivot language.
-            y: the teacher's vectors of these.
-            step: of the run.
+            batch: of this process.
+            y: the teacher's vectors of its sentences in the pivot language.
             gather: concatenates over the processes.
         """
+        translations, originals = by_pivot(batch, self.pivot)
         keys = gather(torch.stack([sentence_keys(originals), sentence_keys(translations)], dim=1))
         group, pivots = meaning_groups(keys), keys[:, 0]
         pairs = group[:, None] == group
         if self.bank is None:
             return Negatives(F.normalize(gather(y).float(), dim=1), pivots[:, None] == pivots, pairs, pairs)
-        window = self.bank.window(step, y.device)
+        window = self.bank.window(batch.step, y.device)
         same_sentence = pivots[:, None] == window.keys
         same_group = self.bank.groups(pivots)[:, None] == window.groups
         return Negatives(window.vectors, same_sentence, same_sentence | same_group, pairs)
+
+    def notes(self) -> list[str]:
+        """What is in the bank, for the user."""
+        if self.bank is None:
+            return []
+        record = self.bank.record
+        others = record.sentences - record.negatives
+        lines = [
+            f"bank: {record.negatives:,} negatives and {others:,} other sentences, embedded by"
+            f" {', '.join(record.teachers)} in {record.cpu_seconds:.0f} CPU seconds",
+            f"bank: the largest group of sentences with a common translation has {record.largest_group:,}",
+        ]
+        if record.explained_variance is not None:
+            lines.append(
+                f"bank: {sum(record.widths)} dimensions of {len(record.widths)} teachers joined in {self.bank.dim},"
+                f" which explain {100 * record.explained_variance:.1f} % of the variance"
+            )
+        return lines
 
     def is_known(self, keys: Int64[Tensor, " m"]) -> list[bool]:
         """Which sentences, by their keys, are in the bank."""
@@ -170,6 +217,7 @@ class Anchors(nn.Module):
             teacher, self._vocabulary, pivot=self.pivot, prompt=self.prompts[place], name=name, dtype=dtype
         )
 
-    @staticmethod
-    def _is_matrix(*names: str) -> bool:
-        return any(name.endswith(".npy") for name in names)
+
+def is_matrix(name: str) -> bool:
+    """Whether a teacher is a file of ready vectors."""
+    return name.endswith(".npy")

@@ -2,8 +2,8 @@
 
 A bank is a folder: ``keys.npy`` (one 64-bit key a sentence, see ``batches.sentences.sentence_keys``), ``groups.npy``
 (sentences of one group translate a common sentence, so none is a negative of another), ``vectors.npy`` (float16) and
-``bank.json``. First stand the sentences of the pivot language that serve as negatives, in the order of their keys, which
-is a random order; behind them others that are only looked up (translations, held-out sentences), in the same order.
+``bank.json``. First stand the sentences of the pivot language that serve as negatives, in the order of their keys,
+which is a random order; behind them others that are only looked up (translations, held-out sentences).
 
 Which negatives a step sees is a pure function of (seed, step): all of them, or a window of ``size`` neighbours that
 moves every ``every`` steps. So a resumed run sees what the first one would have seen.
@@ -68,11 +68,11 @@ class BankRequest(NamedTuple):
     """Where it is kept; empty = in the run's folder."""
     pivot: str
     """The language of the negatives."""
-    translations: frozenset[str]
-    """Languages of which the other side's vectors are wanted too."""
-    size: int
+    known_languages: tuple[str, ...] = ()
+    """Languages of which the translations' vectors are wanted too."""
+    size: int = 1 << 15
     """Negatives of a step."""
-    every: int
+    every: int = 100
     """Steps between two windows."""
 
 

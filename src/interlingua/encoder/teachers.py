@@ -83,9 +83,7 @@ class ModelTeacher:
 
     def embed(self, sentences: Sentences, language: str) -> Float32[ndarray, "n d"]:
         """See ``Teacher``."""
-        return encode_tokens(
-            self.encoder, self.in_own_tokens(sentences, language), normalize=False, dtype=self._dtype
-        )
+        return encode_tokens(self.encoder, self.in_own_tokens(sentences, language), normalize=False, dtype=self._dtype)
 
     def in_own_tokens(self, sentences: Sentences, language: str) -> list[list[int]]:
         """The sentences in this model's tokens, cut to what it takes."""

@@ -12,8 +12,6 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 from torch.nn import functional as F
 
-from interlingua.functional.contrastive import cosine_similarities
-
 
 def squared_distance(student: Float[Tensor, "b d"], target: Float[Tensor, "b d"]) -> Float[Tensor, ""]:
     r"""Squared distance of directions to the teacher's, OmniSONAR (Omnilingual SONAR Team 2026), L_MSE of Eq. (11).
@@ -63,6 +61,7 @@ def contrast_with_bank(
 
 
 def soft_labels(
+    positives: Float[Tensor, " b"],
     student: Float[Tensor, "b n"],
     teacher: Float[Tensor, "b n"],
     *,
@@ -74,14 +73,17 @@ def soft_labels(
     .. math:: \frac1B \sum_i \sum_j p_{ij} \log \frac{p_{ij}}{q_{ij}}, \qquad
               p_i = \mathrm{softmax}_j(\cos(z_i, t_j)/\tau), \quad q_i = \mathrm{softmax}_j(\cos(s_i, t_j)/\tau)
 
+    over j = the own target z_i, which the teacher's row has a cosine of 1 with, and the bank.
+
     Differs from the paper: the cross-entropy less the labels' own entropy, which has the same gradient and is 0 where
-    the student agrees; against a bank of the teacher's vectors in place of the batch's students, in this direction only.
+    the student agrees; against a bank of the teacher's vectors in place of the batch's students, in one direction.
 
     Args:
-        student: cosines of the student's vectors with the candidates.
-        teacher: cosines of the teacher's vectors of the same sentences; no gradient flows into them.
+        positives: cosine of each student's vector with its own target.
+        student: its cosines with the bank.
+        teacher: cosines of its target with the bank; no gradient flows into them.
         temperature: tau > 0, of both, in cosine units.
-        excluded: candidates that do not count, in both.
+        excluded: vectors of the bank that do not count: those of the target's own sentence, which stands first already.
 
     Returns:
         Nats, a mean over B.
@@ -90,14 +92,14 @@ def soft_labels(
         ValueError: the temperature is not positive.
     """
     _need_positive(temperature)
-    logits = [student / temperature, teacher.detach() / temperature]
+    q = torch.cat([positives[:, None], student], dim=1) / temperature
+    p = torch.cat([torch.ones_like(positives)[:, None], teacher], dim=1).detach() / temperature
+    kept = torch.ones_like(q, dtype=torch.bool)
     if excluded is not None:
-        logits = [row.masked_fill(excluded, -torch.inf) for row in logits]
-    log_q, log_p = (row.log_softmax(dim=1) for row in logits)
-    p, gaps = log_p.exp(), log_p - log_q
-    if excluded is not None:  # 0 log (0 / 0) is 0
-        gaps = torch.where(excluded, 0.0, gaps)
-    return (p * gaps).sum(dim=1).mean()
+        kept[:, 1:] = ~excluded
+    log_q, log_p = (row.masked_fill(~kept, -torch.inf).log_softmax(dim=1) for row in (q, p))
+    gaps = torch.where(kept, log_p - log_q, 0.0)  # 0 log (0 / 0) is 0
+    return (log_p.exp() * gaps).sum(dim=1).mean()
 
 
 def split_softmax(
@@ -140,9 +142,7 @@ def split_softmax(
     return (total.log() + largest).mean()
 
 
-def principal_components(
-    covariance: Float[Tensor, "w w"], count: int
-) -> tuple[Float[Tensor, "w k"], float]:
+def principal_components(covariance: Float[Tensor, "w w"], count: int) -> tuple[Float[Tensor, "w k"], float]:
     """The directions of most variance, and the share of the variance that they hold.
 
     Args:
@@ -172,13 +172,3 @@ def _unit(vectors: Tensor) -> Tensor:
 def _need_positive(temperature: float) -> None:
     if temperature <= 0:
         raise ValueError(f"temperature is {temperature}; it must be positive")
-
-
-__all__ = [
-    "contrast_with_bank",
-    "cosine_similarities",
-    "principal_components",
-    "soft_labels",
-    "split_softmax",
-    "squared_distance",
-]

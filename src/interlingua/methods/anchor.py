@@ -10,16 +10,17 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from interlingua.batches.sentences import by_pivot, join_all, language_codes
+from interlingua.batches.sentences import join, language_codes
 from interlingua.batches.tokens import ParallelBatch
 from interlingua.config import refuse_unread
-from interlingua.encoder.altered_sentences import AlteredSentences
-from interlingua.encoder.anchors import Anchors, Negatives
+from interlingua.encoder.altered_sentences import HardRequest
+from interlingua.encoder.anchors import Anchors, Negatives, Reading
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.teacher_bank import BankRequest
 from interlingua.errors import ConfigError
 from interlingua.functional.anchoring import contrast_with_bank, soft_labels, split_softmax, squared_distance
 from interlingua.functional.contrastive import infonce, inner_products
@@ -33,8 +34,7 @@ class AnchorConfig:
     """The loss and its terms; a weight of 0 leaves a term out."""
 
     teachers: tuple[str, ...] = ()
-    """Models to be learnt from, folders or hub ids, or ready vectors (``NAME.npy`` beside ``NAME.txt``); several are
-    joined. Default: the encoder as it is before training."""
+    """Folders, hub ids, or ready vectors (``NAME.npy`` beside ``NAME.txt``); default: the encoder as it begins."""
     teacher_prompts: tuple[str, ...] = ()
     """Text in front of what each teacher reads, in their order; default: none."""
     pivot: str = "eng_Latn"
@@ -42,14 +42,13 @@ class AnchorConfig:
     known_languages: tuple[str, ...] = ()
     """Languages that the teacher knows: the target of their sentences is the mean of both sides' teacher vectors."""
     student_reads: Literal["translations", "alternate", "both"] = "alternate"
-    """translations: the student never reads the pivot's side; alternate: it reads that in place of the translations in
-    one step of ``original_steps``; both: both sides in every step."""
+    """Sides of the pairs; alternate: the pivot's in one step of ``original_steps``, the other in the rest."""
     original_steps: int = 3
     """Steps from one that reads originals to the next, with student_reads = "alternate"."""
     bank: str = ""
     """Folder of the teacher's vectors, reused if they are of the same teachers and sentences; default: in the run's."""
     bank_size: int = 32_768
-    """Negatives of a step: the pivot's sentences of this run, and more of the corpus where those are fewer."""
+    """Negatives of a step: sentences of this run, and more of the corpus where those are fewer."""
     bank_steps: int = 100
     """Steps with the same negatives, where there are more than ``bank_size``."""
     temperature: float = 0.05
@@ -57,8 +56,7 @@ class AnchorConfig:
     soft_temperature: float = 0.05
     """Divides the cosines of the soft labels, the student's and the teacher's."""
     same_side_negatives: Literal["none", "language", "all"] = "none"
-    """Further negatives of the contrast with the bank: what the student made of the batch's other sentences, of the
-    same language (strong alignment) or of all."""
+    """The student's vectors of other sentences, of the same language or of all, as negatives beside the bank."""
     hard_kinds: tuple[str, ...] = ("number", "entity", "negation", "antonym", "word_order")
     """What is altered in the hard negatives."""
     hard_count: int = 2
@@ -82,13 +80,11 @@ class AnchorConfig:
             if getattr(self, name) <= 0:
                 raise ConfigError(f"{name} is {getattr(self, name)}; it must be positive")
         if self.teacher_prompts and len(self.teacher_prompts) != max(len(self.teachers), 1):
-            raise ConfigError(
-                f"teacher_prompts has {len(self.teacher_prompts)} entries for {max(len(self.teachers), 1)} teachers;"
-                " give one for each"
-            )
-        if self.hard_weight and self.student_reads == "translations":
-            raise ConfigError('hard_weight is set, but with student_reads = "translations" no original is read')
-        refuse_unread(self, "original_steps", reason="student_reads", when=self.student_reads != "alternate")
+            raise ConfigError('teacher_prompts: expected one for each of the teachers; give "" for those without')
+        refuse_unread(
+            self, "hard_weight", reason='student_reads = "translations"', when=self.student_reads == "translations"
+        )
+        refuse_unread(self, "original_steps", reason="this student_reads", when=self.student_reads != "alternate")
         refuse_unread(self, "hard_kinds", "hard_count", reason="hard_weight = 0", when=not self.hard_weight)
         refuse_unread(self, "soft_temperature", reason="soft_weight = 0", when=not self.soft_weight)
         refuse_unread(self, "same_side_negatives", reason="to_bank_weight = 0", when=not self.to_bank_weight)
@@ -116,94 +112,62 @@ class Anchor(Objective):
         super().__init__(config, encoder)
         self.anchors = Anchors(
             encoder,
-            config.teachers,
-            config.teacher_prompts,
-            pivot=config.pivot,
-            known_languages=config.known_languages,
-            folder=config.bank,
-            size=config.bank_size,
-            every=config.bank_steps,
+            teachers=config.teachers,
+            prompts=config.teacher_prompts,
+            bank=BankRequest(
+                config.bank, config.pivot, config.known_languages, size=config.bank_size, every=config.bank_steps
+            ),
+            hard=HardRequest(config.hard_kinds, config.hard_count) if config.hard_weight else None,
         )
-        self.alter: AlteredSentences | None = None
-        if config.hard_weight:
-            self.alter = AlteredSentences(
-                encoder.vocabulary,
-                self.anchors.pivot,
-                kinds=config.hard_kinds,
-                count=config.hard_count,
-                max_tokens=encoder.max_tokens,
-            )
-            self.anchors.names = self.alter
 
     def forward(self, batch: ParallelBatch) -> LossOutput:
-        """w_m L_MSE + w_s L_student->teacher + w_t L_teacher->student, OmniSONAR's Eq. (11), and what is added."""
-        config = self.config
-        translations, originals = by_pivot(batch, self.anchors.pivot)
-        y = self.anchors.vectors(originals)
-        reads_translations, reads_originals = self.reads(batch.step)
-        sides, targets, altered = [], [], None
-        if reads_translations:
-            sides.append(translations)
-            targets.append(self.anchors.interpolated(translations, y))  # z = (x + y) / 2, or y
-        if reads_originals:
-            sides.append(originals)
-            targets.append(y)
-            if self.alter is not None:
-                altered = self.alter(originals, seed=batch.seed, step=batch.step, known=self.anchors.is_known)
-        vectors = self.encoder(join_all([*sides, *([altered.sentences] if altered else [])]))
-        students = list(vectors[: len(sides) * len(y)].chunk(len(sides)))
-        negatives = self.anchors.negatives(translations, originals, y, step=batch.step, gather=self.all_gather)
-        codes = [language_codes(side) for side in sides]
-        s, z, language = (torch.cat([self.all_gather(x) for x in both]) for both in (students, targets, codes))
-        terms = self.contrasts(s, z, negatives, language)
-        if altered is not None:
-            queries = targets[-1:] + students[:-1]  # the anchor, and the translation where that is read too
-            split = [
-                split_softmax(
-                    x, students[-1], vectors[len(sides) * len(y) :], altered.owners, temperature=config.temperature
-                )
-                for x in queries
-            ]
-            terms["hard"] = torch.stack(split).mean()  # Eq. (5), second part
+        """OmniSONAR's Eq. (11), w_s L_student->teacher + w_t L_teacher->student + w_m L_MSE, and what is added."""
+        read = self.anchors.reading(batch, *self.reads(batch.step))
+        vectors = self.encoder(join(*read.sides, *([read.altered.sentences] if read.altered else [])))
+        size = batch.a.batch_size
+        *students, hard = vectors.split([size] * len(read.sides) + [len(vectors) - size * len(read.sides)])
+        terms = self.contrasts(students, read, self.anchors.negatives(batch, read.anchors, self.all_gather))
+        if read.altered is not None:  # Eq. (5), second part; x is the anchor, and the translation where it is read too
+            queries = [read.anchors, *students[:-1]]
+            temperature, owners = self.config.temperature, read.altered.owners
+            losses = [split_softmax(x, students[-1], hard, owners, temperature=temperature) for x in queries]
+            terms["hard"] = torch.stack(losses).mean()
         return self.weighted(**terms)
 
-    def contrasts(
-        self, s: Float[Tensor, "b d"], z: Float[Tensor, "b d"], negatives: Negatives, language: Int64[Tensor, " b"]
-    ) -> dict[str, Float[Tensor, ""]]:
-        """The terms of what all processes read; one product of the students with the bank serves two of them."""
+    def contrasts(self, students: list[Tensor], read: Reading, negatives: Negatives) -> dict[str, Float[Tensor, ""]]:
+        """The terms over what all processes read; one product of the students with the bank serves two of them."""
         config, terms = self.config, {}
-        sides = len(s) // len(negatives.pairs)
         self.need_others(len(negatives.pairs), "pair of translations")
-        same_pair = negatives.pairs.repeat(sides, sides)
+        s = F.normalize(torch.cat([*map(self.all_gather, students)]).float(), dim=1)
+        z = F.normalize(torch.cat([*map(self.all_gather, read.targets)]).float(), dim=1)
+        negatives = negatives.repeated(len(students))  # each side is contrasted with the same
+        positive = (s * z).sum(dim=1)
+        bank = inner_products(s, negatives.vectors)
         if config.mse_weight:
             terms["mse"] = squared_distance(s, z)
-        s, z = (F.normalize(vectors.float(), dim=1) for vectors in (s, z))
-        positive, bank = (s * z).sum(dim=1), inner_products(s, negatives.vectors)
-        if config.to_bank_weight:
-            excluded, others = negatives.same_meaning.repeat(sides, 1), bank
+        if config.to_bank_weight:  # Eq. (9)
+            others, excluded = bank, negatives.same_meaning
             if config.same_side_negatives != "none":
-                other_language = (language[:, None] != language) & (config.same_side_negatives == "language")
+                language = torch.cat([self.all_gather(language_codes(side)) for side in read.sides])
+                unwanted = (language[:, None] != language) & (config.same_side_negatives == "language")
                 others = torch.cat([bank, inner_products(s, s)], dim=1)
-                excluded = torch.cat([excluded, same_pair | other_language], dim=1)
-            terms["to_bank"] = contrast_with_bank(  # Eq. (9)
-                positive, others, temperature=config.temperature, excluded=excluded
-            )
+                excluded = torch.cat([excluded, negatives.pairs | unwanted], dim=1)
+            terms["to_bank"] = contrast_with_bank(positive, others, temperature=config.temperature, excluded=excluded)
         if config.from_bank_weight:
-            terms["from_bank"] = infonce(z, s, temperature=config.temperature, excluded=same_pair)  # Eq. (9)
+            terms["from_bank"] = infonce(z, s, temperature=config.temperature, excluded=negatives.pairs)  # Eq. (9)
         if config.soft_weight:
-            own = torch.zeros_like(positive, dtype=torch.bool)
-            terms["soft"] = soft_labels(  # IMASCL
-                torch.cat([positive[:, None], bank], dim=1),
-                torch.cat([torch.ones_like(positive)[:, None], inner_products(z, negatives.vectors)], dim=1),
-                temperature=config.soft_temperature,
-                excluded=torch.cat([own[:, None], negatives.same_sentence.repeat(sides, 1)], dim=1),
-            )
+            labels, own = inner_products(z, negatives.vectors), negatives.same_sentence
+            terms["soft"] = soft_labels(positive, bank, labels, temperature=config.soft_temperature, excluded=own)
         return terms
 
     def reads(self, step: int) -> tuple[bool, bool]:
-        """Whether the student reads translations and originals in a step; to be measured, whatever it trains on."""
+        """Whether the student reads translations, and originals; what it is measured on does not depend on the step."""
         config = self.config
         if config.student_reads != "alternate" or not self.training:
             return True, config.student_reads == "both"
         originals = step % config.original_steps == config.original_steps - 1
         return not originals, originals
+
+    def notes(self) -> list[str]:
+        """What is in the bank."""
+        return self.anchors.notes()

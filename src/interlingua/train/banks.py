@@ -80,9 +80,9 @@ def fill_banks(
         record = builder.fill(path, engine)
         objective.train()  # a teacher that is the encoder itself was read without dropout
         anchors.use_bank(TeacherBank(path, size=request.size, every=request.every, seed=plan.seed))
-        if anchors.names is not None and anchors.names.needs_names:
+        if anchors.alter is not None and anchors.alter.needs_names:
             decode = objective.encoder.vocabulary.decode
-            anchors.names.learn_names([decode(ids) for ids in sentences.negatives()])
+            anchors.alter.learn_names([decode(ids) for ids in sentences.negatives()])
         seconds += record.cpu_seconds
     return seconds
 
@@ -124,7 +124,7 @@ class RunSentences:
         """Sentences of a batch that is only measured on."""
         translations, originals = by_pivot(batch, self._request.pivot)
         self._look_up(originals, {self._request.pivot})
-        self._look_up(translations, self._request.translations)
+        self._look_up(translations, self._request.known_languages)
 
     def negatives(self) -> list[list[int]]:
         """Token ids of the negatives, in the order of their keys."""
@@ -157,7 +157,7 @@ class RunSentences:
             self._pairs.append(torch.stack([sentence_keys(originals), sentence_keys(translations)], dim=1).numpy())
             for key, _, ids in _sentences(originals):
                 self._negatives.setdefault(key, ids)
-            self._look_up(translations, self._request.translations)
+            self._look_up(translations, self._request.known_languages)
 
     def _look_up(self, batch: TokenBatch, languages: Iterable[str]) -> None:
         wanted = frozenset(languages)
@@ -285,9 +285,7 @@ class BankBuilder:
             total += vectors.sum(axis=0)
             products += vectors.T @ vectors
         mean = total / rows
-        basis, explained = principal_components(
-            torch.from_numpy(products / rows - np.outer(mean, mean)), self.width
-        )
+        basis, explained = principal_components(torch.from_numpy(products / rows - np.outer(mean, mean)), self.width)
         return basis.float().numpy(), mean.astype(np.float32), explained
 
     def _need_all(self, teacher: VectorTeacher) -> None:

@@ -92,7 +92,11 @@ def _train(
     model = engine.setup(objective)
     optimizer = build_optimizer(objective, config.optimizer, sparse_gradients=engine.sparse_gradients)
     check_metric(twin, validation, engine, evaluate=evaluate, config=run)
-    state = load_checkpoint(start.checkpoint, objective, optimizer) if start.checkpoint else TrainState(cpu_seconds=bank_seconds)
+    state = (
+        load_checkpoint(start.checkpoint, objective, optimizer)
+        if start.checkpoint
+        else TrainState(cpu_seconds=bank_seconds)
+    )
     end = state.step if out_of_patience(state, run) else max_steps
     peak = peak_learning_rate(config.optimizer, max_steps)
     meter, clock = Meter(engine, folder.checkpoints), Clock(state.seconds, state.cpu_seconds, state.tokens)
