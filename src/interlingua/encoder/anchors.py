@@ -103,12 +103,15 @@ class Anchors(nn.Module):
             self.teacher.eval()
         return self
 
-    def open_teachers(self, *, max_tokens: int, dtype: Dtype = "float32") -> list[Teacher]:
+    def open_teachers(
+        self, *, max_tokens: int, dtype: Dtype = "float32", device: torch.device | str = "cpu"
+    ) -> list[Teacher]:
         """The teachers, to fill a bank.
 
         Args:
             max_tokens: what the student's sentences are cut to.
             dtype: for models to compute in.
+            device: of models.
         """
         if self.teacher is not None:
             return [self._reader(self.teacher, 0, dtype)]
@@ -117,7 +120,7 @@ class Anchors(nn.Module):
             if is_matrix(name):
                 opened.append(VectorTeacher(name, self._vocabulary, pivot=self.pivot, max_tokens=max_tokens))
             else:
-                opened.append(self._reader(Encoder.load(name), place, dtype))
+                opened.append(self._reader(Encoder.load(name).to(device), place, dtype))
         return opened
 
     def use_bank(self, bank: TeacherBank) -> None:

@@ -109,7 +109,8 @@ class VectorTeacher:
     """
 
     def __init__(self, path: str, student: Vocabulary, *, pivot: str, max_tokens: int) -> None:
-        self.name, file = path, Path(path).expanduser()
+        self.name, self._student = path, student
+        file = Path(path).expanduser()
         lines = file.with_suffix(".txt")
         try:
             self._vectors = np.load(file, mmap_mode="r")
@@ -136,10 +137,12 @@ class VectorTeacher:
 
     def missing(self, sentences: Sentences) -> list[int]:
         """Which of the sentences have no vector."""
-        if not sentences:
-            return []
         keys = sentence_keys(TokenBatch.from_lists(sentences, [""] * len(sentences))).tolist()
         return [place for place, key in enumerate(keys) if key not in self._rows]
+
+    def text(self, ids: Sequence[int]) -> str:
+        """What tokens stand for, on one line."""
+        return " ".join(self._student.decode(ids).split())
 
     def embed(self, sentences: Sentences, language: str) -> Float32[ndarray, "n d"]:
         """See ``Teacher``.
@@ -148,6 +151,10 @@ class VectorTeacher:
             DataError: a sentence has no vector.
         """
         if absent := self.missing(sentences):
-            raise DataError(f"no vector for {len(absent)} of {len(sentences)} sentences", path=self.name)
+            raise DataError(
+                f"no vector for {len(absent)} of {len(sentences)} sentences; add theirs, such as that of"
+                f" {self.text(sentences[absent[0]])!r}",
+                path=self.name,
+            )
         keys = sentence_keys(TokenBatch.from_lists(sentences, [""] * len(sentences))).tolist()
         return np.asarray(self._vectors[[self._rows[key] for key in keys]], dtype=np.float32)

@@ -13,7 +13,7 @@ import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -72,13 +72,12 @@ def fill_banks(
             sentences.add_measured(batch)
         dtype: Dtype = "bfloat16" if engine.precision == "bf16" else "float32"
         limit = min(batches.max_tokens, plan.max_tokens or batches.max_tokens)
-        teachers = anchors.open_teachers(max_tokens=limit, dtype=dtype)
-        builder = BankBuilder(sentences, teachers, width=objective.encoder.dim, pivot=request.pivot)
+        teachers = anchors.open_teachers(max_tokens=limit, dtype=dtype, device=engine.device)
+        builder = BankBuilder(sentences, teachers, width=objective.encoder.dim)
         # a folder that several runs name holds a bank for each of their sets of sentences
         shared = Path(request.folder).expanduser() / builder.digest[:16]
         path = shared if request.folder else folder / f"bank{number or ''}"
         record = builder.fill(path, engine)
-        objective.train()  # a teacher that is the encoder itself was read without dropout
         anchors.use_bank(TeacherBank(path, size=request.size, every=request.every, seed=plan.seed))
         if anchors.alter is not None and anchors.alter.needs_names:
             decode = objective.encoder.vocabulary.decode
@@ -178,14 +177,13 @@ class BankBuilder:
         sentences: what has to be in it.
         teachers: by whom.
         width: of the student's vectors.
-        pivot: language of the negatives.
 
     Raises:
         ConfigError: the teachers' vectors together are narrower than the student's.
     """
 
-    def __init__(self, sentences: RunSentences, teachers: Sequence[Teacher], *, width: int, pivot: str) -> None:
-        self.teachers, self.width, self.pivot = teachers, width, pivot
+    def __init__(self, sentences: RunSentences, teachers: Sequence[Teacher], *, width: int) -> None:
+        self.teachers, self.width = teachers, width
         self.keys, self.groups, self.negatives, self.sentences = sentences.arranged()
         self.widths = tuple(teacher.width for teacher in teachers)
         if sum(self.widths) < width:
@@ -193,9 +191,9 @@ class BankBuilder:
                 f"teachers: vectors of width {sum(self.widths)} can't be made {width} wide, as the encoder's are; add a"
                 " teacher or choose a smaller encoder"
             )
-        names = repr(([teacher.digest() for teacher in teachers], width, self.negatives, pivot))
+        identity = repr(([teacher.digest() for teacher in teachers], width, self.negatives))
         content = self.keys.tobytes() + self.groups.tobytes()
-        self.digest = hashlib.sha256(names.encode() + content).hexdigest()
+        self.digest = hashlib.sha256(identity.encode() + content).hexdigest()
 
     @property
     def joined(self) -> bool:
@@ -208,58 +206,52 @@ class BankBuilder:
         Args:
             path: the bank's folder; parts lie beside it until it is whole.
             engine: the processes that share the work.
+
+        Raises:
+            DataError: ready vectors lack sentences, which are written down, or the disk is full.
         """
         record = read_record(path)
-        self.parts = path.with_name(f"{path.name}-parts-{self.digest[:12]}")
-        if record is None or record.digest != self.digest:
-            starts = range(0, len(self.sentences), PART)
-            for number, start in enumerate(starts):
-                if number % engine.world_size == engine.rank:
-                    self._make_part(number, self.sentences[start : start + PART])
-            engine.barrier()
-            if engine.is_main:
-                self._assemble(path, len(starts))
-            engine.barrier()
-            record = read_record(path)
+        if record is not None and record.digest == self.digest:
+            return record
+        self._need_all_sentences(path)
+        parts = path.with_name(f"{path.name}-parts-{self.digest[:12]}")
+        files = [parts / f"{first:09d}.npz" for first in range(0, len(self.sentences), PART)]
+        for number, file in enumerate(files):
+            if number % engine.world_size == engine.rank and not file.is_file():
+                self._make_part(file, self.sentences[number * PART : (number + 1) * PART])
+        engine.barrier()
+        if engine.is_main:
+            self._assemble(path, files)
+            shutil.rmtree(parts)
+        engine.barrier()
+        record = read_record(path)
         assert record is not None
         return record
 
-    def _file(self, number: int) -> Path:
-        return self.parts / f"{number:06d}.npz"
-
-    def _make_part(self, number: int, sentences: Sequence[tuple[str, list[int]]]) -> None:
-        if self._file(number).is_file():
-            return
+    def _make_part(self, file: Path, sentences: Sequence[tuple[str, list[int]]]) -> None:
         began = time.process_time()
         vectors = np.concatenate([self._embed(teacher, sentences) for teacher in self.teachers], axis=1)
-        with atomic_write(self._file(number), "wb") as file:
-            np.savez(file, vectors=vectors.astype(np.float16), seconds=time.process_time() - began)
+        with atomic_write(file, "wb") as opened:
+            np.savez(opened, vectors=vectors.astype(np.float16), seconds=time.process_time() - began)
 
     def _embed(self, teacher: Teacher, sentences: Sequence[tuple[str, list[int]]]) -> Float32[ndarray, "n d"]:
         found = np.empty((len(sentences), teacher.width), dtype=np.float32)
         for language in sorted({language for language, _ in sentences}):
             rows = [row for row, (code, _) in enumerate(sentences) if code == language]
-            own = [sentences[row][1] for row in rows]
-            if isinstance(teacher, VectorTeacher):
-                self._need_all(teacher)
-            found[rows] = teacher.embed(own, language)
-        if self.joined:
+            found[rows] = teacher.embed([sentences[row][1] for row in rows], language)
+        if self.joined:  # so that each teacher has the same say, whatever the lengths of its vectors
             found /= np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-12)
         return found
 
-    def _assemble(self, path: Path, count: int) -> None:
-        basis, mean, explained, seconds = None, None, None, 0.0
+    def _assemble(self, path: Path, files: Sequence[Path]) -> None:
         began = time.process_time()
-        if self.joined:
-            basis, mean, explained = self._projection(count)
+        projection = self._projection(files) if self.joined else None
+        seconds = 0.0
         parts = []
-        for number in range(count):
-            with np.load(self._file(number)) as part:
-                vectors, spent = part["vectors"], float(part["seconds"])
+        for file in files:
+            vectors, spent = _read_part(file)
             seconds += spent
-            if basis is not None:
-                vectors = ((vectors.astype(np.float32) - mean) @ basis).astype(np.float16)
-            parts.append(vectors)
+            parts.append(vectors if projection is None else (vectors - projection.mean) @ projection.basis)
         _, counts = np.unique(self.groups[: self.negatives], return_counts=True)
         record = BankRecord(
             digest=self.digest,
@@ -268,29 +260,49 @@ class BankBuilder:
             largest_group=int(counts.max()),
             teachers=tuple(teacher.name for teacher in self.teachers),
             widths=self.widths,
-            explained_variance=explained,
+            explained_variance=None if projection is None else projection.explained,
             cpu_seconds=seconds + time.process_time() - began,
         )
         write_bank(path, record, self.keys, self.groups, parts)
-        shutil.rmtree(self.parts)
 
-    def _projection(self, count: int) -> tuple[ndarray, ndarray, float]:
-        """The principal components of the negatives' joined vectors, their mean, and what they explain."""
-        width, rows = sum(self.widths), 0
+    def _projection(self, files: Sequence[Path]) -> Projection:
+        """The principal components of the negatives' joined vectors."""
+        width = sum(self.widths)
         total, products = np.zeros(width), np.zeros((width, width))
-        for number in range(count):
-            with np.load(self._file(number)) as part:
-                vectors = part["vectors"][: max(0, self.negatives - number * PART)].astype(np.float64)
-            rows += len(vectors)
+        for number, file in enumerate(files):
+            vectors = _read_part(file)[0][: max(0, self.negatives - number * PART)].astype(np.float64)
             total += vectors.sum(axis=0)
             products += vectors.T @ vectors
-        mean = total / rows
-        basis, explained = principal_components(torch.from_numpy(products / rows - np.outer(mean, mean)), self.width)
-        return basis.float().numpy(), mean.astype(np.float32), explained
+        mean = total / self.negatives
+        covariance = torch.from_numpy(products / self.negatives - np.outer(mean, mean))
+        basis, explained = principal_components(covariance, self.width)
+        return Projection(basis.float().numpy(), mean.astype(np.float32), explained)
 
-    def _need_all(self, teacher: VectorTeacher) -> None:
-        """Writes down the sentences that ready vectors lack, for their model to embed."""
-        pivots = [ids for language, ids in self.sentences if language == self.pivot]
-        missing = teacher.missing(pivots)
-        if missing:
-            raise DataError(f"no vectors for {len(missing):,} of {len(pivots):,} sentences", path=teacher.name)
+    def _need_all_sentences(self, path: Path) -> None:
+        """Refuses ready vectors that lack sentences; these are written to a file, for the model to embed."""
+        for teacher in self.teachers:
+            missing = teacher.missing([ids for _, ids in self.sentences]) if isinstance(teacher, VectorTeacher) else []
+            if missing:
+                file = path.with_name(f"{path.name}-missing.txt")
+                with atomic_write(file) as opened:
+                    opened.writelines(f"{teacher.text(self.sentences[row][1])}\n" for row in missing)
+                raise DataError(
+                    f"has no vectors for {len(missing):,} of {len(self.sentences):,} sentences of this run; they stand"
+                    f" in {file}: embed them and add vectors and lines",
+                    path=teacher.name,
+                )
+
+
+class Projection(NamedTuple):
+    """From the teachers' joined vectors to the student's width."""
+
+    basis: Float32[ndarray, "w d"]
+    mean: Float32[ndarray, " w"]
+    explained: float
+    """Share of the variance that is kept."""
+
+
+def _read_part(file: Path) -> tuple[Float32[ndarray, "n w"], float]:
+    """A part's vectors, and the processor seconds that they took."""
+    with np.load(file) as part:
+        return part["vectors"].astype(np.float32), float(part["seconds"])
