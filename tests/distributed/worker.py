@@ -22,7 +22,8 @@ TERMS = TINY_OPTIONS["combination"]["terms"]
 OPTIONS: dict[str, dict[str, Any]] = {
     "anchor": {
         "student_reads": "both",
-        "same_side_negatives": "language",
+        "side_weight": 1.0,
+        "side_negatives": "language",
         "hard_weight": 1.0,
         "hard_kinds": ["word_order"],
     },

@@ -26,7 +26,7 @@ from interlingua.functional.anchoring import contrast_with_bank, soft_labels, sp
 from interlingua.functional.contrastive import infonce, inner_products
 from interlingua.methods.objective import LossOutput, Objective
 
-WEIGHTS = ("mse_weight", "to_bank_weight", "from_bank_weight", "soft_weight", "hard_weight")
+WEIGHTS = ("mse_weight", "to_bank_weight", "from_bank_weight", "side_weight", "soft_weight", "hard_weight")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,8 +55,8 @@ class AnchorConfig:
     """Divides the cosines of the contrasts and of the split softmax."""
     soft_temperature: float = 0.05
     """Divides the cosines of the soft labels, the student's and the teacher's."""
-    same_side_negatives: Literal["none", "language", "all"] = "none"
-    """The student's vectors of other sentences, of the same language or of all, as negatives beside the bank."""
+    side_negatives: Literal["language", "all"] = "all"
+    """Negatives of the same side: the batch's other sentences, as the student embeds them, of the language or all."""
     hard_kinds: tuple[str, ...] = ("number", "entity", "negation", "antonym", "word_order")
     """What is altered in the hard negatives."""
     hard_count: int = 2
@@ -67,6 +67,8 @@ class AnchorConfig:
     """Weight of the contrast of a student's vector with the bank."""
     from_bank_weight: float = 1.0
     """Weight of the contrast of a teacher's vector with the batch's students."""
+    side_weight: float = 0.0
+    """Weight of the contrast with ``side_negatives``, for strong alignment."""
     soft_weight: float = 1.0
     """Weight of the soft labels."""
     hard_weight: float = 0.0
@@ -87,7 +89,7 @@ class AnchorConfig:
         refuse_unread(self, "original_steps", reason="this student_reads", when=self.student_reads != "alternate")
         refuse_unread(self, "hard_kinds", "hard_count", reason="hard_weight = 0", when=not self.hard_weight)
         refuse_unread(self, "soft_temperature", reason="soft_weight = 0", when=not self.soft_weight)
-        refuse_unread(self, "same_side_negatives", reason="to_bank_weight = 0", when=not self.to_bank_weight)
+        refuse_unread(self, "side_negatives", reason="side_weight = 0", when=not self.side_weight)
 
 
 class Anchor(Objective):
@@ -145,16 +147,19 @@ class Anchor(Objective):
         bank = inner_products(s, negatives.vectors)
         if config.mse_weight:
             terms["mse"] = squared_distance(s, z)
-        if config.to_bank_weight:  # Eq. (9)
-            others, excluded = bank, negatives.same_meaning
-            if config.same_side_negatives != "none":
-                language = torch.cat([self.all_gather(language_codes(side)) for side in read.sides])
-                unwanted = (language[:, None] != language) & (config.same_side_negatives == "language")
-                others = torch.cat([bank, inner_products(s, s)], dim=1)
-                excluded = torch.cat([excluded, negatives.pairs | unwanted], dim=1)
-            terms["to_bank"] = contrast_with_bank(positive, others, temperature=config.temperature, excluded=excluded)
+        temperature = config.temperature
+        if config.to_bank_weight:
+            terms["to_bank"] = contrast_with_bank(  # Eq. (9)
+                positive, bank, temperature=temperature, excluded=negatives.same_meaning
+            )
+        if config.side_weight:
+            language = torch.cat([self.all_gather(language_codes(side)) for side in read.sides])
+            unwanted = (language[:, None] != language) & (config.side_negatives == "language")
+            terms["side"] = contrast_with_bank(
+                positive, inner_products(s, s), temperature=temperature, excluded=negatives.pairs | unwanted
+            )
         if config.from_bank_weight:
-            terms["from_bank"] = infonce(z, s, temperature=config.temperature, excluded=negatives.pairs)  # Eq. (9)
+            terms["from_bank"] = infonce(z, s, temperature=temperature, excluded=negatives.pairs)  # Eq. (9)
         if config.soft_weight:
             labels, own = inner_products(z, negatives.vectors), negatives.same_sentence
             terms["soft"] = soft_labels(positive, bank, labels, temperature=config.soft_temperature, excluded=own)
