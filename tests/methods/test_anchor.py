@@ -95,7 +95,7 @@ def test_terms_without_a_bank_are_the_equations(tmp_path):
     expected = {
         "mse": sum(2 - 2 * cosine(a, b) for a, b in zip(students, targets, strict=True)) / 10,
         "to_bank": naive_contrast(students, targets, others),
-        "from_bank": naive_contrast(targets, students, lambda i: without(students, i, (i + 5) % 10)),
+        "from_bank": naive_contrast(targets, students, lambda i: without(students, i, (i + 5) % 10) + others(i)),
         "soft": naive_soft(students, targets, others),
     }
     assert {name: float(term) for name, term in output.terms.items()} == pytest.approx(expected, rel=1e-4)
@@ -115,6 +115,12 @@ def test_terms_with_a_bank_are_the_equations(tmp_path):
     output = objective(pairs)
     contrast = naive_contrast(students, y + y, lambda i: without(y, i % 5) + (extra[1:] if i % 5 == 0 else extra))
     soft = naive_soft(students, y + y, lambda i: without(y, i % 5) + extra)
+    found = naive_contrast(
+        y + y,
+        students,
+        lambda i: without(students, i, (i + 5) % 10) + without(y, i % 5) + (extra[1:] if i % 5 == 0 else extra),
+    )
+    assert float(output.terms["from_bank"]) == pytest.approx(found, rel=2e-3)
     assert float(output.terms["to_bank"]) == pytest.approx(contrast, rel=2e-3)  # the bank keeps half precision
     assert float(output.terms["soft"]) == pytest.approx(soft, rel=2e-3)
     assert "50.0 % of the variance" in " ".join(objective.notes())
@@ -132,7 +138,7 @@ def test_a_bank_gives_what_the_teacher_gives(tmp_path):
 
 @torch.no_grad()
 @pytest.mark.parametrize("which", ["language", "all"])
-def test_same_side_negatives_are_the_batch_s_students(which):
+def test_side_negatives_are_the_batch_s_students(which):
     objective = build(side_weight=1.0, side_negatives=which)
     pairs = tiny_pairs(languages=("deu_Latn", "fra_Latn"))
     y = vectors(objective.anchors.teacher, pairs.b)

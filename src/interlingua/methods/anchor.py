@@ -23,7 +23,7 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.teacher_bank import BankRequest
 from interlingua.errors import ConfigError
 from interlingua.functional.anchoring import contrast_with_bank, soft_labels, split_softmax, squared_distance
-from interlingua.functional.contrastive import infonce, inner_products
+from interlingua.functional.contrastive import inner_products
 from interlingua.methods.objective import LossOutput, Objective
 
 WEIGHTS = ("mse_weight", "to_bank_weight", "from_bank_weight", "side_weight", "soft_weight", "hard_weight")
@@ -66,7 +66,7 @@ class AnchorConfig:
     to_bank_weight: float = 1.0
     """Weight of the contrast of a student's vector with the bank."""
     from_bank_weight: float = 1.0
-    """Weight of the contrast of a teacher's vector with the batch's students."""
+    """Weight of the contrast of a teacher's vector with the batch's students and the bank."""
     side_weight: float = 0.0
     """Weight of the contrast with ``side_negatives``, for strong alignment."""
     soft_weight: float = 1.0
@@ -148,20 +148,22 @@ class Anchor(Objective):
         if config.mse_weight:
             terms["mse"] = squared_distance(s, z)
         temperature = config.temperature
-        if config.to_bank_weight:
-            terms["to_bank"] = contrast_with_bank(  # Eq. (9)
-                positive, bank, temperature=temperature, excluded=negatives.same_meaning
-            )
+        if config.to_bank_weight:  # Eq. (9)
+            excluded = negatives.same_meaning
+            terms["to_bank"] = contrast_with_bank(positive, bank, temperature=temperature, excluded=excluded)
         if config.side_weight:
             language = torch.cat([self.all_gather(language_codes(side)) for side in read.sides])
             unwanted = (language[:, None] != language) & (config.side_negatives == "language")
             terms["side"] = contrast_with_bank(
                 positive, inner_products(s, s), temperature=temperature, excluded=negatives.pairs | unwanted
             )
-        if config.from_bank_weight:
-            terms["from_bank"] = infonce(z, s, temperature=temperature, excluded=negatives.pairs)  # Eq. (9)
+        labels = inner_products(z, negatives.vectors)
+        if config.from_bank_weight:  # Eq. (9): an anchor finds its student among all sentences of its own language
+            others = torch.cat([inner_products(z, s), labels], dim=1)
+            excluded = torch.cat([negatives.pairs, negatives.same_meaning], dim=1)
+            terms["from_bank"] = contrast_with_bank(positive, others, temperature=temperature, excluded=excluded)
         if config.soft_weight:
-            labels, own = inner_products(z, negatives.vectors), negatives.same_sentence
+            own = negatives.same_sentence
             terms["soft"] = soft_labels(positive, bank, labels, temperature=config.soft_temperature, excluded=own)
         return terms
 

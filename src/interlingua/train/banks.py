@@ -281,7 +281,9 @@ class BankBuilder:
     def _need_all_sentences(self, path: Path) -> None:
         """Refuses ready vectors that lack sentences; these are written to a file, for the model to embed."""
         for teacher in self.teachers:
-            missing = teacher.missing([ids for _, ids in self.sentences]) if isinstance(teacher, VectorTeacher) else []
+            if not isinstance(teacher, VectorTeacher):
+                continue
+            missing = teacher.missing([ids for _, ids in self.sentences])
             if missing:
                 file = path.with_name(f"{path.name}-missing.txt")
                 with atomic_write(file) as opened:
