@@ -9,6 +9,7 @@ import torch
 
 from interlingua.functional.anchoring import (
     contrast_with_bank,
+    mean_gap,
     principal_components,
     soft_labels,
     split_softmax,
@@ -52,6 +53,28 @@ def test_distance_is_twice_one_less_the_cosine():
     s, z = draw(3, 4), draw(3, 4, seed=1)
     expected = sum(2 - 2 * cosine(a, b) for a, b in zip(s, z, strict=True)) / 3
     assert float(squared_distance(s, z)) == pytest.approx(expected, abs=1e-12)
+
+
+def test_offset_is_the_naive_loop():
+    s, z, languages = draw(5, 4), draw(5, 4, seed=1), [7, 3, 7, 7, 3]
+    total = 0.0
+    for language in (3, 7):
+        rows = [row for row in range(5) if languages[row] == language]
+        gaps = torch.stack([s[row] / s[row].norm() - z[row] / z[row].norm() for row in rows])
+        total += len(rows) / 5 * float(gaps.mean(dim=0).square().sum())
+    assert float(mean_gap(s, z, torch.tensor(languages))) == pytest.approx(total, abs=1e-12)
+
+
+def test_offset_of_one_sentence_a_language_is_the_distance():
+    s, z = draw(3, 4), draw(3, 4, seed=1)
+    torch.testing.assert_close(mean_gap(s, z, torch.arange(3)), squared_distance(s, z))
+    assert torch.autograd.gradcheck(lambda a: mean_gap(a, z, torch.tensor([0, 1, 0])), (s.requires_grad_(),))
+
+
+def test_offset_does_not_see_what_averages_out():
+    z = torch.tensor([[1.0, 0.0], [1.0, 0.0]])
+    s = torch.tensor([[0.6, 0.8], [0.6, -0.8]])
+    assert float(mean_gap(s, z, torch.zeros(2, dtype=torch.long))) == pytest.approx(0.16)
 
 
 def test_contrast_is_the_naive_loop():

@@ -23,7 +23,13 @@ TEMPERATURE, SOFT = 0.3, 0.2
 
 def build(*, encoder=None, dropout=0.0, **options):
     encoder = encoder or tiny_encoder(hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout)
-    options = {"temperature": TEMPERATURE, "soft_temperature": SOFT, "student_reads": "both", **options}
+    options = {
+        "from_bank_weight": 1.0,
+        "temperature": TEMPERATURE,
+        "soft_temperature": SOFT,
+        "student_reads": "both",
+        **options,
+    }
     return Anchor(AnchorConfig(**options), encoder).train()
 
 
@@ -157,6 +163,19 @@ def test_side_negatives_are_the_batch_s_students(which):
 
 
 @torch.no_grad()
+def test_the_center_of_each_language_is_drawn_to_its_targets():
+    objective, pairs = build(center_weight=2.0), tiny_pairs(languages=("deu_Latn", "fra_Latn"))
+    y = vectors(objective.anchors.teacher, pairs.b)
+    students = vectors(objective.encoder, pairs.a) + vectors(objective.encoder, pairs.b)
+    gaps = [a / a.norm() - b / b.norm() for a, b in zip(students, y + y, strict=True)]
+    languages, total = pairs.a.languages + pairs.b.languages, 0.0
+    for code in set(languages):
+        own = torch.stack([gap for gap, language in zip(gaps, languages, strict=True) if language == code])
+        total += len(own) / 10 * float(own.mean(dim=0).square().sum())
+    assert float(objective(pairs).terms["center"]) == pytest.approx(2 * total, rel=1e-4)
+
+
+@torch.no_grad()
 def test_known_languages_have_the_mean_of_both_sides_for_target(tmp_path):
     teacher = saved_teacher(tmp_path / "teacher")
     objective = build(teachers=(teacher,), known_languages=("de",), student_reads="translations")
@@ -254,7 +273,7 @@ def test_no_teacher_there_is_an_error(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"mse_weight": 0.0, "to_bank_weight": 0.0, "from_bank_weight": 0.0, "soft_weight": 0.0}, "one of all"),
+        ({"mse_weight": 0.0, "to_bank_weight": 0.0, "from_bank_weight": 0.0, "soft_weight": 0.0}, "one besides"),
         ({"hard_weight": -1.0}, "at least 0"),
         ({"temperature": 0.0}, "temperature"),
         ({"bank_size": 0}, "bank_size"),

@@ -28,6 +28,30 @@ def squared_distance(student: Float[Tensor, "b d"], target: Float[Tensor, "b d"]
     return (_unit(student) - _unit(target)).square().sum(dim=1).mean()
 
 
+def mean_gap(
+    student: Float[Tensor, "b d"], target: Float[Tensor, "b d"], language: Int64[Tensor, " b"]
+) -> Float[Tensor, ""]:
+    r"""Squared distance of each language's mean to the mean of its targets: a linear-kernel MMD (Gretton et al. 2012).
+
+    .. math:: \sum_l \frac{B_l}{B} \Bigl\lVert \frac1{B_l} \sum_{i \in l} (\hat s_i - \hat z_i) \Bigr\rVert^2
+
+    What all sentences of a language have in common lies in this mean, and no contrast among one language's candidates
+    sees it. With a single sentence of each language it is ``squared_distance``.
+
+    Args:
+        student: s.
+        target: z; row i is the target of student i.
+        language: a number for the language of each row.
+
+    Returns:
+        Between 0 and 4.
+    """
+    _, place, counts = torch.unique(language, return_inverse=True, return_counts=True)
+    gaps = _unit(student) - _unit(target)
+    sums = gaps.new_zeros(len(counts), gaps.shape[1]).index_add(0, place, gaps)
+    return (sums.square().sum(dim=1) / counts).sum() / len(gaps)
+
+
 def contrast_with_bank(
     positives: Float[Tensor, " b"],
     bank: Float[Tensor, "b n"],

@@ -6,7 +6,7 @@ Distillation, bidirectional contrast, interpolated targets and the split softmax
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 import torch
@@ -22,11 +22,9 @@ from interlingua.encoder.anchors import Anchors, Negatives, Reading
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.teacher_bank import BankRequest
 from interlingua.errors import ConfigError
-from interlingua.functional.anchoring import contrast_with_bank, soft_labels, split_softmax, squared_distance
+from interlingua.functional.anchoring import contrast_with_bank, mean_gap, soft_labels, split_softmax, squared_distance
 from interlingua.functional.contrastive import inner_products
 from interlingua.methods.objective import LossOutput, Objective
-
-WEIGHTS = ("mse_weight", "to_bank_weight", "from_bank_weight", "side_weight", "soft_weight", "hard_weight")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,8 +63,10 @@ class AnchorConfig:
     """Weight of the squared distance to the teacher."""
     to_bank_weight: float = 1.0
     """Weight of the contrast of a student's vector with the bank."""
-    from_bank_weight: float = 1.0
+    from_bank_weight: float = 0.25
     """Weight of the contrast of a teacher's vector with the batch's students and the bank."""
+    center_weight: float = 0.0
+    """Weight of the squared distance of each language's mean in the batch to that of its targets."""
     side_weight: float = 0.0
     """Weight of the contrast with ``side_negatives``, for strong alignment."""
     soft_weight: float = 1.0
@@ -75,9 +75,9 @@ class AnchorConfig:
     """Weight of the split softmax over altered originals, in steps in which the student reads originals."""
 
     def __post_init__(self) -> None:
-        weights = [getattr(self, name) for name in WEIGHTS]
-        if min(weights) < 0 or not any(weights[:-1]):
-            raise ConfigError(f"{', '.join(WEIGHTS)} must be at least 0, and one of all but the last above it")
+        weights = {field.name: getattr(self, field.name) for field in fields(self) if field.name.endswith("_weight")}
+        if min(weights.values()) < 0 or sum(weights.values()) == self.hard_weight:
+            raise ConfigError(f"{', '.join(weights)} must be at least 0, and one besides hard_weight above it")
         for name in ("temperature", "soft_temperature", "bank_size", "bank_steps", "original_steps", "hard_count"):
             if getattr(self, name) <= 0:
                 raise ConfigError(f"{name} is {getattr(self, name)}; it must be positive")
@@ -95,8 +95,7 @@ class AnchorConfig:
 class Anchor(Objective):
     """The student's vectors of a sentence and of its translations are drawn to one anchor: the teacher's vector.
 
-    The training loop fills the bank of ``anchors`` before the first step. Without one, a single teacher embeds each
-    batch, and the batch's targets stand in for the bank.
+    Without a bank, which the training loop fills, a teacher embeds each batch, whose targets are the negatives.
 
     Args:
         config: the options.
@@ -138,21 +137,22 @@ class Anchor(Objective):
 
     def contrasts(self, students: list[Tensor], read: Reading, negatives: Negatives) -> dict[str, Float[Tensor, ""]]:
         """The terms over what all processes read; one product of the students with the bank serves two of them."""
-        config, terms = self.config, {}
+        config, temperature = self.config, self.config.temperature
+        terms = {}
         self.need_others(len(negatives.pairs), "pair of translations")
         s = F.normalize(torch.cat([*map(self.all_gather, students)]).float(), dim=1)
         z = F.normalize(torch.cat([*map(self.all_gather, read.targets)]).float(), dim=1)
         negatives = negatives.repeated(len(students))  # each side is contrasted with the same
-        positive = (s * z).sum(dim=1)
-        bank = inner_products(s, negatives.vectors)
+        positive, bank = (s * z).sum(dim=1), inner_products(s, negatives.vectors)
         if config.mse_weight:
             terms["mse"] = squared_distance(s, z)
-        temperature = config.temperature
         if config.to_bank_weight:  # Eq. (9)
             excluded = negatives.same_meaning
             terms["to_bank"] = contrast_with_bank(positive, bank, temperature=temperature, excluded=excluded)
+        language = torch.cat([self.all_gather(language_codes(side)) for side in read.sides])
+        if config.center_weight:
+            terms["center"] = mean_gap(s, z, language)
         if config.side_weight:
-            language = torch.cat([self.all_gather(language_codes(side)) for side in read.sides])
             unwanted = (language[:, None] != language) & (config.side_negatives == "language")
             terms["side"] = contrast_with_bank(
                 positive, inner_products(s, s), temperature=temperature, excluded=negatives.pairs | unwanted
