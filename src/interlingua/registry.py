@@ -10,6 +10,7 @@ from typing import Any
 from interlingua.errors import ConfigError
 
 METHODS: dict[str, str] = {
+    "anchor": "interlingua.methods.anchor:Anchor",
     "calibrated": "interlingua.methods.calibrated:Calibrated",
     "cross_encoder": "interlingua.methods.cross_encoder:CrossEncoder",
     "nli": "interlingua.methods.nli:NLI",

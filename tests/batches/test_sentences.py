@@ -12,6 +12,8 @@ from interlingua.batches.sentences import (
     chained,
     first_occurrences,
     join,
+    language_codes,
+    meaning_groups,
     same_meaning,
     sentence_keys,
     split,
@@ -183,3 +185,22 @@ def test_tails_are_sentences_without_their_first_tokens(skip):
     assert tails.rows.tolist() == [row for row, ids in enumerate(sentences) for _ in ids[skip:]]
     assert tails.positions.tolist() == [place for ids in sentences for place in range(skip, len(ids))]
     assert tails.cu_seqlens.dtype == batch.cu_seqlens.dtype
+
+
+def test_join_takes_any_number_of_batches():
+    parts = [batch_of([5, 6]), batch_of([7], [8]), batch_of([9], language="deu_Latn")]
+    assert join(*parts).input_ids.tolist() == [5, 6, 7, 8, 9]
+    assert join(parts[0]) is parts[0]
+    assert join(*parts).languages == ("eng_Latn",) * 3 + ("deu_Latn",)
+
+
+def test_a_language_has_one_number_everywhere():
+    mixed = TokenBatch.from_lists([[1], [2], [3]], ["eng_Latn", "deu_Latn", "eng_Latn"])
+    codes = language_codes(mixed).tolist()
+    assert codes[0] == codes[2] == language_codes(batch_of([4]))[0] != codes[1]
+
+
+def test_pairs_that_share_a_sentence_have_one_group():
+    groups = meaning_groups(torch.tensor([[1, 10], [2, 20], [3, 10], [4, 30], [3, 40]])).tolist()
+    assert groups[0] == groups[2] == groups[4]
+    assert len({groups[0], groups[1], groups[3]}) == 3

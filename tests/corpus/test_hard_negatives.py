@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import hashlib
+import random
 from collections import Counter
 
 import pytest
 
 from interlingua.corpus.augmented_sets import Altered
-from interlingua.corpus.hard_negatives import KINDS, PORTION, hard_negatives
+from interlingua.corpus.hard_negatives import KINDS, PORTION, Alterer, hard_negatives
 from interlingua.corpus.keys import text_key
 from interlingua.errors import ConfigError
 
@@ -99,3 +100,22 @@ def test_an_iterator_is_refused():
 def test_requests_that_make_no_sense(asked, message):
     with pytest.raises(ConfigError, match=message):
         next(hard_negatives(TEXTS, "en", **asked))
+
+
+def test_an_alterer_takes_one_of_each_kind_before_a_second():
+    alterer = Alterer(TEXTS, "en", kinds=("number", "negation", "word_order"))
+    forms = alterer.forms(TEXTS[0], 3, random.Random(1))
+    assert sorted(one.kind for one in forms) == ["negation", "number", "word_order"]
+    assert {one.original for one in forms} == {TEXTS[0]}
+    more = alterer.forms(TEXTS[0], 6, random.Random(1))
+    assert len({text_key(one.text) for one in more} | {text_key(TEXTS[0])}) == 7
+    assert Alterer(TEXTS, "en", kinds=("number",)).forms("Yes.", 2, random.Random(1)) == []
+
+
+def test_an_alterer_depends_on_the_draw_alone():
+    alterer = Alterer(TEXTS, "en")
+    first = alterer.forms(TEXTS[1], 2, random.Random(5))
+    alterer.forms(TEXTS[2], 2, random.Random(9))
+    assert alterer.forms(TEXTS[1], 2, random.Random(5)) == first
+    with pytest.raises(ConfigError, match="kinds"):
+        Alterer(TEXTS, "en", kinds=("spelling",))

@@ -20,6 +20,13 @@ STEPS = 4
 HIDE = {"mask_ratio": 0.5}  # so many that no process has to draw again for having none
 TERMS = TINY_OPTIONS["combination"]["terms"]
 OPTIONS: dict[str, dict[str, Any]] = {
+    "anchor": {
+        "student_reads": "both",
+        "side_weight": 1.0,
+        "side_negatives": "language",
+        "hard_weight": 1.0,
+        "hard_kinds": ["word_order"],
+    },
     "combination": {
         "terms": {label: term | (HIDE if label in ("hide", "momentum") else {}) for label, term in TERMS.items()}
     },

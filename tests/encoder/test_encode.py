@@ -7,7 +7,7 @@ import torch
 from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder import encode as encode_module
 from interlingua.encoder.directory import EncodingSettings
-from interlingua.encoder.encode import EncodeReport, token_budget_batches
+from interlingua.encoder.encode import EncodeReport, encode_tokens, token_budget_batches
 from interlingua.errors import ConfigError, DataError
 
 
@@ -245,3 +245,9 @@ def test_batches_respect_the_budget():
     assert sorted(row for batch in batches for row in batch) == list(range(7))
     assert all(sum(lengths[row] for row in batch) <= 10 or len(batch) == 1 for batch in batches)
     assert batches == [[5], [1], [3, 4], [0, 6, 2]]
+
+
+def test_tokens_have_the_vectors_of_their_text(encoder, sentences):
+    ids = encoder.vocabulary.encode(sentences, max_tokens=encoder.max_tokens)
+    assert np.array_equal(encode_tokens(encoder, ids), encoder.encode(sentences))
+    assert np.array_equal(encode_tokens(encoder, ids, normalize=False), encoder.encode(sentences, normalize=False))

@@ -44,7 +44,7 @@ for path in ARMS:
 STEPS = 100
 NAMES = [path.relative_to(ROOT).as_posix() for path in FILES]
 SMALL = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
-MODELS = {"distill": ("teacher",)}
+MODELS = {"distill": ("teacher",), "anchor": ("teachers",)}
 """Options that name a pretrained model, by method."""
 OFF = {"xtr": {"generative": "none"}, "contrastive": {"contrastive": "none"}}
 """How a term is switched off where it is not by its weight."""
@@ -98,7 +98,9 @@ def at_tiny_size(prepared, texts, word_vocabulary, tmp_path):
                 shape = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
                 model = Encoder.from_scratch(dataclasses.replace(shape, **SMALL), word_vocabulary)
                 model.save(tmp_path / name)
-                options = dataclasses.replace(options, **{name: str(tmp_path / name)})
+                several = not isinstance(getattr(options, name), str)  # of which one stands for all, without a bank
+                named = {name: (str(tmp_path / name),) if several else str(tmp_path / name)}
+                options = dataclasses.replace(options, **named, **({"teacher_prompts": ()} if several else {}))
         return dataclasses.replace(
             config.replace_run(device="cpu", precision="fp32", threads=1),
             data=data,
@@ -235,5 +237,7 @@ def test_the_rows_of_the_table_differ(folder):
 def test_a_tiny_experiment_has_the_method_of_its_row(path):
     full, tiny = (load_train_config(file).method for file in (path.parents[1] / path.name, path))
     models = {name: getattr(tiny.options, name) for name in MODELS.get(tiny.name, ())}
+    if "teachers" in models:
+        models["teacher_prompts"] = tiny.options.teacher_prompts
     full = dataclasses.replace(full, options=dataclasses.replace(full.options, **models))
     assert at_width(full, 32) == at_width(tiny, 32)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import zlib
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -14,8 +16,12 @@ from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.errors import DataError
 
 
-def join(a: TokenBatch, b: TokenBatch) -> TokenBatch:
-    """The sentences of ``a``, then those of ``b``, in one batch."""
+def join(*batches: TokenBatch) -> TokenBatch:
+    """The sentences of each batch behind those of the one before it, in one batch."""
+    return functools.reduce(_joined, batches)
+
+
+def _joined(a: TokenBatch, b: TokenBatch) -> TokenBatch:
     return TokenBatch(
         torch.cat([a.input_ids, b.input_ids]),
         torch.cat([a.cu_seqlens, b.cu_seqlens[1:] + a.cu_seqlens[-1]]),
@@ -123,6 +129,12 @@ def sentence_keys(batch: TokenBatch) -> Int64[Tensor, " b"]:
     return z.new_zeros(batch.batch_size).index_add(0, batch.sequence_ids(), z ^ (z >> 31))
 
 
+def language_codes(batch: TokenBatch) -> Int64[Tensor, " b"]:
+    """A number for the language of each sentence, the same in every process."""
+    codes = [zlib.crc32(language.encode()) for language in batch.languages]
+    return torch.tensor(codes, device=batch.input_ids.device)
+
+
 def first_occurrences(batch: TokenBatch) -> Int64[Tensor, " n"]:
     """The rows of the distinct sentences, each at its first place, in order."""
     _, sentence = torch.unique(sentence_keys(batch), return_inverse=True)
@@ -145,11 +157,17 @@ def same_meaning(
         gather: concatenates over the processes, where their pairs are to be compared too.
     """
     keys = gather(torch.stack([sentence_keys(a), sentence_keys(b)], dim=1))
+    group = meaning_groups(keys)
+    return group[:, None] == group
+
+
+def meaning_groups(keys: Int64[Tensor, "b 2"]) -> Int64[Tensor, " b"]:
+    """The group of each pair of translations, given by the keys of its sentences; see ``same_meaning``."""
     _, sentence = torch.unique(keys, return_inverse=True)  # (B, 2): pairs are edges between distinct sentences
     group = torch.arange(int(sentence.max()) + 1, device=keys.device)
     while True:  # each sentence takes the least group of its pairs, until none changes
         least = group[sentence].amin(dim=1, keepdim=True).expand_as(sentence)
         smaller = group.scatter_reduce(0, sentence.flatten(), least.flatten(), "amin")
         if torch.equal(smaller, group):
-            return group[sentence[:, :1]] == group[sentence[:, 0]]
+            return group[sentence[:, 0]]
         group = smaller

@@ -73,6 +73,46 @@ def hard_negatives(
                 yield draft
 
 
+class Alterer:
+    """Alters single sentences, for who meets them one at a time, as training does.
+
+    Args:
+        texts: sentences of the language from which names are taken; read only where ``kinds`` has ``entity``.
+        language: theirs, any code.
+        kinds: what to alter; what the language has no rules for is left out.
+
+    Raises:
+        ConfigError: a kind is unknown.
+    """
+
+    def __init__(self, texts: Iterable[str], language: str, *, kinds: Sequence[str] = KINDS) -> None:
+        check_request(kinds, 1)
+        self._alterations = _alterations(texts, language, kinds)
+
+    def forms(self, text: str, count: int, draw: random.Random) -> list[Altered]:
+        """Different altered forms of a sentence, at most ``count``, one of each kind before a second of any.
+
+        What comes depends on the sentence, the names and ``draw`` alone. None has the ``text_key`` of the sentence or
+        of another form.
+        """
+        order = draw.sample(sorted(self._alterations), len(self._alterations))
+        by_kind = {kind: _forms(self._alterations[kind], text, draw, count) for kind in order}
+        drafts = [
+            Altered(by_kind[kind][place], text, kind)
+            for place in range(count)
+            for kind in order
+            if place < len(by_kind[kind])
+        ]
+        keys = text_keys([text, *(draft.text for draft in drafts)]).tolist()
+        seen = {keys[0], int(EMPTY_KEY)}
+        found: list[Altered] = []
+        for draft, key in zip(drafts, keys[1:], strict=True):
+            if key not in seen and len(found) < count:
+                seen.add(key)
+                found.append(draft)
+        return found
+
+
 def check_request(kinds: Sequence[str], per_sentence: int) -> None:
     """Says what may be asked for.
 

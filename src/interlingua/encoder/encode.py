@@ -129,6 +129,21 @@ def _check_request(texts: Iterable[str], batch_tokens: int, dtype: str, out: Pat
         raise DataError("a pipe or device can't hold vectors, whose head is written last; name a file", path=out)
 
 
+def encode_tokens(
+    encoder: Encoder, sequences: list[list[int]], *, normalize: bool = True, dtype: Dtype = "float32"
+) -> Vectors:
+    """As ``encode``, of token ids that are short enough and already have their special tokens.
+
+    Args:
+        encoder: the model.
+        sequences: ids of its vocabulary.
+        normalize: scale the vectors to length 1.
+        dtype: to compute in.
+    """
+    with _runner(encoder, dtype, normalize) as run:
+        return run(sequences, 16_384, lambda _: None)
+
+
 def _tokenized_windows(
     encoder: Encoder, texts: Iterable[str], prompt: str, language: str | None, report: EncodeReport
 ) -> Iterator[list[list[int]]]:

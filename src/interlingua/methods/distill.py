@@ -63,7 +63,7 @@ class Distill(Objective):
     """
 
     Config = DistillConfig
-    nested_terms = ("original", "translation")
+    nested_terms = ("original", "translation", "replay")
     config: DistillConfig
 
     def __init__(self, config: DistillConfig, encoder: Encoder) -> None:

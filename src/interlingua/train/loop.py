@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from interlingua.batches.prefetch import Prefetcher
+from interlingua.train.banks import fill_banks
 from interlingua.train.budget import fix_length
 from interlingua.train.build import MicroBatches, build_objective, feeds_of
 from interlingua.train.checkpoint import TrainState, load_checkpoint, rotate, save_checkpoint
@@ -84,13 +85,18 @@ def _train(
 
     # The parts: objective, optimizer, batches, and what the checkpoint remembers of them.
     objective = build_objective(config, data.vocabulary, data.languages).to(engine.device).train()
+    batches = MicroBatches(config, data.train, objective.encoder.max_tokens, engine)
+    validation = valid_batches(config, data, batches)
+    bank_seconds = fill_banks(objective, batches, validation, engine, steps=max_steps, folder=folder.path)
     twin = engine.twin(objective)
     model = engine.setup(objective)
     optimizer = build_optimizer(objective, config.optimizer, sparse_gradients=engine.sparse_gradients)
-    batches = MicroBatches(config, data.train, objective.encoder.max_tokens, engine)
-    validation = valid_batches(config, data, batches)
     check_metric(twin, validation, engine, evaluate=evaluate, config=run)
-    state = load_checkpoint(start.checkpoint, objective, optimizer) if start.checkpoint else TrainState()
+    state = (
+        load_checkpoint(start.checkpoint, objective, optimizer)
+        if start.checkpoint
+        else TrainState(cpu_seconds=bank_seconds)
+    )
     end = state.step if out_of_patience(state, run) else max_steps
     peak = peak_learning_rate(config.optimizer, max_steps)
     meter, clock = Meter(engine, folder.checkpoints), Clock(state.seconds, state.cpu_seconds, state.tokens)

@@ -1,0 +1,226 @@
+"""Where a student's targets come from: a bank of stored teacher vectors, or a teacher that embeds each batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from interlingua.batches.sentences import by_pivot, meaning_groups, sentence_keys, take
+from interlingua.batches.tokens import ParallelBatch, TokenBatch
+from interlingua.encoder.altered_sentences import AlteredBatch, AlteredSentences, HardRequest
+from interlingua.encoder.encode import Dtype
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.teacher_bank import BankRequest, TeacherBank
+from interlingua.encoder.teachers import ModelTeacher, Teacher, VectorTeacher
+from interlingua.errors import ConfigError
+from interlingua.languages import resolve
+
+
+class Negatives(NamedTuple):
+    """What the students of a batch of pairs are contrasted with."""
+
+    vectors: Float[Tensor, "n d"]
+    """Of the teacher, of length 1."""
+    same_sentence: Bool[Tensor, "b n"]
+    """Which of them is of the pair's own sentence of the pivot language."""
+    same_meaning: Bool[Tensor, "b n"]
+    """Which of them translate the same as the pair, those of the same sentence among them."""
+    pairs: Bool[Tensor, "b b"]
+    """Which pairs of the batch say the same."""
+
+    def repeated(self, count: int) -> Negatives:
+        """The same for ``count`` sides of the batch, behind one another."""
+        return Negatives(
+            self.vectors,
+            self.same_sentence.repeat(count, 1),
+            self.same_meaning.repeat(count, 1),
+            self.pairs.repeat(count, count),
+        )
+
+
+class Reading(NamedTuple):
+    """What a student reads of a batch of pairs, and where each sentence's vector is to go."""
+
+    sides: list[TokenBatch]
+    """The translations, the originals, or both in this order."""
+    targets: list[Float[Tensor, "b d"]]
+    """For each side."""
+    anchors: Float[Tensor, "b d"]
+    """The teacher's vectors of the originals."""
+    altered: AlteredBatch | None
+    """Altered originals, where originals are read and can be altered."""
+
+
+class Anchors(nn.Module):
+    """The teacher's vectors for batches of the student's tokens, and hard negatives of its sentences.
+
+    Args:
+        student: the encoder that learns; a copy of it is the teacher if none is named.
+        teachers: folders, hub ids, or ``.npy`` files of ready vectors.
+        prompts: text in front of what each reads; empty = none.
+        bank: what has to be in the bank.
+        hard: what altered sentences are wanted, if any.
+
+    Raises:
+        ConfigError: a single teacher can't read what the student's tokens stand for.
+        CheckpointError: there is no such teacher.
+    """
+
+    def __init__(
+        self,
+        student: Encoder,
+        *,
+        teachers: Sequence[str],
+        prompts: Sequence[str],
+        bank: BankRequest,
+        hard: HardRequest | None = None,
+    ) -> None:
+        super().__init__()
+        self.pivot = resolve(bank.pivot).code
+        self.known = tuple(resolve(name).code for name in bank.known_languages)
+        self.request = bank._replace(pivot=self.pivot, known_languages=self.known)
+        self.teachers, self.prompts = tuple(teachers), tuple(prompts) or ("",) * max(len(teachers), 1)
+        self.bank: TeacherBank | None = None
+        self.alter: AlteredSentences | None = None
+        if hard is not None:
+            self.alter = AlteredSentences(student.vocabulary, self.pivot, hard, max_tokens=student.max_tokens)
+        self._vocabulary, self._dim = student.vocabulary, student.dim
+        self.teacher: Encoder | None = None
+        if len(self.teachers) < 2 and not any(map(is_matrix, self.teachers)):
+            self.teacher = (Encoder.load(self.teachers[0]) if self.teachers else student.clone()).float()
+            self.teacher.requires_grad_(False)
+            self._reader(self.teacher, 0)  # what it can't read is refused at once
+
+    def train(self, mode: bool = True) -> Anchors:
+        """The teacher stays as it is evaluated, without dropout."""
+        super().train(mode)
+        if self.teacher is not None:
+            self.teacher.eval()
+        return self
+
+    def open_teachers(
+        self, *, max_tokens: int, dtype: Dtype = "float32", device: torch.device | str = "cpu"
+    ) -> list[Teacher]:
+        """The teachers, to fill a bank.
+
+        Args:
+            max_tokens: what the student's sentences are cut to.
+            dtype: for models to compute in.
+            device: of models.
+        """
+        if self.teacher is not None:
+            return [self._reader(self.teacher, 0, dtype)]
+        opened: list[Teacher] = []
+        for place, name in enumerate(self.teachers):
+            if is_matrix(name):
+                opened.append(VectorTeacher(name, self._vocabulary, pivot=self.pivot, max_tokens=max_tokens))
+            else:
+                opened.append(self._reader(Encoder.load(name).to(device), place, dtype))
+        return opened
+
+    def use_bank(self, bank: TeacherBank) -> None:
+        """Takes the vectors from a bank from now on; the teacher is let go."""
+        self.bank, self.teacher = bank, None
+
+    @torch.no_grad()
+    def vectors(self, batch: TokenBatch) -> Float[Tensor, "b d"]:
+        """The teacher's vectors of sentences, as they are.
+
+        Raises:
+            ConfigError: there is neither a bank nor a single model of the student's width.
+            DataError: a sentence is not in the bank.
+        """
+        if self.bank is not None:
+            return self.bank.vectors(sentence_keys(batch))
+        if self.teacher is None or self.teacher.dim != self._dim:
+            raise ConfigError(
+                f"teachers: {', '.join(self.teachers)} need a bank, which is made at the start of a training run; give"
+                " run.max_steps or run.num_train_epochs in place of a budget of seconds"
+            )
+        sentences = torch.split(batch.input_ids.cpu(), batch.lengths.tolist())
+        ids = self._reader(self.teacher, 0).in_own_tokens([ids.tolist() for ids in sentences], self.pivot)
+        embeddings: Tensor = self.teacher(TokenBatch.from_lists(ids, batch.languages).to(batch.input_ids.device))
+        return embeddings
+
+    def interpolated(self, translations: TokenBatch, y: Float[Tensor, "b d"]) -> Float[Tensor, "b d"]:
+        """Targets of translations, OmniSONAR: (x + y) / 2 where the teacher knows the language, else y."""
+        known = torch.tensor([code in self.known for code in translations.languages], device=y.device)
+        if not known.any():
+            return y
+        rows = known.nonzero()[:, 0]
+        x = self.vectors(take(translations, rows.tolist()))
+        return y.index_copy(0, rows, (x + y[rows]) / 2)
+
+    def reading(self, batch: ParallelBatch, translations: bool, originals: bool) -> Reading:
+        """What the student reads of a batch: one of the sides or both."""
+        foreign, own = by_pivot(batch, self.pivot)
+        y = self.vectors(own)
+        sides: list[TokenBatch] = []
+        targets: list[Tensor] = []
+        altered = None
+        if translations:
+            sides.append(foreign)
+            targets.append(self.interpolated(foreign, y))
+        if originals:
+            sides.append(own)
+            targets.append(y)
+            if self.alter is not None:
+                altered = self.alter(own, seed=batch.seed, step=batch.step, is_known=self.is_known)
+        return Reading(sides, targets, y, altered)
+
+    def negatives(self, batch: ParallelBatch, y: Float[Tensor, "b d"], gather: Callable[[Tensor], Tensor]) -> Negatives:
+        """What the pairs of all processes are contrasted with: the bank's window of the step, or each other.
+
+        Args:
+            batch: of this process.
+            y: the teacher's vectors of its sentences in the pivot language.
+            gather: concatenates over the processes.
+        """
+        translations, originals = by_pivot(batch, self.pivot)
+        keys = gather(torch.stack([sentence_keys(originals), sentence_keys(translations)], dim=1))
+        group, pivots = meaning_groups(keys), keys[:, 0]
+        pairs = group[:, None] == group
+        if self.bank is None:
+            return Negatives(F.normalize(gather(y).float(), dim=1), pivots[:, None] == pivots, pairs, pairs)
+        window = self.bank.window(batch.step, y.device)
+        same_sentence = pivots[:, None] == window.keys
+        same_group = self.bank.groups(pivots)[:, None] == window.groups
+        return Negatives(window.vectors, same_sentence, same_sentence | same_group, pairs)
+
+    def notes(self) -> list[str]:
+        """What is in the bank, for the user."""
+        if self.bank is None:
+            return []
+        record = self.bank.record
+        others = record.sentences - record.negatives
+        lines = [
+            f"bank: {record.negatives:,} negatives and {others:,} other sentences, embedded by"
+            f" {', '.join(record.teachers)} in {record.cpu_seconds:.0f} CPU seconds",
+            f"bank: the largest group of sentences with a common translation has {record.largest_group:,}",
+        ]
+        if record.explained_variance is not None:
+            lines.append(
+                f"bank: {sum(record.widths)} dimensions of {len(record.widths)} teachers joined in {self.bank.dim},"
+                f" which explain {100 * record.explained_variance:.1f} % of the variance"
+            )
+        return lines
+
+    def is_known(self, keys: Int64[Tensor, " m"]) -> list[bool]:
+        """Which sentences, by their keys, are in the bank."""
+        return [False] * len(keys) if self.bank is None else (self.bank.rows(keys) >= 0).tolist()
+
+    def _reader(self, teacher: Encoder, place: int, dtype: Dtype = "float32") -> ModelTeacher:
+        name = self.teachers[place] if self.teachers else ""
+        return ModelTeacher(
+            teacher, self._vocabulary, pivot=self.pivot, prompt=self.prompts[place], name=name, dtype=dtype
+        )
+
+
+def is_matrix(name: str) -> bool:
+    """Whether a teacher is a file of ready vectors."""
+    return name.endswith(".npy")

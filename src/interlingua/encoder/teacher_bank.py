@@ -1,0 +1,208 @@
+"""A bank of a frozen teacher's vectors on disk, found by the tokens of the sentence that they belong to.
+
+A bank is a folder: ``keys.npy`` (one 64-bit key a sentence, see ``batches.sentences.sentence_keys``), ``groups.npy``
+(sentences of one group translate a common sentence, so none is a negative of another), ``vectors.npy`` (float16) and
+``bank.json``. First stand the sentences of the pivot language that serve as negatives, in the order of their keys,
+which is a random order; behind them others that are only looked up (translations, held-out sentences).
+
+Which negatives a step sees is a pure function of (seed, step): all of them, or a window of ``size`` neighbours that
+moves every ``every`` steps. So a resumed run sees what the first one would have seen.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float, Float32, Int64
+from torch import Tensor
+from torch.nn import functional as F
+
+from interlingua.batches.seeds import seed_for
+from interlingua.errors import DataError
+from interlingua.files import PathLike, atomic_directory, has_format
+
+FORMAT = "interlingua-teacher-bank-1"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BankRecord:
+    """What ``bank.json`` holds."""
+
+    format: str = FORMAT
+    digest: str
+    """Of the teachers, how they are joined, and the sentences."""
+    negatives: int
+    """Sentences of the pivot language that serve as negatives."""
+    sentences: int
+    """All."""
+    largest_group: int
+    """Negatives in the largest group."""
+    teachers: tuple[str, ...]
+    widths: tuple[int, ...]
+    """Of the teachers' vectors."""
+    explained_variance: float | None
+    """Share of the joined vectors' variance that was kept; none for one teacher as it is."""
+    cpu_seconds: float
+    """Processor time that the vectors took."""
+
+
+class Window(NamedTuple):
+    """The negatives of a step."""
+
+    keys: Int64[Tensor, " n"]
+    groups: Int64[Tensor, " n"]
+    vectors: Float[Tensor, "n d"]
+    """Of length 1."""
+
+
+class BankRequest(NamedTuple):
+    """What has to be in a bank."""
+
+    folder: str
+    """Where it is kept; empty = in the run's folder."""
+    pivot: str
+    """The language of the negatives."""
+    known_languages: tuple[str, ...] = ()
+    """Languages of which the translations' vectors are wanted too."""
+    size: int = 1 << 15
+    """Negatives of a step."""
+    every: int = 100
+    """Steps between two windows."""
+
+
+class TeacherBank:
+    """A bank opened for reading; its vectors stay on the disk but for the window in use.
+
+    Args:
+        path: the folder.
+        size: negatives that a step sees, at most.
+        every: steps between two windows.
+        seed: decides where windows begin.
+
+    Raises:
+        DataError: there is no bank, or it is damaged.
+    """
+
+    def __init__(self, path: PathLike, *, size: int = 1 << 15, every: int = 100, seed: int = 0) -> None:
+        self.path, self.size, self.every, self.seed = Path(path), size, every, seed
+        record = read_record(self.path)
+        if record is None:
+            raise DataError("no bank of teacher vectors here; remove the folder and run the same command", path=path)
+        self.record = record
+        arrays = [np.load(self.path / f"{name}.npy", mmap_mode="r") for name in ("keys", "groups", "vectors")]
+        self._keys, self._groups, self._vectors = arrays
+        if {len(array) for array in arrays} != {record.sentences}:
+            raise DataError("its files have different lengths; remove the folder and run the same command", path=path)
+        self._window: tuple[int, torch.device, Window] | None = None
+
+    @property
+    def dim(self) -> int:
+        """Width of the vectors."""
+        return int(self._vectors.shape[1])
+
+    def vectors(self, keys: Int64[Tensor, " b"]) -> Float32[Tensor, "b d"]:
+        """The teacher's vectors of sentences.
+
+        Raises:
+            DataError: a sentence is not in the bank.
+        """
+        rows = self.rows(keys)
+        if (rows < 0).any():
+            missing = int((rows < 0).sum())
+            raise DataError(
+                f"{missing} of {len(rows)} sentences of a batch have no vector here; remove the folder and run the same"
+                " command",
+                path=self.path,
+            )
+        return torch.from_numpy(self._vectors[rows].astype(np.float32)).to(keys.device)
+
+    def groups(self, keys: Int64[Tensor, " b"]) -> Int64[Tensor, " b"]:
+        """The group of each sentence; -1 for one that no negative of the bank is in a group with."""
+        rows = self.rows(keys)
+        found = np.where((rows >= 0) & (rows < self.record.negatives), self._groups[np.maximum(rows, 0)], -1)
+        return torch.from_numpy(found.astype(np.int64)).to(keys.device)
+
+    def rows(self, keys: Int64[Tensor, " b"]) -> Int64[np.ndarray, " b"]:
+        """Where sentences stand in the bank, -1 where they do not."""
+        wanted, negatives = keys.cpu().numpy(), self.record.negatives
+        rows = np.full(len(wanted), -1, dtype=np.int64)
+        # the negatives last: a sentence that is in both parts is one of them
+        for first, last in ((negatives, self.record.sentences), (0, negatives)):
+            part = self._keys[first:last]
+            if len(part):
+                places = np.minimum(np.searchsorted(part, wanted), len(part) - 1)
+                rows = np.where(part[places] == wanted, places + first, rows)
+        return rows
+
+    def window(self, step: int, device: torch.device) -> Window:
+        """The negatives of a step."""
+        negatives = self.record.negatives
+        turn = step // self.every if negatives > self.size else 0
+        if self._window is None or self._window[:2] != (turn, device):
+            rows = np.arange(min(self.size, negatives))
+            if negatives > self.size:
+                rows = (rows + seed_for(self.seed, "bank window", turn) % negatives) % negatives
+            vectors = torch.from_numpy(self._vectors[rows].astype(np.float32)).to(device)
+            keys, groups = (torch.from_numpy(np.asarray(a[rows]).astype(np.int64)) for a in (self._keys, self._groups))
+            window = Window(keys.to(device), groups.to(device), F.normalize(vectors, dim=1))
+            self._window = (turn, device, window)
+        return self._window[2]
+
+    def __deepcopy__(self, memo: dict[int, object]) -> TeacherBank:
+        """A copy of an objective shares the files."""
+        return self
+
+
+def write_bank(
+    path: PathLike,
+    record: BankRecord,
+    keys: Int64[np.ndarray, " n"],
+    groups: Int64[np.ndarray, " n"],
+    parts: Sequence[Float[np.ndarray, "_ d"]],
+) -> None:
+    """Writes a bank; it appears when it is whole.
+
+    Args:
+        path: the folder, replaced if a bank is in it.
+        record: of it.
+        keys: sorted within the negatives and within the rest.
+        groups: of all sentences.
+        parts: their vectors, behind one another.
+
+    Raises:
+        ConfigError: the folder holds something else.
+        DataError: the disk is full.
+    """
+    with atomic_directory(path, overwrite=True, ours=_is_ours) as folder:
+        np.save(folder / "keys.npy", keys)
+        np.save(folder / "groups.npy", groups)
+        shape = (len(keys), parts[0].shape[1])
+        vectors = np.lib.format.open_memmap(folder / "vectors.npy", mode="w+", dtype=np.float16, shape=shape)
+        done = 0
+        for part in parts:
+            vectors[done : done + len(part)] = part
+            done += len(part)
+        vectors.flush()
+        (folder / "bank.json").write_text(json.dumps(asdict(record), indent=1) + "\n", encoding="utf-8")
+
+
+def read_record(path: Path) -> BankRecord | None:
+    """What a folder's ``bank.json`` says, if there is a bank."""
+    try:
+        found = json.loads((path / "bank.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        return None
+    found["teachers"], found["widths"] = tuple(found["teachers"]), tuple(found["widths"])
+    return BankRecord(**found)
+
+
+def _is_ours(path: Path) -> bool:
+    return has_format(path, "bank.json", FORMAT)

@@ -1,0 +1,160 @@
+"""Frozen teachers: models that embed sentences given as tokens of a student, or ready vectors with their sentences."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from jaxtyping import Float32
+from numpy import ndarray
+
+from interlingua.batches.sentences import sentence_keys
+from interlingua.batches.tokens import TokenBatch
+from interlingua.encoder.encode import Dtype, encode_tokens
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.vocabulary import Vocabulary, truncate
+from interlingua.errors import ConfigError, DataError
+from interlingua.files import open_text, sha256_file
+
+Sentences = Sequence[Sequence[int]]
+PROBE = "The mayor of Bonn (67) said: it's 7 o'clock - why don't we start?"
+"""Read back from the student's tokens, it must have the teacher's tokens that it has by itself."""
+
+
+class Teacher(Protocol):
+    """Embeds sentences, the same way each time."""
+
+    name: str
+    width: int
+
+    def digest(self) -> str:
+        """Identifies all that decides the vectors."""
+        ...
+
+    def embed(self, sentences: Sentences, language: str) -> Float32[ndarray, "n d"]:
+        """Vectors of sentences in the student's tokens, not normalized."""
+        ...
+
+
+class ModelTeacher:
+    """A model. One of the student's vocabulary reads the student's tokens, any other the text that they stand for.
+
+    Args:
+        encoder: the model.
+        student: the vocabulary of the sentences.
+        pivot: language on which it is tried whether the text can be had back.
+        prompt: text in front of each sentence.
+        name: for messages.
+        dtype: to compute in.
+
+    Raises:
+        ConfigError: the student's tokens do not keep the text as this model reads it.
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        student: Vocabulary,
+        *,
+        pivot: str,
+        prompt: str = "",
+        name: str = "",
+        dtype: Dtype = "float32",
+    ) -> None:
+        self.encoder, self.name, self.width = encoder.eval(), name or "the encoder itself", encoder.dim
+        self._student, self._prompt, self._dtype = student, prompt, dtype
+        self._rereads = bool(prompt) or student.digest() != encoder.vocabulary.digest()
+        if self._rereads:
+            read_back = self.in_own_tokens(student.encode([PROBE], language=pivot), pivot)
+            limit = encoder.max_tokens
+            if read_back != encoder.vocabulary.encode([prompt + PROBE], language=pivot, max_tokens=limit):
+                raise ConfigError(
+                    f"teacher: {self.name} has another vocabulary, and the corpus's does not keep the text as it reads"
+                    " it (case, spaces); prepare the corpus with the teacher's vocabulary, or choose another teacher"
+                )
+
+    def digest(self) -> str:
+        """See ``Teacher``."""
+        parts = (self.encoder.digest(), self._prompt, self._dtype, self.encoder.settings, self.encoder.max_tokens)
+        return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+    def embed(self, sentences: Sentences, language: str) -> Float32[ndarray, "n d"]:
+        """See ``Teacher``."""
+        return encode_tokens(self.encoder, self.in_own_tokens(sentences, language), normalize=False, dtype=self._dtype)
+
+    def in_own_tokens(self, sentences: Sentences, language: str) -> list[list[int]]:
+        """The sentences in this model's tokens, cut to what it takes."""
+        own, limit = self.encoder.vocabulary, self.encoder.max_tokens
+        if self._rereads:
+            texts = [self._prompt + self._student.decode(ids) for ids in sentences]
+            return own.encode(texts, language=language, max_tokens=limit)
+        closing = own.closing_tokens
+        return [truncate(ids, limit, closing_tokens=closing) if len(ids) > limit else [*ids] for ids in sentences]
+
+
+class VectorTeacher:
+    """Ready vectors of a model that is no torch model: ``NAME.npy`` with a row for each line of ``NAME.txt``.
+
+    Args:
+        path: of the .npy file.
+        student: the vocabulary of the sentences, by whose tokens lines are found.
+        pivot: language of the lines.
+        max_tokens: what the student's sentences are cut to.
+
+    Raises:
+        DataError: a file is missing, or they do not belong together.
+    """
+
+    def __init__(self, path: str, student: Vocabulary, *, pivot: str, max_tokens: int) -> None:
+        self.name, self._student = path, student
+        file = Path(path).expanduser()
+        lines = file.with_suffix(".txt")
+        try:
+            self._vectors = np.load(file, mmap_mode="r")
+        except (OSError, ValueError) as error:
+            raise DataError(f"can't be read as a matrix of vectors: {error}; check the path", path=file) from error
+        with open_text(lines) as opened:
+            texts = [line.rstrip("\n") for line in opened]
+        if self._vectors.ndim != 2 or len(self._vectors) != len(texts):
+            raise DataError(
+                f"has the shape {self._vectors.shape} for {len(texts)} lines of {lines.name}; give a row for each line",
+                path=file,
+            )
+        self.width = int(self._vectors.shape[1])
+        self._digest = hashlib.sha256(f"{sha256_file(file)} {sha256_file(lines)}".encode()).hexdigest()
+        self._rows: dict[int, int] = {}
+        if texts:
+            ids = student.encode(texts, language=pivot, max_tokens=max_tokens)
+            keys = sentence_keys(TokenBatch.from_lists(ids, [pivot] * len(ids)))
+            self._rows = {key: row for row, key in enumerate(keys.tolist())}
+
+    def digest(self) -> str:
+        """See ``Teacher``."""
+        return self._digest
+
+    def missing(self, sentences: Sentences) -> list[int]:
+        """Which of the sentences have no vector."""
+        keys = sentence_keys(TokenBatch.from_lists(sentences, [""] * len(sentences))).tolist()
+        return [place for place, key in enumerate(keys) if key not in self._rows]
+
+    def text(self, ids: Sequence[int]) -> str:
+        """What tokens stand for, on one line."""
+        return " ".join(self._student.decode(ids).split())
+
+    def embed(self, sentences: Sentences, language: str) -> Float32[ndarray, "n d"]:
+        """See ``Teacher``.
+
+        Raises:
+            DataError: a sentence has no vector.
+        """
+        if absent := self.missing(sentences):
+            raise DataError(
+                f"no vector for {len(absent)} of {len(sentences)} sentences; add theirs, such as that of"
+                f" {self.text(sentences[absent[0]])!r}",
+                path=self.name,
+            )
+        keys = sentence_keys(TokenBatch.from_lists(sentences, [""] * len(sentences))).tolist()
+        return np.asarray(self._vectors[[self._rows[key] for key in keys]], dtype=np.float32)

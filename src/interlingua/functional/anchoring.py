@@ -1,0 +1,198 @@
+"""Learning from a bank of a teacher's vectors: contrast, soft labels and hard negatives, on rows of similarities.
+
+A student's vector s_i has one target z_i, the teacher's vector of the same meaning, and a bank of n other vectors t_j
+of the teacher. One product of students and bank gives the similarities that both ``contrast_with_bank`` and
+``soft_labels`` read, so a bank of tens of thousands costs about as much as a few sentences through the encoder.
+"""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor
+from torch.nn import functional as F
+
+
+def squared_distance(student: Float[Tensor, "b d"], target: Float[Tensor, "b d"]) -> Float[Tensor, ""]:
+    r"""Squared distance of directions to the teacher's, OmniSONAR (Omnilingual SONAR Team 2026), L_MSE of Eq. (11).
+
+    .. math:: \frac1B \sum_i \lVert \hat s_i - \hat z_i \rVert^2 = \frac1B \sum_i (2 - 2\cos(s_i, z_i))
+
+    *Symbols*: s ``student``, z ``target``; a hat is the vector divided by its length.
+
+    Differs from the paper: of unit vectors and not divided by d, so that a weight means the same for every teacher.
+
+    Returns:
+        Between 0 and 4.
+    """
+    return (_unit(student) - _unit(target)).square().sum(dim=1).mean()
+
+
+def mean_gap(
+    student: Float[Tensor, "b d"], target: Float[Tensor, "b d"], language: Int64[Tensor, " b"]
+) -> Float[Tensor, ""]:
+    r"""Squared distance of each language's mean to the mean of its targets: a linear-kernel MMD (Gretton et al. 2012).
+
+    .. math:: \sum_l \frac{B_l}{B} \Bigl\lVert \frac1{B_l} \sum_{i \in l} (\hat s_i - \hat z_i) \Bigr\rVert^2
+
+    What all sentences of a language have in common lies in this mean, and no contrast among one language's candidates
+    sees it. With a single sentence of each language it is ``squared_distance``.
+
+    Args:
+        student: s.
+        target: z; row i is the target of student i.
+        language: a number for the language of each row.
+
+    Returns:
+        Between 0 and 4.
+    """
+    _, place, counts = torch.unique(language, return_inverse=True, return_counts=True)
+    gaps = _unit(student) - _unit(target)
+    sums = gaps.new_zeros(len(counts), gaps.shape[1]).index_add(0, place, gaps)
+    return (sums.square().sum(dim=1) / counts).sum() / len(gaps)
+
+
+def contrast_with_bank(
+    positives: Float[Tensor, " b"],
+    bank: Float[Tensor, "b n"],
+    *,
+    temperature: float,
+    excluded: Bool[Tensor, "b n"] | None = None,
+) -> Float[Tensor, ""]:
+    r"""Student to teacher InfoNCE with the bank as negatives, OmniSONAR (2026), Eq. (9), first direction.
+
+    .. math:: -\frac1B \sum_i \log \frac{e^{\cos(s_i, z_i)/\tau}}
+              {e^{\cos(s_i, z_i)/\tau} + \sum_{j \in \mathrm{bank}} e^{\cos(s_i, t_j)/\tau}}
+
+    Differs from the paper: the negatives are stored vectors in place of those of the batch.
+
+    Args:
+        positives: cosine of each student's vector with its own target.
+        bank: its cosines with the bank.
+        temperature: tau > 0, in cosine units.
+        excluded: pairs that are no negatives: the same sentence, another translation of it.
+
+    Returns:
+        Nats, a mean over B.
+
+    Raises:
+        ValueError: the temperature is not positive.
+    """
+    _need_positive(temperature)
+    negatives = bank if excluded is None else bank.masked_fill(excluded, -torch.inf)
+    logits = torch.cat([positives[:, None], negatives], dim=1) / temperature
+    return F.cross_entropy(logits, torch.zeros(len(logits), dtype=torch.long, device=logits.device))
+
+
+def soft_labels(
+    positives: Float[Tensor, " b"],
+    student: Float[Tensor, "b n"],
+    teacher: Float[Tensor, "b n"],
+    *,
+    temperature: float,
+    excluded: Bool[Tensor, "b n"] | None = None,
+) -> Float[Tensor, ""]:
+    r"""Divergence of a student's row of similarities from the teacher's, IMASCL (Park et al. 2024), soft labels.
+
+    .. math:: \frac1B \sum_i \sum_j p_{ij} \log \frac{p_{ij}}{q_{ij}}, \qquad
+              p_i = \mathrm{softmax}_j(\cos(z_i, t_j)/\tau), \quad q_i = \mathrm{softmax}_j(\cos(s_i, t_j)/\tau)
+
+    over j = the own target z_i, which the teacher's row has a cosine of 1 with, and the bank.
+
+    Differs from the paper: the cross-entropy less the labels' own entropy, which has the same gradient and is 0 where
+    the student agrees; against a bank of the teacher's vectors in place of the batch's students, in one direction.
+
+    Args:
+        positives: cosine of each student's vector with its own target.
+        student: its cosines with the bank.
+        teacher: cosines of its target with the bank; no gradient flows into them.
+        temperature: tau > 0, of both, in cosine units.
+        excluded: vectors of the bank that do not count: those of the target's own sentence, which stands first already.
+
+    Returns:
+        Nats, a mean over B.
+
+    Raises:
+        ValueError: the temperature is not positive.
+    """
+    _need_positive(temperature)
+    q = torch.cat([positives[:, None], student], dim=1) / temperature
+    p = torch.cat([torch.ones_like(positives)[:, None], teacher], dim=1).detach() / temperature
+    kept = torch.ones_like(q, dtype=torch.bool)
+    if excluded is not None:
+        kept[:, 1:] = ~excluded
+    log_q, log_p = (row.masked_fill(~kept, -torch.inf).log_softmax(dim=1) for row in (q, p))
+    gaps = torch.where(kept, log_p - log_q, 0.0)  # 0 log (0 / 0) is 0
+    return (log_p.exp() * gaps).sum(dim=1).mean()
+
+
+def split_softmax(
+    queries: Float[Tensor, "b d"],
+    positives: Float[Tensor, "b d"],
+    hard_negatives: Float[Tensor, "m d"],
+    owners: Int64[Tensor, " m"],
+    *,
+    temperature: float,
+) -> Float[Tensor, ""]:
+    r"""Hard negatives in a softmax of their own, without margin: OmniSONAR (2026), second part of Eq. (5).
+
+    .. math:: -\frac1B \sum_i \log \frac{e^{\cos(x_i, y_i)/\tau}}
+              {e^{\cos(x_i, y_i)/\tau} + \sum_{j: o_j = i} e^{\cos(x_i, h_j)/\tau}}
+
+    *Symbols*: x ``queries``, y ``positives``, h ``hard_negatives``, o ``owners``.
+
+    Args:
+        queries: x.
+        positives: row i belongs to query i.
+        hard_negatives: of all queries behind one another.
+        owners: the query that each of them belongs to.
+        temperature: tau > 0, in cosine units.
+
+    Returns:
+        Nats, a mean over B; a query without hard negatives counts with 0.
+
+    Raises:
+        ValueError: the temperature is not positive.
+    """
+    _need_positive(temperature)
+    x, y, h = _unit(queries), _unit(positives), _unit(hard_negatives)
+    positive = (x * y).sum(dim=1) / temperature
+    negative = (x[owners] * h).sum(dim=1) / temperature
+    # log(1 + sum_j e^(n_j - p)), shifted by the query's largest so that nothing overflows
+    gaps = negative - positive[owners]
+    zeros = torch.zeros_like(positive)
+    largest = zeros.scatter_reduce(0, owners, gaps.detach(), "amax", include_self=True)
+    total = torch.exp(-largest).index_add(0, owners, torch.exp(gaps - largest[owners]))
+    return (total.log() + largest).mean()
+
+
+def principal_components(covariance: Float[Tensor, "w w"], count: int) -> tuple[Float[Tensor, "w k"], float]:
+    """The directions of most variance, and the share of the variance that they hold.
+
+    Args:
+        covariance: of centered vectors, or a multiple of it.
+        count: k, at most w.
+
+    Returns:
+        orthonormal columns, the strongest first, each with its largest entry positive so that they are the same on
+        every machine; and the share of the variance, 0 to 1.
+
+    Raises:
+        ValueError: there are fewer directions than asked for.
+    """
+    if count > len(covariance):
+        raise ValueError(f"{count} components of vectors of width {len(covariance)}; there are no more than that")
+    values, vectors = torch.linalg.eigh(covariance.double())
+    chosen = vectors.flip(1)[:, :count]
+    largest = chosen.gather(0, chosen.abs().argmax(dim=0, keepdim=True))
+    values = values.clamp(min=0)
+    return chosen * largest.sign(), float(values[-count:].sum() / values.sum().clamp(min=1e-30))
+
+
+def _unit(vectors: Tensor) -> Tensor:
+    return F.normalize(vectors if vectors.dtype == torch.float64 else vectors.float(), dim=-1)
+
+
+def _need_positive(temperature: float) -> None:
+    if temperature <= 0:
+        raise ValueError(f"temperature is {temperature}; it must be positive")

@@ -1,0 +1,180 @@
+"""Anchor: a student learns a frozen teacher's space, with a bank of the teacher's stored vectors as negatives.
+
+Distillation, bidirectional contrast, interpolated targets and the split softmax are OmniSONAR's (Omnilingual SONAR Team
+2026), the soft labels IMASCL's (Park et al. 2024), same-language negatives follow LAReQA (Roy et al. 2020).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional as F
+
+from interlingua.batches.sentences import join, language_codes
+from interlingua.batches.tokens import ParallelBatch
+from interlingua.config import refuse_unread
+from interlingua.encoder.altered_sentences import HardRequest
+from interlingua.encoder.anchors import Anchors, Negatives, Reading
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.teacher_bank import BankRequest
+from interlingua.errors import ConfigError
+from interlingua.functional.anchoring import contrast_with_bank, mean_gap, soft_labels, split_softmax, squared_distance
+from interlingua.functional.contrastive import inner_products
+from interlingua.methods.objective import LossOutput, Objective
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AnchorConfig:
+    """The loss and its terms; a weight of 0 leaves a term out."""
+
+    teachers: tuple[str, ...] = ()
+    """Folders, hub ids, or ready vectors (``NAME.npy`` beside ``NAME.txt``); default: the encoder as it begins."""
+    teacher_prompts: tuple[str, ...] = ()
+    """Text in front of what each teacher reads, in their order; default: none."""
+    pivot: str = "eng_Latn"
+    """The language that the teacher reads; one side of every pair is in it."""
+    known_languages: tuple[str, ...] = ()
+    """Languages that the teacher knows: the target of their sentences is the mean of both sides' teacher vectors."""
+    student_reads: Literal["translations", "alternate", "both"] = "alternate"
+    """Sides of the pairs; alternate: the pivot's in one step of ``original_steps``, the other in the rest."""
+    original_steps: int = 3
+    """Steps from one that reads originals to the next, with student_reads = "alternate"."""
+    bank: str = ""
+    """Folder of the teacher's vectors, reused if they are of the same teachers and sentences; default: in the run's."""
+    bank_size: int = 32_768
+    """Negatives of a step: sentences of this run, and more of the corpus where those are fewer."""
+    bank_steps: int = 100
+    """Steps with the same negatives, where there are more than ``bank_size``."""
+    temperature: float = 0.05
+    """Divides the cosines of the contrasts and of the split softmax."""
+    soft_temperature: float = 0.05
+    """Divides the cosines of the soft labels, the student's and the teacher's."""
+    side_negatives: Literal["language", "all"] = "all"
+    """Negatives of the same side: the batch's other sentences, as the student embeds them, of the language or all."""
+    hard_kinds: tuple[str, ...] = ("number", "entity", "negation", "antonym", "word_order")
+    """What is altered in the hard negatives."""
+    hard_count: int = 2
+    """Hard negatives of an original, at most."""
+    mse_weight: float = 1.0
+    """Weight of the squared distance to the teacher."""
+    to_bank_weight: float = 1.0
+    """Weight of the contrast of a student's vector with the bank."""
+    from_bank_weight: float = 0.25
+    """Weight of the contrast of a teacher's vector with the batch's students and the bank."""
+    center_weight: float = 0.0
+    """Weight of the squared distance of each language's mean in the batch to that of its targets."""
+    side_weight: float = 0.0
+    """Weight of the contrast with ``side_negatives``, for strong alignment."""
+    soft_weight: float = 1.0
+    """Weight of the soft labels."""
+    hard_weight: float = 0.0
+    """Weight of the split softmax over altered originals, in steps in which the student reads originals."""
+
+    def __post_init__(self) -> None:
+        weights = {field.name: getattr(self, field.name) for field in fields(self) if field.name.endswith("_weight")}
+        if min(weights.values()) < 0 or sum(weights.values()) == self.hard_weight:
+            raise ConfigError(f"{', '.join(weights)} must be at least 0, and one besides hard_weight above it")
+        for name in ("temperature", "soft_temperature", "bank_size", "bank_steps", "original_steps", "hard_count"):
+            if getattr(self, name) <= 0:
+                raise ConfigError(f"{name} is {getattr(self, name)}; it must be positive")
+        if self.teacher_prompts and len(self.teacher_prompts) != max(len(self.teachers), 1):
+            raise ConfigError('teacher_prompts: expected one for each of the teachers; give "" for those without')
+        refuse_unread(
+            self, "hard_weight", reason='student_reads = "translations"', when=self.student_reads == "translations"
+        )
+        refuse_unread(self, "original_steps", reason="this student_reads", when=self.student_reads != "alternate")
+        refuse_unread(self, "hard_kinds", "hard_count", reason="hard_weight = 0", when=not self.hard_weight)
+        refuse_unread(self, "soft_temperature", reason="soft_weight = 0", when=not self.soft_weight)
+        refuse_unread(self, "side_negatives", reason="side_weight = 0", when=not self.side_weight)
+
+
+class Anchor(Objective):
+    """The student's vectors of a sentence and of its translations are drawn to one anchor: the teacher's vector.
+
+    Without a bank, which the training loop fills, a teacher embeds each batch, whose targets are the negatives.
+
+    Args:
+        config: the options.
+        encoder: the student.
+
+    Raises:
+        ConfigError: the tokens can't be turned back into text for the teacher, or a kind of alteration is unknown.
+        CheckpointError: there is no such teacher.
+    """
+
+    Config = AnchorConfig
+    config: AnchorConfig
+
+    def __init__(self, config: AnchorConfig, encoder: Encoder) -> None:
+        super().__init__(config, encoder)
+        self.anchors = Anchors(
+            encoder,
+            teachers=config.teachers,
+            prompts=config.teacher_prompts,
+            bank=BankRequest(
+                config.bank, config.pivot, config.known_languages, size=config.bank_size, every=config.bank_steps
+            ),
+            hard=HardRequest(config.hard_kinds, config.hard_count) if config.hard_weight else None,
+        )
+
+    def forward(self, batch: ParallelBatch) -> LossOutput:
+        """OmniSONAR's Eq. (11), w_s L_student->teacher + w_t L_teacher->student + w_m L_MSE, and what is added."""
+        read = self.anchors.reading(batch, *self.reads(batch.step))
+        vectors = self.encoder(join(*read.sides, *([read.altered.sentences] if read.altered else [])))
+        size = batch.a.batch_size
+        *students, hard = vectors.split([size] * len(read.sides) + [len(vectors) - size * len(read.sides)])
+        terms = self.contrasts(students, read, self.anchors.negatives(batch, read.anchors, self.all_gather))
+        if read.altered is not None:  # Eq. (5), second part; x is the anchor, and the translation where it is read too
+            queries = [read.anchors, *students[:-1]]
+            temperature, owners = self.config.temperature, read.altered.owners
+            losses = [split_softmax(x, students[-1], hard, owners, temperature=temperature) for x in queries]
+            terms["hard"] = torch.stack(losses).mean()
+        return self.weighted(**terms)
+
+    def contrasts(self, students: list[Tensor], read: Reading, negatives: Negatives) -> dict[str, Float[Tensor, ""]]:
+        """The terms over what all processes read; one product of the students with the bank serves two of them."""
+        config, temperature = self.config, self.config.temperature
+        terms = {}
+        self.need_others(len(negatives.pairs), "pair of translations")
+        s = F.normalize(torch.cat([*map(self.all_gather, students)]).float(), dim=1)
+        z = F.normalize(torch.cat([*map(self.all_gather, read.targets)]).float(), dim=1)
+        negatives = negatives.repeated(len(students))  # each side is contrasted with the same
+        positive, bank = (s * z).sum(dim=1), inner_products(s, negatives.vectors)
+        if config.mse_weight:
+            terms["mse"] = squared_distance(s, z)
+        if config.to_bank_weight:  # Eq. (9)
+            excluded = negatives.same_meaning
+            terms["to_bank"] = contrast_with_bank(positive, bank, temperature=temperature, excluded=excluded)
+        language = torch.cat([self.all_gather(language_codes(side)) for side in read.sides])
+        if config.center_weight:
+            terms["center"] = mean_gap(s, z, language)
+        if config.side_weight:
+            unwanted = (language[:, None] != language) & (config.side_negatives == "language")
+            terms["side"] = contrast_with_bank(
+                positive, inner_products(s, s), temperature=temperature, excluded=negatives.pairs | unwanted
+            )
+        labels = inner_products(z, negatives.vectors)
+        if config.from_bank_weight:  # Eq. (9): an anchor finds its student among all sentences of its own language
+            others = torch.cat([inner_products(z, s), labels], dim=1)
+            excluded = torch.cat([negatives.pairs, negatives.same_meaning], dim=1)
+            terms["from_bank"] = contrast_with_bank(positive, others, temperature=temperature, excluded=excluded)
+        if config.soft_weight:
+            own = negatives.same_sentence
+            terms["soft"] = soft_labels(positive, bank, labels, temperature=config.soft_temperature, excluded=own)
+        return terms
+
+    def reads(self, step: int) -> tuple[bool, bool]:
+        """Whether the student reads translations, and originals; what it is measured on does not depend on the step."""
+        config = self.config
+        if config.student_reads != "alternate" or not self.training:
+            return True, config.student_reads == "both"
+        originals = step % config.original_steps == config.original_steps - 1
+        return not originals, originals
+
+    def notes(self) -> list[str]:
+        """What is in the bank."""
+        return self.anchors.notes()

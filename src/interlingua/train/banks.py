@@ -1,0 +1,310 @@
+"""Fills the bank of a frozen teacher's vectors before the first step, once, part by part.
+
+What a run will read is known before it begins, as each batch is a pure function of (seed, step). So the bank holds the
+sentences that this run reads and no others, unless they are fewer than the negatives of a step: then the steps that
+would follow the run's last add theirs. Parts of ``PART`` sentences are shared out over the processes, and each is
+written by itself; a run that is killed meanwhile goes on behind the parts that are there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float32, Int64
+from numpy import ndarray
+
+from interlingua.batches.mixture import ParallelPlan
+from interlingua.batches.sentences import by_pivot, meaning_groups, sentence_keys
+from interlingua.batches.tokens import ParallelBatch, TokenBatch
+from interlingua.encoder.anchors import Anchors
+from interlingua.encoder.encode import Dtype
+from interlingua.encoder.teacher_bank import BankRecord, BankRequest, TeacherBank, read_record, write_bank
+from interlingua.encoder.teachers import Teacher, VectorTeacher
+from interlingua.errors import ConfigError, DataError
+from interlingua.files import atomic_write
+from interlingua.functional.anchoring import principal_components
+from interlingua.methods.objective import Objective
+from interlingua.train.build import MicroBatches
+from interlingua.train.engine import Engine
+
+PART = 4096
+"""Sentences that are embedded and written at once."""
+READ_AT_ONCE = 8192
+"""Pairs read from the corpus at once."""
+
+
+def fill_banks(
+    objective: Objective, batches: MicroBatches, validation: Sequence[Any], engine: Engine, *, steps: int, folder: Path
+) -> float:
+    """Gives each part of an objective that learns from a bank its bank, made now unless it is there.
+
+    Args:
+        objective: as it is before the first step.
+        batches: of the run.
+        validation: batches that it is measured on.
+        engine: the processes, which share the work.
+        steps: of the whole run.
+        folder: the run's.
+
+    Returns:
+        processor seconds that the banks took, now or when they were made.
+
+    Raises:
+        ConfigError: a teacher's vectors are narrower than the student's.
+        DataError: ready vectors lack a sentence, or the disk is full.
+    """
+    seconds = 0.0
+    wanting = [module for module in objective.modules() if isinstance(module, Anchors)]
+    for number, anchors in enumerate(wanting):
+        plan = batches.plans["parallel"]
+        assert isinstance(plan, ParallelPlan)
+        request = anchors.request
+        sentences = RunSentences(request)
+        sentences.read_run(plan, steps)
+        for batch in parallel_batches(validation):
+            sentences.add_measured(batch)
+        dtype: Dtype = "bfloat16" if engine.precision == "bf16" else "float32"
+        limit = min(batches.max_tokens, plan.max_tokens or batches.max_tokens)
+        teachers = anchors.open_teachers(max_tokens=limit, dtype=dtype, device=engine.device)
+        builder = BankBuilder(sentences, teachers, width=objective.encoder.dim)
+        # a folder that several runs name holds a bank for each of their sets of sentences
+        shared = Path(request.folder).expanduser() / builder.digest[:16]
+        path = shared if request.folder else folder / f"bank{number or ''}"
+        record = builder.fill(path, engine)
+        anchors.use_bank(TeacherBank(path, size=request.size, every=request.every, seed=plan.seed))
+        if anchors.alter is not None and anchors.alter.needs_names:
+            decode = objective.encoder.vocabulary.decode
+            anchors.alter.learn_names([decode(ids) for ids in sentences.negatives()])
+        seconds += record.cpu_seconds
+    return seconds
+
+
+def parallel_batches(batches: Iterable[Any]) -> Iterator[ParallelBatch]:
+    """The pairs among batches of whatever feeds."""
+    for batch in batches:
+        if isinstance(batch, ParallelBatch):
+            yield batch
+        elif isinstance(batch, Mapping):
+            yield from parallel_batches(batch.values())
+
+
+class RunSentences:
+    """The distinct sentences of a run, by their keys: negatives, and others that are only looked up.
+
+    Args:
+        request: says which.
+    """
+
+    def __init__(self, request: BankRequest) -> None:
+        self._request = request
+        self._negatives: dict[int, ndarray] = {}
+        self._others: dict[int, tuple[str, ndarray]] = {}
+        self._pairs: list[Int64[ndarray, "n 2"]] = []
+
+    def read_run(self, plan: ParallelPlan, steps: int) -> None:
+        """Reads the pairs of all steps, then those that would follow until there are enough negatives."""
+        size = plan.global_batch_size
+        self._read(plan, np.arange(steps * size))
+        first = steps * size
+        last = first + plan.epoch_size
+        while len(self._negatives) < self._request.size and first < last:
+            more = min(self._request.size - len(self._negatives), last - first)
+            self._read(plan, np.arange(first, first + more))
+            first += more
+
+    def add_measured(self, batch: ParallelBatch) -> None:
+        """Sentences of a batch that is only measured on."""
+        translations, originals = by_pivot(batch, self._request.pivot)
+        self._look_up(originals, {self._request.pivot})
+        self._look_up(translations, self._request.known_languages)
+
+    def negatives(self) -> list[list[int]]:
+        """Token ids of the negatives, in the order of their keys."""
+        return [self._negatives[key].tolist() for key in sorted(self._negatives)]
+
+    def arranged(self) -> tuple[Int64[ndarray, " n"], Int64[ndarray, " n"], int, list[tuple[str, list[int]]]]:
+        """Keys, groups, the number of negatives, and language and token ids of all sentences, negatives first."""
+        pivot = self._request.pivot
+        others = {key: value for key, value in self._others.items() if key not in self._negatives}
+        first, second = sorted(self._negatives), sorted(others)
+        ids = [(pivot, self._negatives[key].tolist()) for key in first]
+        ids += [(others[key][0], others[key][1].tolist()) for key in second]
+        keys = np.asarray([*first, *second], dtype=np.int64)
+        pairs = torch.from_numpy(np.concatenate(self._pairs))
+        group = dict(zip(pairs[:, 0].tolist(), meaning_groups(pairs).tolist(), strict=True))
+        groups = np.asarray([group.get(key, -1) for key in keys.tolist()], dtype=np.int64)
+        return keys, groups, len(first), ids
+
+    def _read(self, plan: ParallelPlan, places: Int64[ndarray, " n"]) -> None:
+        indices, rows = plan.rows_at(places)
+        distinct = np.unique(np.stack([indices, rows], axis=1), axis=0)
+        languages = np.asarray(plan.store.language_pairs, dtype=object)
+        for start in range(0, len(distinct), READ_AT_ONCE):
+            part = distinct[start : start + READ_AT_ONCE]
+            found = plan.store.read_packed(part[:, 0], part[:, 1], max_tokens=plan.max_tokens)
+            codes = languages[part[:, 0]]
+            a = TokenBatch.from_flat(found.source_ids, found.source_lengths, codes[:, 0].tolist())
+            b = TokenBatch.from_flat(found.target_ids, found.target_lengths, codes[:, 1].tolist())
+            translations, originals = by_pivot(ParallelBatch(a, b, step=0), self._request.pivot)
+            self._pairs.append(torch.stack([sentence_keys(originals), sentence_keys(translations)], dim=1).numpy())
+            for key, _, ids in _sentences(originals):
+                self._negatives.setdefault(key, ids)
+            self._look_up(translations, self._request.known_languages)
+
+    def _look_up(self, batch: TokenBatch, languages: Iterable[str]) -> None:
+        wanted = frozenset(languages)
+        for key, language, ids in _sentences(batch) if wanted else ():
+            if language in wanted:
+                self._others.setdefault(key, (language, ids))
+
+
+def _sentences(batch: TokenBatch) -> Iterator[tuple[int, str, ndarray]]:
+    ids = np.split(batch.input_ids.cpu().numpy().astype(np.int32), batch.cu_seqlens.cpu().numpy()[1:-1])
+    yield from zip(sentence_keys(batch).tolist(), batch.languages, ids, strict=True)
+
+
+class BankBuilder:
+    """Makes a bank in parts, or finds it made.
+
+    Args:
+        sentences: what has to be in it.
+        teachers: by whom.
+        width: of the student's vectors.
+
+    Raises:
+        ConfigError: the teachers' vectors together are narrower than the student's.
+    """
+
+    def __init__(self, sentences: RunSentences, teachers: Sequence[Teacher], *, width: int) -> None:
+        self.teachers, self.width = teachers, width
+        self.keys, self.groups, self.negatives, self.sentences = sentences.arranged()
+        self.widths = tuple(teacher.width for teacher in teachers)
+        if sum(self.widths) < width:
+            raise ConfigError(
+                f"teachers: vectors of width {sum(self.widths)} can't be made {width} wide, as the encoder's are; add a"
+                " teacher or choose a smaller encoder"
+            )
+        identity = repr(([teacher.digest() for teacher in teachers], width, self.negatives))
+        content = self.keys.tobytes() + self.groups.tobytes()
+        self.digest = hashlib.sha256(identity.encode() + content).hexdigest()
+
+    @property
+    def joined(self) -> bool:
+        """Whether the teachers' vectors are projected: there are several, or they are wider than the student's."""
+        return self.widths != (self.width,)
+
+    def fill(self, path: Path, engine: Engine) -> BankRecord:
+        """Makes what is not there; all processes must call it.
+
+        Args:
+            path: the bank's folder; parts lie beside it until it is whole.
+            engine: the processes that share the work.
+
+        Raises:
+            DataError: ready vectors lack sentences, which are written down, or the disk is full.
+        """
+        record = read_record(path)
+        if record is not None and record.digest == self.digest:
+            return record
+        self._need_all_sentences(path)
+        parts = path.with_name(f"{path.name}-parts-{self.digest[:12]}")
+        files = [parts / f"{first:09d}.npz" for first in range(0, len(self.sentences), PART)]
+        for number, file in enumerate(files):
+            if number % engine.world_size == engine.rank and not file.is_file():
+                self._make_part(file, self.sentences[number * PART : (number + 1) * PART])
+        engine.barrier()
+        if engine.is_main:
+            self._assemble(path, files)
+            shutil.rmtree(parts)
+        engine.barrier()
+        record = read_record(path)
+        assert record is not None
+        return record
+
+    def _make_part(self, file: Path, sentences: Sequence[tuple[str, list[int]]]) -> None:
+        began = time.process_time()
+        vectors = np.concatenate([self._embed(teacher, sentences) for teacher in self.teachers], axis=1)
+        with atomic_write(file, "wb") as opened:
+            np.savez(opened, vectors=vectors.astype(np.float16), seconds=time.process_time() - began)
+
+    def _embed(self, teacher: Teacher, sentences: Sequence[tuple[str, list[int]]]) -> Float32[ndarray, "n d"]:
+        found = np.empty((len(sentences), teacher.width), dtype=np.float32)
+        for language in sorted({language for language, _ in sentences}):
+            rows = [row for row, (code, _) in enumerate(sentences) if code == language]
+            found[rows] = teacher.embed([sentences[row][1] for row in rows], language)
+        if self.joined:  # so that each teacher has the same say, whatever the lengths of its vectors
+            found /= np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-12)
+        return found
+
+    def _assemble(self, path: Path, files: Sequence[Path]) -> None:
+        began = time.process_time()
+        projection = self._projection(files) if self.joined else None
+        seconds = 0.0
+        parts = []
+        for file in files:
+            vectors, spent = _read_part(file)
+            seconds += spent
+            parts.append(vectors if projection is None else (vectors - projection.mean) @ projection.basis)
+        _, counts = np.unique(self.groups[: self.negatives], return_counts=True)
+        record = BankRecord(
+            digest=self.digest,
+            negatives=self.negatives,
+            sentences=len(self.sentences),
+            largest_group=int(counts.max()),
+            teachers=tuple(teacher.name for teacher in self.teachers),
+            widths=self.widths,
+            explained_variance=None if projection is None else projection.explained,
+            cpu_seconds=seconds + time.process_time() - began,
+        )
+        write_bank(path, record, self.keys, self.groups, parts)
+
+    def _projection(self, files: Sequence[Path]) -> Projection:
+        """The principal components of the negatives' joined vectors."""
+        width = sum(self.widths)
+        total, products = np.zeros(width), np.zeros((width, width))
+        for number, file in enumerate(files):
+            vectors = _read_part(file)[0][: max(0, self.negatives - number * PART)].astype(np.float64)
+            total += vectors.sum(axis=0)
+            products += vectors.T @ vectors
+        mean = total / self.negatives
+        covariance = torch.from_numpy(products / self.negatives - np.outer(mean, mean))
+        basis, explained = principal_components(covariance, self.width)
+        return Projection(basis.float().numpy(), mean.astype(np.float32), explained)
+
+    def _need_all_sentences(self, path: Path) -> None:
+        """Refuses ready vectors that lack sentences; these are written to a file, for the model to embed."""
+        for teacher in self.teachers:
+            if not isinstance(teacher, VectorTeacher):
+                continue
+            missing = teacher.missing([ids for _, ids in self.sentences])
+            if missing:
+                file = path.with_name(f"{path.name}-missing.txt")
+                with atomic_write(file) as opened:
+                    opened.writelines(f"{teacher.text(self.sentences[row][1])}\n" for row in missing)
+                raise DataError(
+                    f"has no vectors for {len(missing):,} of {len(self.sentences):,} sentences of this run; they stand"
+                    f" in {file}: embed them and add vectors and lines",
+                    path=teacher.name,
+                )
+
+
+class Projection(NamedTuple):
+    """From the teachers' joined vectors to the student's width."""
+
+    basis: Float32[ndarray, "w d"]
+    mean: Float32[ndarray, " w"]
+    explained: float
+    """Share of the variance that is kept."""
+
+
+def _read_part(file: Path) -> tuple[Float32[ndarray, "n w"], float]:
+    """A part's vectors, and the processor seconds that they took."""
+    with np.load(file) as part:
+        return part["vectors"].astype(np.float32), float(part["seconds"])

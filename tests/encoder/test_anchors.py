@@ -1,0 +1,85 @@
+"""Targets and negatives of a batch; that they are right is tested with the method, tests/methods/test_anchor.py."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from interlingua.encoder.anchors import Anchors, Negatives, is_matrix
+from interlingua.encoder.teacher_bank import BankRequest
+from interlingua.encoder.teachers import ModelTeacher
+from interlingua.errors import ConfigError
+from tests.methods.conftest import tiny_encoder, tiny_pairs
+from tests.methods.test_distill import byte_encoder, byte_vocabulary, saved_teacher, text_pairs
+
+
+def anchors(encoder=None, *, teachers=(), prompts=(), **request):
+    return Anchors(
+        encoder or tiny_encoder(), teachers=teachers, prompts=prompts, bank=BankRequest("", "en", **request)
+    ).train()
+
+
+def test_without_a_name_the_teacher_is_a_copy_of_the_student():
+    encoder = tiny_encoder()
+    found = anchors(encoder)
+    assert found.teacher is not encoder
+    assert found.teacher.digest() == encoder.digest()
+    assert not any(weight.requires_grad for weight in found.parameters())
+    assert not found.teacher.training
+
+
+def test_a_reading_has_the_sides_that_are_asked_for():
+    found, pairs = anchors(), tiny_pairs()
+    both = found.reading(pairs, translations=True, originals=True)
+    assert [side.input_ids.tolist() for side in both.sides] == [pairs.a.input_ids.tolist(), pairs.b.input_ids.tolist()]
+    assert all(torch.equal(target, both.anchors) for target in both.targets)
+    assert both.altered is None
+    one = found.reading(pairs, translations=False, originals=True)
+    assert [side.input_ids.tolist() for side in one.sides] == [pairs.b.input_ids.tolist()]
+
+
+def test_a_pair_may_be_stored_either_way_round():
+    found, pairs = anchors(), tiny_pairs(languages=("deu_Latn",))
+    exchanged = pairs._replace(a=pairs.b, b=pairs.a)
+    first = found.reading(pairs, translations=True, originals=False)
+    second = found.reading(exchanged, translations=True, originals=False)
+    torch.testing.assert_close(first.targets, second.targets)
+    assert first.sides[0].input_ids.tolist() == second.sides[0].input_ids.tolist()
+
+
+def test_negatives_repeat_for_each_side():
+    once = Negatives(torch.eye(3), torch.eye(2, 3).bool(), torch.ones(2, 3).bool(), torch.eye(2).bool())
+    twice = once.repeated(2)
+    assert twice.same_sentence.tolist() == [*once.same_sentence.tolist()] * 2
+    assert twice.pairs.tolist() == torch.eye(2).bool().repeat(2, 2).tolist()
+    assert twice.vectors is once.vectors
+
+
+def test_a_prompt_stands_in_front_of_what_the_teacher_reads(tmp_path):
+    student, teacher = byte_encoder(byte_vocabulary()), byte_encoder(byte_vocabulary(size=320))
+    teacher.save(tmp_path / "teacher")
+    pairs = text_pairs(student.vocabulary)
+    found = anchors(student, teachers=(str(tmp_path / "teacher"),), prompts=("query: ",))
+    reader = ModelTeacher(teacher, student.vocabulary, pivot="eng_Latn", prompt="query: ")
+    ids = [one.tolist() for one in pairs.b.input_ids.split(pairs.b.lengths.tolist())]
+    expected = torch.from_numpy(reader.embed(ids, "eng_Latn"))
+    torch.testing.assert_close(found.vectors(pairs.b), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_teachers_are_opened_in_their_order(tmp_path):
+    names = (saved_teacher(tmp_path / "one"), saved_teacher(tmp_path / "two", hidden_size=8))
+    found = anchors(teachers=names).open_teachers(max_tokens=16)
+    assert [(teacher.name, teacher.width) for teacher in found] == [(names[0], 16), (names[1], 8)]
+    single = anchors(teachers=names[:1])
+    assert single.open_teachers(max_tokens=16)[0].encoder is single.teacher
+
+
+def test_a_vocabulary_that_loses_what_the_teacher_reads_is_an_error(tmp_path):
+    byte_encoder(byte_vocabulary()).save(tmp_path / "cased")
+    with pytest.raises(ConfigError, match="cased"):
+        anchors(byte_encoder(byte_vocabulary(lowercase=True)), teachers=(str(tmp_path / "cased"),))
+
+
+def test_matrices_are_known_by_their_suffix():
+    assert is_matrix("vectors/muse.npy")
+    assert not is_matrix("models/npy")

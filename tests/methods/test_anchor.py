@@ -1,0 +1,290 @@
+"""Anchor against its equations, sentence by sentence, with a bank and without."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from interlingua.batches.sentences import join, sentence_keys
+from interlingua.batches.tokens import TokenBatch
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.teacher_bank import BankRecord, TeacherBank, write_bank
+from interlingua.errors import CheckpointError, ConfigError, DataError
+from interlingua.methods.anchor import Anchor, AnchorConfig
+from tests.methods.conftest import tiny_encoder, tiny_pairs
+from tests.methods.harness import optimizer_of
+from tests.methods.test_distill import alone, saved_teacher, sentences
+
+TEMPERATURE, SOFT = 0.3, 0.2
+
+
+def build(*, encoder=None, dropout=0.0, **options):
+    encoder = encoder or tiny_encoder(hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout)
+    options = {
+        "from_bank_weight": 1.0,
+        "temperature": TEMPERATURE,
+        "soft_temperature": SOFT,
+        "student_reads": "both",
+        **options,
+    }
+    return Anchor(AnchorConfig(**options), encoder).train()
+
+
+def cosine(u, v):
+    return float(u @ v / (u.norm() * v.norm()))
+
+
+def vectors(encoder, side):
+    return [alone(encoder, ids) for ids in sentences(side)]
+
+
+def naive_contrast(students, targets, negatives):
+    """negatives(i): the vectors that row i is told from."""
+    total = 0.0
+    for i, (s, z) in enumerate(zip(students, targets, strict=True)):
+        own = math.exp(cosine(s, z) / TEMPERATURE)
+        total -= math.log(own / (own + sum(math.exp(cosine(s, t) / TEMPERATURE) for t in negatives(i))))
+    return total / len(students)
+
+
+def naive_soft(students, targets, candidates):
+    total = 0.0
+    for i, (s, z) in enumerate(zip(students, targets, strict=True)):
+        p = [math.exp(cosine(z, t) / SOFT) for t in (z, *candidates(i))]
+        q = [math.exp(cosine(s, t) / SOFT) for t in (z, *candidates(i))]
+        total += sum(a / sum(p) * math.log(a / sum(p) / (b / sum(q))) for a, b in zip(p, q, strict=True))
+    return total / len(students)
+
+
+def without(rows, *places):
+    return [row for place, row in enumerate(rows) if place not in places]
+
+
+def bank_of(path, objective, batch, *, others=6, group=None):
+    """A bank of the batch's originals and further sentences, by the objective's own teacher."""
+    generator = torch.Generator().manual_seed(5)
+    more = [torch.randint(6, 20, (4,), generator=generator).tolist() for _ in range(others)]
+    ids = sentences(batch.b) + more
+    keys = sentence_keys(TokenBatch.from_lists(ids, ["eng_Latn"] * len(ids))).numpy()
+    order = np.argsort(keys)
+    groups = np.arange(len(ids)) if group is None else np.asarray(group)
+    with torch.no_grad():
+        found = np.stack([alone(objective.anchors.teacher, ids[place]).numpy() for place in order])
+    record = BankRecord(
+        digest="d",
+        negatives=len(ids),
+        sentences=len(ids),
+        largest_group=1,
+        teachers=("t",),
+        widths=(16,),
+        explained_variance=0.5,
+        cpu_seconds=2.0,
+    )
+    write_bank(path, record, keys[order], groups[order], [found])
+    return TeacherBank(path), more
+
+
+@torch.no_grad()
+def test_terms_without_a_bank_are_the_equations(tmp_path):
+    objective, pairs = build(teachers=(saved_teacher(tmp_path / "teacher"),)), tiny_pairs()
+    y = vectors(objective.anchors.teacher, pairs.b)
+    s, e = vectors(objective.encoder, pairs.a), vectors(objective.encoder, pairs.b)
+    students, targets = s + e, y + y
+
+    def others(i):
+        return without(y, i % 5)
+
+    output = objective(pairs)
+    expected = {
+        "mse": sum(2 - 2 * cosine(a, b) for a, b in zip(students, targets, strict=True)) / 10,
+        "to_bank": naive_contrast(students, targets, others),
+        "from_bank": naive_contrast(targets, students, lambda i: without(students, i, (i + 5) % 10) + others(i)),
+        "soft": naive_soft(students, targets, others),
+    }
+    assert {name: float(term) for name, term in output.terms.items()} == pytest.approx(expected, rel=1e-4)
+    assert float(output.loss) == pytest.approx(sum(expected.values()), rel=1e-4)
+
+
+@torch.no_grad()
+def test_terms_with_a_bank_are_the_equations(tmp_path):
+    objective, pairs = build(teachers=(saved_teacher(tmp_path / "teacher"),)), tiny_pairs()
+    teacher = objective.anchors.teacher
+    # the sixth sentence translates the same as the first
+    bank, more = bank_of(tmp_path / "bank", objective, pairs, group=[0, 1, 2, 3, 4, 0, 6, 7, 8, 9, 10])
+    y, extra = vectors(teacher, pairs.b), [alone(teacher, ids) for ids in more]
+    students = vectors(objective.encoder, pairs.a) + vectors(objective.encoder, pairs.b)
+    objective.anchors.use_bank(bank)
+    assert objective.anchors.teacher is None
+    output = objective(pairs)
+    contrast = naive_contrast(students, y + y, lambda i: without(y, i % 5) + (extra[1:] if i % 5 == 0 else extra))
+    soft = naive_soft(students, y + y, lambda i: without(y, i % 5) + extra)
+    found = naive_contrast(
+        y + y,
+        students,
+        lambda i: without(students, i, (i + 5) % 10) + without(y, i % 5) + (extra[1:] if i % 5 == 0 else extra),
+    )
+    assert float(output.terms["from_bank"]) == pytest.approx(found, rel=2e-3)
+    assert float(output.terms["to_bank"]) == pytest.approx(contrast, rel=2e-3)  # the bank keeps half precision
+    assert float(output.terms["soft"]) == pytest.approx(soft, rel=2e-3)
+    assert "50.0 % of the variance" in " ".join(objective.notes())
+
+
+@torch.no_grad()
+def test_a_bank_gives_what_the_teacher_gives(tmp_path):
+    objective, pairs = build(), tiny_pairs()
+    without_bank = objective(pairs)
+    assert objective.notes() == []
+    bank, _ = bank_of(tmp_path / "bank", objective, pairs, others=0)
+    objective.anchors.use_bank(bank)
+    torch.testing.assert_close(objective(pairs).loss, without_bank.loss, rtol=2e-3, atol=1e-4)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("which", ["language", "all"])
+def test_side_negatives_are_the_batch_s_students(which):
+    objective = build(side_weight=1.0, side_negatives=which)
+    pairs = tiny_pairs(languages=("deu_Latn", "fra_Latn"))
+    y = vectors(objective.anchors.teacher, pairs.b)
+    students = vectors(objective.encoder, pairs.a) + vectors(objective.encoder, pairs.b)
+    languages = pairs.a.languages + pairs.b.languages
+
+    def negatives(i):
+        return [
+            student
+            for k, student in enumerate(students)
+            if k % 5 != i % 5 and (which == "all" or languages[k] == languages[i])
+        ]
+
+    expected = naive_contrast(students, y + y, negatives)
+    assert float(objective(pairs).terms["side"]) == pytest.approx(expected, rel=1e-4)
+
+
+@torch.no_grad()
+def test_the_center_of_each_language_is_drawn_to_its_targets():
+    objective, pairs = build(center_weight=2.0), tiny_pairs(languages=("deu_Latn", "fra_Latn"))
+    y = vectors(objective.anchors.teacher, pairs.b)
+    students = vectors(objective.encoder, pairs.a) + vectors(objective.encoder, pairs.b)
+    gaps = [a / a.norm() - b / b.norm() for a, b in zip(students, y + y, strict=True)]
+    languages, total = pairs.a.languages + pairs.b.languages, 0.0
+    for code in set(languages):
+        own = torch.stack([gap for gap, language in zip(gaps, languages, strict=True) if language == code])
+        total += len(own) / 10 * float(own.mean(dim=0).square().sum())
+    assert float(objective(pairs).terms["center"]) == pytest.approx(2 * total, rel=1e-4)
+
+
+@torch.no_grad()
+def test_known_languages_have_the_mean_of_both_sides_for_target(tmp_path):
+    teacher = saved_teacher(tmp_path / "teacher")
+    objective = build(teachers=(teacher,), known_languages=("de",), student_reads="translations")
+    pairs = tiny_pairs(languages=("deu_Latn", "fra_Latn"))
+    x, y = vectors(objective.anchors.teacher, pairs.a), vectors(objective.anchors.teacher, pairs.b)
+    z = [(a + b) / 2 if row % 2 == 0 else b for row, (a, b) in enumerate(zip(x, y, strict=True))]
+    s = vectors(objective.encoder, pairs.a)
+    expected = sum(2 - 2 * cosine(a, b) for a, b in zip(s, z, strict=True)) / 5
+    assert float(objective(pairs).terms["mse"]) == pytest.approx(expected, rel=1e-4)
+
+
+@torch.no_grad()
+def test_one_step_of_three_reads_the_originals_instead():
+    objective, read = build(student_reads="alternate"), []
+    objective.encoder.backbone.register_forward_hook(lambda module, args, result: read.append(args[0].tolist()))
+    pairs = tiny_pairs()
+    for step in range(6):
+        objective(pairs._replace(step=step))
+    sides = {True: pairs.b.input_ids.tolist(), False: pairs.a.input_ids.tolist()}
+    assert read == [sides[step % 3 == 2] for step in range(6)]
+    objective.eval()(pairs._replace(step=2))
+    assert read[-1] == sides[False]  # what is measured is the same in every step
+
+
+@torch.no_grad()
+def test_hard_negatives_have_a_softmax_of_their_own():
+    objective = build(hard_weight=0.5, hard_kinds=("word_order",), hard_count=1)
+    pairs = tiny_pairs()
+    long = TokenBatch.from_lists([[16, 17, 18, 19, 30, 31], [20, 21, 22, 23, 24]], ["eng_Latn"] * 2)
+    pairs = pairs._replace(a=TokenBatch.from_lists([[6, 7], [8, 9]], ["deu_Latn"] * 2), b=long)
+    altered = objective.anchors.alter(long, seed=pairs.seed, step=pairs.step, is_known=objective.anchors.is_known)
+    assert altered.owners.tolist() == [0, 1]
+    y, s = vectors(objective.anchors.teacher, long), vectors(objective.encoder, pairs.a)
+    e, h = vectors(objective.encoder, long), vectors(objective.encoder, altered.sentences)
+    total = 0.0
+    for queries in (y, s):
+        for row, x in enumerate(queries):
+            own = math.exp(cosine(x, e[row]) / TEMPERATURE)
+            total -= math.log(own / (own + math.exp(cosine(x, h[row]) / TEMPERATURE))) / 4
+    output = objective(pairs)
+    assert float(output.terms["hard"]) == pytest.approx(total / 2, rel=1e-4)
+    torch.testing.assert_close(output.loss, torch.stack([*output.terms.values()]).sum())
+
+
+def test_hard_negatives_come_in_steps_that_read_originals():
+    objective = build(student_reads="alternate", original_steps=2, hard_weight=1.0, hard_kinds=("word_order",))
+    pairs = tiny_pairs()
+    pairs = pairs._replace(b=join(*[TokenBatch.from_lists([[16, 17, 18, 19, 30]], ["eng_Latn"])] * 5))
+    assert "hard" not in objective(pairs._replace(step=0)).terms
+    assert "hard" in objective(pairs._replace(step=1)).terms
+
+
+def test_repeats_of_a_translation_are_no_negatives():
+    objective = build(student_reads="translations", soft_weight=0.0, soft_temperature=0.05, mse_weight=0.0)
+    pairs = tiny_pairs(2)
+    same = pairs._replace(a=TokenBatch.from_lists([[6, 7], [6, 7]], ["deu_Latn"] * 2))
+    assert float(objective(same).loss.detach()) == pytest.approx(0, abs=1e-6)
+    assert float(objective(pairs).loss.detach()) > 0.1
+
+
+def test_the_teacher_never_moves_and_never_drops_out(tmp_path):
+    objective, pairs = build(teachers=(saved_teacher(tmp_path / "teacher"),), dropout=0.5), tiny_pairs()
+    teacher = objective.anchors.teacher
+    before, target = teacher.digest(), objective.anchors.vectors(pairs.b)
+    optimizer = optimizer_of(objective)
+    assert sum(len(group["params"]) for group in optimizer.param_groups) == len(list(objective.encoder.parameters()))
+    objective(pairs).loss.backward()
+    optimizer.step()
+    assert teacher.digest() == before == Encoder.load(tmp_path / "teacher").digest()
+    assert torch.equal(objective.train().anchors.vectors(pairs.b), target)
+    assert not any(module.training for module in teacher.modules())
+
+
+def test_the_student_alone_is_exported(tmp_path):
+    objective = build()
+    objective.save(tmp_path / "model")
+    assert Encoder.load(tmp_path / "model").digest() == objective.encoder.digest()
+
+
+def test_several_teachers_without_a_bank_are_an_error(tmp_path):
+    name = saved_teacher(tmp_path / "teacher")
+    with pytest.raises(ConfigError, match="need a bank"):
+        build(teachers=(name, name))(tiny_pairs())
+    with pytest.raises(ConfigError, match="need a bank"):  # nor one of another width
+        build(teachers=(saved_teacher(tmp_path / "narrow", hidden_size=8),))(tiny_pairs())
+
+
+def test_no_teacher_there_is_an_error(tmp_path):
+    with pytest.raises(CheckpointError, match="nowhere"):
+        build(teachers=(str(tmp_path / "nowhere"),))
+    with pytest.raises(DataError, match="unknown language"):
+        build(pivot="xx")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"mse_weight": 0.0, "to_bank_weight": 0.0, "from_bank_weight": 0.0, "soft_weight": 0.0}, "one besides"),
+        ({"hard_weight": -1.0}, "at least 0"),
+        ({"temperature": 0.0}, "temperature"),
+        ({"bank_size": 0}, "bank_size"),
+        ({"teacher_prompts": ("a", "b")}, "teacher_prompts"),
+        ({"hard_weight": 1.0, "student_reads": "translations"}, "hard_weight"),
+        ({"original_steps": 4, "student_reads": "both"}, "original_steps"),
+        ({"hard_count": 4}, "hard_count"),
+        ({"soft_weight": 0.0, "soft_temperature": 0.1}, "soft_temperature"),
+        ({"side_negatives": "language"}, "side_negatives"),
+    ],
+)
+def test_senseless_options_are_errors(options, message):
+    with pytest.raises(ConfigError, match=message):
+        AnchorConfig(**options)
