@@ -49,7 +49,8 @@ def mean_gap(
     _, place, counts = torch.unique(language, return_inverse=True, return_counts=True)
     gaps = _unit(student) - _unit(target)
     sums = gaps.new_zeros(len(counts), gaps.shape[1]).index_add(0, place, gaps)
-    return (sums.square().sum(dim=1) / counts).sum() / len(gaps)
+    total: Tensor = (sums.square().sum(dim=1) / counts).sum() / len(gaps)
+    return total
 
 
 def contrast_with_bank(
