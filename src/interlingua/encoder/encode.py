@@ -190,7 +190,9 @@ def windows(texts: Iterable[str]) -> Iterator[list[str]]:
         yield window
 
 
-def _runner(encoder: Encoder, dtype: Dtype, normalize: bool, language: str | None) -> _BatchRunner | StaticRunner:
+def _runner(
+    encoder: Encoder, dtype: Dtype, normalize: bool, language: str | None = None
+) -> _BatchRunner | StaticRunner:
     shift = None if encoder.language_shift is None else encoder.language_shift.mean_of(language)
     if isinstance(encoder.backbone, StaticBackbone) and encoder.pooling == "mean":
         return StaticRunner(encoder, normalize, shift)

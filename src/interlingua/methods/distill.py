@@ -17,7 +17,7 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
 from interlingua.functional.distillation import mean_squared_error
 from interlingua.languages import resolve
-from interlingua.methods.objective import LossOutput, Objective
+from interlingua.methods.objective import LossOutput, Objective, Term
 
 PROBE = "The mayor of Bonn (67) said: it's 7 o'clock - why don't we start?"
 """Read back from the student's tokens, it must have the teacher's tokens that it has by itself."""
@@ -101,7 +101,7 @@ class Distill(Objective):
         pairs = batch["parallel"] if isinstance(batch, Mapping) else batch
         translations, originals = by_pivot(pairs, self.pivot)
         target = self.teach(originals)  # M(s)
-        terms: dict[str, Tensor] = {}
+        terms: dict[str, Term] = {}
         if self.config.original_weight:
             s, t = self.encoder(join(originals, translations)).chunk(2)  # M^(s), M^(t)
             terms["original"] = self.nested(mean_squared_error, s, target)
