@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from interlingua import __version__
 from interlingua.errors import CheckpointError, ConfigError, DataError
-from interlingua.files import atomic_write, has_format, sweep
+from interlingua.files import atomic_write, has_format
+from interlingua.temporary import sweep
 from interlingua.train.checkpoint import FORMAT as CHECKPOINT_FORMAT
 from interlingua.train.checkpoint import checkpoints_in, damage, latest_checkpoint
 from interlingua.train.config import TrainConfig, differences, load_train_config, train_config_from
