@@ -121,8 +121,11 @@ def _remove_holder(handle: int) -> None:
     """Takes this process out of the list of those that share the lock."""
     own = f"process {os.getpid()} on {os.uname().nodename} since ".encode()
     lines = os.pread(handle, 1 << 16, 0).splitlines(keepends=True)
-    os.ftruncate(handle, 0)
-    os.write(handle, b"".join(line for line in lines if not line.startswith(own)))
+    own_line = next((line for line in lines if line.startswith(own)), None)
+    if own_line is not None:
+        lines.remove(own_line)  # one of them, if this process has several
+        os.ftruncate(handle, 0)
+        os.write(handle, b"".join(lines))
 
 
 def _is_alive(pid: int) -> bool:
