@@ -92,10 +92,10 @@ def test_broken_or_unlike_vectors_are_refused(tmp_path, side):
         table[1, 0] = np.nan
         return table
 
-    message = r"^a\.de: the model gives NaN or infinity for line '1', 'de1 de2'; try --dtype float32, or leave"
+    message = r"^a\.de: the encoder gave NaN or infinity for line '1', 'de1 de2'; try --dtype float32, leave"
     with pytest.raises(DataError, match=message):
         embed_side(side, broken, tmp_path / "x", path="a.de")
-    with pytest.raises(DataError, match="the model gives NaN or infinity for line '0'"):
+    with pytest.raises(DataError, match="the encoder gave NaN or infinity for line '0'"):
         embed_side(side, lambda texts: embed(texts).astype(np.float64) * 1e200, tmp_path / "x")
     with pytest.raises(ConfigError, match=r"the vectors given and the model's have widths \[5, 24\]"):
         embed_side(side, embed, tmp_path / "x", known=KnownVectors([np.ones((2, 5))]))

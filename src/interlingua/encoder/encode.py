@@ -17,6 +17,7 @@ from jaxtyping import Float32
 from torch.nn import functional as F
 
 from interlingua.batches.tokens import TokenBatch
+from interlingua.encoder.finite import check_finite
 from interlingua.encoder.pooling import HiddenStates
 from interlingua.encoder.static import StaticBackbone, StaticRunner
 from interlingua.encoder.vocabulary import truncate
@@ -89,13 +90,17 @@ def encode(
         normalize: scale the vectors to length 1.
         dtype: to compute in; the vectors are float32. With int8 two thirds of the products are in bytes.
         show_progress: draw a bar on standard error.
-        out: a ``.npy`` file to write instead of collecting in memory; it appears when all is done.
+        out: a ``.npy`` file to write instead of collecting in memory; it appears when all is done. In memory a vector
+            with NaN or infinity is given as it is; in a file it is an error.
         report: counts texts, tokens and cut texts. Without one, the first call of this process that cuts texts at
             the encoder's limit says how many, in a warning of the logger ``interlingua``.
         advance: told how many texts more are embedded, in place of a bar.
 
     Returns:
         the vectors, memory-mapped if ``out`` is given.
+
+    Raises:
+        DataError: ``out`` is given, and a vector is not finite.
     """
     if isinstance(texts, str):
         raise ConfigError("encode takes a list of texts, got one string; put it in a list")
@@ -237,6 +242,9 @@ def collect(windows: Iterator[Vectors], dim: int, out: PathLike | None) -> Vecto
         windows: of one width.
         dim: the width; that of the first window where there is one.
         out: see ``encode``.
+
+    Raises:
+        DataError: a vector that is to be written is not finite.
     """
     if out is None:
         made = list(windows)
@@ -245,12 +253,17 @@ def collect(windows: Iterator[Vectors], dim: int, out: PathLike | None) -> Vecto
         rows = 0
         _write_header(file, rows, dim)
         for window in windows:
+            check_finite(window, lambda row, rows=rows: _line(rows + row))  # type: ignore[misc]
             file.write(np.ascontiguousarray(window).data)
             rows, dim = rows + len(window), window.shape[1]
         file.seek(0)
         _write_header(file, rows, dim)
     mapped: Vectors = np.load(out, mmap_mode="r" if rows else None)
     return mapped
+
+
+def _line(row: int) -> str:
+    return f"line {row + 1:,} (row {row:,} counted from 0)"
 
 
 def _write_header(file: Any, rows: int, dim: int) -> None:

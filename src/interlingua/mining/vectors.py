@@ -7,6 +7,7 @@ the start of a run, and what does not agree is embedded again.
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 from collections.abc import Callable, Sequence
@@ -17,6 +18,7 @@ from jaxtyping import Bool, Float32
 from numpy import ndarray
 from numpy.typing import NDArray
 
+from interlingua.encoder.finite import check_finite
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, atomic_write
 from interlingua.mining.texts import Side
@@ -311,14 +313,11 @@ def _vectors(
     vectors = np.empty((stop - start, widths.pop()), np.float32)
     for at, part in parts:
         vectors[at] = part
-    broken = ~np.isfinite(vectors).all(axis=1)
-    if broken.any():
-        row = start + int(np.flatnonzero(broken)[0])
-        raise DataError(
-            f"the model gives NaN or infinity for line {side.origins(row)[0]!r}, {side.texts[row][:60]!r}; try --dtype"
-            " float32, or leave the line out",
-            path=path,
-        )
+    check_finite(
+        vectors,
+        lambda row: f"line {side.origins(start + row)[0]!r}, {side.texts[start + row][:60]!r}",
+        error=functools.partial(DataError, path=path),
+    )
     return vectors
 
 
