@@ -55,6 +55,7 @@ def exclusive(
         DataError: the lock file can't be made.
     """
     path = folder / name
+    is_new = not folder.exists()
     kind = (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB)
     while True:
         handle = _open(path)
@@ -82,14 +83,23 @@ def exclusive(
     finally:
         if os.getpid() == owner:
             _release(handle, path, kind)
+            if is_new:  # a run that was refused before it began leaves nothing
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
 
 
 def _open(path: Path) -> int:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o666)
+        with contextlib.suppress(FileNotFoundError):  # another run may remove its empty folder in between
+            return _make(path)
+        return _make(path)
     except OSError as error:
         raise DataError(f"can't write: {error.strerror or error}; choose another place", path=path) from error
+
+
+def _make(path: Path) -> int:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o666)
 
 
 def _has_name(handle: int, path: Path) -> bool:
