@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from interlingua import files
+from interlingua import files, temporary
 from interlingua.errors import ConfigError, DataError
 
 
@@ -213,6 +213,7 @@ def test_what_could_not_be_put_in_place_leaves_the_old_folder(tmp_path, monkeypa
         return rename(self, other)
 
     monkeypatch.setattr(type(target), "rename", failing)
+    monkeypatch.setattr(temporary, "_renameat2", lambda: None)
     with pytest.raises(DataError, match="Input/output"), files.atomic_directory(target, overwrite=True) as folder:
         (folder / "new").write_text("new")
     assert (target / "a").read_text() == "old"
@@ -238,7 +239,7 @@ def test_what_a_killed_process_left_is_swept_at_the_next_start(tmp_path):
     foreign.mkdir()
     living.mkdir()
     with files.atomic_directory(tmp_path / "big"), files.atomic_write(tmp_path / "a.txt"):
-        files.sweep(tmp_path)  # what this process is writing stays
+        temporary.sweep(tmp_path)  # what this process is writing stays
     with files.atomic_directory(tmp_path / "big", overwrite=True):
         pass
     assert {path.name for path in tmp_path.iterdir()} == {"big", "a.txt", foreign.name, living.name}

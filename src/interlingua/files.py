@@ -9,22 +9,17 @@ import io
 import json
 import lzma
 import os
-import re
-import shutil
 import sys
-import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TextIO, cast
 
 from interlingua.errors import ConfigError, DataError, MissingExtraError
+from interlingua.temporary import Temporary, replace_directory, sweep, sync_folder
 
 PathLike = str | os.PathLike[str]
 COMPRESSIONS = (".gz", ".xz", ".zst")
-_TEMPORARY = re.compile(r"\.(?P<name>.+)\.(?P<host>[0-9a-f]{8})-(?P<pid>\d+)\.\w+\.tmp")
-_OPEN: set[Path] = set()
-"""Temporary files and folders of this process that are being written."""
 
 
 def stem_and_suffix(path: PathLike) -> tuple[str, str]:
@@ -54,7 +49,7 @@ def atomic_write(path: PathLike, mode: str = "w", *, encoding: str = "utf-8") ->
         DataError: the disk is full or the folder can't be written; the old file, if any, is untouched.
     """
     text = {} if "b" in mode else {"encoding": encoding, "newline": "\n"}
-    temporary: Path | None = None
+    temporary: Temporary | None = None
     try:
         if is_special(path):
             with open(path, mode, **cast(Any, text)) as file:
@@ -63,16 +58,14 @@ def atomic_write(path: PathLike, mode: str = "w", *, encoding: str = "utf-8") ->
         target = Path(os.path.realpath(path))
         target.parent.mkdir(parents=True, exist_ok=True)
         sweep(target.parent, target.name)
-        handle, name = tempfile.mkstemp(prefix=_prefix(target), suffix=".tmp", dir=target.parent)
-        temporary = Path(name)
-        _OPEN.add(temporary)
-        with os.fdopen(handle, mode, **cast(Any, text)) as file:
+        temporary = Temporary(target)
+        with os.fdopen(os.dup(temporary.handle), mode, **cast(Any, text)) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(target)
-        _sync_folder(target.parent)
+        temporary.path.chmod(0o666 & ~_umask())
+        temporary.path.replace(target)
+        sync_folder(target.parent)
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -81,8 +74,7 @@ def atomic_write(path: PathLike, mode: str = "w", *, encoding: str = "utf-8") ->
         ) from error
     finally:
         if temporary is not None:
-            temporary.unlink(missing_ok=True)
-            _OPEN.discard(temporary)
+            temporary.release()
 
 
 @contextlib.contextmanager
@@ -101,51 +93,33 @@ def atomic_directory(
         ConfigError: ``path`` is a folder, but not ``ours``.
     """
     target = Path(os.path.realpath(path))
+    with contextlib.suppress(OSError):  # no such folder yet, or one that can't be read
+        sweep(target.parent, target.name)  # may give a folder back that a killed run moved aside
     if target.exists() and not target.is_dir():
         raise DataError("a file of that name is there; remove it or choose another place", path=path)
     if target.exists() and not overwrite:
         raise DataError("already there; remove it or choose another place", path=path)
     if target.exists() and ours is not None and any(target.iterdir()) and not ours(target):
         raise ConfigError(f"{os.fspath(path)} holds other files, which would be lost; name another folder")
-    temporary: Path | None = None
+    temporary: Temporary | None = None
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        sweep(target.parent, target.name)
-        temporary = _temporary_folder(target)
-        temporary.chmod(0o777 & ~_umask())
-        yield temporary
-        for file in temporary.rglob("*"):
-            if file.is_file():
-                _sync(file)
-        replace_directory(temporary, target)
+        temporary = Temporary(target, folder=True)
+        temporary.path.chmod(0o777 & ~_umask())
+        yield temporary.path
+        for inner in (temporary.path, *temporary.path.rglob("*")):
+            if inner.is_dir():
+                sync_folder(inner)
+            elif inner.is_file():
+                sync_file(inner)
+        replace_directory(temporary.path, target)
     except OSError as error:
         raise DataError(
             f"can't write: {error.strerror or error}; free some space or choose another place", path=path
         ) from error
     finally:
         if temporary is not None:
-            shutil.rmtree(temporary, ignore_errors=True)
-            _OPEN.discard(temporary)
-
-
-def replace_directory(source: Path, target: Path) -> None:
-    """Renames a finished folder onto ``target``; an older one steps aside first and is removed last."""
-    if not target.exists():
-        source.rename(target)
-        _sync_folder(target.parent)
-        return
-    old = _temporary_folder(target)
-    target.rename(old)
-    try:
-        source.rename(target)
-    except OSError:
-        old.rename(target)
-        raise
-    else:
-        _sync_folder(target.parent)
-        shutil.rmtree(old, ignore_errors=True)
-    finally:
-        _OPEN.discard(old)
+            temporary.release()
 
 
 def has_format(folder: Path, name: str, format: str) -> bool:
@@ -173,27 +147,6 @@ def is_special(path: PathLike) -> bool:
     if os.path.isdir(path):
         raise DataError("is a folder; name a file", path=path)
     return os.path.exists(path) and not os.path.isfile(path)
-
-
-def sweep(folder: Path, name: str | None = None) -> None:
-    """Removes temporary files and folders that a process of this machine left when it was killed.
-
-    Args:
-        folder: where to look, not below.
-        name: of what was to be written; default: anything.
-    """
-    with os.scandir(os.path.realpath(folder)) as entries:
-        left = [(entry, match) for entry in entries if (match := _TEMPORARY.fullmatch(entry.name))]
-    for entry, match in left:
-        path, pid = Path(entry.path), int(match["pid"])
-        if match["host"] != _host() or name not in (None, match["name"]) or path in _OPEN:
-            continue
-        if pid != os.getpid() and _is_alive(pid):
-            continue
-        if entry.is_dir(follow_symlinks=False):
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -268,6 +221,12 @@ def open_text_writer(path: PathLike) -> Iterator[TextIO]:
         text.detach()
         if binary is not raw:
             binary.close()
+
+
+def sync_file(path: PathLike) -> None:
+    """Makes sure that a file's bytes are on the disk."""
+    with open(path, "rb") as file:
+        os.fsync(file.fileno())
 
 
 def sha256_file(path: PathLike) -> str:
@@ -355,45 +314,7 @@ def _zstandard() -> Any:
     return zstandard
 
 
-def _prefix(target: Path) -> str:
-    return f".{target.name}.{_host()}-{os.getpid()}."
-
-
-def _temporary_folder(target: Path) -> Path:
-    folder = Path(tempfile.mkdtemp(prefix=_prefix(target), suffix=".tmp", dir=target.parent))
-    _OPEN.add(folder)
-    return folder
-
-
-def _host() -> str:
-    """Of this machine, short: on a disk that several share, only they know which of their processes live."""
-    return f"{zlib.crc32(os.uname().nodename.encode()):08x}"
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:  # another user's
-        pass
-    return True
-
-
 def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
-
-
-def _sync(path: Path) -> None:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -58,6 +58,7 @@ def test_the_file(tmp_path):
     assert found["value"] == pytest.approx(5 / 6)
     assert found["by_language"] == {"deu_Latn": pytest.approx(2 / 3), "eng_Latn": 1.0}
     assert (skew["ideal"], skew["better"], skew["low"]) == (0.0, "lower", None)
+    assert list(content.pop("files")) == ["items.npz"]
     assert content == json.loads(json.dumps(to_json(analysis())))
 
 

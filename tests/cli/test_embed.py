@@ -141,3 +141,18 @@ def test_a_device_is_no_place_for_vectors(model, text, tmp_path, capsys):
     assert pipe.is_fifo()
     assert embed(model, text, "-o", tmp_path) == 2
     assert "is a folder; name a file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_vectors_that_are_not_finite_are_not_written(model, text, tmp_path, capsys, bad):
+    """One word's vector is broken, so are the lines that hold it; the first one is named."""
+    encoder = Encoder.load(model)
+    word = encoder.vocabulary.encode(["en4"])[0][0]
+    with torch.no_grad():
+        encoder.backbone.word_embeddings.weight[word] = bad
+    encoder.save(tmp_path / "broken")
+    for target in ("out.npy", "folder/"):
+        assert embed(tmp_path / "broken", text, "-o", tmp_path / target) == 2
+        message = capsys.readouterr().err.strip().splitlines()[-1]
+        assert "the encoder gave NaN or infinity for line 3 (row 2 counted from 0); try --dtype float32" in message
+    assert not list(tmp_path.glob("**/*.npy"))

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -11,6 +15,7 @@ from interlingua.encoder.backbone import ACTIVATIONS, Backbone, BackboneConfig
 from interlingua.kernels import library
 
 needs_kernel = pytest.mark.skipif(library("training") is None, reason="needs the compiled kernel and AVX-512 BF16")
+ROOT = Path(__file__).resolve().parents[2]
 LENGTHS = [1, 17, 4, 4, 33, 64, 65, 130]
 
 
@@ -141,3 +146,69 @@ def test_without_the_kernel_nothing_is_taken(monkeypatch, random_batch):
     layer, layout = backbone_with().layers[0], Layout.of(torch.tensor([0, 2, 5]).int())
     assert not fused.takes(layer, torch.randn(5, 96), layout)
     assert backbone_with()(*random_batch([3, 4])[:2]).shape == (7, 96)
+
+
+class NoKernel:
+    """Takes every call and writes nothing; what is passed to it is checked in ``calls.call``."""
+
+    def __getattr__(self, name):
+        return lambda *arguments: 0
+
+
+@pytest.fixture
+def default_dtype(request):
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(request.param)
+    yield request.param
+    torch.set_default_dtype(before)
+
+
+DTYPES = [torch.float64, torch.bfloat16, torch.float16]
+
+
+@pytest.mark.parametrize("default_dtype", DTYPES, indirect=True)
+@pytest.mark.parametrize("activations", [torch.float32, torch.bfloat16])
+def test_buffers_do_not_take_torchs_default_dtype(default_dtype, activations, monkeypatch):
+    """Every buffer has the type that the C function writes, or ``call`` raises."""
+    monkeypatch.setattr("interlingua.kernels.calls.library", lambda name: NoKernel())
+    x = torch.ones(7, 32, dtype=activations, requires_grad=True)
+    qkv = torch.ones(7, 96, dtype=activations, requires_grad=True)
+    floats = [torch.ones(32, dtype=torch.float32, requires_grad=True) for _ in range(3)]
+    joint_bias = torch.ones(96, dtype=torch.float32, requires_grad=True)
+    groups = Layout.of(torch.tensor([0, 3, 7]).int()).by_length
+    outputs = [
+        fused._ResidualNorm.apply(x, x, *floats, 1e-5, 0.1),
+        fused._Activation.apply(x, floats[0], 1),
+        fused._Attention.apply(qkv, joint_bias, groups, 2, 0.1),
+    ]
+    for output in outputs:
+        assert output.dtype == activations
+        output.backward(torch.ones_like(output))
+    assert {part.grad.dtype for part in (*floats, joint_bias)} == {torch.float32}
+
+
+UNDER_ANOTHER_DEFAULT = """
+import sys, torch
+from tests.encoder.test_fused import LENGTHS, backbone_with, distances, states_and_gradients
+from interlingua.encoder import fused
+from interlingua.batches.tokens import TokenBatch
+
+draw = torch.Generator().manual_seed(0)
+ids = [torch.randint(5, 100, (length,), generator=draw).tolist() for length in LENGTHS]
+batch = TokenBatch.from_lists(ids, ("",) * len(LENGTHS))
+backbone = backbone_with()
+expected = states_and_gradients(backbone, batch)
+torch.set_default_dtype(getattr(torch, sys.argv[1]))
+found = states_and_gradients(backbone, batch)
+assert torch.equal(found[0], expected[0])
+assert max(distances(found, expected)) < 1e-6
+"""
+
+
+@needs_kernel
+@pytest.mark.parametrize("dtype", ["float64", "bfloat16", "float16"])
+def test_gradients_are_the_same_under_another_default_dtype(dtype):
+    """In a process of its own: buffers of too few bytes would corrupt the heap."""
+    command = [sys.executable, "-c", UNDER_ANOTHER_DEFAULT, dtype]
+    ran = subprocess.run(command, check=False, capture_output=True, text=True, cwd=ROOT)
+    assert ran.returncode == 0, ran.stderr

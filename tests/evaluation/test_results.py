@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import shutil
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from interlingua.errors import DataError
 from interlingua.evaluation.results import items_path, read_result, read_results, result_path, write_result
 from interlingua.evaluation.suite import evaluate
-from interlingua.evaluation.task import Items
+from interlingua.evaluation.task import Example, Items
 
 
 @pytest.fixture
@@ -116,8 +117,13 @@ def test_a_cut_items_file_is_one_line(result, tmp_path):
     whole = items_path(path).read_bytes()
     for content in (whole[:100], b""):
         items_path(path).write_bytes(content)
-        with pytest.raises(DataError, match=rf"^{items_path(path)}: the items of a result can't be read"):
+        with pytest.raises(DataError, match=rf"^{items_path(path)}: changed since the result was written"):
             read_result(path)
+    content = json.loads(path.read_text())
+    del content["interlingua"]["files"]  # as earlier versions wrote it
+    path.write_text(json.dumps(content))
+    with pytest.raises(DataError, match=rf"^{items_path(path)}: the items of a result can't be read"):
+        read_result(path)
 
 
 def test_a_folder_of_analyses_alone_adds_no_result(result, tmp_path):
@@ -160,3 +166,54 @@ def test_files_of_earlier_versions_are_read(result, tmp_path):
     del content["interlingua"]["members"], content["interlingua"]["notes"]
     path.write_text(json.dumps(content))
     assert (read_result(path).members, read_result(path).notes) == ({}, ())
+
+
+class Killed(BaseException):
+    """As SIGKILL: nothing more is done to any file."""
+
+
+def test_a_kill_at_any_moment_leaves_scores_with_their_own_items(result, tmp_path, monkeypatch):
+    """Killed before each renaming and removal: either result is there, whole, with its items and examples."""
+    example = Example(
+        item=0, query="", expected="a", retrieved="b", expected_score=0.5, retrieved_score=0.6,
+        languages=("deu_Latn", "eng_Latn"),
+    )  # fmt: skip
+    results = []
+    for value in (0.25, 0.75):
+        items = {subset.name: Items(np.full(3, value)) for subset in result.subsets}
+        seen = {result.subsets[0].name: (example._replace(query=str(value)),)}
+        results.append(dataclasses.replace(result, seconds=value, items=items, examples=seen))
+
+    def dying(name, moment, calls):
+        function = getattr(os, name)
+
+        def call(*arguments, **options):
+            calls.append(name)
+            if len(calls) >= moment:
+                raise Killed
+            return function(*arguments, **options)
+
+        return call
+
+    outcomes, ended = [], False
+    while not ended:
+        folder, calls = tmp_path / str(len(outcomes)), []
+        write_result(results[0], folder)
+        with monkeypatch.context() as patch:
+            for name in ("replace", "unlink"):
+                patch.setattr(os, name, dying(name, len(outcomes) + 1, calls))
+            try:
+                write_result(results[1], folder)
+                ended = True
+            except Killed:
+                pass
+        [found] = read_results([folder], examples=True)
+        assert {name: set(items.values.tolist()) for name, items in found.items.items()} == {
+            subset.name: {found.seconds} for subset in result.subsets
+        }
+        assert [one.query for of_pair in found.examples.values() for one in of_pair] == [str(found.seconds)]
+        outcomes.append(found.seconds)
+    assert not list(folder.rglob("*.next"))
+    assert outcomes == sorted(outcomes)
+    assert outcomes.count(0.25) >= 3
+    assert outcomes.count(0.75) >= 3

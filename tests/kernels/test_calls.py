@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import re
 import threading
+from pathlib import Path
 
 import pytest
 import torch
@@ -54,5 +56,42 @@ def test_want_of_memory_is_an_error(monkeypatch):
             return 1
 
     monkeypatch.setattr(calls, "library", lambda name: Kernel)
+    x = torch.ones(1)
     with pytest.raises(MemoryError, match="no memory for attention"):
-        call("attention", torch.ones(1), 3, torch.ones(1))
+        call("attention", x, 3, 0, 1, x, x, x, x)
+
+
+def kinds_in_c(name):
+    """What the arguments of a function of training.c point to, behind the type; see ``calls.FUNCTIONS``."""
+    source = Path(calls.__file__).with_name("training.c").read_text(encoding="utf-8")
+    arguments = re.search(rf"^int {name}\(int64_t type, ([^)]*)\) {{", source, re.MULTILINE)[1].split(",")
+    types = [re.sub(r"const |\w+$", "", argument.strip()).replace(" ", "") for argument in arguments]
+    return "".join({"void*": "a", "float*": "f", "int64_t*": "i"}.get(kind, ".") for kind in types)
+
+
+@pytest.mark.parametrize("name", calls.FUNCTIONS)
+def test_what_is_checked_is_what_the_c_source_says(name):
+    assert calls.FUNCTIONS[name] == kinds_in_c(name)
+
+
+@pytest.mark.parametrize("bad", [
+    torch.ones(4, dtype=torch.float64),
+    torch.ones(4, dtype=torch.bfloat16),
+    torch.ones(4, device="meta"),
+    torch.ones(8)[::2],
+    None,
+])  # fmt: skip
+def test_no_address_of_another_type_or_place_goes_to_c(monkeypatch, bad):
+    class Kernel:
+        @staticmethod
+        def activation(*arguments):
+            return 0
+
+    monkeypatch.setattr(calls, "library", lambda name: Kernel)
+    x = torch.ones(4)
+    call("activation", x, 1, 1, 4, x, x, x)
+    for place in range(3):
+        tensors = [x, x, x]
+        tensors[place] = bad
+        with pytest.raises(TypeError, match=r"activation takes contiguous torch\.float32 on cpu"):
+            call("activation", x, 1, 1, 4, *tensors)

@@ -4,6 +4,7 @@ import io
 import random
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from interlingua.errors import DataError
@@ -150,3 +151,13 @@ def test_a_broken_document_stops_the_run_or_is_noted(tmp_path):
     assert out.getvalue()
     reasons = ["the document is empty", "not UTF-8 (byte 0xe4)", "no such file", "names sentence 99"]
     assert all(reason in said for reason, said in zip(reasons, aligner.report.failed, strict=True))
+
+
+def test_vectors_that_are_not_finite_are_refused_by_their_text():
+    def broken(texts, **_):
+        found = encode(texts)
+        found[[row for row, text in enumerate(texts) if text == "de2"]] = np.inf
+        return found
+
+    with pytest.raises(DataError, match="the encoder gave NaN or infinity for 'de2'"):
+        Aligner(broken).align(["de1", "de2"], ["en1", "en2"])

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from interlingua.errors import ConfigError
-from interlingua.mining.align_job import JOURNAL, AlignJob, AlignJournal
+from interlingua.locks import exclusive
+from interlingua.mining.align_job import JOURNAL, LOCK, AlignJob, AlignJournal
 from interlingua.mining.alignment import AlignConfig
 from interlingua.mining.links import DocumentPair
 from tests.mining.test_align import written
@@ -131,3 +132,35 @@ def test_documents_are_not_written_over(listed):
     for options in ({"output": source}, {"output": target}, {"output": "x.tsv", "texts": "x.tsv"}):
         with pytest.raises(ConfigError, match=r"would be lost|is to be written twice"):
             AlignJob(source=source, target=target, **options)
+
+
+def test_two_runs_do_not_write_one_folder(listed):
+    with exclusive(listed / "links", remedy="x", name=LOCK), pytest.raises(ConfigError, match="in use by process"):
+        run(listed, "links")
+    assert run(listed, "links").documents == 3
+
+
+@pytest.mark.parametrize("content", ["a thesis\n", '{"other": 1}\n', "\xff\xfe"])
+def test_a_journal_of_others_is_not_written_over(listed, content):
+    path = listed / "links" / JOURNAL
+    path.parent.mkdir()
+    path.write_text(content, encoding="latin-1")
+    with pytest.raises(ConfigError, match=r"align\.journal is damaged, or a file of another program"):
+        run(listed, "links")
+    assert path.read_text(encoding="latin-1") == content
+
+
+def test_a_cut_or_changed_journal_only_costs_time(listed):
+    (listed / "3.de").write_text("")
+    run(listed, "links")
+    journal = listed / "links" / JOURNAL
+    done = journal.read_bytes()
+
+    def links():
+        return [path.read_bytes() for path in sorted((listed / "links").iterdir()) if path != journal]
+
+    expected = links()
+    for harmed in (b"", done[: len(done) // 2], done[:-3], done.replace(b"1.de", b"\xff.de")):
+        journal.write_bytes(harmed)
+        run(listed, "links")
+        assert links() == expected

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from interlingua.errors import ConfigError, DataError
+from interlingua.locks import exclusive
 from interlingua.mining.embed_job import RECORD, EmbedJob, embed_window
 from tests.mining.invented import embed
 from tests.test_remote import refuses
@@ -139,3 +140,11 @@ def test_two_files_of_one_name_are_refused(tmp_path):
 def test_a_window_is_a_task():
     name, vectors, report = embed_window(encode, "a.txt", lines(3))
     assert (name, vectors.shape, report.texts) == ("a.txt", (3, 24), 3)
+
+
+def test_two_runs_do_not_fill_one_folder(tmp_path, parts):
+    job = EmbedJob(files=[parts], output=str(tmp_path / "v"))
+    with exclusive(tmp_path / "v", remedy="x"), pytest.raises(ConfigError, match=r"v is in use by process .* --output"):
+        job.run(encode, model="m")
+    job.run(encode, model="m")
+    assert sorted(path.name for path in (tmp_path / "v").iterdir()) == [RECORD, "part-0.npy", "part-1.npy"]

@@ -316,7 +316,7 @@ def dying(function):
 if place == "vectors":
     vectors._write = dying(vectors._write)
 elif place == "tiles":
-    tiles._write = dying(tiles._write)
+    tiles.write_lists = dying(tiles.write_lists)
 elif place == "pairs":
     mine.Taken.free = dying(mine.Taken.free)
 source, target, _ = sides(folder, 300, 1500)

@@ -154,3 +154,15 @@ def test_plain_cosines_only_on_request():
     assert score_config("distance", k=2, window=8, cosine=False) == ScoreConfig(margin="distance", k=2, window=8)
     with pytest.raises(ConfigError, match="say --cosine if you mean it"):
         score_config("absolute", k=4, window=8, cosine=False)
+
+
+@pytest.mark.parametrize("margin", ["ratio", "absolute"])
+def test_vectors_that_are_not_finite_are_refused_by_their_text(margin):
+    def broken(texts, **options):
+        found = encode(texts, **options)
+        found[[row for row, text in enumerate(texts) if text == "en7"]] = np.nan
+        return found
+
+    pairs = [*bitext(5), TextPair("de7", "en7", "deu_Latn", "eng_Latn")]
+    with pytest.raises(DataError, match="the encoder gave NaN or infinity for 'en7'"):
+        list(PairScorer(broken, ScoreConfig(margin=margin, k=2)).score(pairs))

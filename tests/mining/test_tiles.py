@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from interlingua.errors import ConfigError, DataError
+from interlingua.locks import exclusive
 from interlingua.mining import tiles
 from interlingua.mining.knn import mutual_neighbours
 from interlingua.mining.tiles import TilePlan, bytes_of_a_vector, find_neighbours, join_shards, read_neighbours
@@ -55,7 +56,7 @@ def test_two_runs_do_not_work_in_one_folder(tmp_path):
     """Each would write lists without what the other one has found since it read them."""
     x, y = crowded(2, 60, 50, 16)
     plan = small_plan(x, y)
-    with tiles.alone(tmp_path), pytest.raises(ConfigError, match=r"another run is at work in .*; wait until it has"):
+    with exclusive(tmp_path, remedy="x"), pytest.raises(ConfigError, match=f"in use by process {os.getpid()}"):
         find_neighbours(x, y, plan, tmp_path)
     find_neighbours(x, y, plan, tmp_path)
     assert_same(read_neighbours(plan, tmp_path), mutual_neighbours(x, y, k=4))
@@ -69,7 +70,7 @@ from interlingua.mining import tiles
 folder, moment = sys.argv[1], int(sys.argv[2])
 x, y = np.load(folder + "/x.npy", mmap_mode="r"), np.load(folder + "/y.npy", mmap_mode="r")
 plan = tiles.TilePlan(rows=50, columns=40, n=len(x), m=len(y), width=16, k=4, digest=tiles.digest(x, y))
-write, written = tiles._write, []
+write, written = tiles.write_lists, []
 
 def write_and_maybe_die(*arguments):
     write(*arguments)
@@ -77,7 +78,7 @@ def write_and_maybe_die(*arguments):
     if len(written) == moment:
         os.kill(os.getpid(), signal.SIGKILL)
 
-tiles._write = write_and_maybe_die
+tiles.write_lists = write_and_maybe_die
 tiles.find_neighbours(x, y, plan, folder + "/knn")
 """
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from interlingua.mining.vectors import (
     KnownVectors,
     check_known,
     count_zeros,
+    drop_damaged,
     embed_side,
     finished,
     load_vectors,
@@ -57,7 +60,8 @@ def test_what_is_there_is_not_made_again(tmp_path, side):
     embed_side(side, lambda texts: (seen.extend(texts), embed(texts))[1], tmp_path / "x")
     assert seen == side.texts[8:10]
     np.testing.assert_array_equal(load_vectors(tmp_path / "x"), embed(list(side.texts)))
-    assert (tmp_path / "x" / "vectors-1of1.journal").read_text() == "0\n4\n8\n"
+    lines = (tmp_path / "x" / "vectors-1of1.journal").read_text().splitlines()
+    assert [line.split()[:2] for line in lines] == [["0", "24"], ["4", "24"], ["8", "24"]]
 
 
 def test_shards_share_a_file(tmp_path, side):
@@ -88,10 +92,10 @@ def test_broken_or_unlike_vectors_are_refused(tmp_path, side):
         table[1, 0] = np.nan
         return table
 
-    message = r"^a\.de: the model gives NaN or infinity for line '1', 'de1 de2'; try --dtype float32, or leave"
+    message = r"^a\.de: the encoder gave NaN or infinity for line '1', 'de1 de2'; try --dtype float32, leave"
     with pytest.raises(DataError, match=message):
         embed_side(side, broken, tmp_path / "x", path="a.de")
-    with pytest.raises(DataError, match="the model gives NaN or infinity for line '0'"):
+    with pytest.raises(DataError, match="the encoder gave NaN or infinity for line '0'"):
         embed_side(side, lambda texts: embed(texts).astype(np.float64) * 1e200, tmp_path / "x")
     with pytest.raises(ConfigError, match=r"the vectors given and the model's have widths \[5, 24\]"):
         embed_side(side, embed, tmp_path / "x", known=KnownVectors([np.ones((2, 5))]))
@@ -177,3 +181,39 @@ def test_vectors_of_zeros_are_counted(tmp_path, side):
     table[5] = 1e-300  # nothing, in float32 and in the square of float64
     embed_side(side, embed, tmp_path / "x", known=KnownVectors([table]))
     assert count_zeros(tmp_path / "x") == 3
+
+
+def harmed(path, harm):
+    if harm == "removed":
+        path.unlink()
+    elif harm == "cut":
+        os.truncate(path, path.stat().st_size - 5 * 24 * 4)
+    else:
+        content = bytearray(path.read_bytes())
+        content[-1 if harm == "flipped" else 10] ^= 1
+        path.write_bytes(content)
+
+
+@pytest.mark.parametrize(("harm", "made"), [("removed", 10), ("cut", 6), ("flipped", 2), ("flipped header", 0)])
+def test_damaged_portions_are_embedded_again(tmp_path, side, caplog, harm, made):
+    embed_side(side, embed, tmp_path / "x")
+    harmed(tmp_path / "x" / "vectors.npy", harm)
+    drop_damaged(tmp_path / "x", len(side))
+    assert caplog.text.count("are embedded again") == (1 if made else 0)
+    seen = []
+    embed_side(side, lambda texts: (seen.extend(texts), embed(texts))[1], tmp_path / "x")
+    assert len(seen) == made
+    np.testing.assert_array_equal(load_vectors(tmp_path / "x"), embed(list(side.texts)))
+
+
+def test_damage_of_another_shard_is_an_error(tmp_path, side):
+    embed_side(side, embed, tmp_path / "x", shard=(1, 2))
+    embed_side(side, embed, tmp_path / "x", shard=(2, 2))
+    content = bytearray((tmp_path / "x" / "vectors.npy").read_bytes())
+    content[-1] ^= 1  # the third portion is the first shard's
+    (tmp_path / "x" / "vectors.npy").write_bytes(content)
+    with pytest.raises(DataError, match=r"vectors\.npy: 1 portions of vectors that other shards made are damaged"):
+        drop_damaged(tmp_path / "x", len(side), (2, 2))
+    drop_damaged(tmp_path / "x", len(side), (1, 2))
+    assert finished(tmp_path / "x") == {0, 4}
+    drop_damaged(tmp_path / "none", 3)

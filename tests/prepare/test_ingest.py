@@ -1,6 +1,12 @@
+import contextlib
 import dataclasses
 import os
+import signal
+import subprocess
+import sys
+import time
 from concurrent.futures import Future
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +19,8 @@ from interlingua.prepare.progress import Progress
 from interlingua.prepare.sources import Chunk
 
 from .conftest import config_for, sentences, write_tsv
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_shards_hold_clean_text_its_keys_and_its_words(tmp_path):
@@ -90,3 +98,63 @@ def test_a_killed_process_is_told_in_one_line(tmp_path, corpus, monkeypatch):
     )
     with pytest.raises(DataError, match="a cleaning process was killed"):
         ingest(config_for(tmp_path, corpus, processes=2), tmp_path, Progress())
+
+
+PARENT = """
+import sys, time
+from pathlib import Path
+from interlingua.prepare import ingest
+from interlingua.prepare.progress import Progress
+from tests.prepare.conftest import config_for
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    chunks = ingest._chunks
+
+    def waiting(*arguments):
+        yield from chunks(*arguments)
+        print("read", flush=True)
+        time.sleep(600)
+
+    ingest._chunks = waiting
+    ingest.ingest(config_for(folder, folder / "data", processes=2), folder, Progress())
+"""
+
+
+def children_of(pid):
+    found = []
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = status.read_text().rpartition(")")[2].split()
+            if int(fields[1]) == pid:
+                found.append(int(status.parent.name))
+    return found
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for processes in /proc")
+def test_workers_end_with_a_killed_parent(tmp_path, corpus):
+    script = tmp_path / "parent.py"
+    script.write_text(PARENT)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(["src", "."]), "OMP_NUM_THREADS": "1"}
+    parent = subprocess.Popen(
+        [sys.executable, str(script), str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE, env=environment
+    )
+    parent.stdout.readline()
+    children = children_of(parent.pid)
+    assert len(children) >= 2
+    parent.kill()
+    parent.wait()
+    deadline = time.monotonic() + 20
+    while (left := [pid for pid in children if is_running(pid)]) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    for pid in left:  # so that a failing test leaves none either
+        os.kill(pid, signal.SIGKILL)
+    parent.stdout.close()
+    assert left == []
+
+
+def is_running(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

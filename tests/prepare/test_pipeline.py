@@ -1,4 +1,5 @@
 import dataclasses
+import os
 import subprocess
 import sys
 
@@ -9,6 +10,7 @@ from interlingua.corpus.manifest import Manifest
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import sha256_file, sha256_tree
+from interlingua.locks import exclusive
 from interlingua.prepare.config import SourceConfig, VocabularyConfig
 from interlingua.prepare.pipeline import prepare
 
@@ -127,3 +129,12 @@ def test_only_the_wanted_languages(tmp_path, corpus):
 def test_torch_is_not_needed():
     code = "import sys, interlingua.prepare.pipeline, interlingua.cli.prepare; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_two_runs_do_not_make_one_folder(tmp_path, corpus):
+    config = config_for(tmp_path, corpus)
+    lock = exclusive(tmp_path, name=".prepared.lock", remedy="x")
+    with lock, pytest.raises(ConfigError, match=rf"prepared is in use by process {os.getpid()} on .* --output"):
+        prepare(config, overwrite=True, show_progress=False)
+    prepare(config, show_progress=False)
+    assert not list(tmp_path.glob(".prepared*"))

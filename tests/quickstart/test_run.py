@@ -7,6 +7,7 @@ from rich.console import Console
 
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, DataError
+from interlingua.locks import exclusive
 from interlingua.quickstart.run import Settings, quickstart
 from tests.quickstart.conftest import write_catalogue
 
@@ -103,3 +104,10 @@ def test_a_quickstart_that_was_stopped_may_begin_again(catalogues, tmp_path):
     for _ in range(2):
         with pytest.raises(ConfigError, match="--budget-seconds 1 leaves 0 s for training"):
             quickstart(settings, console=Console(quiet=True))
+
+
+def test_one_quickstart_in_a_folder_at_a_time(tmp_path):
+    settings = Settings(output=tmp_path / "out", budget_seconds=15, packages=())
+    lock = exclusive(tmp_path / "out", remedy="x")
+    with lock, pytest.raises(ConfigError, match=r"out is in use by process .* --output"):
+        quickstart(settings, console=Console(quiet=True))

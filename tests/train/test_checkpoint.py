@@ -102,6 +102,39 @@ def test_damage_falls_back_to_the_checkpoint_before_and_says_so(tmp_path, name, 
         load_checkpoint(tmp_path / "step-00000002", module, optimizer)
 
 
+def test_no_bit_of_the_state_can_change_unnoticed(tmp_path):
+    """One bit makes a 1 of the 9 in "step": 9, and then the run would go on with other weights."""
+    module, optimizer = trained()
+    path = save_checkpoint(tmp_path, module, optimizer, TrainState(step=9)) / "state.json"
+    content = path.read_bytes()
+    assert damage(path.parent) is None
+    for place in range(len(content) - 1):
+        for bit in (0, 3):
+            changed = bytearray(content)
+            changed[place] ^= 1 << bit
+            path.write_bytes(changed)
+            found = damage(path.parent)
+            assert found is not None or json.loads(changed) == json.loads(content)
+    changed = content.replace(b'"step": 9', b'"step": 1')
+    assert changed != content
+    path.write_bytes(changed)
+    assert damage(path.parent) == "state.json was changed since it was written"
+
+
+@pytest.mark.parametrize("change", [{"sha256": {}}, {"sha256": None}, {"checksum": None}, {"state": {}}])
+def test_a_state_without_its_digests_is_refused(tmp_path, change):
+    path = save_checkpoint(tmp_path, *trained(), TrainState(step=9)) / "state.json"
+    record = json.loads(path.read_text()) | change
+    path.write_text(json.dumps({key: value for key, value in record.items() if value is not None}))
+    assert damage(path.parent) == "state.json was changed since it was written"
+
+
+def test_a_state_of_the_first_version_is_named(tmp_path):
+    path = save_checkpoint(tmp_path, *trained(), TrainState(step=9)) / "state.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"format": "interlingua-checkpoint-1"}))
+    assert "of interlingua 0.1 and has no digest" in damage(path.parent)
+
+
 def test_no_whole_checkpoint(tmp_path):
     assert latest_checkpoint(tmp_path, print) is None
 

@@ -416,6 +416,34 @@ def test_changed_bytes_of_the_corpus_are_noticed(stopped):
         train(config, progress=False)
 
 
+def test_a_changed_corpus_is_noticed_before_the_first_step(tiny_table, prepared, tmp_path):
+    shutil.copytree(prepared, tmp_path / "corpus")
+    tiny_table["data"]["corpus"] = str(tmp_path / "corpus")
+    path = tmp_path / "corpus" / "train" / "tokens.bin"
+    path.write_bytes(path.read_bytes()[::-1])
+    with pytest.raises(DataError, match=r"tokens\.bin: bytes changed since"):
+        train(train_config_from(tiny_table), progress=False)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_second_run_in_the_folder_is_refused(tiny_config):
+    """Started in the middle of the first one; A's weights never stand with B's config."""
+    config, refused = tiny_config(), []
+
+    def second(encoder, step):
+        for other in (config, tiny_config(seed=7)):
+            for resume in ("auto", "never"):
+                with pytest.raises(ConfigError, match=f"run is in use by process {os.getpid()} on ") as caught:
+                    train(other, resume=resume, progress=False)
+                refused.append(caught.value)
+        return {}
+
+    train(config, evaluate=second, progress=False)
+    assert len(refused) == 2 * 4
+    assert "seed = 0" in (config.run.output / "config.toml").read_text()
+    assert not list(config.run.output.glob(".*"))
+
+
 def test_changed_validation_is_noticed(stopped):
     config, corpus = stopped
     (corpus / "valid_text" / "deu-eng.tsv").write_text("ein\tone\n", encoding="utf-8")

@@ -1,10 +1,13 @@
 import json
+import os
+import shutil
 import subprocess
 import sys
 
 import pytest
 import torch
 
+from interlingua import locks
 from interlingua.errors import CheckpointError, ConfigError, DataError
 from interlingua.train import run_folder
 from interlingua.train.checkpoint import TrainState, save_checkpoint
@@ -167,3 +170,24 @@ def test_a_broken_manifest(begun):
     folder.manifest.write_text(json.dumps({})[:1])
     with pytest.raises(CheckpointError, match="missing or damaged"):
         folder.start(asked, "auto", print)
+
+
+def test_weights_of_another_config_are_kept(begun):
+    """Stopped before its first checkpoint, but with a best model."""
+    folder, asked, _ = begun
+    shutil.rmtree(folder.checkpoints)
+    other = asked.replace_run(seed=5)
+    assert folder.start(other, "auto", print) == (other, None)  # nothing to lose
+    folder.best.mkdir()
+    with pytest.raises(ConfigError, match=r"run\.seed \(0, 5\) \(then, now\); .*--resume never"):
+        folder.start(other, "auto", print)
+    assert folder.start(asked, "auto", print) == (asked, None)
+    assert folder.start(other, "never", print) == (other, None)
+
+
+def test_one_run_at_a_time(begun):
+    folder = begun[0]
+    with folder.alone(), pytest.raises(ConfigError, match=f"in use by process {os.getpid()} .* set run.output"):  # noqa: SIM117
+        with folder.alone():
+            pass
+    assert not (folder.path / locks.NAME).exists()

@@ -17,6 +17,7 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.pair_scorer import PairScorer
 from interlingua.errors import CheckpointError, ConfigError
 from interlingua.files import sha256_tree
+from interlingua.locks import exclusive
 from interlingua.train.stages import is_staged, load_stages, run_stages
 from tests.conftest import translate
 
@@ -235,3 +236,10 @@ def test_the_record_keeps_what_was_asked(staged):
     asked = json.loads((output / "stages.json").read_text())["main"]["asked"]
     assert asked["encoder"]["path"] == str(output / "sts" / "best")
     assert load_toml(output / "main" / "config.toml")["run"]["seed"] == asked["run"]["seed"] == 3
+
+
+def test_one_run_of_the_stages_at_a_time(staged):
+    output, stages = load_stages(staged)
+    lock = exclusive(output, remedy="x")
+    with lock, pytest.raises(ConfigError, match=r"in use by process .* set output to another folder"):
+        run_stages(output, stages, evaluator=lambda run: None, progress=False)

@@ -16,6 +16,7 @@ from numpy import ndarray
 from interlingua.errors import DataError
 from interlingua.evaluation.metrics.correlation import interval
 from interlingua.evaluation.results import ANALYSIS_SUFFIX, result_path
+from interlingua.evaluation.sidecars import find_sidecar, write_together
 from interlingua.files import PathLike, atomic_write
 
 FORMAT = "interlingua-analysis-1"
@@ -141,7 +142,7 @@ def bootstrap_mean(items: Float64[ndarray, " n"], *, resamples: int = RESAMPLES,
 
 
 def write_analysis(analysis: Analysis, folder: PathLike) -> Path:
-    """Writes an analysis atomically, and its items beside it.
+    """Writes an analysis and its items, both at once; see ``evaluation.sidecars``.
 
     Args:
         analysis: with its provenance.
@@ -151,14 +152,16 @@ def write_analysis(analysis: Analysis, folder: PathLike) -> Path:
         The file.
     """
     path = analysis_path(analysis, Path(folder))
-    items = path.with_suffix(".items.npz")
-    items.unlink(missing_ok=True)  # never beside numbers of another run
-    with atomic_write(path) as file:
-        file.write(json.dumps(to_json(analysis), ensure_ascii=False, indent=1) + "\n")
     kept: dict[str, Any] = {f"{m.name}/values": m.items for m in analysis.measures if m.items is not None}
-    if kept:
-        with atomic_write(items, "wb") as file:
+
+    def render(digests: dict[str, str]) -> str:
+        return json.dumps({**to_json(analysis), "files": digests}, ensure_ascii=False, indent=1) + "\n"
+
+    def write_items(place: Path) -> None:
+        with atomic_write(place, "wb") as file:
             np.savez_compressed(file, **kept)
+
+    write_together(path, render, {path.with_suffix(".items.npz"): write_items if kept else None})
     return path
 
 
@@ -199,7 +202,8 @@ def read_analysis(path: PathLike) -> Analysis:
         if content.pop("format") != FORMAT:
             raise ValueError(f"format is not {FORMAT}")
         content["task"], content["data_revision"] = content.pop("analysis"), content.pop("dataset_revision")
-        content["measures"] = tuple(_measures(content["measures"], path.with_suffix(".items.npz")))
+        items = find_sidecar(path, path.with_suffix(".items.npz"), content.pop("files", None))
+        content["measures"] = tuple(_measures(content["measures"], items))
         for name in ("changed", "languages", "examples", "notes"):
             content[name] = tuple(content[name])
         return Analysis(**content)
@@ -214,9 +218,9 @@ def _measure_to_json(measure: Measure) -> dict[str, Any]:
     return {"name": measure.name, "title": measure.title, **values}
 
 
-def _measures(entries: list[dict[str, Any]], path: Path) -> list[Measure]:
+def _measures(entries: list[dict[str, Any]], path: Path | None) -> list[Measure]:
     kept: dict[str, Any] = {}
-    if path.exists():
+    if path is not None:
         with np.load(path, allow_pickle=False) as arrays:
             kept = {name.removesuffix("/values"): arrays[name] for name in arrays.files}
     for entry in entries:

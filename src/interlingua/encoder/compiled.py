@@ -144,7 +144,7 @@ class CompiledBackbone:
         else:
             matrix = weight.detach().to(dtype)
         filled, step = -(-outputs // PANEL) * PANEL, 4 // matrix.element_size()
-        padded = torch.zeros(filled, inputs, dtype=matrix.dtype)
+        padded = torch.zeros(filled, inputs, dtype=matrix.dtype, device=matrix.device)
         padded[:outputs] = matrix
         panels = padded.view(filled // PANEL, PANEL, inputs // step, step).permute(0, 2, 1, 3)
         data = np.ascontiguousarray(panels.contiguous().view(torch.uint8).numpy())

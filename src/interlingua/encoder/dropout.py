@@ -39,7 +39,7 @@ def threshold_and_scale(rate: float) -> tuple[int, float]:
 
 def random_bytes(sizes: Sequence[int]) -> UInt8[Tensor, " bytes"]:
     """Bytes of torch's global generator for tensors of so many elements, each from the next whole word on."""
-    words = torch.empty(sum(map(whole_words, sizes)), dtype=torch.int64)
+    words = torch.empty(sum(map(whole_words, sizes)), dtype=torch.int64, device="cpu")
     for part in torch.split(words, [whole_words(size) for size in sizes]):
         part.random_(torch.iinfo(torch.int64).min, None)
     return words.view(torch.uint8)

@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from interlingua.batches.tokens import TokenBatch
+from interlingua.encoder.finite import check_finite
 from interlingua.encoder.pooling import HiddenStates
 from interlingua.encoder.static import StaticBackbone, StaticRunner
 from interlingua.encoder.vector_format import Precision, VectorFormat
@@ -95,13 +96,17 @@ def encode(
         precision: of the vectors: float32, int8, or bits as signed (binary) or unsigned bytes (ubinary).
         dtype: to compute in. With int8 two thirds of the products are in bytes.
         show_progress: draw a bar on standard error.
-        out: a ``.npy`` file to write instead of collecting in memory; it appears when all is done.
+        out: a ``.npy`` file to write instead of collecting in memory; it appears when all is done. In memory a vector
+            with NaN or infinity is given as it is; in a file it is an error.
         report: counts texts, tokens and cut texts. Without one, the first call of this process that cuts texts at
             the encoder's limit says how many, in a warning of the logger ``interlingua``.
         advance: told how many texts more are embedded, in place of a bar.
 
     Returns:
         the vectors, memory-mapped if ``out`` is given.
+
+    Raises:
+        DataError: ``out`` is given, and a vector is not finite.
     """
     _check_request(texts, batch_tokens, dtype, out)
     form = VectorFormat.of(encoder.settings, encoder.full_dim, dim=dim, normalize=normalize, precision=precision)
@@ -270,6 +275,9 @@ def collect(windows: Iterator[Vectors], dim: int, out: PathLike | None) -> Vecto
         windows: of one width and type of numbers.
         dim: the width; that of the first window where there is one.
         out: see ``encode``.
+
+    Raises:
+        DataError: a vector that is to be written is not finite.
     """
     if out is None:
         made = list(windows)
@@ -278,12 +286,17 @@ def collect(windows: Iterator[Vectors], dim: int, out: PathLike | None) -> Vecto
         rows, dtype = 0, np.dtype(np.float32)
         _write_header(file, rows, dim, dtype)
         for window in windows:
+            check_finite(window, lambda row, rows=rows: _line(rows + row))  # type: ignore[misc]
             file.write(np.ascontiguousarray(window).data)
             rows, dim, dtype = rows + len(window), window.shape[1], window.dtype
         file.seek(0)
         _write_header(file, rows, dim, dtype)
     mapped: Vectors = np.load(out, mmap_mode="r" if rows else None)
     return mapped
+
+
+def _line(row: int) -> str:
+    return f"line {row + 1:,} (row {row:,} counted from 0)"
 
 
 def _write_header(file: Any, rows: int, dim: int, dtype: np.dtype[Any]) -> None:

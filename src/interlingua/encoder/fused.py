@@ -84,7 +84,7 @@ class _ResidualNorm(torch.autograd.Function):
     ) -> Tensor:
         x, y, width = x.contiguous(), y.contiguous(), x.shape[1]
         random = random_bytes([x.numel()]) if rate else None
-        out, normal, inverse = torch.empty_like(x), torch.empty_like(x), torch.empty(len(x))
+        out, normal, inverse = torch.empty_like(x), torch.empty_like(x), _floats(x, len(x))
 
         def part(first: int, last: int) -> None:
             dropout = _Dropout.of(random, rate, first * width)
@@ -102,7 +102,7 @@ class _ResidualNorm(torch.autograd.Function):
         normal, inverse, weight, random = ctx.saved_tensors
         upstream, width = upstream.contiguous(), upstream.shape[1]
         dx, dy, parts = torch.empty_like(upstream), torch.empty_like(upstream), even_parts(*upstream.shape)
-        sums = torch.zeros(len(parts), 3, width)  # of weight, shift and bias
+        sums = _floats(upstream, len(parts), 3, width)  # of weight, shift and bias
 
         def part(first: int, last: int) -> None:
             dropout = _Dropout.of(random, ctx.rate, first * width)
@@ -131,7 +131,7 @@ class _Activation(torch.autograd.Function):
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
         x, bias = ctx.saved_tensors
         upstream, width, dx, parts = upstream.contiguous(), x.shape[1], torch.empty_like(x), even_parts(*x.shape)
-        sums = torch.zeros(len(parts), width)
+        sums = _floats(x, len(parts), width)
 
         def part(first: int, last: int) -> None:
             call("activation_back", x, ctx.which, last - first, width, upstream[first:], x[first:], bias, dx[first:],
@@ -147,7 +147,7 @@ class _Attention(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, qkv: Tensor, bias: Tensor, groups: LengthGroups, heads: int, rate: float) -> Tensor:
         qkv, width = qkv.contiguous(), qkv.shape[1] // 3
-        context, stats = qkv.new_empty(len(qkv), width), torch.empty(len(qkv), heads, 2)
+        context, stats = qkv.new_empty(len(qkv), width), _floats(qkv, len(qkv), heads, 2)
         sizes = [sequences * heads * length**2 for _, sequences, length in groups.groups]
         random = random_bytes(sizes) if rate else None
         starts, places = _places(groups, heads)
@@ -168,7 +168,7 @@ class _Attention(torch.autograd.Function):
         upstream, d_qkv, parts = upstream.contiguous(), torch.empty_like(qkv), _by_work(ctx.starts)
         if random is not None:  # where a hook has put it
             ctx.sentences.dropout.random = random.data_ptr()
-        sums = torch.zeros(len(parts), len(bias))
+        sums = _floats(qkv, len(parts), len(bias))
 
         def part(first: int, last: int) -> None:
             call("attention_back", qkv, ctypes.byref(ctx.sentences), first, last, upstream, qkv, bias, stats, d_qkv,
@@ -176,6 +176,11 @@ class _Attention(torch.autograd.Function):
 
         in_threads(parts, part)
         return d_qkv, sums.sum(0), None, None, None
+
+
+def _floats(like: Tensor, *shape: int) -> Tensor:
+    """Zeros in float32, which the kernel takes whatever torch's default is, where a tensor is."""
+    return torch.zeros(shape, dtype=torch.float32, device=like.device)
 
 
 def _places(groups: LengthGroups, heads: int) -> tuple[Int64[np.ndarray, " b+1"], Int64[np.ndarray, " b"]]:

@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Float32, Num
 from numpy import ndarray
 
+from interlingua.encoder.finite import check_finite
 from interlingua.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -177,7 +178,13 @@ class VectorFormat:
         return cls(width=kept, cuts=kept < width, normalize=normalize, precision=precision, ranges=ranges)
 
     def __call__(self, vectors: Float32[ndarray, "n d"]) -> Any:
-        """The vectors in this format."""
+        """The vectors in this format.
+
+        Raises:
+            DataError: a vector that is not finite would become a code that looks like any other.
+        """
+        if self.precision != "float32":
+            check_finite(vectors, lambda row: f"text {row + 1} of a block")
         return quantize_vectors(self.cut(vectors), self.precision, self.ranges)
 
     def cut(self, vectors: Float32[ndarray, "n d"]) -> Float32[ndarray, "n w"]:

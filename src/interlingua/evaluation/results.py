@@ -16,6 +16,7 @@ import numpy as np
 
 from interlingua.errors import DataError
 from interlingua.evaluation.examples import examples_path, read_examples, write_examples
+from interlingua.evaluation.sidecars import find_sidecar, write_together
 from interlingua.evaluation.task import Items, SubsetScores, TaskResult
 from interlingua.files import PathLike, atomic_write
 
@@ -25,6 +26,8 @@ _OWN_FIELDS = (
     "version", "main_metric", "higher_is_better", "dataset", "data_sha256", "data_revision", "settings", "changed",
     "groups", "provenance", "members", "notes", "tables", "shown", "lower_is_better",
 )  # fmt: skip
+_FILES = "files"
+"""Digests of the files that belong to a result."""
 _LATER_FIELDS: dict[str, Any] = {
     "members": {},
     "notes": (),
@@ -35,7 +38,7 @@ _LATER_FIELDS: dict[str, Any] = {
 
 
 def write_result(result: TaskResult, folder: PathLike) -> Path:
-    """Writes a result atomically.
+    """Writes a result and the files that belong to it, all at once; see ``sidecars``.
 
     Args:
         result: with its provenance.
@@ -47,17 +50,26 @@ def write_result(result: TaskResult, folder: PathLike) -> Path:
         The file.
     """
     path = _place(result, Path(folder))
-    for beside in (items_path(path), examples_path(path)):
-        beside.unlink(missing_ok=True)  # never beside scores of another run
-    with atomic_write(path) as file:
-        file.write(json.dumps(to_json(result), ensure_ascii=False, indent=2) + "\n")
-    if result.items:
-        with atomic_write(items_path(path), "wb") as file:
-            np.savez_compressed(file, **_to_arrays(result.items))
-    if any(result.examples.values()):
-        write_examples(examples_path(path), result.examples)
     if result.mteb:
         _write_mteb(result, path, Path(folder))
+
+    def render(digests: Mapping[str, str]) -> str:
+        content = to_json(result)
+        content[OWN][_FILES] = digests
+        return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
+
+    def write_items(place: Path) -> None:
+        with atomic_write(place, "wb") as file:
+            np.savez_compressed(file, **_to_arrays(result.items))
+
+    def write_wrong(place: Path) -> None:
+        write_examples(place, result.examples)
+
+    files = {
+        items_path(path): write_items if result.items else None,
+        examples_path(path): write_wrong if any(result.examples.values()) else None,
+    }
+    write_together(path, render, files)
     return path
 
 
@@ -152,7 +164,10 @@ def read_result(path: PathLike, *, examples: bool = False) -> TaskResult:
         raise DataError(f"can't be read: {error.strerror or error}; check the path", path=path) from error
     except (ValueError, KeyError, TypeError, AttributeError, StopIteration) as error:
         raise DataError(f"not a result file ({type(error).__name__}: {error})", path=path) from error
-    return dataclasses.replace(result, examples=read_examples(examples_path(Path(path)))) if examples else result
+    if not examples:
+        return result
+    place = find_sidecar(Path(path), examples_path(Path(path)), _digests(content))
+    return dataclasses.replace(result, examples={} if place is None else read_examples(place))
 
 
 def _write_mteb(result: TaskResult, path: Path, folder: Path) -> None:
@@ -193,7 +208,7 @@ def _from_json(content: dict[str, Any], path: Path) -> TaskResult:
         task=content["task_name"],
         subsets=subsets,
         seconds=content.get("evaluation_time") or 0.0,
-        items=_read_items(items_path(path)),
+        items=_read_items(find_sidecar(path, items_path(path), _digests(content))),
         **fields,
     )
 
@@ -209,8 +224,13 @@ def _to_arrays(items: Mapping[str, Items]) -> dict[str, Any]:
     return arrays
 
 
-def _read_items(path: Path) -> dict[str, Items]:
-    if not path.exists():
+def _digests(content: Mapping[str, Any]) -> Any:
+    own = content.get(OWN)
+    return own.get(_FILES) if isinstance(own, dict) else None
+
+
+def _read_items(path: Path | None) -> dict[str, Items]:
+    if path is None:
         return {}
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:

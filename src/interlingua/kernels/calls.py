@@ -15,6 +15,17 @@ from interlingua.kernels import library
 
 TYPES = {torch.float32: 0, torch.bfloat16: 1}
 """Of activations; as in training.c."""
+FUNCTIONS = {
+    "residual_norm": "..aaf.ff.aaf",
+    "residual_norm_back": "..aaf.faafff",
+    "activation": "...afa",
+    "activation_back": "...aafaf",
+    "attention": "...afaf",
+    "attention_back": "...aaffaf",
+    "observe": "..afifff",
+    "slopes_of": "..afiffaf",
+}
+"""What each argument of a function points to: activations, float32, int64; a dot is no tensor."""
 MIN_ELEMENTS = 1 << 17
 """Fewer activations than this are not worth a thread of their own."""
 
@@ -28,10 +39,15 @@ def call(name: str, like: Tensor, *arguments: Any) -> None:
     """Calls a function of the kernel on activations of the type of ``like``: tensors by address, whole numbers wide.
 
     Raises:
+        TypeError: a tensor is not what the function reads or writes, which would corrupt the memory.
         MemoryError: there was none for what the function holds.
     """
     kernel = library("training")
     assert kernel is not None
+    dtypes = {"a": like.dtype, "f": torch.float32, "i": torch.int64}
+    for kind, value in zip(FUNCTIONS[name], arguments, strict=True):
+        if isinstance(value, Tensor) or kind != ".":
+            _check(name, value, dtypes.get(kind))
     values = (
         ctypes.c_void_p(value.data_ptr()) if isinstance(value, Tensor)
         else ctypes.c_int64(value) if isinstance(value, int)
@@ -40,6 +56,14 @@ def call(name: str, like: Tensor, *arguments: Any) -> None:
     )  # fmt: skip
     if getattr(kernel, name)(ctypes.c_int64(TYPES[like.dtype]), *values):
         raise MemoryError(f"no memory for {name} in a batch; lower run.micro_batch_size")
+
+
+def _check(name: str, value: Any, dtype: torch.dtype | None) -> None:
+    """Refuses what is no tensor of a type in the memory of this machine, its numbers one after the other."""
+    fits = isinstance(value, Tensor) and value.dtype == dtype and value.device.type == "cpu" and value.is_contiguous()
+    if not fits:
+        what = f"{value.dtype} on {value.device}" if isinstance(value, Tensor) else type(value).__name__
+        raise TypeError(f"{name} takes contiguous {dtype} on cpu, got {what}")
 
 
 def even_parts(rows: int, width: int) -> list[int]:

@@ -14,6 +14,7 @@ from numpy import ndarray
 
 from interlingua.corpus.formats import TextPair
 from interlingua.encoder.encode import EncodeReport
+from interlingua.encoder.finite import check_finite
 from interlingua.errors import DataError
 from interlingua.files import atomic_write
 from interlingua.languages import resolve
@@ -118,6 +119,7 @@ class Aligner:
             for start in range(0, len(plan.texts), PORTION):
                 portion = plan.texts[start : start + PORTION]
                 made.append(self.encode(portion, language=language, report=self.report.encoded))
+                check_finite(made[-1], lambda row, portion=portion: repr(portion[row][:60]))  # type: ignore[misc]
                 done += len(portion)
                 progress(done / total)
             blocks.append(np.concatenate(made)[plan.places])

@@ -13,13 +13,15 @@ from pathlib import Path
 from typing import TextIO
 
 from interlingua.corpus.formats import write_pairs
+from interlingua.errors import ConfigError
 from interlingua.files import PathLike, atomic_write, sha256_file
+from interlingua.locks import exclusive
 from interlingua.mining.align import Aligner, AlignReport, Encode
 from interlingua.mining.alignment import AlignConfig
 from interlingua.mining.links import DocumentPair, check_texts, document_pairs
 from interlingua.remote import keep_inputs
 
-JOURNAL = "align.journal"
+JOURNAL, LOCK = "align.journal", ".align.lock"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,12 +67,24 @@ class AlignJob:
         Raises:
             DataError: one of two documents can't be aligned; those of a list are in the report.
         """
+        if self.list is None:
+            return self._align(encode, model, stdout, progress)
+        with exclusive(self._journal.parent, remedy="choose another --output folder", name=LOCK):
+            return self._align(encode, model, stdout, progress)
+
+    @property
+    def _journal(self) -> Path:
+        """Of a list."""
+        return Path(self.output or Path(self.documents[0].output or "").parent) / JOURNAL
+
+    def _align(
+        self, encode: Encode, model: str, stdout: TextIO, progress: Callable[[str, float, float], None]
+    ) -> AlignReport:
         languages = {"source_language": self.source_language, "target_language": self.target_language}
         aligner = Aligner(encode, self.config, **languages)
         journal = None
         if self.list is not None:
-            place = Path(self.output or Path(self.documents[0].output or "").parent) / JOURNAL
-            journal = AlignJournal(place, f"{model} {self.config} {languages}")
+            journal = AlignJournal(self._journal, f"{model} {self.config} {languages}")
         found = aligner.pairs(self.documents, stdout=stdout, lenient=journal is not None, journal=journal,
                               progress=progress)  # fmt: skip
         if self.texts is None:
@@ -88,11 +102,17 @@ class AlignJournal:
     Args:
         path: of the journal, which goes when all documents are done.
         settings: what decides the links beside the documents.
+
+    Raises:
+        ConfigError: a file of that name is there that is no such journal.
     """
 
     def __init__(self, path: Path, settings: str) -> None:
         self.path, head = path, json.dumps({"settings": settings})
-        lines = path.read_text(encoding="utf-8").split("\n")[:-1] if path.is_file() else []  # a line that was cut goes
+        content = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+        lines = content.split("\n")[:-1]  # a line that was cut is not done
+        if content and not content.startswith('{"settings": '):
+            raise ConfigError(f"{path} is damaged, or a file of another program; remove it or choose another folder")
         self.done = set(lines[1:]) if lines[:1] == [head] else set()
         with atomic_write(path) as file:
             file.writelines(f"{line}\n" for line in [head, *sorted(self.done)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +21,7 @@ from interlingua.mining.job import named
 from interlingua.mining.pipeline import MineConfig, Mined, TextFile, Told, mine_files
 from interlingua.mining.probes import Probes, answers, make_probes
 from interlingua.mining.share import doubted, separation, share_interval
+from interlingua.mining.work_folder import at_work
 from interlingua.remote import check_writable
 
 TOLD = (0.5, 0.8, 0.9, 0.95, 0.99)
@@ -98,9 +98,20 @@ class CalibrateJob:
         labels = read_labels(self.labels) if self.labels else {}
         if probes is not None:
             source, target = source._replace(extra=probes.source), target._replace(extra=probes.target)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with named(self.folder):
+        with named(self.folder), at_work(self.folder, keep=self.work is not None):
             mined = mine_files(source, target, self.config, self.folder, model=model, progress=progress)
+            return self._learn(mined, probes, labels, gold, languages, model)
+
+    def _learn(
+        self,
+        mined: Mined | None,
+        probes: Probes | None,
+        labels: dict[tuple[str, str], bool],
+        gold: Sequence[tuple[str, str]] | None,
+        languages: tuple[str, str],
+        model: str,
+    ) -> list[str]:
+        """Writes the calibration; what there is to tell, in lines."""
         assert mined is not None
         own = np.ones(len(mined.pairs), bool)
         if probes is not None:
@@ -127,9 +138,6 @@ class CalibrateJob:
             lines += self._sureness(found, known, mined.pairs["score"][own])
         if gold is not None and self.basis != "gold":
             lines += against_gold(found, mined, own, gold)
-        if self.work is None:
-            del mined, known
-            shutil.rmtree(self.folder, ignore_errors=True)
         return [*lines, f"written: {self.output}"]
 
     def _probes(self, languages: tuple[str, str]) -> Probes | None:

@@ -51,7 +51,7 @@ class CompiledScanner:
 
     def __init__(self, frame: Frame, *, threads: int = 1) -> None:
         self.frame, self.threads = frame, threads
-        self.stage = np.full(threads, len(frame.stages) - 1)
+        self.stage = np.full(threads, len(frame.stages) - 1, np.int64)
 
     @staticmethod
     def available() -> bool:
@@ -90,7 +90,7 @@ class CompiledScanner:
 
     def scan(self, x: Bytes, y: Bytes, of_x: Lists, of_y: Lists | None) -> None:
         """See ``Scanner``; threads but the first have lists of y of their own, for what is better than known."""
-        above = x.arrays[3] + x.precision.float_error(y.precision, x.width)
+        above = np.asarray(x.arrays[3] + x.precision.float_error(y.precision, x.width), np.float32)
         x = x._replace(arrays=(*x.arrays[:3], above, *x.arrays[4:]))
         starts = range(0, len(x.block.vectors), ROWS_AT_ONCE)
         threads = min(self.threads, len(starts))

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interlingua.files import PathLike
+from interlingua.locks import exclusive
 from interlingua.mining.knn import make_frame, make_scanner, read_block
 from interlingua.mining.lists import Lists
 from interlingua.mining.scan import Block, Frame
-from interlingua.mining.tiles import TileJournal, TilePlan, Told, alone
+from interlingua.mining.tiles import TileJournal, TilePlan, Told
 from interlingua.mining.workers import Workers
 
 TILES_PER_WORKER = 4
@@ -58,7 +59,7 @@ def find_neighbours_on(
         vectors, size = sides[side]
         return workers.share(read_block(vectors, start, size))
 
-    with alone(Path(folder)):
+    with exclusive(Path(folder), remedy="choose another --work folder"):
         journal = TileJournal(folder, plan, progress=progress)
         tasks = ((block("x", i), block("y", j), frame, plan, device) for i, j in journal.left)
         for tile, (of_x, of_y) in zip(journal.left, workers.run(tile_lists, tasks), strict=True):

@@ -20,6 +20,7 @@ from numpy import ndarray
 from interlingua.encoder.encode import EncodeReport, collect, windows
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import atomic_write, open_text, stem_and_suffix
+from interlingua.locks import exclusive
 from interlingua.mining.texts import count_lines
 from interlingua.mining.workers import OnRay, connected
 from interlingua.remote import (
@@ -84,6 +85,24 @@ class EmbedJob:
         started, report = time.perf_counter(), EncodeReport()
         targets = self._targets()
         keep_inputs(targets.values(), self.names)
+        with self._alone():
+            return self._embed(encode, model, targets, report, started, progress)
+
+    def _alone(self) -> contextlib.AbstractContextManager[None]:
+        """Keeps other runs out of a folder of vectors; a store elsewhere has no locks."""
+        if not self.to_folder or is_remote(self.output):
+            return contextlib.nullcontext()
+        return exclusive(Path(self.output.removeprefix("file://")), remedy="choose another --output folder")
+
+    def _embed(
+        self,
+        encode: Encode,
+        model: str,
+        targets: dict[str, str],
+        report: EncodeReport,
+        started: float,
+        progress: Told,
+    ) -> list[str]:
         record = _Record(self.output, model) if self.to_folder else None
         names = list(targets)
         left = [name for name in names if record is None or not record.has(name, targets[name])]

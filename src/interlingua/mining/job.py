@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ from interlingua.mining.page import write_page
 from interlingua.mining.pipeline import MineConfig, Mined, TextFile, Told, mine_files
 from interlingua.mining.plan import estimate
 from interlingua.mining.share import doubted
+from interlingua.mining.work_folder import at_work
 from interlingua.mining.workers import connected
 from interlingua.remote import check_writable, destination, is_remote, keep_inputs, name_of
 
@@ -156,8 +156,21 @@ class MineJob:
         calibration = self._calibration(languages, model)
         gold = read_gold(self.gold) if self.gold else None
         shard = parse_shard(self.shard) if self.shard else None
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with named(self.folder), connected(self.ray, cores=self.ray_cores) as workers:
+        with named(self.folder), at_work(self.folder, shard, keep=self.work is not None):
+            return self._run(source, target, model, calibration, gold, shard, progress)
+
+    def _run(
+        self,
+        source: TextFile,
+        target: TextFile,
+        model: str,
+        calibration: Calibration | None,
+        gold: Sequence[tuple[str, str]] | None,
+        shard: tuple[int, int] | None,
+        progress: Told,
+    ) -> list[str]:
+        languages = source.language, target.language
+        with connected(self.ray, cores=self.ray_cores) as workers:
             checks, folder = self.selection.checks, self.folder / "seen"
             mined = mine_files(source, target, self.config, self.folder, model=model, shard=shard, workers=workers,
                                refuses=Checker(checks, *languages, folder).refuses if checks.limits else None,
@@ -178,9 +191,6 @@ class MineJob:
             with destination(self.report, self.folder / "made") as path:
                 write_page(path, mined, written, self.output, languages, self.config.scoring, calibration)
             lines.append(f"{self.report}: best, borderline and rejected pairs")
-        if self.work is None:
-            del mined
-            shutil.rmtree(self.folder, ignore_errors=True)
         return lines
 
     def _check_places(self, source: TextFile, target: TextFile) -> None:

@@ -28,18 +28,22 @@ from interlingua.mining.progress import Expected, Steps
 from interlingua.mining.speed import CHOICE_SECONDS, DOCUMENT_SECONDS, PAIR_SECONDS, search_speed
 from interlingua.mining.strings import mapped
 from interlingua.mining.texts import Equal, Layout, Line, Side, build_side
-from interlingua.mining.tiles import JOURNAL, TilePlan, block_sizes, find_neighbours, join_shards, neighbour_blocks
+from interlingua.mining.tile_files import JOURNAL
+from interlingua.mining.tiles import TilePlan, block_sizes, find_neighbours, join_shards, neighbour_blocks
 from interlingua.mining.vectors import (
     PORTION,
     Encode,
     check_known,
     count_zeros,
+    drop_damaged,
     embed_side,
     encoded,
     finished,
     load_vectors,
+    no_model,
     open_vectors,
 )
+from interlingua.mining.work_folder import claim, one_at_a_time
 from interlingua.mining.workers import Here, Workers
 from interlingua.remote import name_of
 
@@ -170,19 +174,23 @@ def mine_files(
 
     Raises:
         ConfigError: the folder holds another run.
-        DataError: a file can't be used.
+        DataError: a file can't be used, or was damaged and can't be made again.
     """
     work = Path(work)
     _check_parts(config, shard, workers)
+    claim(work)
     files = {"x": source, "y": target}
-    sides = {side: prepare_side(file, config, work / side, progress) for side, file in files.items()}
+    with one_at_a_time(work, shard):
+        sides = {side: prepare_side(file, config, work / side, progress) for side, file in files.items()}
+        for name, side in sides.items():
+            drop_damaged(work / name, len(side), shard or (1, 1))
     if config.documents is not None:
         check_matches(sides["x"], sides["y"], config.documents)
     if isinstance(progress, Steps):
         progress.expect(_outlook(files, sides, config, work, workers))
     missing = 0
-    for side, file in files.items():
-        missing += embed_file(file, sides[side], config, work / side, model, shard or (1, 1), workers, progress)
+    for name, file in files.items():
+        missing += embed_file(file, sides[name], config, work / name, model, shard or (1, 1), workers, progress)
     if missing and shard is not None:
         return None
     one_width(files.values(), [load_vectors(work / side) for side in files])
@@ -350,7 +358,7 @@ def embed_file(
     if not finished(folder):  # a file that is refused now may be mended
         if known is not None:
             check_known(side, known, last=config.like_laser)
-    elif kept.is_file() and kept.read_text(encoding="utf-8") != identity:
+    elif not kept.is_file() or kept.read_bytes() != identity.encode():
         raise ConfigError(
             f"{folder} holds vectors of another model, prompt or file; choose another --work folder or remove it"
         )
@@ -367,11 +375,6 @@ def embed_file(
         workers=workers if file.encode else None,
         progress=lambda done, total: progress(f"embedding {name_of(file.path)}", done, total),
     )
-
-
-def no_model(texts: Sequence[str]) -> NDArray[np.float32]:
-    """Stands for a model where all vectors are given."""
-    raise DataError(f"there is no vector of {texts[0][:60]!r}")
 
 
 def _retrieve(

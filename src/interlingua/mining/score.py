@@ -20,6 +20,7 @@ from jaxtyping import Float32, Float64, Int64
 from numpy import ndarray
 
 from interlingua.corpus.formats import TextPair
+from interlingua.encoder.finite import check_finite
 from interlingua.errors import ConfigError, DataError
 from interlingua.functional.margin import MARGINS, Margin, margin_score
 from interlingua.mining.knn import nearest_neighbours
@@ -116,6 +117,7 @@ class _Side:
         for start in range(0, len(texts), PORTION):
             portion = texts[start : start + PORTION]
             parts.append(self.encode(portion, language=self.language))
+            check_finite(parts[-1], lambda row, portion=portion: repr(portion[row][:60]))  # type: ignore[misc]
             advance(len(portion))
         self.vectors = np.concatenate(parts) if parts else self.vectors
         self.rows |= {text: len(self.rows) + row for row, text in enumerate(texts)}

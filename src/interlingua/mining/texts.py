@@ -1,11 +1,14 @@
-"""One side of a corpus to mine: its texts, each once, on disk, and all the lines that each stands in."""
+"""One side of a corpus to mine: its texts, each once, on disk, and all the lines that each stands in.
+
+The side is in a few plain files. ``side.json`` is written last, when they are on the disk, and has the digest of each:
+a side that was cut or changed since is read again from its input.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import itertools
-import json
-import shutil
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +20,11 @@ from numpy import ndarray
 
 from interlingua.corpus.keys import EMPTY_KEY, text_keys
 from interlingua.errors import ConfigError, DataError
-from interlingua.files import PathLike, atomic_write, open_bytes, open_text
+from interlingua.files import PathLike, open_bytes, open_text
+from interlingua.mining.side_files import SideRecord, describe, has_vectors, remove_files
 from interlingua.mining.strings import Strings, StringsWriter, mapped, mapped_zeros
+
+log = logging.getLogger("interlingua")
 
 Layout = Literal["lines", "ids", "documents"]
 Equal = Literal["exact", "folded", "never"]
@@ -27,7 +33,6 @@ CHUNK = 65_536
 """Lines worked on at once."""
 LOOKED_AT = 200
 """Lines that tell the layout."""
-_DONE = "side.json"
 T = TypeVar("T")
 
 
@@ -170,38 +175,62 @@ def build_side(
     Texts are told apart by 64-bit keys: ten million differing ones hold two of one key with a probability of 3e-6.
 
     Args:
-        folder: made; what an unfinished run left there goes.
+        folder: made; what an unfinished run left there is removed.
         read: begins anew with each call.
-        what: tells this side and settings from others, kept beside it.
+        what: tells this side and settings from others, kept with it.
         path: what errors call it by; the folder by default.
         equal: which lines hold the same text: those that are ``exact``-ly equal, or also those that differ in case,
             punctuation or white space (``folded``), or none (``never``).
         keep_blank: take blank lines for texts as well.
         memory: bytes that the comparison may take.
-        replace: another side that is in the folder goes.
+        replace: another side that is in the folder is removed.
         progress: told the lines read, and all of both times; 0 while they are not known.
 
     Raises:
         ConfigError: the folder holds another side.
-        DataError: there is no text.
+        DataError: there is no text, or the folder holds vectors and no text is known to be theirs.
     """
-    if (folder / _DONE).is_file():
-        if json.loads((folder / _DONE).read_text(encoding="utf-8"))["what"] == what:
+    record = SideRecord.read(folder)
+    is_same = record is not None and record.what == what
+    if record is not None and is_same:
+        damage = record.damage(folder)
+        if not damage:
             return Side.load(folder)
-        if not replace:
-            raise ConfigError(f"{folder} holds other texts or settings; choose another --work folder or remove it")
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+        log.warning("%s: %s; the texts are read again", folder, damage)
+    elif record is not None and not replace:
+        raise ConfigError(f"{folder} holds other texts or settings; choose another --work folder or remove it")
+    rows = _lay_down(folder, read, equal=equal, keep_blank=keep_blank, memory=memory, progress=progress)
+    side = Side.load(folder)
+    if not len(side):
+        raise DataError("holds no text; expected a sentence per line", path=path or folder)
+    made = SideRecord(what=what, lines=rows, texts=len(side), files=describe(folder))
+    if record is not None and is_same and made != record and has_vectors(folder):
+        raise DataError(
+            "its texts or side.json were damaged, and the texts come out otherwise now, so the vectors may not be"
+            " theirs; remove the folder or choose another --work folder",
+            path=folder,
+        )
+    made.write(folder)
+    return side
+
+
+def _lay_down(
+    folder: Path,
+    read: Callable[[], Iterable[Line]],
+    *,
+    equal: Equal,
+    keep_blank: bool,
+    memory: int,
+    progress: Callable[[int, int], None],
+) -> int:
+    """Writes all files of a side but the last one; returns how many lines it has."""
+    folder.mkdir(parents=True, exist_ok=True)
+    remove_files(folder)
     rows = _write_keys(folder, read(), equal, keep_blank, lambda lines: progress(lines, 0))
     _number_texts(folder, equal, memory)
     _write_texts(folder, read(), lambda more: progress(rows + more, 2 * rows))
     (folder / "keys.u64").unlink()
-    side = Side.load(folder)
-    if not len(side):
-        raise DataError("holds no text; expected a sentence per line", path=path or folder)
-    with atomic_write(folder / _DONE) as file:
-        json.dump({"what": what, "lines": rows, "texts": len(side)}, file)
-    return side
+    return rows
 
 
 def exact_keys(texts: Sequence[str]) -> UInt64[ndarray, " n"]:

@@ -1,19 +1,16 @@
 """Nearest neighbours of corpora of any length: in tiles, in bounded memory, on from where a killed run stopped.
 
 A tile is all pairs of a block of x and a block of y. The lists of every block lie in a file of their own, written anew
-after each tile that brought them up to date; a journal names the tiles that are done. A tile done twice changes nothing
-(``Lists``), so whatever moment a run is killed at, the next one ends with the same bytes. Tiles of the same plan may be
-done on several machines, each in a folder of its own: ``join_shards`` makes one of them.
+after each tile that brought them up to date; a journal names the tiles that are done, see ``tile_files``. A tile done
+twice changes nothing (``Lists``), so whatever moment a run is killed at, the next one ends with the same bytes. Tiles
+of the same plan may be done on several machines, each in a folder of its own: ``join_shards`` makes one of them.
 """
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import fcntl
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,10 +22,22 @@ from numpy.typing import NDArray
 
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, atomic_write
+from interlingua.locks import exclusive
 from interlingua.mining.knn import Neighbours, check_sides, even, make_frame, make_scanner, neighbours_of, read_block
 from interlingua.mining.lists import Lists
+from interlingua.mining.tile_files import (
+    BlockLists,
+    DoneTiles,
+    Side,
+    Tile,
+    add_to_journal,
+    read_journal,
+    read_lists,
+    write_journal,
+    write_lists,
+)
 
-PLAN, JOURNAL, LOCK = "plan.json", "journal.txt", "lock"
+PLAN = "plan.json"
 MOST_ROWS, MOST_COLUMNS = 2**18, 2**16
 """Vectors of a block at most, so that a tile is done within a minute; blocks of y are made ready anew for each of x."""
 LEAST = 4096
@@ -100,6 +109,16 @@ class TilePlan:
         for turn, i in enumerate(range((number - 1) * self.rows, self.n, shards * self.rows)):
             columns = list(range(0, self.m, self.columns))
             yield from ((i, j) for j in (columns if turn % 2 == 0 else columns[::-1]))
+
+    def starts(self, side: Side) -> range:
+        """First vectors of the blocks of a side."""
+        return range(0, self.n, self.rows) if side == "x" else range(0, self.m, self.columns)
+
+    def shape(self, side: Side, start: int) -> tuple[int, int]:
+        """Vectors of the block that begins there, and neighbors of each."""
+        if side == "x":
+            return min(self.rows, self.n - start), min(self.k, self.m)
+        return min(self.columns, self.m - start), min(self.k, self.n)
 
     def pairs(self, i: int, j: int) -> int:
         """Of the tile that begins there."""
@@ -173,32 +192,12 @@ def find_neighbours(
             blocks[name] = start, scanner.prepare(read_block(side, start, size), of_x=name == "x")
         return blocks[name][1]
 
-    with alone(Path(folder)):
+    with exclusive(Path(folder), remedy="choose another --work folder"):
         journal = TileJournal(folder, plan, shard, progress)
         for i, j in journal.left:
             of_x, of_y = journal.read((i, j))
             scanner.scan(block("x", x, i, plan.rows), block("y", y, j, plan.columns), of_x, of_y)
             journal.write((i, j), of_x, of_y)
-
-
-@contextlib.contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Keeps other processes of this machine out of a folder of lists, where two at once would lose each other's.
-
-    Raises:
-        ConfigError: another one is at work there.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / LOCK, "a", encoding="ascii") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ConfigError(
-                f"another run is at work in {folder}; wait until it has ended, or choose another --work folder"
-            ) from None
-        except OSError:  # a disk that knows no locks
-            pass
-        yield
 
 
 class TileJournal:
@@ -225,28 +224,30 @@ class TileJournal:
         progress: Told = lambda done, total: None,
     ) -> None:
         self.folder, self.plan, self.progress = Path(folder), plan, progress
-        done, tiles = _begin(self.folder, plan, shard), list(plan.tiles(shard))
-        self.left = [tile for tile in tiles if tile not in done]
+        tiles = list(plan.tiles(shard))
+        self._done = _begin(self.folder, plan, shard)
+        self._read: dict[Side, BlockLists] = {}
+        self.left = [tile for tile in tiles if tile not in self._done.tiles]
         self.total = sum(plan.pairs(*tile) for tile in tiles)
         self.finished = self.total - sum(plan.pairs(*tile) for tile in self.left)
         progress(self.finished, self.total)
 
-    def read(self, tile: tuple[int, int]) -> tuple[Lists, Lists]:
-        """The lists of both blocks so far."""
-        (i, j), plan = tile, self.plan
-        return (
-            _read(self.folder, "x", i, min(plan.rows, plan.n - i), min(plan.k, plan.m)),
-            _read(self.folder, "y", j, min(plan.columns, plan.m - j), min(plan.k, plan.n)),
-        )
+    def read(self, tile: Tile) -> tuple[Lists, Lists]:
+        """The lists of both blocks so far.
 
-    def write(self, tile: tuple[int, int], of_x: Lists, of_y: Lists) -> None:
-        """Keeps the lists of both blocks, the tile's pairs among them."""
-        _write(self.folder, "x", tile[0], of_x)
-        _write(self.folder, "y", tile[1], of_y)
-        with open(self.folder / JOURNAL, "a", encoding="ascii") as journal:
-            journal.write(f"{tile[0]} {tile[1]}\n")
-            journal.flush()
-            os.fsync(journal.fileno())
+        Raises:
+            DataError: lists are gone or damaged that the journal says are done.
+        """
+        for side, start in _blocks(tile):
+            self._read[side] = read_lists(self.folder, side, start, self.plan.shape(side, start), self._done)
+        return self._read["x"].lists, self._read["y"].lists
+
+    def write(self, tile: Tile, of_x: Lists, of_y: Lists) -> None:
+        """Keeps the lists of both blocks of the tile that was read last, with the tile's pairs among them."""
+        write_lists(self.folder, "x", tile[0], BlockLists(of_x, self._read["x"].partners | {tile[1]}))
+        write_lists(self.folder, "y", tile[1], BlockLists(of_y, self._read["y"].partners | {tile[0]}))
+        add_to_journal(self.folder, tile)
+        self._done.add(tile)
         self.finished += self.plan.pairs(*tile)
         self.progress(self.finished, self.total)
 
@@ -258,13 +259,14 @@ def read_neighbours(plan: TilePlan, folder: PathLike) -> tuple[Neighbours, Neigh
         DataError: some are not.
     """
     found = []
-    for side in ("x", "y"):
+    sides: tuple[Side, Side] = ("x", "y")
+    for side in sides:
         parts = [neighbours for _, neighbours in neighbour_blocks(plan, folder, side)]
         found.append(Neighbours(*(torch.cat(values) for values in zip(*parts, strict=True))))
     return found[0], found[1]
 
 
-def neighbour_blocks(plan: TilePlan, folder: PathLike, side: str) -> Iterator[tuple[int, Neighbours]]:
+def neighbour_blocks(plan: TilePlan, folder: PathLike, side: Side) -> Iterator[tuple[int, Neighbours]]:
     """The neighbours of one side, a block at a time: the number of its first vector, and theirs.
 
     Args:
@@ -273,17 +275,17 @@ def neighbour_blocks(plan: TilePlan, folder: PathLike, side: str) -> Iterator[tu
         side: ``x`` or ``y``.
 
     Raises:
-        DataError: some tiles are not done.
+        DataError: some tiles are not done, or lists are gone or damaged.
     """
     folder = Path(folder)
-    missing = set(plan.tiles()) - _done(folder)
+    done = read_journal(folder)
+    missing = set(plan.tiles()) - done.tiles
     if missing:
         raise DataError(
             f"{len(missing)} tiles of {len(list(plan.tiles()))} are not done yet; run it again", path=folder
         )
-    size, step, others = (plan.n, plan.rows, plan.m) if side == "x" else (plan.m, plan.columns, plan.n)
-    for at in range(0, size, step):
-        yield at, neighbours_of(_read(folder, side, at, min(step, size - at), min(plan.k, others)))
+    for start in plan.starts(side):
+        yield start, neighbours_of(read_lists(folder, side, start, plan.shape(side, start), done).lists)
 
 
 def join_shards(plan: TilePlan, shards: list[Path], folder: PathLike) -> None:
@@ -291,32 +293,47 @@ def join_shards(plan: TilePlan, shards: list[Path], folder: PathLike) -> None:
 
     Raises:
         ConfigError: one holds another plan.
+        DataError: lists of one are gone or damaged.
     """
     folder = Path(folder)
     done = _begin(folder, plan, (1, 1))
-    for name, size, step, others in (("x", plan.n, plan.rows, plan.m), ("y", plan.m, plan.columns, plan.n)):
-        for at in range(0, size, step):
-            lists = _read(folder, name, at, min(step, size - at), min(plan.k, others))
-            for shard in shards:
-                _check_plan(shard, plan)
-                lists.join(_read(shard, name, at, *lists.values.shape))
-            _write(folder, name, at, lists)
-    _write_journal(folder, done.union(*map(_done, shards)))
+    for shard in shards:
+        _check_plan(shard, plan)
+    journals = {shard: read_journal(shard) for shard in shards}
+    sides: tuple[Side, Side] = ("x", "y")
+    for side in sides:
+        for start in plan.starts(side):
+            shape = plan.shape(side, start)
+            whole = read_lists(folder, side, start, shape, done)
+            for shard, journal in journals.items():
+                part = read_lists(shard, side, start, shape, journal)
+                whole.lists.join(part.lists)
+                whole.partners.update(part.partners)
+            write_lists(folder, side, start, whole)
+    for journal in journals.values():
+        for tile in journal.tiles:
+            done.add(tile)
+    write_journal(folder, done)
 
 
-def _begin(folder: Path, plan: TilePlan, shard: tuple[int, int]) -> set[tuple[int, int]]:
+def _blocks(tile: Tile) -> tuple[tuple[Side, int], tuple[Side, int]]:
+    """Side and first vector of both blocks of a tile."""
+    return ("x", tile[0]), ("y", tile[1])
+
+
+def _begin(folder: Path, plan: TilePlan, shard: tuple[int, int]) -> DoneTiles:
     number, shards = shard
     if not 1 <= number <= shards:
         raise ConfigError(f"shard {number}/{shards}: the first number goes from 1 to the second")
     folder.mkdir(parents=True, exist_ok=True)
     if (folder / PLAN).exists():
         _check_plan(folder, plan)
-        done = _done(folder)
-        _write_journal(folder, done)  # without a line that was cut
+        done = read_journal(folder)
+        write_journal(folder, done)  # without a line that was cut
         return done
     with atomic_write(folder / PLAN) as file:
         json.dump(dataclasses.asdict(plan), file)
-    return set()
+    return DoneTiles()
 
 
 def _check_plan(folder: Path, plan: TilePlan) -> None:
@@ -324,33 +341,8 @@ def _check_plan(folder: Path, plan: TilePlan) -> None:
         there = json.loads((folder / PLAN).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ConfigError(f"{folder} holds no plan that can be read; choose another folder or remove it") from error
-    changed = [key for key, value in dataclasses.asdict(plan).items() if there.get(key) != value]
+    known = there if isinstance(there, dict) else {}
+    changed = [key for key, value in dataclasses.asdict(plan).items() if known.get(key) != value]
     if changed:
         what = "other vectors" if changed == ["digest"] else f"another {', '.join(changed)}"
         raise ConfigError(f"{folder} holds the neighbours of a run with {what}; choose another folder or remove it")
-
-
-def _done(folder: Path) -> set[tuple[int, int]]:
-    try:
-        lines = (folder / JOURNAL).read_text(encoding="ascii").split("\n")[:-1]  # a line that was cut is not done
-    except FileNotFoundError:
-        return set()
-    return {(int(i), int(j)) for i, j in map(str.split, lines)}
-
-
-def _write_journal(folder: Path, done: set[tuple[int, int]]) -> None:
-    with atomic_write(folder / JOURNAL, encoding="ascii") as journal:
-        journal.writelines(f"{i} {j}\n" for i, j in sorted(done))
-
-
-def _read(folder: Path, side: str, start: int, n: int, k: int) -> Lists:
-    try:
-        with np.load(folder / f"{side}-{start}.npz") as file:
-            return Lists(file["values"], file["indices"])
-    except FileNotFoundError:
-        return Lists.empty(n, k)
-
-
-def _write(folder: Path, side: str, start: int, lists: Lists) -> None:
-    with atomic_write(folder / f"{side}-{start}.npz", "wb") as file:
-        np.savez(file, values=lists.values, indices=lists.indices)

@@ -1,12 +1,14 @@
 """Vectors of the texts of a side in one file on disk, a portion at a time, on from where a killed run stopped.
 
 A portion's vectors depend on nothing but its texts: done again, or on another machine of the same kind, they are the
-same bytes. A journal names the portions that are on the disk.
+same bytes. A journal names the portions that are on the disk, each with a checksum; ``drop_damaged`` compares them at
+the start of a run, and what does not agree is embedded again.
 """
 
 from __future__ import annotations
 
-import io
+import functools
+import logging
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,11 +18,15 @@ from jaxtyping import Bool, Float32
 from numpy import ndarray
 from numpy.typing import NDArray
 
+from interlingua.encoder.finite import check_finite
 from interlingua.errors import ConfigError, DataError
-from interlingua.files import PathLike
+from interlingua.files import PathLike, atomic_write
 from interlingua.mining.texts import Side
+from interlingua.mining.vector_files import end_line, header_of, journaled, portion_line, put, read_crc, rewrite
 from interlingua.mining.workers import Here, Workers
+from interlingua.temporary import sync_folder
 
+log = logging.getLogger("interlingua")
 PORTION = 2048
 """Texts embedded together."""
 Encode = Callable[[Sequence[str]], Float32[ndarray, "n d"]]
@@ -72,12 +78,13 @@ def embed_side(
         open(os.open(folder / "vectors.npy", os.O_RDWR | os.O_CREAT, 0o666), "r+b") as file,
         open(folder / f"vectors-{number}of{shards}.journal", "a+", encoding="ascii") as journal,
     ):
-        _end_line(journal.name)
+        end_line(Path(journal.name))
+        sync_folder(folder)  # the names of both files
         for start, new in zip(left, made, strict=True):
             vectors = _vectors(side, start, start + texts[start], new, known, last, path)
             _write(file.fileno(), vectors, start, len(side))
             os.fdatasync(file.fileno())
-            journal.write(f"{start}\n")
+            journal.write(portion_line(start, vectors))
             journal.flush()
             os.fsync(journal.fileno())
             count += len(vectors)
@@ -87,8 +94,49 @@ def embed_side(
 
 def finished(folder: Path) -> set[int]:
     """First texts of the portions that are on the disk, whoever wrote them."""
-    lines = (line for path in sorted(folder.glob("vectors-*.journal")) for line in path.read_text().split("\n")[:-1])
-    return {int(line) for line in lines if line}
+    return {portion.start for portions in journaled(folder).values() for portion in portions}
+
+
+def drop_damaged(folder: Path, rows: int, shard: tuple[int, int] = (1, 1)) -> None:
+    """Compares finished vectors with their checksums, and takes those that differ out of the journal.
+
+    Reads all vectors once: 1 GB or so in a second, beside what the disk takes.
+
+    Args:
+        folder: see ``embed_side``.
+        rows: texts of the side.
+        shard: whose portions are embedded again by this run; ``(1, 1)`` for all.
+
+    Raises:
+        DataError: vectors that another shard made are damaged.
+    """
+    found = journaled(folder)
+    portions = [portion for of_journal in found.values() for portion in of_journal]
+    if not portions:
+        return
+    path, width = folder / "vectors.npy", portions[0].width
+    if path.is_file():
+        rewrite(path, header_of(rows, width))
+    number, shards = shard
+    damaged = set()
+    for portion in portions:
+        size = min(PORTION, rows - portion.start)
+        if portion.width != width or read_crc(path, portion.start, size, width) != portion.crc:
+            damaged.add(portion.start)
+    foreign = [start for start in damaged if start // PORTION % shards != number - 1]
+    if foreign:
+        raise DataError(
+            f"{len(foreign)} portions of vectors that other shards made are damaged; run those shards again, or without"
+            " --shard",
+            path=path,
+        )
+    if damaged:
+        log.warning("%s: %d portions of vectors were cut or changed, and are embedded again", path, len(damaged))
+    for journal, of_journal in found.items():
+        if any(portion.start in damaged for portion in of_journal):
+            kept = [portion for portion in of_journal if portion.start not in damaged]
+            with atomic_write(journal, encoding="ascii") as file:
+                file.writelines(map(str, kept))
 
 
 def load_vectors(folder: Path) -> Float32[ndarray, "n d"]:
@@ -102,6 +150,11 @@ def count_zeros(folder: Path) -> int:
     vectors = load_vectors(folder)
     parts = (vectors[start : start + PORTION] for start in range(0, len(vectors), PORTION))
     return sum(int(np.count_nonzero(~part.any(axis=1))) for part in parts)
+
+
+def no_model(texts: Sequence[str]) -> Float32[ndarray, "n d"]:
+    """Stands for a model where all vectors are given."""
+    raise DataError(f"there is no vector of {texts[0][:60]!r}")
 
 
 class KnownVectors:
@@ -260,39 +313,23 @@ def _vectors(
     vectors = np.empty((stop - start, widths.pop()), np.float32)
     for at, part in parts:
         vectors[at] = part
-    broken = ~np.isfinite(vectors).all(axis=1)
-    if broken.any():
-        row = start + int(np.flatnonzero(broken)[0])
-        raise DataError(
-            f"the model gives NaN or infinity for line {side.origins(row)[0]!r}, {side.texts[row][:60]!r}; try --dtype"
-            " float32, or leave the line out",
-            path=path,
-        )
+    check_finite(
+        vectors,
+        lambda row: f"line {side.origins(start + row)[0]!r}, {side.texts[start + row][:60]!r}",
+        error=functools.partial(DataError, path=path),
+    )
     return vectors
 
 
 def _write(file: int, vectors: Float32[ndarray, "n d"], start: int, rows: int) -> None:
     """Puts vectors into their place of a .npy file of all rows."""
     width = vectors.shape[1]
-    head = io.BytesIO()
-    np.lib.format.write_array_header_1_0(
-        head, {"descr": np.dtype("<f4").str, "fortran_order": False, "shape": (rows, width)}
-    )
-    found = os.pread(file, len(head.getvalue()), 0)
-    if len(found) == len(head.getvalue()) and found != head.getvalue():
+    header = header_of(rows, width)
+    found = os.pread(file, len(header), 0)
+    if len(found) == len(header) and found != header:
         raise ConfigError("vectors of another shape are there; choose another --work folder or remove it")
-    os.pwrite(file, head.getvalue(), 0)
-    size = len(head.getvalue()) + rows * width * 4
+    os.pwrite(file, header, 0)
+    size = len(header) + rows * width * 4
     if os.fstat(file).st_size != size:
         os.ftruncate(file, size)
-    left, at = vectors.tobytes(), len(head.getvalue()) + start * width * 4
-    while left:
-        written = os.pwrite(file, left, at)
-        left, at = left[written:], at + written
-
-
-def _end_line(path: str) -> None:
-    """Takes away a line of a journal that was cut."""
-    text = Path(path).read_text()
-    if text and not text.endswith("\n"):
-        os.truncate(path, len(text.rpartition("\n")[0]) + 1 if "\n" in text else 0)
+    put(file, vectors.tobytes(), len(header) + start * width * 4)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import multiprocessing
+import os
 import signal
+import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -64,6 +66,7 @@ class _Worker:
         cls.cleaner = Cleaner(config)
         if not alone:  # Ctrl-C is the parent's to handle
             signal.signal(signal.SIGINT, signal.SIG_IGN)
+            threading.Thread(target=_end_with_parent, daemon=True).start()
 
     @classmethod
     def clean(cls, chunk: Chunk) -> CleanBlock:
@@ -80,6 +83,14 @@ class _Worker:
             _words(sources, targets, chunk.language_pair),
             {rule: count - before[rule] for rule, count in cls.cleaner.counts.items() if count > before[rule]},
         )
+
+
+def _end_with_parent() -> None:
+    """Ends this process when the one that started it has ended, even by SIGKILL; else it would wait forever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()  # waits for the end of a pipe, which the system closes
+        os._exit(1)
 
 
 def ingest(config: PrepareConfig, folder: Path, progress: Progress) -> tuple[list[Shard], list[SourceCounts]]:

@@ -16,6 +16,7 @@ from interlingua.config import to_mapping
 from interlingua.corpus.manifest import LanguagePairRecord, Manifest, SourceRecord, is_corpus
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.files import atomic_directory
+from interlingua.locks import exclusive
 from interlingua.prepare.config import PrepareConfig
 from interlingua.prepare.ingest import SourceCounts, ingest
 from interlingua.prepare.output import check_not_empty, write_store, write_texts
@@ -42,8 +43,14 @@ def prepare(config: PrepareConfig, *, overwrite: bool = False, show_progress: bo
     Raises:
         DataError: a file is missing or broken (with its line), nothing is left, there is no vocabulary to take over,
             or the output exists.
+        ConfigError: another run is making the same folder.
     """
+    output = config.output.absolute()
+    lock = exclusive(
+        output.parent, name=f".{output.name}.lock", what=config.output, remedy="name another folder with --output"
+    )
     with (
+        lock,
         atomic_directory(config.output, overwrite=overwrite, ours=is_corpus) as folder,
         progress_bars(show_progress) as progress,
     ):

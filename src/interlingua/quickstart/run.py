@@ -25,6 +25,7 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, DataError, InterlinguaError
 from interlingua.evaluation.encoders import model_name
 from interlingua.files import atomic_write, has_format
+from interlingua.locks import exclusive
 from interlingua.prepare.pipeline import prepare
 from interlingua.quickstart import tables
 from interlingua.quickstart.catalogues import Package, Progress, Source, fetch, packages
@@ -94,7 +95,14 @@ def quickstart(settings: Settings, *, console: Console | None = None) -> Finding
         DataError: there is no catalogue to learn from.
         ConfigError: the budget is too small to train at all, or the output folder holds other files.
     """
-    console = console or Console(highlight=False)
+    output = settings.output
+    if output.exists() and not output.is_dir():
+        raise ConfigError(f"{output} is a file; name another folder with --output")
+    with exclusive(output, remedy="name another folder with --output"):
+        return _quickstart(settings, console or Console(highlight=False))
+
+
+def _quickstart(settings: Settings, console: Console) -> Findings:
     output, watch = settings.output, Stopwatch()
     _claim(output)
     with watch.time("collect"):
@@ -138,8 +146,6 @@ def quickstart(settings: Settings, *, console: Console | None = None) -> Finding
 def _claim(output: Path) -> None:
     """Marks the output folder as ours before anything in it is replaced; refuses one that holds other files."""
     names = ("collected", "corpus", "heldout", "run", "model", "results", RECORD, "report.html")
-    if output.exists() and not output.is_dir():
-        raise ConfigError(f"{output} is a file; name another folder with --output")
     there = [name for name in names if (output / name).exists()]
     if there and not has_format(output, RECORD, FORMAT):
         raise ConfigError(f"{output} holds other files ({', '.join(there)}), which would be lost; name another folder")

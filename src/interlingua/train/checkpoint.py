@@ -1,15 +1,16 @@
 """Checkpoints that are whole or not there: safetensors for weights and optimizer, JSON for the rest, never pickle.
 
 ``checkpoints/step-00000100/`` holds ``model.safetensors`` (all weights of the objective, heads and teachers included),
-``optimizer.safetensors`` and ``state.json``, which also keeps the SHA-256 of the other two.
+``optimizer.safetensors`` and ``state.json``, which also keeps the SHA-256 of the other two and one of itself.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from interlingua.errors import CheckpointError, DataError
 from interlingua.files import atomic_directory, sha256_file
 from interlingua.train.engine import whole
 
-FORMAT = "interlingua-checkpoint-1"
+FORMAT = "interlingua-checkpoint-2"
 TENSOR_FILES = ("model.safetensors", "optimizer.safetensors")
 
 
@@ -74,11 +75,12 @@ def save_checkpoint(
         with atomic_directory(target, overwrite=True) as temporary:
             for name, content in tensors.items():
                 save_file(content, temporary / name)
-            record = {
+            record: dict[str, Any] = {
                 "format": FORMAT,
                 "state": dataclasses.asdict(state),
                 "sha256": {name: sha256_file(temporary / name) for name in TENSOR_FILES},
             }
+            record["checksum"] = _checksum(record)
             (temporary / "state.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     except (DataError, SafetensorError) as error:
         kept = checkpoints_in(folder)
@@ -133,8 +135,15 @@ def damage(path: Path) -> str | None:
         record = json.loads((path / "state.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return "state.json is missing or cut short"
-    if record.get("format") != FORMAT:
-        return f"format {record.get('format')!r} where {FORMAT!r} is read"
+    found = record.get("format") if isinstance(record, dict) else None
+    if found == "interlingua-checkpoint-1":
+        return "state.json is of interlingua 0.1 and has no digest of itself; go on with that version"
+    if found != FORMAT:
+        return f"format {found!r} where {FORMAT!r} is read"
+    if record.get("checksum") != _checksum(record):
+        return "state.json was changed since it was written"
+    if record["sha256"].keys() != set(TENSOR_FILES):
+        return "state.json lacks digests of its files"
     for name, expected in record["sha256"].items():
         if not (path / name).is_file():
             return f"{name} is missing"
@@ -181,6 +190,12 @@ def _shared_out(tensor: Tensor, like: Tensor) -> Tensor:
     if isinstance(like, DTensor) and tensor.shape == like.shape:
         return distribute_tensor(tensor.to(like.device), like.device_mesh, like.placements)
     return tensor
+
+
+def _checksum(record: Mapping[str, Any]) -> str:
+    """SHA-256 of all that state.json says besides."""
+    content = {key: value for key, value in record.items() if key != "checksum"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _step(path: Path) -> int:

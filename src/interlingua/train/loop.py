@@ -7,6 +7,7 @@ and resumed ends with the bytes of one that was not.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -46,24 +47,26 @@ def train(
         what was written; ``interrupted`` says whether Ctrl-C ended it early.
 
     Raises:
-        ConfigError: settings contradict each other, or the output folder holds another run.
-        DataError: the corpus can't be read.
+        ConfigError: settings contradict each other, or the output folder holds another run or is in use by one.
+        DataError: the corpus can't be read, or was changed since it was written.
         CheckpointError: a checkpoint can't be read or written.
         NotFiniteError: a loss term became NaN or infinite; the last checkpoint is kept.
     """
     # Where does it begin, and how long is it?
     asked = config.with_absolute_paths()
     folder = RunFolder(asked.run.output)
-    start = folder.start(asked, resume, warn)
-    if resume == "auto" and start.checkpoint is not None and (finished := read_result(folder)) is not None:
-        return finished
-    data = open_data(asked, feeds_of(asked.method))
-    digests = data.digests(asked.data)
-    if start.checkpoint is not None and is_first_process():
-        RunFolder(start.checkpoint.parent.parent).compare(digests, warn)
-        data.verify()
-    with Engine(start.config.run) as engine:
-        return _train(engine, asked, start, data, digests=digests, evaluate=evaluate, progress=progress)
+    with folder.alone() if is_first_process() else contextlib.nullcontext():  # one process locks for all
+        start = folder.start(asked, resume, warn)
+        if resume == "auto" and start.checkpoint is not None and (finished := read_result(folder)) is not None:
+            return finished
+        data = open_data(asked, feeds_of(asked.method))
+        digests = data.digests(asked.data)
+        if start.checkpoint is not None and is_first_process():
+            RunFolder(start.checkpoint.parent.parent).compare(digests, warn)
+        if is_first_process():
+            data.verify()
+        with Engine(start.config.run) as engine:
+            return _train(engine, asked, start, data, digests=digests, evaluate=evaluate, progress=progress)
 
 
 def _train(

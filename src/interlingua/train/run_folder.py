@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import json
 import platform
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from interlingua import __version__
 from interlingua.errors import CheckpointError, ConfigError, DataError
-from interlingua.files import atomic_write, has_format, sweep
+from interlingua.files import atomic_write, has_format
+from interlingua.locks import exclusive
+from interlingua.temporary import sweep
 from interlingua.train.checkpoint import FORMAT as CHECKPOINT_FORMAT
 from interlingua.train.checkpoint import checkpoints_in, damage, latest_checkpoint
 from interlingua.train.config import TrainConfig, differences, load_train_config, train_config_from
@@ -55,6 +58,17 @@ class RunFolder:
         self.best = path / "best"
         self.model = path / "model"
 
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keeps other runs out of the folder until the block ends.
+
+        Raises:
+            ConfigError: another run is at work there, or the folder holds files that are not a run's.
+        """
+        self._refuse_foreign()
+        with exclusive(self.path, remedy="set run.output to another folder"):
+            yield
+
     def start(self, config: TrainConfig, resume: str | Path, warn: Callable[[str], None]) -> Start:
         """Decides where to begin.
 
@@ -82,6 +96,8 @@ class RunFolder:
                 self.continued(config)
             return Start(RunFolder(path.parent.parent).continued(config), path)
         if not checkpoints_in(self.checkpoints):
+            if self.best.exists() or self.model.exists():
+                self.continued(config)  # weights of another config would be lost
             return Start(config, None)
         checkpoint = latest_checkpoint(self.checkpoints, warn)
         if checkpoint is None:

@@ -17,6 +17,7 @@ what it took from earlier ones: what is done is not repeated, and what has chang
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import re
@@ -28,6 +29,7 @@ from typing import Any
 from interlingua.config import apply_override, from_mapping, load_toml, to_mapping
 from interlingua.errors import CheckpointError, ConfigError
 from interlingua.files import PathLike, atomic_write, sha256_file, sha256_tree
+from interlingua.locks import exclusive
 from interlingua.registry import did_you_mean
 from interlingua.train.config import LENGTHS, TrainConfig, differences, train_config_from
 from interlingua.train.log import is_first_process, say
@@ -182,11 +184,25 @@ def run_stages(
         the results of the training runs made now, up to one that was interrupted.
 
     Raises:
-        ConfigError: a stage was begun with another config or with other inputs.
+        ConfigError: a stage was begun with another config or with other inputs, or another run is at work there.
     """
     if resume not in ("auto", "never"):
         raise ConfigError(f"--resume {resume}: stages go on by themselves; give auto, or never to start all over")
     main = is_first_process()
+    lock = exclusive(output, remedy="set output to another folder") if main else contextlib.nullcontext()
+    with lock:
+        return _run_stages(output, stages, evaluator=evaluator, resume=resume, progress=progress, main=main)
+
+
+def _run_stages(
+    output: Path,
+    stages: Sequence[Stage],
+    *,
+    evaluator: Callable[[TrainConfig], Evaluate | None],
+    resume: str,
+    progress: bool,
+    main: bool,
+) -> list[TrainResult]:
     record = _read_record(output) if resume == "auto" else {}
     for stage in stages:
         if stage.name in record and (unlike := stage.unlike(record[stage.name]["asked"])):

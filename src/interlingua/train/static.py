@@ -122,6 +122,8 @@ def train_static(
     run = Path(work) / "run"
     config = static_config(start, corpus, run, retrieval=evaluate is not None, overrides=overrides)
     if not (start / "model.safetensors").is_file():
-        vocabulary, counts = Vocabulary.load(corpus / "vocabulary"), TokenStore.open(corpus / "train").token_counts()
+        vocabulary, store = Vocabulary.load(corpus / "vocabulary"), TokenStore.open(corpus / "train")
+        store.verify()
+        counts = store.token_counts()
         static_start(WithPrompt(teacher, usual_prompt(teacher)), vocabulary, counts, dim=dim).save(start)
     return train(config, evaluate=evaluate, progress=progress)

@@ -70,7 +70,7 @@ def test_options_are_checked_and_those_that_change_vectors_are_told():
         (np.ones((1, 4)), 0, r"shape \(1, 4\), expected \(2, d\)"),
         (np.ones(2), 0, r"shape \(2,\), expected \(2, d\)"),
         (np.ones((2, 4)), 5, r"shape \(2, 4\), expected \(2, 5\)"),
-        (np.array([[1.0], [np.nan]]), 0, r"NaN or infinity for 1 of 2 texts, first 'b'"),
+        (np.array([[1.0], [np.nan]]), 0, r"NaN or infinity for 'b'; try"),
     ],
 )
 def test_vectors_that_cant_be_scored(vectors, dim, message):

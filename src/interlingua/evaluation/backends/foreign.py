@@ -15,6 +15,7 @@ from numpy import ndarray
 
 from interlingua.config import from_mapping
 from interlingua.encoder.encode import Dtype, EncodeReport, collect
+from interlingua.encoder.finite import check_finite
 from interlingua.encoder.pooling import PoolingMode
 from interlingua.errors import TaskError
 from interlingua.evaluation.metrics.retrieval import normalized
@@ -167,9 +168,4 @@ def check_vectors(vectors: Float32[ndarray, "n d"], texts: Sequence[str], dim: i
     if vectors.ndim != 2 or len(vectors) != len(texts) or (dim and vectors.shape[1] != dim):
         expected = f"({len(texts)}, {dim or 'd'})"
         raise TaskError(f"the encoder gave an array of shape {vectors.shape}, expected {expected}, a row per text")
-    finite = np.isfinite(vectors).all(axis=1)
-    if not finite.all():
-        which = f"{int((~finite).sum())} of {len(texts)} texts, first {texts[int(np.argmin(finite))][:60]!r}"
-        raise TaskError(
-            f"the encoder gave NaN or infinity for {which}; try --dtype float32, or mend vectors that were given"
-        )
+    check_finite(vectors, lambda row: repr(texts[row][:60]), error=TaskError)

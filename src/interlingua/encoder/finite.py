@@ -1,0 +1,35 @@
+"""Refuses vectors with NaN or infinity, in the same words wherever vectors of an encoder are scored or written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Float32
+from numpy import ndarray
+
+from interlingua.errors import DataError, InterlinguaError
+
+Error = Callable[[str], InterlinguaError]
+
+
+def check_finite(vectors: Float32[ndarray, "n d"], name: Callable[[int], str], *, error: Error = DataError) -> None:
+    """Looks at all numbers.
+
+    Args:
+        vectors: what an encoder gave.
+        name: what the message calls a row, e.g. the text it is the vector of.
+        error: what is raised.
+
+    Raises:
+        InterlinguaError: a row is not finite; the message names the first one.
+    """
+    finite = np.isfinite(vectors).all(axis=1)
+    if finite.all():
+        return
+    broken = int(np.count_nonzero(~finite))
+    count = "" if broken == 1 else f" and {broken - 1:,} more"
+    raise error(
+        f"the encoder gave NaN or infinity for {name(int(np.argmin(finite)))}{count}; try --dtype float32, leave the"
+        " text out, or give other vectors"
+    )

@@ -1,0 +1,133 @@
+"""The work folder of mining: which files in it are ours, which run is at work there, and how it is removed.
+
+A run claims its work folder by a file, before it makes anything in it. A folder that holds files under our names and
+has no such file is refused. Only files that we know by folder and name are ever removed, so whatever else a user keeps
+in a work folder stays there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from interlingua.errors import ConfigError
+from interlingua.files import atomic_write, has_format
+from interlingua.locks import exclusive
+from interlingua.temporary import sweep
+
+log = logging.getLogger("interlingua")
+FORMAT = "interlingua-mining-1"
+RECORD = "work.json"
+REMEDY = "choose another --work folder"
+_SIDE = (
+    r"(texts|names)\.(text|ends)|(text_of_line|starts|lines|cursor)\.i64|(documents|keys)\.u64|side\.json|model\.json"
+    r"|vectors\.npy|vectors-\d+of\d+\.journal"
+)
+_NEIGHBORS = r"plan\.json|journal\.txt|[xy]-\d+\.npz"
+_OWN = {
+    r"[xy]": _SIDE,
+    r"neighbours-k\d+(-\w+-\d+)?": _NEIGHBORS,
+    r"neighbours-k\d+(-\w+-\d+)?/\d+of\d+": _NEIGHBORS,
+    r"scores": r"(means|hubs)-[xy]\.\w+|pairs\.bin|found\.bin",
+    r"seen": r"",
+    r"seen/seen-[xy]": r"keys-\d+\.u64",
+    r"made": r"",
+}
+"""Our folders below a work folder, and our files in each; both are regular expressions."""
+
+
+def claim(folder: Path) -> None:
+    """Marks a work folder as ours before anything is made in it.
+
+    Raises:
+        ConfigError: it holds files under our names, and none of our runs has claimed it.
+    """
+    if has_format(folder, RECORD, FORMAT):
+        return
+    names = [path.name for path in _folders(folder) if path.parent == folder and _is_filled(path)]
+    if (folder / RECORD).exists():
+        names.append(RECORD)
+    if names:
+        raise ConfigError(
+            f"{folder} holds {', '.join(sorted(names))}, which this version of interlingua did not make and would"
+            f" replace; {REMEDY}"
+        )
+    with atomic_write(folder / RECORD) as file:
+        json.dump({"format": FORMAT}, file)
+
+
+@contextlib.contextmanager
+def at_work(folder: Path, shard: tuple[int, int] | None = None, *, keep: bool = True) -> Iterator[None]:
+    """Claims a work folder and keeps other runs out of it until the block ends; shards of one job share it.
+
+    Args:
+        folder: made if it is missing.
+        shard: the part that this run does, ``(2, 8)`` the second of eight.
+        keep: whether the folder stays when the block ends well.
+
+    Raises:
+        ConfigError: another run is at work there, or the folder is not ours.
+    """
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(exclusive(folder, remedy=REMEDY, shared=shard is not None))
+        if shard is not None:
+            name = f".shard-{shard[0]}of{shard[1]}.lock"
+            stack.enter_context(exclusive(folder, remedy=REMEDY, name=name))
+        claim(folder)
+        yield
+        if not keep:
+            clear(folder)
+    if not keep:
+        with contextlib.suppress(OSError):  # files of others are in it
+            folder.rmdir()
+        if folder.exists():
+            log.warning("%s is kept: it holds files that this command did not make", folder)
+
+
+@contextlib.contextmanager
+def one_at_a_time(folder: Path, shard: tuple[int, int] | None) -> Iterator[None]:
+    """Makes the shards of a job wait for one another, where each would make what all of them share."""
+    if shard is None:
+        yield
+        return
+    with exclusive(folder, remedy=REMEDY, name=".shared.lock", wait=True):
+        yield
+
+
+def clear(folder: Path) -> None:
+    """Removes our files from a work folder, and our folders in it where nothing else is in them."""
+    for own in sorted(_folders(folder), reverse=True):  # what is inside comes before what it is in
+        sweep(own)
+        pattern = _pattern_of(own.relative_to(folder).as_posix())
+        for path in own.iterdir():
+            if re.fullmatch(pattern, path.name) and not path.is_dir():
+                path.unlink()
+        with contextlib.suppress(OSError):
+            own.rmdir()
+    if has_format(folder, RECORD, FORMAT):
+        (folder / RECORD).unlink()
+
+
+def _folders(folder: Path) -> list[Path]:
+    """All that has the name of one of our folders; links are not followed."""
+    found = []
+    for place, folders, files in os.walk(folder):
+        for name in [*folders, *files]:
+            path = Path(place) / name
+            if _pattern_of(path.relative_to(folder).as_posix()) is not None:
+                found.append(path)
+        folders[:] = [name for name in folders if Path(place) / name in found]
+    return found
+
+
+def _pattern_of(name: str) -> str | None:
+    return next((files for own, files in _OWN.items() if re.fullmatch(own, name)), None)
+
+
+def _is_filled(path: Path) -> bool:
+    return path.is_symlink() or not path.is_dir() or any(path.iterdir())

@@ -1,0 +1,233 @@
+"""Temporary files and folders: made, recognized when their process was killed, and put in the place of what was there.
+
+A temporary name tells the machine and the process that made it, and the process holds a lock (``flock``) on what is
+behind the name. The lock ends with the process, however that ends. So another process may remove a temporary file when
+two things hold: no such process is alive here, and nobody holds the lock. The second one protects the files of another
+container with the same host name, whose processes can't be seen from here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import fcntl
+import functools
+import logging
+import os
+import re
+import shutil
+import sys
+import tempfile
+import time
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import ClassVar
+
+log = logging.getLogger("interlingua")
+A_DAY = 86_400.0
+"""Seconds without a change after which a leftover is removed where the file system has no locks."""
+_NAME = re.compile(r"\.(?P<name>.+)\.(?P<host>[0-9a-f]{8})-(?P<pid>\d+)\.\w+\.(?P<kind>tmp|old)")
+"""``.old`` is a folder that stepped aside for a new one, see ``replace_directory``."""
+_AT_WORKING_DIRECTORY, _EXCHANGE = -100, 2
+"""``AT_FDCWD`` and ``RENAME_EXCHANGE`` of Linux."""
+_NOT_POSSIBLE = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EXDEV)
+
+
+class Temporary:
+    """A file or folder under a temporary name beside ``target``, locked until it is released.
+
+    Args:
+        target: the final name.
+        folder: whether to make a folder.
+
+    Attributes:
+        path: the temporary name.
+        handle: of the open file or folder.
+    """
+
+    here: ClassVar[set[Path]] = set()
+    """Those of this process that are being written."""
+
+    def __init__(self, target: Path, *, folder: bool = False) -> None:
+        names = {"prefix": _prefix(target), "suffix": ".tmp", "dir": target.parent}
+        while True:
+            if folder:
+                name = tempfile.mkdtemp(**names)
+                self.handle = os.open(name, os.O_RDONLY)
+            else:
+                self.handle, name = tempfile.mkstemp(**names)
+            if _lock(self.handle, name):
+                break
+            os.close(self.handle)  # another process swept it before it was locked
+        self.path = Path(name)
+        self.here.add(self.path)
+
+    def release(self) -> None:
+        """Removes what is still under the temporary name, then gives up the lock."""
+        _remove(self.path)
+        self.here.discard(self.path)
+        os.close(self.handle)
+
+
+def sweep(folder: Path, name: str | None = None) -> None:
+    """Removes temporary files and folders of killed processes; a folder that stepped aside gets its name back.
+
+    Args:
+        folder: where to look, not below.
+        name: of what was to be written; default: anything.
+    """
+    with os.scandir(os.path.realpath(folder)) as entries:
+        left = [(Path(entry.path), match) for entry in entries if (match := _NAME.fullmatch(entry.name))]
+    for path, match in left:
+        pid = int(match["pid"])
+        is_wanted = name in (None, match["name"]) and match["host"] == _host()
+        if not is_wanted or path in Temporary.here or (pid != os.getpid() and _is_alive(pid)):
+            continue
+        target = path.with_name(match["name"])
+        if match["kind"] == "old" and not target.exists():
+            _if_abandoned(path, functools.partial(_give_back, target=target))
+        else:
+            _if_abandoned(path, _remove)
+
+
+def replace_directory(source: Path, target: Path) -> None:
+    """Puts a finished folder in the place of ``target``; an older one of that name is removed.
+
+    Linux exchanges both names in one step, so that at any moment there is a whole folder of that name. Where the file
+    system can't, the older one steps aside first; if the process is killed in between, ``sweep`` gives it its name
+    back.
+    """
+    if not target.exists():
+        source.rename(target)
+    elif exchange(source, target):
+        shutil.rmtree(source, ignore_errors=True)
+    else:
+        _step_aside(source, target)
+    sync_folder(target.parent)
+
+
+def exchange(one: Path, other: Path) -> bool:
+    """Swaps the names of two files or folders in one step, by ``renameat2``; false where that is not possible.
+
+    Raises:
+        OSError: it is possible, but failed.
+    """
+    rename = _renameat2()
+    if rename is None:
+        return False
+    if rename(_AT_WORKING_DIRECTORY, os.fsencode(one), _AT_WORKING_DIRECTORY, os.fsencode(other), _EXCHANGE) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in _NOT_POSSIBLE:
+        return False
+    raise OSError(number, os.strerror(number), os.fspath(other))
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes sure that the names in a folder are on the disk."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _step_aside(source: Path, target: Path) -> None:
+    old = Path(tempfile.mkdtemp(prefix=_prefix(target), suffix=".old", dir=target.parent))
+    Temporary.here.add(old)
+    handle = os.open(target, os.O_RDONLY)
+    try:
+        _lock(handle, target)
+        target.rename(old)
+        try:
+            source.rename(target)
+        except OSError:
+            old.rename(target)
+            raise
+        sync_folder(target.parent)  # the new one is there for good before the older one goes
+        shutil.rmtree(old, ignore_errors=True)
+    finally:
+        os.close(handle)
+        Temporary.here.discard(old)
+
+
+@functools.cache
+def _renameat2() -> Callable[..., int] | None:
+    if not sys.platform.startswith("linux"):
+        return None
+    found: Callable[..., int] | None = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    return found
+
+
+def _lock(handle: int, name: str | Path) -> bool:
+    """Locks what was just made; false if it lost its name before the lock was there."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    except OSError:  # a file system without locks
+        return True
+    try:
+        return os.path.samestat(os.fstat(handle), os.stat(name))
+    except FileNotFoundError:
+        return False
+
+
+def _if_abandoned(path: Path, action: Callable[[Path], None]) -> None:
+    """Does something with a leftover while holding its lock, if nobody else holds that."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    except OSError:
+        return
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        is_abandoned = True
+    except BlockingIOError:
+        is_abandoned = False
+    except OSError:  # a file system without locks: by age
+        is_abandoned = time.time() - _last_change(path) > A_DAY
+    try:
+        if is_abandoned:
+            action(path)
+    finally:
+        os.close(handle)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _give_back(path: Path, target: Path) -> None:
+    path.rename(target)
+    log.warning("%s was put back: a run was killed while it replaced the folder", target)
+
+
+def _last_change(path: Path) -> float:
+    """Seconds since the epoch, of a file or of the newest file in a folder."""
+    times = [path.stat().st_mtime]
+    for inner in path.rglob("*"):
+        with contextlib.suppress(OSError):
+            times.append(inner.stat().st_mtime)
+    return max(times)
+
+
+def _prefix(target: Path) -> str:
+    return f".{target.name}.{_host()}-{os.getpid()}."
+
+
+def _host() -> str:
+    """Of this machine, short: on a disk that several share, only they know which of their processes live."""
+    return f"{zlib.crc32(os.uname().nodename.encode()):08x}"
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # of another user
+        pass
+    return True

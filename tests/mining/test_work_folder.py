@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import os
+import shutil
+
+import pytest
+
+from interlingua.errors import ConfigError, InterlinguaError
+from interlingua.locks import exclusive
+from interlingua.mining import vectors
+from interlingua.mining.calibrate import CalibrateJob
+from interlingua.mining.job import MineJob
+from interlingua.mining.pipeline import MineConfig, TextFile
+from interlingua.mining.work_folder import at_work, claim, clear
+from tests.mining.invented import corpora, embed, write_lines
+
+OWN = ["x", "y", "neighbours-k4", "scores", "seen", "made"]
+
+
+@pytest.fixture
+def files(tmp_path):
+    sources, targets, _ = corpora(30, 40)
+    return tuple(
+        TextFile(write_lines(tmp_path / name, texts), code, encode=embed)
+        for name, texts, code in (("a.de", sources, "deu_Latn"), ("a.en", targets, "eng_Latn"))
+    )
+
+
+def mine(files, work, output):
+    job = MineJob(output=output, work=work, memory=2**22)
+    job.run(*files, "m", progress=lambda what, done, total: None)
+    return output.read_bytes()
+
+
+def outcome(files, work, output):
+    try:
+        return mine(files, work, output)
+    except InterlinguaError as error:
+        return error
+
+
+def removed(path):
+    path.unlink()
+
+
+def cut(path):
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def emptied(path):
+    os.truncate(path, 0)
+
+
+def flipped(path):
+    content = bytearray(path.read_bytes())
+    if content:
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content)
+
+
+def flipped_at_the_start(path):
+    content = bytearray(path.read_bytes())
+    if content:
+        content[min(len(content) - 1, 10)] ^= 2
+        path.write_bytes(content)
+
+
+@pytest.mark.parametrize("harm", [removed, cut, emptied, flipped, flipped_at_the_start])
+def test_damage_of_any_file_is_an_error_or_made_good(tmp_path, monkeypatch, files, harm):
+    """Wherever a work folder is damaged: one line, or the very same pairs. Never others, never a traceback."""
+    monkeypatch.setattr(vectors, "PORTION", 20)
+    monkeypatch.setattr(os, "fsync", lambda handle: None)  # what takes longest here
+    whole = tmp_path / "whole"
+    expected = mine(files, whole, tmp_path / "expected.tsv")
+    names = sorted(path.relative_to(whole) for path in whole.rglob("*") if path.is_file())
+    names = [name for name in names if name.parent.name != "y" or name.name in ("vectors.npy", "model.json")]
+    assert {str(name) for name in names} >= {"x/texts.text", "y/vectors.npy", "neighbours-k4/x-0.npz", "work.json"}
+    errors = {}
+    for number, name in enumerate(names):
+        work = tmp_path / str(number)
+        shutil.copytree(whole, work)
+        harm(work / name)
+        found = outcome(files, work, tmp_path / "again.tsv")
+        if isinstance(found, InterlinguaError):
+            errors[str(name)] = str(found)
+        else:
+            assert found == expected, name
+    for message in errors.values():
+        assert "\n" not in message
+        assert str(tmp_path) in message
+    assert not {name for name in errors if name.startswith("scores/")}
+    if harm is removed:
+        assert errors.keys() >= {"neighbours-k4/x-0.npz", "neighbours-k4/y-0.npz", "x/side.json", "y/model.json"}
+        assert "x-0.npz: is missing, though journal.txt says" in errors["neighbours-k4/x-0.npz"]
+
+
+@pytest.mark.parametrize("name", ["x/notes.txt", "y/notes", "neighbours-k4/plan", "scores", "made/a", "work.json"])
+def test_a_folder_of_others_is_refused_before_any_work(tmp_path, files, name):
+    path = tmp_path / "w" / name
+    path.parent.mkdir(parents=True)
+    path.write_text("precious")
+    with pytest.raises(ConfigError, match=rf"w holds {name.split('/')[0]}, which .* choose another --work folder"):
+        mine(files, tmp_path / "w", tmp_path / "p.tsv")
+    assert path.read_text() == "precious"
+    assert not (tmp_path / "p.tsv").exists()
+    assert [one for one in (tmp_path / "w").rglob("*") if one.is_file()] == [path]
+
+
+@pytest.mark.parametrize("verb", ["mine", "calibrate"])
+def test_only_our_files_go_at_the_end(tmp_path, files, verb, caplog):
+    """OUTPUT.work was there before, with folders and files of the user's."""
+    work = tmp_path / "o.tsv.work"
+    precious = [work / "notes.txt", work / "z" / "texts.text", work / "y.bak" / "side.json"]
+    for path in precious:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("precious")
+    if verb == "mine":
+        mine(files, None, tmp_path / "o.tsv")
+    else:
+        gold = write_lines(tmp_path / "gold", [f"{a + 1}\t{b + 1}" for a, b in corpora(30, 40)[2]])
+        job = CalibrateJob(output=tmp_path / "o.tsv", config=MineConfig(), gold=gold)
+        job.run(*files, "m", progress=lambda what, done, total: None)
+    assert (tmp_path / "o.tsv").is_file()
+    assert sorted(path for path in work.rglob("*") if path.is_file()) == sorted(precious)
+    assert {path.read_text() for path in precious} == {"precious"}
+    assert f"{work} is kept: it holds files that this command did not make" in caplog.text
+
+
+def test_nothing_of_ours_is_left(tmp_path, files):
+    mine(files, None, tmp_path / "o.tsv")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.de", "a.en", "o.tsv"]
+
+
+def test_files_put_into_our_folders_stay(tmp_path):
+    with at_work(tmp_path / "w"):
+        for name in OWN:
+            (tmp_path / "w" / name).mkdir()
+            (tmp_path / "w" / name / "thesis.txt").write_text("x")
+        (tmp_path / "w" / "x" / "texts.text").write_text("ours")
+        (tmp_path / "w" / "y" / "link").symlink_to(tmp_path)
+    clear(tmp_path / "w")
+    left = [path for path in (tmp_path / "w").rglob("*") if path.is_file()]
+    assert sorted(path.parent.name for path in left) == sorted(OWN)
+    assert {path.name for path in left} == {"thesis.txt"}
+    assert (tmp_path / "w" / "y" / "link").is_symlink()
+
+
+def test_two_jobs_with_one_output_do_not_meet(tmp_path, files):
+    lock = exclusive(tmp_path / "o.tsv.work", remedy="x")
+    with lock, pytest.raises(ConfigError, match=rf"o\.tsv\.work is in use by process {os.getpid()} on"):
+        mine(files, None, tmp_path / "o.tsv")
+    assert mine(files, None, tmp_path / "o.tsv")
+
+
+def test_shards_share_a_folder_and_each_is_done_once(tmp_path):
+    with at_work(tmp_path, (1, 2)), at_work(tmp_path, (2, 2)):
+        for shard in ((1, 2), None):
+            with pytest.raises(ConfigError, match="is in use by process"), at_work(tmp_path, shard):
+                pass
+    with at_work(tmp_path):
+        claim(tmp_path)
