@@ -99,7 +99,7 @@ def test_the_hub_is_asked_once_and_for_the_tokenizer_alone(folder, monkeypatch):
         raise OSError("no connection")
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", download)
-    assert Vocabulary.of_model("owner/model").digest() == Vocabulary.from_huggingface(folder).digest()
-    with pytest.raises(DataError, match=r"^nowhere/x: no such directory, and the hub gave no such model"):
-        Vocabulary.of_model("nowhere/x")
+    assert Vocabulary.of_model("hf:owner/model").digest() == Vocabulary.from_huggingface(folder).digest()
+    with pytest.raises(DataError, match=r"^hf:nowhere/x: the hub gave no such model"):
+        Vocabulary.of_model("hf:nowhere/x")
     assert asked == [(name, ["*.json", "*.model", "*.txt"]) for name in ("owner/model", "nowhere/x")]

@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ from typing import Any, Literal, NamedTuple
 
 from interlingua.errors import DataError
 from interlingua.files import open_text, stem_and_suffix
+from interlingua.json_text import parse_json
 from interlingua.languages import resolve
 
 log = logging.getLogger("interlingua")
@@ -113,7 +113,7 @@ def _json_rows(path: Path, kind: Kind, split: str) -> Iterator[tuple[int, _Row]]
     with open_text(path) as lines:
         for number, line in enumerate(lines, 1):
             try:
-                record = json.loads(line)
+                record = parse_json(line)
             except ValueError as error:
                 raise DataError(f"not JSON ({error}); expected one object a line", path=path, line=number) from error
             if not isinstance(record, dict):
@@ -175,7 +175,7 @@ def _pick(record: Mapping[Any, Any], chosen: Mapping[str, Any], split: str) -> _
     """The row, or none if it belongs to another split."""
     if "split" in chosen and record[chosen["split"]] != split:
         return None
-    language = record[chosen["language"]] if "language" in chosen else None
+    language = str(record[chosen["language"]]) if "language" in chosen else None
     a, b, label = (str(record[chosen[role]]) for role in ("a", "b", "label"))
     return _Row(a, b, label, language)
 

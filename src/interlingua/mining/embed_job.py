@@ -20,6 +20,7 @@ from numpy import ndarray
 from interlingua.encoder.encode import EncodeReport, collect, windows
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import atomic_write, open_text, stem_and_suffix
+from interlingua.json_text import parse_json
 from interlingua.mining.texts import count_lines
 from interlingua.mining.workers import OnRay, connected
 from interlingua.remote import (
@@ -229,7 +230,7 @@ class _Record:
             return
         with tempfile.TemporaryDirectory() as scratch:
             try:
-                found = json.loads(fetch(self.path, Path(scratch)).read_text(encoding="utf-8"))
+                found = parse_json(fetch(self.path, Path(scratch)).read_text(encoding="utf-8"))
                 there, self.files = found["model"], dict(found["files"])
             except (ValueError, KeyError, TypeError) as error:
                 raise DataError("can't be read; choose another folder or remove it", path=self.path) from error
