@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from interlingua import limits
 from interlingua.errors import DataError, InterlinguaError
 from interlingua.files import PathLike
-from interlingua.limits import FREE_EXPANSION_BYTES, MAX_MEMBERS, max_expansion
 
 
 def map_array(path: PathLike) -> np.ndarray[Any, Any]:
@@ -55,10 +55,10 @@ def arrays_of(path: PathLike) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
 def _check_members(path: PathLike) -> None:
     with zipfile.ZipFile(Path(path)) as archive:
         members = archive.infolist()
-    if len(members) > MAX_MEMBERS:
-        raise DataError(f"{len(members):,} arrays, more than {MAX_MEMBERS:,}; write fewer", path=path)
+    if len(members) > limits.MAX_MEMBERS:
+        raise DataError(f"{len(members):,} arrays, more than {limits.MAX_MEMBERS:,}; write fewer", path=path)
     packed, unpacked = Path(path).stat().st_size, sum(member.file_size for member in members)
-    if unpacked > max(FREE_EXPANSION_BYTES, max_expansion() * packed):
+    if unpacked > max(limits.FREE_EXPANSION_BYTES, limits.max_expansion() * packed):
         raise DataError(f"its {packed:,} bytes would grow to {unpacked:,}; save it with numpy.savez", path=path)
 
 
