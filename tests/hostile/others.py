@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import json
 import lzma
 import struct
 import zipfile
@@ -70,7 +69,6 @@ ARRAYS: dict[str, Callable[[], bytes]] = {
     "cut.npz": lambda: packed(npy("{}")())()[:-30],
 }
 
-_SQUAD = {"paragraphs": [{"context": "en1", "qas": [{"question": 5}]}]}
 LABELLED: dict[str, bytes] = {
     "nli-deep.jsonl": nested("[", "]").encode(),
     "nli-surrogate.jsonl": b'{"sentence1": "\\ud800", "sentence2": "b", "gold_label": "neutral"}\n',
@@ -81,7 +79,6 @@ LABELLED: dict[str, bytes] = {
     "nli-bytes.tsv": b"a\tb\tneutral\n\xff\n",
     "ir-deep.json": (nested("[", "]")).encode(),
     "ir-deep-object.json": ('{"data": ' + nested("[", "]") + "}").encode(),
-    "ir-question.json": json.dumps({"data": [_SQUAD]}).encode(),
     "ir-number.json": b'{"data": 5}',
     "ir-dpr.json": b'[{"question": 5}]',
     "ir-surrogate.json": b'[{"question": "\\ud800", "positive_ctxs": [], "hard_negative_ctxs": []}]',

@@ -157,7 +157,7 @@ def test_a_hostile_number_in_train_is_one_line(setting, prepared, tmp_path, caps
     (tmp_path / "c.toml").write_text(TRAIN.format(folder=tmp_path, corpus=prepared))
     line = refused(capsys, "train", tmp_path / "c.toml", "--set", setting)
     key = setting.partition("=")[0].rpartition(".")[2]
-    assert key in line or key.rpartition("_")[2] in line, line
+    assert key in line or key.rpartition("_")[2].removesuffix("s") in line, line
 
 
 @pytest.mark.parametrize("name", list(others.LABELLED))
@@ -193,7 +193,7 @@ def test_a_surrogate_given_to_encode_is_an_error_with_its_text(model):
     with pytest.raises(DataError, match="half a character"):
         encoder.encode(["de1", "en1 \ud800"])
     with pytest.raises(DataError, match="expected texts"):
-        encoder.encode(["de1", None])
+        encoder.vocabulary.encode(["de1", None])
 
 
 def test_standard_input_has_the_limits_too(model, tmp_path, capsys, monkeypatch):

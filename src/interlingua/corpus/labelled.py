@@ -82,7 +82,7 @@ def read_labelled(path: Path, *, kind: Kind, split: str = "train", languages: tu
             continue
         if not row.a.strip() or not row.b.strip():
             raise DataError("a sentence is empty; remove the row", path=path, line=number)
-        own = (resolve(row.language).code,) * 2 if row.language else languages
+        own = (_language(row.language, path, number),) * 2 if row.language else languages
         pairs.append(LabelledPair(row.a, row.b, _label(row.label, kind, path, number), *own))
     if unlabelled:
         log.warning("%s: %d of %d pairs have no gold label and are left out", path, unlabelled, unlabelled + len(pairs))
@@ -101,6 +101,13 @@ def languages_in_name(path: Path) -> tuple[str, str] | None:
             except DataError:
                 continue
     return (found[0], found[-1]) if 1 <= len(found) <= 2 else None
+
+
+def _language(name: str, path: Path, line: int) -> str:
+    try:
+        return resolve(name).code
+    except DataError as error:
+        raise DataError(str(error), path=path, line=line) from error
 
 
 def _rows(path: Path, kind: Kind, split: str) -> Iterator[tuple[int, _Row]]:

@@ -8,7 +8,7 @@ import struct
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
@@ -71,8 +71,12 @@ class OpusZip:
         """Streams both members; refuses members of unequal length."""
         with open_archive(path) as archive:
             first, second, source, target = _members(archive, path, source_language, target_language)
-            sources, targets = _member_lines(archive, first, path), _member_lines(archive, second, path)
-            yield from aligned(sources, targets, f"{path}!{first}", f"{path}!{second}", source, target)
+            # Closed before the archive is, which else keeps its file open.
+            with (
+                contextlib.closing(_member_lines(archive, first, path)) as sources,
+                contextlib.closing(_member_lines(archive, second, path)) as targets,
+            ):
+                yield from aligned(sources, targets, f"{path}!{first}", f"{path}!{second}", source, target)
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
         """Writes the archive with both members; they are gathered in temporary files first."""
@@ -174,7 +178,7 @@ def _lines(path: Path) -> Iterator[str]:
         yield from file
 
 
-def _member_lines(archive: zipfile.ZipFile, name: str, path: str) -> Iterator[str]:
+def _member_lines(archive: zipfile.ZipFile, name: str, path: str) -> Generator[str]:
     number = 0
     place = f"{path}!{name}"
     with archive.open(name) as raw:

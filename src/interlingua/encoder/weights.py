@@ -72,6 +72,11 @@ def from_huggingface_names(
         raise CheckpointError(f"{folder}: not a BERT-shaped model, none of its {len(stored)} parameters is {ANCHOR}")
     prefix = anchors[0].removesuffix(ANCHOR)
     types = stored.get(prefix + huggingface_name(TOKEN_TYPES))
+    if types is not None and config.type_vocab_size not in (0, len(types)):
+        raise CheckpointError(
+            f"{folder}: config.json says {config.type_vocab_size} token types, the weight file has {len(types)};"
+            " fetch the model again"
+        )
     if types is None or (len(types) == 1 and not types.any()):
         config = dataclasses.replace(config, type_vocab_size=0)
     elif config.type_vocab_size > 1 and types is None:

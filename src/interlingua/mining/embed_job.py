@@ -21,6 +21,7 @@ from interlingua.encoder.encode import EncodeReport, collect, windows
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import atomic_write, open_text, stem_and_suffix
 from interlingua.json_text import parse_json
+from interlingua.limits import guard_lines
 from interlingua.mining.texts import count_lines
 from interlingua.mining.workers import OnRay, connected
 from interlingua.remote import (
@@ -178,7 +179,10 @@ class _Work:
         """The lines without their ends; blank ones stay, so that row i is line i."""
         if name == STANDARD_INPUT:
             try:
-                yield (line.rstrip("\r\n") for line in io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8"))
+                yield (
+                    line.rstrip("\r\n")
+                    for line in io.TextIOWrapper(guard_lines(sys.stdin.buffer, "-"), encoding="utf-8")
+                )
             except UnicodeDecodeError as error:
                 byte = error.object[error.start]
                 raise DataError(f"not UTF-8 (byte 0x{byte:02x}); convert it first", path="-") from error
