@@ -131,9 +131,10 @@ class _LineGuard(_Guard):
         if first < 0:
             return
         # A line inside of this block can only be too long where the limit is below the block's size.
-        if len(data) > self._limit:
+        if len(data) > self._limit and last > first:
             for line in data[first + 1 : last].split(b"\n"):
-                self._line, self._characters = self._line + 1, 0
+                self._line += 1
+                self._characters = 0
                 self._add(line)
             self._line += 1
         else:
@@ -142,9 +143,8 @@ class _LineGuard(_Guard):
         self._add(data[last + 1 :])
 
     def _add(self, part: bytes) -> None:
-        self._characters += len(part)
-        if self._characters > self._limit:  # bytes so far, which may be fewer characters
-            self._characters -= len(part) - len(part.translate(None, _CONTINUATION))
+        self._characters += len(part) if part.isascii() else len(part.translate(None, _CONTINUATION))
+        if self._characters > self._limit:
             refuse_long(self._characters, "this line", path=self._path, line=self._line)
 
 

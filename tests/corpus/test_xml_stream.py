@@ -18,12 +18,12 @@ def test_each_entry_is_whole_when_its_end_comes(tmp_path):
 
 
 def test_entries_before_are_let_go(tmp_path):
-    path = write(tmp_path, "<l>" + "<i><t>x</t></i>" * 100 + "</l>")
+    path = write(tmp_path, "<l>" + "<i><t>x</t></i>" * 50_000 + "</l>")
     root = None
     for event, element in xml_events(path, "i"):
         root = element if root is None else root
         if (event, element.tag) == ("start", "i"):
-            assert len(root) == 1
+            assert len(root) < 10_000  # those of one block
 
 
 @pytest.mark.parametrize(

@@ -72,8 +72,11 @@ def test_what_is_no_model_is_one_line(prompted, tmp_path, file, content):
     with pytest.raises(CheckpointError) as error:
         load_encoder(str(folder), backend="sentence-transformers")
     said = str(error.value)
-    assert said.startswith(f"{folder}: sentence-transformers can't load this (")
-    assert said.endswith("; give a model directory that it has saved or a hub id, or another --backend")
+    assert said.startswith(str(folder))
+    assert "\n" not in said
+    if file != "modules.json":  # which is looked at before
+        assert said.startswith(f"{folder}: sentence-transformers can't load this (")
+        assert said.endswith("; give a model directory that it has saved or hf:owner/name, or another --backend")
     assert "\n" not in said
 
 
@@ -110,7 +113,7 @@ def test_code_of_a_model_folder_is_refused(prompted, tmp_path, monkeypatch, kind
     (folder / "9_Own" / "config.json").write_text(json.dumps(settings))
     monkeypatch.syspath_prepend(folder)
     monkeypatch.chdir(folder)
-    with pytest.raises(CheckpointError, match="own, and code of a model folder|torch.nn|tokenizer_class"):
+    with pytest.raises(CheckpointError, match=r"own, and code of a model folder|torch\.nn|tokenizer_class"):
         load_encoder(str(folder), backend="sentence-transformers")
     assert not ran.exists()
 
