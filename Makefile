@@ -5,13 +5,18 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 QUICKSTART_ARGS ?=
+FUZZ_SECONDS ?= 48
 
-.PHONY: quickstart test lint types check clean
+.PHONY: quickstart test fuzz lint types check clean
 quickstart: $(STAMP)
 	$(BIN)/interlingua quickstart $(QUICKSTART_ARGS)
 
 test: $(STAMP)
 	$(BIN)/python -m pytest
+
+# Every reader under atheris, for so many seconds together; Python without a wheel of atheris has none.
+fuzz: $(STAMP)
+	$(BIN)/python -m tests.fuzz.readers all $(FUZZ_SECONDS)
 
 lint: $(STAMP)
 	$(BIN)/ruff check

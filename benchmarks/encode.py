@@ -1,6 +1,6 @@
 """Encoding texts beside sentence-transformers, onnxruntime and OpenVINO: the same weights, texts, threads and run.
 
-    python benchmarks/encode.py --model intfloat/multilingual-e5-small --prompt "query: "
+    python benchmarks/encode.py --model hf:intfloat/multilingual-e5-small --prompt "query: "
     python benchmarks/encode.py --model MODEL --threads 2 --busy --output encode.json
     python benchmarks/encode.py --model MODEL --engines st int8 --sets tatoeba --limit 50 --repeats 1
 
@@ -347,11 +347,11 @@ def show(table: Any, texts: dict[str, Texts], tokens: dict[str, int]) -> None:
 
 def run(options: Options, arguments: Sequence[str]) -> dict[str, Any]:
     """Measures, shows and returns all numbers."""
-    from interlingua.encoder.directory import locate, read_json
+    from interlingua.encoder.directory import read_json
     from interlingua.encoder.vocabulary import Vocabulary
 
     texts = {name: read_texts(name, options) for name in options.sets}
-    folder = locate(options.model)
+    folder = Path(options.model)
     vocabulary = Vocabulary.of_model(folder)
     tokens = {name: sum(map(len, vocabulary.encode(found.texts))) for name, found in texts.items()}
     with contextlib.ExitStack() as stack:
@@ -373,8 +373,10 @@ def run(options: Options, arguments: Sequence[str]) -> dict[str, Any]:
 
 
 def main() -> None:
+    from interlingua.encoder.directory import locate
+
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", default="intfloat/multilingual-e5-small", help="a directory or hub id")
+    parser.add_argument("--model", default="hf:intfloat/multilingual-e5-small", help="a directory or hf:owner/name")
     parser.add_argument("--engines", nargs="+", choices=[*peers.PEERS, *OURS],
                         default=[peer for peer in peers.PEERS if peer != "openvino fp32"] + list(OURS))  # fmt: skip
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
@@ -389,6 +391,7 @@ def main() -> None:
                         default=Path(os.environ.get("INTERLINGUA_DATA", "~/.cache/interlingua/data")))  # fmt: skip
     parser.add_argument("--engine", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    options.model = str(locate(options.model))
     options.data = options.data.expanduser()
     if options.engine:
         serve(options)

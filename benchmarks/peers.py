@@ -34,7 +34,7 @@ def build_graphs(model: str, folder: Path, peers: Sequence[str]) -> None:
     """Writes the graphs of these peers that are not there yet.
 
     Args:
-        model: a directory or hub id.
+        model: a directory or hf:owner/name.
         folder: where to.
         peers: names of ``PEERS``.
     """
@@ -46,7 +46,9 @@ def build_graphs(model: str, folder: Path, peers: Sequence[str]) -> None:
     from transformers.utils import logging
 
     logging.set_verbosity_error()
-    net = AutoModel.from_pretrained(model, add_pooling_layer=False, attn_implementation="eager").eval()
+    net = AutoModel.from_pretrained(
+        model, trust_remote_code=False, add_pooling_layer=False, attn_implementation="eager"
+    ).eval()
 
     class States(torch.nn.Module):
         def __init__(self) -> None:
@@ -90,7 +92,7 @@ def load(peer: str, model: str, folder: Path, threads: int) -> Encode:
 
     Args:
         peer: a name of ``PEERS``.
-        model: a directory or hub id.
+        model: a directory or hf:owner/name.
         folder: where the graphs are.
         threads: to compute with.
     """
@@ -105,7 +107,7 @@ def _sentence_transformers(model: str, *, bfloat16: bool) -> Encode:
     from sentence_transformers import SentenceTransformer
 
     options = {"dtype": torch.bfloat16} if bfloat16 else {}
-    encoder = SentenceTransformer(model, device="cpu", model_kwargs=options)
+    encoder = SentenceTransformer(model, device="cpu", model_kwargs=options, trust_remote_code=False)
 
     def encode(texts: list[str]) -> np.ndarray:
         return normalized(encoder.encode(texts, prompt="", batch_size=BATCH, show_progress_bar=False))
@@ -146,7 +148,7 @@ def _openvino(graph: str, peer: str, threads: int) -> Run:
 def _by_length(model: str, run: Run) -> Encode:
     from transformers import AutoTokenizer
 
-    tokenizer = AutoTokenizer.from_pretrained(model)
+    tokenizer = AutoTokenizer.from_pretrained(model, trust_remote_code=False)
     tokens, limit, padding = tokenizer.backend_tokenizer, tokenizer.model_max_length, tokenizer.pad_token_id
     tokens.no_padding()
     tokens.enable_truncation(min(limit, 512))

@@ -1,6 +1,6 @@
 """Training steps beside the peers': sentence-transformers' trainer, and MEXMA as its released code computes it.
 
-    python benchmarks/train.py --model intfloat/multilingual-e5-small
+    python benchmarks/train.py --model hf:intfloat/multilingual-e5-small
     python benchmarks/train.py --model MODEL --what mexma --steps 2 --rounds 1 --json mexma.json
 
 - ``contrastive``: MultipleNegativesRankingLoss in ``SentenceTransformerTrainer`` (its default, which is float32;
@@ -93,7 +93,7 @@ def st(options: Options, pairs: Pairs) -> Iterator[float]:
     from torch.utils.data import BatchSampler, SequentialSampler
     from transformers import TrainerCallback
 
-    model = SentenceTransformer(str(options.model), device="cpu")
+    model = SentenceTransformer(str(options.model), device="cpu", trust_remote_code=False)
     model.max_seq_length = MAX_TOKENS
     if options.grouped:  # those to warm up stay
         first = WARM_UP * options.batch
@@ -205,7 +205,11 @@ def padded_mexma(options: Options, pairs: Pairs) -> Iterator[float]:
     del ours
     torch.manual_seed(0)
     encoder = AutoModel.from_pretrained(
-        options.model, attention_probs_dropout_prob=0.0, add_pooling_layer=False, dtype=torch.float32
+        options.model,
+        trust_remote_code=False,
+        attention_probs_dropout_prob=0.0,
+        add_pooling_layer=False,
+        dtype=torch.float32,
     ).train()
     width, words = encoder.config.hidden_size, encoder.get_input_embeddings().weight
     layer = nn.TransformerEncoderLayer(width, 8, 3072, 0.1, "gelu", batch_first=True)
@@ -341,8 +345,10 @@ def measured(options: Options, what: str, name: str) -> dict[str, dict[str, floa
 
 
 def main() -> None:
+    from interlingua.encoder.directory import locate
+
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", required=True, help="BERT-shaped backbone with a mask token, folder or hub id")
+    parser.add_argument("--model", required=True, help="BERT-shaped backbone with a mask token: folder, hf:owner/name")
     parser.add_argument(
         "--data", type=Path, default=Path(os.environ.get("INTERLINGUA_DATA", "~/.cache/interlingua/data"))
     )
@@ -358,6 +364,7 @@ def main() -> None:
     for name in ("--family", "--set", "--save"):
         parser.add_argument(name, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    options.model = locate(options.model)
     options.data = options.data.expanduser()
     if options.save:
         made = one(options) if options.family else machine(options)

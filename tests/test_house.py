@@ -17,7 +17,22 @@ NAMES = [path.relative_to(PACKAGE).as_posix() for path in SOURCES]
 
 # A room may use the rooms of the rows above it, and itself.
 ORDER = [
-    {"errors", "temporary", "locks", "files", "remote", "languages", "registry", "config", "data", "kernels"},
+    {
+        "errors",
+        "limits",
+        "compression",
+        "temporary",
+        "locks",
+        "files",
+        "json_text",
+        "arrays",
+        "remote",
+        "languages",
+        "registry",
+        "config",
+        "data",
+        "kernels",
+    },
     {"corpus"},
     {"batches"},
     {"encoder"},

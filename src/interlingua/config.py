@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
+import sys
 import tomllib
 import types
 import typing
@@ -15,10 +16,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union
 
-from interlingua.errors import ConfigError
+from interlingua.errors import ConfigError, DataError
+from interlingua.limits import MAX_CONFIG_BYTES, read_document
 from interlingua.registry import did_you_mean
 
 T = TypeVar("T")
+MAX_WHOLE_NUMBER = 2**63 - 1
+"""What torch, numpy and the files of a run hold."""
 
 
 def load_config(cls: type[T], path: str | os.PathLike[str], *, overrides: Sequence[str] = ()) -> T:
@@ -44,16 +48,30 @@ def load_toml(path: str | os.PathLike[str], *, overrides: Sequence[str] = ()) ->
     """
     try:
         with open(path, "rb") as file:
-            table = tomllib.load(file)
+            table = parse_toml(read_document(file, path, MAX_CONFIG_BYTES).decode("utf-8"))
     except FileNotFoundError as error:
         raise ConfigError(f"{os.fspath(path)}: no such file; check the path") from error
     except OSError as error:
         raise ConfigError(f"{os.fspath(path)}: can't be read: {error.strerror or error}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except DataError:
+        raise
+    except ValueError as error:  # TOML's own, or bytes that are not UTF-8
         raise ConfigError(f"{os.fspath(path)}: not valid TOML: {error}") from error
     for override in overrides:
         apply_override(table, override)
     return table
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """The tables of a TOML text.
+
+    Raises:
+        ValueError: it is no TOML, or nested too deeply.
+    """
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
 
 
 def from_mapping(cls: type[T], table: Mapping[str, Any], *, where: str = "config") -> T:
@@ -111,6 +129,26 @@ def refuse_unread(config: Any, *names: str, reason: str, when: bool) -> None:
             raise ConfigError(f"{field.name} is set, but with {reason} nothing reads it; remove one of the two")
 
 
+def check_bounds(config: Any, section: str, bounds: Mapping[str, tuple[float, float]]) -> None:
+    """Refuses numbers out of range, beyond what any machine or method can use as well.
+
+    Args:
+        config: a dataclass.
+        section: what errors call it; empty for the whole file.
+        bounds: the smallest and the largest value of each field; None, and fields that the config has not, pass.
+
+    Raises:
+        ConfigError: a number is out of range.
+    """
+    place = f"{section}: " if section else ""
+    for name, (low, high) in bounds.items():
+        value = getattr(config, name, None)
+        values = value if isinstance(value, tuple) else (value,)
+        for number in values:
+            if number is not None and not low <= number <= high:
+                raise ConfigError(f"{place}{name} is {number:.15g}, expected {low:.15g} to {high:.15g}")
+
+
 def apply_override(table: dict[str, Any], override: str) -> None:
     """Sets a key of nested tables as ``"section.key=value"`` says.
 
@@ -121,8 +159,8 @@ def apply_override(table: dict[str, Any], override: str) -> None:
     if not equals or not key.strip():
         raise ConfigError(f"--set {override!r}: expected section.key=value")
     try:
-        value = tomllib.loads(f"value = {text.strip()}")["value"]
-    except tomllib.TOMLDecodeError:
+        value = parse_toml(f"value = {text.strip()}")["value"]
+    except ValueError:
         value = text.strip()
     *parents, last = key.strip().split(".")
     for parent in parents:
@@ -149,9 +187,8 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
     if origin is Literal:
         if value not in arguments:
             allowed = tuple(str(argument) for argument in arguments)
-            raise ConfigError(
-                f"{where}: {value!r} is not one of {', '.join(allowed)}{did_you_mean(str(value), allowed)}"
-            )
+            hint = did_you_mean(value if isinstance(value, str) else "", allowed)
+            raise ConfigError(f"{where}: {_short(value)} is not one of {', '.join(allowed)}{hint}")
         return value
     if origin is tuple and isinstance(value, list):
         return _convert_tuple(arguments, value, where)
@@ -162,12 +199,22 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
     if hint is Path and isinstance(value, str):
         return _expand(value, where)
     if hint is float and isinstance(value, int | float) and not isinstance(value, bool):
-        if not math.isfinite(value):
-            raise ConfigError(f"{where}: {value} is not a finite number")
+        if not abs(value) <= sys.float_info.max:  # nor is it if it is no number
+            raise ConfigError(f"{where}: {_short(value)} is not a finite number")
         return float(value)
+    if hint is int and type(value) is int and abs(value) > MAX_WHOLE_NUMBER:
+        raise ConfigError(f"{where}: {_short(value)} is too large; at most {MAX_WHOLE_NUMBER}")
     if hint in (int, str, bool) and type(value) is hint:
         return value
-    raise ConfigError(f"{where}: expected {_name(hint)}, got {value!r}")
+    raise ConfigError(f"{where}: expected {_name(hint)}, got {_short(value)}")
+
+
+def _short(value: Any) -> str:
+    """How a value is written, cut."""
+    if isinstance(value, int) and abs(value) > MAX_WHOLE_NUMBER:
+        return f"a number of about {int(value.bit_length() * math.log10(2)) + 1} digits"
+    text = repr(value)
+    return text if len(text) <= 100 else f"{text[:100]}..."
 
 
 def _convert_union(arguments: tuple[Any, ...], value: Any, where: str) -> Any:

@@ -15,7 +15,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TextIO, cast
 
-from interlingua.errors import ConfigError, DataError, MissingExtraError
+from interlingua.compression import ZstandardReader, zstandard_library
+from interlingua.errors import ConfigError, DataError
+from interlingua.limits import guard_expansion, guard_lines
 from interlingua.temporary import Temporary, replace_directory, sweep, sync_folder
 
 PathLike = str | os.PathLike[str]
@@ -132,7 +134,7 @@ def has_format(folder: Path, name: str, format: str) -> bool:
     """
     try:
         found = json.loads((folder / name).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return False
     kind = format.rpartition("-")[0]
     return isinstance(found, dict) and str(found.get("format")).rpartition("-")[0] == kind
@@ -150,17 +152,24 @@ def is_special(path: PathLike) -> bool:
 
 
 @contextlib.contextmanager
-def open_text(path: PathLike) -> Iterator[TextIO]:
+def open_text(path: PathLike, *, in_lines: bool = True) -> Iterator[TextIO]:
     """Opens text, plain or compressed (.gz, .xz, .zst), as UTF-8 with an optional byte-order mark.
 
     A line ends at a line feed and nowhere else, so that files stay aligned whatever else their text holds.
 
+    Args:
+        path: the file; ``-`` is standard input.
+        in_lines: it is read line by line, and lines have a limit; False for what is read in blocks.
+
     Raises:
-        DataError: the file is missing, is cut short, or holds bytes that are not UTF-8 (with the line's number).
+        DataError: the file is missing, is cut short, has a line beyond the limit, or holds bytes that are not UTF-8
+            (with the line's number).
     """
     try:
-        with open_bytes(path) as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="\n") as text:
-            yield text
+        with open_bytes(path) as raw:
+            stream = guard_lines(raw, path) if in_lines else raw
+            with io.TextIOWrapper(stream, encoding="utf-8-sig", newline="\n") as text:
+                yield text
     except UnicodeDecodeError as error:
         line = _line_of_bad_byte(path)
         raise DataError(
@@ -187,9 +196,11 @@ def open_bytes(path: PathLike) -> Iterator[BinaryIO]:
         elif suffix == ".xz":
             stream = lzma.open(path, "rb")  # noqa: SIM115
         elif suffix == ".zst":
-            stream = io.BufferedReader(_ZstandardReader(path), 1 << 17)
+            stream = io.BufferedReader(ZstandardReader(path), 1 << 17)
         else:
             stream = open(path, "rb")  # noqa: SIM115
+        if suffix in COMPRESSIONS and os.fspath(path) != "-":
+            stream = guard_expansion(stream, path, os.path.getsize(path))
     except FileNotFoundError as error:
         raise DataError("no such file; check the path", path=path) from error
     except OSError as error:
@@ -214,7 +225,7 @@ def open_text_writer(path: PathLike) -> Iterator[TextIO]:
         elif suffix == ".xz":
             binary = lzma.LZMAFile(raw, mode="wb")  # noqa: SIM115
         elif suffix == ".zst":
-            binary = _zstandard().ZstdCompressor().stream_writer(raw, closefd=False)
+            binary = zstandard_library().ZstdCompressor().stream_writer(raw, closefd=False)
         text = io.TextIOWrapper(binary, encoding="utf-8", newline="\n")
         yield text
         text.flush()
@@ -269,49 +280,6 @@ def _line_of_bad_byte(path: PathLike) -> int | None:
             except UnicodeDecodeError:
                 return number
     return 1
-
-
-class _ZstandardReader(io.RawIOBase):
-    """Decompresses Zstandard frames; unlike the library's own stream it notices when the last one is cut short."""
-
-    def __init__(self, path: PathLike) -> None:
-        self._library = _zstandard()
-        self._raw = open(path, "rb")  # noqa: SIM115
-        self._frame: Any = None
-        self._ready = memoryview(b"")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._ready:
-            rest = self._frame.unused_data if self._frame is not None and self._frame.eof else b""
-            packed = rest or self._raw.read(1 << 17)
-            if not packed:
-                if self._frame is not None and not self._frame.eof:
-                    raise EOFError("the last Zstandard frame has no end")
-                return 0
-            if self._frame is None or self._frame.eof:
-                self._frame = self._library.ZstdDecompressor().decompressobj()
-            try:
-                self._ready = memoryview(self._frame.decompress(packed))
-            except self._library.ZstdError as error:
-                raise EOFError(str(error)) from error
-        count = min(len(buffer), len(self._ready))
-        buffer[:count], self._ready = self._ready[:count], self._ready[count:]
-        return count
-
-    def close(self) -> None:
-        self._raw.close()
-        super().close()
-
-
-def _zstandard() -> Any:
-    try:
-        import zstandard
-    except ImportError as error:
-        raise MissingExtraError("zstandard", "zst") from error
-    return zstandard
 
 
 def _umask() -> int:

@@ -11,12 +11,12 @@ import difflib
 import functools
 import importlib.resources
 import unicodedata
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from interlingua.errors import DataError
 
+MAX_NAME_CHARACTERS = 100
 _SCRIPT_OF_VARIANT = {"latin": "Latn", "iqtelif": "Latn", "cyrillic": "Cyrl", "devanagari": "Deva", "arabic": "Arab"}
 
 
@@ -70,6 +70,16 @@ def parse(code_or_name: str) -> LanguageTag:
     Raises:
         DataError: see ``resolve``.
     """
+    found = find(code_or_name)
+    if found is None:
+        raise _unknown(code_or_name)
+    return found
+
+
+def find(code_or_name: str) -> LanguageTag | None:
+    """Like ``parse``, or None where nothing is called so, which is found out fast."""
+    if len(code_or_name) > MAX_NAME_CHARACTERS:
+        return None
     index, key = _index(), _key(code_or_name)
     base, script, region, others = _subtags(key)
     exact = index.get(key)
@@ -78,12 +88,12 @@ def parse(code_or_name: str) -> LanguageTag:
     by_region = index.get(f"{base}-{region.lower()}") if region else None
     language = by_region if by_region and (script is None or script == by_region.script) else index.get(base)
     if language is None or len(base) > 3 or others:
-        raise _unknown(code_or_name, key, index)
+        return None
     if script is None or script == language.script:
         return LanguageTag(language, region)
     written = index.get(f"{base}-{script.lower()}") or index.get(f"{language.iso3}-{script.lower()}")
     if written is None and script not in scripts():
-        raise _unknown(code_or_name, key, index)
+        return None
     return LanguageTag(written or _in_script(language, script), region)
 
 
@@ -153,8 +163,10 @@ def _subtags(key: str) -> tuple[str, str | None, str | None, list[str]]:
     return base, script, region, others
 
 
-def _unknown(name: str, key: str, candidates: Iterable[str]) -> DataError:
-    near = difflib.get_close_matches(key, list(candidates), n=1, cutoff=0.6)
+def _unknown(name: str) -> DataError:
+    if len(name) > MAX_NAME_CHARACTERS:
+        return DataError(f"unknown language {name[:40]!r}... of {len(name):,} characters; use a code such as eng_Latn")
+    near = difflib.get_close_matches(_key(name), list(_index()), n=1, cutoff=0.6)
     hint = ""
     if near:
         language = _index()[near[0]]

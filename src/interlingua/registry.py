@@ -134,7 +134,8 @@ def resolve(registry: Mapping[str, str], name: str) -> Any:
 
 def did_you_mean(name: str, known: Mapping[str, object] | list[str] | tuple[str, ...]) -> str:
     """The tail of an error message: the nearest known name, or all of them where none is near."""
-    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    # The comparison takes time by the square of the length, and no name is that long.
+    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6) if len(name) <= 100 else []
     if near:
         return f"; did you mean {near[0]!r}?"
     return f"; known: {', '.join(sorted(known))}" if known else ""

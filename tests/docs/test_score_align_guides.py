@@ -47,7 +47,7 @@ def workplace(tmp_path_factory, word_vocabulary):
 
 
 def test_score(workplace, capsys):
-    done = follow(DOCS / "how-to" / "score.md", workplace, instead={"intfloat/multilingual-e5-small": "model"})
+    done = follow(DOCS / "how-to" / "score.md", workplace, instead={"hf:intfloat/multilingual-e5-small": "model"})
     assert len(done) == 6
     assert len((workplace / "scored.tsv").read_text(encoding="utf-8").splitlines()) == 200
     rest = (workplace / "rest.tsv").read_text(encoding="utf-8").splitlines()
@@ -69,7 +69,7 @@ def test_the_python_parts_run(workplace, monkeypatch, page, name):
 
 
 def test_align(workplace, capsys):
-    done = follow(DOCS / "how-to" / "align.md", workplace, instead={"intfloat/multilingual-e5-small": "model"})
+    done = follow(DOCS / "how-to" / "align.md", workplace, instead={"hf:intfloat/multilingual-e5-small": "model"})
     assert len(done) == 3
     assert read_links(workplace / "chapter.align")
     assert sorted(path.name for path in (workplace / "links").iterdir()) == ["2.de.align", "chapter.de.txt.align"]

@@ -134,12 +134,17 @@ def test_locate_asks_the_hub_only_for_names(monkeypatch, tmp_path):
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", download)
     assert locate(tmp_path) == tmp_path
-    assert locate("owner/model") == tmp_path
-    with pytest.raises(CheckpointError, match=r"owner/other: no such directory, .*OSError: no connection"):
-        locate("owner/other")
+    assert locate("hf:owner/model") == tmp_path
+    with pytest.raises(CheckpointError, match=r"hf:owner/other: .*OSError: no connection"):
+        locate("hf:owner/other")
     with pytest.raises(CheckpointError, match=r"\(OSError: no connection\)$"):
-        locate("owner/another")
+        locate("hf:owner/another")
     for path in (tmp_path / "absent", "./absent", "runs/a/model"):
-        with pytest.raises(CheckpointError, match="no such model directory"):
+        with pytest.raises(CheckpointError, match=r"no such model directory$"):
             locate(path)
+    for path in ("owner/model", "model"):
+        with pytest.raises(CheckpointError, match=f"write hf:{path}$"):
+            locate(path)
+    with pytest.raises(CheckpointError, match="names no model of the hub"):
+        locate("hf:../../etc")
     assert asked == ["owner/model", "owner/other", "owner/another"]

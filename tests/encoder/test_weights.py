@@ -104,7 +104,7 @@ def test_a_file_cut_short_is_one_line(name, keep, stored, tmp_path):
 @pytest.mark.parametrize("text", ["{", '{"metadata": {}}'])
 def test_a_damaged_index_is_one_line(text, tmp_path):
     (tmp_path / "model.safetensors.index.json").write_text(text)
-    with pytest.raises(CheckpointError, match=r"index.json: cut short or damaged"):
+    with pytest.raises(CheckpointError, match=r"index.json: (cut short or damaged|weight_map)"):
         read_weights(tmp_path)
 
 

@@ -39,9 +39,33 @@ def test_it_can_be_switched_off(monkeypatch):
 def test_what_was_not_built_is_not_there(monkeypatch, tmp_path):
     monkeypatch.setattr(kernels, "__file__", str(tmp_path / "__init__.py"))
     assert kernels.library("neighbours") is None
-    (tmp_path / "neighbours.so").write_bytes(b"of another machine")
+
+
+def left_out(folder, content, monkeypatch, capfd):
+    """Whether a library of these bytes is left out with one line."""
+    monkeypatch.setattr(kernels, "__file__", str(folder / "__init__.py"))
+    (folder / "neighbours.so").write_bytes(content)
     kernels.library.cache_clear()
-    assert kernels.library("neighbours") is None
+    capfd.readouterr()
+    found = kernels.library("neighbours")
+    said = capfd.readouterr().err
+    return found is None and said.count("\n") == 1 and "is left out" in said
+
+
+@pytest.mark.skipif(shutil.which("cc") is None or sys.platform != "linux", reason="needs a C compiler and ELF")
+def test_a_cut_or_foreign_library_is_left_out_with_a_line(tmp_path, monkeypatch, capfd):
+    source = tmp_path / "neighbours.c"
+    source.write_text("int another(void) { return 1; }")
+    assert build_script().compile_kernel(source)
+    whole = source.with_suffix(".so").read_bytes()
+    assert left_out(tmp_path, whole, monkeypatch, capfd)  # another library
+    assert left_out(tmp_path, b"", monkeypatch, capfd)
+    assert left_out(tmp_path, b"of another machine", monkeypatch, capfd)
+    for size in (10, 63, 64, len(whole) // 4, len(whole) // 2, len(whole) - 1):
+        assert left_out(tmp_path, whole[:size], monkeypatch, capfd), size
+    head = bytearray(whole)
+    head[18:20] = b"\xb7\0"  # AArch64
+    assert left_out(tmp_path, bytes(head), monkeypatch, capfd)
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")

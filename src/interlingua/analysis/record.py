@@ -13,11 +13,13 @@ import numpy as np
 from jaxtyping import Float, Float64
 from numpy import ndarray
 
+from interlingua.arrays import arrays_of
 from interlingua.errors import DataError
 from interlingua.evaluation.metrics.correlation import interval
 from interlingua.evaluation.results import ANALYSIS_SUFFIX, result_path
 from interlingua.evaluation.sidecars import find_sidecar, write_together
 from interlingua.files import PathLike, atomic_write
+from interlingua.json_text import parse_json
 
 FORMAT = "interlingua-analysis-1"
 RESAMPLES = 2000
@@ -198,7 +200,7 @@ def read_analysis(path: PathLike) -> Analysis:
     """
     path = Path(path)
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = parse_json(path.read_text(encoding="utf-8"))
         if content.pop("format") != FORMAT:
             raise ValueError(f"format is not {FORMAT}")
         content["task"], content["data_revision"] = content.pop("analysis"), content.pop("dataset_revision")
@@ -221,8 +223,7 @@ def _measure_to_json(measure: Measure) -> dict[str, Any]:
 def _measures(entries: list[dict[str, Any]], path: Path | None) -> list[Measure]:
     kept: dict[str, Any] = {}
     if path is not None:
-        with np.load(path, allow_pickle=False) as arrays:
-            kept = {name.removesuffix("/values"): arrays[name] for name in arrays.files}
+        kept = {name.removesuffix("/values"): array for name, array in arrays_of(path)}
     for entry in entries:
         entry.pop("title")
     return [Measure(**entry, items=kept.get(entry["name"])) for entry in entries]

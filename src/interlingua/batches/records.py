@@ -26,6 +26,7 @@ from jaxtyping import Int, Int64
 
 from interlingua.errors import DataError
 from interlingua.files import PathLike, atomic_directory, has_format, sha256_file
+from interlingua.json_text import parse_json
 
 LanguagePair = tuple[str, str]
 FORMAT = "interlingua-token-store-1"
@@ -318,7 +319,7 @@ def _read_header(path: Path) -> dict[str, Any]:
     if not file.is_file():
         raise DataError("no token store here (header.json is missing); run: interlingua prepare", path=path)
     try:
-        header = json.loads(file.read_bytes())
+        header = parse_json(file.read_bytes().decode("utf-8"))
     except ValueError as error:
         raise DataError("not JSON; the store is damaged, prepare it again", path=file) from error
     if not isinstance(header, dict) or header.get("format") != FORMAT:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from interlingua.cli.common import bar
+from interlingua.cli.sides import MAX_LINE, MaxLine
 
 Text = str | None
 File = Path | None
@@ -34,7 +35,7 @@ Band = Annotated[int, typer.Option(help="Sentences beside the coarse path among 
 
 
 def align(
-    model: Annotated[str, typer.Argument(help="Model directory or hub id, or what the backend reads.")],
+    model: Annotated[str, typer.Argument(help="Model directory or hf:owner/name, or what the backend reads.")],
     source: Source = None,
     target: Target = None,
     list: List = None,
@@ -56,6 +57,7 @@ def align(
         str, typer.Option(help="interlingua, sentence-transformers, onnx, openai, vectors or function.")
     ] = "interlingua",
     set: Annotated[list[str] | None, typer.Option("--set", help="BACKEND.OPTION=VALUE: openai.dimensions=256.")] = None,
+    max_line: MaxLine = MAX_LINE,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar and no closing lines.")] = False,
 ) -> None:
     """Links the sentences of two documents that are translations of each other."""

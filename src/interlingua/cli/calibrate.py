@@ -9,6 +9,7 @@ import typer
 
 from interlingua.cli import sides
 from interlingua.cli.common import steps_bar
+from interlingua.cli.sides import MAX_LINE, MaxLine
 
 Text = str | None
 Output = Annotated[
@@ -55,6 +56,7 @@ def calibrate(
     device: sides.Device = None,
     backend: sides.Backend = "interlingua",
     set: sides.Settings = None,
+    max_line: MaxLine = MAX_LINE,
     quiet: sides.Quiet = False,
 ) -> None:
     """Learns what a mining score is worth: the probability that a pair is a translation."""

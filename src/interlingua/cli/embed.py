@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from interlingua.cli.common import rate_bar
-from interlingua.cli.sides import Ray, RayCores
+from interlingua.cli.sides import MAX_LINE, MaxLine, Ray, RayCores
 
 Text = str | None
 Files = Annotated[
@@ -24,7 +24,7 @@ Output = Annotated[
 
 
 def embed(
-    model: Annotated[str, typer.Argument(help="Model directory or hub id, or what the backend reads.")],
+    model: Annotated[str, typer.Argument(help="Model directory or hf:owner/name, or what the backend reads.")],
     files: Files,
     output: Output,
     prompt: Annotated[Text, typer.Option(help="Name of a prompt of the model, or text put before every line.")] = None,
@@ -45,6 +45,7 @@ def embed(
     set: Annotated[list[str] | None, typer.Option("--set", help="BACKEND.OPTION=VALUE: openai.dimensions=256.")] = None,
     ray: Ray = None,
     ray_cores: RayCores = 1,
+    max_line: MaxLine = MAX_LINE,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar and no closing line.")] = False,
 ) -> None:
     """Writes one vector per line of FILE; memory stays bounded whatever its length."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from interlingua.cli.common import bar, resumable, split
+from interlingua.cli.sides import MAX_LINE, MaxLine
 
 if TYPE_CHECKING:
     from interlingua.evaluation.task import TaskResult
@@ -41,7 +42,7 @@ Settings = Annotated[
 ]
 Model = Annotated[
     str,
-    typer.Argument(help="Model directory or hub id; module:function, a folder of vectors, or an endpoint's model."),
+    typer.Argument(help="Model directory, hf:owner/name, module:function, folder of vectors, or an endpoint's model."),
 ]
 Backend = Annotated[str, typer.Option(help="interlingua, sentence-transformers, onnx, openai, vectors or function.")]
 Cache = Annotated[
@@ -72,6 +73,7 @@ def evaluate(
     cache: Cache = None,
     budget: Annotated[Text, typer.Option(help="Embed no longer than 90s, 10m or 2h; the rest is left out.")] = None,
     check: Annotated[bool, typer.Option(help="Try pooling, prompt and scale first, and warn.")] = True,
+    max_line: MaxLine = MAX_LINE,
     quiet: Annotated[bool, typer.Option("--quiet", help="Only the tables.")] = False,
 ) -> None:
     """Runs the tasks, prints their tables and writes their result files."""

@@ -16,7 +16,7 @@ Texts = list[str] | None
 
 
 def export(
-    model: Annotated[str, typer.Argument(help="Model directory or hub id, or a run's folder (its best model).")],
+    model: Annotated[str, typer.Argument(help="Model directory or hf:owner/name, or a run's folder (its best model).")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The new directory.")],
     onnx: Annotated[bool, typer.Option("--onnx", help="Write an ONNX graph, pooling inside, for onnxruntime.")] = False,
     int8: Annotated[bool, typer.Option("--int8", help="Write an ONNX graph with int8 weights and products.")] = False,

@@ -34,6 +34,8 @@ VERBS = {
     "quickstart": "From translation catalogues to a trained, measured encoder in minutes.",
 }
 USERS_ERROR = 2
+MAX_MESSAGE_CHARACTERS = 2000
+"""A file may put any name or value into an error."""
 REMEDIES = {
     errno.ENOSPC: "free some space and run the same command again",
     errno.EDQUOT: "free some space and run the same command again",
@@ -81,7 +83,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _tell(text: str) -> None:
-    print(f"interlingua: {' '.join(text.split())}", file=sys.stderr)
+    line = " ".join(text.split())
+    shown = line if len(line) <= MAX_MESSAGE_CHARACTERS else f"{line[:MAX_MESSAGE_CHARACTERS]}..."
+    print(f"interlingua: {shown.encode(errors='backslashreplace').decode()}", file=sys.stderr)
 
 
 def _stop_at_sigterm() -> Any:

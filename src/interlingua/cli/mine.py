@@ -9,6 +9,7 @@ import typer
 
 from interlingua.cli import sides
 from interlingua.cli.common import split, steps_bar
+from interlingua.cli.sides import MAX_LINE, MaxLine
 
 Text = str | None
 File = Path | None
@@ -78,6 +79,7 @@ def mine(
     device: sides.Device = None,
     backend: sides.Backend = "interlingua",
     set: sides.Settings = None,
+    max_line: MaxLine = MAX_LINE,
     quiet: sides.Quiet = False,
 ) -> None:
     """Finds translations in two texts; a run that was stopped goes on where it was."""

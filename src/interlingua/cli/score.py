@@ -9,7 +9,20 @@ from typing import Annotated, Any
 import typer
 
 from interlingua.cli.common import rate_bar, split
-from interlingua.cli.sides import Backend, BatchTokens, Device, Dtype, K, Model, Prompt, Quiet, Settings, Text
+from interlingua.cli.sides import (
+    MAX_LINE,
+    Backend,
+    BatchTokens,
+    Device,
+    Dtype,
+    K,
+    MaxLine,
+    Model,
+    Prompt,
+    Quiet,
+    Settings,
+    Text,
+)
 
 File = Path | None
 Number = float | None
@@ -74,6 +87,7 @@ def score(
     device: Device = None,
     backend: Backend = "interlingua",
     set: Settings = None,
+    max_line: MaxLine = MAX_LINE,
     quiet: Quiet = False,
 ) -> None:
     """Scores or filters a bitext of any length as it streams by, in its order."""

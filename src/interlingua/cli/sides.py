@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from interlingua.mining.pipeline import TextFile
 
 Text = str | None
-Model = Annotated[str, typer.Argument(help="Model directory or hub id, or what the backend reads.")]
+Model = Annotated[str, typer.Argument(help="Model directory or hf:owner/name, or what the backend reads.")]
 Source = Annotated[
     str,
     typer.Argument(
@@ -60,6 +60,20 @@ Dtype = Annotated[Text, typer.Option(help="To compute in: float32 by default, bf
 Device = Annotated[Text, typer.Option(help="cpu, cuda, cuda:1; a GPU where there is one by default.")]
 Backend = Annotated[str, typer.Option(help="interlingua, sentence-transformers, onnx, openai, vectors or function.")]
 Settings = Annotated[list[str] | None, typer.Option("--set", help="BACKEND.OPTION=VALUE: openai.dimensions=256.")]
+
+
+def _set_max_line(characters: int) -> int:
+    from interlingua.limits import MAX_LINE_CHARACTERS, set_max_line_characters
+
+    if characters != MAX_LINE_CHARACTERS:  # else the environment's limit stays
+        set_max_line_characters(characters)
+    return characters
+
+
+MaxLine = Annotated[
+    int, typer.Option("--max-line", help="Characters that a line may have.", min=1, callback=_set_max_line)
+]
+MAX_LINE = 10_000_000
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress bar.")]
 
 

@@ -14,15 +14,15 @@ from __future__ import annotations
 
 import ast
 import functools
-import json
 import re
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from interlingua.corpus.xml_stream import xml_events
 from interlingua.errors import DataError
-from interlingua.files import open_bytes, open_text
+from interlingua.files import open_text
+from interlingua.json_text import parse_json
 from interlingua.languages import resolve
 
 Domain = Literal["books", "dvd", "music"]
@@ -183,13 +183,13 @@ def _read_starred(path: Path, per_class: int | None) -> LabelledTexts:
 def _read_reviews(path: Path, per_class: int | None = None) -> LabelledTexts:
     reviews: list[tuple[str, str]] = []
     try:
-        with open_bytes(path) as file:
-            for _, item in ElementTree.iterparse(file):
-                if item.tag == "item":
-                    text, rating = (item.findtext(tag) or "" for tag in ("text", "rating"))
-                    reviews.append((" ".join(text.split()), _opinion(float(rating))))
-                    item.clear()
-    except (ElementTree.ParseError, ValueError) as error:
+        for event, item in xml_events(path, "item"):
+            if event == "end" and item.tag == "item":
+                text, rating = (item.findtext(tag) or "" for tag in ("text", "rating"))
+                reviews.append((" ".join(text.split()), _opinion(float(rating))))
+    except ValueError as error:
+        if isinstance(error, DataError):
+            raise
         expected = "expected <item> with <rating> and <text>"
         raise DataError(f"no review file of CLS ({error}); {expected}", path=path) from error
     reviews = [(text, label) for text, label in reviews if text]
@@ -221,7 +221,7 @@ def _read_json(path: Path, label: str, text: str) -> LabelledTexts:
     with open_text(path) as lines:
         for number, line in enumerate(lines, 1):
             try:
-                record: Any = json.loads(line)
+                record: Any = parse_json(line)
                 rows.append((number, str(record[label]), str(record[text])))
             except (ValueError, KeyError, TypeError) as error:
                 expected = f"an object with {label} and {text}"

@@ -24,6 +24,7 @@ from jaxtyping import Bool, Float32, Float64, Int64, UInt8
 from numpy import ndarray
 
 from interlingua import languages
+from interlingua.config import check_bounds
 from interlingua.corpus.codepoints import CodePoints, decode
 from interlingua.corpus.formats import TextPair
 from interlingua.corpus.keys import text_key as text_key
@@ -81,6 +82,17 @@ class CleanConfig:
                 f"max_length_ratio = {self.max_length_ratio} with length_slack = {self.length_slack}; "
                 "choose a ratio of at least 1 (or 0 for no rule) and a slack of at least 0"
             )
+        check_bounds(
+            self,
+            "clean",
+            {
+                "min_characters": (0, 10**9),
+                "max_characters": (0, 10**9),
+                "max_length_ratio": (0, 1e6),
+                "length_slack": (0, 1e6),
+                "min_identified_letters": (0, 10**9),
+            },
+        )
 
 
 class _Side(NamedTuple):

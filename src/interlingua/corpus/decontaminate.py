@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 from jaxtyping import Bool, UInt64
@@ -18,6 +18,7 @@ from interlingua.corpus.keys import EMPTY_KEY, text_keys
 from interlingua.corpus.normalize import Markup, normalize_texts
 from interlingua.errors import DataError
 from interlingua.files import open_text, stem_and_suffix
+from interlingua.json_text import load_json, parse_json
 
 _NO_TEXT = frozenset((".md", ".rst", ".py", ".toml", ".yaml", ".yml", ".npy", ".bin", ".safetensors", ".model", ".zip"))
 _TEXT = frozenset((".txt", ".tsv", ".csv", ".json", ".jsonl"))  # broken ones are an error, others no text at all
@@ -116,12 +117,12 @@ def _strings_below(folder: Path, skipped: list[Path]) -> Iterator[str]:
 
 
 def _strings(path: Path, suffix: str) -> Iterator[str]:
+    if suffix == ".json":
+        yield from _json_strings(load_json(path))
+        return
     with open_text(path) as file:
         if suffix == ".csv":
-            for row in csv.reader(file):
-                yield from row
-        elif suffix == ".json":
-            yield from _json_strings(_parsed(file.read(), path))
+            yield from _csv_cells(file, path)
         elif suffix == ".jsonl":
             for number, line in enumerate(file, start=1):
                 if line.strip():
@@ -131,13 +132,20 @@ def _strings(path: Path, suffix: str) -> Iterator[str]:
                 yield from line.rstrip("\r\n").split("\t")
 
 
-def _parsed(text: str, path: Path, line: int | None = None) -> object:
+def _csv_cells(file: TextIO, path: Path) -> Iterator[str]:
+    rows = csv.reader(file)
     try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise DataError(
-            f"not valid JSON: {error.msg}; mend or remove it", path=path, line=line or error.lineno
-        ) from error
+        for row in rows:
+            yield from row
+    except csv.Error as error:
+        raise DataError(f"not CSV ({error}); mend or remove it", path=path, line=rows.line_num) from error
+
+
+def _parsed(text: str, path: Path, line: int) -> object:
+    try:
+        return parse_json(text)
+    except ValueError as error:
+        raise DataError(f"not valid JSON: {error}; mend or remove it", path=path, line=line) from error
 
 
 def _json_strings(value: object) -> Iterator[str]:

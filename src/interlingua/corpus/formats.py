@@ -190,7 +190,5 @@ def _code(name: str) -> str | None:
     # A whole word such as "German" also resolves, but in a file's name it is more often part of a title.
     if not re.fullmatch(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*", name):
         return None
-    try:
-        return languages.resolve(name).code
-    except DataError:
-        return None
+    found = languages.find(name)
+    return None if found is None else found.language.code

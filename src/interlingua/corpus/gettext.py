@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gettext
 import re
 import struct
@@ -15,12 +16,21 @@ from interlingua import languages
 from interlingua.corpus.formats import TextPair, one_language_pair, uncompressed_name
 from interlingua.errors import DataError
 from interlingua.files import atomic_write, open_bytes, open_text_writer
+from interlingua.limits import read_document
 
 ENGLISH = "eng_Latn"
 MAGIC = {b"\xde\x12\x04\x95": "<", b"\x95\x04\x12\xde": ">"}
 OPENED = re.compile(r'\s*(#~\s*)?(#?\|\s*)?([a-z_]+(\[\d+\])?\s*)?"')
 CLOSED = re.compile(r'(?<!\\)(\\\\)*"\s*$')
 MANY = 100  # a number that takes the form of most counts
+MAX_CATALOGUE_BYTES = 1 << 26
+SHARED_STRINGS = 4
+"""Times the size of a compiled catalogue that its strings may have together: equal ones may share bytes."""
+CHARSETS = re.compile(
+    r"utf-8|iso8859-\d+|cp\d+|koi8-[rut]|big5|big5hkscs|gb2312|gbk|gb18030|euc_jp|euc_jis_2004|euc_kr|shift_jis\w*|johab"
+    r"|tis-620|ptcp154|kz1048|mac-\w+"
+)
+"""What Python calls the character sets of catalogues."""
 
 
 class Message(NamedTuple):
@@ -44,14 +54,14 @@ class Gettext:
     ) -> Iterator[TextPair]:
         """Reads one catalogue."""
         with open_bytes(path) as file:
-            content = file.read()
+            content = read_document(file, path, MAX_CATALOGUE_BYTES)
         compiled = uncompressed_name(path).lower().endswith(".mo")
         header, messages = _read_mo(content, path) if compiled else _read_po(content, path, skipped)
         source = source_language or ENGLISH
         target = target_language or _language(header, path)
-        plural_form = _plural_rule(header)
+        one_and_many = _plural_forms(header, path) if any(message.plural for message in messages) else (0, 0)
         for message in messages:
-            for text, translation in _sides(message, plural_form):
+            for text, translation in _sides(message, one_and_many):
                 if not translation:
                     skipped["untranslated"] += 1
                 else:
@@ -98,22 +108,17 @@ def _read_mo(content: bytes, path: str) -> tuple[dict[str, str], list[Message]]:
         to = struct.unpack_from(f"{order}{2 * count}I", content, translations)
     except struct.error as error:
         raise DataError("the catalogue is cut short; fetch it again", path=path) from error
-    if any(
-        start + length > len(content)
-        for table in (from_, to)
-        for length, start in zip(table[::2], table[1::2], strict=True)
-    ):
-        raise DataError("the catalogue is cut short; fetch it again", path=path)
+    _check_strings(from_, to, len(content), path)
     entries = [
         (content[from_[i + 1] : from_[i + 1] + from_[i]], content[to[i + 1] : to[i + 1] + to[i]])
         for i in range(0, 2 * count, 2)
     ]
     head = next((translation for text, translation in entries if not text), b"")
-    charset = _charset(head)
+    charset = _charset(head, path)
     try:
         header = _header(head.decode(charset))
         decoded = [(text.decode(charset), translation.decode(charset)) for text, translation in entries if text]
-    except (UnicodeDecodeError, LookupError) as error:
+    except UnicodeDecodeError as error:
         raise DataError(f"not in its declared character set {charset} ({error})", path=path) from error
     messages = []
     for text, translation in decoded:
@@ -125,11 +130,11 @@ def _read_mo(content: bytes, path: str) -> tuple[dict[str, str], list[Message]]:
 def _read_po(content: bytes, path: str, skipped: Counter[str]) -> tuple[dict[str, str], list[Message]]:
     import polib
 
-    charset = _charset(content)
+    charset = _charset(content, path)
     try:
         text = content.decode(charset).removeprefix("\ufeff")
-    except (UnicodeDecodeError, LookupError) as error:
-        line = content[: error.start].count(b"\n") + 1 if isinstance(error, UnicodeDecodeError) else None
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
         raise DataError(
             f"not in its declared character set {charset}; convert it to UTF-8", path=path, line=line
         ) from error
@@ -163,21 +168,49 @@ def _check_quotes(text: str, path: str) -> None:
             raise DataError("the string has no closing quote; is the file cut short?", path=path, line=number)
 
 
-def _sides(message: Message, plural_form: Any) -> list[tuple[str, str]]:
+def _sides(message: Message, one_and_many: tuple[int, int]) -> list[tuple[str, str]]:
     forms = message.translations
     if message.plural is None:
         return [(message.text, forms[0])]
-    one, many = (min(int(plural_form(number)), len(forms) - 1) for number in (1, MANY))
+    one, many = (min(form, len(forms) - 1) for form in one_and_many)
     sides = [(message.plural, forms[many])]
     return sides if one == many else [(message.text, forms[one]), *sides]
 
 
-def _plural_rule(header: dict[str, str]) -> Any:
+def _plural_forms(header: dict[str, str], path: str) -> tuple[int, int]:
+    """Numbers of the forms of one and of many, by the header's rule; by English's where it has none that can be read.
+
+    Raises:
+        DataError: the rule divides by zero, or gives a number below 0.
+    """
     found = re.search(r"plural=([^;]+)", header.get("Plural-Forms", ""))
     try:
-        return gettext.c2py(found[1]) if found else gettext.c2py("n!=1")
-    except ValueError:
-        return gettext.c2py("n!=1")
+        rule: Any = gettext.c2py(found[1]) if found else gettext.c2py("n!=1")
+    except (ValueError, RecursionError, MemoryError):  # the placeholder EXPRESSION, or what a parser can't hold
+        rule = gettext.c2py("n!=1")
+    try:
+        one, many = int(rule(1)), int(rule(MANY))
+    except (ArithmeticError, RecursionError) as error:
+        raise DataError(f"its Plural-Forms can't be computed ({error}); mend the header", path=path) from error
+    if min(one, many) < 0:
+        raise DataError(f"its Plural-Forms give form {min(one, many)}; mend the header", path=path)
+    return one, many
+
+
+def _check_strings(from_: tuple[int, ...], to: tuple[int, ...], size: int, path: str) -> None:
+    """Looks at the tables of a compiled catalogue: length and place of each string.
+
+    Raises:
+        DataError: a string lies beyond the end, or strings overlap so much that a small file becomes a large one.
+    """
+    total = 0
+    for table in (from_, to):
+        for length, start in zip(table[::2], table[1::2], strict=True):
+            total += length
+            if start + length > size:
+                raise DataError("the catalogue is cut short; fetch it again", path=path)
+    if total > SHARED_STRINGS * size:
+        raise DataError(f"its strings lie over each other, {total:,} bytes in {size:,}; fetch it again", path=path)
 
 
 def _language(header: dict[str, str], path: str) -> str:
@@ -196,7 +229,20 @@ def _header(text: str) -> dict[str, str]:
     return {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in text.splitlines())}
 
 
-def _charset(content: bytes) -> str:
-    found = re.search(rb"charset=([\w.:-]+)", content[:4096])
+def _charset(content: bytes, path: str) -> str:
+    """The declared character set, UTF-8 where there is none.
+
+    Raises:
+        DataError: it is none in which catalogues are written; Python has others, of which some take minutes to decode.
+    """
+    found = re.search(rb"charset=([A-Za-z0-9_.:-]+)", content[:4096])
     name = found[1].decode("ascii") if found else "utf-8"
-    return "utf-8" if name.upper() in ("CHARSET", "ASCII", "US-ASCII") else name
+    if name.upper() in ("CHARSET", "ASCII", "US-ASCII"):
+        return "utf-8"
+    try:
+        known = codecs.lookup(name).name
+    except LookupError:
+        known = ""
+    if not CHARSETS.fullmatch(known):
+        raise DataError(f"its declared character set {name[:40]} is none of gettext's; convert it to UTF-8", path=path)
+    return known

@@ -9,6 +9,8 @@ from typing import Any, NoReturn, TextIO
 
 from interlingua.errors import DataError
 from interlingua.files import open_text
+from interlingua.json_text import parse_json_value
+from interlingua.limits import refuse_long
 
 CHUNK_CHARACTERS = 1 << 20
 DELIMITERS = (",", "]", " ", "\t", "\r", "\n")
@@ -20,7 +22,7 @@ def json_array_items(path: Path) -> Iterator[tuple[int, Any]]:
     Raises:
         DataError: it is no list, or no JSON.
     """
-    with open_text(path) as file:
+    with open_text(path, in_lines=False) as file:
         window = _Window(file, path)
         window.expect("[", "a list")
         if window.next_character() == "]":
@@ -39,7 +41,6 @@ class _Window:
     def __init__(self, file: TextIO, path: Path) -> None:
         self._file, self._path = file, path
         self._text, self._at, self._newlines = "", 0, 0
-        self._decoder = json.JSONDecoder()
 
     @property
     def line(self) -> int:
@@ -68,12 +69,15 @@ class _Window:
         self.next_character()
         while True:
             try:
-                value, end = self._decoder.raw_decode(self._text, self._at)
+                value, end = parse_json_value(self._text, self._at)
             except json.JSONDecodeError as error:
+                refuse_long(len(self._text) - self._at, "this entry", path=self._path, line=self.line)
                 if self._read(len(self._text) - self._at):
                     continue
                 self._at = min(error.pos, len(self._text))
                 self._fail(f"not JSON ({error.msg})")
+            except ValueError as error:
+                self._fail(f"JSON that can't be used: {error}")
             bounded = isinstance(value, dict | list | str) or self._text[end : end + 1] in DELIMITERS
             if not bounded and self._read():  # a number may go on
                 continue

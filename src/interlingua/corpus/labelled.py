@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ from typing import Any, Literal, NamedTuple
 
 from interlingua.errors import DataError
 from interlingua.files import open_text, stem_and_suffix
+from interlingua.json_text import parse_json
 from interlingua.languages import resolve
 
 log = logging.getLogger("interlingua")
@@ -82,7 +82,7 @@ def read_labelled(path: Path, *, kind: Kind, split: str = "train", languages: tu
             continue
         if not row.a.strip() or not row.b.strip():
             raise DataError("a sentence is empty; remove the row", path=path, line=number)
-        own = (resolve(row.language).code,) * 2 if row.language else languages
+        own = (_language(row.language, path, number),) * 2 if row.language else languages
         pairs.append(LabelledPair(row.a, row.b, _label(row.label, kind, path, number), *own))
     if unlabelled:
         log.warning("%s: %d of %d pairs have no gold label and are left out", path, unlabelled, unlabelled + len(pairs))
@@ -103,6 +103,13 @@ def languages_in_name(path: Path) -> tuple[str, str] | None:
     return (found[0], found[-1]) if 1 <= len(found) <= 2 else None
 
 
+def _language(name: str, path: Path, line: int) -> str:
+    try:
+        return resolve(name).code
+    except DataError as error:
+        raise DataError(str(error), path=path, line=line) from error
+
+
 def _rows(path: Path, kind: Kind, split: str) -> Iterator[tuple[int, _Row]]:
     if stem_and_suffix(path)[1] in (".jsonl", ".json"):
         return _json_rows(path, kind, split)
@@ -113,7 +120,7 @@ def _json_rows(path: Path, kind: Kind, split: str) -> Iterator[tuple[int, _Row]]
     with open_text(path) as lines:
         for number, line in enumerate(lines, 1):
             try:
-                record = json.loads(line)
+                record = parse_json(line)
             except ValueError as error:
                 raise DataError(f"not JSON ({error}); expected one object a line", path=path, line=number) from error
             if not isinstance(record, dict):
@@ -175,7 +182,7 @@ def _pick(record: Mapping[Any, Any], chosen: Mapping[str, Any], split: str) -> _
     """The row, or none if it belongs to another split."""
     if "split" in chosen and record[chosen["split"]] != split:
         return None
-    language = record[chosen["language"]] if "language" in chosen else None
+    language = str(record[chosen["language"]]) if "language" in chosen else None
     a, b, label = (str(record[chosen[role]]) for role in ("a", "b", "label"))
     return _Row(a, b, label, language)
 

@@ -10,6 +10,7 @@ from typing import Any
 from interlingua.config import from_mapping, to_mapping
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, atomic_write, has_format
+from interlingua.json_text import parse_json
 
 FORMAT = "interlingua-corpus-1"
 NAME = "manifest.json"
@@ -110,7 +111,7 @@ class Manifest:
         """
         path = Path(folder) / NAME
         try:
-            content = json.loads(path.read_bytes())
+            content = parse_json(path.read_bytes().decode("utf-8"))
             manifest = from_mapping(cls, content, where="manifest")
         except OSError as error:
             raise DataError(f"can't be read: {error.strerror}; run: interlingua prepare", path=path) from error

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import io
+import lzma
+import struct
 import zipfile
+import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from itertools import zip_longest
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 from interlingua import languages
 from interlingua.corpus.formats import (
@@ -19,8 +21,12 @@ from interlingua.corpus.formats import (
     one_line,
     uncompressed_name,
 )
-from interlingua.errors import DataError
-from interlingua.files import COMPRESSIONS, atomic_write, open_text, open_text_writer
+from interlingua.errors import DataError, InterlinguaError
+from interlingua.files import COMPRESSIONS, PathLike, atomic_write, open_text, open_text_writer
+from interlingua.limits import MAX_MEMBERS, guard_expansion, guard_lines
+
+NAMED_MEMBERS = 10
+"""Of an archive in an error."""
 
 
 class MosesFiles(NamedTuple):
@@ -63,15 +69,14 @@ class OpusZip:
         self, path: str, source_language: str | None, target_language: str | None, skipped: Counter[str]
     ) -> Iterator[TextPair]:
         """Streams both members; refuses members of unequal length."""
-        try:
-            with zipfile.ZipFile(path) as archive:
-                first, second, source, target = _members(archive, path, source_language, target_language)
-                sources, targets = _member_lines(archive, first, path), _member_lines(archive, second, path)
+        with open_archive(path) as archive:
+            first, second, source, target = _members(archive, path, source_language, target_language)
+            # Closed before the archive is, which else keeps its file open.
+            with (
+                contextlib.closing(_member_lines(archive, first, path)) as sources,
+                contextlib.closing(_member_lines(archive, second, path)) as targets,
+            ):
                 yield from aligned(sources, targets, f"{path}!{first}", f"{path}!{second}", source, target)
-        except zipfile.BadZipFile as error:
-            raise DataError(f"not a whole zip archive ({error}); fetch it again", path=path) from error
-        except OSError as error:
-            raise DataError(f"can't be read: {error.strerror or error}; check the path", path=path) from error
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
         """Writes the archive with both members; they are gathered in temporary files first."""
@@ -84,6 +89,35 @@ class OpusZip:
                 for member in sorted(Path(folder).iterdir()):
                     archive.write(member, member.name)
         return count
+
+
+@contextlib.contextmanager
+def open_archive(path: PathLike) -> Iterator[zipfile.ZipFile]:
+    """Opens a zip archive to read; what its members raise while they are read is one line, too.
+
+    Raises:
+        DataError: it can't be read, is damaged, encrypted or packed in a way that Python does not know, or has too
+            many members.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if len(archive.infolist()) > MAX_MEMBERS:
+                raise DataError(
+                    f"{len(archive.infolist()):,} members, more than {MAX_MEMBERS:,}; take the two files out of it"
+                    " yourself",
+                    path=path,
+                )
+            yield archive
+    except InterlinguaError:
+        raise
+    except zipfile.BadZipFile as error:
+        raise DataError(f"not a whole zip archive ({error}); fetch it again", path=path) from error
+    except OSError as error:
+        raise DataError(f"can't be read: {error.strerror or error}; check the path", path=path) from error
+    except (RuntimeError, NotImplementedError) as error:  # encrypted; a compression of others
+        raise DataError(f"can't be unpacked ({error}); unpack it yourself", path=path) from error
+    except (ValueError, struct.error, OverflowError, EOFError, zlib.error, lzma.LZMAError) as error:
+        raise DataError(f"a damaged zip archive ({error}); fetch it again", path=path) from error
 
 
 def moses_files(path: str, source_language: str | None, target_language: str | None) -> MosesFiles:
@@ -144,20 +178,18 @@ def _lines(path: Path) -> Iterator[str]:
         yield from file
 
 
-def _member_lines(archive: zipfile.ZipFile, name: str, path: str) -> Iterator[str]:
+def _member_lines(archive: zipfile.ZipFile, name: str, path: str) -> Generator[str]:
     number = 0
+    place = f"{path}!{name}"
     with archive.open(name) as raw:
+        unpacked = guard_expansion(raw, place, archive.getinfo(name).compress_size)
         try:
-            for number, line in enumerate(_byte_lines(raw), 1):
+            for number, line in enumerate(guard_lines(unpacked, place), 1):
                 yield line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
-            raise DataError("not UTF-8; convert it first", path=f"{path}!{name}", line=number) from error
+            raise DataError("not UTF-8; convert it first", path=place, line=number) from error
         except EOFError as error:
-            raise DataError("the archive is cut short; fetch it again", path=f"{path}!{name}", line=number) from error
-
-
-def _byte_lines(raw: IO[bytes]) -> Iterator[bytes]:
-    return iter(io.BufferedReader(raw, 1 << 20))  # type: ignore[type-var]
+            raise DataError("the archive is cut short; fetch it again", path=place, line=number) from error
 
 
 def _members(
@@ -175,9 +207,11 @@ def _members(
         if len(order) == 2 and all(language in members for language in order):
             first, second = str(order[0]), str(order[1])
             return members[first], members[second], first, second
-    raise DataError(
-        f"no two members <name>.<source> and <name>.<target> among {', '.join(archive.namelist())}", path=path
-    )
+    names = archive.namelist()
+    shown = ", ".join(names[:NAMED_MEMBERS])
+    if len(names) > NAMED_MEMBERS:
+        shown = f"{shown} and {len(names) - NAMED_MEMBERS} more"
+    raise DataError(f"no two members <name>.<source> and <name>.<target> among {shown}", path=path)
 
 
 def _names(path: str, pair: TextPair) -> tuple[str, str]:
@@ -213,10 +247,8 @@ def _language_of_suffix(path: Path) -> str | None:
 
 
 def _language(code: str) -> str | None:
-    try:
-        return languages.resolve(code).code if code else None
-    except DataError:
-        return None
+    found = languages.find(code) if code else None
+    return None if found is None else found.language.code
 
 
 def _resolved(code: str | None) -> str | None:

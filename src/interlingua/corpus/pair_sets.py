@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any, Literal, NamedTuple
 from interlingua.corpus.labelled import CLASS_OF, languages_in_name, read_labelled
 from interlingua.errors import DataError
 from interlingua.files import open_text
+from interlingua.json_text import parse_json
 
 Split = Literal["train", "dev", "test"]
 Neutral = Literal["negative", "left_out"]
@@ -125,7 +125,7 @@ def _json_rows(path: Path) -> Iterator[tuple[int, str, str, str]]:
     with open_text(path) as lines:
         for number, line in enumerate(lines, 1):
             try:
-                record: Any = json.loads(line)
+                record: Any = parse_json(line)
                 yield number, str(record["label"]), str(record["sentence1"]), str(record["sentence2"])
             except (ValueError, KeyError, TypeError) as error:
                 expected = "an object with label, sentence1 and sentence2"

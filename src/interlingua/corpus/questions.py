@@ -13,7 +13,6 @@ and SQuAD, which say nothing.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -23,6 +22,7 @@ from typing import Any, NamedTuple
 from interlingua.corpus.json_stream import json_array_items
 from interlingua.errors import DataError
 from interlingua.files import COMPRESSIONS, open_text, stem_and_suffix
+from interlingua.json_text import load_json, parse_json
 from interlingua.languages import resolve
 
 NO_POSITIVE = "question without a passage that answers it"
@@ -116,11 +116,7 @@ def _read_mrtydi(path: Path) -> Iterator[Question]:
 
 def _read_squad(path: Path) -> Iterator[Question]:
     language = _language_of_name(path)
-    with open_text(path) as file:
-        try:
-            content = json.load(file)
-        except json.JSONDecodeError as error:
-            raise DataError(f"not JSON ({error.msg})", path=path, line=error.lineno) from error
+    content = load_json(path)
     try:
         for article in content["data"]:
             title = (article.get("title") or "").replace("_", " ")
@@ -212,9 +208,9 @@ def _json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             if not line.strip():
                 continue
             try:
-                item = json.loads(line)
-            except json.JSONDecodeError as error:
-                raise DataError(f"not JSON ({error.msg})", path=path, line=number) from error
+                item = parse_json(line)
+            except ValueError as error:
+                raise DataError(f"not JSON ({error})", path=path, line=number) from error
             if not isinstance(item, dict):
                 raise DataError(f"{type(item).__name__}, expected an object", path=path, line=number)
             yield number, item
@@ -299,7 +295,7 @@ def _language_of_name(path: Path) -> str:
 
 
 def _begins_with(path: Path, first: str) -> bool:
-    with open_text(path) as file:
+    with open_text(path, in_lines=False) as file:
         while chunk := file.read(4096):
             if stripped := chunk.lstrip():
                 return stripped.startswith(first)

@@ -12,7 +12,6 @@ Passages are read anew each time they are asked for and never held, so that ther
 from __future__ import annotations
 
 import functools
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Any, NamedTuple
 
 from interlingua.errors import DataError
 from interlingua.files import COMPRESSIONS, open_text
+from interlingua.json_text import load_json, parse_json
 
 QUESTIONS_FILE = re.compile(r"([a-z]{2,3}(?:_[A-Z][a-z]{3})?)(?:\.(train|dev|test))?\.questions\.tsv")
 _JSON_FILE = re.compile(r"([a-z]{2,3}(?:_[A-Z][a-z]{3})?)\.json")
@@ -137,8 +137,7 @@ def _read_answer_sentences(path: Path) -> RetrievalSet:
     qrels: dict[str, dict[str, int]] = {}
     sentences: list[Passage] = []
     try:
-        with open_text(path) as file:
-            articles = json.load(file)["data"]
+        articles = load_json(path)["data"]
         paragraphs = [paragraph for article in articles for paragraph in article["paragraphs"]]
         for number, paragraph in enumerate(paragraphs):
             for place, sentence in enumerate(paragraph["sentences"]):
@@ -205,7 +204,7 @@ def _documents(files: Iterable[Path], id_keys: tuple[str, ...]) -> Iterator[Pass
 def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, line in _lines(path):
         try:
-            record = json.loads(line)
+            record = parse_json(line)
         except ValueError as error:
             raise DataError(f"not JSON ({error}); expected one object per line", path=path, line=number) from error
         if not isinstance(record, dict):

@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,6 +18,7 @@ from typing import Literal, NamedTuple
 
 from interlingua.errors import DataError
 from interlingua.files import open_text
+from interlingua.json_text import parse_json
 
 Split = Literal["train", "dev", "test"]
 _CODE = r"([a-z]{2,3}(?:_[A-Z][a-z]{3})?)"
@@ -155,7 +155,7 @@ def _rows(file: SimilarityFile) -> Iterator[tuple[int, str, str, str]]:
             yield from _json_rows(lines, file.path)
             return
         rows: Iterable[Sequence[str]] = csv.reader(lines) if file.quoted else (_fields(line) for line in lines)
-        for number, row in enumerate(rows, 1):
+        for number, row in enumerate(_whole_rows(rows, file.path), 1):
             if file.header and number == 1:
                 continue
             if len(row) <= max(file.columns):
@@ -163,6 +163,13 @@ def _rows(file: SimilarityFile) -> Iterator[tuple[int, str, str, str]]:
                 raise DataError(f"{len(row)} columns; expected {expected}", path=file.path, line=number)
             score, first, second = (row[column] for column in file.columns)
             yield number, score, first, second
+
+
+def _whole_rows(rows: Iterable[Sequence[str]], path: Path) -> Iterator[Sequence[str]]:
+    try:
+        yield from rows
+    except csv.Error as error:
+        raise DataError(f"not CSV ({error}); fetch it again", path=path) from error
 
 
 def _rows_beside_gold(path: Path, gold: Path) -> Iterator[tuple[int, str, str, str]]:
@@ -179,7 +186,7 @@ def _rows_beside_gold(path: Path, gold: Path) -> Iterator[tuple[int, str, str, s
 def _json_rows(lines: Iterable[str], path: Path) -> Iterator[tuple[int, str, str, str]]:
     for number, line in enumerate(lines, 1):
         try:
-            record = json.loads(line)
+            record = parse_json(line)
             score = record["score" if "score" in record else "similarity_score"]
             first, second = record["sentence1"], record["sentence2"]
         except (ValueError, KeyError, TypeError) as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -12,6 +13,7 @@ from interlingua import languages
 from interlingua.corpus.formats import TextPair, languages_from_name, named_languages, one_language_pair, one_line
 from interlingua.errors import DataError
 from interlingua.files import open_text, open_text_writer
+from interlingua.json_text import parse_json
 
 
 class Tsv:
@@ -78,7 +80,7 @@ class Jsonl:
                     skipped["empty line"] += 1
                     continue
                 try:
-                    yield pair_of_object(json.loads(line), source, target)
+                    yield pair_of_object(parse_json(line), source, target)
                 except (ValueError, TypeError) as error:
                     raise DataError(str(error), path=path, line=number) from error
 
@@ -117,8 +119,9 @@ def pair_of_object(item: Any, source: str | None, target: str | None) -> TextPai
     if not all(languages_):
         raise ValueError("its languages are unknown; add source_language and target_language, or name them")
     score = item.get("score")
-    if score is not None and (isinstance(score, bool) or not isinstance(score, int | float)):
-        raise ValueError(f"score is {score!r}, expected a number")
+    is_number = isinstance(score, int | float) and not isinstance(score, bool)
+    if score is not None and not (is_number and math.isfinite(score)):
+        raise ValueError(f"score is {str(score)[:40]!r}, expected a number")
     first, second = (languages.resolve(str(language)).code for language in languages_)
     return TextPair(item["source"], item["target"], first, second, None if score is None else float(score))
 
@@ -141,8 +144,9 @@ def pair_of_translation(item: dict[str, Any], source: str | None, target: str | 
 
 def _score(cell: str, path: str, line: int) -> float:
     try:
-        return float(cell)
+        score = float(cell)
     except ValueError:
-        raise DataError(
-            f"the first of three columns is {cell[:40]!r}, expected a score", path=path, line=line
-        ) from None
+        score = math.nan
+    if not math.isfinite(score):
+        raise DataError(f"the first of three columns is {cell[:40]!r}, expected a score", path=path, line=line)
+    return score

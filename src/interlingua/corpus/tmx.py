@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import functools
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 from xml.sax.saxutils import escape, quoteattr
 
 from interlingua import __version__, languages
 from interlingua.corpus.formats import TextPair
+from interlingua.corpus.xml_stream import xml_events
 from interlingua.errors import DataError
-from interlingua.files import open_bytes, open_text_writer
+from interlingua.files import open_text_writer
 
 XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 NATIVE_CODE = {"bpt", "ept", "it", "ph", "ut"}  # their content is formatting of the original, not text
@@ -31,26 +32,18 @@ class Tmx:
         With both languages given, a unit gives the pair of these two; else it gives the pairs of its source variant
         (``srclang``; the first where that is ``*all*``) with every other one. Units without a pair are counted.
         """
-        with open_bytes(path) as file:
-            events = ElementTree.iterparse(file, events=("start", "end"))
-            body: Element | None = None
-            header = "*all*"
-            try:
-                # Entity bombs are refused by expat itself (2.4.1 on), external entities are never fetched.
-                for event, element in events:
-                    if event == "start" and element.tag == "header":
-                        header = element.get("srclang", "*all*")
-                    elif event == "start" and element.tag == "body":
-                        body = element
-                    elif event == "end" and element.tag == "tu":
-                        pairs = _pairs(element, source_language, target_language, header, path)
-                        skipped["no such languages"] += not pairs
-                        yield from pairs
-                        if body is not None:
-                            body.clear()
-            except ElementTree.ParseError as error:
-                raise DataError(f"not well-formed XML: {error}", path=path, line=error.position[0]) from error
-        if body is None:
+        has_body = False
+        header = "*all*"
+        for event, element in xml_events(path, "tu"):
+            if event == "start" and element.tag == "header":
+                header = element.get("srclang", "*all*")
+            elif event == "start" and element.tag == "body":
+                has_body = True
+            elif event == "end" and element.tag == "tu":
+                pairs = _pairs(element, source_language, target_language, header, path)
+                skipped["no such languages"] += not pairs
+                yield from pairs
+        if not has_body:
             raise DataError("no <body>; is it TMX?", path=path)
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
@@ -111,9 +104,10 @@ def _score(unit: Element) -> float | None:
     for prop in unit.findall("prop"):
         if prop.get("type", "").lower().startswith("score"):
             try:
-                return float(prop.text or "")
+                score = float(prop.text or "")
             except ValueError:
                 return None
+            return score if math.isfinite(score) else None
     return None
 
 

@@ -16,6 +16,7 @@ from torch.utils.checkpoint import checkpoint
 from interlingua.encoder import fused
 from interlingua.encoder.attention import Layout, attend, flash_available
 from interlingua.encoder.dropout import dropout
+from interlingua.encoder.schema import SIZES, Table
 from interlingua.errors import ConfigError
 from interlingua.registry import did_you_mean
 
@@ -85,6 +86,22 @@ class BackboneConfig:
         return cls(**shape, **PRESETS[name])
 
     def __post_init__(self) -> None:
+        problem = Table(SIZES).problem({name: getattr(self, name) for name in SIZES}, "")
+        if problem is not None:
+            key, found, expected = problem
+            raise ConfigError(f"{key} is {found}, expected {expected}; correct the size")
+        if self.num_hidden_layers and not self.intermediate_size:
+            raise ConfigError("intermediate_size is 0, expected a whole number from 1 on; correct the size")
+        if self.pad_token_id >= self.vocab_size:
+            raise ConfigError(
+                f"pad_token_id is {self.pad_token_id}, expected one of the {self.vocab_size} ids of the vocabulary;"
+                " correct the id"
+            )
+        if self.max_tokens < 1:
+            raise ConfigError(
+                f"max_position_embeddings is {self.max_position_embeddings}, expected more than the"
+                f" {self.first_position} that are not for tokens; correct the size"
+            )
         if self.hidden_size % self.num_attention_heads:
             raise ConfigError(
                 f"hidden_size {self.hidden_size} can't be split over {self.num_attention_heads} attention heads;"
@@ -92,6 +109,14 @@ class BackboneConfig:
             )
         if self.hidden_act not in ACTIVATIONS:
             raise ConfigError(f"hidden_act {self.hidden_act!r} is unknown; there are: {', '.join(ACTIVATIONS)}")
+
+    @property
+    def weight_bytes(self) -> int:
+        """What its matrices take in float32."""
+        width = self.hidden_size
+        tables = self.vocab_size + self.max_position_embeddings + self.type_vocab_size
+        layer = 4 * width + 2 * self.intermediate_size
+        return 4 * width * (tables + self.num_hidden_layers * layer)
 
     @property
     def first_position(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,10 +15,13 @@ from torch import Tensor
 from interlingua import __version__
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.pooling import POOLING_MODES, PoolingMode
+from interlingua.encoder.schema import BACKBONE, LIMITS, MODULES, OBJECT, POOLING, PROMPTS, Kind, check
 from interlingua.encoder.vector_format import Int8Ranges
 from interlingua.encoder.weights import from_huggingface_names, read_weights, to_huggingface_names
 from interlingua.errors import CheckpointError, ConfigError
 from interlingua.files import PathLike
+from interlingua.json_text import parse_json
+from interlingua.limits import MAX_CONFIG_BYTES, read_document
 
 ARCHITECTURES = {"bert": "BertModel", "roberta": "RobertaModel", "xlm-roberta": "XLMRobertaModel"}
 OLD_POOLING_KEYS: dict[str, PoolingMode] = {
@@ -25,6 +29,7 @@ OLD_POOLING_KEYS: dict[str, PoolingMode] = {
     "pooling_mode_mean_tokens": "mean",
     "pooling_mode_max_tokens": "max",
 }
+HUB_PREFIX = "hf:"
 AFTER_POOLING = ("Dense", "Normalize")
 """Classes of sentence-transformers that may stand after the pooling, see ``encoder/post_pooling.py``."""
 RANGES_FILE = "int8_ranges.json"
@@ -199,7 +204,7 @@ def read_directory(folder: Path) -> tuple[BackboneConfig, dict[str, Tensor], Enc
     Raises:
         CheckpointError: a file is missing or broken, or the model is of another kind.
     """
-    raw = read_json(folder / "config.json")
+    raw = read_json(folder / "config.json", schema=BACKBONE)
     if raw.get("model_type") not in ARCHITECTURES:
         raise CheckpointError(
             f"{folder}: model_type is {raw.get('model_type')!r}; supported are {', '.join(ARCHITECTURES)}"
@@ -208,9 +213,26 @@ def read_directory(folder: Path) -> tuple[BackboneConfig, dict[str, Tensor], Enc
         raise CheckpointError(f"{folder}: only encoders with absolute positions are supported")
     if raw.get("vocab_size") is None:
         raise CheckpointError(f"{folder}: config.json has no vocab_size; is it the backbone's?")
-    config = BackboneConfig.from_dict(raw)
+    config = read_backbone_config(folder, raw)
     weights, config = from_huggingface_names(read_weights(folder), config, folder)
     return config, weights, read_settings(folder, config.max_tokens)
+
+
+def read_backbone_config(folder: Path, raw: dict[str, Any]) -> BackboneConfig:
+    """The shape that a ``config.json`` names.
+
+    Args:
+        folder: of the model.
+        raw: what the file holds.
+
+    Raises:
+        CheckpointError: a size is none, or they do not fit each other.
+    """
+    check(raw, BACKBONE, folder / "config.json")
+    try:
+        return BackboneConfig.from_dict(raw)
+    except (ConfigError, TypeError) as error:  # a size that must be there is not
+        raise CheckpointError(f"{folder / 'config.json'}: {error}") from error
 
 
 def read_settings(folder: Path, max_tokens: int) -> EncodingSettings:
@@ -231,12 +253,12 @@ def read_settings(folder: Path, max_tokens: int) -> EncodingSettings:
     foreign = [kind for kind in modules if kind not in supported]
     if foreign:
         raise CheckpointError(f"{folder}: module {foreign[0]} is not supported; supported are {', '.join(supported)}")
-    pooling = read_json(folder / modules["Pooling"] / "config.json") if "Pooling" in modules else {}
-    limit = read_json(folder / "sentence_bert_config.json", missing={}).get("max_seq_length")
-    prompts = read_json(folder / "config_sentence_transformers.json", missing={})
+    pooling = read_json(folder / modules["Pooling"] / "config.json", schema=POOLING) if "Pooling" in modules else {}
+    limit = read_json(folder / "sentence_bert_config.json", missing={}, schema=LIMITS).get("max_seq_length")
+    prompts = read_json(folder / "config_sentence_transformers.json", missing={}, schema=PROMPTS)
     return EncodingSettings(
         pooling=_pooling_mode(pooling, folder),
-        include_special=prompts.get("interlingua", {}).get("include_special", True),
+        include_special=(prompts.get("interlingua") or {}).get("include_special", True),
         normalize=listed[-1][1] == "Normalize",
         max_tokens=min(limit or max_tokens, max_tokens),
         prompts={name: text for name, text in (prompts.get("prompts") or {}).items() if text},
@@ -253,7 +275,7 @@ def listed_modules(folder: Path) -> list[tuple[str, str]]:
     """
     if not (folder / "modules.json").exists():
         return []
-    listed = cast("list[dict[str, str]]", read_json(folder / "modules.json"))
+    listed = cast("list[dict[str, str]]", read_json(folder / "modules.json", schema=MODULES))
     return [(module["path"], module["type"].rsplit(".", 1)[-1]) for module in listed]
 
 
@@ -298,22 +320,37 @@ def _pooling_mode(values: dict[str, Any], folder: Path) -> PoolingMode:
 
 
 def locate(path_or_id: PathLike, *, patterns: Sequence[str] = (*HUB_FILES, "pytorch_model.bin")) -> Path:
-    """The folder of a model: the path itself, or the hub's snapshot of ``owner/name`` in the local cache.
+    """The folder of a model: the path itself, or of ``hf:owner/name`` the hub's snapshot in the local cache.
+
+    A path that is not there is never looked up on the hub: whoever took the name there would decide what is loaded.
 
     Args:
         path_or_id: of the model.
         patterns: files to fetch of a hub's model.
 
     Raises:
-        CheckpointError: there is no such folder, and the hub has no such model or can't be reached.
+        CheckpointError: there is no such folder, or the hub has no such model or can't be reached.
     """
-    name = os.fspath(path_or_id)
-    folder = Path(name).expanduser()
+    name = hub_name(path_or_id)
+    if name is not None:
+        return hub_snapshot(name, list(patterns))
+    folder = Path(path_or_id).expanduser()
     if folder.is_dir():
         return folder
-    if name.startswith((".", "~", "/")) or name.count("/") > 1:
-        raise CheckpointError(f"{path_or_id}: no such model directory")
-    return hub_snapshot(name, list(patterns))
+    raise CheckpointError(f"{os.fspath(path_or_id)}: no such model directory{hub_hint(path_or_id)}")
+
+
+def hub_name(path_or_id: PathLike) -> str | None:
+    """``owner/name`` of ``hf:owner/name``; None for a path."""
+    text = os.fspath(path_or_id)
+    return text.removeprefix(HUB_PREFIX) if text.startswith(HUB_PREFIX) else None
+
+
+def hub_hint(path_or_id: PathLike) -> str:
+    """What to write for a model of the hub, if a path that is not there may be meant for one."""
+    text = os.fspath(path_or_id)
+    may_be_hub = re.fullmatch(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", text)
+    return f"; for the model of that name on the Hugging Face hub write {HUB_PREFIX}{text}" if may_be_hub else ""
 
 
 def hub_snapshot(name: str, patterns: list[str]) -> Path:
@@ -324,30 +361,40 @@ def hub_snapshot(name: str, patterns: list[str]) -> Path:
     """
     from huggingface_hub import snapshot_download
 
+    if re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name) is None:
+        raise CheckpointError(f"{HUB_PREFIX}{name[:100]} names no model of the hub; write {HUB_PREFIX}owner/name")
     try:
         return Path(snapshot_download(name, allow_patterns=patterns))
     except Exception as error:  # the hub's client raises many kinds
         lines = [line.strip() for line in str(error).splitlines() if line.strip()] or ["no reason given"]
         reason = " ".join(lines) if len(str(error)) < 160 else lines[0].rstrip(".")
         raise CheckpointError(
-            f"{name}: no such directory, and the hub gave no such model ({type(error).__name__}: {reason})"
+            f"{HUB_PREFIX}{name}: the hub gave no such model ({type(error).__name__}: {reason})"
         ) from error
 
 
-def read_json(path: Path, missing: dict[str, Any] | None = None) -> dict[str, Any]:
+def read_json(path: Path, missing: dict[str, Any] | None = None, *, schema: Kind = OBJECT) -> dict[str, Any]:
     """Parses a JSON file of a model directory; ``missing`` is returned where there is none.
 
+    Args:
+        path: the file.
+        missing: instead of a file that is not there; None = it must be.
+        schema: what its content may be, see ``encoder/schema.py``.
+
     Raises:
-        CheckpointError: the file is absent (and ``missing`` is None) or broken.
+        CheckpointError: the file is absent (and ``missing`` is None) or broken, or not of the schema.
     """
     try:
-        return cast(dict[str, Any], json.loads(path.read_text(encoding="utf-8")))
+        with path.open("rb") as file:
+            content = parse_json(read_document(file, path, MAX_CONFIG_BYTES).decode("utf-8"))
     except FileNotFoundError as error:
         if missing is not None:
             return missing
         raise CheckpointError(f"{path}: no such file; is this a model directory?") from error
     except (OSError, ValueError) as error:
         raise CheckpointError(f"{path}: can't be read ({error}); fetch the model again") from error
+    check(content, schema, path)
+    return cast(dict[str, Any], content)
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -259,7 +259,7 @@ class Encoder(nn.Module):
 
     @classmethod
     def load(cls, path_or_id: PathLike) -> Encoder:
-        """Reads a model directory, by path or hub id: ours, any BERT/RoBERTa/XLM-R-shaped one, or token vectors.
+        """Reads a model directory, or ``hf:owner/name``: ours, any BERT/RoBERTa/XLM-R-shaped one, or token vectors.
 
         Raises:
             CheckpointError: there is no such model, or it is damaged or of another kind.

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
+from interlingua.encoder.schema import ROLES, TOKENIZER
 from interlingua.errors import CheckpointError, DataError
 from interlingua.files import PathLike
+from interlingua.json_text import parse_json
 
-ROLES = ("pad_token", "unk_token", "mask_token", "cls_token", "sep_token", "bos_token", "eos_token")
 HUB_FILES = ["*.json", "*.model", "*.txt"]
 # Tried where no configuration stands beside the tokenizer.
 USUAL_NAMES = {
@@ -24,7 +24,7 @@ def read_tokenizer(path_or_id: PathLike) -> tuple[str, dict[str, str]]:
     """Reads a tokenizer.
 
     Args:
-        path_or_id: a model directory, a ``tokenizer.json``, or a hub id.
+        path_or_id: a model directory, a ``tokenizer.json``, or ``hf:owner/name``.
 
     Returns:
         the content of its ``tokenizer.json``, without padding and truncation, and its special tokens by role.
@@ -39,7 +39,10 @@ def read_tokenizer(path_or_id: PathLike) -> tuple[str, dict[str, str]]:
     else:
         definition, special_tokens = _from_transformers(path)
     definition["padding"] = definition["truncation"] = None
-    tokens = _tokens(definition)
+    try:
+        tokens = _tokens(definition)
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        raise DataError(f"not a tokenizer.json ({type(error).__name__}: {error}); fetch it again", path=file) from error
     for role, names in USUAL_NAMES.items():
         usual = next((name for name in names if name in tokens), None)
         if role not in special_tokens and usual is not None:
@@ -49,13 +52,17 @@ def read_tokenizer(path_or_id: PathLike) -> tuple[str, dict[str, str]]:
 
 
 def _folder(path_or_id: PathLike) -> Path:
-    """The path, or what the hub has by this name."""
-    path = Path(path_or_id).expanduser()
-    name = os.fspath(path_or_id)
-    if path.exists() or name.startswith((".", "~", "/")) or name.count("/") > 1:
-        return path
-    from interlingua.encoder.directory import hub_snapshot
+    """The path, or what the hub has by this name: ``hf:owner/name``."""
+    from interlingua.encoder.directory import hub_hint, hub_name, hub_snapshot
 
+    name = hub_name(path_or_id)
+    if name is None:
+        path = Path(path_or_id).expanduser()
+        if path.exists():
+            return path
+        raise DataError(
+            f"no such model directory or tokenizer.json; check the path{hub_hint(path_or_id)}", path=path_or_id
+        )
     try:
         return hub_snapshot(name, HUB_FILES)
     except CheckpointError as error:
@@ -68,6 +75,10 @@ def _special_tokens(folder: Path) -> dict[str, str]:
     for name in ("special_tokens_map.json", "tokenizer_config.json"):
         if (folder / name).is_file():
             settings = _read_object(folder / name)
+            problem = TOKENIZER.problem(settings, "")
+            if problem is not None:
+                key, there, expected = problem
+                raise DataError(f"{key} is {there}, expected {expected}; fetch the model again", path=folder / name)
             for role in ROLES:
                 token = settings.get(role)
                 token = token.get("content") if isinstance(token, dict) else token
@@ -83,7 +94,7 @@ def _from_transformers(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
     from transformers import AutoTokenizer
 
     try:
-        tokenizer = AutoTokenizer.from_pretrained(str(folder), use_fast=True)
+        tokenizer = AutoTokenizer.from_pretrained(str(folder), use_fast=True, trust_remote_code=False)
     except Exception as error:  # transformers raises a dozen kinds, all of them "no tokenizer here"
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise DataError(f"no tokenizer here: {reason}", path=folder) from error
@@ -97,12 +108,12 @@ def _from_transformers(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
 def _tokens(definition: dict[str, Any]) -> set[str]:
     vocabulary = definition.get("model", {}).get("vocab", {})
     pieces = vocabulary if isinstance(vocabulary, dict) else (piece for piece, _ in vocabulary)
-    return {*pieces, *(token["content"] for token in definition.get("added_tokens", []))}
+    return {*map(str, pieces), *(token["content"] for token in definition.get("added_tokens", []))}
 
 
 def _read_object(path: Path) -> dict[str, Any]:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = parse_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise DataError(f"can't be read as JSON: {error}; copy it again from where it came from", path=path) from error
     if not isinstance(content, dict):

@@ -20,9 +20,10 @@ from interlingua.encoder.directory import (
     write_tensors,
     write_tokenizer_config,
 )
+from interlingua.encoder.schema import ANY_CONFIG, BACKBONE, MODULES, PROMPTS
 from interlingua.encoder.static import MAX_TOKENS, static_config
 from interlingua.encoder.weights import read_weights
-from interlingua.errors import CheckpointError
+from interlingua.errors import CheckpointError, ConfigError
 
 MODULE = "StaticEmbedding"
 TABLES = ("embedding.weight", "embeddings")
@@ -38,10 +39,10 @@ def static_folder(folder: Path) -> Path | None:
         CheckpointError: ``modules.json`` or ``config.json`` is broken.
     """
     if (folder / "modules.json").is_file():
-        modules = cast("list[dict[str, str]]", read_json(folder / "modules.json"))
+        modules = cast("list[dict[str, str]]", read_json(folder / "modules.json", schema=MODULES))
         first = modules[0] if modules else {}
         return folder / first["path"] if first.get("type", "").endswith(f".{MODULE}") else None
-    known = read_json(folder / "config.json", missing={}).get("model_type") == MODEL_TYPE
+    known = read_json(folder / "config.json", missing={}, schema=ANY_CONFIG).get("model_type") == MODEL_TYPE
     return folder if known else None
 
 
@@ -60,12 +61,35 @@ def read_static(folder: Path, table_folder: Path) -> tuple[BackboneConfig, dict[
     if name is None:
         raise CheckpointError(f"{table_folder}: none of its {len(stored)} tensors is {' or '.join(TABLES)}")
     table, rows = stored[name], stored.get("mapping")
+    weights = stored.get("weights")
+    _check_shapes(table_folder, table, rows, weights)
     if rows is not None:  # Model2Vec's tokens may share vectors
         table = table[rows.long()]
     table = table.float()
-    if (weights := stored.get("weights")) is not None:
+    if weights is not None:
         table = table * weights.float()[:, None]
-    return static_config(*table.shape), {"word_embeddings.weight": table}, static_settings(folder)
+    try:
+        config = static_config(*table.shape)
+    except ConfigError as error:
+        raise CheckpointError(f"{table_folder}: {error}") from error
+    return config, {"word_embeddings.weight": table}, static_settings(folder)
+
+
+def _check_shapes(folder: Path, table: Tensor, rows: Tensor | None, weights: Tensor | None) -> None:
+    """Refuses tensors that do not fit each other.
+
+    Raises:
+        CheckpointError: they don't.
+    """
+    tokens = len(table) if rows is None else rows.numel()
+    if table.ndim != 2 or table.is_complex() or not table.numel():
+        raise CheckpointError(f"{folder}: token vectors of shape {tuple(table.shape)}, expected a row per token")
+    if rows is not None and (rows.ndim != 1 or rows.is_floating_point() or rows.is_complex() or not tokens):
+        raise CheckpointError(f"{folder}: mapping is {rows.dtype} of {tuple(rows.shape)}, expected a row per token")
+    if rows is not None and (int(rows.min()) < 0 or int(rows.max()) >= len(table)):
+        raise CheckpointError(f"{folder}: mapping names rows {rows.min()} to {rows.max()}, but there are {len(table)}")
+    if weights is not None and (tuple(weights.shape) != (tokens,) or weights.is_complex()):
+        raise CheckpointError(f"{folder}: weights of shape {tuple(weights.shape)}, expected one per token, {tokens}")
 
 
 def static_settings(folder: Path) -> EncodingSettings:
@@ -74,16 +98,18 @@ def static_settings(folder: Path) -> EncodingSettings:
     Raises:
         CheckpointError: a file is broken, or it has modules that are not supported.
     """
-    listed = cast("list[dict[str, str]]", read_json(folder / "modules.json", missing={}) or [])
+    stored = folder / "modules.json"
+    listed = cast("list[dict[str, str]]", read_json(stored, schema=MODULES) if stored.is_file() else [])
     kinds = [module["type"].rsplit(".", 1)[-1] for module in listed]
     supported = (MODULE, *AFTER_POOLING)
     foreign = [kind for kind in kinds if kind not in supported]
     if foreign:
         raise CheckpointError(f"{folder}: module {foreign[0]} is not supported; supported are {', '.join(supported)}")
-    said = read_json(folder / "config_sentence_transformers.json", missing={})
-    normalize = kinds[-1] == "Normalize" if kinds else read_json(folder / "config.json").get("normalize", False)
+    said = read_json(folder / "config_sentence_transformers.json", missing={}, schema=PROMPTS)
+    own = {} if kinds else read_json(folder / "config.json", schema=BACKBONE)
+    normalize = kinds[-1] == "Normalize" if kinds else own.get("normalize", False)
     return EncodingSettings(
-        include_special=said.get("interlingua", {}).get("include_special", False),
+        include_special=(said.get("interlingua") or {}).get("include_special", False),
         normalize=bool(normalize),
         max_tokens=MAX_TOKENS,
         prompts={name: text for name, text in (said.get("prompts") or {}).items() if text},

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from interlingua.corpus.segmentation import PreTokenizer, segment
+from interlingua.encoder.schema import VOCABULARY
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, atomic_write
+from interlingua.json_text import parse_json, refuse_surrogates
 from interlingua.languages import resolve
 
 FORMAT = "interlingua-vocabulary-1"
@@ -51,7 +53,9 @@ class Vocabulary:
 
         try:
             self.tokenizer = Tokenizer.from_str(tokenizer_json)
-        except Exception as error:  # tokenizers raises bare Exception
+        except BaseException as error:  # tokenizers raises bare Exception, and panics of Rust, which are none
+            if isinstance(error, KeyboardInterrupt | SystemExit):
+                raise
             raise DataError(f"not a tokenizer.json: {error}; copy it again from where it came from") from error
         self.tokenizer.no_padding()
         self.tokenizer.no_truncation()
@@ -75,6 +79,10 @@ class Vocabulary:
         """
         path = Path(folder) / "vocabulary.json"
         settings = _read_json(path)
+        problem = VOCABULARY.problem(settings, "") if settings.get("format") == FORMAT else None
+        if problem is not None:
+            key, there, expected = problem
+            raise DataError(f"{key} is {there}, expected {expected}; save the vocabulary again", path=path)
         if settings.get("format") != FORMAT:
             found = settings.get("format")
             raise DataError(f"format {found!r} where {FORMAT!r} is read; train or save it again", path=path)
@@ -105,7 +113,7 @@ class Vocabulary:
         """Takes the tokenizer of a Hugging Face model with its special tokens and post-processor.
 
         Args:
-            path_or_id: a model directory, a ``tokenizer.json``, or a hub id.
+            path_or_id: a model directory, a ``tokenizer.json``, or ``hf:owner/name``.
 
         Raises:
             DataError: there is no tokenizer there.
@@ -140,7 +148,9 @@ class Vocabulary:
 
     @functools.cached_property
     def _largest_id(self) -> int:
-        return max(self.tokenizer.get_vocab(with_added_tokens=True).values())
+        # A post-processor has its own numbers for the tokens that it puts around a text.
+        around = self.tokenizer.encode("a").ids
+        return max([*self.tokenizer.get_vocab(with_added_tokens=True).values(), *around], default=-1)
 
     @property
     def pad_id(self) -> int:
@@ -240,7 +250,11 @@ class Vocabulary:
         begun = texts
         if max_tokens is not None and self._splits_words:
             begun = [_beginning(text, CHARACTERS_PER_TOKEN * max_tokens) for text in texts]
-        ids = [encoding.ids for encoding in self.tokenizer.encode_batch_fast(begun)]
+        try:
+            ids = [encoding.ids for encoding in self.tokenizer.encode_batch_fast(begun)]
+        except (TypeError, UnicodeEncodeError):
+            _refuse_broken(begun)
+            raise
         for index, (beginning, text) in enumerate(zip(begun, texts, strict=True)):
             if len(beginning) < len(text) and len(ids[index]) < (max_tokens or 0):
                 ids[index] = self.tokenizer.encode(text).ids
@@ -285,6 +299,21 @@ def _beginning(text: str, characters: int) -> str:
     return text if found is None else text[: found.start()]
 
 
+def _refuse_broken(texts: list[str]) -> None:
+    """Refuses texts that can't be written as UTF-8, and what is no text.
+
+    Raises:
+        DataError: there is one.
+    """
+    for text in texts:
+        if not isinstance(text, str):
+            raise DataError(f"expected texts to encode, got {type(text).__name__}")
+        try:
+            refuse_surrogates(text)
+        except ValueError as error:
+            raise DataError(f"{error} (in {text[:60]!a})") from error
+
+
 def truncate(ids: Sequence[int], max_tokens: int, *, closing_tokens: int) -> list[int]:
     """Cuts a sequence to ``max_tokens``, its last ``closing_tokens`` kept."""
     closing = min(closing_tokens, max_tokens)
@@ -317,8 +346,10 @@ def _read_text(path: Path) -> str:
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        content = json.loads(_read_text(path))
-    except json.JSONDecodeError as error:
+        content = parse_json(_read_text(path))
+    except ValueError as error:
+        if isinstance(error, DataError):
+            raise
         raise DataError(f"not JSON ({error}); copy it again from where it came from", path=path) from error
     if not isinstance(content, dict):
         raise DataError("not a JSON object; copy it again from where it came from", path=path)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from interlingua.encoder.backbone import Backbone, BackboneConfig
+from interlingua.encoder.schema import SHARDS, check
 from interlingua.errors import CheckpointError
+from interlingua.json_text import parse_json
 
 EMBEDDING_NAMES = {
     "word_embeddings": "embeddings.word_embeddings",
@@ -32,6 +34,10 @@ LAYER_NAMES = {
 }
 TOKEN_TYPES = "token_type_embeddings.weight"
 ANCHOR = "embeddings.word_embeddings.weight"
+BUFFERS = (".position_ids", ".token_type_ids")
+"""Counted-up numbers that older versions of transformers stored."""
+NAMED_LAYERS = 8
+"""In an error."""
 
 
 def huggingface_name(name: str) -> str:
@@ -66,10 +72,18 @@ def from_huggingface_names(
         raise CheckpointError(f"{folder}: not a BERT-shaped model, none of its {len(stored)} parameters is {ANCHOR}")
     prefix = anchors[0].removesuffix(ANCHOR)
     types = stored.get(prefix + huggingface_name(TOKEN_TYPES))
+    if types is not None and config.type_vocab_size not in (0, len(types)):
+        raise CheckpointError(
+            f"{folder}: config.json says {config.type_vocab_size} token types, the weight file has {len(types)};"
+            " fetch the model again"
+        )
     if types is None or (len(types) == 1 and not types.any()):
         config = dataclasses.replace(config, type_vocab_size=0)
+    elif config.type_vocab_size > 1 and types is None:
+        raise CheckpointError(f"{folder}: config.json says {config.type_vocab_size} token types, the weights have none")
     with torch.device("meta"):
         expected = Backbone(config).state_dict()
+    _check_layers(stored, prefix, config, folder)
     weights = {}
     for name, blank in expected.items():
         full = prefix + huggingface_name(name)
@@ -77,12 +91,51 @@ def from_huggingface_names(
         tensor = stored.get(full, stored.get(old))
         if tensor is None:
             raise CheckpointError(f"{folder}: parameter {full} is missing; the model is incomplete, fetch it again")
+        if not tensor.is_floating_point():
+            raise CheckpointError(f"{folder}: parameter {full} is {tensor.dtype}, expected floating-point numbers")
         if tensor.shape != blank.shape:
             raise CheckpointError(
                 f"{folder}: parameter {full} has shape {tuple(tensor.shape)}, config.json says {tuple(blank.shape)}"
             )
         weights[name] = tensor.float()
+    _check_left_over(stored, prefix, expected.keys(), folder)
     return weights, config
+
+
+def _check_layers(stored: Mapping[str, Tensor], prefix: str, config: BackboneConfig, folder: Path) -> None:
+    """Compares the layers of the weight file with the number that the config says.
+
+    Raises:
+        CheckpointError: some are missing or left over, which are named.
+    """
+    pattern = re.compile(rf"{re.escape(prefix)}encoder\.layer\.(\d{{1,6}})\.")
+    matches = map(pattern.match, stored)
+    there = {int(match[1]) for match in matches if match}
+    said = set(range(config.num_hidden_layers))
+    for wrong, what in ((said - there, "are missing from"), (there - said, "are left over in")):
+        if wrong:
+            names = ", ".join(map(str, sorted(wrong)[:NAMED_LAYERS])) + ", ..." * (len(wrong) > NAMED_LAYERS)
+            raise CheckpointError(
+                f"{folder}: config.json says {config.num_hidden_layers} layers, but layers {names} {what} the weight"
+                " file; fetch the model again"
+            )
+
+
+def _check_left_over(stored: Mapping[str, Tensor], prefix: str, expected: Iterable[str], folder: Path) -> None:
+    """Refuses parameters of embeddings or layers that nothing here computes with; heads and poolers may be there.
+
+    Raises:
+        CheckpointError: there is one.
+    """
+    known = {prefix + huggingface_name(name) for name in expected} | {prefix + huggingface_name(TOKEN_TYPES)}
+    for full in stored:
+        name = full.replace("Norm.gamma", "Norm.weight").replace("Norm.beta", "Norm.bias")
+        inside = name.startswith((f"{prefix}embeddings.", f"{prefix}encoder."))
+        if inside and name not in known and not name.endswith(BUFFERS):
+            raise CheckpointError(
+                f"{folder}: parameter {full[:100]} is left over: BERT-shaped models have none of that name; the"
+                " model is of another architecture than its config.json says"
+            )
 
 
 def read_weights(folder: Path) -> dict[str, Tensor]:
@@ -103,9 +156,11 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
 
 def _shards(index: Path) -> list[str]:
     try:
-        return sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
-    except (OSError, ValueError, KeyError) as error:
+        content = parse_json(index.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
         raise CheckpointError(f"{index}: cut short or damaged ({error}); fetch the model again") from error
+    check(content, SHARDS, index)
+    return sorted(set(content["weight_map"].values()))
 
 
 def _read_safetensors(path: Path) -> dict[str, Tensor]:
@@ -122,10 +177,26 @@ def _read_safetensors(path: Path) -> dict[str, Tensor]:
 def _read_pickle(path: Path) -> dict[str, Tensor]:
     try:
         tensors: dict[str, Tensor] = torch.load(path, map_location="cpu", weights_only=True)
+        _check_tensors(tensors)
     except Exception as error:  # torch.load raises whatever the unpickler or the zip reader meets
         reason = " ".join(str(error).split())[:150]
         raise CheckpointError(f"{path}: cut short, damaged or not plain tensors ({reason}); fetch it again") from error
     return tensors
+
+
+def _check_tensors(tensors: object) -> None:
+    """Refuses what a pickle may hold besides plain tensors, and tensors larger than the bytes that they are made of.
+
+    Raises:
+        ValueError: it holds such things.
+    """
+    if not isinstance(tensors, dict):
+        raise ValueError(f"it holds a {type(tensors).__name__}")
+    for name, tensor in tensors.items():
+        if not isinstance(name, str) or not isinstance(tensor, Tensor) or tensor.layout != torch.strided:
+            raise ValueError(f"{str(name)[:60]} is no plain tensor")
+        if tensor.untyped_storage().nbytes() < tensor.numel() * tensor.element_size():
+            raise ValueError(f"{name[:60]} has {tensor.numel():,} numbers, more than are stored")
 
 
 def weights_digest(weights: Mapping[str, Tensor], *, begin: str = "") -> str:

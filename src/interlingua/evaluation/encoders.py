@@ -14,7 +14,7 @@ from jaxtyping import Float32
 from numpy import ndarray
 
 from interlingua.config import apply_override, from_mapping
-from interlingua.encoder.directory import locate
+from interlingua.encoder.directory import hub_name, locate
 from interlingua.encoder.dual_encoder import DualEncoder
 from interlingua.encoder.encode import COMPUTE_DTYPES, Dtype
 from interlingua.encoder.encoder import EmbedsText, Encoder, choose_device
@@ -44,8 +44,8 @@ def load_encoder(
     """Loads an encoder and what results say about it.
 
     Args:
-        model: a model directory or hub id; for the backend ``function`` ``module:function``, for ``openai`` the model's
-            name there, for ``vectors`` a folder of them.
+        model: a model directory or ``hf:owner/name``; for the backend ``function`` ``module:function``, for ``openai``
+            the model's name there, for ``vectors`` a folder of them.
         backend: what computes the embeddings, a name of ``registry.BACKENDS``.
         name: as results call it; the directory's name by default.
         pooling: instead of the model's own; with ``interlingua`` and ``onnx``.
@@ -288,10 +288,10 @@ class OwnEncoder:
 
 
 def model_name(model: str) -> str:
-    """``runs/ems/best`` -> ``ems-best``; ``intfloat/multilingual-e5-small`` as it is; ``dir/me5`` -> ``me5``."""
+    """``runs/ems/best`` -> ``ems-best``; ``hf:owner/name`` -> ``owner/name``; ``dir/me5`` -> ``me5``."""
     path = Path(model)
     if not path.exists():
-        return model
+        return hub_name(model) or model
     path = path.resolve()
     return f"{path.parent.name}-{path.name}" if path.name in ("model", "best") else path.name
 

@@ -15,6 +15,7 @@ from numpy import ndarray
 from interlingua.errors import DataError
 from interlingua.evaluation.task import Example
 from interlingua.files import atomic_write
+from interlingua.json_text import parse_json
 
 PER_SUBSET = 20
 """Wrong items kept per language pair by default."""
@@ -120,7 +121,7 @@ def read_examples(path: Path) -> dict[str, tuple[Example, ...]]:
     with path.open(encoding="utf-8", newline="\n") as file:
         for number, line in enumerate(file, 1):
             try:
-                subset, example = _from_json(json.loads(line))
+                subset, example = _from_json(parse_json(line))
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise DataError(f"no wrong neighbour ({error}); evaluate again", path=path, line=number) from error
             examples.setdefault(subset, []).append(example)

@@ -6,19 +6,19 @@ import dataclasses
 import hashlib
 import json
 import re
-import zipfile
-import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from interlingua.arrays import arrays_of
 from interlingua.errors import DataError
 from interlingua.evaluation.examples import examples_path, read_examples, write_examples
 from interlingua.evaluation.sidecars import find_sidecar, write_together
 from interlingua.evaluation.task import Items, SubsetScores, TaskResult
 from interlingua.files import PathLike, atomic_write
+from interlingua.json_text import parse_json
 
 ANALYSIS_SUFFIX = ".analysis.json"  # of what `interlingua analyse` leaves in the same folders
 OWN = "interlingua"  # the key of what mteb's layout has no place for
@@ -76,7 +76,7 @@ def write_result(result: TaskResult, folder: PathLike) -> Path:
 def _place(result: TaskResult, folder: Path) -> Path:
     path = result_path(result, folder)
     try:
-        there = json.loads(path.read_text(encoding="utf-8"))[OWN]["data_sha256"]
+        there = parse_json(path.read_text(encoding="utf-8"))[OWN]["data_sha256"]
     except (OSError, ValueError, KeyError, TypeError):
         return path
     return path if there == result.data_sha256 else path.with_stem(f"{path.stem}-{result.data_sha256[:8]}")
@@ -156,7 +156,7 @@ def read_result(path: PathLike, *, examples: bool = False) -> TaskResult:
         DataError: it is missing, or is no such file.
     """
     try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        content = parse_json(Path(path).read_text(encoding="utf-8"))
         result = _from_json(content, Path(path))
     except DataError:
         raise
@@ -232,11 +232,7 @@ def _digests(content: Mapping[str, Any]) -> Any:
 def _read_items(path: Path | None) -> dict[str, Items]:
     if path is None:
         return {}
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            there = {name: arrays[name] for name in arrays.files}
-    except (OSError, ValueError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise DataError(f"the items of a result can't be read ({error}); evaluate again", path=path) from error
+    there = dict(arrays_of(path))
     names = [name.removesuffix("/values") for name in there if name.endswith("/values")]
     return {
         name: Items(there[f"{name}/values"], there.get(f"{name}/gold"), there.get(f"{name}/weights")) for name in names

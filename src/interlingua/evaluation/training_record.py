@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from interlingua.files import PathLike
+from interlingua.json_text import parse_json
 
 NOT_OF_THE_ARM = {
     "seed", "output", "device", "devices", "threads", "logging_steps", "save_steps", "save_total_limit", "tensorboard",
@@ -32,8 +33,8 @@ def training_record(model: PathLike) -> dict[str, Any] | None:
         config = tomllib.loads((run / "config.toml").read_text(encoding="utf-8"))
         record = {"method": config["method"]["name"], "seed": config["run"].get("seed"), "arm": _arm(config)}
         lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-        final = json.loads(lines[-1]) if lines else {}
-    except (OSError, ValueError, KeyError, TypeError):
+        final = parse_json(lines[-1]) if lines else {}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):  # a stranger's folder
         return None
     return record | (_cost(final) if final.get("kind") == "final" else {})
 

@@ -48,7 +48,7 @@ def export_graphs(
     """Writes graphs of a model, with pooling and normalisation inside. Nothing appears at ``out`` unless they agree.
 
     Args:
-        source: a model directory or hub id, or a run's folder.
+        source: a model directory or ``hf:owner/name``, or a run's folder.
         out: the new directory.
         kinds: onnx, int8 (ONNX with int8 products), openvino.
         dtype: of the stored weights, float32 or float16; the graphs compute in float32.

@@ -69,7 +69,7 @@ class StockRuntime(Runtime):
             raise MissingExtraError("sentence-transformers", "sentence-transformers") from error
         described = read_json(folder / "config.json")
         self.weights = described.get("embedding_dtype") or described.get("dtype") or "float32"
-        self.model: Any = SentenceTransformer(str(folder), device="cpu").float()
+        self.model: Any = SentenceTransformer(str(folder), device="cpu", trust_remote_code=False).float()
 
     def encode(self, texts: Sequence[str], *, prompt: str | None) -> Vectors:
         """See ``Runtime``."""

@@ -41,7 +41,7 @@ def export(
     """Writes a model for use elsewhere. Nothing appears at ``out`` unless the round trip succeeds.
 
     Args:
-        source: a model directory or hub id, or a run's folder, of which the best model is taken, else the last.
+        source: a model directory, ``hf:owner/name``, or a run's folder, of which the best model is taken or the last.
         out: the new directory.
         dtype: of the stored weights; int8 for token vectors alone.
         name: in the card; default: the name of ``out``.
@@ -91,7 +91,7 @@ def find_model(source: PathLike) -> tuple[PathLike, Path | None]:
     """
     folder = Path(source)
     if not folder.is_dir():
-        return source, None  # a hub id, or a mistake that loading names
+        return source, None  # ``hf:owner/name``, or a mistake that loading names
     if (folder / "config.toml").exists():
         for part in ("best", "model"):
             if (folder / part / "config.json").exists():

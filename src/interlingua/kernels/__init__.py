@@ -10,9 +10,14 @@ import ctypes
 import functools
 import os
 import re
+import struct
+import sys
 import zlib
 from pathlib import Path
 
+ELF_HEAD_BYTES = 64
+ELF_CLASS = b"\x02\x01"
+"""64 bits, the lowest byte first."""
 SOURCES = ("layers", "neighbours", "training")
 
 
@@ -20,7 +25,8 @@ SOURCES = ("layers", "neighbours", "training")
 def library(name: str) -> ctypes.CDLL | None:
     """The compiled ``name.c``.
 
-    None where it was not built, or of an older source; where this processor can't run it, or it is switched off.
+    None where it was not built, or of an older source; where this processor can't run it, or it is switched off. One
+    that is cut short or not ours is left out as well, with a line on standard error.
     """
     if os.environ.get("INTERLINGUA_KERNELS", "1") == "0":
         return None
@@ -28,12 +34,36 @@ def library(name: str) -> ctypes.CDLL | None:
     path = source.with_suffix(".so")
     if not path.is_file():
         return None
-    try:
-        loaded = ctypes.CDLL(str(path))
-    except OSError:  # built for another machine
+    problem = damage(path)
+    if problem is None:
+        try:
+            loaded = ctypes.CDLL(str(path))
+            loaded.digest.restype = ctypes.c_uint32
+            return loaded if loaded.digest() == digest(source) and loaded.supported() else None
+        except OSError:  # built for another machine
+            problem = "it is not of this machine"
+        except AttributeError:
+            problem = "it is another library"
+    print(f"interlingua: {path} is left out, as {problem}; build it again: pip install interlingua", file=sys.stderr)
+    return None
+
+
+def damage(path: Path) -> str | None:
+    """Why the file of a library must not be mapped into memory, or None.
+
+    The system maps a library without looking at its length: one that was cut kills the process when a function in the
+    missing part is called. In an ELF file the table of sections comes last, and its head says where that ends.
+    """
+    with path.open("rb") as file:
+        head = file.read(ELF_HEAD_BYTES)
+        size = file.seek(0, os.SEEK_END)
+    if sys.platform != "linux":
         return None
-    loaded.digest.restype = ctypes.c_uint32
-    return loaded if loaded.digest() == digest(source) and loaded.supported() else None
+    if len(head) < ELF_HEAD_BYTES or head[:4] != b"\x7fELF" or head[4:6] != ELF_CLASS:
+        return "it is no library of this system"
+    (table,) = struct.unpack_from("<Q", head, 40)
+    entry_bytes, entries = struct.unpack_from("<HH", head, 58)
+    return "it is cut short" if not table or table + entry_bytes * entries > size else None
 
 
 def digest(source: Path) -> int:

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from interlingua.config import from_mapping
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, atomic_write
+from interlingua.json_text import parse_json
 from interlingua.languages import resolve
 
 FORMAT = "interlingua-calibration-1"
@@ -222,7 +223,7 @@ def load_calibrations(path: PathLike) -> dict[str, Calibration]:
         DataError: the file is missing or no calibration.
     """
     try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        content = parse_json(Path(path).read_text(encoding="utf-8"))
         if content["format"] != FORMAT:
             raise DataError(f"expected the format {FORMAT}, got {content['format']!r}; calibrate again", path=path)
         return {languages: _read(table) for languages, table in content["pairs"].items()}

@@ -20,6 +20,8 @@ from numpy import ndarray
 from interlingua.encoder.encode import EncodeReport, collect, windows
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import atomic_write, open_text, stem_and_suffix
+from interlingua.json_text import parse_json
+from interlingua.limits import guard_lines
 from interlingua.locks import exclusive
 from interlingua.mining.texts import count_lines
 from interlingua.mining.workers import OnRay, connected
@@ -199,7 +201,10 @@ class _Work:
         """The lines without their ends; blank ones stay, so that row i is line i."""
         if name == STANDARD_INPUT:
             try:
-                yield (line.rstrip("\r\n") for line in io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8"))
+                yield (
+                    line.rstrip("\r\n")
+                    for line in io.TextIOWrapper(guard_lines(sys.stdin.buffer, "-"), encoding="utf-8")
+                )
             except UnicodeDecodeError as error:
                 byte = error.object[error.start]
                 raise DataError(f"not UTF-8 (byte 0x{byte:02x}); convert it first", path="-") from error
@@ -251,7 +256,7 @@ class _Record:
             return
         with tempfile.TemporaryDirectory() as scratch:
             try:
-                found = json.loads(fetch(self.path, Path(scratch)).read_text(encoding="utf-8"))
+                found = parse_json(fetch(self.path, Path(scratch)).read_text(encoding="utf-8"))
                 there, self.files = found["model"], dict(found["files"])
             except (ValueError, KeyError, TypeError) as error:
                 raise DataError("can't be read; choose another folder or remove it", path=self.path) from error

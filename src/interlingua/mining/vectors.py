@@ -12,12 +12,14 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float32
 from numpy import ndarray
 from numpy.typing import NDArray
 
+from interlingua.arrays import map_array
 from interlingua.encoder.finite import check_finite
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, atomic_write
@@ -243,7 +245,7 @@ def _open_table(path: PathLike, rows: int | None) -> NDArray[np.floating]:
             is_npy = file.read(6) == b"\x93NUMPY"
         size = os.path.getsize(path)
         if is_npy:
-            vectors = np.load(path, mmap_mode="r")
+            vectors: NDArray[Any] = map_array(path)
         elif rows and size and not size % (4 * rows):
             vectors = np.memmap(path, np.float32, "r", shape=(rows, size // (4 * rows)))
         else:
@@ -251,10 +253,6 @@ def _open_table(path: PathLike, rows: int | None) -> NDArray[np.floating]:
             raise DataError(f"is no .npy file, and its {size} bytes are no float32 rows {lines}", path=path)
     except OSError as error:
         raise DataError(f"can't be read: {error.strerror or error}; check the path", path=path) from error
-    except ValueError as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(f"is no array that can be mapped ({error}); save it with numpy.save", path=path) from error
     if vectors.ndim != 2 or vectors.dtype.kind != "f":
         raise DataError(
             f"expected rows of floating-point numbers, got shape {vectors.shape} of {vectors.dtype}", path=path

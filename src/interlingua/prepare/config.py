@@ -7,10 +7,27 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
+from interlingua.config import check_bounds
 from interlingua.corpus.clean import CleanConfig
 from interlingua.corpus.segmentation import PreTokenizer
 from interlingua.errors import ConfigError, DataError
 from interlingua.languages import resolve
+from interlingua.limits import MAX_LINE_CHARACTERS
+
+MANY = 10**12
+"""Pairs: more than there are."""
+BOUNDS: dict[str, tuple[float, float]] = {
+    "max_tokens": (2, 2**16),
+    "processes": (1, 1024),
+    "max_line_characters": (1, MANY),
+    "seed": (0, 2**62),
+}
+VOCABULARY_BOUNDS: dict[str, tuple[float, float]] = {
+    "size": (1, 10_000_000),
+    "character_coverage": (0.01, 1),
+    "temperature": (0.01, 1e6),
+    "sample_sentences": (1, MANY),
+}
 
 
 def known_languages(names: Iterable[str]) -> list[str]:
@@ -51,6 +68,7 @@ class SourceConfig:
             raise ConfigError("a source has no paths; name files or globs")
         if not 0 < self.weight <= 1:
             raise ConfigError(f"weight is {self.weight}, expected a share above 0 and at most 1")
+        check_bounds(self, "", {"max_pairs": (0, MANY)})
         if self.max_pairs < 0:
             raise ConfigError(f"max_pairs is {self.max_pairs}, expected 0 (all) or more")
         codes = known_languages(self.languages or ())
@@ -71,6 +89,9 @@ class DeduplicateConfig:
     """Whether near-duplicate pairs go too (MinHash over both sides)."""
     threshold: float = 0.8
     """Jaccard similarity (0 to 1) of character n-grams from which two pairs are near-duplicates."""
+
+    def __post_init__(self) -> None:
+        check_bounds(self, "deduplicate", {"threshold": (0.01, 1)})
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,6 +115,7 @@ class SplitConfig:
                 f"pairs {self.pairs} and short_pairs {self.short_pairs} must be 0 or more, "
                 f"max_share {self.max_share} in [0, 1)"
             )
+        check_bounds(self, "", {"pairs": (0, MANY), "short_pairs": (0, MANY), "min_words": (0, MANY)})
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,7 +123,7 @@ class VocabularyConfig:
     """The vocabulary: trained here, or taken over."""
 
     path: str = ""
-    """A saved vocabulary, a Hugging Face directory, ``tokenizer.json`` or hub id to take; empty = train one."""
+    """A saved vocabulary, a Hugging Face folder, ``tokenizer.json`` or ``hf:owner/name`` to take; empty = train one."""
     trim: bool = False
     """Keep of the model at ``path`` only the vocabulary that the pairs need; ``backbone/`` in the output is the model
     to train from, smaller and equal on these texts."""
@@ -125,6 +147,7 @@ class VocabularyConfig:
     def __post_init__(self) -> None:
         if self.trim and not self.path:
             raise ConfigError("vocabulary: trim is set, but there is no path to a model whose vocabulary to trim")
+        check_bounds(self, "vocabulary", VOCABULARY_BOUNDS)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -154,6 +177,8 @@ class PrepareConfig:
     training then measures with it too."""
     max_tokens: int = 256
     """Tokens a stored text is cut to."""
+    max_line_characters: int = MAX_LINE_CHARACTERS
+    """Characters that a line of a source may have."""
     seed: int = 0
     """Of every draw; equal files, config and seed give equal bytes."""
     processes: int = 2
@@ -165,3 +190,4 @@ class PrepareConfig:
         known_languages(self.languages)
         if self.max_tokens < 2 or self.processes < 1:
             raise ConfigError(f"max_tokens {self.max_tokens} must be 2 or more, processes {self.processes} 1 or more")
+        check_bounds(self, "", BOUNDS)

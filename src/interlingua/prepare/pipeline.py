@@ -16,6 +16,7 @@ from interlingua.config import to_mapping
 from interlingua.corpus.manifest import LanguagePairRecord, Manifest, SourceRecord, is_corpus
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.files import atomic_directory
+from interlingua.limits import line_limit
 from interlingua.locks import exclusive
 from interlingua.prepare.config import PrepareConfig
 from interlingua.prepare.ingest import SourceCounts, ingest
@@ -51,6 +52,7 @@ def prepare(config: PrepareConfig, *, overwrite: bool = False, show_progress: bo
     )
     with (
         lock,
+        line_limit(config.max_line_characters),
         atomic_directory(config.output, overwrite=overwrite, ours=is_corpus) as folder,
         progress_bars(show_progress) as progress,
     ):

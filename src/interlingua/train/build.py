@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -85,6 +86,7 @@ def _chosen_encoder(config: TrainConfig, vocabulary: Vocabulary) -> Encoder:
     if choice.preset is not None:
         preset = BackboneConfig.preset(choice.preset, vocab_size=vocabulary.size, pad_token_id=vocabulary.pad_id)
         backbone = dataclasses.replace(preset, **choice.sizes())
+        _check_memory(backbone)
         initialisation = choice.initialisation or "torch"
         return Encoder.from_scratch(backbone, vocabulary, choice.pooling or "mean", initialisation=initialisation)
     encoder = Encoder.load(str(choice.path))
@@ -96,6 +98,20 @@ def _chosen_encoder(config: TrainConfig, vocabulary: Vocabulary) -> Encoder:
     if choice.pooling is not None:
         encoder.settings = dataclasses.replace(encoder.settings, pooling=choice.pooling)
     return encoder
+
+
+def _check_memory(backbone: BackboneConfig) -> None:
+    """Refuses weights that are larger than this machine's memory before anything is allocated.
+
+    Raises:
+        ConfigError: they are.
+    """
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if backbone.weight_bytes > memory:
+        raise ConfigError(
+            f"encoder: its weights take {backbone.weight_bytes >> 30:,} GiB, but this machine has {memory >> 30:,} GiB;"
+            " choose smaller sizes"
+        )
 
 
 class MicroBatches:

@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from interlingua.config import config_to_toml, from_mapping, load_toml, to_mapping
+from interlingua.config import check_bounds, config_to_toml, from_mapping, load_toml, to_mapping
+from interlingua.encoder.schema import SIZES as SIZE_KINDS
+from interlingua.encoder.schema import Maybe, Table
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.methods.matryoshka import Matryoshka
@@ -21,6 +23,44 @@ from interlingua.train.data_config import DataConfig
 
 FOR_ALL_METHODS = ("matryoshka", "matryoshka_weights")
 """Keys of [method] that stand beside the method's own."""
+MANY = 10**12
+"""Steps, sentences or seconds: more than any run has."""
+RUN_BOUNDS: dict[str, tuple[float, float]] = {
+    "max_steps": (1, MANY),
+    "num_train_epochs": (0, 1e9),
+    "budget_seconds": (0, 1e9),
+    "global_batch_size": (1, 2**31),
+    "micro_batch_size": (1, 2**31),
+    "gradcache_sentences": (1, 2**31),
+    "devices": (1, 4096),
+    "threads": (1, 1024),  # torch starts them all, and dies of a million
+    "save_total_limit": (1, MANY),
+    "logging_steps": (0, MANY),
+    "eval_steps": (0, MANY),
+    "save_steps": (0, MANY),
+    "early_stopping_patience": (1, MANY),
+}
+OPTIMIZER_BOUNDS: dict[str, tuple[float, float]] = {
+    "learning_rate": (0, 1e6),
+    "learning_rate_steps": (0, MANY),
+    "betas": (0, 1 - 1e-9),
+    "eps": (1e-30, 1),
+    "weight_decay": (0, 1e6),
+    "trust_coefficient": (0, 1e6),
+}
+METHOD_BOUNDS: dict[str, tuple[float, float]] = {
+    "_dim": (1, 65_536),
+    "_layers": (0, 1_000),
+    "_heads": (1, 1_024),
+    "_size": (1, 2**31),
+    "_steps": (0, MANY),
+    "_weight": (-1e6, 1e6),
+    "temperature": (1e-6, 1e6),
+    "dropout": (0, 1 - 1e-9),
+    "decay": (0, 1),
+    "margin": (-1e6, 1e6),
+}
+"""Of a method's options, by how their names end."""
 LENGTHS = ("max_steps", "num_train_epochs", "budget_seconds")
 SIZES = (
     "hidden_size",
@@ -41,7 +81,7 @@ class EncoderConfig:
     preset: str | None = None
     """ems-base (the paper's), ems-small or ems-tiny."""
     path: str | None = None
-    """A pretrained backbone: folder or hub id. The corpus must have been prepared with its vocabulary."""
+    """A pretrained backbone: folder or ``hf:owner/name``. The corpus must have been prepared with its vocabulary."""
     pooling: Literal["cls", "mean", "max"] | None = None
     """How token states become a sentence vector; default: mean, or what the pretrained model says."""
     initialisation: Literal["torch", "bert"] | None = None
@@ -64,6 +104,12 @@ class EncoderConfig:
     """Rows of the position table."""
 
     def __post_init__(self) -> None:
+        problem = Table({name: Maybe(kind) for name, kind in SIZE_KINDS.items() if name in SIZES}).problem(
+            self.sizes(), "encoder"
+        )
+        if problem is not None:
+            key, found, expected = problem
+            raise ConfigError(f"{key.replace('.', ': ')} is {found}, expected {expected}")
         if (self.preset is None) == (self.path is None):
             raise ConfigError("encoder: give either preset (train from scratch) or path (a pretrained backbone)")
         fixed = [*self.sizes(), *(["initialisation"] if self.initialisation else [])]
@@ -140,6 +186,7 @@ class OptimizerConfig:
             )
         if not 0 <= self.momentum < 1 or self.trust_coefficient <= 0:
             raise ConfigError("optimizer: momentum must be at least 0 and below 1, trust_coefficient above 0")
+        check_bounds(self, "optimizer", OPTIMIZER_BOUNDS)
         foreign = ("betas", "eps", "amsgrad") if self.name == "lars" else ("momentum", "trust_coefficient")
         changed = [key for key in foreign if getattr(self, key) != type(self).__dataclass_fields__[key].default]
         if changed:
@@ -162,6 +209,7 @@ class ScheduleConfig:
     def __post_init__(self) -> None:
         if self.warmup_steps < 0:
             raise ConfigError(f"schedule: warmup_steps must be at least 0, got {self.warmup_steps:g}")
+        check_bounds(self, "schedule", {"warmup_steps": (0, MANY)})
         _check_steps("schedule", warmup_steps=self.warmup_steps)
         if self.name == "ramp" and self.warmup_steps != type(self).__dataclass_fields__["warmup_steps"].default:
             raise ConfigError("schedule: warmup_steps is set, but ramp warms up during the whole run; remove it")
@@ -232,6 +280,7 @@ class RunConfig:
             value = getattr(self, name)
             if value is not None and value <= 0:
                 raise ConfigError(f"run: {name} must be above 0, got {value:g}")
+        check_bounds(self, "run", RUN_BOUNDS)
         _check_steps("run", logging_steps=self.logging_steps, eval_steps=self.eval_steps, save_steps=self.save_steps)
 
     def accumulation(self, world_size: int) -> int:
@@ -348,8 +397,17 @@ def train_config_from(table: Mapping[str, Any], *, where: str = "config") -> Tra
     except ConfigError as error:
         raise ConfigError(f"{where}: method.name: {error}") from error
     read = from_mapping(schema, options, where=f"{where}: method")
+    _check_method(read, f"{where}: method")
     sections["method"] = {**for_all, "options": read}
     return from_mapping(TrainConfig, sections, where=where)
+
+
+def _check_method(options: Any, where: str) -> None:
+    for option in dataclasses.fields(options):
+        value = getattr(options, option.name)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            bounds = next((bounds for end, bounds in METHOD_BOUNDS.items() if option.name.endswith(end)), (-MANY, MANY))
+            check_bounds(options, where, {option.name: bounds})
 
 
 def differences(a: TrainConfig, b: TrainConfig, *, ignore: frozenset[str] = frozenset()) -> list[str]:

@@ -9,8 +9,22 @@ from pathlib import Path
 from typing import Any, Literal
 
 from interlingua.batches.mixture import named_pair
+from interlingua.config import check_bounds
 from interlingua.corpus.sampling import Caps
 from interlingua.errors import ConfigError
+
+BOUNDS: dict[str, tuple[float, float]] = {
+    "batch_size": (0, 2**31),
+    "temperature": (1e-6, 1e9),
+    "max_pairs": (1, 2**62),
+    "max_tokens": (1, 2**31),
+    "valid_pairs": (0, 2**31),
+    "max_sentences": (0, 2**62),
+    "held_out": (0, 2**31),
+    "hard_negatives": (0, 1_000),
+    "max_question_tokens": (1, 2**31),
+    "max_passage_tokens": (1, 2**31),
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,6 +44,7 @@ class LabelledConfig:
 
     def __post_init__(self) -> None:
         _refuse_no_files("labelled", self.paths)
+        check_bounds(self, "data.labelled", BOUNDS)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,6 +76,7 @@ class QuestionsConfig:
             raise ConfigError("data.questions: valid and held_out are both given; remove one of them")
         if min(self.hard_negatives, self.held_out) < 0 or min(self.max_question_tokens, self.max_passage_tokens) < 1:
             raise ConfigError("data.questions: a number of questions or tokens is out of range; see its keys")
+        check_bounds(self, "data.questions", BOUNDS)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,6 +96,7 @@ class MonolingualConfig:
         _refuse_no_files("monolingual", self.paths)
         if min(self.batch_size, self.max_tokens) < 1 or self.max_sentences < 0:
             raise ConfigError("data.monolingual: a number of sentences or tokens is out of range; see its keys")
+        check_bounds(self, "data.monolingual", BOUNDS)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -113,6 +130,7 @@ class DataConfig:
     default: ``labelled.valid`` where it holds scores."""
 
     def __post_init__(self) -> None:
+        check_bounds(self, "data", BOUNDS)
         if not any((self.corpus, self.labelled, self.questions, self.monolingual)):
             raise ConfigError("data: nothing to train on; give corpus, the folder that interlingua prepare wrote")
         for name in self.language_pairs:

@@ -9,6 +9,7 @@ from pathlib import Path
 from jaxtyping import Float32
 from numpy import ndarray
 
+from interlingua.config import check_bounds
 from interlingua.corpus.augment import SilverReport, make_silver
 from interlingua.encoder.encoder import Encoder, choose_device
 from interlingua.encoder.pair_scorer import PairScorer
@@ -23,7 +24,7 @@ class SilverConfig:
     gold: tuple[Path, ...]
     """Files of scored training pairs, whose sentences are paired anew."""
     sentence_encoder: str
-    """Finds each sentence's neighbours: folder or hub id, or ``{STAGE.best}``."""
+    """Finds each sentence's neighbours: folder or ``hf:owner/name``, or ``{STAGE.best}``."""
     cross_encoder: str
     """Scores the pairs: folder of a model trained with method cross_encoder, or ``{STAGE.best}``."""
     neighbours: int = 10
@@ -34,6 +35,7 @@ class SilverConfig:
     def __post_init__(self) -> None:
         if self.neighbours < 1:
             raise ConfigError(f"silver: neighbours must be 1 or more, got {self.neighbours}")
+        check_bounds(self, "silver", {"neighbours": (1, 10_000)})
 
 
 def silver(config: SilverConfig, folder: Path) -> SilverReport:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 
@@ -8,6 +9,7 @@ import pytest
 
 from interlingua.encoder.encode import EncodeReport
 from interlingua.errors import CheckpointError, ConfigError, MissingExtraError
+from interlingua.evaluation.backends.sentence_transformers import check_version
 from interlingua.evaluation.encoders import load_encoder
 from interlingua.evaluation.metrics.retrieval import normalized
 from interlingua.evaluation.provenance import prompt_text
@@ -70,8 +72,11 @@ def test_what_is_no_model_is_one_line(prompted, tmp_path, file, content):
     with pytest.raises(CheckpointError) as error:
         load_encoder(str(folder), backend="sentence-transformers")
     said = str(error.value)
-    assert said.startswith(f"{folder}: sentence-transformers can't load this (")
-    assert said.endswith("; give a model directory that it has saved or a hub id, or another --backend")
+    assert said.startswith(str(folder))
+    assert "\n" not in said
+    if file != "modules.json":  # which is looked at before
+        assert said.startswith(f"{folder}: sentence-transformers can't load this (")
+        assert said.endswith("; give a model directory that it has saved or hf:owner/name, or another --backend")
     assert "\n" not in said
 
 
@@ -79,3 +84,42 @@ def test_it_computes_in_no_bytes(prompted):
     pytest.importorskip("sentence_transformers")
     with pytest.raises(ConfigError, match=r"computes in float32, bfloat16, float16, got int8"):
         load_encoder(prompted, backend="sentence-transformers", dtype="int8")
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [
+        ("own_module.Own", {}),
+        ("os.system", {}),
+        ("sentence_transformers.os.system", {}),
+        ("sentence_transformers.util.import_from_string", {}),
+        ("sentence_transformers.models.Dense", {"activation_function": "own_module.Own"}),
+        ("sentence_transformers.models.Dense", {"activation_function": 5}),
+        ("sentence_transformers.models.Router", {"types": {"a": "own_module.Own"}}),
+        ("sentence_transformers.models.WordEmbeddings", {"tokenizer_class": "own_module.Own"}),
+    ],
+)
+def test_code_of_a_model_folder_is_refused(prompted, tmp_path, monkeypatch, kind, settings):
+    """sentence-transformers 5.0 runs it, later ones import what a router or a dense layer names."""
+    pytest.importorskip("sentence_transformers")
+    folder, ran = tmp_path / "model", tmp_path / "ran"
+    shutil.copytree(prompted, folder)
+    code = f"from pathlib import Path\nPath({str(ran)!r}).write_text('x')\nclass Own:\n    pass\n"
+    (folder / "own_module.py").write_text(code)
+    modules = json.loads((folder / "modules.json").read_text())
+    modules.append({"idx": 9, "name": "9", "path": "9_Own", "type": kind})
+    (folder / "modules.json").write_text(json.dumps(modules))
+    (folder / "9_Own").mkdir()
+    (folder / "9_Own" / "config.json").write_text(json.dumps(settings))
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.chdir(folder)
+    with pytest.raises(CheckpointError, match=r"own, and code of a model folder|torch\.nn|tokenizer_class"):
+        load_encoder(str(folder), backend="sentence-transformers")
+    assert not ran.exists()
+
+
+def test_a_release_that_is_too_old_is_named():
+    with pytest.raises(MissingExtraError, match=r"5\.4 or newer \(not 5\.3\.1\)"):
+        check_version("5.3.1")
+    for version in ("5.4.0", "5.10", "6.2.0.dev1"):
+        check_version(version)

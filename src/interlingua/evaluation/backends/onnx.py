@@ -14,10 +14,10 @@ import torch
 from jaxtyping import Float32, Int64
 from numpy import ndarray
 
-from interlingua.encoder.backbone import BackboneConfig
-from interlingua.encoder.directory import ARCHITECTURES, locate, read_json, read_settings
+from interlingua.encoder.directory import ARCHITECTURES, locate, read_backbone_config, read_json, read_settings
 from interlingua.encoder.encode import CPU_BATCH_TOKENS, EncodeReport, token_budget_batches
 from interlingua.encoder.pooling import POOLING_MODES, HiddenStates
+from interlingua.encoder.schema import ANY_CONFIG, TOKENIZER
 from interlingua.encoder.static_directory import static_folder, static_settings
 from interlingua.encoder.vocabulary import Vocabulary, truncate
 from interlingua.errors import CheckpointError, ConfigError, MissingExtraError
@@ -50,7 +50,7 @@ class OnnxEncoder(ForeignEncoder):
     file; or it gives an output called ``sentence_embedding``, or only one of a vector per text, taken as it is.
 
     Args:
-        model: a directory or hub id.
+        model: a directory or ``hf:owner/name``.
         choices: name, pooling instead of the model's own, device.
 
     Raises:
@@ -200,9 +200,11 @@ def _output(session: Any, graph: Path, *, pooling: str | None) -> tuple[str, boo
 
 
 def _limit(folder: Path) -> int:
-    raw = read_json(folder / "config.json", missing={})
-    own = BackboneConfig.from_dict(raw).max_tokens if raw.get("model_type") in ARCHITECTURES else None
-    said = read_json(folder / "tokenizer_config.json", missing={}).get("model_max_length")
+    raw = read_json(folder / "config.json", missing={}, schema=ANY_CONFIG)
+    own = None
+    if raw.get("model_type") in ARCHITECTURES:
+        own = read_backbone_config(folder, raw).max_tokens
+    said = read_json(folder / "tokenizer_config.json", missing={}, schema=TOKENIZER).get("model_max_length")
     limits = [own or raw.get("max_position_embeddings"), said]
     return int(min((limit for limit in limits if limit), default=DEFAULT_MAX_TOKENS))
 

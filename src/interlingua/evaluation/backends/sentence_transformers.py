@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from pathlib import Path
+from typing import Any, cast
 
-from interlingua.encoder.directory import EncodingSettings
+from interlingua.encoder.directory import EncodingSettings, locate, read_json
 from interlingua.encoder.encode import DTYPES, Dtype, EncodeReport
+from interlingua.encoder.schema import ANYTHING, MODULES
 from interlingua.encoder.weights import weights_digest
 from interlingua.errors import CheckpointError, ConfigError, MissingExtraError
 from interlingua.evaluation.backends.foreign import Choices, ForeignEncoder
 from interlingua.evaluation.provenance import ModelInfo
+
+FILES = ("*.json", "*.model", "*.txt", "*.safetensors", "*.bin")
+OLDEST = (5, 4)
+"""The first version with what is called here; the bound in pyproject.toml is the same."""
+ACTIVATION = re.compile(r"torch\.nn(\.modules\.\w+)?\.[A-Z]\w*")
+"""What a Dense module may name for its activation."""
 
 
 class SentenceTransformersEncoder(ForeignEncoder):
     """A sentence-transformers model, run by that library in its own batches of 32.
 
     Args:
-        model: a directory or hub id.
+        model: a directory, or ``hf:owner/name``.
         name: as results call it.
         dtype: float32, bfloat16 or float16 to compute in.
         device: a torch device.
 
     Raises:
         ConfigError: the dtype is int8.
-        CheckpointError: there is no such model, or the library can't read it.
+        CheckpointError: there is no such model, it names modules that are not the library's own, or the library can't
+            read it.
         MissingExtraError: sentence-transformers is not installed.
     """
 
@@ -37,13 +47,18 @@ class SentenceTransformersEncoder(ForeignEncoder):
         if dtype not in (None, *DTYPES):
             raise ConfigError(f"sentence-transformers computes in {', '.join(DTYPES)}, got {dtype}")
         options = {"dtype": DTYPES[dtype]} if dtype else {}
+        check_version(sentence_transformers.__version__)
+        folder = locate(model, patterns=FILES)
+        refuse_foreign_code(folder)
         try:
-            self._model: Any = sentence_transformers.SentenceTransformer(model, device=device, model_kwargs=options)
+            self._model: Any = sentence_transformers.SentenceTransformer(
+                str(folder), device=device, model_kwargs=options, trust_remote_code=False
+            )
         except Exception as error:  # no such model, a broken one, modules that it lacks: each of another kind
             reason = " ".join(str(error).split())[:200]
             raise CheckpointError(
                 f"{model}: sentence-transformers can't load this ({type(error).__name__}: {reason}); give a model"
-                " directory that it has saved or a hub id, or another --backend"
+                " directory that it has saved or hf:owner/name, or another --backend"
             ) from error
         self.dim = self._model.get_embedding_dimension() or 0
         prompts = {name: text or "" for name, text in self._model.prompts.items()}
@@ -78,3 +93,70 @@ class SentenceTransformersEncoder(ForeignEncoder):
             report.tokens += sum(min(len(row), self._limit) for row in ids)
             report.cut_rows.extend(report.texts + row for row, found in enumerate(ids) if len(found) > self._limit)
         return self._model.encode(texts, prompt=prompt, show_progress_bar=False)
+
+
+def check_version(version: str) -> None:
+    """Refuses a release that is too old.
+
+    Raises:
+        MissingExtraError: it is.
+    """
+    numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+    if numbers < OLDEST:
+        needed = ".".join(map(str, OLDEST))
+        raise MissingExtraError(f"sentence-transformers {needed} or newer (not {version})", "sentence-transformers")
+
+
+def refuse_foreign_code(folder: Path) -> None:
+    """Refuses a model that names code of its own, or of another package, which the library would import and run.
+
+    Args:
+        folder: of the model.
+
+    Raises:
+        CheckpointError: a module is not one of sentence-transformers' own.
+    """
+    if not (folder / "modules.json").is_file():
+        return
+    modules = cast("list[dict[str, str]]", read_json(folder / "modules.json", schema=MODULES))
+    for module in modules:
+        _refuse_foreign_module(module["type"], folder)
+        if not module["path"]:
+            continue
+        for file in sorted((folder / module["path"]).glob("*.json")):
+            _refuse_named_code(file, folder)
+
+
+def _refuse_named_code(file: Path, folder: Path) -> None:
+    """Looks at the settings of one module: a router names modules, a dense layer its activation."""
+    settings: Any = read_json(file, schema=ANYTHING)
+    if not isinstance(settings, dict):
+        return
+    types = settings.get("types")
+    names = types.values() if isinstance(types, dict) else types if isinstance(types, list) else ()
+    for name in names:
+        _refuse_foreign_module(name, folder)
+    tokenizer = settings.get("tokenizer_class")
+    if isinstance(tokenizer, str) and "." in tokenizer and not tokenizer.startswith("sentence_transformers."):
+        raise CheckpointError(f"{file}: tokenizer_class is {tokenizer[:60]!r}, expected one of sentence-transformers'")
+    activation = settings.get("activation_function")
+    if activation is not None and not (isinstance(activation, str) and ACTIVATION.fullmatch(activation)):
+        raise CheckpointError(f"{file}: activation_function is {str(activation)[:60]!r}, expected one of torch.nn's")
+
+
+def _refuse_foreign_module(name: Any, folder: Path) -> None:
+    import torch
+    from sentence_transformers.util import import_from_string
+
+    found = None
+    if isinstance(name, str) and re.fullmatch(r"sentence_transformers(\.[A-Za-z_]\w*)+", name):
+        try:
+            found = import_from_string(name)
+        except (ImportError, AttributeError):
+            found = None
+    own = isinstance(found, type) and found.__module__.startswith("sentence_transformers.")
+    if not own or not issubclass(cast(type, found), torch.nn.Module):
+        raise CheckpointError(
+            f"{folder}: the module {str(name)[:100]!r} is not one of sentence-transformers' own, and code of a model"
+            " folder is never run; use a model of stock modules"
+        )

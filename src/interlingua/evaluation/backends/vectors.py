@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
+from interlingua.arrays import arrays_of, map_array
 from interlingua.encoder.encode import EncodeReport
 from interlingua.errors import ConfigError, DataError
 from interlingua.evaluation.backends.foreign import Choices, ForeignEncoder
@@ -93,15 +94,12 @@ class VectorsEncoder(ForeignEncoder):
 def _arrays(folder: Path) -> Iterator[tuple[Path, str, Float32[ndarray, "n d"]]]:
     """File, name and content of every array; a ``.npy`` file stays on disk."""
     for file in sorted([*folder.glob("*.npy"), *folder.glob("*.npz")]):
-        try:
-            if file.suffix == ".npy":
-                yield file, file.stem, np.load(file, mmap_mode="r", allow_pickle=False)
-                continue
-            with np.load(file, allow_pickle=False) as archive:
-                for name in archive.files:
-                    yield file, name if len(archive.files) > 1 else file.stem, archive[name]
-        except (OSError, ValueError, EOFError) as error:
-            raise DataError(f"can't be read as an array ({error}); write it again", path=file) from error
+        if file.suffix == ".npy":
+            yield file, file.stem, map_array(file)
+            continue
+        found = dict(arrays_of(file))
+        for name, array in found.items():
+            yield file, name if len(found) > 1 else file.stem, array
 
 
 def _text_file(folder: Path, name: str) -> Path:

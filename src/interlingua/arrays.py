@@ -1,0 +1,66 @@
+"""Arrays in ``.npy`` and ``.npz`` files of strangers: whatever is wrong with a file is one line."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from interlingua import limits
+from interlingua.errors import DataError, InterlinguaError
+from interlingua.files import PathLike
+
+
+def map_array(path: PathLike) -> np.ndarray[Any, Any]:
+    """The array of a ``.npy`` file, which stays on the disk.
+
+    Raises:
+        DataError: it is missing, or no array that can be mapped.
+    """
+    try:
+        found = np.load(path, mmap_mode="r", allow_pickle=False)
+        if not isinstance(found, np.ndarray):
+            raise ValueError("it is an archive of arrays")
+    except OSError as error:
+        raise DataError(f"can't be read: {error.strerror or error}; check the path", path=path) from error
+    except Exception as error:  # numpy parses the header as Python: SyntaxError, TypeError, MemoryError and more
+        raise DataError(
+            f"is no array that can be mapped ({_reason(error)}); save it with numpy.save", path=path
+        ) from error
+    return found
+
+
+def arrays_of(path: PathLike) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
+    """Name and content of each array of a ``.npz`` file.
+
+    Raises:
+        DataError: it is missing, damaged, or grows beyond the limits when it is unpacked.
+    """
+    try:
+        _check_members(path)
+        with np.load(path, allow_pickle=False) as archive:
+            for name in archive.files:
+                yield name, archive[name]
+    except InterlinguaError:
+        raise
+    except OSError as error:
+        raise DataError(f"can't be read: {error.strerror or error}; check the path", path=path) from error
+    except Exception as error:  # see above, and all that zipfile and zlib raise
+        raise DataError(f"can't be read as arrays ({_reason(error)}); write it again", path=path) from error
+
+
+def _check_members(path: PathLike) -> None:
+    with zipfile.ZipFile(Path(path)) as archive:
+        members = archive.infolist()
+    if len(members) > limits.MAX_MEMBERS:
+        raise DataError(f"{len(members):,} arrays, more than {limits.MAX_MEMBERS:,}; write fewer", path=path)
+    packed, unpacked = Path(path).stat().st_size, sum(member.file_size for member in members)
+    if unpacked > max(limits.FREE_EXPANSION_BYTES, limits.max_expansion() * packed):
+        raise DataError(f"its {packed:,} bytes would grow to {unpacked:,}; save it with numpy.savez", path=path)
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())[:200]

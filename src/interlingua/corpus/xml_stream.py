@@ -1,0 +1,78 @@
+"""The elements of an XML file one at a time: memory holds one entry, whatever the file holds.
+
+Entity bombs are refused by expat itself (2.4.1 on), and external entities are never fetched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+from interlingua.errors import DataError
+from interlingua.files import PathLike, open_bytes
+from interlingua.limits import refuse_long
+
+BLOCK_BYTES = 1 << 16
+MAX_DEPTH = 100
+"""Elements in elements."""
+
+
+def xml_events(path: PathLike, entry: str) -> Iterator[tuple[str, Element]]:
+    """The beginnings and ends of all elements, ``("start", element)`` and ``("end", element)``.
+
+    Args:
+        path: the file, plain or compressed.
+        entry: tag of the elements that the file is a list of; one is emptied after its end has been handed out, and
+            none may be longer than a line of text.
+
+    Raises:
+        DataError: it is no well-formed XML, of an encoding that the parser does not know, nested too deeply, or an
+            entry is too long.
+    """
+    depth, since_entry = 0, 0
+    open_elements: list[Element] = []
+    with open_bytes(path) as file:
+        parser: Any = ElementTree.XMLPullParser(("start", "end"))
+        while block := file.read(BLOCK_BYTES):
+            _feed(parser, block, path)
+            since_entry += len(block)
+            for event, element in _events(parser, path):
+                if event == "start":
+                    depth += 1
+                    open_elements.append(element)
+                    if depth > MAX_DEPTH:
+                        raise DataError(f"more than {MAX_DEPTH} elements in each other; is it cut short?", path=path)
+                yield event, element
+                if event == "end":
+                    depth -= 1
+                    open_elements.pop()
+                    if element.tag == entry:
+                        since_entry = 0
+                        # What is before the entry in its parent has been handed out as well.
+                        (open_elements[-1] if open_elements else element).clear()
+            refuse_long(since_entry, f"what stands between two ends of <{entry}>", path=path)
+        _finish(parser, path)
+        yield from _events(parser, path)
+
+
+def _feed(parser: Any, block: bytes, path: PathLike) -> None:
+    try:
+        parser.feed(block)
+    except (ValueError, LookupError) as error:  # encodings of several bytes, and those that Python has not
+        raise DataError(f"its XML encoding can't be read ({error}); convert it to UTF-8", path=path) from error
+
+
+def _events(parser: Any, path: PathLike) -> Iterator[tuple[str, Element]]:
+    try:
+        yield from parser.read_events()
+    except ElementTree.ParseError as error:
+        raise DataError(f"not well-formed XML: {error}", path=path, line=error.position[0]) from error
+
+
+def _finish(parser: Any, path: PathLike) -> None:
+    try:
+        parser.close()
+    except ElementTree.ParseError as error:
+        raise DataError(f"not well-formed XML: {error}", path=path, line=error.position[0]) from error

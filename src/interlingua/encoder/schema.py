@@ -1,0 +1,273 @@
+"""What the files of a model folder may say: type, sign and size of every value that is read.
+
+Model folders come from strangers, and their numbers become sizes of buffers, places in tables and lengths of loops, in
+compiled code too. So each file is checked once, as a whole, where it is read, and everything behind that may trust it.
+Keys that nothing here reads are of no interest. A schema is a small tree of kinds: ``Whole(1, 1000)`` is a whole number
+in that range, ``Table`` an object with known keys, ``Maybe`` lets ``null`` and a missing key pass.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from interlingua.errors import CheckpointError
+from interlingua.json_text import refuse_surrogates
+
+Problem = tuple[str, str, str]
+"""The key, from the outermost one on; what stands there; and what was expected."""
+
+
+class Kind(Protocol):
+    """What a value may be."""
+
+    def problem(self, value: Any, key: str) -> Problem | None:
+        """The first thing that is wrong with a value, or None."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A whole number."""
+
+    low: int
+    high: int
+
+    def problem(self, value: Any, key: str) -> Problem | None:
+        """See ``Kind``."""
+        if type(value) is int and self.low <= value <= self.high:
+            return None
+        return key, shown(value), f"a whole number from {self.low} to {self.high}"
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number, whole or not; ``below`` is not in the range."""
+
+    low: float
+    high: float = math.inf
+    below: float = math.inf
+
+    def problem(self, value: Any, key: str) -> Problem | None:
+        """See ``Kind``."""
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if is_number and self.low <= value <= self.high and value < self.below:
+            return None
+        end = f"to below {self.below:g}" if self.below < math.inf else f"to {self.high:g}"
+        return key, shown(value), f"a number from {self.low:g} {end}"
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text."""
+
+    def problem(self, value: Any, key: str) -> Problem | None:
+        """See ``Kind``."""
+        if not isinstance(value, str):
+            return key, shown(value), "a text"
+        try:
+            refuse_surrogates(value)
+        except ValueError as error:
+            return key, str(error), "a text"
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """The path of a file or folder below the model folder; empty for the folder itself."""
+
+    def problem(self, value: Any, key: str) -> Problem | None:
+        """See ``Kind``."""
+        inside = isinstance(value, str) and not value.startswith("/") and "\\" not in value and "\0" not in value
+        if inside and ".." not in value.split("/"):
+            return None
+        return key, shown(value), "a path inside of the model folder"
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """True or false."""
+
+    def problem(self, value: Any, key: str) -> Problem | None:
+        """See ``Kind``."""
+        return None if isinstance(value, bool) else (key, shown(value), "true or false")
+
+
+@dataclass(frozen=True, slots=True)
+class Maybe:
+    """A value of a kind, or null, or nothing."""
+
+    kind: Kind
+
+    def problem(self, value: Any, key: str) -> Problem | None:
+        """See ``Kind``."""
+        return None if value is None else self.kind.problem(value, key)
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """A value of one of several kinds."""
+
+    kinds: tuple[Kind, ...]
+
+    def problem(self, value: Any, key: str) -> Problem | None:
+        """See ``Kind``."""
+        found = [kind.problem(value, key) for kind in self.kinds]
+        problems = [problem for problem in found if problem is not None]
+        if len(problems) < len(found):
+            return None
+        return key, shown(value), " or ".join(dict.fromkeys(expected for _, _, expected in problems))
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    """A list of values of a kind."""
+
+    kind: Kind
+    longest: int
+
+    def problem(self, value: Any, key: str) -> Problem | None:
+        """See ``Kind``."""
+        if not isinstance(value, list) or len(value) > self.longest:
+            found = f"a list of {len(value)}" if isinstance(value, list) else shown(value)
+            return key, found, f"a list of at most {self.longest}"
+        found_problems = (self.kind.problem(item, f"{key}[{place}]") for place, item in enumerate(value))
+        return first_problem(found_problems)
+
+
+@dataclass(frozen=True, slots=True)
+class MapOf:
+    """An object with any keys, whose values are all of a kind."""
+
+    kind: Kind
+
+    def problem(self, value: Any, key: str) -> Problem | None:
+        """See ``Kind``."""
+        if not isinstance(value, dict):
+            return key, shown(value), "an object"
+        return first_problem(self.kind.problem(item, _below(key, name)) for name, item in value.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """An object with known keys; others are ignored. A key that is not there counts as null."""
+
+    fields: Mapping[str, Kind]
+
+    def problem(self, value: Any, key: str) -> Problem | None:
+        """See ``Kind``."""
+        if not isinstance(value, dict):
+            return key, shown(value), "an object"
+        return first_problem(kind.problem(value.get(name), _below(key, name)) for name, kind in self.fields.items())
+
+
+def first_problem(problems: Iterable[Problem | None]) -> Problem | None:
+    """The first that is one."""
+    return next((problem for problem in problems if problem is not None), None)
+
+
+def shown(value: Any) -> str:
+    """How a value stands in an error: in short."""
+    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 128:
+        return "a number of dozens of digits"
+    text = ascii(value) if isinstance(value, str) else repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}..."
+
+
+def check(value: Any, kind: Kind, path: Any) -> None:
+    """Refuses a file whose content is not of a kind.
+
+    Raises:
+        CheckpointError: it is not; the key, what stands there, and what was expected.
+    """
+    problem = kind.problem(value, "")
+    if problem is not None:
+        key, found, expected = problem
+        raise CheckpointError(f"{path}: {key or 'the content'} is {found}, expected {expected}; fetch the model again")
+
+
+def _below(key: str, name: str) -> str:
+    return f"{key}.{shown(name)[1:-1]}" if key else shown(name)[1:-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Anything:
+    """Any JSON."""
+
+    def problem(self, value: Any, key: str) -> Problem | None:
+        """See ``Kind``."""
+        return None
+
+
+ANYTHING = Anything()
+OBJECT = Table({})
+SIZES: dict[str, Kind] = {
+    "vocab_size": Whole(1, 10_000_000),
+    "hidden_size": Whole(1, 65_536),
+    "num_hidden_layers": Whole(0, 1_000),
+    "num_attention_heads": Whole(1, 1_024),
+    "intermediate_size": Whole(0, 1_048_576),
+    "hidden_dropout_prob": Number(0, below=1),
+    "attention_probs_dropout_prob": Number(0, below=1),
+    "max_position_embeddings": Whole(1, 10_000_000),
+    "type_vocab_size": Whole(0, 1_000),
+    "layer_norm_eps": Number(1e-30, 1),
+    "pad_token_id": Whole(0, 10_000_000),
+}
+"""Of a backbone, wherever its shape comes from."""
+BACKBONE = Table(
+    {
+        **{name: Maybe(kind) for name, kind in SIZES.items()},
+        "model_type": Maybe(Text()),
+        "hidden_act": Maybe(Text()),
+        "position_embedding_type": Maybe(Text()),
+        "is_decoder": Maybe(Flag()),
+        "normalize": Maybe(Flag()),
+    }
+)
+"""``config.json`` of the backbone, or of a table of token vectors."""
+ANY_CONFIG = Table({"model_type": Maybe(Text()), "max_position_embeddings": Maybe(Whole(1, 2**40))})
+"""``config.json`` of a model that is a graph, of whatever architecture."""
+MODULES = ListOf(Table({"type": Text(), "path": Inside()}), longest=100)
+"""``modules.json``."""
+POOLING = Table(
+    {
+        "pooling_mode": Maybe(Either((Text(), ListOf(Text(), longest=20)))),
+        "include_prompt": Maybe(Flag()),
+        "word_embedding_dimension": Maybe(Whole(1, 65_536)),
+        "embedding_dimension": Maybe(Whole(1, 65_536)),
+    }
+)
+"""``1_Pooling/config.json``."""
+LIMITS = Table({"max_seq_length": Maybe(Whole(1, 10_000_000))})
+"""``sentence_bert_config.json``."""
+PROMPTS = Table(
+    {
+        "prompts": Maybe(MapOf(Maybe(Text()))),
+        "default_prompt_name": Maybe(Text()),
+        "interlingua": Maybe(Table({"include_special": Maybe(Flag())})),
+    }
+)
+"""``config_sentence_transformers.json``."""
+ROLES = ("pad_token", "unk_token", "mask_token", "cls_token", "sep_token", "bos_token", "eos_token")
+_TOKEN = Maybe(Either((Text(), Table({"content": Text()}))))
+TOKENIZER = Table(
+    {
+        "model_max_length": Maybe(Number(1, 1e40)),
+        **dict.fromkeys(ROLES, _TOKEN),
+    }
+)
+"""``tokenizer_config.json`` and ``special_tokens_map.json``."""
+VOCABULARY = Table(
+    {
+        "special_tokens": MapOf(Text()),
+        "language_tags": MapOf(Text()),
+        "pre_tokenizer": Text(),
+        "digest": Text(),
+    }
+)
+"""``vocabulary.json``."""
+SHARDS = Table({"weight_map": MapOf(Inside())})
+"""``model.safetensors.index.json``."""

@@ -1,0 +1,130 @@
+r"""JSON of strangers: what Python's own parser lets through or falls over is an ordinary error here.
+
+That is: nesting so deep that it overflows the stack, whole numbers of hundreds of digits, which no float holds, and
+``\ud800``, half of a pair of UTF-16, which is no character and can't be written as UTF-8.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from interlingua.errors import DataError
+from interlingua.files import open_bytes
+from interlingua.limits import read_document
+
+MAX_DIGITS = 300
+MAX_DEPTH = 200
+"""Lists in lists; code that walks what was parsed may call itself as often."""
+
+
+def whole_number(text: str) -> int:
+    """Parses a whole number of at most ``MAX_DIGITS`` digits.
+
+    Raises:
+        ValueError: it has more.
+    """
+    if len(text) > MAX_DIGITS:
+        raise ValueError(f"a number of {len(text)} digits")
+    return int(text)
+
+
+_DECODER = json.JSONDecoder(parse_int=whole_number)
+
+
+def parse_json(text: str) -> Any:
+    """The value of a JSON text.
+
+    Raises:
+        ValueError: it is no JSON, nested too deeply, or holds a number or a text that can't be used.
+    """
+    try:
+        value = _DECODER.decode(text.removeprefix("\ufeff"))
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    check_value(value, text)
+    return value
+
+
+def parse_json_value(text: str, start: int) -> tuple[Any, int]:
+    """The value that begins at a place of a text, and where it ends.
+
+    Raises:
+        ValueError: see ``parse_json``.
+    """
+    try:
+        value, end = _DECODER.raw_decode(text, start)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    check_value(value, text[start:end])
+    return value, end
+
+
+def check_value(value: Any, text: str) -> None:
+    """Refuses what was parsed from a text if it is nested too deeply or holds half a surrogate pair.
+
+    Raises:
+        ValueError: it is.
+    """
+    # Only an escape can bring a surrogate, and only brackets nesting: most texts need no walk.
+    may_be_deep = text.count("[") + text.count("{") > MAX_DEPTH
+    may_be_broken = "\\ud" in text or "\\uD" in text
+    if not may_be_deep and not may_be_broken:
+        return
+    for item in _texts(value):
+        if not item.isascii():
+            refuse_surrogates(item)
+
+
+def refuse_surrogates(text: str) -> None:
+    """Refuses a text with half a surrogate pair.
+
+    Raises:
+        ValueError: it has one.
+    """
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError(f"a text holds {text[error.start]!a}, half a character; mend or remove it") from None
+
+
+def load_json(path: str | os.PathLike[str]) -> Any:
+    """The value of a JSON file, plain or compressed, which is read as a whole.
+
+    Raises:
+        DataError: it is missing, too large or no JSON.
+    """
+    with open_bytes(path) as file:
+        content = read_document(file, path)
+    try:
+        return parse_json(content.decode("utf-8-sig"))
+    except json.JSONDecodeError as error:
+        raise DataError(f"not JSON ({error.msg}); mend it or fetch it again", path=path, line=error.lineno) from error
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        byte = content[error.start]
+        raise DataError(f"not UTF-8 (byte 0x{byte:02x}); convert it first", path=path, line=line) from error
+    except ValueError as error:
+        raise DataError(f"JSON that can't be used: {error}", path=path) from error
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts in a value, keys too, without calling itself."""
+    level = [value]
+    depth = 0
+    while level:
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise ValueError("nested too deeply")
+        inner: list[Any] = []
+        for item in level:
+            if isinstance(item, str):
+                yield item
+            elif isinstance(item, dict):
+                inner += item.keys()
+                inner += item.values()
+            elif isinstance(item, list):
+                inner += item
+        level = inner

@@ -1,0 +1,208 @@
+"""How much of a stranger's file is taken: characters of a line, growth of compressed files, sizes of documents.
+
+A file that streams by needs memory for its longest line, and one that is compressed may be a thousand times as large
+as it looks. So bytes pass a guard on their way from the disk to the reader: it counts them as they come, and refuses
+the file before what is too much has been gathered anywhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+from collections.abc import Iterator
+from typing import IO, Any
+
+from interlingua.errors import ConfigError, DataError
+
+MAX_LINE_CHARACTERS = 10_000_000
+"""Of a line of text, or of one entry of a list or a translation memory."""
+MAX_DOCUMENT_BYTES = 1 << 28
+"""Of a file that is parsed as a whole: JSON, a gettext catalogue."""
+MAX_CONFIG_BYTES = 1 << 24
+"""Of a file of settings: TOML, a model's ``config.json``."""
+MAX_EXPANSION = 300
+"""Times its own size that a compressed file may grow to, beyond ``FREE_EXPANSION_BYTES``; text grows 3 to 30 times."""
+FREE_EXPANSION_BYTES = 1 << 26
+MAX_MEMBERS = 10_000
+"""Files in an archive."""
+LINE_VARIABLE = "INTERLINGUA_MAX_LINE"
+"""Environment variable with another limit for lines; processes started from this one have it too."""
+EXPANSION_VARIABLE = "INTERLINGUA_MAX_EXPANSION"
+_CONTINUATION = bytes(range(0x80, 0xC0))
+"""Bytes that go on with a character of UTF-8."""
+
+
+def max_line_characters() -> int:
+    """The limit for lines now.
+
+    Raises:
+        ConfigError: the environment variable holds no positive whole number.
+    """
+    return _from_environment(LINE_VARIABLE, MAX_LINE_CHARACTERS)
+
+
+def max_expansion() -> int:
+    """The limit for the growth of compressed files now.
+
+    Raises:
+        ConfigError: see ``max_line_characters``.
+    """
+    return _from_environment(EXPANSION_VARIABLE, MAX_EXPANSION)
+
+
+def set_max_line_characters(characters: int) -> None:
+    """Sets the limit for lines, in this process and those that it starts from now on."""
+    os.environ[LINE_VARIABLE] = str(characters)
+
+
+@contextlib.contextmanager
+def line_limit(characters: int) -> Iterator[None]:
+    """Another limit for lines while a block runs, here and in processes that it starts; the default changes nothing."""
+    before = os.environ.get(LINE_VARIABLE)
+    if characters != MAX_LINE_CHARACTERS:
+        set_max_line_characters(characters)
+    try:
+        yield
+    finally:
+        os.environ.pop(LINE_VARIABLE, None)
+        if before is not None:
+            os.environ[LINE_VARIABLE] = before
+
+
+def _from_environment(variable: str, default: int) -> int:
+    text = os.environ.get(variable)
+    if text is None:
+        return default
+    if not text.isascii() or not text.isdigit() or not 0 < len(text) < 19 or int(text) < 1:
+        raise ConfigError(f"{variable} is {text[:40]!r}, expected a positive whole number; set it anew or unset it")
+    return int(text)
+
+
+def refuse_long(characters: int, what: str, *, path: Any, line: int | None = None) -> None:
+    """Refuses an entry that is longer than a line may be.
+
+    Raises:
+        DataError: it is.
+    """
+    if characters > (limit := max_line_characters()):
+        raise DataError(
+            f"{what} has more than {limit:,} characters; cut it, or allow more: --max-line or {LINE_VARIABLE}",
+            path=path,
+            line=line,
+        )
+
+
+class _Guard(io.RawIOBase):
+    """Passes the bytes of a stream on and looks at them on the way."""
+
+    def __init__(self, stream: IO[bytes], path: Any) -> None:
+        self._stream: Any = stream
+        self._path = path
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data: bytes = self._stream.read1(len(buffer))
+        self._look(data)
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+    def _look(self, data: bytes) -> None:
+        raise NotImplementedError
+
+
+class _LineGuard(_Guard):
+    """Refuses a line that is too long while it is read, so that it is never whole in memory."""
+
+    def __init__(self, stream: IO[bytes], path: Any) -> None:
+        super().__init__(stream, path)
+        self._limit = max_line_characters()
+        self._line, self._characters = 1, 0
+
+    def _look(self, data: bytes) -> None:
+        first, last = data.find(b"\n"), data.rfind(b"\n")
+        self._add(data if first < 0 else data[:first])
+        if first < 0:
+            return
+        # A line inside of this block can only be too long where the limit is below the block's size.
+        if len(data) > self._limit and last > first:
+            for line in data[first + 1 : last].split(b"\n"):
+                self._line += 1
+                self._characters = 0
+                self._add(line)
+            self._line += 1
+        else:
+            self._line += data.count(b"\n")
+        self._characters = 0
+        self._add(data[last + 1 :])
+
+    def _add(self, part: bytes) -> None:
+        self._characters += len(part) if part.isascii() else len(part.translate(None, _CONTINUATION))
+        if self._characters > self._limit:
+            refuse_long(self._characters, "this line", path=self._path, line=self._line)
+
+
+class _ExpansionGuard(_Guard):
+    """Refuses a compressed file that grows without end."""
+
+    def __init__(self, stream: IO[bytes], path: Any, packed_bytes: int) -> None:
+        super().__init__(stream, path)
+        self._times, self._packed, self._bytes = max_expansion(), packed_bytes, 0
+
+    def _look(self, data: bytes) -> None:
+        self._bytes += len(data)
+        if self._bytes > max(FREE_EXPANSION_BYTES, self._times * self._packed):
+            raise DataError(
+                f"its {self._packed:,} bytes grow to more than {self._bytes // max(self._packed, 1):,} times as many;"
+                f" unpack it yourself if you trust it, or allow more: {EXPANSION_VARIABLE}",
+                path=self._path,
+            )
+
+
+def guard_lines(stream: IO[bytes], path: Any) -> io.BufferedReader:
+    """A stream that refuses lines beyond the limit.
+
+    Args:
+        stream: of bytes.
+        path: which errors name.
+    """
+    return io.BufferedReader(_LineGuard(stream, path), 1 << 16)
+
+
+def guard_expansion(stream: IO[bytes], path: Any, packed_bytes: int) -> io.BufferedReader:
+    """A stream that refuses to give far more than was packed.
+
+    Args:
+        stream: of unpacked bytes.
+        path: which errors name.
+        packed_bytes: of the file, or of the member of an archive.
+    """
+    return io.BufferedReader(_ExpansionGuard(stream, path, packed_bytes), 1 << 17)
+
+
+def read_document(stream: IO[bytes], path: Any, limit: int | None = None) -> bytes:
+    """All of a stream that is parsed as a whole.
+
+    Args:
+        stream: of bytes.
+        path: which errors name.
+        limit: bytes at most; default ``MAX_DOCUMENT_BYTES``.
+
+    Raises:
+        DataError: it is larger.
+    """
+    most = MAX_DOCUMENT_BYTES if limit is None else limit
+    parts: list[bytes] = []
+    size = 0
+    while block := stream.read(1 << 20):
+        parts.append(block)
+        size += len(block)
+        if size > most:
+            raise DataError(f"larger than {most >> 20} MiB, and it is read as a whole; split it", path=path)
+    return b"".join(parts)

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import pytest
+
+from interlingua.encoder import schema
+from interlingua.encoder.schema import (
+    Anything,
+    Either,
+    Flag,
+    Inside,
+    ListOf,
+    MapOf,
+    Maybe,
+    Number,
+    Table,
+    Text,
+    Whole,
+    check,
+    shown,
+)
+from interlingua.errors import CheckpointError
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("kind", "good", "bad"),
+    [
+        (Whole(1, 9), [1, 9], [0, 10, 1.0, True, "1", None, int("9" * 400)]),
+        (Number(0, 1), [0, 1, 0.5], [-0.1, 1.1, NAN, float("inf"), True, "0", None]),
+        (Number(0, below=1), [0, 0.99], [1, 2]),
+        (Text(), ["", "é"], [1, None, "\ud800", ["a"]]),
+        (Inside(), ["", "1_Pooling", "a/b"], ["/etc", "..", "a/../b", "\\x", "a\0", 5, None]),
+        (Flag(), [True, False], [0, 1, "true", None]),
+        (Maybe(Flag()), [True, None], [0]),
+        (Either((Text(), Flag())), ["a", True], [1, None]),
+        (ListOf(Whole(0, 1), longest=2), [[], [0, 1]], [[2], [0, 0, 0], {}, None]),
+        (MapOf(Text()), [{}, {"a": "b"}], [{"a": 1}, [], None]),
+        (Table({"a": Whole(1, 2)}), [{"a": 1, "other": object()}], [{}, {"a": None}, {"a": 3}, []]),
+        (Anything(), [None, [], 5], []),
+    ],
+)
+def test_each_kind_takes_what_it_is_and_nothing_else(kind, good, bad):
+    assert [kind.problem(value, "k") for value in good] == [None] * len(good)
+    for value in bad:
+        problem = kind.problem(value, "k")
+        assert problem is not None, value
+        assert problem[0].startswith("k")
+
+
+def test_the_error_names_file_key_value_and_what_was_expected():
+    kind = Table({"a": ListOf(Table({"b": Whole(1, 5)}), longest=3)})
+    with pytest.raises(CheckpointError, match=r"^x\.json: a\[1\]\.b is -3, expected a whole number from 1 to 5"):
+        check({"a": [{"b": 1}, {"b": -3}]}, kind, "x.json")
+    with pytest.raises(CheckpointError, match="the content is 5, expected an object"):
+        check(5, kind, "x.json")
+    assert len(shown("x" * 10_000)) < 100
+    assert len(shown(int("9" * 400))) < 100
+
+
+def test_sizes_of_known_models_are_in_range():
+    large = {
+        "model_type": "xlm-roberta", "vocab_size": 250_002, "hidden_size": 4096, "num_hidden_layers": 48,
+        "num_attention_heads": 32, "intermediate_size": 16_384, "max_position_embeddings": 8194, "pad_token_id": 1,
+        "type_vocab_size": 1, "layer_norm_eps": 1e-5, "hidden_dropout_prob": 0.1, "hidden_act": "gelu",
+    }  # fmt: skip
+    assert schema.BACKBONE.problem(large, "") is None
+    assert schema.TOKENIZER.problem({"model_max_length": int(1e30), "pad_token": {"content": "<pad>"}}, "") is None

@@ -1,0 +1,268 @@
+"""One target per reader: bytes in, and nothing but an error of ours may come out.
+
+``python -m tests.fuzz.readers TARGET SECONDS`` runs one under atheris, which looks for inputs that reach new code;
+``python -m tests.fuzz.readers all SECONDS`` runs all of them for so long together, each in a process of its own, and
+ends with 1 and the bytes if one falls over. The first inputs are the hostile corpus and good files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.hostile import bitexts, others
+
+MEMORY_BYTES = 6 << 30
+PAIRS_READ = 2_000
+SECONDS_PER_INPUT = 20
+LARGEST_FIRST_BYTES = 100_000
+
+
+def read_file(suffix: str, read: Callable[[Path], object]) -> Callable[[bytes], None]:
+    """A target that reads a file of this suffix."""
+    folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
+
+    def target(content: bytes) -> None:
+        from interlingua.errors import InterlinguaError
+
+        path = folder / f"a.de-en{suffix}"
+        path.write_bytes(content)
+        with contextlib.suppress(InterlinguaError):
+            read(path)
+
+    return target
+
+
+def pairs(suffix: str) -> Callable[[bytes], None]:
+    def read(path: Path) -> None:
+        from interlingua.corpus.formats import read_pairs
+
+        for _ in itertools.islice(read_pairs(path), PAIRS_READ):
+            pass
+
+    return read_file(suffix, read)
+
+
+def toml() -> Callable[[bytes], None]:
+    def read(path: Path) -> None:
+        from interlingua.errors import InterlinguaError
+        from interlingua.prepare.config import PrepareConfig
+        from interlingua.train.config import load_train_config
+
+        with contextlib.suppress(InterlinguaError):
+            load_train_config(path)
+        from interlingua.config import load_config
+
+        load_config(PrepareConfig, path)
+
+    return read_file(".toml", read)
+
+
+def model_config() -> Callable[[bytes], None]:
+    def read(path: Path) -> None:
+        from interlingua.encoder import schema
+        from interlingua.encoder.directory import read_backbone_config, read_json
+
+        raw = read_json(path, schema=schema.BACKBONE)
+        if raw.get("vocab_size") is not None:
+            read_backbone_config(path.parent, raw)
+
+    return read_file(".json", read)
+
+
+def model_settings() -> Callable[[bytes], None]:
+    """The same bytes as each of the small files that stand around the weights."""
+    folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
+    (folder / "1_Pooling").mkdir()
+    good = [{"type": "sentence_transformers.models.Pooling", "path": "1_Pooling"}]
+    names = (
+        "modules.json",
+        "1_Pooling/config.json",
+        "sentence_bert_config.json",
+        "config_sentence_transformers.json",
+    )
+
+    def target(content: bytes) -> None:
+        from interlingua.encoder.directory import read_settings
+        from interlingua.errors import InterlinguaError
+
+        for name in names:
+            for other in names:
+                (folder / other).write_text("{}" if other != "modules.json" else json.dumps(good))
+            (folder / name).write_bytes(content)
+            with contextlib.suppress(InterlinguaError):
+                read_settings(folder, 512)
+
+    return target
+
+
+def tokenizer() -> Callable[[bytes], None]:
+    def read(path: Path) -> None:
+        from interlingua.encoder.vocabulary import Vocabulary
+
+        Vocabulary.from_huggingface(path).encode(["a b", ""])
+
+    return read_file(".json", read)
+
+
+def array() -> Callable[[bytes], None]:
+    def read(path: Path) -> None:
+        from interlingua.mining.vectors import open_vectors
+
+        open_vectors([path], 2)
+
+    return read_file(".npy", read)
+
+
+def result() -> Callable[[bytes], None]:
+    def read(path: Path) -> None:
+        from interlingua.errors import InterlinguaError
+        from interlingua.evaluation.results import read_result
+        from interlingua.mining.calibration import load_calibrations
+
+        with contextlib.suppress(InterlinguaError):
+            load_calibrations(path)
+        read_result(path)
+
+    return read_file(".json", read)
+
+
+def labelled() -> Callable[[bytes], None]:
+    def read(path: Path) -> None:
+        from interlingua.corpus.labelled import read_labelled
+        from interlingua.errors import InterlinguaError
+
+        for kind in ("nli", "sts"):
+            with contextlib.suppress(InterlinguaError):
+                read_labelled(path, kind=kind, languages=("eng_Latn", "eng_Latn"))
+
+    return read_file(".jsonl", read)
+
+
+def questions() -> Callable[[bytes], None]:
+    def read(path: Path) -> None:
+        from interlingua.corpus.questions import read_questions
+
+        for _ in itertools.islice(read_questions(path), PAIRS_READ):
+            pass
+
+    return read_file(".json", read)
+
+
+def of_suffix(suffix: str) -> list[bytes]:
+    """Files of the hostile corpus that are small enough to start from."""
+    return [content for name, content in bitexts.FILES.items() if name.endswith(suffix) and len(content) < 20_000]
+
+
+_CONFIG = {"model_type": "bert", "vocab_size": 99, "hidden_size": 32, "num_attention_heads": 2, "pad_token_id": 0}
+_WORDS = {"a": 0, "b": 1, "<unk>": 2}
+_TOKENIZER = {
+    "added_tokens": [],
+    "pre_tokenizer": {"type": "Whitespace"},
+    "model": {"type": "WordLevel", "vocab": _WORDS, "unk_token": "<unk>"},
+}
+_DPR = [{"question": "a", "positive_ctxs": [{"title": "t", "text": "b"}], "hard_negative_ctxs": []}]
+TARGETS: dict[str, tuple[Callable[[], Callable[[bytes], None]], list[bytes]]] = {
+    "tsv": (lambda: pairs(".tsv"), [b"eins\tone\n", b"0.5\teins\tone\n", *of_suffix(".tsv")]),
+    "jsonl": (lambda: pairs(".jsonl"), [bitexts.row(), *of_suffix(".jsonl")]),
+    "tmx": (lambda: pairs(".tmx"), [bitexts.tmx(), *of_suffix(".tmx")]),
+    "po": (lambda: pairs(".po"), [bitexts.po(), *of_suffix(".po")]),
+    "mo": (lambda: pairs(".mo"), [bitexts.mo([(0, 44), (3, 44)], b"one"), *of_suffix(".mo")]),
+    "zip": (lambda: pairs(".zip"), [bitexts.archive(), *of_suffix(".zip")]),
+    "gz": (lambda: pairs(".tsv.gz"), of_suffix(".gz")),
+    "zst": (lambda: pairs(".tsv.zst"), [b"(\xb5/\xfd\x04\x00I\x00\x00eins\tone\n"]),
+    "toml": (toml, [f"{key} = 1\n".encode() for key in ("output", "seed")] + [b'[run]\noutput = "x"\nmax_steps = 1\n']),
+    "config": (model_config, [json.dumps(_CONFIG).encode()]),
+    "settings": (model_settings, [b'{"pooling_mode": "mean"}', b'[{"type": "a.Pooling", "path": ""}]']),
+    "tokenizer": (tokenizer, [json.dumps(_TOKENIZER).encode()]),
+    "npy": (array, [made() for name, made in others.ARRAYS.items() if name.endswith(".npy")]),
+    "result": (result, [content for content in others.RESULTS.values() if len(content) < 20_000]),
+    "labelled": (labelled, [content for name, content in others.LABELLED.items() if name.startswith("nli")][:3]),
+    "questions": (questions, [json.dumps(_DPR).encode(), b'{"data": [{"paragraphs": []}]}']),
+}
+"""Each target's maker, and its first inputs."""
+
+
+def load_readers() -> None:
+    """Imports all that is read with, under atheris, which sees which lines an input reaches; once for all targets."""
+    import atheris
+
+    with atheris.instrument_imports(include=["interlingua.corpus", "interlingua.config", "interlingua.encoder.schema"]):
+        import interlingua.config
+        import interlingua.corpus.classification_sets
+        import interlingua.corpus.formats
+        import interlingua.corpus.gettext
+        import interlingua.corpus.labelled
+        import interlingua.corpus.moses
+        import interlingua.corpus.questions
+        import interlingua.corpus.tabular
+        import interlingua.corpus.tmx
+        import interlingua.encoder.encoder
+        import interlingua.evaluation.results
+        import interlingua.methods.ems
+        import interlingua.mining.calibration
+        import interlingua.prepare.config
+        import interlingua.train.config  # noqa: F401
+
+
+def run_one(name: str, seconds: int, corpus: Path) -> None:
+    """Fuzzes one reader in this process, and ends the process."""
+    import atheris
+
+    make, first = TARGETS[name]
+    target = make()
+    target(first[0])  # imports what else it needs, which would count as a hanging input
+    for number, content in enumerate(first):
+        if len(content) < LARGEST_FIRST_BYTES:
+            (corpus / f"first-{number}").write_bytes(content)
+    options = [f"-max_total_time={seconds}", f"-timeout={SECONDS_PER_INPUT}", f"-rss_limit_mb={MEMORY_BYTES >> 20}"]
+    atheris.Setup([sys.argv[0], *options, f"-artifact_prefix={corpus}/crash-", "-verbosity=0", str(corpus)], target)
+    atheris.Fuzz()
+
+
+def run_all(seconds: int) -> int:
+    """Fuzzes all readers, one after another, for so long together; the number of those that fell over."""
+    fallen = 0
+    for name in TARGETS:
+        with tempfile.TemporaryDirectory() as folder:
+            log, corpus = Path(folder) / "log", Path(folder) / "corpus"
+            corpus.mkdir()
+            child = os.fork()  # what was imported need not be imported again
+            if not child:
+                output = os.open(log, os.O_WRONLY | os.O_CREAT)
+                os.dup2(output, 1)
+                os.dup2(output, 2)
+                run_one(name, max(1, seconds // len(TARGETS)), corpus)
+                os._exit(0)
+            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            print(f"{name}: {'fell over' if status else 'nothing found'}", flush=True)
+            if status:
+                fallen += 1
+                inputs = [path.read_bytes()[:500] for path in sorted(corpus.glob("crash-*"))]
+                print(log.read_text(errors="replace")[-6000:], *inputs, sep="\n")
+    return fallen
+
+
+def main() -> None:
+    """See the module."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("target", choices=["all", *TARGETS])
+    parser.add_argument("seconds", type=int)
+    parser.add_argument("corpus", nargs="?", type=Path)
+    options = parser.parse_args()
+    os.environ.setdefault("INTERLINGUA_MAX_LINE", "1000000")
+    load_readers()
+    if options.target == "all":
+        sys.exit(1 if run_all(options.seconds) else 0)
+    run_one(options.target, options.seconds, options.corpus or Path(tempfile.mkdtemp()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,143 @@
+"""Bitexts that a stranger may send: each name is a file, made by a function that writes it into a folder."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import lzma
+import struct
+import zipfile
+from pathlib import Path
+
+DIGITS = "9" * 400
+DEEP = 100_000
+LONG = 1_200_000
+"""Characters: more than the tests allow a line to have."""
+GROWN = 1 << 19
+"""Bytes: more than the tests let a small file grow to."""
+PO = (
+    'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset={charset}\\n"\n"Language: de\\n"\n'
+    '"Plural-Forms: nplurals=2; plural={plural};\\n"\n\n'
+    'msgid "one cat"\nmsgid_plural "many cats"\nmsgstr[0] "eine Katze"\nmsgstr[1] "viele Katzen"\n'
+)
+TMX = (
+    '<?xml version="1.0" encoding="{encoding}"?><tmx version="1.4"><header srclang="en"/><body><tu>'
+    '<tuv xml:lang="en"><seg>{inner}</seg></tuv><tuv xml:lang="de"><seg>Katze</seg></tuv></tu></body></tmx>'
+)
+
+
+def po(*, charset: str = "UTF-8", plural: str = "n!=1") -> bytes:
+    return PO.format(charset=charset, plural=plural).encode()
+
+
+def mo(strings: list[tuple[int, int]], body: bytes) -> bytes:
+    """A compiled catalogue of which source and translation tables are both these (length, place)."""
+    table = b"".join(struct.pack("<2I", *string) for string in strings)
+    head = struct.pack("<7I", 0x950412DE, 0, len(strings), 28, 28, 0, 0)
+    return head + table + body
+
+
+def tmx(*, encoding: str = "UTF-8", inner: str = "cat") -> bytes:
+    return TMX.format(encoding=encoding, inner=inner).encode()
+
+
+def archive(*, flag: int = 0, method: int | None = None, members: int = 0, text: bytes = b"one\n") -> bytes:
+    """A zip of two aligned members, and of empty ones; with another flag or compression in its heads."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("a.de-en.de", text)
+        file.writestr("a.de-en.en", text)
+        for number in range(members):
+            file.writestr(f"x{number}.y{number}", b"")
+    content = bytearray(out.getvalue())
+    for mark, flags_at, method_at in ((b"PK\3\4", 6, 8), (b"PK\1\2", 8, 10)):
+        at = -1
+        while (at := content.find(mark, at + 1)) >= 0:
+            content[at + flags_at] |= flag
+            if method is not None:
+                content[at + method_at] = method
+    return bytes(content)
+
+
+def row(**values: object) -> bytes:
+    return (json.dumps({"source": "eins", "target": "one", **values}) + "\n").encode()
+
+
+def nested(begin: str, end: str, middle: str = "") -> str:
+    return begin * DEEP + middle + end * DEEP
+
+
+LONG_LINE = b"a\tb\n" + b"x" * LONG
+FILES: dict[str, bytes] = {
+    "surrogate.de-en.jsonl": b'{"source": "eins \\ud800", "target": "one"}\n',
+    "surrogate-key.de-en.jsonl": b'{"source": "eins", "target": "one", "source_language": "\\udfff"}\n',
+    "deep.de-en.jsonl": nested("[", "]").encode(),
+    "deep-object.de-en.jsonl": nested('{"a":', "}", "1").encode(),
+    "digits.de-en.jsonl": f'{{"source": "eins", "target": "one", "score": {DIGITS}}}\n'.encode(),
+    "many-digits.de-en.jsonl": f'{{"source": "eins", "target": "one", "score": {"9" * 5000}}}\n'.encode(),
+    "infinite.de-en.jsonl": b'{"source": "eins", "target": "one", "score": 1e999}\n',
+    "nan.de-en.jsonl": b'{"source": "eins", "target": "one", "score": NaN}\n',
+    "list.de-en.jsonl": b"[1, 2]\n",
+    "number-language.jsonl": row(source_language=7, target_language=[1]),
+    "long-language.jsonl": row(source_language="x" * 1_000_000, target_language="en"),
+    "number-text.de-en.jsonl": row(source=5),
+    "translation.jsonl": b'{"translation": {"de": 5, "en": null}}\n',
+    "translation-names.jsonl": b'{"translation": {"nolanguage": "a", "en": "b"}}\n',
+    "digits.de-en.tsv": f"{DIGITS}\teins\tone\n".encode(),
+    "nan.de-en.tsv": b"nan\teins\tone\n",
+    "long.de-en.tsv": LONG_LINE,
+    "bytes.de-en.tsv": b"eins\tone\n\xff\xfe\t\x80\n",
+    "columns.de-en.tsv": b"a\tb\nc\n",
+    "line.de-en.tsv.gz": gzip.compress(b"\0" * LONG),
+    "growth.de-en.tsv.gz": gzip.compress((b"x" * 60 + b"\ty\n") * (GROWN // 63)),
+    "growth.de-en.tsv.xz": lzma.compress(b"eins\tone\n" * (GROWN // 9)),
+    "cut.de-en.tsv.gz": gzip.compress(b"eins\tone\n" * 1000)[:-20],
+    "broken.de-en.tsv.gz": gzip.compress(b"eins\tone\n" * 1000)[:40] + b"\xff" * 40,
+    "cut.de-en.tsv.xz": lzma.compress(b"eins\tone\n" * 1000)[:-20],
+    "not.de-en.tsv.zst": b"no frame",
+    "zero.de.po": po(plural="n/0"),
+    "modulo-zero.de.po": po(plural="n%0"),
+    "negative.de.po": po(plural="0-n"),
+    "zero.de.mo": mo([(0, 44), (3, 44)], b"one") + b"",
+    "undefined.de.po": po(charset="undefined"),
+    "punycode.de.po": po(charset="punycode") + b"# " + b"abc-" * 100_000,
+    "idna.de.po": po(charset="idna"),
+    "unknown.de.po": po(charset="no-such-charset"),
+    "escape.de.po": po(charset="unicode_escape"),
+    "quote.de.po": b'msgid "a"\nmsgstr "b\n',
+    "overlap.de.mo": mo([(1_000_000, 28 + 8 * 4000)] * 4000, b"x" * 1_000_000),
+    "count.de.mo": struct.pack("<7I", 0x950412DE, 0, 2**31, 28, 28, 0, 0),
+    "short.de.mo": b"\xde\x12\x04\x95\0",
+    "magic.de.mo": b"nothing",
+    "shift_jis.tmx": tmx(encoding="shift_jis"),
+    "unknown.tmx": tmx(encoding="no-such-encoding"),
+    "deep.tmx": tmx(inner=nested("<a>", "</a>")),
+    "deep-open.tmx": tmx(inner="<hi>" * 300),
+    "long.tmx": tmx(inner="x" * LONG),
+    "language.tmx": tmx().replace(b'"de"', b'"no-such-language-at-all"'),
+    "cut.tmx": tmx()[:-30],
+    "bomb.tmx": b'<!DOCTYPE t [<!ENTITY a "aaaaaaaaaa">'
+    + b"".join(f'<!ENTITY {new} "{f"&{old};" * 100}">'.encode() for old, new in zip("abcdefg", "bcdefgh", strict=True))
+    + b"]><tmx><body><tu>&h;</tu></body></tmx>",
+    "not.tmx": b"<html></html>",
+    "encrypted.zip": archive(flag=1),
+    "exotic.zip": archive(method=97),
+    "wavpack.zip": archive(method=98),
+    "members.zip": archive(members=11_000),
+    "growth.zip": archive(text=b"eins und zwei\n" * (GROWN // 14)),
+    "line.zip": archive(text=b"x" * LONG),
+    "cut.zip": archive()[:-30],
+    "broken.zip": archive().replace(b"one\n", b"two\n")[:40] + b"\0" * 60 + archive()[100:],
+    "none.zip": archive().replace(b".de", b".qq"),
+    "bytes.zip": archive(text=b"\xff\xfe\n"),
+    "not.parquet": b"PAR1" + b"\0" * 40 + b"PAR1",
+}
+"""Everything here must be refused, in one line."""
+
+
+def write(name: str, folder: Path) -> Path:
+    """Writes one of the files."""
+    path = folder / name
+    path.write_bytes(FILES[name])
+    return path

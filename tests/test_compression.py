@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from interlingua.compression import ZstandardReader, zstandard_library
+from interlingua.errors import MissingExtraError
+
+
+def test_frames_are_read_and_a_cut_one_is_noticed(tmp_path):
+    zstandard = pytest.importorskip("zstandard")
+    packed = zstandard.ZstdCompressor().compress(b"one\n" * 5000)
+    (tmp_path / "a.zst").write_bytes(packed + packed)
+    with ZstandardReader(tmp_path / "a.zst") as file:
+        assert file.read() == b"one\n" * 10_000
+    (tmp_path / "a.zst").write_bytes(packed[:-3])
+    with ZstandardReader(tmp_path / "a.zst") as file, pytest.raises(EOFError):
+        file.read()
+    (tmp_path / "a.zst").write_bytes(b"no frame")
+    with ZstandardReader(tmp_path / "a.zst") as file, pytest.raises(EOFError):
+        file.read()
+
+
+def test_the_package_is_named_where_it_is_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    with pytest.raises(MissingExtraError, match="zst"):
+        zstandard_library()
