@@ -90,3 +90,9 @@ def test_blank_lines_keep_the_alignment(tmp_path):
         [("deu_Latn", "zwei")],
         [("eng_Latn", "one")],
     ]
+
+
+def test_pairs_with_one_wanted_side_are_left_out(tmp_path):
+    folder = write(tmp_path / "f", de_to_en__tsv=["Hallo\tHello"], fr_to_en__tsv=["Oui\tYes"])
+    found = read_language_texts([folder], sentences=10, languages=["de", "en"])
+    assert sorted(found.texts) == ["Hallo", "Hello"]

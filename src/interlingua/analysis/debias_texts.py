@@ -88,6 +88,8 @@ def read_language_texts(
     for path in paths:
         for group in _groups_of(path, sentences, seed):
             kept = [item for item in group if wanted is None or item[0] in wanted]
+            if len(kept) < min(2, len(group)):  # else English would come from the pairs of all other languages, too
+                continue
             places = [place_of.setdefault(item, len(place_of)) for item in kept]
             links.extend(itertools.pairwise(places))
     found = {language for language, _ in place_of}

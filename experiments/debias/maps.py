@@ -1,0 +1,99 @@
+"""Evaluates one encoder with several language maps behind it, embedding every text once.
+
+    interlingua debias MODEL TEXTS... -o maps/project --prompt "query: " --cache cache
+    python experiments/debias/maps.py MODEL maps/* --suite mixed_pool,lareqa --prompt "query: " --cache cache -o reports
+
+The vectors of ``--cache``, which evaluate and debias fill too, are mapped as the debiased model maps them; results are
+named after the maps' folders and lie below ``reports/results``, for ``interlingua compare``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from interlingua.encoder.language_map_files import read_map
+from interlingua.encoder.language_maps import LanguageMap
+from interlingua.evaluation.cache import CachedEncoder
+from interlingua.evaluation.encoders import load_encoder
+from interlingua.evaluation.kept import kept_folder
+from interlingua.evaluation.metrics.retrieval import normalized
+from interlingua.evaluation.provenance import ModelInfo, prompt_text
+from interlingua.evaluation.results import result_path
+from interlingua.evaluation.suite import build_tasks, evaluate
+from interlingua.evaluation.task import mean_scores
+
+
+class MappedFromCache:
+    """The encoder's kept vectors after a map.
+
+    Args:
+        encoder: embeds what is not kept yet.
+        info: of the encoder.
+        cache: folder of kept vectors.
+        language_map: None = the vectors as they are.
+        name: as results call it.
+    """
+
+    def __init__(self, encoder: Any, info: ModelInfo, cache: Path, language_map: LanguageMap | None, name: str) -> None:
+        self._encoder, self._info, self._cache, self._map = encoder, info, cache, language_map
+        self._stores = contextlib.ExitStack()
+        self._by_prompt: dict[str, CachedEncoder] = {}
+        self.dim, self.settings = encoder.dim, encoder.settings
+        self.info = replace(info, name=name, digest=None, kept_as=f"{info.identity} {name}")
+
+    def encode(
+        self, texts: Sequence[str], *, prompt: str | None = None, language: str | None = None, **_: Any
+    ) -> np.ndarray[Any, Any]:
+        """Vectors of length 1."""
+        before = prompt_text(self._encoder, prompt)
+        if before not in self._by_prompt:
+            store = kept_folder(self._info, self._encoder, before, self._cache)
+            self._by_prompt[before] = self._stores.enter_context(
+                CachedEncoder(self._encoder, prompt=before, kept=store)
+            )
+        vectors = normalized(self._by_prompt[before].encode(list(texts), language=language))
+        return vectors if self._map is None else self._map.apply(vectors, [language or ""] * len(vectors))
+
+    def close(self) -> None:
+        """Closes the files of vectors."""
+        self._stores.close()
+
+
+def main() -> None:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model")
+    parser.add_argument("maps", nargs="*", type=Path, help="folders written by interlingua debias")
+    parser.add_argument("--suite", default="mixed_pool")
+    parser.add_argument("--languages")
+    parser.add_argument("--prompt")
+    parser.add_argument("--data", type=Path, default=os.environ.get("INTERLINGUA_DATA"))
+    parser.add_argument("--cache", type=Path, required=True)
+    parser.add_argument("--output", "-o", type=Path, default=Path("reports"))
+    options = parser.parse_args()
+    languages = options.languages.split(",") if options.languages else None
+    tasks = build_tasks(options.suite.split(","), languages=languages, data=Path(options.data).expanduser())
+    encoder, info = load_encoder(options.model)
+    maps = {"as it is": None, **{path.name: read_map(path) for path in options.maps}}
+    for name, language_map in maps.items():
+        mapped = MappedFromCache(encoder, info, options.cache, language_map, f"{info.name} {name}")
+        for result in evaluate(
+            mapped, tasks, Path(options.data).expanduser(), prompt=options.prompt, output=options.output,
+            model=mapped.info, check=False,
+        ):  # fmt: skip
+            means = {name: f"{100 * value:.2f}" for name, value in mean_scores(result.subsets).items()}
+            print(name, result.task, means)
+            print(f"written: {result_path(result, options.output)}", flush=True)
+        mapped.close()
+
+
+if __name__ == "__main__":
+    main()
