@@ -4,8 +4,9 @@ import hashlib
 
 import pytest
 
-from interlingua.errors import DataError
+from interlingua.errors import DataError, LanguageAbsentError
 from interlingua.evaluation.tasks.folders import (
+    check_enough,
     choose_languages,
     content_sha256,
     find_folder,
@@ -133,3 +134,12 @@ def test_a_stray_file_does_not_hide_the_data_below(tmp_path):
         find_folder(tmp_path, ["sets"], holds, "x")
     (below / "x").touch()
     assert find_folder(tmp_path, ["sets"], holds, "x") == below
+
+
+def test_too_few_languages_for_a_pool(tmp_path):
+    check_enough(["deu_Latn", "eng_Latn"], 2, None, tmp_path)
+    with pytest.raises(LanguageAbsentError, match="1 language here; 2 are needed; name more with --languages") as error:
+        check_enough(["deu_Latn"], 2, ["de"], tmp_path)
+    assert error.value.item == "de"
+    with pytest.raises(DataError, match="0 languages here; 3 are needed; add files of other languages"):
+        check_enough([], 3, None, tmp_path)

@@ -8,8 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from interlingua.errors import DataError
+from interlingua.errors import DataError, LanguageAbsentError
+from interlingua.evaluation.budget import Budget
 from interlingua.evaluation.cache import CachedEncoder
+from interlingua.evaluation.parts import evaluate_within
+from interlingua.evaluation.suite import build_tasks
 from interlingua.evaluation.tasks.lareqa import LAReQA
 from interlingua.evaluation.tasks.retrieval import XQuADR
 
@@ -186,9 +189,35 @@ def test_wrong_first_sentences_and_runs_are_kept(folder, tmp_path):
     assert (tmp_path / "runs" / "lareqa.en.dense-all-languages.trec").is_file()
 
 
-def test_one_language_is_no_pool(folder):
-    with pytest.raises(DataError, match="the pool needs 2 languages or more"):
-        evaluate(LAReQA(languages=["en"]), folder)
+def test_one_language_is_no_pool_and_nothing_is_embedded(folder, number_encoder):
+    with pytest.raises(LanguageAbsentError, match="1 language here; 2 are needed; name more with --languages"):
+        evaluate(LAReQA(languages=["en"]), folder, number_encoder)
+    assert number_encoder.texts == []
+    (folder / "de.json").unlink()
+    with pytest.raises(DataError, match="add files of other languages"):
+        evaluate(LAReQA(), folder, number_encoder)
+
+
+def test_a_suite_of_one_language_goes_on_without_it(folder, caplog):
+    tasks = build_tasks(["xquad_r", "lareqa", "mixed_pool"], languages=["en"], data=folder.parent)
+    assert [task.name for task in tasks] == ["xquad_r", "mixed_pool"]
+    assert "lareqa: nothing in en here, left out and so the whole task" in caplog.text
+
+
+def test_a_budget_leaves_languages_out(folder):
+    write_set(folder, "th", ["th 1", "th 2", "th 3"], [("q", "ask 5", 0)])
+    times = [0.0]
+
+    class Slow(Degrees):
+        def encode(self, texts, **options):
+            times[0] += 3 if texts[0].startswith("ask") else 0
+            return Degrees.encode(self, texts, **options)
+
+    budget = Budget(5, clock=lambda: times[0])
+    with CachedEncoder(Slow(), budget=budget) as cached:
+        result = evaluate_within(budget, LAReQA(), cached, folder, progress=lambda *_: None)
+    assert list(by_name(result)) == ["de", "en"]
+    assert budget.left_out == {"lareqa_xquad_r": "1 of 3 (th)"}
 
 
 def test_a_folder_without_its_files(tmp_path):

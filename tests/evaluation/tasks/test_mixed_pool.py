@@ -12,6 +12,7 @@ from interlingua.evaluation.budget import Budget
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.parts import evaluate_within
 from interlingua.evaluation.results import read_result, write_result
+from interlingua.evaluation.suite import build_tasks
 from interlingua.evaluation.tasks.flores import FloresP1
 from interlingua.evaluation.tasks.mixed_pool import MixedPool
 from tests.analysis.conftest import fixed_subject
@@ -116,6 +117,14 @@ def test_a_language_alone_is_pooled_with_english(folder):
     assert set(by_name(MixedPool(languages=["German"]).evaluate(encoder, folder))) == {"deu_Latn", "eng_Latn"}
     with pytest.raises(DataError, match="1 language here; 2 are needed"):
         MixedPool(languages=["en"]).evaluate(encoder, folder)
+
+
+def test_a_suite_of_english_alone_goes_on_without_it(folder, pair_folder, caplog):
+    tasks = build_tasks(["tatoeba", "mixed_pool"], languages=["de"], data=folder.parent)
+    assert [task.name for task in tasks] == ["tatoeba", "mixed_pool"]
+    tasks = build_tasks(["xquad_r", "mixed_pool"], languages=["en"], data=folder.parent)
+    assert [task.name for task in tasks] == ["xquad_r"]
+    assert "mixed_pool: nothing in en here, left out and so the whole task" in caplog.text
 
 
 def test_one_line_is_no_pool(tmp_path):

@@ -85,6 +85,27 @@ def choose_languages(
     return [key for key in available if key in chosen]
 
 
+def check_enough(chosen: Sequence[str], least: int, wanted: Sequence[str] | None, folder: Path) -> None:
+    """Refuses too few languages for a pool of several.
+
+    Args:
+        chosen: those to pool.
+        least: how many are needed.
+        wanted: what was asked for; a suite goes on without a task that has too little of it.
+        folder: named in errors.
+
+    Raises:
+        LanguageAbsentError: they are too few of those that were asked for.
+        DataError: the folder has too few.
+    """
+    if len(chosen) >= least:
+        return
+    found = f"{len(chosen)} language{'s' * (len(chosen) != 1)} here; {least} are needed"
+    if wanted is None:
+        raise DataError(f"{found}; add files of other languages", path=folder)
+    raise LanguageAbsentError(f"{found}; name more with --languages", item=wanted[0], path=folder)
+
+
 def full_code(code: str) -> str:
     """``deu`` -> ``deu_Latn``."""
     return resolve(code).code

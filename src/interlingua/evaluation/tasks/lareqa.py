@@ -12,7 +12,6 @@ from jaxtyping import Float32
 from numpy import ndarray
 
 from interlingua.corpus.retrieval_sets import RetrievalSet, Sets, answer_sentence_sets
-from interlingua.errors import DataError
 from interlingua.evaluation.metrics.average_precision import (
     average_precision,
     padded_rows,
@@ -27,6 +26,7 @@ from interlingua.evaluation.metrics.language_fairness import (
 )
 from interlingua.evaluation.metrics.ranking import Qrels, Run, ranking_metrics, top
 from interlingua.evaluation.task import Embeds, Items, SubsetScores
+from interlingua.evaluation.tasks.folders import choose_languages, find_folder
 from interlingua.evaluation.tasks.missed_passages import misses
 from interlingua.evaluation.tasks.passage_search import EmbeddedPassages, search
 from interlingua.evaluation.tasks.passages import OF_ALL, PassageTask, Scored, judged_questions, set_and_id
@@ -65,9 +65,23 @@ class LAReQA(PassageTask):
     published_as: ClassVar[str] = "xquad_r"
     paper_languages: ClassVar[Sequence[str]] = ("ar", "de", "el", "en", "es", "hi", "ru", "th", "tr", "vi", "zh")
 
+    least_languages: ClassVar[int] = 2
+
     def files(self, folder: Path) -> Sets:
         """See ``PassageTask.files``."""
         return answer_sentence_sets(folder)
+
+    def embed(self, encoder: Embeds, data: Path) -> None:
+        """See ``evaluation.parts``: passages and questions of the languages, which may be one."""
+        folder = find_folder(data, self.folders, self.files, self.expected)
+        files = self.files(folder)
+        codes = self.codes(files, folder)
+        for name in choose_languages(self.languages, codes, {}, folder):
+            one = files[name]()
+            texts = [passage.text for passage in one.passages()]
+            titles = [passage.title for passage in one.passages()]
+            encoder.encode(texts, titles=titles, language=codes[name], role="passage")
+            encoder.encode([*one.queries.values()], language=codes[name], role="query")
 
     def _score(
         self,
@@ -78,8 +92,6 @@ class LAReQA(PassageTask):
         language: str,
     ) -> Scored:
         """See ``PassageTask._score``."""
-        if len(sets) < 2:
-            raise DataError(f"only {name} is here; the pool needs 2 languages or more, name more with --languages")
         own = sets[name]
         in_own_language, notes = judged_questions(own, pools[name].ids)
         judged = self._judged_in_all(name, in_own_language, sets)
@@ -96,7 +108,7 @@ class LAReQA(PassageTask):
         scores = {metric: _mean(of_query.values()) for metric, of_query in values.items()}
         shares = language_shares(judged, run, list(sets))
         scores[FAIRNESS] = language_fairness(shares)
-        expected = {query: f"{name}/{next(iter(grades))}" for query, grades in in_own_language.items()}
+        expected = {query: f"{name}/{_right(grades)[0]}" for query, grades in in_own_language.items()}
         kept: Any = {"language": language, "place": set_and_id, "limit": self.examples}
         missed = misses(run, judged, own.queries, expected, **kept)
         self._write_runs(name, {OF_ALL: run})

@@ -27,10 +27,11 @@ from interlingua.evaluation.parallel import (
     unit_vectors,
 )
 from interlingua.evaluation.task import Embeds, Example, Items, Progress, SubsetScores, TaskResult, options, silent
-from interlingua.evaluation.tasks.folders import find_folder
+from interlingua.evaluation.tasks.folders import check_enough, find_folder
 from interlingua.evaluation.tasks.groups import group_members, grouped
 from interlingua.languages import parse
 
+LEAST_LANGUAGES = 2
 PASSES = 2
 """Pieces of work that progress counts for each sentence: embedding and search."""
 
@@ -81,7 +82,7 @@ class MixedPool:
     def evaluate(self, encoder: Embeds, data: Path, *, progress: Progress = silent) -> TaskResult:
         """See ``Task.evaluate``."""
         start = time.perf_counter()
-        texts = read_parallel(data, self.languages, also=self._also(data))
+        texts = read_parallel(data, self.languages, also=self._also(data), at_least=LEAST_LANGUAGES)
         if texts.sentences < 2:
             raise DataError("one line in each language; at least 2 are needed for a pool", path=texts.folder)
         work = len(texts.languages) * texts.sentences
@@ -126,6 +127,8 @@ class MixedPool:
 
     def parts(self, data: Path) -> list[str]:
         """See ``Task``: the languages; a pool of some of them is another pool, and its result's data differ."""
+        files = choose_files(data, self.languages, also=self._also(data))
+        check_enough(list(files), LEAST_LANGUAGES, self.languages, next(iter(files.values())).parent)
         return list(choose_files(data, self.languages))
 
     def _also(self, data: Path) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What the retrieval tasks share: passages embedded to disk, exact search 100 deep, BM25 and fusion beside it."""
+"""What tasks of questions and passages share: passages embedded to disk, judgements, exact search 100 deep."""
 
 from __future__ import annotations
 
@@ -8,23 +8,18 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.config import refuse_unread
 from interlingua.corpus.retrieval_sets import Passage, RetrievalSet, Sets
-from interlingua.errors import ConfigError, DataError
+from interlingua.errors import DataError
 from interlingua.evaluation.examples import PER_SUBSET
-from interlingua.evaluation.metrics.language_fairness import FAIRNESS, language_fairness, language_shares
 from interlingua.evaluation.metrics.ranking import (
-    DEPTH,
     Qrels,
     Run,
-    ranking_metrics,
-    reciprocal_rank_fusion,
     write_trec_run,
 )
 from interlingua.evaluation.metrics.retrieval import normalized
@@ -39,16 +34,20 @@ from interlingua.evaluation.task import (
     options,
     silent,
 )
-from interlingua.evaluation.tasks.folders import choose_languages, content_sha256, find_folder, full_code, recognise
+from interlingua.evaluation.tasks.folders import (
+    check_enough,
+    choose_languages,
+    content_sha256,
+    find_folder,
+    full_code,
+    recognise,
+)
 from interlingua.evaluation.tasks.groups import grouped
-from interlingua.evaluation.tasks.missed_passages import Miss, misses, with_texts
-from interlingua.evaluation.tasks.passage_search import EmbeddedPassages, exact_nearest, search
-from interlingua.mining.knn import Neighbours
-from interlingua.mining.rescored import CodedVectors, rescored_topk
-from interlingua.search.bm25 import DEFAULT_B, DEFAULT_K1, BM25Index
+from interlingua.evaluation.tasks.missed_passages import Miss, with_texts
+from interlingua.evaluation.tasks.passage_search import EmbeddedPassages
 
 OF_ALL = "_all_languages"
-"""Ends the names of metrics whose candidates are the passages of all languages together."""
+"""Ends the names of metrics and runs whose candidates are the passages of all languages together."""
 
 
 class Scored(NamedTuple):
@@ -94,6 +93,7 @@ class PassageTask(abc.ABC):
     published: ClassVar[bool] = True
     published_as: ClassVar[str] = ""
     paper_languages: ClassVar[Sequence[str]] = ()
+    least_languages: ClassVar[int] = 1
 
     languages: Sequence[str] | None = None
     similarity: Literal["auto", "cosine", "dot"] = "auto"
@@ -109,7 +109,7 @@ class PassageTask(abc.ABC):
         folder = find_folder(data, self.folders, self.files, self.expected)
         files = self.files(folder)
         codes = self.codes(files, folder)
-        chosen = choose_languages(self.languages, codes, {}, folder)
+        chosen = self._chosen(codes, folder)
         sets = {name or codes[name]: files[name]() for name in chosen}  # a lone set is called by its language
         codes |= {code: code for name, code in codes.items() if not name}
         steps = _Steps(progress, sets)
@@ -149,7 +149,12 @@ class PassageTask(abc.ABC):
         """See ``Task.parts``."""
         folder = find_folder(data, self.folders, self.files, self.expected)
         codes = self.codes(self.files(folder), folder)
-        return [name or codes[name] for name in choose_languages(self.languages, codes, {}, folder)]
+        return [name or codes[name] for name in self._chosen(codes, folder)]
+
+    def _chosen(self, codes: Mapping[str, str], folder: Path) -> list[str]:
+        chosen = choose_languages(self.languages, codes, {}, folder)
+        check_enough(chosen, self.least_languages, self.languages, folder)
+        return chosen
 
     @abc.abstractmethod
     def files(self, folder: Path) -> Sets:
@@ -233,98 +238,6 @@ class PassageTask(abc.ABC):
         for system, run in runs.items():
             kind = "dense-all-languages" if system == OF_ALL else system.rstrip("_") or "dense"
             write_trec_run(self.runs / f"{self.name}.{name}.{kind}.trec", run, tag=kind)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RetrievalTask(PassageTask):
-    """MRR@100, Recall@100 and nDCG@10 of questions among passages, as trec_eval computes them.
-
-    The candidates are the passages in the question's language and, where the protocol has that pool too, those of all
-    languages together (metrics ending in ``_all_languages``). A question without a ranking counts as 0 and is reported.
-    In parallel sets, where a question is answered in every language, ``language_fairness_at_20`` says whether the first
-    20 of the pool of all languages are of all languages; see ``metrics.language_fairness``.
-
-    Attributes:
-        precision: what passages are kept in for the search: float32, int8, or bits; hamming has the questions in bits
-            too, as binary indexes do.
-        rescore: candidates found in int8 or bits that are ranked anew by float32, 100 or more; 0 for none.
-        bm25: score BM25 and its fusion with the encoder (reciprocal ranks) beside it, in the question's language.
-        bm25_k1: how soon more of the same word counts for nothing, at least 0.
-        bm25_b: how much long passages pay for their length, 0 to 1; both tuned by ``interlingua.search.bm25.tune``.
-    """
-
-    pools_all: ClassVar[bool] = False
-
-    precision: Literal["float32", "int8", "binary", "hamming"] = "float32"
-    rescore: int = 0
-    bm25: bool = False
-    bm25_k1: float = DEFAULT_K1
-    bm25_b: float = DEFAULT_B
-
-    def __post_init__(self) -> None:
-        PassageTask.__post_init__(self)  # by name, as super() does not know the class that slots make anew
-        check_choice("precision", self.precision, ("float32", "int8", "binary", "hamming"))
-        refuse_unread(self, "rescore", reason="precision = float32", when=self.precision == "float32")
-        if self.rescore and self.rescore < DEPTH:
-            raise ConfigError(f"rescore is {self.rescore}; rankings are {DEPTH} deep, so give {DEPTH} or more, or 0")
-        refuse_unread(self, "bm25_k1", "bm25_b", reason="bm25 = false", when=not self.bm25)
-
-    def _score(
-        self,
-        encoder: Embeds,
-        name: str,
-        sets: Mapping[str, RetrievalSet],
-        pools: Mapping[str, EmbeddedPassages],
-        language: str,
-    ) -> Scored:
-        """See ``PassageTask._score``."""
-        one = sets[name]
-        judged, notes = judged_questions(one, pools[name].ids)
-        asked = {query: one.queries[query] for query in judged if query in one.queries}
-        vectors = self._embed_questions(encoder, asked, language)
-        runs = {"": search([*asked], vectors, {"": pools[name]}, self._nearest)}
-        if self.bm25:
-            runs["bm25_"] = self._bm25(asked, one, language)
-            runs["hybrid_"] = reciprocal_rank_fusion([runs[""], runs["bm25_"]])
-        values = {f"{system}{m}": v for system, run in runs.items() for m, v in ranking_metrics(judged, run).items()}
-        expected = {query: next(p for p, grade in grades.items() if grade > 0) for query, grades in judged.items()}
-        kept: Any = {"language": language, "limit": self.examples}
-        fairness: dict[str, float] = {}
-        tables: Mapping[str, Mapping[str, float]] = {}
-        if self.pools_all:
-            runs[OF_ALL] = search([*asked], vectors, pools, self._nearest)
-            judged_in_all = self._judged_in_all(name, judged, sets)
-            found = ranking_metrics(judged_in_all, runs[OF_ALL])
-            values |= {f"{metric}{OF_ALL}": of_query for metric, of_query in found.items()}
-            expected = {query: f"{name}/{passage}" for query, passage in expected.items()}
-            missed = misses(runs[OF_ALL], judged_in_all, one.queries, expected, place=set_and_id, **kept)
-            if self.parallel and len(sets) > 1:
-                shares = language_shares(judged_in_all, runs[OF_ALL], list(sets))
-                fairness = {FAIRNESS: language_fairness(shares)}
-                tables = shares.tables(name)
-        else:
-            missed = misses(runs[""], judged, one.queries, expected, place=lambda passage: (name, passage), **kept)
-        self._write_runs(name, runs)
-        scores = {metric: float(np.mean([*of_query.values()])) for metric, of_query in values.items()} | fairness
-        subset = SubsetScores(name=name, languages=(language, language), pairs=len(judged), scores=scores)
-        return Scored(subset, Items(np.array([*values[self.main_metric].values()])), notes, missed, tables)
-
-    def _nearest(self, queries: Float32[ndarray, "n d"], passages: Float32[ndarray, "m d"]) -> Neighbours:
-        """The nearest passages, as exactly as ``precision`` and ``rescore`` say."""
-        if self.precision == "float32":
-            return exact_nearest(queries, passages)
-        codes = CodedVectors.of(passages, "int8" if self.precision == "int8" else "ubinary")
-        return rescored_topk(queries, codes, passages, k=DEPTH, rescore=self.rescore, signs=self.precision == "hamming")
-
-    def _bm25(self, queries: Mapping[str, str], one: RetrievalSet, language: str) -> Run:
-        ids, titles, bodies = zip(*one.passages(), strict=True)
-        texts = [f"{title} {text}".strip() for title, text in zip(titles, bodies, strict=True)]
-        index = BM25Index.build(ids, texts, language=language, k1=self.bm25_k1, b=self.bm25_b)
-        found, scores = index.search(list(queries.values()), DEPTH)
-        return {
-            query: dict(zip(passages, map(float, of_query), strict=True))
-            for query, passages, of_query in zip(queries, found, scores, strict=True)
-        }
 
 
 class _Steps:

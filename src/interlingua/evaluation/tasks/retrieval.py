@@ -17,7 +17,8 @@ from interlingua.corpus.retrieval_sets import (
 )
 from interlingua.errors import DataError
 from interlingua.evaluation.tasks.folders import full_code
-from interlingua.evaluation.tasks.passages import OF_ALL, RetrievalTask
+from interlingua.evaluation.tasks.passages import OF_ALL
+from interlingua.evaluation.tasks.retrieval_task import RetrievalTask
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
