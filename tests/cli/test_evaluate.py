@@ -81,12 +81,14 @@ def test_choices_reach_the_encoder_and_the_result(capsys, model, data, tmp_path)
 
 
 def test_widths_share_vectors_and_not_results(capsys, model, data, tmp_path):
-    scores, encoded = {}, []
+    scores, encoded, files = {}, [], set()
     for dim in (32, 4):
         options = ["--suite", "tatoeba", "--dim", dim, "--cache", tmp_path / "cache", "--name", "mine", "--quiet"]
         code, said = run(capsys, model, "--data", data, "--output", tmp_path, *options)
         assert code == 0, said.err
-        (file,) = (tmp_path / "results" / "mine").glob(f"*dim={dim}*/*.json")
+        new = set((tmp_path / "results" / "mine").glob("*/tatoeba*.json")) - files
+        (file,) = new
+        files |= new
         content = json.loads(file.read_text())
         provenance = content["interlingua"]["provenance"]
         assert (provenance["model"]["dim"], provenance["model"]["overrides"]) == (dim, [f"dim={dim}"])

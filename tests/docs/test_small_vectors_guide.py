@@ -50,7 +50,7 @@ def said(workplace):
 
 
 def test_every_command_runs(said, workplace):
-    assert len(said) == 10
+    assert len(said) == 11
     assert np.load(workplace / "news.npy").shape == (3, 2)
     assert Encoder.load(workplace / "runs" / "nested" / "model").settings.matryoshka_dims == (32, 16, 12, 8)
     small = Encoder.load(workplace / "small")

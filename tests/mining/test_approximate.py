@@ -127,7 +127,7 @@ def test_blocks_that_are_there_are_not_searched_again(tmp_path, monkeypatch):
 def test_ways_of_searching():
     assert Approximate.parse("ivf") == Approximate("ivf", 32)
     assert Approximate.parse("hnsw:128") == Approximate("hnsw", 128)
-    assert Approximate.parse("binary") == Approximate("binary", 16)
+    assert Approximate.parse("binary") == Approximate("binary", 32)
     assert Approximate.parse("int8:3") == Approximate("int8", 3)
     for text in ("flat", "ivf:", "ivf:0", "ivf:x", ""):
         with pytest.raises(ConfigError, match="is unknown; say ivf, hnsw, binary, int8"):

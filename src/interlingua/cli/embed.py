@@ -55,14 +55,14 @@ def embed(
     from interlingua.evaluation.encoders import encode_and_identity
     from interlingua.mining.embed_job import EmbedJob
 
+    form = {name: value for name, value in (("dim", dim), ("precision", precision)) if value not in (None, "float32")}
+    if form and backend != "interlingua":
+        raise ConfigError(f"--{next(iter(form))} is for our own models; drop it, or say --backend interlingua")
     job = EmbedJob(files=files, output=output, ray=ray, ray_cores=ray_cores)
     choices: Any = {"backend": backend, "dtype": dtype, "device": device, "settings": set or ()}
     encode, identity = encode_and_identity(
         model, **choices, prompt=prompt, batch_tokens=batch_tokens, identified=job.to_folder, elsewhere=ray is not None
     )
-    form = {name: value for name, value in (("dim", dim), ("precision", precision)) if value not in (None, "float32")}
-    if form and backend != "interlingua":
-        raise ConfigError(f"--{next(iter(form))} is for our own models; drop it, or say --backend interlingua")
     with rate_bar(quiet or not sys.stderr.isatty(), "lines") as progress:
         lines = job.run(
             partial(encode, language=language, normalize=normalize, **form),

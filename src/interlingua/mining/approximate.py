@@ -25,7 +25,7 @@ from interlingua.mining.rescored import CodedVectors, best_of_found
 from interlingua.mining.tiles import TileJournal, TilePlan, Told, neighbour_blocks
 
 Kind = Literal["ivf", "hnsw", "binary", "int8"]
-EFFORTS: Mapping[Kind, int] = {"ivf": 32, "hnsw": 64, "binary": 16, "int8": 2}
+EFFORTS: Mapping[Kind, int] = {"ivf": 32, "hnsw": 64, "binary": 32, "int8": 2}
 """By default."""
 MEASURED = 1000
 """Vectors of a side whose neighbours are also searched exactly."""
