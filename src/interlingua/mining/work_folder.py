@@ -102,8 +102,10 @@ def one_at_a_time(folder: Path, shard: tuple[int, int] | None) -> Iterator[None]
 def clear(folder: Path) -> None:
     """Removes our files from a work folder, and our folders in it where nothing else is in them."""
     for own in sorted(_folders(folder), reverse=True):  # what is inside comes before what it is in
+        if own.is_symlink() or not own.is_dir():
+            continue
         sweep(own)
-        pattern = _pattern_of(own.relative_to(folder).as_posix())
+        pattern = _pattern_of(own.relative_to(folder).as_posix()) or ""
         for path in own.iterdir():
             if re.fullmatch(pattern, path.name) and not path.is_dir():
                 path.unlink()
