@@ -91,11 +91,13 @@ def at_work(folder: Path, shard: tuple[int, int] | None = None, *, keep: bool = 
 
 @contextlib.contextmanager
 def one_at_a_time(folder: Path, shard: tuple[int, int] | None) -> Iterator[None]:
-    """Makes the shards of a job wait for one another, where each would make what all of them share."""
+    """Claims a work folder; shards of a job wait for one another, where each would make what all of them share."""
     if shard is None:
+        claim(folder)
         yield
         return
     with exclusive(folder, remedy=REMEDY, name=".shared.lock", wait=True):
+        claim(folder)
         yield
 
 
