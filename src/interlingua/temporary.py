@@ -51,13 +51,12 @@ class Temporary:
     """Those of this process that are being written."""
 
     def __init__(self, target: Path, *, folder: bool = False) -> None:
-        names = {"prefix": _prefix(target), "suffix": ".tmp", "dir": target.parent}
         while True:
             if folder:
-                name = tempfile.mkdtemp(**names)
+                name = tempfile.mkdtemp(prefix=_prefix(target), suffix=".tmp", dir=target.parent)
                 self.handle = os.open(name, os.O_RDONLY)
             else:
-                self.handle, name = tempfile.mkstemp(**names)
+                self.handle, name = tempfile.mkstemp(prefix=_prefix(target), suffix=".tmp", dir=target.parent)
             if _lock(self.handle, name):
                 break
             os.close(self.handle)  # another process swept it before it was locked

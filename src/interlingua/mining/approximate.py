@@ -22,6 +22,7 @@ from interlingua.errors import ConfigError, MissingExtraError
 from interlingua.mining.knn import BLOCK, Neighbours, nearest_neighbours, read_block
 from interlingua.mining.lists import Lists
 from interlingua.mining.rescored import CodedVectors, best_of_found
+from interlingua.mining.tile_files import Side
 from interlingua.mining.tiles import TileJournal, TilePlan, Told, neighbour_blocks
 
 Kind = Literal["ivf", "hnsw", "binary", "int8"]
@@ -117,10 +118,13 @@ def find_approximately(
             " --memory, or search exactly, which needs no index"
         )
     journal, indexes = TileJournal(folder, plan, progress=progress), dict[str, Any]()
-    sides = {"x": (x, y, plan.rows), "y": (y, x, plan.columns)}
+    sides: dict[Side, tuple[NDArray[np.float32], NDArray[np.float32], int]] = {
+        "x": (x, y, plan.rows),
+        "y": (y, x, plan.columns),
+    }
     for tile in list(journal.left):
         lists = []
-        for name, start, known in zip("xy", tile, journal.read(tile), strict=True):
+        for name, start, known in zip(sides, tile, journal.read(tile), strict=True):
             own, other, size = sides[name]
             if (known.indices < 0).all():
                 indexes[name] = indexes.get(name) or _index(other, approximate)

@@ -43,7 +43,7 @@ from interlingua.mining.vectors import (
     no_model,
     open_vectors,
 )
-from interlingua.mining.work_folder import claim, one_at_a_time
+from interlingua.mining.work_folder import one_at_a_time
 from interlingua.mining.workers import Here, Workers
 from interlingua.remote import name_of
 
@@ -178,7 +178,6 @@ def mine_files(
     """
     work = Path(work)
     _check_parts(config, shard, workers)
-    claim(work)
     files = {"x": source, "y": target}
     with one_at_a_time(work, shard):
         sides = {side: prepare_side(file, config, work / side, progress) for side, file in files.items()}

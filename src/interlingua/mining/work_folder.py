@@ -91,19 +91,23 @@ def at_work(folder: Path, shard: tuple[int, int] | None = None, *, keep: bool = 
 
 @contextlib.contextmanager
 def one_at_a_time(folder: Path, shard: tuple[int, int] | None) -> Iterator[None]:
-    """Makes the shards of a job wait for one another, where each would make what all of them share."""
+    """Claims a work folder; shards of a job wait for one another, where each would make what all of them share."""
     if shard is None:
+        claim(folder)
         yield
         return
     with exclusive(folder, remedy=REMEDY, name=".shared.lock", wait=True):
+        claim(folder)
         yield
 
 
 def clear(folder: Path) -> None:
     """Removes our files from a work folder, and our folders in it where nothing else is in them."""
     for own in sorted(_folders(folder), reverse=True):  # what is inside comes before what it is in
+        if own.is_symlink() or not own.is_dir():
+            continue
         sweep(own)
-        pattern = _pattern_of(own.relative_to(folder).as_posix())
+        pattern = _pattern_of(own.relative_to(folder).as_posix()) or ""
         for path in own.iterdir():
             if re.fullmatch(pattern, path.name) and not path.is_dir():
                 path.unlink()
