@@ -213,10 +213,12 @@ def test_good_files_pass_the_limits(model, tmp_path, capsys):
 
 
 def test_a_hostile_catalogue_does_not_end_the_quickstart(tmp_path):
+    folder = tmp_path / "de" / "LC_MESSAGES"
+    folder.mkdir(parents=True)
     for name in bitexts.FILES:
         if name.endswith((".po", ".mo")):
-            bitexts.write(name, tmp_path)
-    (tmp_path / "good.de.po").write_bytes(bitexts.po())
+            bitexts.write(name, folder)
+    (folder / "good.po").write_bytes(bitexts.po())
     source = Source(name="strangers", folder=tmp_path)
     found = list(read_catalogues(source))
     assert [(pair.source, pair.target) for pair in found] == [("one cat", "eine Katze"), ("many cats", "viele Katzen")]
