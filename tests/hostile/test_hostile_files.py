@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import shutil
 import sys
 
@@ -13,6 +14,7 @@ import torch
 from interlingua.cli import main
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
+from interlingua.quickstart.catalogues import Source, read_catalogues
 from tests.hostile import bitexts, configs, models, others
 
 PREPARE = """
@@ -208,3 +210,27 @@ def test_good_files_pass_the_limits(model, tmp_path, capsys):
         main.main(["embed", str(model), str(tmp_path / "good.txt"), "-o", str(tmp_path / "v.npy"), "--quiet"])
     assert not stop.value.code
     assert np.load(tmp_path / "v.npy").shape[0] == 3
+
+
+def test_a_hostile_catalogue_does_not_end_the_quickstart(tmp_path):
+    folder = tmp_path / "de" / "LC_MESSAGES"
+    folder.mkdir(parents=True)
+    for name in bitexts.FILES:
+        if name.endswith((".po", ".mo")):
+            bitexts.write(name, folder)
+    (folder / "good.po").write_bytes(bitexts.po())
+    source = Source(name="strangers", folder=tmp_path)
+    found = list(read_catalogues(source))
+    assert [(pair.source, pair.target) for pair in found] == [("one cat", "eine Katze"), ("many cats", "viele Katzen")]
+    assert source.skipped["broken files"] == sum(name.endswith((".po", ".mo")) for name in bitexts.FILES)
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_prepare_has_the_limit_as_an_option(processes, tmp_path, capsys, monkeypatch):
+    monkeypatch.delenv("INTERLINGUA_MAX_LINE")
+    path = tmp_path / "a.de-en.tsv"
+    path.write_text("eins\tone\n" + "x" * 5000 + "\ty\n")
+    (tmp_path / "c.toml").write_text(PREPARE.format(folder=tmp_path, path=path))
+    setting = ("--set", "max_line_characters=1000", "--set", f"processes={processes}")
+    assert "a.de-en.tsv:2" in refused(capsys, "prepare", tmp_path / "c.toml", "--quiet", *setting)
+    assert "INTERLINGUA_MAX_LINE" not in os.environ

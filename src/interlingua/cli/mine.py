@@ -96,9 +96,6 @@ def mine(
         folder=job.folder, prompt=prompt, batch_tokens=batch_tokens, dtype=dtype, device=device, backend=backend,
         settings=set or (), elsewhere=ray is not None, documents=documents,
     )  # fmt: skip
-    if plan:
-        print("\n".join(job.plan(*both)))
-        return
-    with steps_bar(quiet) as progress:
-        lines = job.run(*both, progress=progress)
+    with steps_bar(quiet or plan) as progress:
+        lines = job.plan(*both) if plan else job.run(*both, progress=progress)
     print("\n".join(lines))

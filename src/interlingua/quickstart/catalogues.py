@@ -29,7 +29,7 @@ from interlingua.files import atomic_directory, sha256_file
 
 log = logging.getLogger("interlingua")
 ENGLISH = "eng_Latn"
-DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError)
+DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError)
 """What reading a wheel raises that was cut short or changed in the cache."""
 SENTENCE_WORDS = 3
 

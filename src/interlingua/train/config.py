@@ -19,48 +19,11 @@ from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.methods.matryoshka import Matryoshka
 from interlingua.registry import METHODS, resolve
+from interlingua.train.bounds import MANY, OPTIMIZER_BOUNDS, RUN_BOUNDS, check_method
 from interlingua.train.data_config import DataConfig
 
 FOR_ALL_METHODS = ("matryoshka", "matryoshka_weights")
 """Keys of [method] that stand beside the method's own."""
-MANY = 10**12
-"""Steps, sentences or seconds: more than any run has."""
-RUN_BOUNDS: dict[str, tuple[float, float]] = {
-    "max_steps": (1, MANY),
-    "num_train_epochs": (0, 1e9),
-    "budget_seconds": (0, 1e9),
-    "global_batch_size": (1, 2**31),
-    "micro_batch_size": (1, 2**31),
-    "gradcache_sentences": (1, 2**31),
-    "devices": (1, 4096),
-    "threads": (1, 1024),  # torch starts them all, and dies of a million
-    "save_total_limit": (1, MANY),
-    "logging_steps": (0, MANY),
-    "eval_steps": (0, MANY),
-    "save_steps": (0, MANY),
-    "early_stopping_patience": (1, MANY),
-}
-OPTIMIZER_BOUNDS: dict[str, tuple[float, float]] = {
-    "learning_rate": (0, 1e6),
-    "learning_rate_steps": (0, MANY),
-    "betas": (0, 1 - 1e-9),
-    "eps": (1e-30, 1),
-    "weight_decay": (0, 1e6),
-    "trust_coefficient": (0, 1e6),
-}
-METHOD_BOUNDS: dict[str, tuple[float, float]] = {
-    "_dim": (1, 65_536),
-    "_layers": (0, 1_000),
-    "_heads": (1, 1_024),
-    "_size": (1, 2**31),
-    "_steps": (0, MANY),
-    "_weight": (-1e6, 1e6),
-    "temperature": (1e-6, 1e6),
-    "dropout": (0, 1 - 1e-9),
-    "decay": (0, 1),
-    "margin": (-1e6, 1e6),
-}
-"""Of a method's options, by how their names end."""
 LENGTHS = ("max_steps", "num_train_epochs", "budget_seconds")
 SIZES = (
     "hidden_size",
@@ -397,17 +360,9 @@ def train_config_from(table: Mapping[str, Any], *, where: str = "config") -> Tra
     except ConfigError as error:
         raise ConfigError(f"{where}: method.name: {error}") from error
     read = from_mapping(schema, options, where=f"{where}: method")
-    _check_method(read, f"{where}: method")
+    check_method(read, f"{where}: method")
     sections["method"] = {**for_all, "options": read}
     return from_mapping(TrainConfig, sections, where=where)
-
-
-def _check_method(options: Any, where: str) -> None:
-    for option in dataclasses.fields(options):
-        value = getattr(options, option.name)
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            bounds = next((bounds for end, bounds in METHOD_BOUNDS.items() if option.name.endswith(end)), (-MANY, MANY))
-            check_bounds(options, where, {option.name: bounds})
 
 
 def differences(a: TrainConfig, b: TrainConfig, *, ignore: frozenset[str] = frozenset()) -> list[str]:

@@ -1,0 +1,64 @@
+"""The smallest and the largest number that each option of a run may be: beyond them nothing can work, or all breaks."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from interlingua.config import check_bounds
+
+MANY = 10**12
+"""Steps, sentences or seconds: more than any run has."""
+RUN_BOUNDS: dict[str, tuple[float, float]] = {
+    "max_steps": (1, MANY),
+    "num_train_epochs": (0, 1e9),
+    "budget_seconds": (0, 1e9),
+    "global_batch_size": (1, 2**31),
+    "micro_batch_size": (1, 2**31),
+    "gradcache_sentences": (1, 2**31),
+    "devices": (1, 256),
+    "threads": (1, 1024),  # torch starts them all, and dies of a million
+    "save_total_limit": (1, MANY),
+    "logging_steps": (0, MANY),
+    "eval_steps": (0, MANY),
+    "save_steps": (0, MANY),
+    "early_stopping_patience": (1, MANY),
+}
+OPTIMIZER_BOUNDS: dict[str, tuple[float, float]] = {
+    "learning_rate": (0, 1e6),
+    "learning_rate_steps": (0, MANY),
+    "betas": (0, 1 - 1e-9),
+    "eps": (1e-30, 1),
+    "weight_decay": (0, 1e6),
+    "trust_coefficient": (0, 1e6),
+}
+METHOD_BOUNDS: dict[str, tuple[float, float]] = {
+    "_dim": (1, 65_536),
+    "_layers": (0, 1_000),
+    "_heads": (1, 1_024),
+    "_size": (1, 2**31),
+    "_steps": (0, MANY),
+    "_weight": (-1e6, 1e6),
+    "temperature": (1e-6, 1e6),
+    "dropout": (0, 1 - 1e-9),
+    "decay": (0, 1),
+    "margin": (-1e6, 1e6),
+}
+"""Of a method's options, by how their names end."""
+
+
+def check_method(options: Any, where: str) -> None:
+    """Refuses numbers of a method's options that are out of range.
+
+    Args:
+        options: an instance of the method's ``Config``.
+        where: what errors call it.
+
+    Raises:
+        ConfigError: one is.
+    """
+    for option in dataclasses.fields(options):
+        value = getattr(options, option.name)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            bounds = next((bounds for end, bounds in METHOD_BOUNDS.items() if option.name.endswith(end)), (-MANY, MANY))
+            check_bounds(options, where, {option.name: bounds})
