@@ -269,12 +269,17 @@ def test_tables_of_pairs_are_printed_as_a_matrix():
 
 
 def test_codes_keep_their_script_where_it_tells_them_apart():
-    cells = {"zho_Hans-zho_Hant": 0.5, "zho_Hant-zho_Hans": 0.5}
+    cells = {"zho_Hans-zho_Hant": 0.5, "zho_Hant-zho_Hans": 0.25}
     *_, matrix = terminal_tables(make(tables={"x": cells}))
     assert [column.header for column in matrix.columns[1:]] == ["zho_Hans", "zho_Hant"]
 
 
 def test_wide_tables_are_named_and_not_printed():
-    cells = {f"aaa-{number:03}": 0.5 for number in range(30)}
+    cells = {f"aaa-{number:03}": number / 30 for number in range(30)}
     _, by_group = terminal_tables(make(tables={"accuracy_mixed_pool": cells}))
-    assert by_group.caption == "in the result file: accuracy mixed pool, %"
+    assert by_group.caption == "accuracy mixed pool, %: in the result file"
+
+
+def test_a_table_of_one_number_is_one_line():
+    _, by_group = terminal_tables(make(tables={"share": {"de-de": 0.5, "de-en": 0.5}}))
+    assert by_group.caption == "share, %: 50.0 throughout"

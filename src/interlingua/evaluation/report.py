@@ -45,11 +45,19 @@ def terminal_tables(result: TaskResult) -> list[Table]:
     for group, scores_of in result.groups.items():
         shown = (scores_of.get(metric) for metric in of_groups)
         by_group.add_row(group, *("" if score is None else f"{100 * score:.{digits}f}" for score in shown))
-    matrices = [_matrix(name, cells) for name, cells in result.tables.items()]
-    wide = [table for table in matrices if len(table.columns) > MOST_COLUMNS]
-    if wide:
-        by_group.caption = f"in the result file: {', '.join(str(table.title) for table in wide)}"
-    return [by_pair, by_group, *(table for table in matrices if table not in wide)]
+    matrices = []
+    captions = []
+    for name, cells in result.tables.items():
+        table = _matrix(name, cells)
+        shown = {f"{100 * value:.1f}" for value in cells.values()}
+        if len(shown) == 1 and len(cells) > 1:
+            captions.append(f"{table.title}: {shown.pop()} throughout")
+        elif len(table.columns) > MOST_COLUMNS:
+            captions.append(f"{table.title}: in the result file")
+        else:
+            matrices.append(table)
+    by_group.caption = "\n".join(captions) or None
+    return [by_pair, by_group, *matrices]
 
 
 def _matrix(name: str, cells: Mapping[str, float]) -> Table:
