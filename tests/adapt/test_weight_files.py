@@ -12,7 +12,7 @@ from interlingua.adapt.weight_files import (
     StoredTensor,
     WeightFiles,
     files_besides_weights,
-    write_tensors_one_by_one,
+    write_tensors,
 )
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
@@ -26,7 +26,7 @@ def test_every_tensor_of_the_backbone_is_found(tmp_path):
     files = WeightFiles(tmp_path / "model")
     stored = load_file(tmp_path / "model" / "model.safetensors")
     assert files.tensors.keys() == stored.keys()
-    assert all(torch.equal(files.read(name), stored[name]) for name in files.tensors)
+    assert all(torch.equal(torch.cat(list(files.blocks(name))), stored[name]) for name in files.tensors)
     files.close()
 
 
@@ -40,7 +40,7 @@ def test_prefixes_and_heads_of_stock_models_are_left_out(tmp_path):
               tmp_path / "stock" / "model.safetensors")  # fmt: skip
     own, stock = WeightFiles(tmp_path / "own"), WeightFiles(tmp_path / "stock")
     assert own.tensors.keys() == stock.tensors.keys()
-    assert torch.equal(stock.read("embeddings.LayerNorm.weight"), stored["embeddings.LayerNorm.weight"])
+    assert torch.equal(next(stock.blocks("embeddings.LayerNorm.weight")), stored["embeddings.LayerNorm.weight"])
 
 
 def test_modules_behind_the_backbone_are_found(tmp_path):
@@ -74,7 +74,7 @@ def test_a_file_written_tensor_by_tensor_reads_back(tmp_path, dtype):
     spelled = {torch.float32: "F32", torch.float64: "F64", torch.bfloat16: "BF16", torch.float16: "F16",
                torch.int64: "I64"}[dtype]  # fmt: skip
     plan = {name: StoredTensor(tmp_path, name, tuple(tensor.shape), spelled) for name, tensor in tensors.items()}
-    write_tensors_one_by_one(tmp_path / "x.safetensors", plan, tensors.__getitem__)
+    write_tensors(tmp_path / "x.safetensors", plan, lambda name: iter([tensors[name]]))
     found = load_file(tmp_path / "x.safetensors")
     assert all(torch.equal(found[name], tensor) and found[name].dtype == dtype for name, tensor in tensors.items())
 
@@ -82,7 +82,7 @@ def test_a_file_written_tensor_by_tensor_reads_back(tmp_path, dtype):
 def test_the_file_is_the_one_that_safetensors_writes(tmp_path):
     tensors = {"a": torch.arange(6.0).reshape(2, 3), "b": torch.ones(5)}
     plan = {name: StoredTensor(tmp_path, name, tuple(tensor.shape), "F32") for name, tensor in tensors.items()}
-    write_tensors_one_by_one(tmp_path / "own.safetensors", plan, tensors.__getitem__)
+    write_tensors(tmp_path / "own.safetensors", plan, lambda name: iter([tensors[name]]))
     save_file(tensors, tmp_path / "theirs.safetensors", metadata={"format": "pt"})
     assert (tmp_path / "own.safetensors").read_bytes() == (tmp_path / "theirs.safetensors").read_bytes()
 
@@ -118,8 +118,21 @@ def test_what_was_written_loads_as_a_model(tmp_path):
     encoder = tiny_encoder()
     encoder.save(tmp_path / "model")
     files = WeightFiles(tmp_path / "model")
-    write_tensors_one_by_one(tmp_path / "copy.safetensors", files.tensors, files.read)
+    write_tensors(tmp_path / "copy.safetensors", files.tensors, files.blocks)
     files.close()
     (tmp_path / "copy.safetensors").replace(tmp_path / "model" / "model.safetensors")
     assert Encoder.load(tmp_path / "model").digest() == encoder.digest()
     assert isinstance(encoder.backbone.config, BackboneConfig)
+
+
+def test_blocks_are_consecutive_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr("interlingua.adapt.weight_files.BLOCK_NUMBERS", 7)
+    tensors = {"table": torch.arange(15.0).reshape(5, 3), "bias": torch.arange(9.0), "scale": torch.tensor(2.0)}
+    save_file(tensors, tmp_path / "model.safetensors")
+    files = WeightFiles(tmp_path)
+    assert [block.tolist() for block in files.blocks("bias")] == [[0, 1, 2, 3, 4, 5, 6], [7, 8]]
+    assert [len(block) for block in files.blocks("table")] == [2, 2, 1]
+    assert torch.equal(torch.cat(list(files.blocks("table"))), tensors["table"])
+    assert next(files.blocks("scale")) == 2
+    write_tensors(tmp_path / "copy.safetensors", files.tensors, files.blocks)
+    assert load_file(tmp_path / "copy.safetensors").keys() == tensors.keys()

@@ -18,7 +18,7 @@ import dataclasses
 import json
 import math
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,7 +32,7 @@ from interlingua.adapt.weight_files import (
     StoredTensor,
     WeightFiles,
     files_besides_weights,
-    write_tensors_one_by_one,
+    write_tensors,
 )
 from interlingua.encoder.directory import EncodingSettings, is_ours, locate, read_json, read_settings, write_json
 from interlingua.encoder.encoder import Encoder
@@ -250,23 +250,25 @@ def _write_place(
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / _file_name(named)
 
-    def make(short: str) -> Tensor:
+    def make(short: str) -> Iterator[Tensor]:
         return _mean(opened, weights, prefix[short], named[prefix[short]].dtype)
 
-    write_tensors_one_by_one(target, {short: named[name] for short, name in prefix.items()}, make)
+    write_tensors(target, {short: named[name] for short, name in prefix.items()}, make)
     for files in opened:
         files.close()
 
 
-def _mean(opened: Sequence[WeightFiles], weights: Sequence[float], name: str, dtype: str) -> Tensor:
+def _mean(opened: Sequence[WeightFiles], weights: Sequence[float], name: str, dtype: str) -> Iterator[Tensor]:
     kept = next(kind for kind, spelled in DTYPE_NAMES.items() if spelled == dtype)
     used = [(files, weight) for files, weight in zip(opened, weights, strict=True) if weight]
-    if len(used) == 1 and used[0][1] == 1:
-        return used[0][0].read(name).to(kept)
-    total = torch.zeros(())
-    for files, weight in used:
-        total = total + weight * files.read(name).double()
-    return total.to(kept)
+    for blocks in zip(*(files.blocks(name) for files, _ in used), strict=True):
+        if len(blocks) == 1:
+            yield blocks[0].to(kept)
+            continue
+        total = torch.zeros(())
+        for block, (_, weight) in zip(blocks, used, strict=True):
+            total = total + weight * block.double()
+        yield total.to(kept)
 
 
 def _place(name: str) -> str:

@@ -1,9 +1,10 @@
-"""The tensors of model directories, read one at a time: no model is ever in memory whole."""
+"""The tensors of model directories, read in blocks of rows: no model is ever in memory whole."""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import struct
 from collections.abc import Callable, Iterator, Mapping
@@ -24,6 +25,8 @@ DTYPE_NAMES = {
 }  # fmt: skip
 """How safetensors spells a dtype in a file's header."""
 ALIGNMENT = 8
+BLOCK_NUMBERS = 1 << 22
+"""Numbers of a tensor that are in memory at once."""
 
 
 class StoredTensor(NamedTuple):
@@ -70,15 +73,20 @@ class WeightFiles:
         self._exit.close()
         self._open.clear()
 
-    def read(self, name: str) -> Tensor:
-        """One tensor, on the CPU, in its own dtype."""
+    def blocks(self, name: str) -> Iterator[Tensor]:
+        """One tensor, on the CPU, in its own dtype: consecutive rows, a few million numbers at a time."""
         from safetensors import safe_open
 
         stored = self.tensors[name]
         if stored.file not in self._open:
             self._open[stored.file] = self._exit.enter_context(safe_open(stored.file, framework="pt"))
-        tensor: Tensor = self._open[stored.file].get_tensor(stored.key)
-        return tensor
+        if not stored.shape:
+            yield self._open[stored.file].get_tensor(stored.key)
+            return
+        rows = max(1, BLOCK_NUMBERS // max(1, math.prod(stored.shape[1:])))
+        content = self._open[stored.file].get_slice(stored.key)
+        for first in range(0, stored.shape[0], rows):
+            yield content[first : first + rows]
 
 
 def _stored_in(files: list[Path]) -> dict[str, StoredTensor]:
@@ -109,24 +117,21 @@ def _used(stored: dict[str, StoredTensor], place: Path) -> dict[str, StoredTenso
     return {name: stored[prefix + name] for name in names if prefix + name in stored}
 
 
-def write_tensors_one_by_one(path: Path, tensors: Mapping[str, StoredTensor], make: Callable[[str], Tensor]) -> None:
-    """Writes a safetensors file without having more than one tensor in memory.
+def write_tensors(path: Path, tensors: Mapping[str, StoredTensor], make: Callable[[str], Iterator[Tensor]]) -> None:
+    """Writes a safetensors file without having more than a block of one tensor in memory.
 
     The format: eight bytes with the length of a JSON header, the header, then the tensors' bytes one after another.
 
     Args:
         path: of the file.
         tensors: name -> shape and dtype it will have.
-        make: gives the tensor of a name, in that shape and dtype.
+        make: gives the tensor of a name, in that dtype, as blocks of consecutive rows.
     """
     header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
     end = 0
     for name, tensor in tensors.items():
         start = end
-        count = 1
-        for size in tensor.shape:
-            count *= size
-        end = start + count * _item_size(tensor.dtype)
+        end = start + math.prod(tensor.shape) * _item_size(tensor.dtype)
         header[name] = {"dtype": tensor.dtype, "shape": list(tensor.shape), "data_offsets": [start, end]}
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % ALIGNMENT)
@@ -134,8 +139,8 @@ def write_tensors_one_by_one(path: Path, tensors: Mapping[str, StoredTensor], ma
         file.write(struct.pack("<Q", len(text)))
         file.write(text)
         for name in tensors:
-            content = make(name).contiguous().reshape(-1)
-            file.write(content.view(torch.uint8).numpy().data)
+            for block in make(name):
+                file.write(block.contiguous().reshape(-1).view(torch.uint8).numpy().data)
 
 
 def _item_size(dtype: str) -> int:
