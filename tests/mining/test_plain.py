@@ -59,7 +59,7 @@ def test_as_many_stages_are_taken_as_the_vectors_ask_for(rate, monkeypatch):
     monkeypatch.setattr(plain, "TILE_ROWS", 256)
     monkeypatch.setattr(plain, "TILE_COLUMNS", 512)
     x, y = decaying(12, 1500, 6400, 256, rate)
-    scanner = TorchScanner(turned(x, y))
+    scanner = TorchScanner(turned(x, y), dtype=torch.bfloat16)  # float32 rounds less, so fewer stages are enough
     left, right = scanner.prepare(Block(x, 0), of_x=True), scanner.prepare(Block(y, 0), of_x=False)
     scanner.scan(left, right, Lists.empty(1500, 2), Lists.empty(6400, 2))
     assert (scanner.stage == 3) == (rate == 1.0)

@@ -53,7 +53,8 @@ class Made:
 
 def score_all(x, y, k=4):
     """Margins of each row of x with its k nearest of y, the whole matrix sorted."""
-    cosines = x @ y.T
+    # Rounded from float64, so that sentences that stand there twice have equal scores on every processor.
+    cosines = (x.astype(np.float64) @ y.T.astype(np.float64)).astype(np.float32)
     near_x, near_y = np.argsort(-cosines, axis=1, kind="stable")[:, :k], np.argsort(-cosines.T, axis=1)[:, :k]
     mean_x, mean_y = np.take_along_axis(cosines, near_x, 1).mean(1), np.take_along_axis(cosines.T, near_y, 1).mean(1)
     scores = [[cosines[i, j] / ((mean_x[i] + mean_y[j]) / 2) for j in row] for i, row in enumerate(near_x)]
