@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 from interlingua import __version__
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import atomic_write, has_format, sha256_file
+from interlingua.json_text import parse_json
 from interlingua.languages import resolve
 
 Device = Literal["auto", "cpu", "cuda"]
@@ -136,7 +137,7 @@ def read_record(output: Path) -> dict[str, Any]:
         DataError: it is missing or damaged.
     """
     try:
-        content = json.loads((output / RECORD).read_text(encoding="utf-8"))
+        content = parse_json((output / RECORD).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise DataError(f"can't be read ({error}); start over in another folder", path=output / RECORD) from error
     return dict(content)

@@ -129,7 +129,7 @@ def prompt_of(folder: PathLike) -> str | None:
         folder: the corpus's.
     """
     try:
-        content = json.loads((Path(folder) / NAME).read_bytes())
+        content = parse_json((Path(folder) / NAME).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
     config = content.get("config") if isinstance(content, dict) else None

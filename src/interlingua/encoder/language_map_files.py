@@ -11,6 +11,7 @@ import numpy as np
 from interlingua.encoder.language_maps import MAP_METHODS, LanguageMap
 from interlingua.errors import CheckpointError
 from interlingua.files import PathLike, atomic_write
+from interlingua.json_text import parse_json
 
 MAP_FILE = "language_map.safetensors"
 
@@ -47,7 +48,7 @@ def read_map(path: PathLike) -> LanguageMap:
         with safe_open(file_path, framework="numpy") as file:
             described: dict[str, str] = file.metadata() or {}
             tensors: dict[str, Any] = {name: file.get_tensor(name).astype(np.float64) for name in file.keys()}  # noqa: SIM118
-        method, languages = described["method"], json.loads(described["languages"])
+        method, languages = described["method"], parse_json(described["languages"])
         weight, bias, shifts = tensors["weight"], tensors["bias"], tensors.get("shifts")
         width = len(bias)
         fits = weight.shape == (width, width) and (shifts is None or shifts.shape == (len(languages), width))

@@ -15,6 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from interlingua.errors import CheckpointError, ConfigError
+from interlingua.json_text import parse_json
 from interlingua.registry import did_you_mean
 
 SHIFT_FILE = "language_shift.safetensors"
@@ -78,7 +79,7 @@ def read_shift(folder: Path, dim: int) -> LanguageShift | None:
 
     try:
         with safe_open(path, framework="pt") as file:
-            languages = json.loads((file.metadata() or {})["languages"])
+            languages = parse_json((file.metadata() or {})["languages"])
             means = file.get_tensor("means")
     except (SafetensorError, OSError, ValueError, KeyError) as error:
         raise CheckpointError(f"{path}: damaged ({error}); make the model again with interlingua debias") from error

@@ -49,9 +49,9 @@ def terminal_tables(result: TaskResult) -> list[Table]:
     captions = []
     for name, cells in result.tables.items():
         table = _matrix(name, cells)
-        shown = {f"{100 * value:.1f}" for value in cells.values()}
-        if len(shown) == 1 and len(cells) > 1:
-            captions.append(f"{table.title}: {shown.pop()} throughout")
+        values = {f"{100 * value:.1f}" for value in cells.values()}
+        if len(values) == 1 and len(cells) > 1:
+            captions.append(f"{table.title}: {values.pop()} throughout")
         elif len(table.columns) > MOST_COLUMNS:
             captions.append(f"{table.title}: in the result file")
         else:

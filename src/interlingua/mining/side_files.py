@@ -12,6 +12,7 @@ from pathlib import Path
 
 from interlingua.errors import DataError
 from interlingua.files import atomic_write, sha256_file, sync_file
+from interlingua.json_text import parse_json
 from interlingua.temporary import sync_folder
 
 RECORD = "side.json"
@@ -58,7 +59,7 @@ class SideRecord:
         """
         path = folder / RECORD
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))
+            found = parse_json(path.read_text(encoding="utf-8"))
             if found.pop("format") == FORMAT:
                 return cls(**found)
             problem = "is of another version of interlingua"

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, atomic_write
+from interlingua.json_text import parse_json
 from interlingua.locks import exclusive
 from interlingua.mining.knn import Neighbours, check_sides, even, make_frame, make_scanner, neighbours_of, read_block
 from interlingua.mining.lists import Lists
@@ -95,7 +96,7 @@ class TilePlan:
         """The plan by which the same search was begun in one of some folders, if its blocks fit; else this one."""
         for folder in folders:
             try:
-                there = TilePlan(**json.loads((folder / PLAN).read_text(encoding="utf-8")))
+                there = TilePlan(**parse_json((folder / PLAN).read_text(encoding="utf-8")))
             except (OSError, ValueError, TypeError):
                 continue
             fits = (there.rows + there.columns) * bytes_of_a_vector(self.width, self.k) <= memory
@@ -338,7 +339,7 @@ def _begin(folder: Path, plan: TilePlan, shard: tuple[int, int]) -> DoneTiles:
 
 def _check_plan(folder: Path, plan: TilePlan) -> None:
     try:
-        there = json.loads((folder / PLAN).read_text(encoding="utf-8"))
+        there = parse_json((folder / PLAN).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ConfigError(f"{folder} holds no plan that can be read; choose another folder or remove it") from error
     known = there if isinstance(there, dict) else {}

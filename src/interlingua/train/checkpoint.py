@@ -23,6 +23,7 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 
 from interlingua.errors import CheckpointError, DataError
 from interlingua.files import atomic_directory, sha256_file
+from interlingua.json_text import parse_json
 from interlingua.train.engine import whole
 
 FORMAT = "interlingua-checkpoint-2"
@@ -101,7 +102,7 @@ def load_checkpoint(path: Path, objective: nn.Module, optimizer: torch.optim.Opt
     problem = damage(path)
     if problem:
         raise CheckpointError(f"{path}: {problem}; resume from another checkpoint")
-    record = json.loads((path / "state.json").read_text(encoding="utf-8"))
+    record = parse_json((path / "state.json").read_text(encoding="utf-8"))
     weights, moments = load_file(path / "model.safetensors"), load_file(path / "optimizer.safetensors")
     expected = weights_of(objective)
     wrong = expected.keys() ^ weights.keys() or {n for n in weights if weights[n].shape != expected[n].shape}
@@ -132,7 +133,7 @@ def latest_checkpoint(folder: Path, warn: Callable[[str], None]) -> Path | None:
 def damage(path: Path) -> str | None:
     """Why a checkpoint can't be used, or none."""
     try:
-        record = json.loads((path / "state.json").read_text(encoding="utf-8"))
+        record = parse_json((path / "state.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return "state.json is missing or cut short"
     found = record.get("format") if isinstance(record, dict) else None

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from interlingua.errors import DataError, InterlinguaError, MissingExtraError
 from interlingua.files import atomic_write
+from interlingua.json_text import parse_json
 from interlingua.train.checkpoint import TrainState, checkpoints_in
 from interlingua.train.config import TrainConfig
 from interlingua.train.engine import Engine, local
@@ -289,7 +290,7 @@ def _drop_records_after(metrics: Path, step: int) -> None:
     found = metrics.read_text(encoding="utf-8", errors="replace")
     for line in found.splitlines(keepends=True):
         try:
-            record = json.loads(line)
+            record = parse_json(line)
         except ValueError:
             continue
         if line.endswith("\n") and record["step"] <= step and record["kind"] != "final":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import resource
 import sys
 import time
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from interlingua.batches.feeds import rows, token_batches
+from interlingua.json_text import parse_json
 from interlingua.train.build import MicroBatches
 from interlingua.train.checkpoint import TrainState
 from interlingua.train.config import TrainConfig
@@ -171,7 +171,7 @@ def read_result(folder: RunFolder) -> TrainResult | None:
     """The result of a run that has ended, from its last record; none if it has not, or its model is gone."""
     lines = folder.metrics.read_text(encoding="utf-8").splitlines() if folder.metrics.exists() else []
     try:
-        record = json.loads(lines[-1]) if lines else {}
+        record = parse_json(lines[-1]) if lines else {}
     except ValueError:
         return None
     if record.pop("kind", None) != "final" or not folder.model.is_dir():

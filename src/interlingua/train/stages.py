@@ -29,6 +29,7 @@ from typing import Any
 from interlingua.config import apply_override, from_mapping, load_toml, to_mapping
 from interlingua.errors import CheckpointError, ConfigError
 from interlingua.files import PathLike, atomic_write, sha256_file, sha256_tree
+from interlingua.json_text import parse_json
 from interlingua.locks import exclusive
 from interlingua.registry import did_you_mean
 from interlingua.train.config import LENGTHS, TrainConfig, differences, train_config_from
@@ -279,7 +280,7 @@ def _digest(path: Path) -> str:
 def _read_record(output: Path) -> dict[str, Any]:
     path = output / STATE_FILE
     try:
-        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        record: dict[str, Any] = parse_json(path.read_text(encoding="utf-8")) if path.exists() else {}
     except ValueError as error:
         raise CheckpointError(f"{path}: damaged; start all over with --resume never") from error
     return record

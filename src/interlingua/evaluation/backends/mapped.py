@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from interlingua.encoder.language_maps import LanguageMap
 from interlingua.errors import CheckpointError, ConfigError
 from interlingua.evaluation.backends.foreign import Choices, ForeignEncoder
 from interlingua.evaluation.metrics.retrieval import normalized
+from interlingua.json_text import parse_json
 
 MAPPED_FILE = "mapped_encoder.json"
 
@@ -58,7 +58,7 @@ class MappedEncoder(ForeignEncoder):
         cls.own_options(choices, "mapped")
         folder = Path(model)
         try:
-            base = json.loads((folder / MAPPED_FILE).read_text(encoding="utf-8"))
+            base = parse_json((folder / MAPPED_FILE).read_text(encoding="utf-8"))
             described = {key: base[key] for key in ("model", "backend", "options")}
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise CheckpointError(
