@@ -195,7 +195,7 @@ def test_from_a_file_and_back(tmp_path):
     ("terms", "message"),
     [
         ({}, "terms is empty; give at least one table"),
-        ({"x": {"weight": 1.0}}, "terms.x: a term is a table with a method; known: calibrated"),
+        ({"x": {"weight": 1.0}}, "terms.x: a term is a table with a method; known: anchor"),
         ({"x": 3}, "terms.x: a term is a table with a method"),
         ({"x": {"method": "emms"}}, r"terms.x: unknown name 'emms'; did you mean 'ems'\?"),
         ({"x": {"method": "combination"}}, "terms.x: a combination can't be part of one"),

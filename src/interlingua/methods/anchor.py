@@ -83,9 +83,7 @@ class AnchorConfig:
                 raise ConfigError(f"{name} is {getattr(self, name)}; it must be positive")
         if self.teacher_prompts and len(self.teacher_prompts) != max(len(self.teachers), 1):
             raise ConfigError('teacher_prompts: expected one for each of the teachers; give "" for those without')
-        refuse_unread(
-            self, "hard_weight", reason='student_reads = "translations"', when=self.student_reads == "translations"
-        )
+        refuse_unread(self, "hard_weight", reason="this student_reads", when=self.student_reads == "translations")
         refuse_unread(self, "original_steps", reason="this student_reads", when=self.student_reads != "alternate")
         refuse_unread(self, "hard_kinds", "hard_count", reason="hard_weight = 0", when=not self.hard_weight)
         refuse_unread(self, "soft_temperature", reason="soft_weight = 0", when=not self.soft_weight)
@@ -108,6 +106,7 @@ class Anchor(Objective):
 
     Config = AnchorConfig
     config: AnchorConfig
+    no_prefixes = "its targets and its bank are whole vectors of the teacher"
 
     def __init__(self, config: AnchorConfig, encoder: Encoder) -> None:
         super().__init__(config, encoder)

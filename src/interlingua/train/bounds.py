@@ -25,7 +25,7 @@ RUN_BOUNDS: dict[str, tuple[float, float]] = {
     "early_stopping_patience": (1, MANY),
 }
 OPTIMIZER_BOUNDS: dict[str, tuple[float, float]] = {
-    "learning_rate": (0, 1e6),
+    "learning_rate": (0, 1e38),
     "learning_rate_steps": (0, MANY),
     "betas": (0, 1 - 1e-9),
     "eps": (1e-30, 1),
