@@ -298,9 +298,7 @@ def read_vector_settings(folder: Path, described: Mapping[str, Any]) -> dict[str
     try:
         ranges = {int(width): Int8Ranges(tuple(of["minimum"]), tuple(of["maximum"])) for width, of in found.items()}
     except (KeyError, TypeError, ValueError) as error:
-        raise CheckpointError(
-            f"{folder / RANGES_FILE}: not a file of ranges ({error}); export the model again"
-        ) from error
+        raise CheckpointError(f"{folder / RANGES_FILE}: no file of ranges ({error}); export it again") from error
     return {
         "matryoshka_dims": tuple(described.get("interlingua", {}).get("matryoshka_dims", ())),
         "truncate_dim": described.get("truncate_dim"),

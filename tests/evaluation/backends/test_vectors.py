@@ -71,7 +71,7 @@ def test_one_array_has_the_name_of_its_file(tmp_path):
         (lambda f: np.save(f / "deu.npy", VECTORS[0]), r"deu.npy: float32 of shape \(3,\); expected floats, a row per"),
         (lambda f: np.save(f / "deu.npy", np.ones((2, 3), int)), "deu.npy: int64 of shape"),
         (lambda f: np.save(f / "deu.npy", np.ones((2, 4))), "rest.npz: vectors of width 3, where others here have 4"),
-        (lambda f: (f / "deu.npy").write_bytes(b"nonsense"), "deu.npy: can't be read as an array"),
+        (lambda f: (f / "deu.npy").write_bytes(b"nonsense"), "deu.npy: is no array"),
         (lambda f: [path.unlink() for path in f.glob("*.np?")], "no .npy or .npz file here"),
     ],
 )
