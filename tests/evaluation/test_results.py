@@ -116,7 +116,7 @@ def test_a_cut_items_file_is_one_line(result, tmp_path):
     whole = items_path(path).read_bytes()
     for content in (whole[:100], b""):
         items_path(path).write_bytes(content)
-        with pytest.raises(DataError, match=rf"^{items_path(path)}: the items of a result can't be read"):
+        with pytest.raises(DataError, match=rf"^{items_path(path)}: can't be read as arrays"):
             read_result(path)
 
 

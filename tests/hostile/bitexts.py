@@ -99,7 +99,6 @@ FILES: dict[str, bytes] = {
     "zero.de.po": po(plural="n/0"),
     "modulo-zero.de.po": po(plural="n%0"),
     "negative.de.po": po(plural="0-n"),
-    "zero.de.mo": mo([(0, 44), (3, 44)], b"one") + b"",
     "undefined.de.po": po(charset="undefined"),
     "punycode.de.po": po(charset="punycode") + b"# " + b"abc-" * 100_000,
     "idna.de.po": po(charset="idna"),
