@@ -10,7 +10,19 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "reference" / "robustness.md"
-NAMED = re.findall(r"`(tests/[\w/]+\.py)::(\w+)(?:\[[^\]]*\])?`", PAGE.read_text(encoding="utf-8"))
+
+
+def named() -> list[tuple[str, str]]:
+    """Path and name of each test on the page; one without a path is of the file named before it."""
+    found = []
+    path = ""
+    for file, name in re.findall(r"`(tests/[\w/]+\.py)?::(\w+)`", PAGE.read_text(encoding="utf-8")):
+        path = file or path
+        found.append((path, name))
+    return found
+
+
+NAMED = named()
 LOADERS = ("from_pretrained", "SentenceTransformer", "CrossEncoder", "pipeline")
 
 
