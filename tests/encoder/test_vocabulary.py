@@ -204,3 +204,10 @@ def test_a_pre_tokenizing_vocabulary_wants_the_language(vocabulary):
     with pytest.raises(ConfigError, match=r"no language was given; name it with language=.*--language deu_Latn"):
         ems.encode(["Wait, what?"])
     assert ems.encode(["Wait, what?"], language="eng_Latn") == vocabulary.encode(["wait , what ?"])
+
+
+def test_a_tokenizer_without_its_unknown_token_is_one_line(tmp_path):
+    content = {"added_tokens": [], "model": {"type": "WordLevel", "vocab": {"a": 0, "b": 1}, "unk_token": "<unk>"}}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content))
+    with pytest.raises(DataError, match="tokenizer"):
+        Vocabulary.from_huggingface(tmp_path).encode(["a c"])

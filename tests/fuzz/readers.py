@@ -14,6 +14,7 @@ import json
 import os
 import sys
 import tempfile
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -222,7 +223,12 @@ def run_one(name: str, seconds: int, corpus: Path) -> None:
     for number, content in enumerate(first):
         if len(content) < LARGEST_FIRST_BYTES:
             (corpus / f"first-{number}").write_bytes(content)
-    options = [f"-max_total_time={seconds}", f"-timeout={SECONDS_PER_INPUT}", f"-rss_limit_mb={MEMORY_BYTES >> 20}"]
+    options = [
+        "-seed=1",
+        f"-max_total_time={seconds}",
+        f"-timeout={SECONDS_PER_INPUT}",
+        f"-rss_limit_mb={MEMORY_BYTES >> 20}",
+    ]
     atheris.Setup([sys.argv[0], *options, f"-artifact_prefix={corpus}/crash-", "-verbosity=0", str(corpus)], target)
     atheris.Fuzz()
 
@@ -239,7 +245,11 @@ def run_all(seconds: int) -> int:
                 output = os.open(log, os.O_WRONLY | os.O_CREAT)
                 os.dup2(output, 1)
                 os.dup2(output, 2)
-                run_one(name, max(1, seconds // len(TARGETS)), corpus)
+                try:
+                    run_one(name, max(1, seconds // len(TARGETS)), corpus)
+                except BaseException:
+                    traceback.print_exc()
+                    os._exit(1)  # the parent's folder is not this process's to remove
                 os._exit(0)
             status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
             print(f"{name}: {'fell over' if status else 'nothing found'}", flush=True)

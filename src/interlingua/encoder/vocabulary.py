@@ -255,6 +255,8 @@ class Vocabulary:
         except (TypeError, UnicodeEncodeError):
             _refuse_broken(begun)
             raise
+        except Exception as error:  # the library has one class for all; e.g. its unknown token is not in the vocabulary
+            raise DataError(f"the tokenizer can't cut a text into tokens ({error}); fetch or make it again") from error
         for index, (beginning, text) in enumerate(zip(begun, texts, strict=True)):
             if len(beginning) < len(text) and len(ids[index]) < (max_tokens or 0):
                 ids[index] = self.tokenizer.encode(text).ids
