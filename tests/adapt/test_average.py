@@ -98,10 +98,10 @@ def test_the_new_model_is_a_normal_one(tmp_path, models, development):
 
 
 def test_each_point_of_the_grid_is_measured(tmp_path, models, development):
-    told = []
-    result = interlingua.average(models, tmp_path / "out", **development, told=told.append)
+    measured = []
+    result = interlingua.average(models, tmp_path / "out", **development, on_point=measured.append)
     assert [one.share for one in result.grid] == [step / 10 for step in range(11)]
-    assert told == list(result.grid)
+    assert measured == list(result.grid)
     ends = [average([folder, folder], tmp_path / f"e{n}", **development, grid=[1]) for n, folder in enumerate(models)]
     assert [one.grid[0].scores for one in ends] == [result.grid[0].scores, result.grid[-1].scores]
 

@@ -100,12 +100,5 @@ def test_nothing_to_read_is_an_error(tmp_path):
         read_similarity(tmp_path / "missing.tsv")
 
 
-def test_progress_is_told_for_each_set(tmp_path):
-    file = write(tmp_path / "de-en.tsv", "eins\tone")
-    told = []
-    read_development([file], []).measure(Table(eins=(1, 0), one=(1, 0)), advance=lambda *said: told.append(said))
-    assert told == [("de-en.tsv", 0, 1)]
-
-
 def test_no_data_has_no_means():
     assert Development().measure(Table()) == Scores({}, {})

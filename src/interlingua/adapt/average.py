@@ -71,7 +71,7 @@ class AverageResult:
     """How the grid's point was chosen."""
 
 
-Told = Callable[[GridPoint], None]
+OnPoint = Callable[[GridPoint], None]
 
 
 def average(
@@ -87,9 +87,9 @@ def average(
     max_loss: float = MAX_LOSS,
     prompt: str | None = None,
     overwrite: bool = False,
-    told: Told = lambda point: None,
+    on_point: OnPoint = lambda point: None,
 ) -> AverageResult:
-    """Writes a model whose weights are the weighted mean of other models' weights.
+    """Writes a model whose weights are the weighted mean of those of other models.
 
     With development data and no weights a grid is measured and a rule chooses, see the module; without either it is the
     plain mean.
@@ -106,7 +106,7 @@ def average(
         max_loss: points of P@1, in percent, that a mixture may lose.
         prompt: name of a prompt of the model, or a text put in front of every development text.
         overwrite: replace ``output`` if one of our models is in it.
-        told: is given each point of the grid as it is measured.
+        on_point: is called with each point of the grid as it is measured.
 
     Raises:
         ConfigError: options contradict each other, or models are not of one shape; the tensors that differ are named.
@@ -116,7 +116,7 @@ def average(
     folders = [Path(locate(find_model(model)[0])) for model in models]
     fixed = _checked_weights(weights, len(folders))
     shares = _checked_grid(grid, fixed is not None, bool(pairs or sts), max_loss)
-    check_alike(folders)
+    check_shapes(folders)
     target = Path(output)
     points: list[GridPoint] = []
     rule = None
@@ -124,7 +124,7 @@ def average(
     with atomic_directory(target, overwrite=overwrite, ours=is_ours) as folder:
         if fixed is None and (pairs or sts):
             development = read_development(pairs, sts, languages=languages, max_pairs=max_pairs)
-            points = measure_grid(folders, shares, development, folder / "mixture", prompt=prompt, told=told)
+            points = measure_grid(folders, shares, development, folder / "mixture", prompt=prompt, on_point=on_point)
             chosen, rule = choose(points, max_loss=max_loss)
             fixed = mixture(chosen.share, len(folders))
         weights = fixed or mixture(1 - 1 / len(folders), len(folders))
@@ -141,23 +141,23 @@ def measure_grid(
     place: Path,
     *,
     prompt: str | None = None,
-    told: Told = lambda point: None,
+    on_point: OnPoint = lambda point: None,
 ) -> list[GridPoint]:
     """Writes and measures each mixture in turn, so that what is measured is what would be stored.
 
     Args:
-        folders: models that ``check_alike`` has passed.
+        folders: models that ``check_shapes`` has passed.
         shares: of all models but the first.
         development: what to measure on.
         place: a folder for one mixture at a time; it is gone in the end.
         prompt: see ``average``.
-        told: see ``average``.
+        on_point: see ``average``.
     """
     points: list[GridPoint] = []
     for share in shares:
         write_average(folders, mixture(share, len(folders)), place)
         points.append(GridPoint(share, development.measure(Encoder.load(place), prompt=prompt)))
-        told(points[-1])
+        on_point(points[-1])
         shutil.rmtree(place)
     return points
 
@@ -185,7 +185,7 @@ def choose(points: Sequence[GridPoint], *, max_loss: float = MAX_LOSS) -> tuple[
     return chosen, f"the best similarity among those that lose at most {max_loss:g} P@1 of share {last.share:g}"
 
 
-def check_alike(folders: Sequence[Path]) -> None:
+def check_shapes(folders: Sequence[Path]) -> None:
     """Makes sure that models can be averaged.
 
     Raises:
@@ -224,7 +224,7 @@ def write_average(folders: Sequence[Path], weights: Sequence[float], output: Pat
     Sums are in float64 and stored in the first model's dtype. A tensor of share 1 keeps its bits.
 
     Args:
-        folders: models that ``check_alike`` has passed.
+        folders: models that ``check_shapes`` has passed.
         weights: share of each.
         output: a folder, made if need be; files in it are replaced.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -21,9 +21,6 @@ from interlingua.evaluation.tasks.folders import choose_languages
 from interlingua.evaluation.tasks.margin_search import translation_pairs
 from interlingua.files import PathLike
 from interlingua.languages import resolve
-
-Advance = Callable[[str, int, int], None]
-"""Is told what is being measured, how many sets are done, and how many there are."""
 
 
 class Translations(NamedTuple):
@@ -70,26 +67,16 @@ class Development:
     translations: tuple[Translations, ...] = ()
     scored: tuple[ScoredSet, ...] = ()
 
-    def measure(self, encoder: EmbedsText, *, prompt: str | None = None, advance: Advance | None = None) -> Scores:
+    def measure(self, encoder: EmbedsText, *, prompt: str | None = None) -> Scores:
         """Embeds each sentence once and scores all sets.
 
         Args:
             encoder: the model.
             prompt: put in front of every text, or the name of one of the model's prompts; its default if None.
-            advance: see ``Advance``.
         """
-        retrieval: dict[str, float] = {}
-        similarity: dict[str, float] = {}
-        total = len(self.translations) + len(self.scored)
         with CachedEncoder(encoder, prompt=prompt) as cached:
-            for one in self.translations:
-                if advance is not None:
-                    advance(one.name, len(retrieval), total)
-                retrieval[one.name] = _precision_at_1(cached, one)
-            for scored in self.scored:
-                if advance is not None:
-                    advance(scored.name, len(retrieval) + len(similarity), total)
-                similarity[scored.name] = _correlation(cached, scored)
+            retrieval = {one.name: _precision_at_1(cached, one) for one in self.translations}
+            similarity = {scored.name: _correlation(cached, scored) for scored in self.scored}
         return Scores(retrieval, similarity)
 
 

@@ -55,7 +55,7 @@ MAX_UNKNOWN = 0.005
 """Share of unknown tokens from which on the vocabulary grows."""
 KEPT_TEXTS = 20_000
 """Texts of the pivot, and as many of the other languages, that new pieces must leave as they are."""
-Told = Callable[[str], None]
+OnStage = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -128,13 +128,13 @@ def extend(
     device: Device = "auto",
     threads: int | None = None,
     progress: bool = True,
-    told: Told = lambda line: None,
+    on_stage: OnStage = lambda line: None,
 ) -> ExtendResult:
     """Teaches a model another language from pairs with one that it knows.
 
-    ``language`` is what to add, ``output`` the folder of all that is made, the model in its ``model/``; each option is
-    explained at its field of ``ExtendSettings``. With ``progress`` bars are shown on stderr; ``told`` is given a line
-    at each stage.
+    ``language`` is what to add, ``output`` the folder of all that is made, the model in its ``model/``; each option
+    is explained at its field of ``ExtendSettings``. With ``progress`` bars are shown on stderr; ``on_stage`` is called
+    with a line at each stage.
 
     Returns:
         the model, and what was measured before and after.
@@ -154,7 +154,7 @@ def extend(
         sts=_paths(sts), prompt=prompt, new_pieces=new_pieces, heldout=heldout, epochs=epochs, batch_size=batch_size,
         learning_rate=learning_rate, max_tokens=max_tokens, seed=seed, device=device, threads=threads,
     )  # fmt: skip
-    return Extension(settings, progress=progress, told=told).run()
+    return Extension(settings, progress=progress, on_stage=on_stage).run()
 
 
 def _paths(paths: Sequence[PathLike]) -> tuple[Path, ...]:
@@ -167,13 +167,15 @@ class Extension:
     Args:
         settings: what the user asked for.
         progress: whether to show progress on stderr.
-        told: is given a line at each stage.
+        on_stage: is called with a line at each stage.
     """
 
-    def __init__(self, settings: ExtendSettings, *, progress: bool = True, told: Told = lambda line: None) -> None:
+    def __init__(
+        self, settings: ExtendSettings, *, progress: bool = True, on_stage: OnStage = lambda line: None
+    ) -> None:
         self.settings = settings
         self.progress = progress
-        self.told = told
+        self.on_stage = on_stage
         self.output = settings.output
 
     def run(self) -> ExtendResult:
@@ -184,7 +186,7 @@ class Extension:
         replay = text.read_replay(self.settings)
         vocabulary, start = self.grow(encoder, replay)
         if not (self.output / "corpus").is_dir():
-            self.told("cleaning and splitting the pairs")
+            self.on_stage("cleaning and splitting the pairs")
             prepare(text.prepare_config(self.settings, start, prompt), show_progress=self.progress)
         development = self.development()
         own = self.own_sets(development)
@@ -221,7 +223,7 @@ class Extension:
         if wanted is None:
             wanted = MAX_PIECES if premium >= MAX_PREMIUM or before.unknown_share >= MAX_UNKNOWN else 0
         if wanted:
-            self.told("growing the vocabulary")
+            self.on_stage("growing the vocabulary")
             others = [sentence for texts in replay.values() for sentence in texts]
             keep = [*text.sample(sides.pivot, KEPT_TEXTS), *text.sample(others, KEPT_TEXTS)]
             grown = grow_vocabulary(encoder.vocabulary, sides.language, pieces=wanted, keep=keep, language=code)
@@ -258,7 +260,7 @@ class Extension:
         known = read_record(self.output).get(when)
         if known is not None:
             return Scores(**known)
-        self.told(f"measuring {len(development.translations) + len(development.scored)} sets {when} training")
+        self.on_stage(f"measuring {len(development.translations) + len(development.scored)} sets {when} training")
         scores = development.measure(encoder, prompt=prompt)
         self.note(when, dataclasses.asdict(scores))
         return scores
@@ -271,7 +273,7 @@ class Extension:
         """
         if (self.output / "model").is_dir():
             return
-        self.told("training")
+        self.on_stage("training")
         evaluate = None
         if any((self.output / "corpus" / "valid_text").iterdir()):
             evaluate = validation_evaluator(self.output / "corpus" / "valid_text", prompt=prompt)

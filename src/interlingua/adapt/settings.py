@@ -1,4 +1,4 @@
-"""What ``extend`` is told, and what its folder remembers of it."""
+"""The options of ``extend``, and the record of them in its folder."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from interlingua.languages import resolve
 from interlingua.prepare.config import PrepareConfig, SourceConfig, SplitConfig, VocabularyConfig
 
 SELF_DESCRIBING = ("tmx", "jsonl", "huggingface", "gettext")
-"""Formats whose files tell the languages of their pairs themselves."""
+"""Formats in which pairs carry their languages."""
 
 
 class Sides(NamedTuple):
@@ -62,8 +62,8 @@ def read_pairs_of(path: PathLike, language: str, pivot: str) -> list[TextPair]:
 
 
 def _languages(path: PathLike, language: str, pivot: str) -> tuple[str | None, str | None]:
-    told = guess_format(path) in SELF_DESCRIBING or languages_from_name(path) is not None
-    return (None, None) if told else (language, pivot)
+    is_known = guess_format(path) in SELF_DESCRIBING or languages_from_name(path) is not None
+    return (None, None) if is_known else (language, pivot)
 
 
 def prepare_config(settings: ExtendSettings, vocabulary: Path | str, prompt: str) -> PrepareConfig:

@@ -67,7 +67,7 @@ def average(
         max_loss=max_loss,
         prompt=prompt,
         overwrite=overwrite,
-        told=lambda point: None if quiet else print(f"share {point.share:g} measured", flush=True),
+        on_point=lambda point: None if quiet else print(f"share {point.share:g} measured", flush=True),
     )
     if not quiet:
         _show(result)

@@ -86,7 +86,7 @@ def extend(
         check_languages=split(check_languages) if check_languages else None, check_pairs=check_pairs or None,
         sts=sts or (), prompt=prompt, new_pieces=new_pieces, heldout=heldout, epochs=epochs, batch_size=batch_size,
         learning_rate=learning_rate, max_tokens=max_tokens, seed=seed, device=chosen, threads=threads,
-        progress=not quiet, told=lambda line: None if quiet else print(line, flush=True),
+        progress=not quiet, on_stage=lambda line: None if quiet else print(line, flush=True),
     )  # fmt: skip
     for line in table(result):
         print(line)
