@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from interlingua.encoder.anchors import Anchors, Negatives, is_matrix
+from interlingua.encoder.anchors import Anchors, is_matrix
 from interlingua.encoder.teacher_bank import BankRequest
 from interlingua.encoder.teachers import ModelTeacher
 from interlingua.errors import ConfigError
@@ -48,11 +48,17 @@ def test_a_pair_may_be_stored_either_way_round():
 
 
 def test_negatives_repeat_for_each_side():
-    once = Negatives(torch.eye(3), torch.eye(2, 3).bool(), torch.ones(2, 3).bool(), torch.eye(2).bool())
-    twice = once.repeated(2)
+    found, pairs = anchors(), tiny_pairs(languages=("deu_Latn", "fra_Latn"))
+    once, twice = (
+        found.negatives(pairs, found.reading(pairs, translations=True, originals=both), lambda rows: rows)
+        for both in (False, True)
+    )
     assert twice.same_sentence.tolist() == [*once.same_sentence.tolist()] * 2
-    assert twice.pairs.tolist() == torch.eye(2).bool().repeat(2, 2).tolist()
-    assert twice.vectors is once.vectors
+    assert twice.pairs.tolist() == once.pairs.repeat(2, 2).tolist()
+    assert torch.equal(twice.vectors, once.vectors)
+    size = pairs.a.batch_size
+    assert torch.equal(twice.languages[:size], once.languages)
+    assert not set(twice.languages[size:].tolist()) & set(once.languages.tolist())
 
 
 def test_a_prompt_stands_in_front_of_what_the_teacher_reads(tmp_path):

@@ -14,6 +14,7 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.teacher_bank import BankRecord, TeacherBank, write_bank
 from interlingua.errors import CheckpointError, ConfigError, DataError
 from interlingua.methods.anchor import Anchor, AnchorConfig
+from interlingua.methods.matryoshka import Matryoshka
 from tests.methods.conftest import tiny_encoder, tiny_pairs
 from tests.methods.harness import optimizer_of
 from tests.methods.test_distill import alone, saved_teacher, sentences
@@ -130,6 +131,23 @@ def test_terms_with_a_bank_are_the_equations(tmp_path):
     assert float(output.terms["to_bank"]) == pytest.approx(contrast, rel=2e-3)  # the bank keeps half precision
     assert float(output.terms["soft"]) == pytest.approx(soft, rel=2e-3)
     assert "50.0 % of the variance" in " ".join(objective.notes())
+
+
+@torch.no_grad()
+def test_prefixes_are_contrasted_with_the_bank_s(tmp_path):
+    objective, pairs = build(teachers=(saved_teacher(tmp_path / "teacher"),)), tiny_pairs()
+    teacher = objective.anchors.teacher
+    bank, more = bank_of(tmp_path / "bank", objective, pairs)
+    objective.anchors.use_bank(bank)
+    objective.nest(Matryoshka(dims=(16, 4), weights=(1.0, 0.5)))
+    y, extra = ([row[:4] for row in rows] for rows in (vectors(teacher, pairs.b), [alone(teacher, i) for i in more]))
+    students = [row[:4] for side in (pairs.a, pairs.b) for row in vectors(objective.encoder, side)]
+    terms = objective(pairs).terms
+    contrast = naive_contrast(students, y + y, lambda i: without(y, i % 5) + extra)
+    soft = naive_soft(students, y + y, lambda i: without(y, i % 5) + extra)
+    assert float(terms["to_bank_4"]) == pytest.approx(0.5 * contrast, rel=2e-3)
+    assert float(terms["soft_4"]) == pytest.approx(0.5 * soft, rel=2e-3)
+    assert set(terms) == {f"{name}_{dim}" for name in ("mse", "to_bank", "from_bank", "soft") for dim in (16, 4)}
 
 
 @torch.no_grad()

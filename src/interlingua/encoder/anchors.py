@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from interlingua.batches.sentences import by_pivot, meaning_groups, sentence_keys, take
+from interlingua.batches.sentences import by_pivot, language_codes, meaning_groups, sentence_keys, take
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.encoder.altered_sentences import AlteredBatch, AlteredSentences, HardRequest
 from interlingua.encoder.encode import Dtype
@@ -20,9 +20,12 @@ from interlingua.encoder.teachers import ModelTeacher, Teacher, VectorTeacher
 from interlingua.errors import ConfigError
 from interlingua.languages import resolve
 
+Rows = Float[Tensor, "_ d"]
+"""Vectors, one below another."""
+
 
 class Negatives(NamedTuple):
-    """What the students of a batch of pairs are contrasted with."""
+    """What the students of a batch of pairs are contrasted with; b counts the pairs again for a second side."""
 
     vectors: Float[Tensor, "n d"]
     """Of the teacher, of length 1."""
@@ -32,15 +35,8 @@ class Negatives(NamedTuple):
     """Which of them translate the same as the pair, those of the same sentence among them."""
     pairs: Bool[Tensor, "b b"]
     """Which pairs of the batch say the same."""
-
-    def repeated(self, count: int) -> Negatives:
-        """The same for ``count`` sides of the batch, behind one another."""
-        return Negatives(
-            self.vectors,
-            self.same_sentence.repeat(count, 1),
-            self.same_meaning.repeat(count, 1),
-            self.pairs.repeat(count, count),
-        )
+    languages: Int64[Tensor, " b"]
+    """A number for the language that the student reads of each."""
 
 
 class Reading(NamedTuple):
@@ -173,12 +169,12 @@ class Anchors(nn.Module):
                 altered = self.alter(own, seed=batch.seed, step=batch.step, is_known=self.is_known)
         return Reading(sides, targets, y, altered)
 
-    def negatives(self, batch: ParallelBatch, y: Float[Tensor, "b d"], gather: Callable[[Tensor], Tensor]) -> Negatives:
+    def negatives(self, batch: ParallelBatch, read: Reading, gather: Callable[[Tensor], Tensor]) -> Negatives:
         """What the pairs of all processes are contrasted with: the bank's window of the step, or each other.
 
         Args:
             batch: of this process.
-            y: the teacher's vectors of its sentences in the pivot language.
+            read: what the student reads of it.
             gather: concatenates over the processes.
         """
         translations, originals = by_pivot(batch, self.pivot)
@@ -186,11 +182,20 @@ class Anchors(nn.Module):
         group, pivots = meaning_groups(keys), keys[:, 0]
         pairs = group[:, None] == group
         if self.bank is None:
-            return Negatives(F.normalize(gather(y).float(), dim=1), pivots[:, None] == pivots, pairs, pairs)
-        window = self.bank.window(batch.step, y.device)
-        same_sentence = pivots[:, None] == window.keys
-        same_group = self.bank.groups(pivots)[:, None] == window.groups
-        return Negatives(window.vectors, same_sentence, same_sentence | same_group, pairs)
+            vectors = F.normalize(gather(read.anchors).float(), dim=1)
+            same_sentence, same_meaning = pivots[:, None] == pivots, pairs
+        else:
+            window = self.bank.window(batch.step, read.anchors.device)
+            vectors, same_sentence = window.vectors, pivots[:, None] == window.keys
+            same_meaning = same_sentence | (self.bank.groups(pivots)[:, None] == window.groups)
+        count = len(read.sides)
+        return Negatives(
+            vectors,
+            same_sentence.repeat(count, 1),
+            same_meaning.repeat(count, 1),
+            pairs.repeat(count, count),
+            torch.cat([gather(language_codes(side)) for side in read.sides]),
+        )
 
     def notes(self) -> list[str]:
         """What is in the bank, for the user."""

@@ -7,23 +7,25 @@ Distillation, bidirectional contrast, interpolated targets and the split softmax
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Literal
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int64
 from torch import Tensor
 from torch.nn import functional as F
 
-from interlingua.batches.sentences import join, language_codes
+from interlingua.batches.sentences import join
 from interlingua.batches.tokens import ParallelBatch
 from interlingua.config import refuse_unread
 from interlingua.encoder.altered_sentences import HardRequest
-from interlingua.encoder.anchors import Anchors, Negatives, Reading
+from interlingua.encoder.anchors import Anchors, Negatives, Rows
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.teacher_bank import BankRequest
 from interlingua.errors import ConfigError
 from interlingua.functional.anchoring import contrast_with_bank, mean_gap, soft_labels, split_softmax, squared_distance
 from interlingua.functional.contrastive import inner_products
+from interlingua.methods.matryoshka import nested_together
 from interlingua.methods.objective import LossOutput, Objective
 
 
@@ -106,7 +108,7 @@ class Anchor(Objective):
 
     Config = AnchorConfig
     config: AnchorConfig
-    no_prefixes = "its targets and its bank are whole vectors of the teacher"
+    nested_terms = ("mse", "to_bank", "from_bank", "center", "side", "soft", "hard")
 
     def __init__(self, config: AnchorConfig, encoder: Encoder) -> None:
         super().__init__(config, encoder)
@@ -126,45 +128,44 @@ class Anchor(Objective):
         vectors = self.encoder(join(*read.sides, *([read.altered.sentences] if read.altered else [])))
         size = batch.a.batch_size
         *students, hard = vectors.split([size] * len(read.sides) + [len(vectors) - size * len(read.sides)])
-        terms = self.contrasts(students, read, self.anchors.negatives(batch, read.anchors, self.all_gather))
-        if read.altered is not None:  # Eq. (5), second part; x is the anchor, and the translation where it is read too
-            queries = [read.anchors, *students[:-1]]
-            temperature, owners = self.config.temperature, read.altered.owners
-            losses = [split_softmax(x, students[-1], hard, owners, temperature=temperature) for x in queries]
-            terms["hard"] = torch.stack(losses).mean()
+        negatives = self.anchors.negatives(batch, read, self.all_gather)
+        self.need_others(len(negatives.pairs) // len(read.sides), "pair of translations")
+        s, z = (torch.cat([*map(self.all_gather, rows)]).float() for rows in (students, read.targets))
+        terms = nested_together(self.matryoshka, partial(self.contrasts, negatives), s, z, negatives.vectors)
+        if read.altered is not None:
+            split = partial(self.split, read.altered.owners)
+            terms["hard"] = self.nested(split, hard, students[-1], read.anchors, *students[:-1])
         return self.weighted(**terms)
 
-    def contrasts(self, students: list[Tensor], read: Reading, negatives: Negatives) -> dict[str, Float[Tensor, ""]]:
+    def contrasts(self, negatives: Negatives, s: Rows, z: Rows, bank: Rows) -> dict[str, Float[Tensor, ""]]:
         """The terms over what all processes read; one product of the students with the bank serves two of them."""
-        config, temperature = self.config, self.config.temperature
-        terms = {}
-        self.need_others(len(negatives.pairs), "pair of translations")
-        s = F.normalize(torch.cat([*map(self.all_gather, students)]).float(), dim=1)
-        z = F.normalize(torch.cat([*map(self.all_gather, read.targets)]).float(), dim=1)
-        negatives = negatives.repeated(len(students))  # each side is contrasted with the same
-        positive, bank = (s * z).sum(dim=1), inner_products(s, negatives.vectors)
+        config, terms = self.config, {}
+        s, z = F.normalize(s, dim=1), F.normalize(z, dim=1)
+        bank = bank if bank.shape[1] == self.encoder.dim else F.normalize(bank, dim=1)  # prefixes are shorter than 1
+        positive, to_bank, labels = (s * z).sum(dim=1), inner_products(s, bank), inner_products(z, bank)
+        contrast = partial(contrast_with_bank, positive, temperature=config.temperature)
         if config.mse_weight:
             terms["mse"] = squared_distance(s, z)
         if config.to_bank_weight:  # Eq. (9)
-            excluded = negatives.same_meaning
-            terms["to_bank"] = contrast_with_bank(positive, bank, temperature=temperature, excluded=excluded)
-        language = torch.cat([self.all_gather(language_codes(side)) for side in read.sides])
+            terms["to_bank"] = contrast(to_bank, excluded=negatives.same_meaning)
         if config.center_weight:
-            terms["center"] = mean_gap(s, z, language)
+            terms["center"] = mean_gap(s, z, negatives.languages)
         if config.side_weight:
-            unwanted = (language[:, None] != language) & (config.side_negatives == "language")
-            terms["side"] = contrast_with_bank(
-                positive, inner_products(s, s), temperature=temperature, excluded=negatives.pairs | unwanted
-            )
-        labels = inner_products(z, negatives.vectors)
+            other = negatives.languages[:, None] != negatives.languages
+            excluded = negatives.pairs | other if config.side_negatives == "language" else negatives.pairs
+            terms["side"] = contrast(inner_products(s, s), excluded=excluded)
         if config.from_bank_weight:  # Eq. (9): an anchor finds its student among all sentences of its own language
             others = torch.cat([inner_products(z, s), labels], dim=1)
             excluded = torch.cat([negatives.pairs, negatives.same_meaning], dim=1)
-            terms["from_bank"] = contrast_with_bank(positive, others, temperature=temperature, excluded=excluded)
+            terms["from_bank"] = contrast(others, excluded=excluded)
         if config.soft_weight:
             own = negatives.same_sentence
-            terms["soft"] = soft_labels(positive, bank, labels, temperature=config.soft_temperature, excluded=own)
+            terms["soft"] = soft_labels(positive, to_bank, labels, temperature=config.soft_temperature, excluded=own)
         return terms
+
+    def split(self, owners: Int64[Tensor, " m"], hard: Rows, e: Rows, *x: Rows) -> Float[Tensor, ""]:
+        """Eq. (5), second part; x is the anchor, and the translation where it is read too."""
+        return torch.stack([split_softmax(q, e, hard, owners, temperature=self.config.temperature) for q in x]).mean()
 
     def reads(self, step: int) -> tuple[bool, bool]:
         """Whether the student reads translations, and originals; what it is measured on does not depend on the step."""

@@ -88,11 +88,42 @@ class Matryoshka:
         Returns:
             c_m L by m; they add up to the equation.
         """
+        named = self.losses_by_name(lambda *prefixes: {"": loss(*prefixes)}, *embeddings)
+        return named[""]
+
+    def losses_by_name(
+        self, losses: Callable[..., Mapping[str, Float[Tensor, ""]]], *embeddings: Float[Tensor, "_ d"]
+    ) -> dict[str, dict[int, Float[Tensor, ""]]]:
+        """As ``losses``, of several losses that share work.
+
+        Args:
+            losses: by name, of embeddings of any width.
+            embeddings: cut to the same width each time.
+
+        Returns:
+            c_m L by name and m.
+        """
         weights = self.weights or (1.0,) * len(self.dims)
-        losses = {}
+        named: dict[str, dict[int, Tensor]] = {}
         for dim, weight in zip(self.dims, weights, strict=True):
-            losses[dim] = weight * loss(*(embedding[..., :dim] for embedding in embeddings))
-        return losses
+            for name, loss in losses(*(embedding[..., :dim] for embedding in embeddings)).items():
+                named.setdefault(name, {})[dim] = weight * loss
+        return named
+
+
+def nested_together(
+    matryoshka: Matryoshka | None,
+    losses: Callable[..., Mapping[str, Float[Tensor, ""]]],
+    *embeddings: Float[Tensor, "_ d"],
+) -> dict[str, Float[Tensor, ""] | Mapping[int, Float[Tensor, ""]]]:
+    """Terms that share work, as ``Objective.nested`` does a single one.
+
+    Args:
+        matryoshka: None = of whole embeddings alone.
+        losses: the terms by name, of embeddings of any width.
+        embeddings: the sentences', and what they are compared with.
+    """
+    return {**(losses(*embeddings) if matryoshka is None else matryoshka.losses_by_name(losses, *embeddings))}
 
 
 def full_width(prefix: Float[Tensor, "b m"], width: int) -> Float[Tensor, "b d"]:
