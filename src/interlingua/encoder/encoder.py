@@ -28,7 +28,7 @@ from interlingua.encoder.vector_format import calibrate_ranges
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.encoder.vocabulary_trimming import trim_vocabulary
 from interlingua.encoder.weights import weights_digest
-from interlingua.errors import ConfigError
+from interlingua.errors import CheckpointError, ConfigError
 from interlingua.files import PathLike, atomic_directory
 
 __all__ = ["EmbedsText", "Encoder", "HiddenStates"]
@@ -273,7 +273,13 @@ class Encoder(nn.Module):
         backbone.load_state_dict(weights, assign=True)
         backbone.requires_grad_(True)
         post_pooling = read_post_pooling(folder, config.hidden_size)
-        shift = read_shift(folder, post_pooling.output_dim(config.hidden_size))
+        width = post_pooling.output_dim(config.hidden_size)
+        if settings.truncate_dim is not None and settings.truncate_dim > width:
+            raise CheckpointError(
+                f"{folder}: truncate_dim is {settings.truncate_dim}, but the vectors have {width} elements; fetch the"
+                " model again"
+            )
+        shift = read_shift(folder, width)
         return cls(backbone, vocabulary, settings, post_pooling, shift).eval()
 
     def save(self, folder: PathLike, *, dtype: torch.dtype | None = None, weights: bool = True) -> None:
