@@ -21,14 +21,14 @@ from interlingua.encoder.inference import Frozen, SnapshotCache
 from interlingua.encoder.language_shift import LanguageShift, read_shift, write_shift
 from interlingua.encoder.pooling import HiddenStates, PoolingMode
 from interlingua.encoder.post_pooling import PostPooling
-from interlingua.encoder.post_pooling_files import read_post_pooling, write_post_pooling
+from interlingua.encoder.post_pooling_files import check_cut, read_post_pooling, write_post_pooling
 from interlingua.encoder.static import StaticBackbone, make_backbone
 from interlingua.encoder.static_directory import read_static, static_folder, write_static
 from interlingua.encoder.vector_format import calibrate_ranges
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.encoder.vocabulary_trimming import trim_vocabulary
 from interlingua.encoder.weights import weights_digest
-from interlingua.errors import CheckpointError, ConfigError
+from interlingua.errors import ConfigError
 from interlingua.files import PathLike, atomic_directory
 
 __all__ = ["EmbedsText", "Encoder", "HiddenStates"]
@@ -274,11 +274,7 @@ class Encoder(nn.Module):
         backbone.requires_grad_(True)
         post_pooling = read_post_pooling(folder, config.hidden_size)
         width = post_pooling.output_dim(config.hidden_size)
-        if settings.truncate_dim is not None and settings.truncate_dim > width:
-            raise CheckpointError(
-                f"{folder}: truncate_dim is {settings.truncate_dim}, but the vectors have {width} elements; fetch the"
-                " model again"
-            )
+        check_cut(settings.truncate_dim, width, folder)
         shift = read_shift(folder, width)
         return cls(backbone, vocabulary, settings, post_pooling, shift).eval()
 

@@ -74,6 +74,18 @@ def read_post_pooling(folder: Path, pooled_dim: int) -> PostPooling:
     return chain
 
 
+def check_cut(truncate_dim: int | None, width: int, folder: Path) -> None:
+    """Refuses a model that says its vectors are cut to more elements than they have.
+
+    Raises:
+        CheckpointError: it does.
+    """
+    if truncate_dim is not None and truncate_dim > width:
+        raise CheckpointError(
+            f"{folder}: truncate_dim is {truncate_dim}, but the vectors have {width} elements; fetch the model again"
+        )
+
+
 def _read_dense(folder: Path) -> Dense:
     values = read_json(folder / "config.json", schema=DENSE)
     if values.get("use_residual") or (values.get("module_input_name") or SENTENCE) != SENTENCE:
