@@ -1,8 +1,8 @@
 """What a tiled search keeps on disk: the lists of each block in a file of its own, and the journal of finished tiles.
 
-A file of lists names its block and the tiles whose pairs are in it, and its zip archive has a checksum of each part. So lists that
-are gone, damaged, or older than the journal are noticed where they are read: that is an error, never a block without
-neighbors. Lists newer than the journal are fine: their tile is done again, which changes nothing.
+A file of lists names its block and the tiles whose pairs are in it, and its zip archive has a checksum of each part. So
+lists that are gone, damaged, swapped, or older than the journal are noticed where they are read: an error, and never a
+block without neighbors. Lists newer than the journal are fine: their tile is done again, which changes nothing.
 """
 
 from __future__ import annotations
