@@ -252,3 +252,12 @@ def test_only_the_leftovers_of_a_name(tmp_path):
     names = sorted(path.name for path in tmp_path.iterdir())
     assert len(names) == 2
     assert names[0].startswith(".big.")
+
+
+def test_a_folder_that_another_made_meanwhile_is_not_replaced(tmp_path):
+    with pytest.raises(DataError, match="another process has made it meanwhile"):  # noqa: SIM117
+        with files.atomic_directory(tmp_path / "m") as folder:
+            (folder / "mine").write_text("second")
+            (tmp_path / "m").mkdir()
+            (tmp_path / "m" / "theirs").write_text("first")
+    assert [path.name for path in tmp_path.rglob("*")] == ["m", "theirs"]

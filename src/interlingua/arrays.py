@@ -13,6 +13,9 @@ from interlingua import limits
 from interlingua.errors import DataError, InterlinguaError
 from interlingua.files import PathLike
 
+ARCHIVE = b"PK"
+"""How a ``.npz`` file begins."""
+
 
 def map_array(path: PathLike) -> np.ndarray[Any, Any]:
     """The array of a ``.npy`` file, which stays on the disk.
@@ -21,9 +24,10 @@ def map_array(path: PathLike) -> np.ndarray[Any, Any]:
         DataError: it is missing, or no array that can be mapped.
     """
     try:
-        found = np.load(path, mmap_mode="r", allow_pickle=False)
-        if not isinstance(found, np.ndarray):
-            raise ValueError("it is an archive of arrays")
+        with open(path, "rb") as file:  # numpy would leave a damaged archive open
+            if file.read(len(ARCHIVE)) == ARCHIVE:
+                raise ValueError("it is an archive of arrays")
+        found: np.ndarray[Any, Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     except OSError as error:
         raise DataError(f"can't be read: {error.strerror or error}; check the path", path=path) from error
     except Exception as error:  # numpy parses the header as Python: SyntaxError, TypeError, MemoryError and more

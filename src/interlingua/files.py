@@ -114,6 +114,8 @@ def atomic_directory(
                 sync_folder(inner)
             elif inner.is_file():
                 sync_file(inner)
+        if not overwrite and target.exists():
+            raise DataError("another process has made it meanwhile; choose another place", path=path)
         replace_directory(temporary.path, target)
     except OSError as error:
         raise DataError(

@@ -13,9 +13,12 @@ from interlingua.adapt.average import GridPoint, average, choose, mixture, write
 from interlingua.adapt.development import Scores
 from interlingua.encoder.directory import is_ours
 from interlingua.encoder.encoder import Encoder
-from interlingua.errors import CheckpointError, ConfigError, DataError
+from interlingua.encoder.language_shift import LanguageShift
+from interlingua.encoder.post_pooling import Dense, PostPooling
+from interlingua.errors import CheckpointError, ConfigError, DataError, InterlinguaError
 from interlingua.files import sha256_file
 from tests.adapt.conftest import word_encoder
+from tests.hostile import models as hostile
 from tests.methods.conftest import tiny_encoder
 
 
@@ -217,3 +220,47 @@ def test_token_types_do_not_matter(tmp_path):
         tiny_encoder(type_vocab_size=2).save(tmp_path / folder)
     average([tmp_path / "a", tmp_path / "b"], tmp_path / "out")
     assert Encoder.load(tmp_path / "out").backbone.token_type_embeddings is not None
+
+
+STARTS = ("layers", "width", "weights", "types", "positions", "activation", "model type", "cut", "vocabulary smaller")
+"""Of the names of changes to what average reads by itself, without loading a model whole."""
+
+
+@pytest.mark.parametrize("change", [name for name in hostile.CHANGES if name.startswith(STARTS)])
+def test_what_loading_refuses_is_not_averaged(tmp_path, models, change):
+    """Also where all models have the same mistake."""
+    hostile.CHANGES[change](models[1])
+    for chosen in (models, models[::-1], [models[1], models[1]]):
+        with pytest.raises(InterlinguaError):
+            average(chosen, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_shifts_by_language_are_not_lost_silently(tmp_path, models):
+    for folder in models:
+        plain = Encoder.load(folder)
+        shift = LanguageShift(["eng_Latn"], torch.ones(1, plain.dim))
+        Encoder(plain.backbone, plain.vocabulary, plain.settings, None, shift).save(folder)
+    with pytest.raises(ConfigError, match="shifted by language"):
+        average(models, tmp_path / "out")
+
+
+def test_other_activations_behind_the_pooling_are_an_error(tmp_path, models):
+    for folder, activation in zip(models, ("tanh", "relu"), strict=True):
+        plain = Encoder.load(folder)
+        layers = PostPooling([Dense(plain.hidden_size, 4, activation=activation)])
+        Encoder(plain.backbone, plain.vocabulary, plain.settings, layers).save(folder)
+    with pytest.raises(ConfigError, match=r"layers after pooling .*Dense:tanh.*Dense:relu"):
+        average(models, tmp_path / "out")
+
+
+@pytest.mark.parametrize("weights", [[0.5, 0.5], [0, 1], [1, 0]])
+def test_weights_that_are_not_finite_have_no_mean(tmp_path, models, weights):
+    name = "encoder.layer.0.output.dense.bias"
+    for folder in models:
+        stored = weights_of(folder)
+        stored[name][0] = float("nan")
+        save_file(stored, folder / "model.safetensors")
+    with pytest.raises(CheckpointError, match=rf"{name} holds NaN or infinity"):
+        average(models, tmp_path / "out", weights=weights)
+    assert not (tmp_path / "out").exists()

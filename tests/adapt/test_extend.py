@@ -6,6 +6,7 @@ import dataclasses
 import inspect
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.vocabulary_growth import Fragmentation
 from interlingua.errors import ConfigError, DataError, InterlinguaError
 from interlingua.files import sha256_tree
+from interlingua.locks import exclusive
 from interlingua.train.config import load_train_config
 from tests.adapt.invented import sentences, workplace, write_lines
 
@@ -37,6 +39,12 @@ def run(folder, name="out", **changes):
         "replay": [folder / "replay" / "de.txt"],
     }
     return extend(folder / "model", folder / "pairs.eu-en.tsv", "eu", folder / name, **(QUICK | options | changes))
+
+
+def run_in(folder, output):
+    options = {"check": [folder / "check"], "sts": [folder / "sts.en.dev.tsv"]}
+    replay = [folder / "replay" / "de.txt"]
+    return extend(folder / "model", folder / "pairs.eu-en.tsv", "eu", output, replay=replay, **QUICK, **options)
 
 
 @pytest.fixture(scope="module")
@@ -194,3 +202,20 @@ def test_function_settings_and_command_have_the_same_options():
     assert fields.keys() - named.keys() == {"language"}
     for name in ("pivot", "epochs", "batch_size", "learning_rate", "heldout", "max_tokens", "seed", "replay_share"):
         assert named[name] == fields[name], name
+
+
+def test_a_second_run_in_the_folder_is_refused(tmp_path, place):
+    """Before anything is read or written."""
+    lock = exclusive(tmp_path / "out", remedy="x")
+    with lock, pytest.raises(ConfigError, match=rf"out is in use by process {os.getpid()} on .* --output"):
+        extend(place / "model", place / "pairs.eu-en.tsv", "eu", tmp_path / "out", **QUICK)
+    assert not (tmp_path / "out" / "extend.json").exists()
+
+
+@pytest.mark.parametrize("damage", [{"vocabulary": 5}, {"vocabulary": {}}, {"before": {"other": 1}}, {"before": [1]}])
+def test_a_damaged_record_is_one_line(tmp_path, place, done, damage):
+    shutil.copytree(place / "out", tmp_path / "out", ignore=shutil.ignore_patterns("run"))
+    path = tmp_path / "out" / "extend.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **damage}))
+    with pytest.raises(DataError, match=r"extend\.json: can't be read"):
+        run_in(place, tmp_path / "out")

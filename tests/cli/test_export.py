@@ -102,3 +102,27 @@ def test_shorter_vectors_and_ranges_are_options(model, tmp_path, capsys):
         assert json.loads((tmp_path / name / "config_sentence_transformers.json").read_text())["truncate_dim"] == 8
         assert list(json.loads((tmp_path / name / "int8_ranges.json").read_text())) == ["8"]
     assert Encoder.load(tmp_path / "out").encode(["de1"], precision="int8").shape == (1, 8)
+
+
+@pytest.mark.parametrize("options", [(), ("--no-verify",), ("--onnx", "--no-verify")])
+def test_a_model_that_yields_nan_is_not_exported(model, tmp_path, capsys, options):
+    encoder = Encoder.load(model)
+    with torch.no_grad():
+        encoder.backbone.layers[0].output.bias[0] = float("nan")
+    encoder.save(model)
+    assert run(model, "-o", tmp_path / "out", *options) == 2
+    message = capsys.readouterr().err
+    assert "the encoder gave NaN or infinity for 'The cat sits on the mat.' and 3 more; try --dtype float32" in message
+    assert not (tmp_path / "out").exists()
+
+
+def test_weights_that_a_dtype_cannot_hold_are_named(model, tmp_path, capsys):
+    encoder = Encoder.load(model)
+    with torch.no_grad():
+        encoder.backbone.layers[1].query.weight[0, 0] = 1e6  # beyond float16
+    encoder.save(model)
+    for options in (("--no-verify",), ("--onnx", "--no-verify")):
+        assert run(model, "-o", tmp_path / "out", "--dtype", "float16", *options) == 2
+        assert "layers.1.query.weight hold NaN or infinity in float16" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+    assert run(model, "-o", tmp_path / "out", "--no-verify") == 0

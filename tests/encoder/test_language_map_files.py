@@ -35,3 +35,22 @@ def test_missing_or_damaged_map_is_refused(statistics, tmp_path):
         path.write_bytes(damaged)
         with pytest.raises(CheckpointError, match="damaged"):
             read_map(path)
+
+
+def test_parts_of_another_kind_are_refused(statistics, tmp_path):
+    """A stranger's map: a bias of columns was a traceback where it was applied."""
+    from safetensors.numpy import load_file, save_file
+
+    path = tmp_path / MAP_FILE
+    write_map(fit_language_map(statistics), path)
+    parts = load_file(path)
+    described = {"method": "project", "rank": "1", "languages": '["a", "b", "c"]'}
+    wrong_parts = ({"bias": np.zeros((6, 2), "f4")}, {"bias": np.zeros((), "f4")}, {"weight": parts["weight"] * np.nan})
+    for wrong in wrong_parts:
+        save_file({**parts, **wrong}, path, metadata=described)
+        with pytest.raises(CheckpointError, match="damaged"):
+            read_map(path)
+    for wrong in ({"languages": '{"a": 1}'}, {"languages": "[" * 100_000}, {"rank": "x"}, {"rank": "9" * 5000}):
+        save_file(parts, path, metadata={**described, **wrong})
+        with pytest.raises(CheckpointError, match="damaged"):
+            read_map(path)

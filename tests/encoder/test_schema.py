@@ -16,6 +16,7 @@ from interlingua.encoder.schema import (
     Text,
     Whole,
     check,
+    check_modules,
     shown,
 )
 from interlingua.errors import CheckpointError
@@ -66,3 +67,23 @@ def test_sizes_of_known_models_are_in_range():
     }  # fmt: skip
     assert schema.BACKBONE.problem(large, "") is None
     assert schema.TOKENIZER.problem({"model_max_length": int(1e30), "pad_token": {"content": "<pad>"}}, "") is None
+
+
+def modules(*kinds):
+    return [("", f"sentence_transformers.models.{kind}") for kind in kinds]
+
+
+def test_modules_stand_in_the_order_of_the_work():
+    before = ("Transformer", "Pooling")
+    for good in (("Transformer",), before, (*before, "Dense", "Normalize", "Dense"), ("Transformer", "Normalize")):
+        check_modules(modules(*good), before, "m")
+    check_modules([("", "sentence_transformers.base.modules.transformer.Transformer")], before, "m")
+    for bad in ((), ("Pooling",), (*before, "Pooling"), ("Transformer", "Dense", "Pooling"), ("Dense",)):
+        with pytest.raises(CheckpointError, match=r"modules\.json lists the modules"):
+            check_modules(modules(*bad), before, "m")
+
+
+@pytest.mark.parametrize("kind", ["my.models.Transformer", "Transformer", "sentence_transformers.models.LSTM", "", "."])
+def test_modules_of_other_packages_are_not_supported(kind):
+    with pytest.raises(CheckpointError, match="is not supported; supported are"):
+        check_modules([("", kind)], ("Transformer",), "m")

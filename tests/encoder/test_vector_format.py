@@ -13,6 +13,7 @@ from interlingua.encoder.vector_format import (
     dequantize_vectors,
     first_elements,
     quantize_vectors,
+    ranges_by_width,
 )
 from interlingua.errors import CheckpointError, ConfigError, DataError
 
@@ -159,3 +160,13 @@ def test_int8_without_ranges_is_refused():
         quantize_vectors(VECTORS, "int8")
     with pytest.raises(ConfigError, match="ranges"):
         dequantize_vectors(np.zeros((2, 20), np.int8), 20)
+
+
+def test_stored_ranges_are_for_their_width():
+    stored = {"2": {"minimum": [0, -1], "maximum": [0, 0.5]}}
+    assert ranges_by_width(stored) == {2: Int8Ranges((0.0, -1.0), (0.0, 0.5))}
+    for wrong in ({"3": stored["2"]}, {"2": {"minimum": [0], "maximum": [0, 1]}}, {"02": stored["2"]}):
+        with pytest.raises(ValueError, match="ranges for"):
+            ranges_by_width(wrong)
+    with pytest.raises(ValueError, match="ends below its start"):
+        ranges_by_width({"1": {"minimum": [0.5], "maximum": [0.25]}})

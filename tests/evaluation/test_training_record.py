@@ -66,3 +66,15 @@ def test_other_models_have_no_record(tmp_path):
     (tmp_path / "run" / "config.toml").write_text("broken = ")
     assert training_record(tmp_path / "run" / "model") is None
     assert training_record("intfloat/multilingual-e5-small") is None
+
+
+@pytest.mark.parametrize("last", [
+    "[1]",
+    "5",
+    '{"kind": "final", "exposure": {"a": "b"}}',
+    '{"kind": "final", "pairs": 1, "tokens_per_second": [1], "pairs_per_second": 1}',
+])  # fmt: skip
+def test_a_stranger_s_record_of_other_types_is_none(tmp_path, last):
+    model = make_run(tmp_path / "a")
+    (tmp_path / "a" / "metrics.jsonl").write_text(f"{last}\n")
+    assert training_record(model) is None

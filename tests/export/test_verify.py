@@ -11,7 +11,7 @@ import torch
 from interlingua.errors import CheckpointError, DataError, MissingExtraError
 from interlingua.export import verify as verify_module
 from interlingua.export.graphs import write_graphs
-from interlingua.export.verify import SAMPLES, measure, verify, with_texts_of
+from interlingua.export.verify import SAMPLES, check_model, measure, verify, with_texts_of
 from interlingua.languages import resolve
 
 pytest.importorskip("sentence_transformers")
@@ -153,3 +153,13 @@ def test_two_vectors_of_zero_agree_and_one_does_not(static_encoder):
 
     assert not measure(static_encoder, [Zero()], {"eng_Latn": [""]}).failures()
     assert measure(static_encoder, [Zero()], {"eng_Latn": ["", "a"]}).failures()[0][2].text == "a"
+
+
+def test_texts_of_a_user_that_yield_nan_are_named(encoder, model):
+    good, bad = (ids.tolist() for ids in map(np.array, encoder.vocabulary.encode(["ru", "de7 en7"])))
+    with torch.no_grad():
+        encoder.backbone.word_embeddings.weight[sorted(set(bad) - set(good))] = float("inf")
+    with pytest.raises(CheckpointError, match="the encoder gave NaN or infinity for 'de7 en7'; try"):
+        verify(encoder, model, {"eng_Latn": ("ru", "de7 en7")})
+    with pytest.raises(CheckpointError, match=r"word_embeddings\.weight hold NaN or infinity in float32"):
+        check_model(encoder, samples={"eng_Latn": ("ru",)})

@@ -12,6 +12,9 @@ from safetensors.torch import load_file, save_file
 
 DEEP = "[" * 100_000 + "]" * 100_000
 HUGE = int("9" * 400)
+PACKAGE = "sentence_transformers.models"
+DENSE = "3_Dense"
+"""Of the model that ``DENSE_CHANGES`` are made to."""
 
 
 def config(**changes: Any) -> Callable[[Path], None]:
@@ -72,6 +75,11 @@ def whole_numbers(stored: dict[str, torch.Tensor]) -> None:
 
 def module(kind: str, path: str = "") -> str:
     return json.dumps([{"idx": 0, "name": "0", "path": path, "type": kind}])
+
+
+def modules(*kinds: str) -> str:
+    paths = ("1_Pooling" if kind == "Pooling" else "" for kind in kinds)
+    return json.dumps([{"path": path, "type": f"{PACKAGE}.{kind}"} for path, kind in zip(paths, kinds, strict=True)])
 
 
 def post_processor(folder: Path) -> None:
@@ -159,6 +167,28 @@ CHANGES: dict[str, Callable[[Path], None]] = {
     "prompts surrogate": text("config_sentence_transformers.json", '{"prompts": {"query": "\\udc00 "}}'),
     "default prompt a list": values("config_sentence_transformers.json", default_prompt_name=["query"]),
     "our settings a list": values("config_sentence_transformers.json", interlingua=[1]),
+    "cut a text": values("config_sentence_transformers.json", truncate_dim="64"),
+    "cut to nothing": values("config_sentence_transformers.json", truncate_dim=0),
+    "cut below 0": values("config_sentence_transformers.json", truncate_dim=-3),
+    "cut to more": values("config_sentence_transformers.json", truncate_dim=60_000),
+    "cut a list": values("config_sentence_transformers.json", truncate_dim=[2]),
+    "widths a number": values("config_sentence_transformers.json", interlingua={"matryoshka_dims": 64}),
+    "widths a text": values("config_sentence_transformers.json", interlingua={"matryoshka_dims": "64"}),
+    "widths below 0": values("config_sentence_transformers.json", interlingua={"matryoshka_dims": [-5]}),
+    "version a list": values("config_sentence_transformers.json", __version__=[1]),
+    "ranges a list": text("int8_ranges.json", "[1]"),
+    "ranges null": text("int8_ranges.json", '{"2": null}'),
+    "ranges texts": text("int8_ranges.json", '{"2": {"minimum": ["a", "b"], "maximum": ["a", "b"]}}'),
+    "ranges one text": text("int8_ranges.json", '{"2": {"minimum": "ab", "maximum": "ab"}}'),
+    "ranges not numbers": text("int8_ranges.json", '{"1": {"minimum": [NaN], "maximum": [NaN]}}'),
+    "ranges of other widths": text("int8_ranges.json", '{"2": {"minimum": [0], "maximum": [1, 2]}}'),
+    "ranges swapped": text("int8_ranges.json", '{"1": {"minimum": [1], "maximum": [-1]}}'),
+    "modules none": text("modules.json", "[]"),
+    "modules without a transformer": text("modules.json", modules("Pooling")),
+    "modules twice": text("modules.json", modules("Transformer", "Pooling", "Pooling")),
+    "modules in another order": text("modules.json", modules("Transformer", "Normalize", "Pooling")),
+    "modules of another package": text("modules.json", modules("Transformer").replace("sentence_", "my_")),
+    "modules with the transformer below": text("modules.json", module(f"{PACKAGE}.Transformer", "1_Pooling")),
     "vocabulary tokens a list": values("vocabulary.json", special_tokens=["<pad>"]),
     "vocabulary tags numbers": values("vocabulary.json", language_tags={"deu_Latn": 5}),
     "vocabulary no digest": values("vocabulary.json", digest=None),
@@ -183,3 +213,46 @@ CHANGES: dict[str, Callable[[Path], None]] = {
     "weights elsewhere": shard_elsewhere,
 }
 """Every one of these must be refused, in one line."""
+
+
+def dense(**changes: Any) -> Callable[[Path], None]:
+    return values(f"{DENSE}/config.json", **changes)
+
+
+def dense_tensors(change: Callable[[dict[str, torch.Tensor]], None]) -> Callable[[Path], None]:
+    change_file = tensors(change)
+    return lambda folder: change_file(folder / DENSE)
+
+
+def every(change: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[dict[str, torch.Tensor]], None]:
+    def change_all(stored: dict[str, torch.Tensor]) -> None:
+        stored.update({name: change(tensor) for name, tensor in stored.items()})
+
+    return change_all
+
+
+DENSE_CHANGES: dict[str, Callable[[Path], None]] = {
+    "dense huge": dense(in_features=1 << 20, out_features=1 << 20),
+    "dense width true": dense(in_features=True),
+    "dense width a text": dense(out_features="32"),
+    "dense width a fraction": dense(in_features=32.5),
+    "dense width other": dense(in_features=7),
+    "dense bias a text": dense(bias="no"),
+    "dense bias left over": dense(bias=False),
+    "dense activation a list": dense(activation_function=["Tanh"]),
+    "dense activation of another package": dense(activation_function="my.package.Tanh"),
+    "dense residual": dense(use_residual=True),
+    "dense residual a text": dense(use_residual="no"),
+    "dense a list": text(f"{DENSE}/config.json", "[1]"),
+    "dense deep": text(f"{DENSE}/config.json", DEEP),
+    "dense config missing": lambda folder: (folder / DENSE / "config.json").unlink(),
+    "dense weights missing": lambda folder: (folder / DENSE / "model.safetensors").unlink(),
+    "dense weights head": text(f"{DENSE}/model.safetensors", b"\xff" * 64),
+    "dense weights whole numbers": dense_tensors(every(lambda tensor: tensor.to(torch.int32))),
+    "dense weights complex": dense_tensors(every(lambda tensor: tensor.to(torch.complex64))),
+    "dense weights of another shape": dense_tensors(every(lambda tensor: tensor[:3].contiguous())),
+    "dense weights left over": dense_tensors(lambda stored: stored.update({"linear.more": torch.ones(2)})),
+    "dense weights not numbers": dense_tensors(every(lambda tensor: tensor * float("nan"))),
+    "shift bytes": text("language_shift.safetensors", b"\xff" * 40),
+}
+"""To a model with a dense layer behind the pooling; these must be refused too."""

@@ -14,6 +14,7 @@ import torch
 from interlingua.cli import main
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.post_pooling import Dense, Normalize, PostPooling
 from interlingua.quickstart.catalogues import Source, read_catalogues
 from tests.hostile import bitexts, configs, models, others
 
@@ -57,6 +58,15 @@ def model(tmp_path_factory, word_vocabulary):
     config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
     folder = tmp_path_factory.mktemp("hostile") / "model"
     Encoder.from_scratch(config, word_vocabulary).save(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def dense_model(model, tmp_path_factory):
+    plain = Encoder.load(model)
+    layers = PostPooling([Normalize(), Dense(plain.hidden_size, 8)])
+    folder = tmp_path_factory.mktemp("hostile") / "dense"
+    Encoder(plain.backbone, plain.vocabulary, plain.settings, layers).save(folder)
     return folder
 
 
@@ -113,6 +123,24 @@ def test_a_hostile_model_is_one_line(verb, change, model, tmp_path, capsys):
         "score": (text, "-o", tmp_path / "s.tsv", "--quiet"),
         "export": ("-o", tmp_path / "exported", "--no-verify"),
         "evaluate": ("--suite", "tatoeba", "--data", tmp_path, "-o", tmp_path / "r", "--quiet"),
+    }[verb]
+    refused(capsys, verb, hostile, *arguments)
+
+
+@pytest.mark.parametrize("change", list(models.DENSE_CHANGES))
+@pytest.mark.parametrize("verb", ["embed", "score", "export", "debias"])
+def test_a_hostile_dense_layer_is_one_line(verb, change, dense_model, tmp_path, capsys):
+    hostile, text = tmp_path / "hostile", tmp_path / "a.de-en.tsv"
+    shutil.copytree(dense_model, hostile)
+    models.DENSE_CHANGES[change](hostile)
+    text.write_text("de1 de2\ten1 en2\n")
+    for name in ("de", "en"):
+        (tmp_path / f"{name}.txt").write_text("".join(f"{name}{word}\n" for word in range(40)))
+    arguments = {
+        "embed": (text, "-o", tmp_path / "v.npy", "--quiet"),
+        "score": (text, "-o", tmp_path / "s.tsv", "--quiet"),
+        "export": ("-o", tmp_path / "exported", "--no-verify"),
+        "debias": (tmp_path / "de.txt", tmp_path / "en.txt", "-o", tmp_path / "d", "--quiet"),
     }[verb]
     refused(capsys, verb, hostile, *arguments)
 

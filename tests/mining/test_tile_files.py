@@ -94,3 +94,12 @@ def test_lines_of_the_journal_that_are_none_name_no_tile(tmp_path):
         journal.write(b"1\n2 x\n\xff 3\n-1 0\n" + b"9" * 30 + b" 0\n0 4")
     assert read_journal(tmp_path).tiles == {*DONE.tiles, (50, 40)}
     assert read_journal(tmp_path / "none").tiles == set()
+
+
+@pytest.mark.parametrize("other", [("y", 0), ("x", 50)])
+def test_lists_under_the_name_of_another_block_are_errors(tmp_path, lists, other):
+    """Two files whose names were swapped, of blocks of one size."""
+    write_lists(tmp_path, *other, BlockLists(lists, {0, 40, 50}))
+    (tmp_path / f"{other[0]}-{other[1]}.npz").rename(tmp_path / "x-0.npz")
+    with pytest.raises(DataError, match=r"x-0\.npz: has the lists of another block, though"):
+        read_lists(tmp_path, "x", 0, SHAPE, DONE)

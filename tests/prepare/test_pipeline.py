@@ -131,6 +131,14 @@ def test_torch_is_not_needed():
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
+def test_another_name_of_a_folder_has_the_same_lock(tmp_path, corpus):
+    (tmp_path / "link").symlink_to(tmp_path / "prepared")
+    config = dataclasses.replace(config_for(tmp_path, corpus), output=tmp_path / "link")
+    lock = exclusive(tmp_path, name=".prepared.lock", remedy="x")
+    with lock, pytest.raises(ConfigError, match=r"link is in use by process"):
+        prepare(config, show_progress=False)
+
+
 def test_two_runs_do_not_make_one_folder(tmp_path, corpus):
     config = config_for(tmp_path, corpus)
     lock = exclusive(tmp_path, name=".prepared.lock", remedy="x")

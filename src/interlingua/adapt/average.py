@@ -34,10 +34,20 @@ from interlingua.adapt.weight_files import (
     files_besides_weights,
     write_tensors,
 )
-from interlingua.encoder.directory import EncodingSettings, is_ours, locate, read_json, read_settings, write_json
+from interlingua.encoder.directory import (
+    EncodingSettings,
+    is_ours,
+    locate,
+    read_backbone_config,
+    read_json,
+    read_settings,
+    write_json,
+)
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.language_shift import SHIFT_FILE
+from interlingua.encoder.post_pooling_files import check_cut, read_post_pooling
 from interlingua.encoder.vocabulary import Vocabulary
-from interlingua.errors import ConfigError
+from interlingua.errors import CheckpointError, ConfigError
 from interlingua.export.sentence_transformers import find_model
 from interlingua.files import PathLike, atomic_directory, sha256_file
 
@@ -192,6 +202,12 @@ def check_shapes(folders: Sequence[Path]) -> None:
         ConfigError: they differ in tensors, vocabulary or in what is done with the token states; what differs is named.
         CheckpointError: one can't be read.
     """
+    for folder in folders:
+        if (folder / SHIFT_FILE).exists():
+            raise ConfigError(
+                f"{folder}: its vectors are shifted by language, and shifts have no mean; average the models that they"
+                " were added to, then debias the result"
+            )
     first = folders[0]
     own = WeightFiles(first).tensors
     whole = [name for name, tensor in own.items() if tensor.dtype not in FLOATS]
@@ -263,12 +279,27 @@ def _mean(opened: Sequence[WeightFiles], weights: Sequence[float], name: str, dt
     used = [(files, weight) for files, weight in zip(opened, weights, strict=True) if weight]
     for blocks in zip(*(files.blocks(name) for files, _ in used), strict=True):
         if len(blocks) == 1:
-            yield blocks[0].to(kept)
+            yield _finite(blocks[0], used[0][0], name).to(kept)
             continue
         total = torch.zeros(())
         for block, (_, weight) in zip(blocks, used, strict=True):
             total = total + weight * block.double()
-        yield total.to(kept)
+        mean = total.to(kept)
+        if not torch.isfinite(mean).all():
+            for block, (files, _) in zip(blocks, used, strict=True):
+                _finite(block, files, name)
+        yield mean
+
+
+def _finite(block: Tensor, files: WeightFiles, name: str) -> Tensor:
+    """The same numbers, unless there is NaN or infinity among them.
+
+    Raises:
+        CheckpointError: there is.
+    """
+    if not torch.isfinite(block).all():
+        raise CheckpointError(f"{files.folder}: {name} holds NaN or infinity; average other models")
+    return block
 
 
 def _place(name: str) -> str:
@@ -297,10 +328,21 @@ def _settings(*folders: Path) -> dict[str, list[Any]]:
     common: dict[str, list[Any]] = {
         "pooling": [settings.pooling for settings in read],
         "include_special": [settings.include_special for settings in read],
+        "normalize": [settings.normalize for settings in read],
+        "layers after pooling": [
+            _after_pooling(folder, settings) for folder, settings in zip(folders, read, strict=True)
+        ],
     }
     for key in ("model_type", "hidden_act", "num_attention_heads", "layer_norm_eps", "pad_token_id"):
         common[key] = [config.get(key) for config in configs]
     return common
+
+
+def _after_pooling(folder: Path, settings: EncodingSettings) -> tuple[str, ...]:
+    width = read_backbone_config(folder, read_json(folder / "config.json")).hidden_size
+    layers = read_post_pooling(folder, width)
+    check_cut(settings.truncate_dim, layers.output_dim(width), folder)
+    return layers.described
 
 
 def _checked_weights(weights: Sequence[float] | None, count: int) -> tuple[float, ...] | None:

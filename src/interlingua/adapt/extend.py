@@ -16,11 +16,11 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from interlingua.adapt import text
 from interlingua.adapt.development import Development, Scores, Translations, read_development, read_translations
-from interlingua.adapt.settings import Device, ExtendSettings, claim, read_record, write_record
+from interlingua.adapt.settings import RECORD, Device, ExtendSettings, claim, read_record, write_record
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.vocabulary_growth import (
     Fragmentation,
@@ -28,11 +28,12 @@ from interlingua.encoder.vocabulary_growth import (
     grow_vocabulary,
     measure_fragmentation,
 )
-from interlingua.errors import InterlinguaError
+from interlingua.errors import ConfigError, DataError, InterlinguaError
 from interlingua.evaluation.validation import validation_evaluator
 from interlingua.export.sentence_transformers import find_model
 from interlingua.files import PathLike, atomic_directory
 from interlingua.languages import resolve
+from interlingua.locks import exclusive
 from interlingua.methods.distill import DistillConfig
 from interlingua.prepare.pipeline import prepare
 from interlingua.train.config import (
@@ -56,6 +57,7 @@ MAX_UNKNOWN = 0.005
 KEPT_TEXTS = 20_000
 """Texts of the pivot, and as many of the other languages, that new pieces must leave as they are."""
 OnStage = Callable[[str], None]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -179,8 +181,18 @@ class Extension:
         self.output = settings.output
 
     def run(self) -> ExtendResult:
-        """All stages; those that an earlier call finished are not done again."""
-        claim(self.settings)
+        """All stages; those that an earlier call finished are not done again.
+
+        Raises:
+            ConfigError: another process is at work in the folder, or it holds something else.
+        """
+        if self.output.exists() and not self.output.is_dir():
+            raise ConfigError(f"{self.output} is a file; name another folder with --output")
+        with exclusive(self.output, remedy="name another folder with --output"):
+            claim(self.settings)
+            return self._run()
+
+    def _run(self) -> ExtendResult:
         encoder = Encoder.load(self.settings.model)
         prompt = encoder.settings.prompt_text(self.settings.prompt)
         replay = text.read_replay(self.settings)
@@ -208,7 +220,7 @@ class Extension:
         start = self.output / "start"
         known = read_record(self.output).get("vocabulary")
         if known is not None:
-            report = _report_of(known)
+            report = self._of_record(_report_of, known)
             return report, start if report.pieces else self.settings.model
         sides = text.read_sides(self.settings)
         code = self.settings.language
@@ -259,7 +271,7 @@ class Extension:
         """Scores on all development data; kept in the record, so that they are computed once."""
         known = read_record(self.output).get(when)
         if known is not None:
-            return Scores(**known)
+            return self._of_record(lambda values: Scores(**values), known)
         self.on_stage(f"measuring {len(development.translations) + len(development.scored)} sets {when} training")
         scores = development.measure(encoder, prompt=prompt)
         self.note(when, dataclasses.asdict(scores))
@@ -309,6 +321,18 @@ class Extension:
                 seed=settings.seed, device=settings.device, threads=settings.threads,
             ),
         )  # fmt: skip
+
+    def _of_record(self, make: Callable[[Any], T], values: Any) -> T:
+        """What a value of the record stands for.
+
+        Raises:
+            DataError: it is not what this version writes.
+        """
+        try:
+            return make(values)
+        except (TypeError, KeyError, ValueError) as error:
+            place = self.output / RECORD
+            raise DataError(f"can't be read ({error}); start over in another folder", path=place) from error
 
     def note(self, key: str, value: Any) -> None:
         """Adds to the record."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from interlingua import __version__
+from interlingua import __version__, locks
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import atomic_write, has_format, sha256_file
 from interlingua.json_text import parse_json
@@ -116,10 +116,12 @@ def claim(settings: ExtendSettings) -> None:
     if output.exists() and not output.is_dir():
         raise ConfigError(f"{output} is a file; name another folder with --output")
     asked = settings.to_record()
-    if output.is_dir() and any(output.iterdir()):
+    if output.is_dir() and any(path.name != locks.NAME for path in output.iterdir()):
         if not has_format(output, RECORD, FORMAT):
             raise ConfigError(f"{output} holds other files; name another folder with --output")
-        before = read_record(output).get("settings", {})
+        before = read_record(output).get("settings")
+        if not isinstance(before, dict):
+            raise DataError("has no settings; start over in another folder", path=output / RECORD)
         unlike = [key for key in asked if before.get(key) != asked[key] and key not in MAY_CHANGE]
         if unlike:
             raise ConfigError(
@@ -140,7 +142,9 @@ def read_record(output: Path) -> dict[str, Any]:
         content = parse_json((output / RECORD).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise DataError(f"can't be read ({error}); start over in another folder", path=output / RECORD) from error
-    return dict(content)
+    if not isinstance(content, dict):
+        raise DataError("is no object; start over in another folder", path=output / RECORD)
+    return content
 
 
 def write_record(output: Path, content: dict[str, Any]) -> None:

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from interlingua.encoder.backbone import Backbone, BackboneConfig
-from interlingua.encoder.directory import ARCHITECTURES, read_json
-from interlingua.encoder.weights import ANCHOR, huggingface_name
+from interlingua.encoder.directory import ARCHITECTURES, read_backbone_config, read_json
+from interlingua.encoder.weights import ANCHOR, TOKEN_TYPES, from_huggingface_names, huggingface_name
 from interlingua.errors import CheckpointError
 
 DTYPE_NAMES = {
@@ -57,7 +57,9 @@ class WeightFiles:
         self.folder = folder
         self.tensors: dict[str, StoredTensor] = {}
         files = sorted(folder.rglob("*.safetensors"))
-        if not (folder / "model.safetensors").is_file() and not (folder / "model.safetensors.index.json").is_file():
+        is_whole = (folder / "model.safetensors").is_file()
+        is_sharded = (folder / "model.safetensors.index.json").is_file() and any(f.parent == folder for f in files)
+        if not is_whole and not is_sharded:
             raise CheckpointError(
                 f"{folder}: no model.safetensors; write the model anew first: interlingua export {folder} -o DIR"
             )
@@ -108,13 +110,31 @@ def _used(stored: dict[str, StoredTensor], place: Path) -> dict[str, StoredTenso
     """A backbone's tensors under stock names; all tensors of any other module."""
     anchors = [name for name in stored if name.endswith(ANCHOR)]
     raw = read_json(place / "config.json", missing={})
-    if not anchors or raw.get("model_type") not in ARCHITECTURES:
+    model_type = raw.get("model_type")
+    if not anchors or not isinstance(model_type, str) or model_type not in ARCHITECTURES:
         return stored
     prefix = anchors[0].removesuffix(ANCHOR)
+    config = read_backbone_config(place, raw)
+    _check_backbone(stored, config, prefix, place)
     with torch.device("meta"):
-        backbone = Backbone(BackboneConfig.from_dict(raw))
+        backbone = Backbone(config)
     names = [huggingface_name(name) for name in backbone.state_dict()]
     return {name: stored[prefix + name] for name in names if prefix + name in stored}
+
+
+def _check_backbone(stored: dict[str, StoredTensor], config: BackboneConfig, prefix: str, place: Path) -> None:
+    """Refuses tensors that are not those of the config, as loading the model would, but without reading them.
+
+    Raises:
+        CheckpointError: some are missing, left over or of another shape.
+    """
+    floats = {spelled: kind for kind, spelled in DTYPE_NAMES.items() if kind.is_floating_point}
+    kinds = {name: floats.get(tensor.dtype, torch.int64) for name, tensor in stored.items()}
+    blank = {name: torch.empty(tensor.shape, dtype=kinds[name], device="meta") for name, tensor in stored.items()}
+    types = prefix + huggingface_name(TOKEN_TYPES)
+    if types in blank and len(blank[types]) == 1 and config.type_vocab_size < 2:
+        del blank[types]  # one row may be all zeros, which nobody can tell without reading it
+    from_huggingface_names(blank, config, place)
 
 
 def write_tensors(path: Path, tensors: Mapping[str, StoredTensor], make: Callable[[str], Iterator[Tensor]]) -> None:

@@ -17,6 +17,7 @@ from jaxtyping import Float32
 from numpy import ndarray
 
 from interlingua.analysis.debias import RECORD_FILE, DebiasOptions, DebiasReport, debias_vectors
+from interlingua.arrays import map_array
 from interlingua.corpus.reservoir import reservoir
 from interlingua.encoder.encode import collect
 from interlingua.encoder.language_map_files import MAP_FILE, read_map, write_map
@@ -105,15 +106,10 @@ def _mapped(
 
 
 def _table(path: Path) -> Float32[ndarray, "n d"]:
-    try:
-        table = np.load(path, mmap_mode="r", allow_pickle=False)
-    except FileNotFoundError as error:
-        raise DataError("no such file; expected a .npy file of vectors", path=path) from error
-    except (OSError, ValueError, EOFError) as error:
-        raise DataError(f"not a readable .npy file ({error}); expected vectors of shape (N, D)", path=path) from error
+    table = map_array(path)
     if table.ndim != 2 or table.dtype.kind != "f" or not table.size:
         raise DataError(f"an array of shape {table.shape} and type {table.dtype}; expected floats (N, D)", path=path)
-    return table  # type: ignore[no-any-return]
+    return table
 
 
 def _labels(path: Path, count: int) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,9 +13,23 @@ from torch import Tensor
 
 from interlingua import __version__
 from interlingua.encoder.backbone import BackboneConfig
+from interlingua.encoder.hub import hub_hint, hub_name, hub_snapshot
 from interlingua.encoder.pooling import POOLING_MODES, PoolingMode
-from interlingua.encoder.schema import BACKBONE, LIMITS, MODULES, OBJECT, POOLING, PROMPTS, Kind, check
-from interlingua.encoder.vector_format import Int8Ranges
+from interlingua.encoder.schema import (
+    AFTER_POOLING,
+    BACKBONE,
+    BEFORE_POOLING,
+    LIMITS,
+    MODULES,
+    OBJECT,
+    POOLING,
+    PROMPTS,
+    RANGES,
+    Kind,
+    check,
+    check_modules,
+)
+from interlingua.encoder.vector_format import Int8Ranges, ranges_by_width
 from interlingua.encoder.weights import from_huggingface_names, read_weights, to_huggingface_names
 from interlingua.errors import CheckpointError, ConfigError
 from interlingua.files import PathLike
@@ -29,9 +42,6 @@ OLD_POOLING_KEYS: dict[str, PoolingMode] = {
     "pooling_mode_mean_tokens": "mean",
     "pooling_mode_max_tokens": "max",
 }
-HUB_PREFIX = "hf:"
-AFTER_POOLING = ("Dense", "Normalize")
-"""Classes of sentence-transformers that may stand after the pooling, see ``encoder/post_pooling.py``."""
 RANGES_FILE = "int8_ranges.json"
 HUB_FILES = ["*.json", "*.model", "*.txt", "model.safetensors", "model-*.safetensors", "*_Dense/*"]
 
@@ -247,12 +257,10 @@ def read_settings(folder: Path, max_tokens: int) -> EncodingSettings:
     """
     if not (folder / "modules.json").exists():
         return EncodingSettings(normalize=False, max_tokens=max_tokens)
-    listed = listed_modules(folder)
+    listed = listed_modules(folder, BEFORE_POOLING)
     modules = {kind: path for path, kind in listed}
-    supported = ("Transformer", "Pooling", *AFTER_POOLING)
-    foreign = [kind for kind in modules if kind not in supported]
-    if foreign:
-        raise CheckpointError(f"{folder}: module {foreign[0]} is not supported; supported are {', '.join(supported)}")
+    if modules["Transformer"] not in ("", "."):
+        raise CheckpointError(f"{folder}: the Transformer is in a folder below it, which is not supported; move it up")
     pooling = read_json(folder / modules["Pooling"] / "config.json", schema=POOLING) if "Pooling" in modules else {}
     limit = read_json(folder / "sentence_bert_config.json", missing={}, schema=LIMITS).get("max_seq_length")
     prompts = read_json(folder / "config_sentence_transformers.json", missing={}, schema=PROMPTS)
@@ -267,16 +275,23 @@ def read_settings(folder: Path, max_tokens: int) -> EncodingSettings:
     )
 
 
-def listed_modules(folder: Path) -> list[tuple[str, str]]:
+def listed_modules(folder: Path, before: Sequence[str] = ()) -> list[tuple[str, str]]:
     """Path and class of each module that ``modules.json`` lists, in order; empty where there is no such file.
 
+    Args:
+        folder: of the model.
+        before: classes that may stand up to the pooling; none: the order is not checked.
+
     Raises:
-        CheckpointError: the file is damaged.
+        CheckpointError: the file is damaged, or lists modules that are not supported.
     """
     if not (folder / "modules.json").exists():
         return []
-    listed = cast("list[dict[str, str]]", read_json(folder / "modules.json", schema=MODULES))
-    return [(module["path"], module["type"].rsplit(".", 1)[-1]) for module in listed]
+    found = cast("list[dict[str, str]]", read_json(folder / "modules.json", schema=MODULES))
+    listed = [(module["path"], module["type"]) for module in found]
+    if before:
+        check_modules(listed, before, folder)
+    return [(path, kind.rpartition(".")[2]) for path, kind in listed]
 
 
 def modules_after_pooling(folder: Path) -> list[tuple[str, str]]:
@@ -294,13 +309,12 @@ def read_vector_settings(folder: Path, described: Mapping[str, Any]) -> dict[str
     Raises:
         CheckpointError: a file is broken.
     """
-    found = read_json(folder / RANGES_FILE, missing={})
     try:
-        ranges = {int(width): Int8Ranges(tuple(of["minimum"]), tuple(of["maximum"])) for width, of in found.items()}
-    except (KeyError, TypeError, ValueError) as error:
+        ranges = ranges_by_width(read_json(folder / RANGES_FILE, missing={}, schema=RANGES))
+    except ValueError as error:
         raise CheckpointError(f"{folder / RANGES_FILE}: no file of ranges ({error}); export it again") from error
     return {
-        "matryoshka_dims": tuple(described.get("interlingua", {}).get("matryoshka_dims", ())),
+        "matryoshka_dims": tuple((described.get("interlingua") or {}).get("matryoshka_dims") or ()),
         "truncate_dim": described.get("truncate_dim"),
         "int8_ranges": ranges,
     }
@@ -336,39 +350,6 @@ def locate(path_or_id: PathLike, *, patterns: Sequence[str] = (*HUB_FILES, "pyto
     if folder.is_dir():
         return folder
     raise CheckpointError(f"{os.fspath(path_or_id)}: no such model directory{hub_hint(path_or_id)}")
-
-
-def hub_name(path_or_id: PathLike) -> str | None:
-    """``owner/name`` of ``hf:owner/name``; None for a path."""
-    text = os.fspath(path_or_id)
-    return text.removeprefix(HUB_PREFIX) if text.startswith(HUB_PREFIX) else None
-
-
-def hub_hint(path_or_id: PathLike) -> str:
-    """What to write for a model of the hub, if a path that is not there may be meant for one."""
-    text = os.fspath(path_or_id)
-    may_be_hub = re.fullmatch(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", text)
-    return f"; for the model of that name on the Hugging Face hub write {HUB_PREFIX}{text}" if may_be_hub else ""
-
-
-def hub_snapshot(name: str, patterns: list[str]) -> Path:
-    """The local folder with these files of a model of the hub; asked once, without retries.
-
-    Raises:
-        CheckpointError: the hub has no such model or can't be reached.
-    """
-    from huggingface_hub import snapshot_download
-
-    if re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name) is None:
-        raise CheckpointError(f"{HUB_PREFIX}{name[:100]} names no model of the hub; write {HUB_PREFIX}owner/name")
-    try:
-        return Path(snapshot_download(name, allow_patterns=patterns))
-    except Exception as error:  # the hub's client raises many kinds
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()] or ["no reason given"]
-        reason = " ".join(lines) if len(str(error)) < 160 else lines[0].rstrip(".")
-        raise CheckpointError(
-            f"{HUB_PREFIX}{name}: the hub gave no such model ({type(error).__name__}: {reason})"
-        ) from error
 
 
 def read_json(path: Path, missing: dict[str, Any] | None = None, *, schema: Kind = OBJECT) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from interlingua.encoder.inference import Frozen, SnapshotCache
 from interlingua.encoder.language_shift import LanguageShift, read_shift, write_shift
 from interlingua.encoder.pooling import HiddenStates, PoolingMode
 from interlingua.encoder.post_pooling import PostPooling
-from interlingua.encoder.post_pooling_files import read_post_pooling, write_post_pooling
+from interlingua.encoder.post_pooling_files import check_cut, read_post_pooling, write_post_pooling
 from interlingua.encoder.static import StaticBackbone, make_backbone
 from interlingua.encoder.static_directory import read_static, static_folder, write_static
 from interlingua.encoder.vector_format import calibrate_ranges
@@ -273,7 +273,9 @@ class Encoder(nn.Module):
         backbone.load_state_dict(weights, assign=True)
         backbone.requires_grad_(True)
         post_pooling = read_post_pooling(folder, config.hidden_size)
-        shift = read_shift(folder, post_pooling.output_dim(config.hidden_size))
+        width = post_pooling.output_dim(config.hidden_size)
+        check_cut(settings.truncate_dim, width, folder)
+        shift = read_shift(folder, width)
         return cls(backbone, vocabulary, settings, post_pooling, shift).eval()
 
     def save(self, folder: PathLike, *, dtype: torch.dtype | None = None, weights: bool = True) -> None:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from interlingua.encoder.hub import hub_hint, hub_name, hub_snapshot
 from interlingua.encoder.schema import ROLES, TOKENIZER
 from interlingua.errors import CheckpointError, DataError
 from interlingua.files import PathLike
@@ -53,8 +54,6 @@ def read_tokenizer(path_or_id: PathLike) -> tuple[str, dict[str, str]]:
 
 def _folder(path_or_id: PathLike) -> Path:
     """The path, or what the hub has by this name: ``hf:owner/name``."""
-    from interlingua.encoder.directory import hub_hint, hub_name, hub_snapshot
-
     name = hub_name(path_or_id)
     if name is None:
         path = Path(path_or_id).expanduser()

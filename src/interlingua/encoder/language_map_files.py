@@ -50,6 +50,8 @@ def read_map(path: PathLike) -> LanguageMap:
             tensors: dict[str, Any] = {name: file.get_tensor(name).astype(np.float64) for name in file.keys()}  # noqa: SIM118
         method, languages = described["method"], parse_json(described["languages"])
         weight, bias, shifts = tensors["weight"], tensors["bias"], tensors.get("shifts")
+        if bias.ndim != 1 or not isinstance(languages, list):
+            raise ValueError("its parts are of another kind")
         width = len(bias)
         fits = weight.shape == (width, width) and (shifts is None or shifts.shape == (len(languages), width))
         if method not in MAP_METHODS or not fits or not all(np.isfinite(tensor).all() for tensor in tensors.values()):

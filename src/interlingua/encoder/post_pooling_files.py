@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from interlingua.encoder.directory import modules_after_pooling, read_json, write_json
 from interlingua.encoder.post_pooling import Activation, Dense, Normalize, PostPooling
+from interlingua.encoder.schema import DENSE, shown
 from interlingua.encoder.weights import read_weights
 from interlingua.errors import CheckpointError, ConfigError
 
@@ -19,8 +22,8 @@ ACTIVATION_CLASSES: dict[Activation, str] = {
     "sigmoid": "torch.nn.modules.activation.Sigmoid",
 }
 """By our name, the class that sentence-transformers writes into a Dense module's ``config.json``."""
-MAX_FEATURES = 1 << 20
-"""A wider layer than this is taken for a damaged file."""
+SENTENCE = "sentence_embedding"
+"""What sentence-transformers calls a module's input where it is the pooled vector."""
 
 
 def write_post_pooling(layers: PostPooling, folder: Path) -> None:
@@ -71,41 +74,54 @@ def read_post_pooling(folder: Path, pooled_dim: int) -> PostPooling:
     return chain
 
 
+def check_cut(truncate_dim: int | None, width: int, folder: Path) -> None:
+    """Refuses a model that says its vectors are cut to more elements than they have.
+
+    Raises:
+        CheckpointError: it does.
+    """
+    if truncate_dim is not None and truncate_dim > width:
+        raise CheckpointError(
+            f"{folder}: truncate_dim is {truncate_dim}, but the vectors have {width} elements; fetch the model again"
+        )
+
+
 def _read_dense(folder: Path) -> Dense:
-    values = read_json(folder / "config.json")
-    if values.get("use_residual") or values.get("module_input_name", "sentence_embedding") != "sentence_embedding":
+    values = read_json(folder / "config.json", schema=DENSE)
+    if values.get("use_residual") or (values.get("module_input_name") or SENTENCE) != SENTENCE:
         raise CheckpointError(f"{folder}: a Dense module with a residual or with another input is not supported")
-    layer = Dense(
-        _features(values, "in_features", folder),
-        _features(values, "out_features", folder),
-        bias=values.get("bias", True) is not False,
-        activation=_activation(values, folder),
-    )
+    # Without memory of its own: the file says how large the layer is, and must hold as much.
+    with torch.device("meta"):
+        layer = Dense(
+            values["in_features"],
+            values["out_features"],
+            bias=values.get("bias") is not False,
+            activation=_activation(values, folder),
+        )
+    expected = {f"linear.{name}": blank.shape for name, blank in layer.linear.state_dict().items()}
     stored = read_weights(folder)
-    for name, blank in layer.linear.state_dict().items():
-        tensor = stored.get(f"linear.{name}")
-        if tensor is None or tensor.shape != blank.shape:
+    for name, shape in expected.items():
+        tensor = stored.get(name)
+        if tensor is None or tensor.shape != shape:
             found = "missing" if tensor is None else f"of shape {tuple(tensor.shape)}"
-            raise CheckpointError(f"{folder}: linear.{name} is {found}, expected the shape {tuple(blank.shape)}")
-        getattr(layer.linear, name).data = tensor.float()
+            raise CheckpointError(f"{folder}: {name} is {found}, expected the shape {tuple(shape)}")
+        if not tensor.is_floating_point():
+            raise CheckpointError(f"{folder}: {name} is {tensor.dtype}, expected floating-point numbers")
+    left_over = sorted(stored.keys() - expected.keys())
+    if left_over:
+        raise CheckpointError(f"{folder}: {left_over[0][:100]} is left over: its config.json names no such weights")
+    tensors = {name.removeprefix("linear."): tensor.float() for name, tensor in stored.items()}
+    layer.linear.load_state_dict(tensors, assign=True)
+    layer.requires_grad_(True)
     return layer
 
 
-def _features(values: dict[str, Any], key: str, folder: Path) -> int:
-    size = values.get(key)
-    if type(size) is not int or not 1 <= size <= MAX_FEATURES:
-        raise CheckpointError(
-            f"{folder / 'config.json'}: {key} is {size!r}, expected a number from 1 to {MAX_FEATURES}"
-        )
-    return size
-
-
 def _activation(values: dict[str, Any], folder: Path) -> Activation:
-    written = str(values.get("activation_function", ACTIVATION_CLASSES["tanh"]))
-    by_class = {path.rsplit(".", 1)[-1]: name for name, path in ACTIVATION_CLASSES.items()}
-    name = by_class.get(written.rsplit(".", 1)[-1])
+    written = values.get("activation_function") or ACTIVATION_CLASSES["tanh"]
+    by_class = {path.rpartition(".")[2]: name for name, path in ACTIVATION_CLASSES.items()}
+    name = by_class.get(written.rpartition(".")[2]) if written.startswith("torch.nn.") else None
     if name is None:
         raise CheckpointError(
-            f"{folder}: activation {written!r} is not supported; supported are {', '.join(ACTIVATION_CLASSES)}"
+            f"{folder}: activation {shown(written)} is not supported; supported are {', '.join(ACTIVATION_CLASSES)}"
         )
     return name

@@ -9,7 +9,7 @@ in that range, ``Table`` an object with known keys, ``Maybe`` lets ``null`` and 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -188,6 +188,38 @@ def check(value: Any, kind: Kind, path: Any) -> None:
         raise CheckpointError(f"{path}: {key or 'the content'} is {found}, expected {expected}; fetch the model again")
 
 
+def check_modules(modules: Sequence[tuple[str, str]], before: Sequence[str], folder: Any) -> None:
+    """Refuses modules that are not of sentence-transformers, are not supported, or stand in another order.
+
+    Args:
+        modules: folder and class, with its package, of each.
+        before: classes up to the pooling, each there once at most and the first one at least.
+        folder: of the model.
+
+    Raises:
+        CheckpointError: there are such modules, or none at all.
+    """
+    supported = (*before, *AFTER_POOLING)
+    places = []
+    for _, kind in modules:
+        package, _, name = kind.partition(".")
+        name = name.rpartition(".")[2]
+        if package != "sentence_transformers" or name not in supported:
+            foreign = name if package == "sentence_transformers" else shown(kind)[1:-1]
+            raise CheckpointError(
+                f"{folder}: module {foreign} is not supported; supported are sentence-transformers'"
+                f" {', '.join(supported)}"
+            )
+        places.append(min(supported.index(name), len(before)))
+    early = [place for place in places if place < len(before)]
+    if early[:1] != [0] or places != sorted(places) or len(set(early)) < len(early):
+        listed = ", ".join(kind.rpartition(".")[2] for _, kind in modules) or "none"
+        raise CheckpointError(
+            f"{folder}: modules.json lists the modules {listed[:100]}; expected {', '.join(before)}, then any of"
+            f" {', '.join(AFTER_POOLING)}; fetch the model again"
+        )
+
+
 def _below(key: str, name: str) -> str:
     return f"{key}.{shown(name)[1:-1]}" if key else shown(name)[1:-1]
 
@@ -232,6 +264,24 @@ ANY_CONFIG = Table({"model_type": Maybe(Text()), "max_position_embeddings": Mayb
 """``config.json`` of a model that is a graph, of whatever architecture."""
 MODULES = ListOf(Table({"type": Text(), "path": Inside()}), longest=100)
 """``modules.json``."""
+BEFORE_POOLING = ("Transformer", "Pooling")
+AFTER_POOLING = ("Dense", "Normalize")
+"""Classes of sentence-transformers that may stand after the pooling, see ``encoder/post_pooling.py``."""
+MAX_FEATURES = 1 << 20
+"""A wider layer than this is taken for a damaged file."""
+DENSE = Table(
+    {
+        "in_features": Whole(1, MAX_FEATURES),
+        "out_features": Whole(1, MAX_FEATURES),
+        "bias": Maybe(Flag()),
+        "activation_function": Maybe(Text()),
+        "use_residual": Maybe(Flag()),
+        "module_input_name": Maybe(Text()),
+    }
+)
+"""``config.json`` of a ``Dense`` module."""
+RANGES = MapOf(Table(dict.fromkeys(("minimum", "maximum"), ListOf(Number(-1e30, 1e30), longest=65_536))))
+"""``int8_ranges.json``."""
 POOLING = Table(
     {
         "pooling_mode": Maybe(Either((Text(), ListOf(Text(), longest=20)))),
@@ -247,7 +297,16 @@ PROMPTS = Table(
     {
         "prompts": Maybe(MapOf(Maybe(Text()))),
         "default_prompt_name": Maybe(Text()),
-        "interlingua": Maybe(Table({"include_special": Maybe(Flag())})),
+        "truncate_dim": Maybe(Whole(1, 65_536)),
+        "__version__": Maybe(OBJECT),
+        "interlingua": Maybe(
+            Table(
+                {
+                    "include_special": Maybe(Flag()),
+                    "matryoshka_dims": Maybe(ListOf(Whole(1, 65_536), longest=1_000)),
+                }
+            )
+        ),
     }
 )
 """``config_sentence_transformers.json``."""

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.directory import (
-    AFTER_POOLING,
     EncodingSettings,
+    listed_modules,
     read_json,
     read_vector_settings,
     write_json,
@@ -98,13 +98,7 @@ def static_settings(folder: Path) -> EncodingSettings:
     Raises:
         CheckpointError: a file is broken, or it has modules that are not supported.
     """
-    stored = folder / "modules.json"
-    listed = cast("list[dict[str, str]]", read_json(stored, schema=MODULES) if stored.is_file() else [])
-    kinds = [module["type"].rsplit(".", 1)[-1] for module in listed]
-    supported = (MODULE, *AFTER_POOLING)
-    foreign = [kind for kind in kinds if kind not in supported]
-    if foreign:
-        raise CheckpointError(f"{folder}: module {foreign[0]} is not supported; supported are {', '.join(supported)}")
+    kinds = [kind for _, kind in listed_modules(folder, (MODULE,))]
     said = read_json(folder / "config_sentence_transformers.json", missing={}, schema=PROMPTS)
     own = {} if kinds else read_json(folder / "config.json", schema=BACKBONE)
     normalize = kinds[-1] == "Normalize" if kinds else own.get("normalize", False)

@@ -9,7 +9,7 @@ given the same vectors and ranges both give the same bytes, so an index may be f
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, get_args
 
@@ -65,6 +65,24 @@ class Int8Ranges(NamedTuple):
         """Widths of a step; 1 for a dimension that is the same everywhere."""
         steps = (np.array(self.maximum, dtype=np.float32) - self.starts) / np.float32(STEPS)
         return np.where(steps == 0, np.float32(1), steps)
+
+
+def ranges_by_width(stored: Mapping[str, Any]) -> dict[int, Int8Ranges]:
+    """The content of ``int8_ranges.json``, which the schema of that file has passed.
+
+    Raises:
+        ValueError: ranges are of another number of dimensions than they are for, or end below their start.
+    """
+    found: dict[int, Int8Ranges] = {}
+    for name, ends in stored.items():
+        ranges = Int8Ranges(tuple(map(float, ends["minimum"])), tuple(map(float, ends["maximum"])))
+        widths = {str(len(ranges.minimum)), str(len(ranges.maximum))}
+        if widths != {name}:
+            raise ValueError(f"ranges for {name[:20]!r} dimensions have {' and '.join(sorted(widths))}")
+        if any(low > high for low, high in zip(*ranges, strict=True)):
+            raise ValueError(f"a range for {name} dimensions ends below its start")
+        found[len(ranges.minimum)] = ranges
+    return found
 
 
 def quantize_vectors(

@@ -14,10 +14,11 @@ from jaxtyping import Float32
 from numpy import ndarray
 
 from interlingua.config import apply_override, from_mapping
-from interlingua.encoder.directory import hub_name, locate
+from interlingua.encoder.directory import locate
 from interlingua.encoder.dual_encoder import DualEncoder
 from interlingua.encoder.encode import COMPUTE_DTYPES, Dtype
 from interlingua.encoder.encoder import EmbedsText, Encoder, choose_device
+from interlingua.encoder.hub import hub_name
 from interlingua.encoder.pooling import PoolingMode
 from interlingua.errors import ConfigError
 from interlingua.evaluation.backends.foreign import Choices, ForeignEncoder, NoOptions

@@ -34,9 +34,18 @@ def training_record(model: PathLike) -> dict[str, Any] | None:
         record = {"method": config["method"]["name"], "seed": config["run"].get("seed"), "arm": _arm(config)}
         lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
         final = parse_json(lines[-1]) if lines else {}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):  # a stranger's folder
+        cost = _cost(final) if final.get("kind") == "final" else {}
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+    ):  # a stranger's folder
         return None
-    return record | (_cost(final) if final.get("kind") == "final" else {})
+    return record | cost
 
 
 def _arm(config: dict[str, Any]) -> str:

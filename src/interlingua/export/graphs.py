@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+import torch
+
 from interlingua.encoder.directory import is_ours
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, MissingExtraError
@@ -17,12 +19,12 @@ from interlingua.export.graph_weights import FloatWeights, Int8Weights
 from interlingua.export.runtimes import ONNX_FILES, OPENVINO_FILE, RECORDED
 from interlingua.export.sentence_transformers import find_model, refuse_segmentation
 from interlingua.export.shrink import shrink
-from interlingua.export.verify import SAMPLES, Verification, verify
+from interlingua.export.verify import SAMPLES, Verification, check_model, verify
 from interlingua.files import PathLike, atomic_directory
 
 log = logging.getLogger("interlingua")
 Kind = Literal["onnx", "int8", "openvino"]
-DTYPES = ("float32", "float16")
+DTYPES = {"float32": torch.float32, "float16": torch.float16}
 LARGEST_FILE_BYTES = 1 << 30
 """Beyond this the weights lie in a file beside the graph; protobuf can't hold more than twice as much."""
 
@@ -65,7 +67,7 @@ def export_graphs(
         told: is given what was compared, also where vectors differ.
 
     Raises:
-        CheckpointError: there is no model at ``source``, a graph can't express it, or vectors differ.
+        CheckpointError: there is no model at ``source``, it gives NaN or can't be expressed, or vectors differ.
         ConfigError: weights can't be kept in this dtype.
         MissingExtraError: a library is not installed.
     """
@@ -75,6 +77,7 @@ def export_graphs(
     encoder = shrink(Encoder.load(model), texts=texts, layers=layers, truncate_dim=truncate_dim, ranges_of=ranges_of)
     if check:
         refuse_segmentation(encoder, model)
+    check_model(encoder, DTYPES[dtype])
     files, title = [Path(path) for path in results], name or Path(out).name
     provenance = read_provenance(run, name=title, digest=encoder.digest(), licence=licence, results=files)
     with atomic_directory(out, overwrite=overwrite, ours=is_ours) as folder:

@@ -15,7 +15,7 @@ from interlingua.encoder.static import StaticBackbone
 from interlingua.errors import CheckpointError, ConfigError
 from interlingua.export.card import model_card, read_provenance
 from interlingua.export.shrink import shrink
-from interlingua.export.verify import SAMPLES, Verification, verify
+from interlingua.export.verify import SAMPLES, Verification, check_model, verify
 from interlingua.files import PathLike, atomic_directory
 
 Stored = Literal["float32", "bfloat16", "float16", "int8"]
@@ -60,7 +60,7 @@ def export(
         how close the vectors are, or None if not checked.
 
     Raises:
-        CheckpointError: there is no model at ``source``, sentence-transformers can't express it, or vectors differ.
+        CheckpointError: there is no model at ``source``, it gives NaN or can't be expressed, or vectors differ.
     """
     if dtype != "int8" and dtype not in DTYPES:
         raise ConfigError(f"dtype {dtype!r} is unknown; there are: {', '.join(DTYPES)}, and int8 for token vectors")
@@ -70,10 +70,9 @@ def export(
         raise ConfigError(f"{model}: int8 weights are for token vectors; of a transformer make a graph: --int8")
     if check:
         refuse_inexpressible(encoder, model)
-    files = [Path(path) for path in results]
-    provenance = read_provenance(
-        run, name=name or Path(out).name, digest=encoder.digest(), licence=licence, results=files
-    )
+    check_model(encoder, DTYPES.get(dtype))
+    files, title = [Path(path) for path in results], name or Path(out).name
+    provenance = read_provenance(run, name=title, digest=encoder.digest(), licence=licence, results=files)
     with atomic_directory(out, overwrite=overwrite, ours=is_ours) as folder:
         encoder.save(folder, dtype=torch.int8 if dtype == "int8" else DTYPES[dtype])
         (folder / "README.md").write_text(model_card(encoder, provenance), encoding="utf-8")

@@ -9,11 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from jaxtyping import Float32
+from numpy import ndarray
 
 from interlingua.corpus.formats import read_pairs
 from interlingua.corpus.monolingual import language_of, read_sentences
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.finite import check_finite
 from interlingua.encoder.static import StaticBackbone
 from interlingua.errors import CheckpointError
 from interlingua.export.runtimes import Runtime, StockRuntime, runtimes
@@ -135,6 +138,37 @@ def verify(
     return found
 
 
+def check_model(
+    encoder: Encoder, dtype: torch.dtype | None = None, samples: Mapping[str, Sequence[str]] = SAMPLES
+) -> None:
+    """Refuses a model whose vectors or weights are not finite, whether or not it is compared afterwards.
+
+    Args:
+        encoder: that is to be exported.
+        dtype: that its weights are going to be stored in; default: as they are.
+        samples: texts by language code; of these the languages that the model can be given.
+
+    Raises:
+        CheckpointError: a text's vector holds NaN or infinity, or a weight does or would, stored in the dtype.
+    """
+    shift = encoder.language_shift
+    for language, texts in samples.items():
+        # A vocabulary that segments words needs a library for some languages, which an export does not.
+        if encoder.vocabulary.pre_tokenizer != "none" and language != "eng_Latn":
+            continue
+        if shift is None or language in shift.languages:
+            _finite(encoder.encode(texts, language=language, report=EncodeReport()), texts)
+    for name, weight in encoder.state_dict().items():
+        stored = weight if dtype is None else weight.to(dtype)
+        if not torch.isfinite(stored).all():
+            kind = str(stored.dtype).removeprefix("torch.")
+            raise CheckpointError(f"the weights {name} hold NaN or infinity in {kind}; try --dtype float32")
+
+
+def _finite(vectors: Float32[ndarray, "n d"], texts: Sequence[str]) -> None:
+    check_finite(vectors, lambda row: repr(texts[row][:60]), error=CheckpointError)
+
+
 def measure(
     encoder: Encoder,
     run_by: Sequence[Runtime],
@@ -146,7 +180,9 @@ def measure(
     sums = dict.fromkeys(lowest, 0.0)
     for language, texts in samples.items():
         for prompt in prompts:
-            ours = encoder.encode(texts, prompt=prompt, language=language, report=EncodeReport()).astype(np.float64)
+            vectors = encoder.encode(texts, prompt=prompt, language=language, report=EncodeReport())
+            _finite(vectors, texts)
+            ours = vectors.astype(np.float64)
             for runtime in run_by:
                 theirs = runtime.encode(texts, prompt=prompt)
                 cosines = (ours * theirs).sum(axis=1)

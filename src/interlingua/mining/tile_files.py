@@ -1,8 +1,8 @@
 """What a tiled search keeps on disk: the lists of each block in a file of its own, and the journal of finished tiles.
 
-A file of lists names the tiles whose pairs are in it, and its zip archive has a checksum of each part. So lists that
-are gone, damaged, or older than the journal are noticed where they are read: that is an error, never a block without
-neighbors. Lists newer than the journal are fine: their tile is done again, which changes nothing.
+A file of lists names its block and the tiles whose pairs are in it, and its zip archive has a checksum of each part. So
+lists that are gone, damaged, swapped, or older than the journal are noticed where they are read: an error, and never a
+block without neighbors. Lists newer than the journal are fine: their tile is done again, which changes nothing.
 """
 
 from __future__ import annotations
@@ -85,12 +85,15 @@ def read_lists(folder: Path, side: Side, start: int, shape: tuple[int, int], don
         with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             lists = Lists(file["values"], file["indices"])
             partners = set(file["partners"].tolist())
+            block = str(file["block"])
     except FileNotFoundError:
         if expected:
             raise _lost(path, "is missing") from None
         return BlockLists(Lists.empty(*shape), set())
     except Exception as error:  # of a damaged archive zipfile and numpy raise errors of a dozen kinds
         raise _lost(path, "is damaged") from error
+    if block != _block_name(side, start):
+        raise _lost(path, "has the lists of another block")
     if lists.values.shape != shape or lists.indices.shape != shape or not expected <= partners:
         raise _lost(path, "is older than that or of another run")
     return BlockLists(lists, partners)
@@ -100,7 +103,13 @@ def write_lists(folder: Path, side: Side, start: int, block: BlockLists) -> None
     """Puts the lists of a block in the place of its earlier ones; they are on the disk when this returns."""
     partners = np.array(sorted(block.partners), np.int64)
     with atomic_write(folder / f"{side}-{start}.npz", "wb") as file:
-        np.savez(file, values=block.lists.values, indices=block.lists.indices, partners=partners)
+        np.savez(
+            file,
+            values=block.lists.values,
+            indices=block.lists.indices,
+            partners=partners,
+            block=_block_name(side, start),
+        )
 
 
 def read_journal(folder: Path) -> DoneTiles:
@@ -125,6 +134,10 @@ def add_to_journal(folder: Path, tile: Tile) -> None:
         journal.write(f"{tile[0]} {tile[1]}\n")
         journal.flush()
         os.fsync(journal.fileno())
+
+
+def _block_name(side: Side, start: int) -> str:
+    return f"{side} {start}"
 
 
 def _lost(path: Path, what: str) -> DataError:

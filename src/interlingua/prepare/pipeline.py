@@ -5,10 +5,12 @@ from __future__ import annotations
 import datetime
 import importlib.metadata
 import logging
+import os
 import platform
 import shutil
 from collections import Counter
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from interlingua import __version__
@@ -46,7 +48,7 @@ def prepare(config: PrepareConfig, *, overwrite: bool = False, show_progress: bo
             or the output exists.
         ConfigError: another run is making the same folder.
     """
-    output = config.output.absolute()
+    output = Path(os.path.realpath(config.output))  # one lock for all names of a folder
     lock = exclusive(
         output.parent, name=f".{output.name}.lock", what=config.output, remedy="name another folder with --output"
     )

@@ -49,4 +49,43 @@ def test_damaged_folder_or_shift_is_refused(language_map, tmp_path, monkeypatch)
     (tmp_path / MAPPED_FILE).write_text(json.dumps(described))
     write_map(fit_language_map(language_map, "shift"), tmp_path / MAP_FILE)
     with pytest.raises(ConfigError, match="language of every text"):
+        load_encoder(str(tmp_path), backend="mapped", options={"trust": True})
+
+
+@pytest.mark.parametrize("backend", ["function", "openai"])
+def test_code_that_a_folder_names_runs_only_if_it_is_trusted(language_map, tmp_path, monkeypatch, backend):
+    """The folder may be a stranger's, and any importable module may be named in it."""
+    (tmp_path / "stranger.py").write_text(
+        "__import__('pathlib').Path('ran').touch()\ndef embed(texts): return [[1.0, 0.0, 0.0] for _ in texts]\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    described = {"model": "stranger:embed", "backend": backend, "options": {}}
+    (tmp_path / MAPPED_FILE).write_text(json.dumps(described))
+    write_map(fit_language_map(language_map), tmp_path / MAP_FILE)
+    with pytest.raises(ConfigError, match=r"'stranger:embed' of the backend .* --set mapped\.trust=true"):
+        load_encoder(str(tmp_path), backend="mapped")
+    assert not (tmp_path / "ran").exists()
+    if backend == "function":
+        encoder, info = load_encoder(str(tmp_path), backend="mapped", options={"trust": True})
+        assert encoder.encode(["a"]).shape == (1, 3)
+        assert not info.overrides
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"model": None},
+        {"model": 5},
+        {"backend": ["function"]},
+        {"backend": "mapped"},
+        {"backend": "none"},
+        {"options": [1]},
+        {"options": "x"},
+        {"dtype": 5},
+    ],
+)
+def test_a_base_of_other_types_is_one_line(tmp_path, change):
+    described = {"model": str(tmp_path), "backend": "vectors", "options": {}}
+    (tmp_path / MAPPED_FILE).write_text(json.dumps({**described, **change}))
+    with pytest.raises(CheckpointError, match=MAPPED_FILE):
         load_encoder(str(tmp_path), backend="mapped")

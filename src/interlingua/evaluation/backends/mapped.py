@@ -4,22 +4,38 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from jaxtyping import Float32
 from numpy import ndarray
 
+from interlingua.encoder.directory import read_json
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.language_map_files import MAP_FILE, read_map
 from interlingua.encoder.language_maps import LanguageMap
+from interlingua.encoder.schema import ANYTHING, MapOf, Maybe, Table, Text, shown
 from interlingua.errors import CheckpointError, ConfigError
 from interlingua.evaluation.backends.foreign import Choices, ForeignEncoder
 from interlingua.evaluation.metrics.retrieval import normalized
-from interlingua.json_text import parse_json
+from interlingua.registry import BACKENDS
 
 MAPPED_FILE = "mapped_encoder.json"
+
+
+BASE = Table({"model": Text(), "backend": Text(), "options": MapOf(ANYTHING), "dtype": Maybe(Text())})
+"""What ``mapped_encoder.json`` may say."""
+ONLY_READ = ("interlingua", "sentence-transformers", "onnx", "vectors")
+"""Backends that read files alone, whatever model a stranger's folder names."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MappedOptions:
+    """``--set mapped.KEY=VALUE``."""
+
+    trust: bool = field(default=False, metadata={"changes_vectors": False})
+    """Run the Python function, or send texts to the server, that the folder names."""
 
 
 class MappedEncoder(ForeignEncoder):
@@ -32,6 +48,7 @@ class MappedEncoder(ForeignEncoder):
     """
 
     takes = ("dtype", "device")
+    Options = MappedOptions
 
     def __init__(self, base: Any, language_map: LanguageMap, *, name: str) -> None:
         self._base = base
@@ -51,25 +68,22 @@ class MappedEncoder(ForeignEncoder):
 
         Raises:
             CheckpointError: it is no such folder, or damaged.
-            ConfigError: the map needs the language of every text.
+            ConfigError: the map needs the language of every text, or the folder names code or a server, and the user
+                has not said that it is trusted.
         """
         from interlingua.evaluation.encoders import load_encoder  # which finds this module by its name
 
-        cls.own_options(choices, "mapped")
+        own, _ = cls.own_options(choices, "mapped")
         folder = Path(model)
-        try:
-            base = parse_json((folder / MAPPED_FILE).read_text(encoding="utf-8"))
-            described = {key: base[key] for key in ("model", "backend", "options")}
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise CheckpointError(
-                f"{folder / MAPPED_FILE}: can't be read ({error}); give a folder written by interlingua debias"
-            ) from error
+        base = read_json(folder / MAPPED_FILE, schema=BASE)
+        _check_backend(base, folder, trusted=own.trust)
+        backend = base["backend"]
         encoder, _ = load_encoder(
-            described["model"],
-            backend=described["backend"],
+            base["model"],
+            backend=backend,
             dtype=choices.dtype or base.get("dtype"),
-            device=choices.device if described["backend"] in ("interlingua", "sentence-transformers") else None,
-            options=described["options"],
+            device=choices.device if backend in ("interlingua", "sentence-transformers") else None,
+            options=base["options"],
         )
         language_map = read_map(folder / MAP_FILE)
         if language_map.shifts is not None:
@@ -80,6 +94,27 @@ class MappedEncoder(ForeignEncoder):
         options: dict[str, Any] = {"report": report} if self.counts_tokens else {}
         vectors = self._base.encode(texts, prompt=prompt, batch_tokens=batch_tokens, **options)
         return self._map.apply(normalized(vectors))
+
+
+def _check_backend(base: Mapping[str, Any], folder: Path, *, trusted: bool) -> None:
+    """Refuses what runs code or sends texts away, unless the user says so: the folder may be a stranger's.
+
+    Raises:
+        CheckpointError: the backend can't have a map behind it.
+        ConfigError: the folder is not trusted.
+    """
+    backend = base["backend"]
+    if backend == "mapped" or backend not in BACKENDS:
+        raise CheckpointError(
+            f"{folder / MAPPED_FILE}: backend is {shown(backend)}, expected one of those that debias can map; make it"
+            " again with interlingua debias"
+        )
+    if backend not in ONLY_READ and not trusted:
+        what = f"{shown(base['model'])} of the backend {backend}"
+        raise ConfigError(
+            f"{folder} names {what}, which runs code or sends texts to a server; if you trust who made the folder, say"
+            " --set mapped.trust=true"
+        )
 
 
 def described_base(model: str, backend: str, options: Mapping[str, Any], *, dtype: str | None = None) -> dict[str, Any]:
