@@ -51,8 +51,10 @@ class Parts:
     validation: list
     engine: Engine
 
-    def fill(self, folder, *, steps=12):
-        return fill_banks(self.objective, self.batches, self.validation, self.engine, steps=steps, folder=folder)
+    def fill(self, folder, *, steps=12, **options):
+        return fill_banks(
+            self.objective, self.batches, self.validation, self.engine, steps=steps, folder=folder, **options
+        )
 
     @property
     def anchors(self):
@@ -252,7 +254,10 @@ def digest(run):
     return [newest.name, *(sha256_file(newest / f"{name}.safetensors") for name in ("model", "optimizer"))]
 
 
-@pytest.mark.parametrize("options", [{}, {"hard_weight": 1.0, "student_reads": "both", "known_languages": ["de"]}])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"hard_weight": 1.0, "student_reads": "both", "known_languages": ["de"]}, {"encoder": {"dense": True}}],
+)
 def test_a_resumed_run_with_a_bank_ends_with_the_same_bytes(config, tmp_path, options, monkeypatch):
     whole = config(run={"output": str(tmp_path / "whole")}, **options)
     train(whole, progress=False)

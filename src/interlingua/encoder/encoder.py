@@ -20,7 +20,7 @@ from interlingua.encoder.gradcache import in_parts
 from interlingua.encoder.inference import Frozen, SnapshotCache
 from interlingua.encoder.language_shift import LanguageShift, read_shift, write_shift
 from interlingua.encoder.pooling import HiddenStates, PoolingMode
-from interlingua.encoder.post_pooling import PostPooling
+from interlingua.encoder.post_pooling import Dense, PostPooling
 from interlingua.encoder.post_pooling_files import check_cut, read_post_pooling, write_post_pooling
 from interlingua.encoder.static import StaticBackbone, make_backbone
 from interlingua.encoder.static_directory import read_static, static_folder, write_static
@@ -195,6 +195,11 @@ class Encoder(nn.Module):
         """Also frees the memory of ``frozen_backbone``."""
         self._snapshots.clear()
         return super().train(mode)
+
+    def with_dense(self) -> Encoder:
+        """The same weights with a new linear layer behind the others, which changes nothing yet."""
+        layers = PostPooling([*self.post_pooling, Dense.identity(self.post_pooling.output_dim(self.hidden_size))])
+        return Encoder(self.backbone, self.vocabulary, self.settings, layers, self.language_shift)
 
     def clone(self) -> Encoder:
         """A copy with weights of its own (a teacher), on the same device; the vocabulary is shared."""

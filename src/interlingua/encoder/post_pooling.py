@@ -54,6 +54,11 @@ class Dense(nn.Module):
         layer.linear.bias.data = torch.from_numpy(np.array(bias, dtype=np.float32))
         return layer
 
+    @classmethod
+    def identity(cls, width: int) -> Dense:
+        """The affine layer that changes nothing, to be trained."""
+        return cls.of(np.eye(width), np.zeros(width))
+
     def forward(self, vectors: Float[Tensor, "b d"]) -> Float[Tensor, "b e"]:
         """The layer's output, computed in float32 or wider also under autocast."""
         with torch.autocast(vectors.device.type, enabled=False):

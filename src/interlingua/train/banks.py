@@ -32,6 +32,7 @@ from interlingua.files import atomic_write
 from interlingua.functional.anchoring import principal_components
 from interlingua.methods.objective import Objective
 from interlingua.train.build import MicroBatches
+from interlingua.train.dense_start import fit_dense
 from interlingua.train.engine import Engine
 
 PART = 4096
@@ -41,7 +42,14 @@ READ_AT_ONCE = 8192
 
 
 def fill_banks(
-    objective: Objective, batches: MicroBatches, validation: Sequence[Any], engine: Engine, *, steps: int, folder: Path
+    objective: Objective,
+    batches: MicroBatches,
+    validation: Sequence[Any],
+    engine: Engine,
+    *,
+    steps: int,
+    folder: Path,
+    new_dense: bool = False,
 ) -> float:
     """Gives each part of an objective that learns from a bank its bank, made now unless it is there.
 
@@ -52,6 +60,7 @@ def fill_banks(
         engine: the processes, which share the work.
         steps: of the whole run.
         folder: the run's.
+        new_dense: the encoder's last layer is new, and begins as the map to the bank's vectors.
 
     Returns:
         processor seconds that the banks took, now or when they were made.
@@ -78,11 +87,16 @@ def fill_banks(
         shared = Path(request.folder).expanduser() / builder.digest[:16]
         path = shared if request.folder else folder / f"bank{number or ''}"
         record = builder.fill(path, engine)
-        anchors.use_bank(TeacherBank(path, size=request.size, every=request.every, seed=plan.seed))
+        bank = TeacherBank(path, size=request.size, every=request.every, seed=plan.seed)
+        anchors.use_bank(bank)
         if anchors.alter is not None and anchors.alter.needs_names:
             decode = objective.encoder.vocabulary.decode
             anchors.alter.learn_names([decode(ids) for ids in sentences.negatives()])
         seconds += record.cpu_seconds
+        if new_dense:
+            began = time.process_time()
+            fit_dense(objective.encoder, sentences.negatives(), request.pivot, bank)
+            seconds += time.process_time() - began
     return seconds
 
 

@@ -71,6 +71,8 @@ def build_encoder(config: TrainConfig, vocabulary: Vocabulary) -> Encoder:
         ConfigError: see ``build_objective``.
     """
     encoder = _chosen_encoder(config, vocabulary)
+    if config.encoder.dense:
+        encoder = encoder.with_dense()
     # Whole vectors are trained, and what was measured or learnt of cut ones does not hold for the weights to come.
     encoder.settings = dataclasses.replace(encoder.settings, matryoshka_dims=(), truncate_dim=None, int8_ranges={})
     if asked := config.data.questions:

@@ -47,6 +47,9 @@ class EncoderConfig:
     """A pretrained backbone: folder or ``hf:owner/name``. The corpus must have been prepared with its vocabulary."""
     pooling: Literal["cls", "mean", "max"] | None = None
     """How token states become a sentence vector; default: mean, or what the pretrained model says."""
+    dense: bool = False
+    """Whether a new linear layer stands behind pooling and is trained with the rest. It begins as the identity, and in
+    a method with a bank of teachers' vectors as the least-squares map to these."""
     initialisation: Literal["torch", "bert"] | None = None
     """Weights from scratch: torch's own with N(0, 1) embeddings as in EMS (default), or BERT's N(0, 0.02)."""
     hidden_size: int | None = None

@@ -90,7 +90,10 @@ def _train(
     objective = build_objective(config, data.vocabulary, data.languages).to(engine.device).train()
     batches = MicroBatches(config, data.train, objective.encoder.max_tokens, engine)
     validation = valid_batches(config, data, batches)
-    bank_seconds = fill_banks(objective, batches, validation, engine, steps=max_steps, folder=folder.path)
+    new_dense = config.encoder.dense and start.checkpoint is None
+    bank_seconds = fill_banks(
+        objective, batches, validation, engine, steps=max_steps, folder=folder.path, new_dense=new_dense
+    )
     twin = engine.twin(objective)
     model = engine.setup(objective)
     optimizer = build_optimizer(objective, config.optimizer, sparse_gradients=engine.sparse_gradients)
