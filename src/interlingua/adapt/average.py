@@ -34,8 +34,9 @@ from interlingua.adapt.weight_files import (
     files_besides_weights,
     write_tensors,
 )
-from interlingua.encoder.directory import EncodingSettings, is_ours, locate, read_json, read_settings, write_json
+from interlingua.encoder.directory import EncodingSettings, is_ours, read_json, read_settings, write_json
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.locate import locate
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import ConfigError
 from interlingua.export.sentence_transformers import find_model

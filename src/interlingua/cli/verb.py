@@ -6,7 +6,7 @@ import functools
 import importlib
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from interlingua.errors import InterlinguaError
@@ -39,6 +39,17 @@ def command(verb: str, summary: str) -> Any:
         _interruptible(function)
     )
     return app
+
+
+def completion(verbs: Mapping[str, str], arguments: Sequence[str]) -> None:
+    """Completes a command line for the shell, or installs that: the part of typer that needs all verbs at once."""
+    import typer
+
+    app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+    for verb, summary in verbs.items():
+        function = getattr(importlib.import_module(f"interlingua.cli.{verb}"), verb)
+        app.command(name=verb, help=summary)(function)
+    app(args=list(arguments), prog_name="interlingua")
 
 
 def reader_has_left() -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -19,7 +17,6 @@ from interlingua.encoder.schema import BACKBONE, LIMITS, MODULES, OBJECT, POOLIN
 from interlingua.encoder.vector_format import Int8Ranges
 from interlingua.encoder.weights import from_huggingface_names, read_weights, to_huggingface_names
 from interlingua.errors import CheckpointError, ConfigError
-from interlingua.files import PathLike
 from interlingua.json_text import parse_json
 from interlingua.limits import MAX_CONFIG_BYTES, read_document
 
@@ -29,11 +26,9 @@ OLD_POOLING_KEYS: dict[str, PoolingMode] = {
     "pooling_mode_mean_tokens": "mean",
     "pooling_mode_max_tokens": "max",
 }
-HUB_PREFIX = "hf:"
 AFTER_POOLING = ("Dense", "Normalize")
 """Classes of sentence-transformers that may stand after the pooling, see ``encoder/post_pooling.py``."""
 RANGES_FILE = "int8_ranges.json"
-HUB_FILES = ["*.json", "*.model", "*.txt", "model.safetensors", "model-*.safetensors", "*_Dense/*"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -315,60 +310,6 @@ def _pooling_mode(values: dict[str, Any], folder: Path) -> PoolingMode:
     if len(modes) > 1 or mode not in POOLING_MODES or values.get("include_prompt") is False:
         raise CheckpointError(f"{folder}: pooling {modes} is not supported; there are {', '.join(POOLING_MODES)}")
     return cast(PoolingMode, mode)
-
-
-def locate(path_or_id: PathLike, *, patterns: Sequence[str] = (*HUB_FILES, "pytorch_model.bin")) -> Path:
-    """The folder of a model: the path itself, or of ``hf:owner/name`` the hub's snapshot in the local cache.
-
-    A path that is not there is never looked up on the hub: whoever took the name there would decide what is loaded.
-
-    Args:
-        path_or_id: of the model.
-        patterns: files to fetch of a hub's model.
-
-    Raises:
-        CheckpointError: there is no such folder, or the hub has no such model or can't be reached.
-    """
-    name = hub_name(path_or_id)
-    if name is not None:
-        return hub_snapshot(name, list(patterns))
-    folder = Path(path_or_id).expanduser()
-    if folder.is_dir():
-        return folder
-    raise CheckpointError(f"{os.fspath(path_or_id)}: no such model directory{hub_hint(path_or_id)}")
-
-
-def hub_name(path_or_id: PathLike) -> str | None:
-    """``owner/name`` of ``hf:owner/name``; None for a path."""
-    text = os.fspath(path_or_id)
-    return text.removeprefix(HUB_PREFIX) if text.startswith(HUB_PREFIX) else None
-
-
-def hub_hint(path_or_id: PathLike) -> str:
-    """What to write for a model of the hub, if a path that is not there may be meant for one."""
-    text = os.fspath(path_or_id)
-    may_be_hub = re.fullmatch(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", text)
-    return f"; for the model of that name on the Hugging Face hub write {HUB_PREFIX}{text}" if may_be_hub else ""
-
-
-def hub_snapshot(name: str, patterns: list[str]) -> Path:
-    """The local folder with these files of a model of the hub; asked once, without retries.
-
-    Raises:
-        CheckpointError: the hub has no such model or can't be reached.
-    """
-    from huggingface_hub import snapshot_download
-
-    if re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name) is None:
-        raise CheckpointError(f"{HUB_PREFIX}{name[:100]} names no model of the hub; write {HUB_PREFIX}owner/name")
-    try:
-        return Path(snapshot_download(name, allow_patterns=patterns))
-    except Exception as error:  # the hub's client raises many kinds
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()] or ["no reason given"]
-        reason = " ".join(lines) if len(str(error)) < 160 else lines[0].rstrip(".")
-        raise CheckpointError(
-            f"{HUB_PREFIX}{name}: the hub gave no such model ({type(error).__name__}: {reason})"
-        ) from error
 
 
 def read_json(path: Path, missing: dict[str, Any] | None = None, *, schema: Kind = OBJECT) -> dict[str, Any]:

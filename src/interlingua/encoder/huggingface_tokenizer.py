@@ -53,7 +53,7 @@ def read_tokenizer(path_or_id: PathLike) -> tuple[str, dict[str, str]]:
 
 def _folder(path_or_id: PathLike) -> Path:
     """The path, or what the hub has by this name: ``hf:owner/name``."""
-    from interlingua.encoder.directory import hub_hint, hub_name, hub_snapshot
+    from interlingua.encoder.locate import hub_hint, hub_name, hub_snapshot
 
     name = hub_name(path_or_id)
     if name is None:

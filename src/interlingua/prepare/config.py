@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
-from interlingua.config import check_bounds
+from interlingua.config import PathText, check_bounds
 from interlingua.corpus.clean import CleanConfig
 from interlingua.corpus.segmentation import PreTokenizer
 from interlingua.errors import ConfigError, DataError
@@ -122,7 +122,7 @@ class SplitConfig:
 class VocabularyConfig:
     """The vocabulary: trained here, or taken over."""
 
-    path: str = ""
+    path: PathText = ""
     """A saved vocabulary, a Hugging Face folder, ``tokenizer.json`` or ``hf:owner/name`` to take; empty = train one."""
     trim: bool = False
     """Keep of the model at ``path`` only the vocabulary that the pairs need; ``backbone/`` in the output is the model

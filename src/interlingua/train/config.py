@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from interlingua.config import check_bounds, config_to_toml, from_mapping, load_toml, to_mapping
+from interlingua.config import PathText, check_bounds, config_to_toml, from_mapping, load_toml, to_mapping
 from interlingua.encoder.schema import SIZES as SIZE_KINDS
 from interlingua.encoder.schema import Maybe, Table
 from interlingua.errors import ConfigError
@@ -43,7 +43,7 @@ class EncoderConfig:
 
     preset: str | None = None
     """ems-base (the paper's), ems-small or ems-tiny."""
-    path: str | None = None
+    path: PathText | None = None
     """A pretrained backbone: folder or ``hf:owner/name``. The corpus must have been prepared with its vocabulary."""
     pooling: Literal["cls", "mean", "max"] | None = None
     """How token states become a sentence vector; default: mean, or what the pretrained model says."""
