@@ -33,11 +33,12 @@ def command(verb: str, summary: str) -> Any:
     """Imports ``interlingua.cli.<verb>`` and makes a typer command of the function of that name."""
     import typer
 
-    function = getattr(importlib.import_module(f"interlingua.cli.{verb}"), verb)
+    module = importlib.import_module(f"interlingua.cli.{verb}")
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    app.command(name=verb, help=summary, context_settings={"help_option_names": ["-h", "--help"]})(
-        _interruptible(function)
-    )
+    settings = {"help_option_names": ["-h", "--help"]}
+    epilog = getattr(module, "EPILOG", None)
+    register = app.command(name=verb, help=summary, epilog=epilog, context_settings=settings)
+    register(_interruptible(getattr(module, verb)))
     return app
 
 
