@@ -139,7 +139,7 @@ def _summary(result: TrainResult) -> Iterator[str]:
         f" peak memory {result.peak_rss_bytes / 2**30:.2f} GiB"
     )
     if result.best is not None:
-        yield f"best:  {result.best} (step {result.best_step}, {result.best_metric:.4g})"
+        yield f"best:  {result.best} ({result.best_when}, {result.best_metric:.4g})"
     yield f"model: {result.model}"
     model = result.best or result.model
     if model is not None and (model / HEAD_FILE).is_file():

@@ -172,9 +172,10 @@ class PrepareConfig:
     """To choose a model by while it trains."""
     vocabulary: VocabularyConfig = dataclasses.field(default_factory=VocabularyConfig)
     """Trained on the training pairs, or taken over."""
-    prompt: str = ""
-    """Put in front of every stored text before it is tokenized, for a backbone that was trained with one (``query: ``);
-    training then measures with it too."""
+    prompt: str | None = None
+    """Put in front of every stored text before it is tokenized, for a backbone that was trained with one: a text
+    (``query: ``), or the name of a prompt of the model at ``vocabulary.path``. Training measures with it, and the model
+    puts it before texts by itself. Default: the model's own default prompt, if it has one; "" = none."""
     max_tokens: int = 256
     """Tokens a stored text is cut to."""
     max_line_characters: int = MAX_LINE_CHARACTERS
