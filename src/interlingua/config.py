@@ -116,7 +116,9 @@ def from_mapping(cls: type[T], table: Mapping[str, Any], *, where: str = "config
     values: dict[str, Any] = {}
     for key, value in table.items():
         if key not in fields:
-            raise ConfigError(f"{where}: unknown key {key!r}{did_you_mean(key, list(fields))}")
+            meant = getattr(cls, "MEANT_BY", {}).get(key)
+            hint = did_you_mean(key, list(fields)) if meant is None else f"; did you mean {meant!r}?"
+            raise ConfigError(f"{where}: unknown key {key!r}{hint}")
         values[key] = _convert(hints[key], value, f"{where}: {key}")
     for name, field in fields.items():
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING

@@ -9,12 +9,19 @@ from pathlib import Path
 from interlingua.train.template import field_texts
 
 
-def key_table(section: str, cls: type) -> list[str]:
-    """Each field of a config, inherited ones too, with its default and the string that stands under it."""
+def key_table(section: str, cls: type, given: object = None) -> list[str]:
+    """Each field of a config, inherited ones too, with its default and the string that stands under it.
+
+    Args:
+        section: its name.
+        cls: the dataclass.
+        given: the section as it is by default, where that is not the dataclass's own defaults.
+    """
     meaning = field_texts(cls)
     table = ["", f"## [{section}]", "", "| key | default | meaning |", "|---|---|---|"]
     for field in dataclasses.fields(cls):
-        default = "" if field.default is dataclasses.MISSING else f"`{field.default!r}`"
+        value = field.default if given is None else getattr(given, field.name)
+        default = "" if value is dataclasses.MISSING else f"`{value!r}`"
         table.append(f"| `{field.name}` | {default} | {meaning[field.name]} |")
     return table
 

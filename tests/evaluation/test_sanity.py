@@ -60,7 +60,7 @@ def test_the_probe_is_two_hundred_sentences_that_differ():
 def test_nothing_is_said_of_an_encoder_that_is_read_well():
     found = check_encoder(Understands(), info(), dot_tasks=["beir"])
     assert found.warnings == ()
-    assert found.measured["retrieved"] == {"as asked": 1.0}
+    assert found.measured["retrieved"] == {"as asked": 1.0, "prompt='query: '": 1.0}
     assert abs(found.measured["unrelated_cosine"]) < 0.05
     assert found.measured["length_spread"] < 1e-6
     assert found.measured["sentences"] == 204
@@ -71,7 +71,7 @@ def test_another_pooling_that_is_clearly_better_is_named():
     found = check_encoder(encoder, info())
     (warning,) = found.warnings
     assert warning.startswith("with pooling=cls it finds its sentence in 100 % of 340 searches instead of ")
-    assert set(found.measured["retrieved"]) == {"as asked", "pooling=cls", "pooling=max"}
+    assert set(found.measured["retrieved"]) == {"as asked", "pooling=cls", "pooling=max", "prompt='query: '"}
     assert found.measured["retrieved"]["as asked"] < 0.8
 
 
@@ -162,7 +162,7 @@ def test_one_pass_gives_every_pooling_of_ours(own, normalize):
 def test_ours_are_tried_with_every_pooling(own):
     for encoder in (own, OwnEncoder(own, name="m", pooling="max")):
         found = check_encoder(encoder, encoder.info if encoder is not own else info("m", pooling="mean"))
-        assert len(found.measured["retrieved"]) == 3
+        assert len(found.measured["retrieved"]) == 4  # three poolings and a prompt
     assert any("pooling max was asked for, but the model says mean" in warning for warning in found.warnings)
 
 

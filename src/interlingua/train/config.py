@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from interlingua.config import PathText, check_bounds, config_to_toml, from_mapping, load_toml, to_mapping
 from interlingua.encoder.schema import SIZES as SIZE_KINDS
@@ -123,6 +123,9 @@ class MethodConfig:
 class OptimizerConfig:
     """[optimizer]."""
 
+    MEANT_BY: ClassVar[Mapping[str, str]] = {"lr": "learning_rate", "type": "name"}
+    """Keys of other tools, and ours."""
+
     name: Literal["adam", "adamw", "lars"] = "adamw"
     """adam adds weight decay to the gradient (coupled L2), adamw takes it off the weight; lars adds it to the gradient
     and scales each weight matrix's step to the matrix's norm."""
@@ -193,6 +196,12 @@ class ScheduleConfig:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunConfig:
     """[run]: where, how long, on what, and what is kept."""
+
+    MEANT_BY: ClassVar[Mapping[str, str]] = {
+        "batch_size": "global_batch_size", "per_device_train_batch_size": "micro_batch_size",
+        "epochs": "num_train_epochs", "steps": "max_steps", "budget": "budget_seconds",
+    }  # fmt: skip
+    """Keys of other tools, and ours."""
 
     output: Path
     """Folder of the run."""

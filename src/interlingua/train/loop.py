@@ -21,7 +21,7 @@ from interlingua.train.engine import Engine
 from interlingua.train.exposure import exposure_lines
 from interlingua.train.feeds import TrainingData, open_data
 from interlingua.train.interrupts import Interrupts
-from interlingua.train.log import Meter, is_first_process, open_log, require_finite, warn
+from interlingua.train.log import Meter, in_words_of_training, is_first_process, open_log, require_finite, warn
 from interlingua.train.memory import freed_memory_kept
 from interlingua.train.optim import build_optimizer, set_learning_rate
 from interlingua.train.pace import Pace
@@ -124,7 +124,8 @@ def _train(
             began = clock.seconds
             require_finite(objective, engine, folder.checkpoints, done)
             engine.refresh(twin, objective)
-            measured = measure(twin, validation, engine, evaluate=evaluate, step=done)
+            with in_words_of_training(folder.checkpoints, done):
+                measured = measure(twin, validation, engine, evaluate=evaluate, step=done)
             best = take_note(state, measured.metrics, run)
             if best and engine.is_main:
                 twin.save(folder.best)
