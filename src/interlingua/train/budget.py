@@ -6,7 +6,7 @@ import dataclasses
 import tempfile
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
@@ -115,7 +115,7 @@ def fit(seconds: float, run: RunConfig, costs: Costs) -> Fitted:
 def _every(run: RunConfig, every: float) -> RunConfig:
     """The run with evaluations and checkpoints no more often than that."""
     length = 1 << 20  # to compare shares with numbers of steps
-    rarer = {
+    rarer: dict[str, Any] = {
         name: every for name in ("eval_steps", "save_steps") if steps_of(getattr(run, name), length) < length * every
     }
     return dataclasses.replace(run, **rarer)
