@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from interlingua.config import from_mapping, load_toml
+from interlingua.config import PathText, from_mapping, load_toml
 
 Run = Callable[[Sequence[str]], bool]
 """Is given a command line of interlingua; tells whether it was run."""
@@ -35,10 +35,10 @@ class Arm:
     """In the names of runs and results."""
     config: Path | None = None
     """The run's TOML file, relative to the file of arms."""
-    model: str | None = None
+    model: PathText | None = None
     """In place of ``config``: a model to be evaluated beside the trained ones."""
     set: dict[str, Any] = field(default_factory=dict)
-    """Keys of the run that are otherwise in this arm."""
+    """Keys of the run that are otherwise in this arm, as with ``--set``: paths start at the working directory."""
     seeds: tuple[int, ...] | None = None
     """In place of those of all arms."""
 
@@ -194,12 +194,13 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="+", type=int, default=(), help="only these")
     parser.add_argument("--dry-run", action="store_true", help="print the command lines")
     options = parser.parse_args()
-    arms = from_mapping(Arms, load_toml(options.file), where=str(options.file))
+    file = options.file.resolve()  # so that its paths, which start at its folder, are whole
+    arms = from_mapping(Arms, load_toml(file), where=str(options.file))
     known = [arm.name for arm in arms.arm]
     if unknown := [name for name in options.arms if name not in known]:
         parser.error(f"no arm {unknown[0]}; there are {', '.join(known)}")
     run = show if options.dry_run else interlingua
-    go(arms, options.file.parent, run=run, names=options.arms, seeds=options.seeds)
+    go(arms, file.parent, run=run, names=options.arms, seeds=options.seeds)
 
 
 if __name__ == "__main__":

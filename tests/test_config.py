@@ -43,7 +43,7 @@ def test_reads_nested_sections_and_overrides(tmp_path):
     )
     got = config.load_config(Outer, path, overrides=["inner.schedule=cosine", "steps=3", "name=a b"])
     assert got == Outer(
-        corpus=Path("x"),
+        corpus=tmp_path / "x",
         steps=3,
         name="a b",
         caps={"deu_Latn": 0.5},
@@ -88,7 +88,7 @@ def test_paths_expand_home_and_environment(tmp_path, monkeypatch):
 
 def test_toml_round_trip(tmp_path):
     original = Outer(
-        corpus=Path('a "quoted"\\path'),
+        corpus=tmp_path / 'a "quoted"\\path',
         name="línea\nuna",
         caps={"zho_Hans": 0.25, "a.b": 1e-5},
         inner=Inner(learning_rate=3e-4),
@@ -125,3 +125,39 @@ def test_a_section_is_named_once(where, message, expected):
     with pytest.raises(ConfigError) as caught:
         config.from_mapping(Odd, {}, where=where)
     assert str(caught.value) == expected
+
+
+def test_paths_of_a_file_start_at_its_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "c.toml").write_text('corpus = "../x/y"', encoding="utf-8")
+    assert config.load_config(Outer, "sub/c.toml").corpus == Path("x/y")
+    assert config.load_config(Outer, "sub/c.toml", overrides=["corpus=z"]).corpus == Path("z")  # typed in the shell
+    (tmp_path / "sub" / "c.toml").write_text(f'corpus = "{tmp_path}/whole"', encoding="utf-8")
+    assert config.load_config(Outer, "sub/c.toml").corpus == tmp_path / "whole"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Models:
+    models: tuple[config.PathText, ...] = ()
+    paths: tuple[Path, ...] = ()
+    name: str = ""
+
+
+def test_what_is_no_path_of_this_machine_stays(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sub").mkdir()
+    text = 'models = ["hf:a/b", "m", "{nli.best}", ""]\npaths = ["hf:data", "s3://b/k"]\nname = "m"'
+    (tmp_path / "sub" / "c.toml").write_text(text, encoding="utf-8")
+    got = config.load_config(Models, "sub/c.toml")
+    assert got == Models(
+        models=("hf:a/b", "sub/m", "{nli.best}", ""), paths=(Path("hf:data"), Path("s3://b/k")), name="m"
+    )
+    assert type(got.name) is str
+    assert type(got.models[0]) is str
+
+
+def test_a_byte_order_mark_is_no_error(tmp_path):
+    path = tmp_path / "c.toml"
+    path.write_bytes("\ufeffcorpus = 'x'\n".encode())
+    assert config.load_config(Outer, path).corpus == tmp_path / "x"

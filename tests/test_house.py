@@ -48,6 +48,7 @@ ORDER = [
     {"adapt"},
     {"quickstart"},
     {"cli"},
+    {"__main__"},
 ]
 # What uses an encoder knows nothing of training; what trains knows nothing of what uses an encoder.
 NEVER = {

@@ -1,6 +1,9 @@
 """TOML into frozen dataclasses and back: strict, typed, with the nearest key in every complaint.
 
 The dataclasses are the only source of truth; a file or a ``--set section.key=value`` can only fill them.
+
+A relative path in a file starts at the file's folder, wherever the command is run; one of ``--set`` starts at the
+working directory. To that end every text of a file remembers the folder (``FileText``) until it is read as a path.
 """
 
 from __future__ import annotations
@@ -14,15 +17,31 @@ import types
 import typing
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar, Union
+from typing import Annotated, Any, Literal, TypeVar, Union
 
 from interlingua.errors import ConfigError, DataError
 from interlingua.limits import MAX_CONFIG_BYTES, read_document
 from interlingua.registry import did_you_mean
 
 T = TypeVar("T")
+PathText = Annotated[str, "path"]
+"""The type of a field that holds a folder, or something else such as ``hf:owner/name``."""
+HUB_PREFIX = "hf:"
 MAX_WHOLE_NUMBER = 2**63 - 1
 """What torch, numpy and the files of a run hold."""
+
+
+class FileText(str):
+    """A text that a file holds, with the folder of the file, from which a relative path starts."""
+
+    folder: Path
+
+    @classmethod
+    def in_folder(cls, text: str, folder: Path) -> FileText:
+        """The text as one of a file in this folder."""
+        made = cls(text)
+        made.folder = folder
+        return made
 
 
 def load_config(cls: type[T], path: str | os.PathLike[str], *, overrides: Sequence[str] = ()) -> T:
@@ -48,7 +67,8 @@ def load_toml(path: str | os.PathLike[str], *, overrides: Sequence[str] = ()) ->
     """
     try:
         with open(path, "rb") as file:
-            table = parse_toml(read_document(file, path, MAX_CONFIG_BYTES).decode("utf-8"))
+            text = read_document(file, path, MAX_CONFIG_BYTES).decode("utf-8-sig")  # Windows' editors write a BOM
+        table: dict[str, Any] = _with_folder(parse_toml(text), Path(path).parent)
     except FileNotFoundError as error:
         raise ConfigError(f"{os.fspath(path)}: no such file; check the path") from error
     except OSError as error:
@@ -60,6 +80,17 @@ def load_toml(path: str | os.PathLike[str], *, overrides: Sequence[str] = ()) ->
     for override in overrides:
         apply_override(table, override)
     return table
+
+
+def _with_folder(value: Any, folder: Path) -> Any:
+    """The same tables, in which every text knows the folder of its file."""
+    if isinstance(value, str):
+        return FileText.in_folder(value, folder)
+    if isinstance(value, dict):
+        return {key: _with_folder(item, folder) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_with_folder(item, folder) for item in value]
+    return value
 
 
 def parse_toml(text: str) -> dict[str, Any]:
@@ -80,12 +111,14 @@ def from_mapping(cls: type[T], table: Mapping[str, Any], *, where: str = "config
     Raises:
         ConfigError: see ``load_config``.
     """
-    hints = typing.get_type_hints(cls)
+    hints = typing.get_type_hints(cls, include_extras=True)
     fields = {field.name: field for field in dataclasses.fields(cls) if field.init}  # type: ignore[arg-type]
     values: dict[str, Any] = {}
     for key, value in table.items():
         if key not in fields:
-            raise ConfigError(f"{where}: unknown key {key!r}{did_you_mean(key, list(fields))}")
+            meant = getattr(cls, "MEANT_BY", {}).get(key)
+            hint = did_you_mean(key, list(fields)) if meant is None else f"; did you mean {meant!r}?"
+            raise ConfigError(f"{where}: unknown key {key!r}{hint}")
         values[key] = _convert(hints[key], value, f"{where}: {key}")
     for name, field in fields.items():
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
@@ -189,7 +222,7 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
             allowed = tuple(str(argument) for argument in arguments)
             hint = did_you_mean(value if isinstance(value, str) else "", allowed)
             raise ConfigError(f"{where}: {_short(value)} is not one of {', '.join(allowed)}{hint}")
-        return value
+        return str(value) if isinstance(value, str) else value
     if origin is tuple and isinstance(value, list):
         return _convert_tuple(arguments, value, where)
     if origin in (dict, Mapping) and isinstance(value, Mapping):
@@ -197,14 +230,18 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
     if dataclasses.is_dataclass(hint) and isinstance(value, Mapping):
         return from_mapping(typing.cast(type, hint), value, where=where)
     if hint is Path and isinstance(value, str):
-        return _expand(value, where)
+        return Path(_from_folder(_expand(value, where), value))
+    if hint == PathText and isinstance(value, str):
+        return _from_folder(os.path.expanduser(value), value) if value else ""
     if hint is float and isinstance(value, int | float) and not isinstance(value, bool):
         if not abs(value) <= sys.float_info.max:  # nor is it if it is no number
             raise ConfigError(f"{where}: {_short(value)} is not a finite number")
         return float(value)
     if hint is int and type(value) is int and abs(value) > MAX_WHOLE_NUMBER:
         raise ConfigError(f"{where}: {_short(value)} is too large; at most {MAX_WHOLE_NUMBER}")
-    if hint in (int, str, bool) and type(value) is hint:
+    if hint is str and isinstance(value, str):
+        return str(value)
+    if hint in (int, bool) and type(value) is hint:
         return value
     raise ConfigError(f"{where}: expected {_name(hint)}, got {_short(value)}")
 
@@ -240,12 +277,20 @@ def _convert_tuple(arguments: tuple[Any, ...], value: list[Any], where: str) -> 
     )
 
 
-def _expand(value: str, where: str) -> Path:
+def _from_folder(path: str, value: str) -> str:
+    """The path, from the folder of the file that it stands in; what is no path of this machine stays."""
+    elsewhere = path.startswith((HUB_PREFIX, "{")) or "://" in path  # {stage.best} is filled in later
+    if elsewhere or os.path.isabs(path) or not isinstance(value, FileText):
+        return str(path)
+    return os.path.normpath(value.folder / path)
+
+
+def _expand(value: str, where: str) -> str:
     expanded = os.path.expanduser(os.path.expandvars(value))
     if "$" in expanded:
         variable = expanded[expanded.index("$") :].split("/")[0]
         raise ConfigError(f"{where}: the environment variable {variable} is not set; export it or write the path out")
-    return Path(expanded)
+    return expanded
 
 
 def _name(hint: Any) -> str:

@@ -18,6 +18,9 @@ import os
 class InterlinguaError(Exception):
     """Base of all errors that are the user's to mend; the command line prints them in one line and exits with 2."""
 
+    vectors_not_finite: bool = False
+    """Whether an encoder gave NaN or infinity, so that its training can say so in its own words."""
+
 
 class ConfigError(InterlinguaError, ValueError):
     """A setting is unknown, contradictory or out of range."""

@@ -156,3 +156,12 @@ def test_vectors_that_are_not_finite_are_not_written(model, text, tmp_path, caps
         message = capsys.readouterr().err.strip().splitlines()[-1]
         assert "the encoder gave NaN or infinity for line 3 (row 2 counted from 0); try --dtype float32" in message
     assert not list(tmp_path.glob("**/*.npy"))
+
+
+def test_a_runs_folder_stands_for_its_best_model(model, text, tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "config.toml").write_text("")
+    Encoder.load(model).save(run / "best")
+    assert embed(run, text, "-o", tmp_path / "run.npy") == 0
+    assert np.array_equal(np.load(tmp_path / "run.npy"), Encoder.load(model).encode(LINES))

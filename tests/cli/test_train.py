@@ -8,6 +8,7 @@ import time
 import pytest
 
 from interlingua.cli.main import main
+from interlingua.train.template import template
 from tests.methods.framed import framed_encoder
 
 TOML = """
@@ -220,3 +221,20 @@ def test_options_reach_every_stage(stages, tmp_path, capsys):
     assert run(stages, "--strategy", "fsdp", "--devices", "1", "--quiet") == 0
     for name in ("first", "second"):
         assert 'strategy = "fsdp"' in (tmp_path / "all" / name / "config.toml").read_text()
+
+
+def test_init_writes_a_config_and_nothing_over_another(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as stop:
+        main(["train", "--init", "finetune", "mine.toml"])
+    assert not stop.value.code
+    assert (tmp_path / "mine.toml").read_text(encoding="utf-8") == template("finetune")
+    for arguments, message in (
+        (["--init", "ems", "mine.toml"], "mine.toml: there already"),
+        (["--init", "emz"], "did you mean 'ems'"),
+        ([], "name a TOML file; --init"),
+    ):
+        with pytest.raises(SystemExit) as stop:
+            main(["train", *arguments])
+        assert stop.value.code == 2
+        assert message in capsys.readouterr().err

@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from interlingua.cli import main
@@ -29,3 +33,23 @@ def test_help_ends_with_0(capsys):
         main.main(["mine", "--help"])
     assert stop.value.code == 0
     assert "Usage: interlingua mine" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [("interlingua tr", "train"), ("interlingua align --sk", "--skip-quantile")],
+)
+def test_the_shell_gets_the_rest_of_a_word(words, expected):
+    given = {"_INTERLINGUA_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    result = subprocess.run(
+        [sys.executable, "-m", "interlingua"], env={**os.environ, **given}, capture_output=True, text=True, check=True
+    )
+    assert result.stdout.split() == [expected]
+
+
+def test_completion_is_installed_for_the_shell_in_use(tmp_path):
+    code = "from interlingua.cli import main; main.main(['--install-completion', 'bash'])"
+    environment = {**os.environ, "HOME": str(tmp_path), "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True)
+    [script] = (tmp_path / ".bash_completions").iterdir()
+    assert "_INTERLINGUA_COMPLETE" in script.read_text()

@@ -51,7 +51,7 @@ def follow(
         page: the how-to.
         folder: the working directory meanwhile.
         extra: options put behind every command, ``--set run.device=cpu``.
-        instead: what is in commands for people -> what is quick enough for a test.
+        instead: what is in commands and files for people -> what is quick enough for a test.
 
     Returns:
         Command -> what it printed.
@@ -59,12 +59,13 @@ def follow(
     printed = {}
     with contextlib.chdir(folder):
         for step in steps(page):
-            if step.command is None:
-                (folder / step.file).write_text(step.text, encoding="utf-8")
-                continue
-            command = step.command
+            text = step.text if step.command is None else step.command
             for long, short in (instead or {}).items():
-                command = command.replace(long, short)
+                text = text.replace(long, short)
+            if step.command is None:
+                (folder / step.file).write_text(text, encoding="utf-8")
+                continue
+            command = text
             program, *arguments = shlex.split(os.path.expandvars(command))
             assert program == "interlingua", step.command
             out = io.StringIO()

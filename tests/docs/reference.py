@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import ast
 import dataclasses
-import inspect
-import itertools
 import os
-import textwrap
-from collections.abc import Iterator
 from pathlib import Path
 
+from interlingua.train.template import field_texts
 
-def key_table(section: str, cls: type) -> list[str]:
-    """Each field of a config, inherited ones too, with its default and the string that stands under it."""
-    meaning = {name: text for base in reversed(cls.__mro__[:-1]) for name, text in _texts(base)}
+
+def key_table(section: str, cls: type, given: object = None) -> list[str]:
+    """Each field of a config, inherited ones too, with its default and the string that stands under it.
+
+    Args:
+        section: its name.
+        cls: the dataclass.
+        given: the section as it is by default, where that is not the dataclass's own defaults.
+    """
+    meaning = field_texts(cls)
     table = ["", f"## [{section}]", "", "| key | default | meaning |", "|---|---|---|"]
     for field in dataclasses.fields(cls):
-        default = "" if field.default is dataclasses.MISSING else f"`{field.default!r}`"
+        value = field.default if given is None else getattr(given, field.name)
+        default = "" if value is dataclasses.MISSING else f"`{value!r}`"
         table.append(f"| `{field.name}` | {default} | {meaning[field.name]} |")
     return table
-
-
-def _texts(cls: type) -> Iterator[tuple[str, str]]:
-    body = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0].body
-    for field, text in itertools.pairwise(body):
-        if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
-            yield field.target.id, " ".join(text.value.value.replace("``", "`").split())
 
 
 def check_page(page: Path, text: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ HEAD = """# The keys of a preparation config
 
 A TOML file; what has no default must be given. `--set section.key=value` overrides one.
 [how-to/prepare.md](../how-to/prepare.md) shows them at work. `None` means that the key may be left out. A path may be
-a glob, and `~` and `$VARIABLES` are expanded.
+a glob, and `~` and `$VARIABLES` are expanded; it starts at the file's folder, one of `--set` at the working directory.
 """
 
 
@@ -50,6 +51,17 @@ def test_the_guide_names_every_format_and_everything_in_the_folder(workplace):
     assert [path.name for path in (workplace / "prepared").iterdir() if f"`{path.name}" not in guide] == []
 
 
+def by_default(section):
+    """A section as it is where the file does not have it; the validation set is not empty then, as the test set is."""
+    field = configs.PrepareConfig.__dataclass_fields__.get(section)
+    return None if field is None or field.default_factory is dataclasses.MISSING else field.default_factory()
+
+
+def test_the_reference_has_the_defaults_in_use():
+    validation = REFERENCE.read_text(encoding="utf-8").partition("## [validation]")[2]
+    assert "| `pairs` | `200` |" in validation.partition("## ")[0]
+
+
 def test_reference_names_every_key():
     lines = [HEAD.rstrip()]
     for section, cls in (
@@ -57,8 +69,9 @@ def test_reference_names_every_key():
         ("[sources]", configs.SourceConfig),
         ("clean", CleanConfig),
         ("deduplicate", configs.DeduplicateConfig),
-        ("heldout], [validation", configs.SplitConfig),
+        ("heldout", configs.SplitConfig),
+        ("validation", configs.SplitConfig),
         ("vocabulary", configs.VocabularyConfig),
     ):
-        lines += key_table(section, cls)
+        lines += key_table(section, cls, by_default(section))
     check_page(REFERENCE, "\n".join(lines).replace("[at the top]", "At the top") + "\n")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from interlingua.encoder.directory import EncodingSettings, locate, read_directory
+from interlingua.encoder.directory import EncodingSettings, read_directory
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import CheckpointError, ConfigError
 
@@ -121,30 +121,3 @@ def test_a_broken_or_missing_config_is_one_line(folder):
     (folder / "config.json").unlink()
     with pytest.raises(CheckpointError, match=r"config.json: no such file; is this a model directory"):
         Encoder.load(folder)
-
-
-def test_locate_asks_the_hub_only_for_names(monkeypatch, tmp_path):
-    asked = []
-
-    def download(name, **_):
-        asked.append(name)
-        if name == "owner/model":
-            return str(tmp_path)
-        raise OSError("no\nconnection" if name == "owner/other" else f"no connection.\n{'more ' * 50}")
-
-    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
-    assert locate(tmp_path) == tmp_path
-    assert locate("hf:owner/model") == tmp_path
-    with pytest.raises(CheckpointError, match=r"hf:owner/other: .*OSError: no connection"):
-        locate("hf:owner/other")
-    with pytest.raises(CheckpointError, match=r"\(OSError: no connection\)$"):
-        locate("hf:owner/another")
-    for path in (tmp_path / "absent", "./absent", "runs/a/model"):
-        with pytest.raises(CheckpointError, match=r"no such model directory$"):
-            locate(path)
-    for path in ("owner/model", "model"):
-        with pytest.raises(CheckpointError, match=f"write hf:{path}$"):
-            locate(path)
-    with pytest.raises(CheckpointError, match="names no model of the hub"):
-        locate("hf:../../etc")
-    assert asked == ["owner/model", "owner/other", "owner/another"]

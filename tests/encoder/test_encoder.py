@@ -242,3 +242,13 @@ def test_devices_that_are_not_there_are_named():
     for name in ("cuda:99", "tpu7"):
         with pytest.raises(ConfigError, match=f"device '{name}' can't be used"):
             choose_device(name)
+
+
+def test_a_run_is_loaded_by_its_best_model_on_a_device(encoder, tmp_path):
+    (tmp_path / "config.toml").write_text("")
+    encoder.save(tmp_path / "best")
+    loaded = Encoder.load(tmp_path, device="cpu")
+    assert loaded.digest() == encoder.digest()
+    assert Encoder.load(tmp_path, device="meta").device.type == "meta"
+    with pytest.raises(ConfigError, match="device 'abacus'"):
+        Encoder.load(tmp_path, device="abacus")

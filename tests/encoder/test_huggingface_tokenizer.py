@@ -121,3 +121,11 @@ def test_code_of_a_tokenizer_is_never_run(tmp_path, monkeypatch):
     with pytest.raises(DataError, match="no tokenizer here"):
         Vocabulary.from_huggingface(tmp_path)
     assert not ran.exists()
+
+
+def test_a_folder_without_its_vocabulary_file_is_refused(tmp_path):
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    settings = {"tokenizer_class": "BertTokenizer", "unk_token": "[UNK]", "pad_token": "[PAD]"}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
+    with pytest.raises(DataError):
+        read_tokenizer(tmp_path)

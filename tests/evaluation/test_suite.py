@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.directory import EncodingSettings
+from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, DataError
 from interlingua.evaluation.provenance import describe
 from interlingua.evaluation.report import cut_texts
@@ -221,3 +223,18 @@ def test_prompts_by_role_are_in_the_results(tmp_path, number_encoder):
     assert result.provenance["model"]["overrides"] == ("query_prompt='ask: '",)
     assert result.provenance["role_prompts"] == {"query": "ask: ", "passage": ""}
     assert [call[0] for call in number_encoder.calls] == [None, "ask: "]
+
+
+def test_a_model_may_be_a_folder_and_a_suite_a_name(pair_folder, word_vocabulary, tmp_path, monkeypatch):
+    encoder = Encoder.from_scratch(BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size), word_vocabulary)
+    encoder.save(tmp_path / "m")
+    monkeypatch.setenv("INTERLINGUA_DATA", str(pair_folder))
+    [named] = evaluate(tmp_path / "m", "tatoeba", check=False)
+    [given] = evaluate(encoder.eval(), ["tatoeba"], pair_folder)
+    assert named.main_score == given.main_score
+    assert named.provenance["model"]["name"] == "m"
+    monkeypatch.delenv("INTERLINGUA_DATA")
+    with pytest.raises(DataError, match="INTERLINGUA_DATA"):
+        evaluate(encoder, "tatoeba")
+    with pytest.raises(ConfigError, match=r"got list; the order is evaluate\(encoder, suite, data\)"):
+        evaluate(["tatoeba"], encoder, pair_folder)

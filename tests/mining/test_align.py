@@ -161,3 +161,32 @@ def test_vectors_that_are_not_finite_are_refused_by_their_text():
 
     with pytest.raises(DataError, match="the encoder gave NaN or infinity for 'de2'"):
         Aligner(broken).align(["de1", "de2"], ["en1", "en2"])
+
+
+def test_blank_lines_are_counted_apart_from_sentences_left_alone(tmp_path):
+    (tmp_path / "a").write_text("de1 de2\n\nde3 de4\n \n", encoding="utf-8")
+    (tmp_path / "b").write_text("en1 en2\n\nen3 en4\n", encoding="utf-8")
+    aligner = Aligner(encode)
+    list(aligner.pairs([DocumentPair(str(tmp_path / "a"), str(tmp_path / "b"))], stdout=io.StringIO()))
+    assert aligner.report.shapes == {(1, 1): 2}
+    assert aligner.report.blank == {"source": 2, "target": 1}
+    assert "0 source and 0 target sentences left alone; 2 and 1 blank lines" in str(aligner.report)
+
+
+def test_plain_text_is_split_and_its_sentences_written_beside_the_links(tmp_path):
+    (tmp_path / "a.de.txt").write_text("Ab cd. Ef gh.\n\nIj kl.", encoding="utf-8")
+    (tmp_path / "a.en.txt").write_text("Ab cd.\nEf gh. Ij kl.\n", encoding="utf-8")
+    seen = []
+
+    def letters(texts, *, language=None, report=None):
+        seen.append(language)
+        rows = [[text.count(letter) for letter in "AbcdEfghIjkl"] for text in texts]
+        return np.array(rows, np.float32) / np.linalg.norm(rows, axis=1, keepdims=True).astype(np.float32)
+
+    pair = DocumentPair(str(tmp_path / "a.de.txt"), str(tmp_path / "a.en.txt"), str(tmp_path / "links"))
+    [*texts] = Aligner(letters, split=True).pairs([pair], stdout=io.StringIO())
+    assert [text.source for text in texts] == [text.target for text in texts] == ["Ab cd.", "Ef gh.", "Ij kl."]
+    assert (texts[0].source_language, texts[0].target_language) == ("deu_Latn", "eng_Latn")
+    assert set(seen) == {"deu_Latn", "eng_Latn"}
+    assert (tmp_path / "links.source.txt").read_text() == "Ab cd.\nEf gh.\nIj kl.\n"
+    assert (tmp_path / "links.target.txt").read_text() == "Ab cd.\nEf gh.\nIj kl.\n"

@@ -125,6 +125,11 @@ def test_mistakes_show_before_anything_is_loaded(tmp_path):
         AlignJob(source=tmp_path / "a")
     with pytest.raises(ConfigError, match="tells its languages"):
         AlignJob(source=tmp_path / "a", target=tmp_path / "b", texts=tmp_path / "c.tmx")
+    with pytest.raises(ConfigError, match="--split"):
+        AlignJob(source=tmp_path / "a", target=tmp_path / "b", split=True)
+    with pytest.raises(ConfigError, match="would be lost"):
+        AlignJob(source="l.source.txt", target=tmp_path / "b", output="l", split=True)
+    AlignJob(source=tmp_path / "a.de", target=tmp_path / "a.en", texts=tmp_path / "c.tmx")
 
 
 def test_documents_are_not_written_over(listed):

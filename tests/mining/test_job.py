@@ -199,3 +199,8 @@ def test_no_sizes_and_no_shards():
 def test_slips_show_before_anything_is_loaded(tmp_path, options, message):
     with pytest.raises(ConfigError, match=message):
         MineJob(output=tmp_path / "p.tsv", **options)
+
+
+def test_no_memory_is_refused():
+    with pytest.raises(ConfigError, match="'0' is no memory"):
+        parse_size("0")

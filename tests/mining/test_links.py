@@ -9,6 +9,7 @@ from interlingua.mining.links import (
     check_texts,
     document_pairs,
     link_line,
+    pair_languages,
     read_links,
     read_list,
     read_sentences,
@@ -106,10 +107,23 @@ def test_what_can_not_be_aligned(arguments, message, tmp_path):
 
 
 def test_formats_that_tell_languages_need_them():
-    check_texts("out.tsv", None, None)
-    check_texts(None, None, None)
-    check_texts("out.tmx", "de", "en")
+    check_texts("out.tsv", [("", "")])
+    check_texts(None, [("", "")])
+    check_texts("out.tmx", [("deu_Latn", "eng_Latn")])
     with pytest.raises(ConfigError, match=r"out\.tmx tells its languages; name both with --source-language"):
-        check_texts("out.tmx", "de", None)
+        check_texts("out.tmx", [("deu_Latn", "eng_Latn"), ("deu_Latn", "")])
+
+
+def test_languages_are_those_given_else_of_both_names():
+    assert pair_languages("a/chapter.de.txt", "chapter.en.txt.gz") == ("deu_Latn", "eng_Latn")
+    assert pair_languages("chapter.de.txt", "chapter.en.txt", (None, "fr")) == ("deu_Latn", "fra_Latn")
+    assert pair_languages("chapter.de.txt", "other.txt") == ("", "")  # one name alone may mean something else
+    assert pair_languages("de/1.de.txt", "de/2.de.txt") == ("", "")
     with pytest.raises(DataError, match="Germn"):
-        check_texts("out.tsv", "Germn", None)
+        pair_languages("a", "b", ("Germn", None))
+
+
+def test_plain_text_is_split_and_lines_are_not(tmp_path):
+    path = written(tmp_path / "a.txt", "One. Two!\n\nThree\n")
+    assert read_sentences(path) == ["One. Two!", "", "Three"]
+    assert read_sentences(path, split_as="eng_Latn") == ["One.", "Two!", "Three"]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,7 +16,14 @@ from interlingua.locks import exclusive
 from interlingua.mining import tiles
 from interlingua.mining.knn import mutual_neighbours
 from interlingua.mining.plain import TILE_COLUMNS, TILE_ROWS
-from interlingua.mining.tiles import TilePlan, bytes_of_a_vector, find_neighbours, join_shards, read_neighbours
+from interlingua.mining.tiles import (
+    TilePlan,
+    block_sizes,
+    bytes_of_a_vector,
+    find_neighbours,
+    join_shards,
+    read_neighbours,
+)
 from tests.mining.scanners import crowded
 
 
@@ -134,7 +142,9 @@ def test_a_plan_fills_the_memory_it_is_given():
     assert plan.columns == 500
     assert 3 * plan.rows // 2 * bytes_of_a_vector(8, 4) <= 2**26 < 2 * plan.rows * bytes_of_a_vector(8, 4)
     assert sum(plan.pairs(*tile) for tile in plan.tiles()) == 3_000_000 * 500
-    with pytest.raises(ConfigError, match=r"^262,144 bytes are too little; give at least \d+ MiB, e\.g\. --memory 4G"):
+    with pytest.raises(
+        ConfigError, match=r"^262,144 bytes of memory are too little; expected at least --memory \d+MiB$"
+    ):
         TilePlan.of(x, y, k=4, memory=2**18)
 
 
@@ -169,3 +179,14 @@ def test_memory_stays_within_the_plan(tmp_path):
     # What a tile is worked on with comes on top: little in the compiled search, the products and two masks in torch.
     work = 3 * 4 * TILE_ROWS * TILE_COLUMNS if library("neighbours") is None else 16 * 2**20
     assert grown < 24 * 2**20 + mapped + work
+
+
+def test_more_neighbors_than_texts_take_no_more_memory():
+    assert block_sizes(3, 5, 384, 100_000, 2**30) == block_sizes(3, 5, 384, 5, 2**30)
+
+
+def test_too_little_memory_names_what_is_enough():
+    with pytest.raises(ConfigError, match=r"expected at least --memory \d+MiB, or a lower --k than 100,000") as caught:
+        block_sizes(10**6, 10**6, 384, 100_000, 2**30)
+    enough = int(re.search(r"(\d+)MiB", str(caught.value))[1]) << 20
+    assert min(block_sizes(10**6, 10**6, 384, 100_000, enough)) >= 1

@@ -1,7 +1,7 @@
 import pytest
 
 from interlingua.errors import ConfigError
-from interlingua.train.budget import fix_length, steps_within
+from interlingua.train.budget import Costs, fit, fix_length, steps_within
 from interlingua.train.engine import Engine
 from interlingua.train.feeds import open_data
 from interlingua.train.schedules import due
@@ -18,7 +18,7 @@ def test_steps_within_is_the_most_that_fits(tiny_config, eval_steps, save_steps,
         )
         return 0.1 * steps + 0.3 * evaluations + 0.2 * checkpoints
 
-    steps = steps_within(seconds, run, step_seconds=0.1, evaluation_seconds=0.3, checkpoint_seconds=0.2)
+    steps = steps_within(seconds, run, Costs(step=0.1, evaluation=0.3, checkpoint=0.2))
     assert needed(steps) <= seconds + 1e-9
     # rounding a share to steps makes the need jump, so a little more may happen to fit
     assert needed(steps + 4) > seconds
@@ -51,3 +51,47 @@ def test_a_budget_for_nothing(tiny_config):
     config = tiny_config(max_steps=None, budget_seconds=0.01)
     with pytest.raises(ConfigError, match="too small for one step"):
         fix_length(config, open_data(config, ("parallel",)), Engine(config.run), None)
+
+
+def test_evaluations_that_take_most_of_the_budget_are_spaced_and_said(tiny_config):
+    run = tiny_config(eval_steps=0.1, save_steps=0.1).run
+    fitted = fit(150, run, Costs(step=1.0, evaluation=12.0, checkpoint=3.0))
+    assert (fitted.eval_steps, fitted.save_steps) == (0.34, 0.34)  # three of each are 45 s, and four would be 60
+    assert fitted.steps == 105
+    assert "an evaluation takes 12.0 s and a checkpoint 3.0 s" in fitted.warnings[0]
+    assert len(fitted.warnings) == 1
+
+
+def test_what_takes_a_third_even_once_is_made_at_the_end_alone(tiny_config):
+    run = tiny_config(eval_steps=7, save_steps=0.1).run
+    fitted = fit(100, run, Costs(step=1.0, evaluation=40.0, checkpoint=10.0))
+    assert (fitted.steps, fitted.eval_steps, fitted.save_steps) == (50, 50, 50)
+    assert "at the end alone" in fitted.warnings[0]
+
+
+def test_few_steps_are_said(tiny_config):
+    run = tiny_config(eval_steps=0.5, save_steps=0.5).run
+    fitted = fit(150, run, Costs(step=4.0, evaluation=1.0, checkpoint=1.0))
+    assert fitted.steps == 36
+    assert [warning.partition(" fit")[0] for warning in fitted.warnings] == ["36 steps of 4.00 s"]
+
+
+def test_cheap_evaluations_stay_as_they_are(tiny_config):
+    run = tiny_config(eval_steps=7, save_steps=0.25).run
+    fitted = fit(100, run, Costs(step=0.5, evaluation=0.1, checkpoint=0.1))
+    assert (fitted.eval_steps, fitted.save_steps, fitted.warnings) == (7, 0.25, ())
+
+
+def test_a_pretrained_encoder_is_evaluated_once_more(tiny_config):
+    run = tiny_config(eval_steps=1000, save_steps=1000).run
+    costs = Costs(step=1.0, evaluation=5.0, checkpoint=1.0)
+    assert fit(200, run, costs).steps == fit(200, run, costs._replace(evaluates_start=True)).steps + 5
+
+
+def test_a_run_that_stops_at_its_budget_keeps_it(tiny_config):
+    config = tiny_config(max_steps=None, budget_seconds=30, stop_at_budget=True)
+    fixed = fix_length(config, open_data(config, ("parallel",)), Engine(config.run), None)
+    assert fixed.run.budget_seconds == 30
+    assert fixed.run.max_steps >= 1
+    with pytest.raises(ConfigError, match="stop_at_budget"):
+        tiny_config(stop_at_budget=True)

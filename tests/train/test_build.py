@@ -160,3 +160,15 @@ def test_what_was_learnt_of_cut_vectors_ends_with_the_weights(tiny_config, tiny_
     tiny_table["encoder"] = {"path": str(tmp_path / "model")}
     settings = build_encoder(train_config_from(tiny_table), word_vocabulary).settings
     assert (settings.matryoshka_dims, settings.truncate_dim, settings.int8_ranges) == ((), None, {})
+
+
+@pytest.mark.parametrize(
+    "method",
+    [{"name": "mexma", "pooling": "any"}, {"name": "dap"}, {"name": "ems", "generative": "ugt"}, {"name": "tlm"}],
+)
+def test_a_vocabulary_without_a_mask_is_refused_at_once(tiny_table, word_vocabulary, method):
+    kept = {role: token for role, token in word_vocabulary.special_tokens.items() if role != "mask_token"}
+    without = Vocabulary(word_vocabulary.tokenizer.to_str(), special_tokens=kept)
+    config = train_config_from({**tiny_table, "method": method})
+    with pytest.raises(ConfigError, match="no mask_token"):
+        build_objective(config, without, languages=("deu_Latn", "eng_Latn"))

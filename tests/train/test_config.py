@@ -48,6 +48,8 @@ def test_prefixes_stand_beside_the_method_s_own_options(tiny_config, tmp_path):
         ("method.projectiondim=16", "projection_dim"),
         ("method.name=emz", "did you mean 'ems'"),
         ("run.max_step=3", "max_steps"),
+        ("run.batch_size=3", "did you mean 'global_batch_size'"),
+        ("optimizer.lr=3", "did you mean 'learning_rate'"),
         ("optimizer.name=sgd", "adamw"),
         ("optimizer.learning_rate=0", "learning_rate must be above 0"),
         ("schedule.warmup_steps=-1", "at least 0"),
@@ -143,3 +145,11 @@ def test_the_section_is_named_once(tiny_table):
     with pytest.raises(ConfigError) as caught:
         train_config_from(tiny_table, where="a.toml")
     assert str(caught.value) == "a.toml: run: save_steps must be above 0, got 0"
+
+
+def test_the_learning_rate_goes_by_the_kind_of_start(tiny_table):
+    del tiny_table["optimizer"]["learning_rate"]
+    assert train_config_from(tiny_table).optimizer.learning_rate == 3e-4
+    assert train_config_from({**tiny_table, "encoder": {"path": "model"}}).optimizer.learning_rate == 5e-5
+    tiny_table["optimizer"]["learning_rate"] = 1e-3
+    assert train_config_from({**tiny_table, "encoder": {"path": "model"}}).optimizer.learning_rate == 1e-3

@@ -37,7 +37,6 @@ from interlingua.adapt.weight_files import (
 from interlingua.encoder.directory import (
     EncodingSettings,
     is_ours,
-    locate,
     read_backbone_config,
     read_json,
     read_settings,
@@ -45,6 +44,7 @@ from interlingua.encoder.directory import (
 )
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.language_shift import SHIFT_FILE
+from interlingua.encoder.locate import locate
 from interlingua.encoder.post_pooling_files import check_cut, read_post_pooling
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import CheckpointError, ConfigError

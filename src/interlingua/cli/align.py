@@ -14,7 +14,9 @@ from interlingua.cli.sides import MAX_LINE, MaxLine
 Text = str | None
 File = Path | None
 
-Source = Annotated[File, typer.Argument(help="A document: text, one sentence per line, also .gz, .xz or .zst.")]
+Source = Annotated[
+    File, typer.Argument(help="A document: a sentence per line, or any text with --split; also .gz, .xz, .zst.")
+]
 Target = Annotated[File, typer.Argument(help="Its translation, likewise.")]
 List = Annotated[
     File, typer.Option("--list", help="Many documents: source TAB target [TAB links [TAB gold]] in every line.")
@@ -31,6 +33,10 @@ MaxSentences = Annotated[int, typer.Option(help="Sentences in a link at most, bo
 SkipQuantile = Annotated[
     float, typer.Option(help="Leaving a sentence alone costs this quantile of what random pairs cost.", min=0, max=1)
 ]
+Split = Annotated[
+    bool,
+    typer.Option("--split", help="The documents are plain text: split it into sentences, written to LINKS.source.txt."),
+]
 Band = Annotated[int, typer.Option(help="Sentences beside the coarse path among which the fine one is.", min=1)]
 
 
@@ -45,8 +51,9 @@ def align(
     max_sentences: MaxSentences = 4,
     skip_quantile: SkipQuantile = 0.2,
     band: Band = 5,
+    split: Split = False,
     source_language: Annotated[
-        Text, typer.Option(help="Of the source, in any code, where model or TMX need it.")
+        Text, typer.Option(help="Of the source, in any code; by the files' names by default: chapter.de.txt.")
     ] = None,
     target_language: Annotated[Text, typer.Option(help="Of the target, likewise.")] = None,
     prompt: Annotated[Text, typer.Option(help="Name of a prompt of the model, or text put before every block.")] = None,
@@ -68,7 +75,7 @@ def align(
 
     job = AlignJob(
         source=source, target=target, list=list, output=output, texts=texts, gold=gold,
-        source_language=source_language, target_language=target_language,
+        source_language=source_language, target_language=target_language, split=split,
         config=AlignConfig(max_sentences=max_sentences, skip_quantile=skip_quantile, band=band),
     )  # fmt: skip
     choices: Any = {"backend": backend, "dtype": dtype, "device": device, "settings": set or ()}

@@ -12,7 +12,7 @@ from types import FrameType
 from typing import Any
 
 from interlingua import __version__
-from interlingua.cli.verb import call, reader_has_left
+from interlingua.cli.verb import call, completion, reader_has_left
 from interlingua.errors import InterlinguaError
 from interlingua.registry import did_you_mean
 
@@ -34,6 +34,9 @@ VERBS = {
     "quickstart": "From translation catalogues to a trained, measured encoder in minutes.",
 }
 USERS_ERROR = 2
+COMPLETION_VARIABLE = "_INTERLINGUA_COMPLETE"
+"""By which a shell's script tells that it wants the rest of a word; typer's convention."""
+COMPLETION_OPTIONS = ("--install-completion", "--show-completion")
 MAX_MESSAGE_CHARACTERS = 2000
 """A file may put any name or value into an error."""
 REMEDIES = {
@@ -54,7 +57,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     verb, *rest = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     before = _stop_at_sigterm()
     try:
-        if verb in ("-h", "--help"):
+        if COMPLETION_VARIABLE in os.environ or verb in COMPLETION_OPTIONS:
+            completion(VERBS, [verb, *rest])
+        elif verb in ("-h", "--help"):
             print(overview())
         elif verb == "--version":
             print(f"interlingua {__version__}")
@@ -115,7 +120,8 @@ def overview() -> str:
             "Commands, in the order of the work:",
             *(f"  {verb:<{width}}  {summary}" for verb, summary in VERBS.items()),
             "",
-            "interlingua COMMAND --help explains one; interlingua --version prints the version.",
+            "interlingua COMMAND --help explains one; interlingua --version prints the version;",
+            "interlingua --install-completion makes the Tab key complete commands and options.",
         ]
     )
 

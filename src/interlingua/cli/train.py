@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from interlingua.cli.train_help import EPILOG as EPILOG
 from interlingua.errors import InterlinguaError
 
 if TYPE_CHECKING:
@@ -18,7 +19,17 @@ if TYPE_CHECKING:
 
 
 def train(
-    config: Annotated[Path, typer.Argument(help="TOML file, or config.toml of a run to go on with or repeat.")],
+    config: Annotated[
+        Path | None,
+        typer.Argument(help="TOML file, or config.toml of a run to go on with or repeat; --init writes it."),
+    ] = None,
+    init: Annotated[
+        str | None,
+        typer.Option(
+            help="Write a commented CONFIG to begin with: ems (from scratch), mexma (from a language model) or finetune"
+            " (a sentence encoder, on your pairs)."
+        ),
+    ] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="Override a key: --set run.max_steps=500.", metavar="KEY=VALUE")
     ] = None,
@@ -36,6 +47,11 @@ def train(
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no summary; warnings still show.")] = False,
 ) -> None:
     """Trains, saves checkpoints on the way, and writes RUN/model and RUN/best; or runs all stages of a file."""
+    if init is not None:
+        _write_template(init, config or Path("train.toml"))
+        return
+    if config is None:
+        raise InterlinguaError("name a TOML file; --init ems, mexma or finetune writes one to begin with")
     from interlingua.train.config import load_train_config
     from interlingua.train.log import is_first_process
     from interlingua.train.loop import train as run
@@ -65,6 +81,18 @@ def train(
         if not quiet and is_first_process():
             for line in _summary(result):
                 print(line)
+
+
+def _write_template(recipe: str, path: Path) -> None:
+    from interlingua.files import atomic_write
+    from interlingua.train.template import template
+
+    text = template(recipe)
+    if path.exists():
+        raise InterlinguaError(f"{path}: there already; name another file, or remove it")
+    with atomic_write(path) as file:
+        file.write(text)
+    print(f"written: {path}; set data.corpus and encoder in it, then: interlingua train {shlex.quote(str(path))}")
 
 
 def _options(given: list[str], output: Path | None) -> Iterator[str]:
@@ -111,7 +139,7 @@ def _summary(result: TrainResult) -> Iterator[str]:
         f" peak memory {result.peak_rss_bytes / 2**30:.2f} GiB"
     )
     if result.best is not None:
-        yield f"best:  {result.best} (step {result.best_step}, {result.best_metric:.4g})"
+        yield f"best:  {result.best} ({result.best_when}, {result.best_metric:.4g})"
     yield f"model: {result.model}"
     model = result.best or result.model
     if model is not None and (model / HEAD_FILE).is_file():

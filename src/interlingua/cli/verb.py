@@ -6,7 +6,7 @@ import functools
 import importlib
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from interlingua.errors import InterlinguaError
@@ -33,12 +33,24 @@ def command(verb: str, summary: str) -> Any:
     """Imports ``interlingua.cli.<verb>`` and makes a typer command of the function of that name."""
     import typer
 
-    function = getattr(importlib.import_module(f"interlingua.cli.{verb}"), verb)
+    module = importlib.import_module(f"interlingua.cli.{verb}")
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    app.command(name=verb, help=summary, context_settings={"help_option_names": ["-h", "--help"]})(
-        _interruptible(function)
-    )
+    settings = {"help_option_names": ["-h", "--help"]}
+    epilog = getattr(module, "EPILOG", None)
+    register = app.command(name=verb, help=summary, epilog=epilog, context_settings=settings)
+    register(_interruptible(getattr(module, verb)))
     return app
+
+
+def completion(verbs: Mapping[str, str], arguments: Sequence[str]) -> None:
+    """Completes a command line for the shell, or installs that: the part of typer that needs all verbs at once."""
+    import typer
+
+    app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+    for verb, summary in verbs.items():
+        function = getattr(importlib.import_module(f"interlingua.cli.{verb}"), verb)
+        app.command(name=verb, help=summary)(function)
+    app(args=list(arguments), prog_name="interlingua")
 
 
 def reader_has_left() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -13,7 +12,6 @@ from torch import Tensor
 
 from interlingua import __version__
 from interlingua.encoder.backbone import BackboneConfig
-from interlingua.encoder.hub import hub_hint, hub_name, hub_snapshot
 from interlingua.encoder.pooling import POOLING_MODES, PoolingMode
 from interlingua.encoder.schema import (
     AFTER_POOLING,
@@ -32,7 +30,6 @@ from interlingua.encoder.schema import (
 from interlingua.encoder.vector_format import Int8Ranges, ranges_by_width
 from interlingua.encoder.weights import from_huggingface_names, read_weights, to_huggingface_names
 from interlingua.errors import CheckpointError, ConfigError
-from interlingua.files import PathLike
 from interlingua.json_text import parse_json
 from interlingua.limits import MAX_CONFIG_BYTES, read_document
 
@@ -43,7 +40,6 @@ OLD_POOLING_KEYS: dict[str, PoolingMode] = {
     "pooling_mode_max_tokens": "max",
 }
 RANGES_FILE = "int8_ranges.json"
-HUB_FILES = ["*.json", "*.model", "*.txt", "model.safetensors", "model-*.safetensors", "*_Dense/*"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -329,27 +325,6 @@ def _pooling_mode(values: dict[str, Any], folder: Path) -> PoolingMode:
     if len(modes) > 1 or mode not in POOLING_MODES or values.get("include_prompt") is False:
         raise CheckpointError(f"{folder}: pooling {modes} is not supported; there are {', '.join(POOLING_MODES)}")
     return cast(PoolingMode, mode)
-
-
-def locate(path_or_id: PathLike, *, patterns: Sequence[str] = (*HUB_FILES, "pytorch_model.bin")) -> Path:
-    """The folder of a model: the path itself, or of ``hf:owner/name`` the hub's snapshot in the local cache.
-
-    A path that is not there is never looked up on the hub: whoever took the name there would decide what is loaded.
-
-    Args:
-        path_or_id: of the model.
-        patterns: files to fetch of a hub's model.
-
-    Raises:
-        CheckpointError: there is no such folder, or the hub has no such model or can't be reached.
-    """
-    name = hub_name(path_or_id)
-    if name is not None:
-        return hub_snapshot(name, list(patterns))
-    folder = Path(path_or_id).expanduser()
-    if folder.is_dir():
-        return folder
-    raise CheckpointError(f"{os.fspath(path_or_id)}: no such model directory{hub_hint(path_or_id)}")
 
 
 def read_json(path: Path, missing: dict[str, Any] | None = None, *, schema: Kind = OBJECT) -> dict[str, Any]:

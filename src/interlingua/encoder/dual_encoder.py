@@ -11,6 +11,7 @@ from jaxtyping import Float32
 
 from interlingua.encoder.directory import is_ours
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.locate import best_of_run
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.files import PathLike, atomic_directory
 
@@ -77,8 +78,9 @@ class DualEncoder:
         Raises:
             CheckpointError: there is no such model, or it is damaged or of another kind.
         """
-        beside = Path(path_or_id).expanduser() / QUESTION_FOLDER
-        return cls(Encoder.load(path_or_id), Encoder.load(beside) if beside.is_dir() else None)
+        model = best_of_run(path_or_id)
+        beside = Path(model).expanduser() / QUESTION_FOLDER
+        return cls(Encoder.load(model), Encoder.load(beside) if beside.is_dir() else None)
 
     def save(self, folder: PathLike) -> None:
         """Writes the passage tower as a model directory, and the question tower, if it is another, inside of it.

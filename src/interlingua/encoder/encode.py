@@ -21,6 +21,7 @@ from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.finite import check_finite
 from interlingua.encoder.pooling import HiddenStates
 from interlingua.encoder.static import StaticBackbone, StaticRunner
+from interlingua.encoder.texts import checked_texts
 from interlingua.encoder.vector_format import Precision, VectorFormat
 from interlingua.encoder.vocabulary import truncate
 from interlingua.errors import ConfigError, DataError
@@ -106,14 +107,16 @@ def encode(
         the vectors, memory-mapped if ``out`` is given.
 
     Raises:
-        DataError: ``out`` is given, and a vector is not finite.
+        ConfigError: ``texts`` is a single text, a table, a dictionary or a set.
+        DataError: an element of it is no text, or ``out`` is given and a vector is not finite.
     """
-    _check_request(texts, batch_tokens, dtype, out)
+    checked = checked_texts(texts)
+    _check_request(batch_tokens, dtype, out)
     form = VectorFormat.of(encoder.settings, encoder.full_dim, dim=dim, normalize=normalize, precision=precision)
     language = None if language is None else resolve(language).code
     counts = EncodeReport() if report is None else report
     total = len(texts) if isinstance(texts, Sized) else None
-    tokenized = _tokenized_windows(encoder, texts, encoder.settings.prompt_text(prompt), language, counts)
+    tokenized = _tokenized_windows(encoder, checked, encoder.settings.prompt_text(prompt), language, counts)
     normalizes = normalize and not form.cuts  # what is cut is scaled afterwards
     with _progress(total, show=show_progress) as shown, _runner(encoder, dtype, normalizes, language) as run:
         vectors = collect((form(run(made, batch_tokens, advance or shown)) for made in tokenized), form.width, out)
@@ -123,9 +126,7 @@ def encode(
     return vectors
 
 
-def _check_request(texts: Iterable[str], batch_tokens: int, dtype: str, out: PathLike | None) -> None:
-    if isinstance(texts, str):
-        raise ConfigError("encode takes a list of texts, got one string; put it in a list")
+def _check_request(batch_tokens: int, dtype: str, out: PathLike | None) -> None:
     if batch_tokens < 1:
         raise ConfigError(f"batch_tokens is {batch_tokens}; give a positive number of tokens")
     if dtype not in COMPUTE_DTYPES:

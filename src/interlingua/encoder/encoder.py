@@ -14,11 +14,12 @@ from torch import Tensor, nn
 
 from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.backbone import Backbone, BackboneConfig
-from interlingua.encoder.directory import EncodingSettings, is_ours, locate, read_directory, write_directory
+from interlingua.encoder.directory import EncodingSettings, is_ours, read_directory, write_directory
 from interlingua.encoder.encode import encode
 from interlingua.encoder.gradcache import in_parts
 from interlingua.encoder.inference import Frozen, SnapshotCache
 from interlingua.encoder.language_shift import LanguageShift, read_shift, write_shift
+from interlingua.encoder.locate import locate
 from interlingua.encoder.pooling import HiddenStates, PoolingMode
 from interlingua.encoder.post_pooling import Dense, PostPooling
 from interlingua.encoder.post_pooling_files import check_cut, read_post_pooling, write_post_pooling
@@ -263,12 +264,18 @@ class Encoder(nn.Module):
         return cls(backbone, vocabulary, EncodingSettings(pooling=pooling, max_tokens=config.max_tokens))
 
     @classmethod
-    def load(cls, path_or_id: PathLike) -> Encoder:
-        """Reads a model directory, or ``hf:owner/name``: ours, any BERT/RoBERTa/XLM-R-shaped one, or token vectors.
+    def load(cls, path_or_id: PathLike, *, device: str | torch.device | None = None) -> Encoder:
+        """Reads a model: ours, any BERT/RoBERTa/XLM-R-shaped one, or token vectors.
+
+        Args:
+            path_or_id: a model directory, a training run, of which the best model is read, or ``hf:owner/name``.
+            device: where the weights go: cpu, cuda, cuda:1; the CPU by default.
 
         Raises:
             CheckpointError: there is no such model, or it is damaged or of another kind.
+            ConfigError: there is no such device here.
         """
+        chosen = choose_device(str(device)) if device is not None else None
         folder = locate(path_or_id)
         table = static_folder(folder)
         config, weights, settings = read_directory(folder) if table is None else read_static(folder, table)
@@ -281,7 +288,8 @@ class Encoder(nn.Module):
         width = post_pooling.output_dim(config.hidden_size)
         check_cut(settings.truncate_dim, width, folder)
         shift = read_shift(folder, width)
-        return cls(backbone, vocabulary, settings, post_pooling, shift).eval()
+        encoder = cls(backbone, vocabulary, settings, post_pooling, shift).eval()
+        return encoder if chosen is None else encoder.to(chosen)
 
     def save(self, folder: PathLike, *, dtype: torch.dtype | None = None, weights: bool = True) -> None:
         """Writes a model directory that sentence-transformers and transformers read too.

@@ -29,7 +29,9 @@ def check_finite(vectors: Float32[ndarray, "n d"], name: Callable[[int], str], *
         return
     broken = int(np.count_nonzero(~finite))
     count = "" if broken == 1 else f" and {broken - 1:,} more"
-    raise error(
+    raised = error(
         f"the encoder gave NaN or infinity for {name(int(np.argmin(finite)))}{count}; try --dtype float32, leave the"
         " text out, or give other vectors"
     )
+    raised.vectors_not_finite = True
+    raise raised

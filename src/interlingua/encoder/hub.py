@@ -6,10 +6,9 @@ import os
 import re
 from pathlib import Path
 
+from interlingua.config import HUB_PREFIX
 from interlingua.errors import CheckpointError
 from interlingua.files import PathLike
-
-HUB_PREFIX = "hf:"
 
 
 def hub_name(path_or_id: PathLike) -> str | None:

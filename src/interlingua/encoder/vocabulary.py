@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from interlingua.corpus.segmentation import PreTokenizer, segment
+from interlingua.encoder.locate import best_of_run
 from interlingua.encoder.schema import VOCABULARY
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, atomic_write
@@ -105,8 +106,9 @@ class Vocabulary:
         Raises:
             DataError: there is no tokenizer there.
         """
-        own = (Path(path_or_id).expanduser() / "vocabulary.json").is_file()
-        return cls.load(Path(path_or_id).expanduser()) if own else cls.from_huggingface(path_or_id)
+        model = best_of_run(path_or_id)
+        own = (Path(model).expanduser() / "vocabulary.json").is_file()
+        return cls.load(Path(model).expanduser()) if own else cls.from_huggingface(model)
 
     @classmethod
     def from_huggingface(cls, path_or_id: PathLike) -> Vocabulary:

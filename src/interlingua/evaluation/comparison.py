@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -151,7 +152,7 @@ def protocol_of(task: str) -> str | None:
 
 
 def sections(results: Sequence[TaskResult], columns: Sequence[Arm]) -> Iterator[Section]:
-    """All tasks; each choice of a task's settings is a section of its own.
+    """All tasks; each choice of a task's settings is a section of its own, and so is each of two sets of one name.
 
     Args:
         results: of any tasks.
@@ -159,8 +160,19 @@ def sections(results: Sequence[TaskResult], columns: Sequence[Arm]) -> Iterator[
     """
     for task in tasks_of(results):
         for settings in dict.fromkeys(settings_of(result) for result in results if result.task == task):
-            chosen = [[r for r in arm.results if r.task == task and settings_of(r) == settings] for arm in columns]
-            yield Section(task, settings, chosen)
+            alike = [[r for r in arm.results if r.task == task and settings_of(r) == settings] for arm in columns]
+            for data, name in _sets_of_one_name(alike).items():
+                label = ", ".join(filter(None, (settings, name)))
+                yield Section(task, label, [[r for r in own if data in ("", r.data_sha256)] for own in alike])
+
+
+def _sets_of_one_name(chosen: Chosen) -> dict[str, str]:
+    """Where one model was measured on several sets of a task's name: their digests, and the folders that tell them."""
+    if all(len({result.data_sha256 for result in own}) < 2 for own in chosen):
+        return {"": ""}
+    folders = {result.data_sha256: result.dataset for own in chosen for result in own}
+    counts = Counter(folders.values())
+    return {data: name if counts[name] == 1 else f"{name} {data[:8]}" for data, name in folders.items()}
 
 
 def _table_of_tasks(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, get_args
@@ -14,11 +15,11 @@ from jaxtyping import Float32
 from numpy import ndarray
 
 from interlingua.config import apply_override, from_mapping
-from interlingua.encoder.directory import locate
 from interlingua.encoder.dual_encoder import DualEncoder
 from interlingua.encoder.encode import COMPUTE_DTYPES, Dtype
 from interlingua.encoder.encoder import EmbedsText, Encoder, choose_device
 from interlingua.encoder.hub import hub_name
+from interlingua.encoder.locate import best_of_run, locate
 from interlingua.encoder.pooling import PoolingMode
 from interlingua.errors import ConfigError
 from interlingua.evaluation.backends.foreign import Choices, ForeignEncoder, NoOptions
@@ -45,8 +46,8 @@ def load_encoder(
     """Loads an encoder and what results say about it.
 
     Args:
-        model: a model directory or ``hf:owner/name``; for the backend ``function`` ``module:function``, for ``openai``
-            the model's name there, for ``vectors`` a folder of them.
+        model: a model directory, a training run (its best model) or ``hf:owner/name``; for the backend ``function``
+            ``module:function``, for ``openai`` the model's name there, for ``vectors`` a folder of them.
         backend: what computes the embeddings, a name of ``registry.BACKENDS``.
         name: as results call it; the directory's name by default.
         pooling: instead of the model's own; with ``interlingua`` and ``onnx``.
@@ -64,6 +65,8 @@ def load_encoder(
     check_choice("backend", backend, BACKENDS)
     kind: type[OwnEncoder | ForeignEncoder] = resolve(BACKENDS, backend)
     _check(backend, kind.takes, pooling, dtype, device, dim)
+    if backend not in HAVE_NO_FILES:
+        model = os.fspath(best_of_run(model))
     default = "cuda" if torch.cuda.is_available() and "device" in kind.takes else "cpu"
     choices = Choices(
         name=name or model_name(model),

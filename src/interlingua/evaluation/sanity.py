@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import functools
 import importlib.resources
-import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,12 +20,8 @@ from interlingua.encoder.pooling import POOLING_MODES, HiddenStates
 from interlingua.evaluation.metrics.retrieval import is_right, nearest_both_ways, normalized
 from interlingua.evaluation.provenance import ModelInfo, prompt_text
 
-FAMILIES = (
-    (re.compile(r"(^|[^a-z0-9])(multilingual-|m)?e5([^a-z0-9]|$)(?!.*instruct)"), "E5", ("query: ", "passage: ")),
-    (re.compile(r"(^|[^a-z0-9])(multilingual-)?e5.*instruct"), "E5 instruct", ("Instruct: ", "query: ")),
-    (re.compile(r"nomic-embed-text"), "nomic-embed", ("search_query: ", "search_document: ", "clustering: ")),
-)
-"""Models that were trained with a text before every input: pattern of the name, family, how that text begins."""
+COMMON_PROMPT = "query: "
+"""Tried on a model that names no prompts of its own; many were trained with it."""
 MOST_COSINE = 0.9
 """Unrelated sentences above this leave thresholds no room."""
 LEAST_GAIN = 0.05
@@ -81,7 +76,6 @@ def check_encoder(
         "seconds": time.perf_counter() - start,
     }
     warnings = [
-        *_on_prompts(encoder, model, prompt),
         *_on_pooling(encoder, model),
         *_on_readings(retrieved),
         *(_on_sameness(vectors) or _on_scale(cosine, spread, dot_tasks)),
@@ -122,7 +116,8 @@ def _embedded(encoder: EmbedsText, prompt: str | None) -> Columns:
 def _readings(encoder: Any, model: ModelInfo, prompt: str | None) -> dict[str, Columns]:
     """The probe as asked, by other poolings, where token states can be had, and with a prompt where none is asked for.
 
-    One pass over the probe gives all poolings; a prompt, the first that the model or its family knows, takes another.
+    One pass over the probe gives all poolings; a prompt, the first of the model's own or a common one, takes another.
+    What the model is called decides nothing: a model that was trained further may need another prompt, or none.
     """
     pooled = _pooled(encoder, prompt)
     by_mode: dict[str, Columns] = {}
@@ -132,9 +127,9 @@ def _readings(encoder: Any, model: ModelInfo, prompt: str | None) -> dict[str, C
     asked = by_mode.pop(str(model.pooling), None) or _embedded(encoder, prompt)
     found = {"as asked": asked, **{f"pooling={mode}": columns for mode, columns in by_mode.items()}}
     if not prompt_text(encoder, prompt):
-        known = [*getattr(getattr(encoder, "settings", None), "prompts", {}).values(), *_of_family(model)]
-        for text in [text for text in known if text][:1]:
-            found[f"prompt={text!r}"] = _embedded(encoder, text)
+        own = getattr(getattr(encoder, "settings", None), "prompts", {}).values()
+        text = next((text for text in own if text), COMMON_PROMPT)
+        found[f"prompt={text!r}"] = _embedded(encoder, text)
     return found
 
 
@@ -174,20 +169,6 @@ def _unrelated_cosine(columns: Columns) -> float:
     rows = unit.shape[1]
     cosines = np.einsum("ard,bsd->rs", unit, unit) / len(columns) ** 2
     return float((cosines.sum() - np.trace(cosines)) / (rows * rows - rows))
-
-
-def _of_family(model: ModelInfo) -> Iterable[str]:
-    return next((begins[:1] for pattern, _, begins in FAMILIES if pattern.search(model.name.lower())), ())
-
-
-def _on_prompts(encoder: Any, model: ModelInfo, prompt: str | None) -> list[str]:
-    used = prompt_text(encoder, prompt)
-    for pattern, family, begins in FAMILIES:
-        if pattern.search(model.name.lower()) and not used.startswith(begins):
-            expected = " or ".join(map(repr, begins))
-            trained = f"models of the {family} family were trained with {expected} before every text"
-            return [f"{trained}, here stands {used!r}; say --prompt {begins[0]!r}"]
-    return []
 
 
 def _on_pooling(encoder: Any, model: ModelInfo) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import logging
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from interlingua.errors import ConfigError, DataError
 from interlingua.evaluation.backends.vectors import PRECOMPUTED
 from interlingua.evaluation.budget import Budget
 from interlingua.evaluation.cache import CachedEncoder
+from interlingua.evaluation.encoders import load_encoder
 from interlingua.evaluation.kept import vector_places
 from interlingua.evaluation.narrowing import narrowed
 from interlingua.evaluation.parts import evaluate_within
@@ -32,9 +34,9 @@ LATE = "late"
 
 
 def evaluate(
-    encoder: EmbedsText,
-    suite: Sequence[str | Task],
-    data: PathLike,
+    encoder: EmbedsText | PathLike,
+    suite: str | Sequence[str | Task],
+    data: PathLike | None = None,
     *,
     languages: Sequence[str] | None = None,
     compare: str = "index",
@@ -51,10 +53,11 @@ def evaluate(
     """Scores an encoder on local folders.
 
     Args:
-        encoder: what to score.
-        suite: names of tasks or of several (``sts``, ``retrieval``), ``mteb:`` with the name of a task of mteb, or
-            tasks built with options of their own.
-        data: a data set's folder, or the folder that holds the data sets under their usual names.
+        encoder: what to score: an encoder, or a model's folder or ``hf:owner/name``.
+        suite: names of tasks or of several (``sts``, ``retrieval``), in a list or with commas; ``mteb:`` with the name
+            of a task of mteb, or tasks built with options of their own.
+        data: a data set's folder, or the folder that holds the data sets under their usual names; default: that of the
+            environment's ``INTERLINGUA_DATA``.
         languages: languages in any code or name, or a task's groups; for the tasks given by name.
         compare: ``index``, or ``text`` to forgive duplicates; for the tasks given by name.
         prompt: put before every text, or the name of one of the model's own prompts; its default prompt if none.
@@ -76,7 +79,11 @@ def evaluate(
         DataError: files are missing, broken or misaligned, or a language is not among them.
         TaskError: the encoder gave no usable vectors.
     """
-    tasks = build_tasks(suite, languages=languages, compare=compare, data=data)
+    folder = _data_folder(data)
+    encoder, model = _loaded(encoder, model)
+    if isinstance(suite, str):
+        suite = [name.strip() for name in suite.split(",") if name.strip()]
+    tasks = build_tasks(suite, languages=languages, compare=compare, data=folder)
     before = prompt_text(encoder, prompt)
     model = _with_prompts(model or describe(encoder), before if prompt is not None else None, role_prompts or {})
     how: dict[str, Any] = {"prompt": prompt, "role_prompts": role_prompts, "batch_tokens": batch_tokens}
@@ -87,10 +94,30 @@ def evaluate(
     with CachedEncoder(encoder, **how, budget=budget) as cached:
         for task in tasks:
             cached.start_counting()
-            result = evaluate_within(budget, task, cached, Path(data), progress=shown.of(task.name))
+            result = evaluate_within(budget, task, cached, folder, progress=shown.of(task.name))
             if result is not None:
                 results.append(_recorded(result, cached, model, before, sanity, output))
     return results
+
+
+def _data_folder(data: PathLike | None) -> Path:
+    given = data if data is not None else os.environ.get("INTERLINGUA_DATA")
+    if given is None:
+        raise DataError("no data: name the folder of the data sets, or set INTERLINGUA_DATA")
+    return Path(given).expanduser()
+
+
+def _loaded(encoder: EmbedsText | PathLike, model: ModelInfo | None) -> tuple[EmbedsText, ModelInfo | None]:
+    """The encoder, read from its folder where it is named, and what results say about it."""
+    if isinstance(encoder, str | os.PathLike):
+        loaded, info = load_encoder(os.fspath(encoder))
+        return loaded, model or info
+    if not callable(getattr(encoder, "encode", None)):
+        raise ConfigError(
+            f"evaluate takes an encoder (interlingua.load) or a model's folder first, got {type(encoder).__name__}; the"
+            " order is evaluate(encoder, suite, data)"
+        )
+    return encoder, model
 
 
 def _with_prompts(model: ModelInfo, prompt: str | None, role_prompts: Mapping[Role, str]) -> ModelInfo:

@@ -11,6 +11,7 @@ import torch
 from interlingua.encoder.directory import is_ours
 from interlingua.encoder.encode import DTYPES
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.locate import RUN_CONFIG, model_of_run
 from interlingua.encoder.static import StaticBackbone
 from interlingua.errors import CheckpointError, ConfigError
 from interlingua.export.card import model_card, read_provenance
@@ -91,12 +92,9 @@ def find_model(source: PathLike) -> tuple[PathLike, Path | None]:
     folder = Path(source)
     if not folder.is_dir():
         return source, None  # ``hf:owner/name``, or a mistake that loading names
-    if (folder / "config.toml").exists():
-        for part in ("best", "model"):
-            if (folder / part / "config.json").exists():
-                return folder / part, folder
-        raise CheckpointError(f"{folder}: this run has no model yet; train it to its end or first evaluation")
-    return folder, folder.parent if (folder.parent / "config.toml").exists() else None
+    if (folder / RUN_CONFIG).exists():
+        return model_of_run(folder), folder
+    return folder, folder.parent if (folder.parent / RUN_CONFIG).exists() else None
 
 
 def refuse_inexpressible(encoder: Encoder, model: PathLike) -> None:

@@ -17,7 +17,7 @@ from torch.nn import functional as F
 
 from interlingua.batches.sentences import join
 from interlingua.batches.tokens import ParallelBatch
-from interlingua.config import refuse_unread
+from interlingua.config import PathText, refuse_unread
 from interlingua.encoder.altered_sentences import HardRequest
 from interlingua.encoder.anchors import Anchors, Negatives, Rows
 from interlingua.encoder.encoder import Encoder
@@ -33,7 +33,7 @@ from interlingua.methods.objective import LossOutput, Objective
 class AnchorConfig:
     """The loss and its terms; a weight of 0 leaves a term out."""
 
-    teachers: tuple[str, ...] = ()
+    teachers: tuple[PathText, ...] = ()
     """Folders, hub ids, or ready vectors (``NAME.npy`` beside ``NAME.txt``); default: the encoder as it begins."""
     teacher_prompts: tuple[str, ...] = ()
     """Text in front of what each teacher reads, in their order; default: none."""
@@ -45,7 +45,7 @@ class AnchorConfig:
     """Sides of the pairs; alternate: the pivot's in one step of ``original_steps``, the other in the rest."""
     original_steps: int = 3
     """Steps from one that reads originals to the next, with student_reads = "alternate"."""
-    bank: str = ""
+    bank: PathText = ""
     """Folder of the teacher's vectors, reused if they are of the same teachers and sentences; default: in the run's."""
     bank_size: int = 32_768
     """Negatives of a step: sentences of this run, and more of the corpus where those are fewer."""

@@ -94,6 +94,7 @@ class DAP(Objective):
                 f"head_layers is {config.head_layers}, but the encoder has {layers} to begin with; lower it"
             )
         self.pivot = resolve(config.pivot).code
+        self.mask_id = encoder.vocabulary.mask_id if config.rtl_weight else -1
         self.project: nn.Module = nn.Identity()
         if config.tr_weight and config.projection:
             self.project = nn.Sequential(nn.Linear(encoder.dim, encoder.dim), nn.Tanh())
@@ -151,7 +152,7 @@ class DAP(Objective):
                     source,
                     targets,
                     labels,
-                    vocabulary.mask_id,
+                    self.mask_id,
                     states=states.states,
                     skip=vocabulary.opening_tokens,
                     language=language,

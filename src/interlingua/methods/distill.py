@@ -13,6 +13,7 @@ from torch import Tensor
 from interlingua.batches.feeds import FeedName
 from interlingua.batches.sentences import by_pivot, join
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
+from interlingua.config import PathText
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
 from interlingua.functional.distillation import mean_squared_error
@@ -27,7 +28,7 @@ PROBE = "The mayor of Bonn (67) said: it's 7 o'clock - why don't we start?"
 class DistillConfig:
     """Distillation; the defaults are the paper's loss."""
 
-    teacher: str = ""
+    teacher: PathText = ""
     """Model whose embeddings are to be learnt, folder or ``hf:owner/name``; default: the encoder before training."""
     pivot: str = "eng_Latn"
     """The language that the teacher reads; one side of every pair is in it."""

@@ -111,6 +111,7 @@ class EMS(Objective):
         languages = tuple(dict.fromkeys(resolve(name).code for name in named))
         if config.generative != "none" and config.language_tag and not languages:
             raise ConfigError("the vocabulary has no language tags; set method.languages, or language_tag = false")
+        self.mask_id = encoder.vocabulary.mask_id if config.generative == "ugt" or config.code_masking else -1
         self.predict: TokenPredictionHead | None = None
         if config.generative != "none":
             tags = LanguageTags(languages, config.language_dim, dropout=config.tag_dropout)
@@ -171,7 +172,7 @@ class EMS(Objective):
         if self.config.generative != "ugt" and not self.config.code_masking:
             return a, b, None
         vocabulary, at_a, at_b = self.encoder.vocabulary, batch.place("a"), batch.place("b")
-        hide = functools.partial(one_token_mask, mask_id=vocabulary.mask_id, special_ids=vocabulary.special_ids)
+        hide = functools.partial(one_token_mask, mask_id=self.mask_id, special_ids=vocabulary.special_ids)
         if self.config.generative == "ugt":
             (a, hidden_a), (b, hidden_b) = hide(a, at_a), hide(b, at_b)
             return a, b, torch.cat([hidden_a, hidden_b])

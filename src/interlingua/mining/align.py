@@ -17,10 +17,16 @@ from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.finite import check_finite
 from interlingua.errors import DataError
 from interlingua.files import atomic_write
-from interlingua.languages import resolve
 from interlingua.mining.alignment import AlignConfig, Alignment, Link, align_blocks
 from interlingua.mining.alignment_scores import LinkCounts
-from interlingua.mining.links import DocumentPair, link_line, read_links, read_sentences
+from interlingua.mining.links import (
+    DocumentPair,
+    link_line,
+    pair_languages,
+    read_links,
+    read_sentences,
+    write_sentences,
+)
 
 PORTION = 2048
 """Blocks embedded between two reports of progress."""
@@ -47,6 +53,8 @@ class AlignReport:
     documents: int = 0
     shapes: Counter[tuple[int, int]] = field(default_factory=Counter)
     """Links by the number of sentences on either side."""
+    blank: Counter[str] = field(default_factory=Counter)
+    """Blank lines of the sources and of the targets, which are no sentences."""
     failed: list[str] = field(default_factory=list)
     """Why documents were left out."""
     gold: LinkCounts = field(default_factory=LinkCounts)
@@ -56,9 +64,10 @@ class AlignReport:
         alone = self.shapes[1, 0], self.shapes[0, 1]
         linked = {shape: count for shape, count in sorted(self.shapes.items()) if all(shape)}
         kinds = ", ".join(f"{p}-{q}: {count:,}" for (p, q), count in linked.items())
+        blank = f"; {self.blank['source']:,} and {self.blank['target']:,} blank lines" if self.blank.total() else ""
         return (
             f"{self.documents:,} document pairs, {sum(linked.values()):,} links ({kinds or 'none'}),"
-            f" {alone[0]:,} source and {alone[1]:,} target sentences left alone"
+            f" {alone[0]:,} source and {alone[1]:,} target sentences left alone{blank}"
         )
 
     def lines(self, *, quiet: bool = False) -> list[str]:
@@ -80,8 +89,9 @@ class Aligner:
     Args:
         encode: see ``Encode``.
         config: how to search.
-        source_language: in any code, for encoders that need it and for the pairs.
+        source_language: in any code, for encoders that need it and for the pairs; default: that of the file's name.
         target_language: likewise.
+        split: the documents are plain text, to be split into sentences first.
     """
 
     def __init__(
@@ -91,19 +101,27 @@ class Aligner:
         *,
         source_language: str | None = None,
         target_language: str | None = None,
+        split: bool = False,
     ) -> None:
         self.encode, self.config = encode, config or AlignConfig()
         self.languages = source_language, target_language
+        self.split = split
         self.report = AlignReport()
 
     def align(
-        self, source: Sequence[str], target: Sequence[str], *, progress: Callable[[float], None] = lambda share: None
+        self,
+        source: Sequence[str],
+        target: Sequence[str],
+        *,
+        languages: tuple[str | None, str | None] | None = None,
+        progress: Callable[[float], None] = lambda share: None,
     ) -> Alignment:
         """The links between two documents; a blank line is left alone, whatever stands around it.
 
         Args:
             source: a sentence each.
             target: likewise.
+            languages: of both documents; default: those of the aligner.
             progress: told the share of the texts that is embedded.
         """
         filled = [[i for i, text in enumerate(side) if text.strip()] for side in (source, target)]
@@ -114,7 +132,7 @@ class Aligner:
             for side, lines in zip((source, target), filled, strict=True)
         ]
         total, done, blocks = sum(len(plan.texts) for plan in plans), 0, []
-        for plan, language in zip(plans, self.languages, strict=True):
+        for plan, language in zip(plans, languages or self.languages, strict=True):
             made = []
             for start in range(0, len(plan.texts), PORTION):
                 portion = plan.texts[start : start + PORTION]
@@ -149,12 +167,13 @@ class Aligner:
         Raises:
             DataError: a file is missing, empty, not UTF-8, or its gold does not fit.
         """
-        languages = [resolve(language).code if language else "" for language in self.languages]
         sizes = [(_size(pair.source) + _size(pair.target)) / 1000 for pair in documents]
         for number, pair in enumerate(documents):
             told = _part_of(sizes, number, progress)
+            languages = pair_languages(pair.source, pair.target, self.languages)
             try:
-                source, target = read_sentences(pair.source), read_sentences(pair.target)
+                source = read_sentences(pair.source, split_as=languages[0] if self.split else None)
+                target = read_sentences(pair.target, split_as=languages[1] if self.split else None)
                 gold = read_links(pair.gold, (len(source), len(target))) if pair.gold else None
             except DataError as error:
                 if not lenient:
@@ -164,10 +183,13 @@ class Aligner:
             if journal is not None and journal.has(pair):
                 links: Sequence[Link] = read_links(pair.output or "")
             else:
-                found = self.align(source, target, progress=told).links
+                given = (languages[0] or None, languages[1] or None)
+                found = self.align(source, target, languages=given, progress=told).links
                 links = [link._replace(cost=round(link.cost, 6)) for link in found]  # as they are written
+                if self.split and pair.output is not None:
+                    write_sentences(pair.output, source, target)
                 self._write(links, pair, stdout, journal)
-            self._count(links, gold)
+            self._count(links, gold, source, target)
             told(1)
             for link in links:
                 if link.source and link.target:
@@ -184,11 +206,22 @@ class Aligner:
         if journal is not None:
             journal.add(pair)
 
-    def _count(self, links: Sequence[Link], gold: Sequence[Link] | None) -> None:
+    def _count(
+        self, links: Sequence[Link], gold: Sequence[Link] | None, source: Sequence[str], target: Sequence[str]
+    ) -> None:
         self.report.documents += 1
-        self.report.shapes.update((len(link.source), len(link.target)) for link in links)
+        shapes = Counter((len(link.source), len(link.target)) for link in links)
+        blank = Counter(source=_blank_lines(source), target=_blank_lines(target))
+        # each of them is a link with an empty side, but none is a sentence that was left alone
+        shapes -= Counter({(1, 0): blank["source"], (0, 1): blank["target"]})
+        self.report.shapes += shapes
+        self.report.blank += blank
         if gold is not None:
             self.report.gold += LinkCounts.of(links, gold)
+
+
+def _blank_lines(document: Sequence[str]) -> int:
+    return sum(not text.strip() for text in document)
 
 
 def _part_of(

@@ -18,7 +18,7 @@ from interlingua.files import PathLike, atomic_write, sha256_file
 from interlingua.locks import exclusive
 from interlingua.mining.align import Aligner, AlignReport, Encode
 from interlingua.mining.alignment import AlignConfig
-from interlingua.mining.links import DocumentPair, check_texts, document_pairs
+from interlingua.mining.links import DocumentPair, check_texts, document_pairs, pair_languages, sentence_files
 from interlingua.remote import keep_inputs
 
 JOURNAL, LOCK = "align.journal", ".align.lock"
@@ -36,12 +36,21 @@ class AlignJob:
     gold: PathLike | None = None
     source_language: str | None = None
     target_language: str | None = None
+    split: bool = False
     config: AlignConfig = field(default_factory=AlignConfig)
 
     def __post_init__(self) -> None:
-        check_texts(self.texts, self.source_language, self.target_language)
+        given = (self.source_language, self.target_language)
+        check_texts(self.texts, [pair_languages(pair.source, pair.target, given) for pair in self.documents])
+        if self.split and self.texts is None and any(pair.output is None for pair in self.documents):
+            raise ConfigError(
+                "--split: links number the sentences that are made, so these must be written too; give --output or"
+                " --texts"
+            )
         read = [path for pair in self.documents for path in (pair.source, pair.target, pair.gold)]
-        keep_inputs((*(pair.output for pair in self.documents), self.texts), (*read, self.list))
+        links = [pair.output for pair in self.documents]
+        sentences = [name for path in links if path and self.split for name in sentence_files(path)]
+        keep_inputs((*links, *sentences, self.texts), (*read, self.list))
 
     @cached_property
     def documents(self) -> tuple[DocumentPair, ...]:
@@ -81,10 +90,10 @@ class AlignJob:
         self, encode: Encode, model: str, stdout: TextIO, progress: Callable[[str, float, float], None]
     ) -> AlignReport:
         languages = {"source_language": self.source_language, "target_language": self.target_language}
-        aligner = Aligner(encode, self.config, **languages)
+        aligner = Aligner(encode, self.config, split=self.split, **languages)
         journal = None
         if self.list is not None:
-            journal = AlignJournal(self._journal, f"{model} {self.config} {languages}")
+            journal = AlignJournal(self._journal, f"{model} {self.config} {languages} split={self.split}")
         found = aligner.pairs(self.documents, stdout=stdout, lenient=journal is not None, journal=journal,
                               progress=progress)  # fmt: skip
         if self.texts is None:

@@ -5,6 +5,7 @@ For corpora that memory does not hold there are ``mining.pipeline.mine_files`` a
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -14,8 +15,10 @@ from numpy import ndarray
 
 from interlingua.corpus.formats import TextPair
 from interlingua.encoder.encode import EncodeReport
-from interlingua.encoder.encoder import EmbedsText
-from interlingua.errors import DataError
+from interlingua.encoder.encoder import EmbedsText, Encoder
+from interlingua.encoder.texts import check_text, checked_texts, refuse_container
+from interlingua.errors import ConfigError, DataError
+from interlingua.files import PathLike
 from interlingua.functional.margin import Margin
 from interlingua.mining.align import Aligner
 from interlingua.mining.alignment import AlignConfig, Link
@@ -23,8 +26,8 @@ from interlingua.mining.mine import Retrieval, best_both_ways, retrieve
 from interlingua.mining.score import PairScorer, ScoreConfig
 from interlingua.mining.vectors import unit
 
-Embeds = EmbedsText | Callable[[list[str]], Any]
-"""An encoder, or a function from texts to vectors of any length."""
+Embeds = EmbedsText | Callable[[list[str]], Any] | PathLike
+"""An encoder, a model's folder or ``hf:owner/name``, or a function from texts to vectors of any length."""
 
 
 class MinedPair(NamedTuple):
@@ -46,9 +49,9 @@ class MinedPair(NamedTuple):
 
 
 def mine(
+    encoder: Embeds,
     source: Sequence[str],
     target: Sequence[str],
-    encoder: Embeds,
     *,
     k: int = 4,
     margin: Margin = "ratio",
@@ -61,9 +64,9 @@ def mine(
     """Finds translations in two lists of sentences; Artetxe and Schwenk (2019).
 
     Args:
+        encoder: see ``Embeds``.
         source: sentences of one language; equal ones count once, blank ones not at all.
         target: sentences of the other one.
-        encoder: see ``Embeds``.
         k: neighbours scored, and averaged over in the margin.
         margin: ratio, distance or absolute (plain cosine).
         retrieval: max, intersection, forward or backward.
@@ -78,10 +81,10 @@ def mine(
     Raises:
         DataError: a side has no sentence.
     """
-    rows = [{text: row for row, text in reversed(list(enumerate(side))) if text.strip()} for side in (source, target)]
+    encode = encode_with(encoder, prompt)
+    rows = [_first_rows(source, "source"), _first_rows(target, "target")]
     if not all(rows):
         raise DataError("one of two sides holds no sentence; there is nothing to mine")
-    encode = encode_with(encoder, prompt)
     texts = [sorted(side, key=side.__getitem__) for side in rows]
     x, y = (encode(own, language=code) for own, code in zip(texts, (source_language, target_language), strict=True))
     found = retrieve(*best_both_ways(x, y, k=k, margin=margin), retrieval)
@@ -94,9 +97,18 @@ def mine(
     return pairs
 
 
+def _first_rows(texts: Sequence[str], what: str) -> dict[str, int]:
+    """Each text that is not blank, with the row where it stands first."""
+    rows: dict[str, int] = {}
+    for row, text in enumerate(checked_texts(texts, what)):
+        if text.strip():
+            rows.setdefault(text, row)
+    return rows
+
+
 def score(
-    pairs: Iterable[tuple[str, str]],
     encoder: Embeds,
+    pairs: Iterable[tuple[str, str]],
     *,
     k: int = 4,
     margin: Margin = "ratio",
@@ -108,8 +120,8 @@ def score(
     """Scores the pairs of a bitext as they stream by; see ``mining.score``.
 
     Args:
-        pairs: source and target, as many as there are.
         encoder: see ``Embeds``.
+        pairs: source and target, as many as there are.
         k: neighbours that the margin's means are taken over.
         margin: ratio, distance, or absolute, which is the plain cosine and needs no window.
         window: pairs of the stream among whose texts neighbours are looked for.
@@ -119,18 +131,32 @@ def score(
 
     Returns:
         The score of each pair, in their order; 0 where a side is blank.
+
+    Raises:
+        ConfigError: the pairs are a table or a dictionary, or the encoder is none; when the function is called.
+        DataError: a pair does not hold two texts; when its turn comes.
     """
     config = ScoreConfig(margin=margin, k=k, window=window)
-    codes = source_language or "", target_language or ""
-    stream = (TextPair(one, other, *codes) for one, other in pairs)
-    for block in PairScorer(encode_with(encoder, prompt), config).score(stream):
-        yield from block.scores.tolist()
+    scorer = PairScorer(encode_with(encoder, prompt), config)
+    refuse_container(pairs, "pairs")
+    stream = _checked_pairs(pairs, source_language or "", target_language or "")
+    return (value for block in scorer.score(stream) for value in block.scores.tolist())
+
+
+def _checked_pairs(pairs: Iterable[tuple[str, str]], source: str, target: str) -> Iterator[TextPair]:
+    for row, pair in enumerate(pairs):
+        if isinstance(pair, str | bytes) or not hasattr(pair, "__len__") or len(pair) != 2:
+            raise DataError(
+                f"pairs: row {row:,} (counted from 0): expected a source and a target, got {repr(pair)[:60]}"
+            )
+        one, other = pair
+        yield TextPair(check_text(one, row, "source"), check_text(other, row, "target"), source, target)
 
 
 def align(
+    encoder: Embeds,
     source: Sequence[str],
     target: Sequence[str],
-    encoder: Embeds,
     *,
     max_sentences: int = 4,
     skip_quantile: float = 0.2,
@@ -142,9 +168,9 @@ def align(
     """Links the sentences of two documents that are translations of each other; Thompson and Koehn (2019).
 
     Args:
+        encoder: see ``Embeds``.
         source: the sentences of one document, in their order.
         target: those of the other one.
-        encoder: see ``Embeds``.
         max_sentences: in a link at most, both sides together.
         skip_quantile: leaving a sentence alone costs this quantile of what random pairs cost, 0 to 1.
         band: sentences beside the coarse path among which the fine one is.
@@ -162,7 +188,7 @@ def align(
     aligner = Aligner(
         encode_with(encoder, prompt), config, source_language=source_language, target_language=target_language
     )
-    return aligner.align(source, target).links
+    return aligner.align(list(checked_texts(source, "source")), list(checked_texts(target, "target"))).links
 
 
 def encode_with(encoder: Embeds, prompt: str | None = None) -> Callable[..., Float32[ndarray, "n d"]]:
@@ -171,8 +197,20 @@ def encode_with(encoder: Embeds, prompt: str | None = None) -> Callable[..., Flo
     Args:
         encoder: see ``Embeds``.
         prompt: of the encoder.
+
+    Raises:
+        ConfigError: it is nothing that embeds.
+        CheckpointError: there is no such model.
     """
+    if isinstance(encoder, str | os.PathLike):
+        encoder = Encoder.load(encoder)
     embed: Any = getattr(encoder, "encode", encoder)
+    if not callable(embed):
+        kind = type(encoder).__name__
+        raise ConfigError(
+            f"expected an encoder (interlingua.load), a model's folder or a function first, got {kind}; the order is"
+            " mine(encoder, source, target), score(encoder, pairs), align(encoder, source, target)"
+        )
 
     def encode(
         texts: Sequence[str], *, language: str | None = None, report: EncodeReport | None = None

@@ -43,7 +43,10 @@ def parse_size(text: str) -> int:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     if not found:
         raise ConfigError(f"{text!r} is no size; say how much with its unit, e.g. 4GiB or 800MiB")
-    return int(float(found[1]) * UNITS[found[2].upper()])
+    size = int(float(found[1]) * UNITS[found[2].upper()])
+    if size < 1:
+        raise ConfigError(f"{text!r} is no memory to work in; expected a size above 0, e.g. 4GiB or 800MiB")
+    return size
 
 
 def parse_shard(text: str) -> tuple[int, int]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from interlingua.corpus.formats import guess_format
+from interlingua.corpus.monolingual import language_of
+from interlingua.corpus.sentence_splitting import split_text
 from interlingua.errors import ConfigError, DataError
-from interlingua.files import PathLike, open_text
+from interlingua.files import PathLike, atomic_write, open_text
 from interlingua.languages import resolve
 from interlingua.mining.alignment import Link
 
@@ -31,8 +34,12 @@ class DocumentPair(NamedTuple):
     gold: str | None = None
 
 
-def read_sentences(path: PathLike) -> list[str]:
-    """The lines of a text file, blank ones too.
+def read_sentences(path: PathLike, *, split_as: str | None = None) -> list[str]:
+    """The lines of a text file, blank ones too, or the sentences of plain text.
+
+    Args:
+        path: the file.
+        split_as: the language by which plain text is split, empty where it is unknown; None = a sentence per line.
 
     Raises:
         DataError: the file is missing, is not UTF-8, or holds nothing but blank lines.
@@ -41,7 +48,44 @@ def read_sentences(path: PathLike) -> list[str]:
         sentences = [line.rstrip("\r\n") for line in lines]
     if not any(map(str.strip, sentences)):
         raise DataError("the document is empty; expected a sentence per line", path=path)
-    return sentences
+    return sentences if split_as is None else split_text(sentences, split_as)
+
+
+def sentence_files(links: PathLike) -> tuple[str, str]:
+    """Where the sentences of both documents go that were split, by the name of the file of links."""
+    return f"{links}.source.txt", f"{links}.target.txt"
+
+
+def write_sentences(links: PathLike, source: Sequence[str], target: Sequence[str]) -> None:
+    """Writes the sentences that the numbers of links stand for, a line each, beside the file of links."""
+    for path, sentences in zip(sentence_files(links), (source, target), strict=True):
+        with atomic_write(path) as file:
+            file.writelines(f"{sentence}\n" for sentence in sentences)
+
+
+def pair_languages(
+    source: PathLike, target: PathLike, given: tuple[str | None, str | None] = (None, None)
+) -> tuple[str, str]:
+    """The languages of two documents: those given, else those that both names tell; empty where unknown.
+
+    A name tells a language only where the other name tells another one: ``to.txt`` alone need not be Tongan.
+
+    Args:
+        source: path of the one.
+        target: path of the other.
+        given: in any code.
+
+    Raises:
+        DataError: a language is given that is unknown.
+    """
+    asked = [resolve(language).code if language else "" for language in given]
+    try:
+        named = [language_of(Path(path)) for path in (source, target)]
+    except DataError:
+        named = ["", ""]
+    if named[0] == named[1]:
+        named = ["", ""]
+    return asked[0] or named[0], asked[1] or named[1]
 
 
 def document_pairs(
@@ -76,16 +120,22 @@ def document_pairs(
     return found
 
 
-def check_texts(path: PathLike | None, source_language: str | None, target_language: str | None) -> None:
-    """Refuses a bitext whose format tells languages where none are given, before the work begins.
+def check_texts(path: PathLike | None, languages: Iterable[tuple[str, str]]) -> None:
+    """Refuses a bitext whose format tells languages where none are known, before the work begins.
+
+    Args:
+        path: of the bitext, if there is to be one.
+        languages: of each document pair, see ``pair_languages``.
 
     Raises:
         ConfigError: the languages are missing.
-        DataError: one is unknown.
     """
-    given = [resolve(language) for language in (source_language, target_language) if language]
-    if path is not None and guess_format(path) != "tsv" and len(given) < 2:
-        raise ConfigError(f"{path} tells its languages; name both with --source-language and --target-language")
+    known = all(source and target for source, target in languages)
+    if path is not None and guess_format(path) != "tsv" and not known:
+        raise ConfigError(
+            f"{path} tells its languages; name both with --source-language and --target-language, or call the documents"
+            " by them (chapter.de.txt)"
+        )
 
 
 def read_list(path: PathLike, folder: PathLike | None = None) -> list[DocumentPair]:

@@ -126,17 +126,22 @@ class TilePlan:
         return min(self.rows, self.n - i) * min(self.columns, self.m - j)
 
 
+FEW_NEIGHBORS = 64
+"""Up to which k is not what takes the memory."""
+
+
 def block_sizes(n: int, m: int, width: int, k: int, memory: int, least_tiles: int = 1) -> tuple[int, int]:
     """Vectors of x and of y in a block; see ``TilePlan.of``.
 
     Raises:
         ConfigError: not even small blocks go into the memory.
     """
-    each = bytes_of_a_vector(width, k)
+    each = bytes_of_a_vector(width, min(k, max(n, m)))  # a text has no more neighbors than there are texts
     block = memory // (3 * each)
     if block < 1024:
         least = -(-3 * each * 1024 // 2**20)
-        raise ConfigError(f"{memory:,} bytes are too little; give at least {least:,} MiB, e.g. --memory 4G")
+        lower = f", or a lower --k than {k:,}" if k > FEW_NEIGHBORS else ""
+        raise ConfigError(f"{memory:,} bytes of memory are too little; expected at least --memory {least}MiB{lower}")
     rows, columns = even(n, min(2 * block, MOST_ROWS)), even(m, min(block, MOST_COLUMNS))
     while -(-n // rows) * -(-m // columns) < least_tiles and max(rows, columns) >= 2 * LEAST:
         rows, columns = (even(n, -(-rows // 2)), columns) if rows > columns else (rows, even(m, -(-columns // 2)))

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
-from interlingua.config import check_bounds
+from interlingua.config import PathText, check_bounds
 from interlingua.corpus.clean import CleanConfig
 from interlingua.corpus.segmentation import PreTokenizer
 from interlingua.errors import ConfigError, DataError
@@ -122,7 +122,7 @@ class SplitConfig:
 class VocabularyConfig:
     """The vocabulary: trained here, or taken over."""
 
-    path: str = ""
+    path: PathText = ""
     """A saved vocabulary, a Hugging Face folder, ``tokenizer.json`` or ``hf:owner/name`` to take; empty = train one."""
     trim: bool = False
     """Keep of the model at ``path`` only the vocabulary that the pairs need; ``backbone/`` in the output is the model
@@ -172,9 +172,10 @@ class PrepareConfig:
     """To choose a model by while it trains."""
     vocabulary: VocabularyConfig = dataclasses.field(default_factory=VocabularyConfig)
     """Trained on the training pairs, or taken over."""
-    prompt: str = ""
-    """Put in front of every stored text before it is tokenized, for a backbone that was trained with one (``query: ``);
-    training then measures with it too."""
+    prompt: str | None = None
+    """Put in front of every stored text before it is tokenized, for a backbone that was trained with one: a text
+    (``query: ``), or the name of a prompt of the model at ``vocabulary.path``. Training measures with it, and the model
+    puts it before texts by itself. Default: the model's own default prompt, if it has one; "" = none."""
     max_tokens: int = 256
     """Tokens a stored text is cut to."""
     max_line_characters: int = MAX_LINE_CHARACTERS

@@ -24,6 +24,7 @@ from interlingua.prepare.config import PrepareConfig
 from interlingua.prepare.ingest import SourceCounts, ingest
 from interlingua.prepare.output import check_not_empty, write_store, write_texts
 from interlingua.prepare.progress import progress_bars
+from interlingua.prepare.prompt import with_prompt
 from interlingua.prepare.selection import select
 from interlingua.prepare.shards import DROPPED, Fate, Shard
 from interlingua.prepare.vocabulary import make_vocabulary
@@ -48,6 +49,7 @@ def prepare(config: PrepareConfig, *, overwrite: bool = False, show_progress: bo
             or the output exists.
         ConfigError: another run is making the same folder.
     """
+    config = with_prompt(config)  # a slip in the model's name shows before hours of reading, too
     output = Path(os.path.realpath(config.output))  # one lock for all names of a folder
     lock = exclusive(
         output.parent, name=f".{output.name}.lock", what=config.output, remedy="name another folder with --output"

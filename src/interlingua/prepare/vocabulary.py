@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,11 @@ from interlingua.prepare.shards import Fate, Shard
 
 if TYPE_CHECKING:
     from interlingua.encoder.vocabulary import Vocabulary
+
+
+log = logging.getLogger("interlingua")
+SMALL_CORPUS = 100_000
+"""Pairs, below which their words are far from all words of their languages."""
 
 
 def make_vocabulary(
@@ -53,11 +59,17 @@ def _trimmed(shards: list[Shard], config: PrepareConfig, folder: Path, progress:
     used: set[int] = set()
     for shard in shards:
         for language, texts in _texts(shard):
-            prompted = (config.prompt + text for text in texts)
+            prompted = ((config.prompt or "") + text for text in texts)
             used |= ids_in_use(encoder.vocabulary, prompted, language=language)
             stage.advance(len(texts))
     stage.count(len(used))
     small = encoder.trim(used)
+    if rows < SMALL_CORPUS:
+        log.warning(
+            "trimming keeps %s of %s pieces, those of %s pairs: other text will be cut into smaller pieces or lost;"
+            " remove trim unless the model is for such texts alone",
+            *(f"{number:,}" for number in (small.vocabulary.size, encoder.vocabulary.size, rows)),
+        )
     small.save(folder / "backbone")
     stage.done()
     return small.vocabulary

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import tempfile
 import time
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
@@ -17,6 +19,7 @@ from interlingua.train.checkpoint import TrainState, save_checkpoint
 from interlingua.train.config import RunConfig, TrainConfig
 from interlingua.train.engine import Engine
 from interlingua.train.feeds import TrainingData
+from interlingua.train.log import warn
 from interlingua.train.memory import freed_memory_kept
 from interlingua.train.optim import build_optimizer
 from interlingua.train.schedules import steps_of
@@ -26,6 +29,11 @@ from interlingua.train.validation import Evaluate, measure, valid_batches
 UNBOUNDED = 1 << 30
 WARMUP_STEPS = 2
 MOST_STEPS = 40
+MOST_OVERHEAD = 1 / 3
+"""Of the budget, for evaluations and checkpoints; beyond it they are spaced."""
+SPACED = (0.2, 0.25, 0.34, 0.5)
+"""Shares of the run, one of which is enough; else both are made at the end alone."""
+FEW_STEPS = 50
 SHARE_FOR_MEASURING = 0.04
 """Of the budget, spent on timing steps."""
 
@@ -43,25 +51,96 @@ def fix_length(config: TrainConfig, data: TrainingData, engine: Engine, evaluate
         pairs = run.num_train_epochs * MicroBatches(config, data.train, UNBOUNDED, engine).epoch_size
         return config.replace_run(max_steps=max(1, round(pairs / run.global_batch_size)), num_train_epochs=None)
     assert run.budget_seconds is not None
-    steps = engine.share(_measured_steps(config, data, engine, evaluate, run.budget_seconds))
-    if steps < 1:
+    fitted = engine.share(_measured_steps(config, data, engine, evaluate, run.budget_seconds))
+    if fitted.steps < 1:
         raise ConfigError(f"run: budget_seconds {run.budget_seconds:g} is too small for one step; give more")
-    return config.replace_run(max_steps=steps, budget_seconds=None)
+    for line in fitted.warnings:
+        warn(line)
+    kept = run.budget_seconds if run.stop_at_budget else None
+    return config.replace_run(
+        max_steps=fitted.steps, budget_seconds=kept, eval_steps=fitted.eval_steps, save_steps=fitted.save_steps
+    )
 
 
-def steps_within(
-    seconds: float, run: RunConfig, *, step_seconds: float, evaluation_seconds: float, checkpoint_seconds: float
-) -> int:
+class Costs(NamedTuple):
+    """What the parts of a run take, seconds each."""
+
+    step: float
+    evaluation: float
+    checkpoint: float
+    evaluates_start: bool = False
+    """Whether a pretrained encoder is evaluated before its first step."""
+
+
+class Fitted(NamedTuple):
+    """The steps that fit into a budget, with what had to change to that end."""
+
+    steps: int
+    eval_steps: float
+    save_steps: float
+    warnings: tuple[str, ...]
+
+
+def fit(seconds: float, run: RunConfig, costs: Costs) -> Fitted:
+    """The steps that fit into the time; evaluations and checkpoints that would take most of it are spaced.
+
+    Args:
+        seconds: for steps, evaluations and checkpoints.
+        run: says how often to evaluate and to save.
+        costs: what each takes.
+    """
+    steps = steps_within(seconds, run, costs)
+    spaced = run
+    warnings = []
+    share = _overhead(steps, run, costs) / seconds
+    if share > MOST_OVERHEAD:
+        for every in (*SPACED, float(max(1, steps_within(seconds, _every(run, UNBOUNDED), costs)))):
+            spaced = _every(run, every)
+            steps = steps_within(seconds, spaced, costs)
+            if _overhead(steps, spaced, costs) <= MOST_OVERHEAD * seconds:
+                break
+        said = f"every {100 * spaced.eval_steps:.0f} % of the run" if spaced.eval_steps < 1 else "at the end alone"
+        warnings.append(
+            f"an evaluation takes {costs.evaluation:.1f} s and a checkpoint {costs.checkpoint:.1f} s,"
+            f" {100 * share:.0f} % of the budget as often as run.eval_steps and save_steps say; they are made {said}"
+        )
+    if 0 < steps < FEW_STEPS:
+        warnings.append(
+            f"{steps} steps of {costs.step:.2f} s fit into the budget, and fewer than {FEW_STEPS} teach little; give"
+            " run.budget_seconds more, or lower run.global_batch_size or data.valid_pairs"
+        )
+    return Fitted(steps, spaced.eval_steps, spaced.save_steps, tuple(warnings))
+
+
+def _every(run: RunConfig, every: float) -> RunConfig:
+    """The run with evaluations and checkpoints no more often than that."""
+    length = 1 << 20  # to compare shares with numbers of steps
+    rarer: dict[str, Any] = {
+        name: every for name in ("eval_steps", "save_steps") if steps_of(getattr(run, name), length) < length * every
+    }
+    return dataclasses.replace(run, **rarer)
+
+
+def _overhead(steps: int, run: RunConfig, costs: Costs) -> float:
+    """Seconds of all evaluations and checkpoints; the last step is always evaluated and saved."""
+    if steps < 1:
+        return costs.evaluation + costs.checkpoint
+    evaluations = ceil_div(steps, steps_of(run.eval_steps, steps)) + costs.evaluates_start
+    return evaluations * costs.evaluation + ceil_div(steps, steps_of(run.save_steps, steps)) * costs.checkpoint
+
+
+def ceil_div(n: int, m: int) -> int:
+    """N / m, rounded up."""
+    return -(-n // m)
+
+
+def steps_within(seconds: float, run: RunConfig, costs: Costs) -> int:
     """The largest number of steps whose steps, evaluations and checkpoints fit into the time."""
 
     def needed(steps: int) -> float:
-        total = steps * step_seconds
-        for every, cost in ((run.eval_steps, evaluation_seconds), (run.save_steps, checkpoint_seconds)):
-            # the last step is always evaluated and saved
-            total += cost * -(-steps // steps_of(every, steps))
-        return total
+        return steps * costs.step + _overhead(steps, run, costs)
 
-    fits, too_many = 0, int(seconds / step_seconds) + 1
+    fits, too_many = 0, int(max(0.0, seconds) / costs.step) + 1
     while too_many - fits > 1:
         middle = (fits + too_many) // 2
         fits, too_many = (middle, too_many) if needed(middle) <= seconds else (fits, middle)
@@ -70,7 +149,7 @@ def steps_within(
 
 def _measured_steps(
     config: TrainConfig, data: TrainingData, engine: Engine, evaluate: Evaluate | None, budget_seconds: float
-) -> int:
+) -> Fitted:
     started = time.perf_counter()
     objective = build_objective(config, data.vocabulary, data.languages).to(engine.device)
     twin = engine.twin(objective)
@@ -89,13 +168,9 @@ def _measured_steps(
         checkpoint_seconds = time.perf_counter() - saving
     # the run builds everything again, and writes two model directories at its end
     left = budget_seconds - (time.perf_counter() - started) - build_seconds - checkpoint_seconds
-    return steps_within(
-        left,
-        config.run,
-        step_seconds=step_seconds,
-        evaluation_seconds=evaluation_seconds,
-        checkpoint_seconds=checkpoint_seconds,
-    )
+    pretrained = config.encoder.path is not None
+    costs = Costs(step_seconds, evaluation_seconds, checkpoint_seconds, evaluates_start=pretrained)
+    return fit(max(left, 1e-9), config.run, costs)
 
 
 def _time_steps(

@@ -12,7 +12,9 @@ import torch
 from interlingua.batches.feeds import FeedName, Plan, to_device
 from interlingua.batches.mixture import ParallelPlan
 from interlingua.batches.seeds import seed_for
+from interlingua.corpus.manifest import prompt_of
 from interlingua.encoder.backbone import BackboneConfig, Layer
+from interlingua.encoder.directory import EncodingSettings
 from interlingua.encoder.dual_encoder import PASSAGE_PROMPT, QUERY_PROMPT
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.vocabulary import Vocabulary
@@ -22,6 +24,9 @@ from interlingua.registry import METHODS, resolve
 from interlingua.train.config import MethodConfig, TrainConfig
 from interlingua.train.engine import Engine
 from interlingua.train.feeds import Source, batch_sizes, make_plan
+
+CORPUS_PROMPT = "trained"
+"""Name of the prompt of a corpus, where the model has none of that text."""
 
 
 def build_objective(config: TrainConfig, vocabulary: Vocabulary, languages: Sequence[str] = ()) -> Objective:
@@ -75,12 +80,28 @@ def build_encoder(config: TrainConfig, vocabulary: Vocabulary) -> Encoder:
         encoder = encoder.with_dense()
     # Whole vectors are trained, and what was measured or learnt of cut ones does not hold for the weights to come.
     encoder.settings = dataclasses.replace(encoder.settings, matryoshka_dims=(), truncate_dim=None, int8_ranges={})
+    if config.data.corpus is not None and config.data.questions is None:
+        encoder.settings = with_default_prompt(encoder.settings, prompt_of(config.data.corpus))
     if asked := config.data.questions:
         named = {QUERY_PROMPT: asked.question_prompt, PASSAGE_PROMPT: asked.passage_prompt}
         prompts = {**encoder.settings.prompts, **named}
         kept = {name: text for name, text in prompts.items() if text}
         encoder.settings = dataclasses.replace(encoder.settings, prompts=kept)
     return encoder
+
+
+def with_default_prompt(settings: EncodingSettings, text: str | None) -> EncodingSettings:
+    """Settings of an encoder that puts a text before all others by itself, as it was trained.
+
+    Args:
+        settings: with prompts of other names, which stay.
+        text: the prompt of the training texts; None or empty for none, which is then the default too.
+    """
+    if not text:
+        return dataclasses.replace(settings, default_prompt=None)
+    known = next((name for name, prompt in settings.prompts.items() if prompt == text), None)
+    name = known or CORPUS_PROMPT
+    return dataclasses.replace(settings, prompts={**settings.prompts, name: text}, default_prompt=name)
 
 
 def _chosen_encoder(config: TrainConfig, vocabulary: Vocabulary) -> Encoder:

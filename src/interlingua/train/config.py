@@ -10,9 +10,9 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-from interlingua.config import check_bounds, config_to_toml, from_mapping, load_toml, to_mapping
+from interlingua.config import PathText, check_bounds, config_to_toml, from_mapping, load_toml, to_mapping
 from interlingua.encoder.schema import SIZES as SIZE_KINDS
 from interlingua.encoder.schema import Maybe, Table
 from interlingua.errors import ConfigError
@@ -25,6 +25,10 @@ from interlingua.train.data_config import DataConfig
 FOR_ALL_METHODS = ("matryoshka", "matryoshka_weights")
 """Keys of [method] that stand beside the method's own."""
 LENGTHS = ("max_steps", "num_train_epochs", "budget_seconds")
+LEARNING_RATE = 3e-4
+"""Of an encoder from scratch, where none is given."""
+FINE_TUNING_RATE = 5e-5
+"""Of a pretrained encoder, where none is given."""
 SIZES = (
     "hidden_size",
     "num_hidden_layers",
@@ -43,7 +47,7 @@ class EncoderConfig:
 
     preset: str | None = None
     """ems-base (the paper's), ems-small or ems-tiny."""
-    path: str | None = None
+    path: PathText | None = None
     """A pretrained backbone: folder or ``hf:owner/name``. The corpus must have been prepared with its vocabulary."""
     pooling: Literal["cls", "mean", "max"] | None = None
     """How token states become a sentence vector; default: mean, or what the pretrained model says."""
@@ -122,11 +126,15 @@ class MethodConfig:
 class OptimizerConfig:
     """[optimizer]."""
 
+    MEANT_BY: ClassVar[Mapping[str, str]] = {"lr": "learning_rate", "type": "name"}
+    """Keys of other tools, and ours."""
+
     name: Literal["adam", "adamw", "lars"] = "adamw"
     """adam adds weight decay to the gradient (coupled L2), adamw takes it off the weight; lars adds it to the gradient
     and scales each weight matrix's step to the matrix's norm."""
-    learning_rate: float = 3e-4
-    """Peak learning rate, per step."""
+    learning_rate: float | None = None
+    """Peak learning rate, per step; default: 3e-4 from scratch, and 5e-5 for a pretrained encoder, which forgets what
+    it knows at higher ones."""
     learning_rate_steps: int = 0
     """Length of the run, in steps, that ``learning_rate`` is meant for: a run of K steps keeps learning_rate *
     learning_rate_steps, so its own is that divided by K. 0 = ``learning_rate`` as it is."""
@@ -146,7 +154,7 @@ class OptimizerConfig:
     """Whether weight decay (and, with lars, the scaling) also acts on biases and LayerNorms; default: unless lars."""
 
     def __post_init__(self) -> None:
-        if self.learning_rate <= 0 or self.weight_decay < 0 or self.learning_rate_steps < 0:
+        if self.rate <= 0 or self.weight_decay < 0 or self.learning_rate_steps < 0:
             raise ConfigError(
                 "optimizer: learning_rate must be above 0, weight_decay and learning_rate_steps at least 0"
             )
@@ -157,6 +165,11 @@ class OptimizerConfig:
         changed = [key for key in foreign if getattr(self, key) != type(self).__dataclass_fields__[key].default]
         if changed:
             raise ConfigError(f"optimizer: {changed[0]} is set, but {self.name} does not read it; remove it")
+
+    @property
+    def rate(self) -> float:
+        """The peak learning rate, before ``learning_rate_steps``."""
+        return LEARNING_RATE if self.learning_rate is None else self.learning_rate
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -187,6 +200,12 @@ class ScheduleConfig:
 class RunConfig:
     """[run]: where, how long, on what, and what is kept."""
 
+    MEANT_BY: ClassVar[Mapping[str, str]] = {
+        "batch_size": "global_batch_size", "per_device_train_batch_size": "micro_batch_size",
+        "epochs": "num_train_epochs", "steps": "max_steps", "budget": "budget_seconds",
+    }  # fmt: skip
+    """Keys of other tools, and ours."""
+
     output: Path
     """Folder of the run."""
     seed: int = 0
@@ -197,6 +216,10 @@ class RunConfig:
     """Passes over the corpus."""
     budget_seconds: float | None = None
     """Wall time of the whole run, evaluations included; the speed is measured on a throwaway copy first."""
+    stop_at_budget: bool = False
+    """End when the time of budget_seconds is over, whatever else the machine does meanwhile: the learning rate then
+    decays with the time where that is ahead of the steps. Two such runs differ. Default: make all steps, however long
+    they take."""
     global_batch_size: int = 128
     """Pairs (questions, for retrieval) per step, over all processes and accumulated micro-batches."""
     micro_batch_size: int | None = None
@@ -238,7 +261,11 @@ class RunConfig:
 
     def __post_init__(self) -> None:
         given = [value for name in LENGTHS if (value := getattr(self, name)) is not None]
-        if len(given) != 1 or given[0] <= 0:
+        if self.stop_at_budget and self.budget_seconds is None:
+            raise ConfigError("run: stop_at_budget is set, but there is no budget_seconds to stop at; give it")
+        # a run that has begun knows its steps, and needs the budget to stop at
+        alone = self.stop_at_budget and self.max_steps is not None and self.num_train_epochs is None
+        if len(given) != (2 if alone else 1) or min(given) <= 0:
             raise ConfigError(f"run: give exactly one of {', '.join(LENGTHS)}, above 0")
         for name in ("global_batch_size", "micro_batch_size", "gradcache_sentences", "devices", "threads",
                      "save_total_limit", "max_grad_norm", "logging_steps", "eval_steps", "save_steps",
@@ -285,6 +312,11 @@ class TrainConfig:
     run: RunConfig
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
     schedule: ScheduleConfig = field(default_factory=ScheduleConfig)
+
+    def __post_init__(self) -> None:
+        if self.optimizer.learning_rate is None:
+            rate = LEARNING_RATE if self.encoder.path is None else FINE_TUNING_RATE
+            object.__setattr__(self, "optimizer", dataclasses.replace(self.optimizer, learning_rate=rate))
 
     @property
     def length(self) -> int:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -111,6 +112,25 @@ def require_finite(objective: nn.Module, engine: Engine, checkpoints: Path, step
     if wrong.any():
         name = names[int(wrong.int().argmax())]
         raise _not_finite(f"the weight {name} is not finite after step {step}", checkpoints)
+
+
+@contextlib.contextmanager
+def in_words_of_training(checkpoints: Path, step: int) -> Iterator[None]:
+    """Turns an evaluation's error on vectors that are not finite into one that says what to change in the run.
+
+    Args:
+        checkpoints: where they are, for the message.
+        step: optimizer steps done.
+
+    Raises:
+        NotFiniteError: the encoder gave NaN or infinity.
+    """
+    try:
+        yield
+    except InterlinguaError as error:
+        if error.vectors_not_finite:
+            raise _not_finite(f"the encoder's vectors are not finite after step {step}", checkpoints) from error
+        raise
 
 
 def _not_finite(what: str, checkpoints: Path) -> NotFiniteError:

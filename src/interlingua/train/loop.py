@@ -21,9 +21,10 @@ from interlingua.train.engine import Engine
 from interlingua.train.exposure import exposure_lines
 from interlingua.train.feeds import TrainingData, open_data
 from interlingua.train.interrupts import Interrupts
-from interlingua.train.log import Meter, is_first_process, open_log, require_finite, warn
+from interlingua.train.log import Meter, in_words_of_training, is_first_process, open_log, require_finite, warn
 from interlingua.train.memory import freed_memory_kept
 from interlingua.train.optim import build_optimizer, set_learning_rate
+from interlingua.train.pace import Pace
 from interlingua.train.result import Clock, TrainResult, read_result, result_of
 from interlingua.train.run_folder import RunFolder, Start
 from interlingua.train.schedules import due, learning_rate_factor, notes, peak_learning_rate
@@ -106,6 +107,7 @@ def _train(
     end = state.step if out_of_patience(state, run) else max_steps
     peak = peak_learning_rate(config.optimizer, max_steps)
     meter, clock = Meter(engine, folder.checkpoints), Clock(state.seconds, state.cpu_seconds, state.tokens)
+    pace = Pace(asked.run.budget_seconds, max_steps, stops=run.stop_at_budget)
     metrics, stop = dict[str, float](), False
     meter.load(state)
 
@@ -120,12 +122,34 @@ def _train(
             log.say(note)
         if state.best_step is not None and not folder.best.is_dir():
             log.say(f"the best model so far, of step {state.best_step}, stays with the run that made it")
+
+        def evaluated(done: int) -> dict[str, float]:
+            began = clock.seconds
+            require_finite(objective, engine, folder.checkpoints, done)
+            engine.refresh(twin, objective)
+            with in_words_of_training(folder.checkpoints, done):
+                measured = measure(twin, validation, engine, evaluate=evaluate, step=done)
+            best = take_note(state, measured.metrics, run)
+            if best and engine.is_main:
+                twin.save(folder.best)
+            log.evaluation(done, measured.metrics, best=best)
+            if measured.spread is not None and (warning := measured.spread.warning()):
+                log.warn(warning)
+            pace.evaluation_seconds = clock.seconds - began
+            return measured.metrics
+
+        if state.step == 0 and config.encoder.path is not None:  # training has to be better than what there was
+            metrics = evaluated(0)
+            clock.leave_out()
         for step, micro_batches in enumerate(prefetcher, start=state.step):
             done = step + 1
-            logs, evaluates, saves = (
-                due(every, done, max_steps) for every in (run.logging_steps, run.eval_steps, run.save_steps)
-            )
-            learning_rate = peak * learning_rate_factor(step, config=config.schedule, max_steps=max_steps)
+            seconds = pace.agreed(clock.seconds, engine)
+            ends = pace.is_over(seconds)
+            logs = due(run.logging_steps, done, max_steps) or ends
+            evaluates = due(run.eval_steps, done, max_steps) or ends
+            saves = due(run.save_steps, done, max_steps) or ends
+            position = pace.position(step, seconds)
+            learning_rate = peak * learning_rate_factor(position, config=config.schedule, max_steps=max_steps)
             set_learning_rate(optimizer, learning_rate)
 
             losses = gradients(model, objective, micro_batches, engine, seed=run.seed, step=step)
@@ -142,17 +166,10 @@ def _train(
             if logs:
                 log.train(done, meter.means(), learning_rate=learning_rate, **clock.rates())
             if evaluates:
-                require_finite(objective, engine, folder.checkpoints, done)
-                engine.refresh(twin, objective)
-                measured = measure(twin, validation, engine, evaluate=evaluate, step=done)
-                metrics = measured.metrics
-                best = take_note(state, metrics, run)
-                if best and engine.is_main:
-                    twin.save(folder.best)
-                log.evaluation(done, metrics, best=best)
-                if measured.spread is not None and (warning := measured.spread.warning()):
-                    log.warn(warning)
+                metrics = evaluated(done)
                 stop = out_of_patience(state, run)
+            if (late := pace.warning(done, seconds)) is not None:
+                log.warn(late)
             interrupted = engine.any_at(interrupts.asked, done)
             if saves or stop or interrupted:
                 require_finite(objective, engine, folder.checkpoints, done)
@@ -166,6 +183,9 @@ def _train(
                 return result_of(folder, config, state, clock, batches, metrics, interrupted=True)
             if stop:
                 log.say(f"step {done} | no better evaluation since step {state.best_step}: stopping early")
+                break
+            if ends:
+                log.say(f"step {done} | the budget of {pace.budget_seconds:,.0f} s is spent: stopping")
                 break
             clock.leave_out()
 

@@ -26,11 +26,9 @@ def build_optimizer(
     """
     groups = parameter_groups(module, config)
     if config.name == "lars":
-        return LARS(
-            groups, lr=config.learning_rate, momentum=config.momentum, trust_coefficient=config.trust_coefficient
-        )
+        return LARS(groups, lr=config.rate, momentum=config.momentum, trust_coefficient=config.trust_coefficient)
     numbers: dict[str, Any] = {
-        "lr": config.learning_rate, "betas": config.betas, "eps": config.eps, "amsgrad": config.amsgrad
+        "lr": config.rate, "betas": config.betas, "eps": config.eps, "amsgrad": config.amsgrad
     }  # fmt: skip
     if config.name == "adam":
         return torch.optim.Adam(groups, **numbers, fused=True)

@@ -61,6 +61,13 @@ class TrainResult:
     already: bool = field(default=False, compare=False)
     """Whether the run had ended before: nothing was computed now."""
 
+    @property
+    def best_when(self) -> str:
+        """The step of the best evaluation, in words where it is the start."""
+        if self.best_step == 0:
+            return "step 0, before training: no later evaluation was better"
+        return f"step {self.best_step}"
+
     def to_record(self) -> dict[str, Any]:
         """As JSON, paths as text."""
         values = dataclasses.asdict(self)

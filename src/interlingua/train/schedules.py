@@ -65,17 +65,17 @@ def learning_rate_factor(step: int, *, config: ScheduleConfig, max_steps: int) -
 def peak_learning_rate(config: OptimizerConfig, max_steps: int) -> float:
     """The learning rate that the factors multiply: as given, or so that its product with the run's length is kept."""
     if not config.learning_rate_steps:
-        return config.learning_rate
-    return config.learning_rate * config.learning_rate_steps / max_steps
+        return config.rate
+    return config.rate * config.learning_rate_steps / max_steps
 
 
 def notes(config: OptimizerConfig, max_steps: int) -> list[str]:
     """Lines for the user where the run's length decides the peak, and where that is more than LARS bears."""
     if not config.learning_rate_steps:
         return []
-    kept, peak = config.learning_rate * config.learning_rate_steps, peak_learning_rate(config, max_steps)
+    kept, peak = config.rate * config.learning_rate_steps, peak_learning_rate(config, max_steps)
     lines = [
-        f"learning rate: learning_rate * steps = {kept:.4g} is kept, so {config.learning_rate:g} of"
+        f"learning rate: learning_rate * steps = {kept:.4g} is kept, so {config.rate:g} of"
         f" {config.learning_rate_steps:,} steps becomes {peak:.4g} in {max_steps:,}"
     ]
     share = peak * config.trust_coefficient

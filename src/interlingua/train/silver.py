@@ -9,7 +9,7 @@ from pathlib import Path
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.config import check_bounds
+from interlingua.config import PathText, check_bounds
 from interlingua.corpus.augment import SilverReport, make_silver
 from interlingua.encoder.encoder import Encoder, choose_device
 from interlingua.encoder.pair_scorer import PairScorer
@@ -23,9 +23,9 @@ class SilverConfig:
 
     gold: tuple[Path, ...]
     """Files of scored training pairs, whose sentences are paired anew."""
-    sentence_encoder: str
+    sentence_encoder: PathText
     """Finds each sentence's neighbours: folder or ``hf:owner/name``, or ``{STAGE.best}``."""
-    cross_encoder: str
+    cross_encoder: PathText
     """Scores the pairs: folder of a model trained with method cross_encoder, or ``{STAGE.best}``."""
     neighbours: int = 10
     """Nearest sentences that each sentence is paired with."""

@@ -53,7 +53,7 @@ class StageConfig:
     name: str
     """What later stages call it, and its folder."""
     config: Path | None = None
-    """The run's TOML file, relative to this file."""
+    """The run's TOML file, relative to this file as all paths."""
     silver: SilverConfig | None = None
     """In place of ``config``: pairs to be found and scored by models."""
     set: dict[str, Any] = field(default_factory=dict)
@@ -155,7 +155,7 @@ def load_stages(path: PathLike, *, overrides: Sequence[str] = ()) -> tuple[Path,
             ready.append(Stage(stage.name, from_mapping(SilverConfig, asked, where=where), tuple(inputs)))
         else:
             assert stage.config is not None
-            asked = _changed(load_toml(Path(path).parent / stage.config), config.set)
+            asked = _changed(load_toml(stage.config), config.set)
             asked = _resolved(_changed(asked, stage.set), output, kinds, inputs, where)
             asked.setdefault("run", {})["output"] = str(output / stage.name)
             run = train_config_from(asked, where=f"{where}: {stage.config}").with_absolute_paths()

@@ -174,3 +174,24 @@ def test_metrics_of_the_other_direction_and_those_shown_below_the_mean():
     assert {"name": "bias", "label": "bias", "higher": False} in task["metrics"]
     assert "higher" not in task["metrics"][0]
     assert task["groups"][0] == {"name": "bias", "values": [0.25]}
+
+
+def test_guessing_is_known_where_one_of_many_has_to_be_found():
+    (task,) = page_data([make("a", 0.5)])["tasks"]
+    assert [row["chance"] for row in task["rows"]] == [1 / row["pairs"] for row in task["rows"]]
+    (other,) = page_data([make("a", 0.5, task="sts17")])["tasks"]
+    assert all("chance" not in row for row in other["rows"])
+
+
+def test_two_sets_of_one_name_are_told_by_their_folders():
+    first = dataclasses.replace(make("a", 0.5, task="tatoeba_heldout"), dataset="one/heldout", data_sha256="1" * 64)
+    second = dataclasses.replace(first, dataset="two/heldout", data_sha256="2" * 64)
+    data = page_data([first, second])
+    assert [task["settings"] for task in data["tasks"]] == ["one/heldout", "two/heldout"]
+    same = dataclasses.replace(second, dataset="one/heldout")
+    assert [task["settings"] for task in page_data([first, same])["tasks"]] == [
+        "one/heldout 11111111",
+        "one/heldout 22222222",
+    ]
+    (alone,) = page_data([first])["tasks"]
+    assert alone["settings"] == ""

@@ -7,9 +7,11 @@ import subprocess
 from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
+from interlingua.evaluation import page as page_folder
 from interlingua.evaluation.page.data import page_data
 from interlingua.evaluation.page.write import headline, render_page, summary
 from tests.evaluation.page.made import all_pairs, make, panel
@@ -238,3 +240,15 @@ def test_nothing_is_cut_from_phone_to_projector(tmp_path):
     shown = "".join(f'<iframe src="page.html" width="{width}" height="900"></iframe>' for width in (390, 1100, 1920))
     frames.write_text(f"<!doctype html><body><script>{LEAVE}{GATHERS}</script>{shown}", encoding="utf-8")
     assert said(seen(frames)) == [[width, 0, 0, 0, 3] for width in (390, 1100, 1920)]
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node")
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [(3, "one in 20, less than one of these 3,"), (20, "about 1 of 20"), (112, "about 6 of 112")],
+)
+def test_what_chance_marks_is_the_level_times_the_rows(rows, words):
+    script = Path(page_folder.__file__).with_name("page.js").read_text(encoding="utf-8")
+    line = next(line for line in script.splitlines() if line.startswith("const byChance"))
+    code = f"const LEVEL = 0.05; {line} console.log(byChance({rows}));"
+    assert subprocess.run(["node", "-e", code], capture_output=True, text=True, check=True).stdout.strip() == words

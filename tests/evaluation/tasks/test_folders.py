@@ -14,6 +14,7 @@ from interlingua.evaluation.tasks.folders import (
     pair_files_by_key,
     published_digests,
     recognise,
+    set_name,
 )
 
 FILES = {"ara": "ara", "cmn": "cmn", "deu": "deu", "fra": "fra", "fra-deu": "fra"}
@@ -143,3 +144,8 @@ def test_too_few_languages_for_a_pool(tmp_path):
     assert error.value.item == "de"
     with pytest.raises(DataError, match="0 languages here; 3 are needed; add files of other languages"):
         check_enough([], 3, None, tmp_path)
+
+
+def test_a_corpus_part_is_called_by_its_corpus_too(tmp_path):
+    assert set_name(tmp_path / "news" / "heldout") == "news/heldout"
+    assert set_name(tmp_path / "news") == "news"

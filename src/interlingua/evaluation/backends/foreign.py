@@ -17,6 +17,7 @@ from interlingua.config import from_mapping
 from interlingua.encoder.encode import Dtype, EncodeReport, collect
 from interlingua.encoder.finite import check_finite
 from interlingua.encoder.pooling import PoolingMode
+from interlingua.encoder.texts import checked_texts
 from interlingua.errors import TaskError
 from interlingua.evaluation.metrics.retrieval import normalized
 from interlingua.evaluation.provenance import ModelInfo, prompt_text
@@ -118,7 +119,7 @@ class ForeignEncoder(abc.ABC):
         Raises:
             TaskError: the encoder gave another number of vectors, another width, or NaN.
         """
-        before, left = prompt_text(self, prompt), iter(texts)
+        before, left = prompt_text(self, prompt), iter(checked_texts(texts))
         counts = EncodeReport() if report is None else report
 
         def windows() -> Iterator[Float32[ndarray, "n d"]]:

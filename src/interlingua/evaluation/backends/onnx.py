@@ -14,8 +14,9 @@ import torch
 from jaxtyping import Float32, Int64
 from numpy import ndarray
 
-from interlingua.encoder.directory import ARCHITECTURES, locate, read_backbone_config, read_json, read_settings
+from interlingua.encoder.directory import ARCHITECTURES, read_backbone_config, read_json, read_settings
 from interlingua.encoder.encode import CPU_BATCH_TOKENS, EncodeReport, token_budget_batches
+from interlingua.encoder.locate import locate
 from interlingua.encoder.pooling import POOLING_MODES, HiddenStates
 from interlingua.encoder.schema import ANY_CONFIG, TOKENIZER
 from interlingua.encoder.static_directory import static_folder, static_settings

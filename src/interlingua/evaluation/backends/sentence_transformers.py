@@ -6,8 +6,9 @@ import re
 from pathlib import Path
 from typing import Any, cast
 
-from interlingua.encoder.directory import EncodingSettings, locate, read_json
+from interlingua.encoder.directory import EncodingSettings, read_json
 from interlingua.encoder.encode import DTYPES, Dtype, EncodeReport
+from interlingua.encoder.locate import locate
 from interlingua.encoder.schema import ANYTHING, MODULES
 from interlingua.encoder.weights import weights_digest
 from interlingua.errors import CheckpointError, ConfigError, MissingExtraError

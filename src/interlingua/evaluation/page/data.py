@@ -10,7 +10,7 @@ from typing import Any
 from interlingua import __version__
 from interlingua.errors import ConfigError
 from interlingua.evaluation.arms import Arm, arms, model_of, names, seeds_of
-from interlingua.evaluation.comparison import Section, brief, differences, label, place_of, sections
+from interlingua.evaluation.comparison import Section, brief, differences, label, place_of, protocol_of, sections
 from interlingua.evaluation.page.panel import panel_tasks, place_analyses
 from interlingua.evaluation.page.wrong import wrong_items
 from interlingua.evaluation.report import best_cells, language_names, look_up
@@ -18,6 +18,8 @@ from interlingua.evaluation.rows import COSTS, LEVEL, Chosen, Row, averaged, mar
 from interlingua.evaluation.significance import RESAMPLES
 from interlingua.evaluation.task import Progress, SubsetScores, TaskResult, silent
 
+FIND_ONE = ("tatoeba", "xsim", "ntrex_xsim", "flores_p_at_1")
+"""Tasks in which each of a pair's sentences has to find one among as many others, by which guessing is right 1 in n."""
 BOUNDS = ("_low", "_high")
 """Metrics that end so are ends of intervals, not scores."""
 ENGLISH = "eng_Latn"
@@ -139,9 +141,20 @@ def _task(section: Section, reference: int, strict: bool) -> dict[str, Any]:
         "groups": [
             {"name": name, **_numbers(row, comparable)} for name, row in _lines_below(section.chosen, first, reference)
         ],
-        "rows": _rows(by_language, subsets, matrix, comparable),
+        "rows": _with_chance(first, _rows(by_language, subsets, matrix, comparable)),
         "pairs": _rows(by_pair, subsets, False, comparable) if matrix else [],
     }
+
+
+def _with_chance(result: TaskResult, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows, each with the score that guessing has among its candidates, where the task is to find one of them."""
+    protocol = protocol_of(result.task) or result.task
+    if protocol not in FIND_ONE:
+        return rows
+    for row in rows:
+        if row.get("pairs"):
+            row["chance"] = 1 / row["pairs"] if result.higher_is_better else 1 - 1 / row["pairs"]
+    return rows
 
 
 def _metric(result: TaskResult, metric: str) -> dict[str, Any]:

@@ -193,14 +193,16 @@ function line(task, row, columns, scale, difference, family) {
     const best = values === row.values && (row.best || []).includes(m) && !difference;
     return h("td", { class: `num${best ? " best" : ""}${known(values[m]) ? "" : " none"}` }, h("span", { class: "value" }, value), h("span", { class: "mark" }, mark(task, tests[m])));
   });
-  const label = row.pairs ? `${row.title}: ${counted(row.pairs, "item")}` : row.title;
+  const label = (row.pairs ? `${row.title}: ${counted(row.pairs, "item")}` : row.title) + (known(row.chance) ? `, by chance ${show(task, row.chance)}` : "");
   return h("tr", null, h("th", { scope: "row", title: `${row.name} · ${label}` }, row.title, family && family !== row.title ? h("small", null, family) : null),
-    h("td", { class: "plot" }, difference ? differences(task, row, columns, scale) : track(task, scale, columns, columns.map(m => values[m]))), cells);
+    h("td", { class: "plot" }, difference ? differences(task, row, columns, scale) : track(task, scale, columns, columns.map(m => values[m]), values === row.values ? row.chance : null)), cells);
 }
-function track(task, scale, columns, values) {
+/** The models' dots, and a mark where guessing would be. */
+function track(task, scale, columns, values, chance = null) {
   const shown = values.map((value, i) => [value, columns[i]]).filter(([value]) => known(value));
   const places = shown.map(([value]) => place(scale, value));
   return h("div", { class: "track" }, h("b", { "--a": Math.min(...places), "--b": Math.max(...places) }),
+    known(chance) ? h("s", { class: chance < scale.low || chance > scale.high ? "beyond" : null, "--x": place(scale, Math.min(scale.high, Math.max(scale.low, chance))), title: `by chance ${show(task, chance)}` }) : null,
     shown.map(([value, m], i) => h("i", { class: `dot m${m % HUES} g${m % SHAPES}`, "--x": places[i], title: `${MODELS[m].name} ${show(task, value)}` })));
 }
 function differences(task, row, columns, scale) {
@@ -212,6 +214,8 @@ function differences(task, row, columns, scale) {
       h("i", { "--a": ends[0], "--b": ends[1] }), test ? h("u", { "--a": place(scale, test[1]), "--b": place(scale, test[2]) }) : null);
   }));
 }
+/** How many of so many rows of equal models a test marks: their number times the level, which may be less than one. */
+const byChance = most => LEVEL * most < 1 ? `one in ${Math.round(1 / LEVEL)}, less than one of these ${most},` : `about ${Math.round(LEVEL * most)} of ${most}`;
 /** How many languages differ from the baseline, and how many would by chance. */
 function say(task, columns, others) {
   const lines = [];
@@ -227,7 +231,7 @@ function say(task, columns, others) {
   }
   const better = task.higher === null ? "" : task.higher ? "Higher is better. " : "Lower is better. ";
   const what = task.matrix && !task.panel ? "A language's score is the mean over its pairs, both ways. " : "";
-  const chance = lines.length ? `Below: rows significantly better ▴ or worse ▾ than ${MODELS[BASE].name}; of equal models some ${Math.max(1, Math.round(LEVEL * most))} of ${most} would be marked by chance.` : "";
+  const chance = lines.length ? `Below: rows significantly better ▴ or worse ▾ than ${MODELS[BASE].name}; of equal models ${byChance(most)} would be marked by chance.` : "";
   $("said").replaceChildren(h("p", { class: "note" }, better, task.definition ? `${task.definition[0].toUpperCase()}${task.definition.slice(1)}. ` : "", what, chance), h("ul", { class: "legend" }, lines));
 }
 

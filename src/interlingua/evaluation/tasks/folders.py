@@ -15,6 +15,8 @@ from interlingua.corpus.evaluation_sets import PairFile, one_each, pair_files
 from interlingua.errors import DataError, LanguageAbsentError
 from interlingua.languages import resolve
 
+PARTS_OF_CORPORA = ("heldout", "valid_text")
+"""Folders that every prepared corpus has."""
 _REGION_OR_SCRIPT = re.compile(r"[A-Z]{2}|[A-Z][a-z]{3}|\d{3}")
 
 
@@ -168,3 +170,9 @@ def recognise(dataset: str, digests: Mapping[str, str]) -> str | None:
     """
     revision, published = published_digests(dataset)
     return revision if all(published.get(code) == digest[:12] for code, digest in digests.items()) else None
+
+
+def set_name(folder: Path) -> str:
+    """What a set is called: its folder, with the corpus's where it is a part of one, as ``prepared/heldout``."""
+    whole = folder.resolve()
+    return f"{whole.parent.name}/{whole.name}" if whole.name in PARTS_OF_CORPORA else whole.name

@@ -19,6 +19,7 @@ from interlingua.evaluation.tasks.folders import (
     full_code,
     pair_files_by_key,
     recognise,
+    set_name,
 )
 from interlingua.evaluation.tasks.groups import TATOEBA_GROUPS, group_members, grouped
 
@@ -72,7 +73,7 @@ class Tatoeba:
             version=self.version,
             main_metric=self.main_metric,
             higher_is_better=True,
-            dataset=folder.resolve().name,
+            dataset=set_name(folder),
             data_sha256=content_sha256([list(digests), list(digests.values())]),
             data_revision=revision,
             subsets=tuple(subsets),

@@ -1,0 +1,38 @@
+"""What ``interlingua train --help`` shows below the options: the methods, and a config to begin with."""
+
+from __future__ import annotations
+
+import textwrap
+
+from interlingua.registry import METHODS
+
+EXAMPLE = """\
+[data]
+corpus = "prepared"              # what interlingua prepare wrote
+
+[encoder]
+preset = "ems-small"             # or path = "hf:owner/name": its vocabulary has to be the corpus's
+
+[method]
+name = "ems"
+
+[run]
+output = "runs/first"
+num_train_epochs = 3             # or max_steps, or budget_seconds
+"""
+
+
+def unfilled(*lines: str) -> str:
+    """Lines that typer shows as they are; it fills other paragraphs anew."""
+    return "\n".join(["\b", *lines])
+
+
+_NAMES = textwrap.wrap(", ".join(METHODS), 76, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
+_SECTIONS = [unfilled(*(f"  {line}" for line in section.splitlines())) for section in EXAMPLE.split("\n\n")]
+EPILOG = "\n\n".join(
+    [
+        unfilled("Methods, for [method] name; docs/methods has a page on each:", *_NAMES),
+        unfilled("A config; --init writes a longer one that explains every key:"),
+        *_SECTIONS,
+    ]
+)

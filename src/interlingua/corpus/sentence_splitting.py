@@ -1,0 +1,132 @@
+"""Plain text into sentences, by rules.
+
+A text is cut in two steps. Lines are first joined to paragraphs: a blank line ends a paragraph, and so does every
+line of a text of which the lines are long (a paragraph each). In a text that was wrapped at a fixed width, a line that
+nearly reaches the width goes on in the next one. A paragraph is then cut after each mark that ends a sentence, with the
+quotes and brackets that close behind it. Marks of scripts without spaces (Chinese, Japanese) and marks that mean
+nothing else (Hindi, Armenian, Amharic, Arabic) always end one. A Latin full stop does only before white space and what
+may begin a sentence, and not after an abbreviation, an initial or, in languages that write ordinal numbers so, a short
+number. Languages without such marks (Thai, Lao, Khmer) are left with a sentence per paragraph.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+
+WRAPPED_AT_MOST = 100
+"""Characters of the longest line of a text that was wrapped at a width."""
+NEARLY_FULL = 0.6
+"""Share of the width from which a line goes on in the next one."""
+CLOSING = "\"'”’»›)]}」』）】》〉〟"
+OPENING = "\"'“‘«‹([{「『（【《〈¿¡„‚-–—"
+WIDE_ENDS = "。！？｡"
+OTHER_ENDS = "।॥؟۔።፧։។᠃꓿"
+_END = re.compile(
+    rf"(?P<always>[{WIDE_ENDS}]+[{re.escape(CLOSING)}]*|[{OTHER_ENDS}]+[{re.escape(CLOSING)}]*)\s*"
+    rf"|(?P<latin>[.!?…]+)[{re.escape(CLOSING)}]*\s+"
+)
+ORDINAL_DIGITS = 2
+"""Digits of a number before a full stop that may make it an ordinal: a day, a century, but not a year."""
+ORDINALS = {
+    "deu",
+    "dan",
+    "nob",
+    "nno",
+    "fin",
+    "ces",
+    "slk",
+    "slv",
+    "hrv",
+    "bos",
+    "hun",
+    "pol",
+    "est",
+    "lav",
+    "tur",
+    "isl",
+}
+ABBREVIATIONS = {
+    "": "mr mrs ms dr prof st vs etc cf al no vol fig eds ed inc ltd co jr sr gen col lt capt rev hon e.g i.e p.m a.m"
+    " u.s u.k approx jan feb mar apr jun jul aug sep sept oct nov dec pp",
+    "deu": "bzw z.b d.h u.a ca nr usw evtl ggf vgl abs art bd hrsg str tel inkl zzgl s.o s.u o.ä i.d.r z.t",
+    "fra": "m mm mme mmes mlle p.ex env av apr art chap éd c.-à-d",
+    "spa": "sr sra sres srta d dña ud uds ee.uu p.ej pág núm aprox",
+    "por": "sr sra dra exmo av nº pág p.ex",
+    "ita": "sig sigg dott ing avv pag es ecc art",
+    "nld": "dhr mevr bijv d.w.z o.a enz blz ca nr",
+    "rus": "г гг в вв т.е т.д т.п т.к т.н др пр ул им руб тыс млн млрд см рис стр напр",
+    "ukr": "р рр ст т.д т.п т.зв ім вул див рис напр",
+    "pol": "np tzn itd itp dr prof ul pkt tzw m.in",
+    "ces": "např tzn atd apod tj tzv",
+    "swe": "t.ex bl.a dvs osv ca kl",
+    "tur": "vb vs prof dr örn sn",
+}  # fmt: skip
+
+
+def split_text(lines: Iterable[str], language: str = "") -> list[str]:
+    """The sentences of a document.
+
+    Args:
+        lines: of the text, with or without their ends.
+        language: three letters of ISO 639-3 and more (``deu_Latn``), for abbreviations; default: those of English.
+    """
+    return [sentence for paragraph in paragraphs(lines) for sentence in split_paragraph(paragraph, language)]
+
+
+def paragraphs(lines: Iterable[str]) -> Iterator[str]:
+    """Paragraphs of a text, a line each, without blank ones; see this module's text for how lines are joined."""
+    stripped = [line.strip() for line in lines]
+    width = max(map(len, stripped), default=0)
+    is_wrapped = width <= WRAPPED_AT_MOST
+    paragraph = ""
+    for line in stripped:
+        paragraph = _joined(paragraph, line)
+        if paragraph and not (is_wrapped and line and len(line) >= NEARLY_FULL * width):
+            yield paragraph
+            paragraph = ""
+    if paragraph:
+        yield paragraph
+
+
+def split_paragraph(text: str, language: str = "") -> list[str]:
+    """The sentences of a paragraph; see ``split_text``."""
+    code = language[:3]
+    sentences = []
+    start = 0
+    for match in _END.finditer(text):
+        if match["latin"] and not _ends(text[start : match.start()], match["latin"], text[match.end() :], code):
+            continue
+        if not any(map(str.isalnum, text[start : match.start()])):  # a mark that stands alone ends nothing
+            continue
+        sentences.append(text[start : match.end()].strip())
+        start = match.end()
+    sentences.append(text[start:].strip())
+    return [sentence for sentence in sentences if sentence]
+
+
+def _joined(before: str, line: str) -> str:
+    if not before or not line:
+        return before or line
+    is_wide = unicodedata.east_asian_width(before[-1]) in "WF" and unicodedata.east_asian_width(line[0]) in "WF"
+    return before + line if is_wide else f"{before} {line}"
+
+
+def _ends(before: str, mark: str, after: str, code: str) -> bool:
+    """Whether a Latin mark with white space behind it ends a sentence."""
+    following = after.lstrip(OPENING + " ")[:1]
+    if not following:
+        return True
+    if following.islower():
+        return False
+    if mark != ".":
+        return True
+    words = before.split()
+    word = words[-1].lstrip(OPENING) if words else ""
+    if word.isdigit():
+        return not (code in ORDINALS and len(word) <= ORDINAL_DIGITS)
+    if len(word) == 1 and word.isupper():  # an initial
+        return False
+    known = f"{ABBREVIATIONS['']} {ABBREVIATIONS.get(code, '')}".split()
+    return word.lower() not in known

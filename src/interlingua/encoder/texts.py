@@ -1,0 +1,80 @@
+"""What may be embedded: an iterable of texts. A missing value, bytes or a whole table is one error with its row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Set
+from typing import Any
+
+from interlingua.errors import ConfigError, DataError
+
+
+def checked_texts(texts: Iterable[str], what: str = "texts") -> Iterator[str]:
+    """The texts, each of which is checked when its turn comes; the container is checked at once.
+
+    Args:
+        texts: a list, a column of a table, a generator.
+        what: as errors call it.
+
+    Raises:
+        ConfigError: it is a single text, a table, a dictionary or a set, or can't be iterated over.
+        DataError: (later) an element is no text, or none that UTF-8 can write.
+    """
+    refuse_container(texts, what)
+    return (check_text(text, row, what) for row, text in enumerate(texts))
+
+
+def refuse_container(texts: Any, what: str) -> None:
+    """Refuses what can be iterated over but holds no list of texts.
+
+    Raises:
+        ConfigError: see ``checked_texts``.
+    """
+    if isinstance(texts, str):
+        raise ConfigError(f"{what}: expected a list of texts, got one string; put it in a list")
+    if isinstance(texts, bytes | bytearray):
+        raise ConfigError(f"{what}: expected a list of texts, got bytes; decode them and put the text in a list")
+    if isinstance(texts, Mapping) or hasattr(texts, "columns"):
+        kind = type(texts).__name__
+        raise ConfigError(f"{what}: expected a list of texts, got a {kind}; name one column of it, as in table['text']")
+    if isinstance(texts, Set):
+        raise ConfigError(f"{what}: expected a list of texts, got a set, which has no order; give sorted(texts)")
+    if not isinstance(texts, Iterable):
+        raise ConfigError(f"{what}: expected a list of texts, got {type(texts).__name__}")
+
+
+def check_text(text: Any, row: int, what: str = "texts") -> str:
+    """The text, if it is one.
+
+    Args:
+        text: anything.
+        row: of the text, from 0.
+        what: as errors call it.
+
+    Raises:
+        DataError: it is none, or none that UTF-8 can write.
+    """
+    place = f"{what}: row {row:,} (counted from 0)"
+    if not isinstance(text, str):
+        raise DataError(f"{place} is {_described(text)}")
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            broken = ascii(text[error.start])
+            raise DataError(
+                f"{place} has half a character, {broken}, which UTF-8 can't write; read the data with its own encoding"
+                " or drop it: text.encode(errors='ignore').decode()"
+            ) from None
+    return text
+
+
+def _described(value: Any) -> str:
+    """What is there in place of a text, and what to do."""
+    is_missing = value is None or (isinstance(value, float) and value != value) or type(value).__name__ == "NAType"
+    if is_missing:
+        return f"{value!r}, a missing value; drop such rows (table.dropna()) or fill them (table.fillna(''))"
+    if isinstance(value, bytes | bytearray):
+        return "bytes; decode them: text.decode('utf-8')"
+    if isinstance(value, list | tuple) or hasattr(value, "shape"):
+        return f"a {type(value).__name__}; flatten the nested list to one text per row"
+    return f"{repr(value)[:40]}, a {type(value).__name__}; expected a text"

@@ -1,0 +1,48 @@
+"""The text before every text of a corpus: as the configuration says, or as the model that is to be trained has it."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from pathlib import Path
+
+from interlingua.encoder.directory import EncodingSettings, read_settings
+from interlingua.encoder.locate import locate
+from interlingua.errors import CheckpointError
+from interlingua.prepare.config import PrepareConfig
+
+log = logging.getLogger("interlingua")
+
+
+def with_prompt(config: PrepareConfig) -> PrepareConfig:
+    """The configuration with the prompt's text in place of its name, or of None.
+
+    Warns where the model knows prompts of which none is used.
+
+    Raises:
+        ConfigError: the prompt is neither a text nor a name that the model has.
+    """
+    settings = _settings(config.vocabulary.path)
+    if config.prompt is not None or settings is None:
+        asked = config.prompt or ""
+        return dataclasses.replace(config, prompt=settings.prompt_text(asked) if asked and settings else asked)
+    text = settings.prompt_text(None)
+    if not text and settings.prompts:
+        known = ", ".join(f"{name} ({prompt!r})" for name, prompt in settings.prompts.items())
+        log.warning(
+            "%s knows prompts, and none is put before these pairs: %s; to train and use it with one: prompt = %r",
+            config.vocabulary.path,
+            known,
+            next(iter(settings.prompts)),
+        )
+    return dataclasses.replace(config, prompt=text)
+
+
+def _settings(path: str) -> EncodingSettings | None:
+    """Of the model whose vocabulary is taken; none of a mere tokenizer."""
+    if not path or Path(path).is_file():
+        return None
+    try:
+        return read_settings(locate(path), max_tokens=2)
+    except CheckpointError:  # a vocabulary alone; what is wrong with a model shows where it is loaded
+        return None

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import pytest
+
+from interlingua.corpus.sentence_splitting import paragraphs, split_paragraph, split_text
+
+
+@pytest.mark.parametrize(
+    ("language", "sentences"),
+    [
+        ("eng", ["Dr. Smith met J. R. Miller at 5 p.m. in St. Louis.", "They talked, e.g. about U.S. law.", "“Why?”"]),
+        ("eng", ["It cost 3.50 dollars!", "(He paid.)", "Then... nothing."]),
+        ("deu", ["Am 3. Oktober 1990 war es so weit.", "Das war 1990.", "Er kam z.B. mit Dr. Meier."]),
+        ("rus", ["Это было в 1990 г. в Москве, т.е. давно.", "«Правда?»", "Да."]),
+        ("zho", ["他来了。", "“真的吗？”", "是的！"]),
+        ("jpn", ["「そうですか。」", "はい。"]),
+        ("hin", ["यह सच है।", "वह गया।"]),
+        ("ara", ["هل هذا صحيح؟", "نعم."]),
+        ("spa", ["El Sr. García llegó.", "¿Por qué?", "No sé."]),
+    ],
+)
+def test_sentences_joined_by_a_space_are_found_again(language, sentences):
+    assert split_paragraph(" ".join(sentences), language) == sentences
+
+
+def test_chinese_needs_no_space():
+    assert split_paragraph("他来了。她走了！谁？", "zho") == ["他来了。", "她走了！", "谁？"]
+
+
+def test_long_lines_are_paragraphs():
+    long = "A sentence of some length that ends in a word" + " more" * 20
+    assert list(paragraphs([f"{long}\n", "Another one\n", "", "A third"])) == [long, "Another one", "A third"]
+
+
+def test_lines_wrapped_at_a_width_are_joined_but_headings_stay():
+    text = """Chapter 1
+
+The first sentence is long enough to be
+wrapped. The second one too, as it has
+many words.
+
+A Heading
+And the last paragraph, which has a few
+words.""".splitlines()
+    assert split_text(text) == [
+        "Chapter 1",
+        "The first sentence is long enough to be wrapped.",
+        "The second one too, as it has many words.",
+        "A Heading",
+        "And the last paragraph, which has a few words.",
+    ]
+
+
+def test_wrapped_chinese_is_joined_without_a_space():
+    assert list(paragraphs(["他昨天从北京来到了", "上海。"])) == ["他昨天从北京来到了上海。"]
+
+
+def test_blank_text_has_no_sentence():
+    assert split_text(["", "  ", "\n"]) == []

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import pytest
+
+from interlingua.encoder.locate import best_of_run, locate
+from interlingua.errors import CheckpointError
+
+
+def run_folder(path, *models):
+    path.mkdir()
+    (path / "config.toml").write_text("")
+    for name in models:
+        (path / name).mkdir()
+        (path / name / "config.json").write_text("{}")
+    return path
+
+
+def test_of_a_run_the_best_model_is_taken_else_the_last(tmp_path):
+    both = run_folder(tmp_path / "both", "best", "model")
+    last = run_folder(tmp_path / "last", "model")
+    assert locate(both) == both / "best"
+    assert locate(last) == last / "model"
+    assert best_of_run(both / "model") == both / "model"
+    assert best_of_run("hf:owner/name") == "hf:owner/name"
+
+
+def test_a_run_without_a_model_says_so(tmp_path):
+    with pytest.raises(CheckpointError, match="no model yet"):
+        locate(run_folder(tmp_path / "run"))
+
+
+def test_locate_asks_the_hub_only_for_names(monkeypatch, tmp_path):
+    asked = []
+
+    def download(name, **_):
+        asked.append(name)
+        if name == "owner/model":
+            return str(tmp_path)
+        raise OSError("no\nconnection" if name == "owner/other" else f"no connection.\n{'more ' * 50}")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
+    assert locate(tmp_path) == tmp_path
+    assert locate("hf:owner/model") == tmp_path
+    with pytest.raises(CheckpointError, match=r"hf:owner/other: .*OSError: no connection"):
+        locate("hf:owner/other")
+    with pytest.raises(CheckpointError, match=r"\(OSError: no connection\)$"):
+        locate("hf:owner/another")
+    for path in (tmp_path / "absent", "./absent", "runs/a/model"):
+        with pytest.raises(CheckpointError, match=r"no such model directory$"):
+            locate(path)
+    for path in ("owner/model", "model"):
+        with pytest.raises(CheckpointError, match=f"write hf:{path}$"):
+            locate(path)
+    with pytest.raises(CheckpointError, match="names no model of the hub"):
+        locate("hf:../../etc")
+    assert asked == ["owner/model", "owner/other", "owner/another"]

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import types
+
+import numpy as np
+import pytest
+
+from interlingua.encoder.texts import check_text, checked_texts
+from interlingua.errors import ConfigError, DataError
+
+pandas = pytest.importorskip("pandas")
+
+
+def test_texts_pass_as_they_are():
+    texts = ["a", "", "ü 漢 😀", str(np.array(["x"])[0])]
+    assert list(checked_texts(texts)) == texts
+    assert list(checked_texts(iter(texts))) == texts
+    assert list(checked_texts(pandas.Series(texts, index=[9, 8, 7, 6]))) == texts
+    assert list(checked_texts(np.array(["a", "b"]))) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        ("one", "put it in a list"),
+        (b"one", "got bytes"),
+        ({"text": ["a"]}, r"got a dict; name one column of it, as in table\['text'\]"),
+        (pandas.DataFrame({"text": ["a"]}), "got a DataFrame; name one column"),
+        ({"a", "b"}, "a set, which has no order"),
+        (3, "expected a list of texts, got int"),
+    ],
+)
+def test_what_holds_no_list_of_texts_is_refused_at_once(texts, message):
+    with pytest.raises(ConfigError, match=f"source: .*{message}"):
+        checked_texts(texts, "source")
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (None, "None, a missing value; drop such rows"),
+        (float("nan"), "nan, a missing value"),
+        (pandas.NA, "<NA>, a missing value"),
+        (b"text", r"bytes; decode them"),
+        (["a", "b"], "a list; flatten"),
+        (np.array(["a", "b"]), "a ndarray; flatten"),
+        (7, "7, a int; expected a text"),
+        ("half \ud83d", r"half a character, '\\ud83d'"),
+    ],
+)
+def test_an_element_that_is_no_text_is_named_by_its_row(value, message):
+    with pytest.raises(DataError, match=rf"texts: row 1 \(counted from 0\).*{message}"):
+        list(checked_texts(["fine", value]))
+
+
+def test_rows_are_checked_when_their_turn_comes():
+    texts = checked_texts(iter(["a", None]))
+    assert isinstance(texts, types.GeneratorType)
+    assert next(texts) == "a"
+    assert check_text("b", 3) == "b"

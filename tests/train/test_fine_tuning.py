@@ -1,0 +1,81 @@
+"""A run that starts from a trained encoder: evaluated before its first step, used with the prompt of its corpus."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+import torch
+
+from interlingua.cli.train import _summary
+from interlingua.encoder.backbone import BackboneConfig
+from interlingua.encoder.directory import EncodingSettings
+from interlingua.encoder.encoder import Encoder
+from interlingua.errors import TaskError
+from interlingua.evaluation.backends.foreign import check_vectors
+from interlingua.train.build import with_default_prompt
+from interlingua.train.config import train_config_from
+from interlingua.train.log import NotFiniteError
+from interlingua.train.loop import train
+
+
+@pytest.fixture
+def from_model(tiny_table, tmp_path, word_vocabulary):
+    """A function from changes of [run] to the config of a run that starts from a model."""
+    torch.manual_seed(1)
+    shape = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
+    Encoder.from_scratch(shape, word_vocabulary).save(tmp_path / "start")
+
+    def make(**run):
+        start = {"encoder": {"path": str(tmp_path / "start")}, "run": {**tiny_table["run"], **run}}
+        return train_config_from({**tiny_table, **start})
+
+    return make
+
+
+def evaluations(run):
+    lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    return [record for record in map(json.loads, lines) if record["kind"] == "evaluation"]
+
+
+def test_the_best_model_may_be_the_start_and_says_so(from_model, tmp_path):
+    worse = iter([0.9, 0.5, 0.4])
+    config = from_model(metric_for_best_model="score", greater_is_better=True)
+    result = train(config, evaluate=lambda encoder, step: {"score": next(worse)}, progress=False)
+    assert [record["step"] for record in evaluations(result.run)] == [0, 6, 12]
+    assert (result.best_step, result.best_metric) == (0, 0.9)
+    assert Encoder.load(result.best).digest() == Encoder.load(tmp_path / "start").digest()
+    assert any("step 0, before training: no later evaluation was better" in line for line in _summary(result))
+
+
+def test_training_that_helps_is_the_best_model(from_model):
+    better = iter([0.4, 0.5, 0.9])
+    config = from_model(metric_for_best_model="score", greater_is_better=True)
+    result = train(config, evaluate=lambda encoder, step: {"score": next(better)}, progress=False)
+    assert (result.best_step, result.best_when) == (12, "step 12")
+
+
+def test_a_run_from_scratch_is_not_evaluated_before_it(tiny_config):
+    assert [record["step"] for record in evaluations(train(tiny_config(), progress=False).run)] == [6, 12]
+
+
+def test_vectors_that_are_not_finite_are_told_in_words_of_training(from_model):
+    def broken(encoder, step):
+        if step:
+            check_vectors(encoder.encode(["de1"]) * float("nan"), ["de1"], encoder.dim)
+        return {"score": 1.0}
+
+    with pytest.raises(NotFiniteError, match=r"not finite after step 6; .*optimizer\.learning_rate") as caught:
+        train(from_model(metric_for_best_model="score"), evaluate=broken, progress=False)
+    assert isinstance(caught.value.__cause__, TaskError)
+    assert "--dtype" not in str(caught.value)
+
+
+def test_the_corpus_decides_on_the_default_prompt():
+    settings = EncodingSettings(prompts={"query": "query: "}, default_prompt="query")
+    assert with_default_prompt(settings, "").default_prompt is None
+    assert with_default_prompt(settings, "query: ") == settings
+    named = with_default_prompt(dataclasses.replace(settings, default_prompt=None), "other: ")
+    assert named.prompt_text(None) == "other: "
+    assert named.prompts["query"] == "query: "

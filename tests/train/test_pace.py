@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import pytest
+
+from interlingua.train.loop import train
+from interlingua.train.pace import Pace
+from interlingua.train.result import Clock
+
+
+def test_without_stopping_steps_alone_decide():
+    pace = Pace(100.0, 50)
+    assert pace.position(3, 1e9) == 3
+    assert not pace.is_over(1e9)
+
+
+def test_the_schedule_follows_the_time_where_that_is_ahead():
+    pace = Pace(100.0, 50, stops=True)
+    assert pace.position(10, 10.0) == 10
+    assert pace.position(10, 60.0) == 30
+    assert pace.position(10, 500.0) == 49
+    assert not pace.is_over(99.0)
+    assert pace.is_over(100.0)
+    pace.evaluation_seconds = 20.0
+    assert pace.is_over(80.0)
+
+
+@pytest.mark.parametrize(("stops", "remedy"), [(False, "run.stop_at_budget=true ends a run in time"), (True, "fewer")])
+def test_after_a_tenth_a_late_run_says_how_long_it_takes(stops, remedy):
+    pace = Pace(300.0, 100, stops=stops)
+    warning = pace.warning(10, 390.0)
+    assert warning is not None
+    assert "about 1:05:00 instead of 5:00" in warning
+    assert remedy in warning
+    assert pace.warning(10, 31.0) is None
+    assert pace.warning(11, 390.0) is None
+    assert Pace(None, 100).warning(10, 390.0) is None
+
+
+def test_a_run_ends_with_its_budget_and_its_rate_has_decayed(tiny_config, monkeypatch):
+    config = tiny_config(max_steps=400, budget_seconds=4.0, stop_at_budget=True, eval_steps=400)
+    seconds = iter(range(10_000))
+    monkeypatch.setattr(Clock, "seconds", property(lambda clock: next(seconds) / 10))
+    result = train(config, progress=False)
+    assert 5 < result.step < 100
+    assert result.best_step == result.step  # the last step was evaluated
+    assert result.model is not None
+
+
+def test_position_of_a_stopped_run_ends_the_schedule():
+    pace = Pace(10.0, 1000, stops=True)
+    assert [pace.position(step, step / 2) for step in (0, 5, 10, 19, 20)] == [0, 250, 500, 950, 999]
