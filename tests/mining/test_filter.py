@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import io
-import json
 
 import numpy as np
 import pytest
@@ -13,12 +12,10 @@ from interlingua.mining.checks import CheckPlan
 from interlingua.mining.filter import (
     Filter,
     FilterConfig,
-    check_columns,
     filter_config,
-    line_of,
     output_format,
     scratch_folder,
-    write_rows,
+    write_filtered,
 )
 from interlingua.mining.score import ScoredPairs
 
@@ -123,15 +120,6 @@ def test_probabilities_need_a_calibration(tmp_path):
         filtered(blocks(1.0), tmp_path, precision=0.9)
 
 
-def test_columns_that_are_not_there():
-    plan = CheckPlan.parse("length", "")
-    check_columns(["score", "length", "probability"], plan)
-    with pytest.raises(ConfigError, match="unknown column 'numbers'; name it in --check too"):
-        check_columns(["numbers"], plan)
-    with pytest.raises(ConfigError, match="unknown column 'scor'; did you mean 'score'"):
-        check_columns(["scor"], plan)
-
-
 def test_formats_of_outputs(tmp_path):
     assert output_format(None, None) == "tsv"
     assert output_format("a.tmx", None) == "tmx"
@@ -140,20 +128,12 @@ def test_formats_of_outputs(tmp_path):
         output_format(None, "tmx")
 
 
-def test_a_line_is_a_line(tmp_path):
-    (row,), _ = filtered(blocks(0.123456789), tmp_path)
-    row = row._replace(columns=row.columns | {"source": "a\tb\nc", "reasons": ["x", "y"]})
-    assert line_of(row, "tsv", ["score", "source", "reasons", "probability"]) == "0.123457\ta b c\tx, y\t\n"
-    found = json.loads(line_of(row, "jsonl", []))
-    assert (found["source"], found["target_language"]) == ("a\tb\nc", "eng_Latn")
-
-
 @pytest.mark.parametrize("name", ["out.tsv", "out.jsonl.gz", "out.tmx", "out"])
 def test_files_can_be_read_again(name, tmp_path):
     rows, _ = filtered(blocks(1.5, 0.5, 1.25), tmp_path / "seen", threshold=1)
     path, rest, stdout = tmp_path / name, tmp_path / "rest.tsv", io.StringIO()
     columns = ["score", "source", "target"]
-    write_rows(rows, path, format=output_format(path, None), columns=columns, stdout=stdout, rejected=rest)
+    write_filtered(rows, path, format=output_format(path, None), columns=columns, stdout=stdout, rejected=rest)
     codes = {"source_language": "de", "target_language": "en"}
     found = list(read_pairs(path, **codes))
     assert [pair.source for pair in found] == ["Satz 0", "Satz 2"]
@@ -165,7 +145,7 @@ def test_files_can_be_read_again(name, tmp_path):
 def test_standard_output(tmp_path):
     rows, _ = filtered(blocks(1.5, 0.5), tmp_path)
     out = io.StringIO()
-    write_rows(rows, None, format="tsv", columns=["source", "score"], stdout=out)
+    write_filtered(rows, None, format="tsv", columns=["source", "score"], stdout=out)
     assert out.getvalue() == "Satz 0\t1.5\nSatz 1\t0.5\n"
 
 

@@ -3,44 +3,28 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any, TextIO
 
 from jaxtyping import Float64
 from numpy import ndarray
 
-from interlingua.corpus.formats import TextPair, guess_format, one_line, write_pairs
+from interlingua.corpus.formats import guess_format
 from interlingua.errors import ConfigError
-from interlingua.files import PathLike, open_text_writer
+from interlingua.files import PathLike
 from interlingua.mining.calibration import Calibration, expected_cuts
 from interlingua.mining.checks import RULES, Checker, CheckPlan, Pairs
+from interlingua.mining.pair_rows import WITH_COLUMNS, PairRow, format_with_columns, open_rows, write_rows
 from interlingua.mining.score import ScoredPairs
-from interlingua.registry import did_you_mean
 
 COLUMNS = ("score", "source", "target", "probability", "cosine", "reasons")
-LINES = ("tsv", "jsonl")
-"""Formats that have columns."""
+REJECTED = "rejected pairs"
 BELOW, IMPROBABLE = "below the threshold", "improbable"
-
-
-class ScoredRow(NamedTuple):
-    """A pair as it is written.
-
-    Attributes:
-        pair: with its score.
-        columns: name -> value.
-        reasons: why it is rejected; empty where it is kept.
-    """
-
-    pair: TextPair
-    columns: dict[str, Any]
-    reasons: list[str]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -116,7 +100,7 @@ class Filter:
         self.reasons: Counter[str] = Counter()
         self.threshold, self.prior = config.threshold, config.prior
 
-    def rows(self, blocks: Iterable[ScoredPairs]) -> Iterator[ScoredRow]:
+    def rows(self, blocks: Iterable[ScoredPairs]) -> Iterator[PairRow]:
         """All pairs, kept or not, in their order."""
         for block in blocks:
             probabilities = self._probabilities(block)
@@ -141,7 +125,7 @@ class Filter:
                 self.read += 1
                 self.kept += not reasons
                 self.reasons.update(reasons)
-                yield ScoredRow(pair._replace(score=columns["score"]), columns, reasons)
+                yield PairRow(pair._replace(score=columns["score"]), columns, reasons)
 
     def _probabilities(self, block: ScoredPairs) -> Float64[ndarray, " n"] | None:
         """Of each pair; the first block tells the share of right pairs and, for a precision, the threshold."""
@@ -168,23 +152,6 @@ class Filter:
         return lines
 
 
-def check_columns(columns: Sequence[str], checks: CheckPlan) -> None:
-    """Refuses a column that will not be there.
-
-    Raises:
-        ConfigError: there is no such column, or none is named.
-    """
-    known = (*COLUMNS, *checks.columns)
-    if not columns:
-        raise ConfigError(f"no column is named; choose some of {', '.join(known)}")
-    for column in columns:
-        if column not in known:
-            raise ConfigError(
-                f"unknown column {column!r}"
-                + ("; name it in --check too" if column in RULES else did_you_mean(column, known))
-            )
-
-
 def output_format(path: PathLike | None, format: str | None) -> str:
     """The format of an output: as asked, or by its name; TSV on standard output.
 
@@ -192,13 +159,13 @@ def output_format(path: PathLike | None, format: str | None) -> str:
         ConfigError: standard output can't have that format, or there is no such format.
     """
     found = format or ("tsv" if path is None else guess_format(path))
-    if path is None and found not in LINES:
+    if path is None and found not in WITH_COLUMNS:
         raise ConfigError(f"standard output is tsv or jsonl, not {found!r}; name a file with --output")
     return found
 
 
-def write_rows(
-    rows: Iterable[ScoredRow],
+def write_filtered(
+    rows: Iterable[PairRow],
     path: PathLike | None,
     *,
     format: str,
@@ -212,53 +179,24 @@ def write_rows(
         rows: kept or not.
         path: a file, which appears when it is complete; None = standard output.
         format: see ``output_format``.
-        columns: of TSV; JSONL has all, other formats hold texts and, TMX, the score.
+        columns: see ``pair_rows.write_rows``.
         stdout: standard output.
         rejected: file for all other rows, .tsv or .jsonl, with their reasons.
     """
     with contextlib.ExitStack() as stack:
-        file = None if rejected is None else stack.enter_context(open_text_writer(rejected))
-        other = None if rejected is None else line_format(rejected)
+        reject = None
+        if rejected is not None:
+            form = format_with_columns(rejected, REJECTED)
+            reject = stack.enter_context(open_rows(rejected, format=form, columns=("reasons", *columns)))
 
-        def kept() -> Iterator[ScoredRow]:
+        def kept() -> Iterator[PairRow]:
             for row in rows:
                 if not row.reasons:
                     yield row
-                elif file is not None:
-                    file.write(line_of(row, str(other), ("reasons", *columns)))
+                elif reject is not None:
+                    reject(row)
 
-        if format in LINES:
-            out = stdout if path is None else stack.enter_context(open_text_writer(path))
-            out.writelines(line_of(row, format, columns) for row in kept())
-            out.flush()
-        else:
-            write_pairs((row.pair for row in kept()), str(path), format=format)
-
-
-def line_format(path: PathLike) -> str:
-    """Of a file that has columns.
-
-    Raises:
-        ConfigError: its name is of another format.
-    """
-    found = guess_format(path)
-    if found not in LINES:
-        raise ConfigError(f"{path}: rejected pairs are written as .tsv or .jsonl, also .gz, .xz or .zst; choose one")
-    return found
-
-
-def line_of(row: ScoredRow, format: str, columns: Sequence[str]) -> str:
-    """A row as TSV, in these columns, or as JSON with all."""
-    if format == "jsonl":
-        named = {"source_language": row.pair.source_language, "target_language": row.pair.target_language}
-        return json.dumps(row.columns | named, ensure_ascii=False) + "\n"
-    return "\t".join(_cell(row.columns.get(column, "")) for column in columns) + "\n"
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    return one_line(value) if isinstance(value, str) else ", ".join(value)
+        write_rows(kept(), path, format=format, columns=columns, stdout=stdout)
 
 
 @contextlib.contextmanager

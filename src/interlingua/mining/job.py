@@ -18,8 +18,9 @@ from interlingua.mining.checks import CHEAP, DROPPED, Checker, CheckPlan
 from interlingua.mining.distributed import tiles_for
 from interlingua.mining.documents import DocumentMatch
 from interlingua.mining.gold import judged, read_gold
-from interlingua.mining.output import PLAIN, Selection, Written, check_output, write_mined
+from interlingua.mining.output import Selection, Written, check_output, write_mined
 from interlingua.mining.page import write_page
+from interlingua.mining.pair_rows import DEFAULT_COLUMNS
 from interlingua.mining.pipeline import MineConfig, Mined, TextFile, Told, mine_files
 from interlingua.mining.plan import estimate
 from interlingua.mining.share import doubted
@@ -90,7 +91,7 @@ class MineJob:
     precision: float | None = None
     check: str = ""
     drop: str = ""
-    columns: Sequence[str] = PLAIN
+    columns: Sequence[str] = DEFAULT_COLUMNS
     report: PathLike | None = None
     gold: Path | None = None
     laser: bool = False

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from interlingua.corpus.formats import TextPair, guess_format, one_line, write_pairs
+from interlingua.corpus.formats import TextPair, guess_format
 from interlingua.errors import ConfigError
-from interlingua.files import PathLike, open_text_writer
+from interlingua.files import PathLike
 from interlingua.mining.calibration import Calibration, Cut, expected_cuts
 from interlingua.mining.checks import RULES, Checker, CheckPlan, Pairs, hubs_of
+from interlingua.mining.pair_rows import DEFAULT_COLUMNS, SHORT, Digits, PairRow, check_columns, write_rows
 from interlingua.mining.pipeline import Mined, chunks
-from interlingua.registry import did_you_mean
 
-PLAIN = ("score", "source", "target")
-"""LASER's columns."""
 OWN_COLUMNS = (
-    *PLAIN,
+    *DEFAULT_COLUMNS,
     "probability",
     "cosine",
     "source_origins",
@@ -36,18 +33,6 @@ OWN_COLUMNS = (
 WRITTEN = ("tsv", "jsonl", "tmx")
 SHOWN = 12
 """Pairs of a kind in the report."""
-
-
-class Row(NamedTuple):
-    """A pair as it is written and shown.
-
-    Attributes:
-        columns: name -> value.
-        reasons: why it is rejected; empty where it is kept.
-    """
-
-    columns: dict[str, Any]
-    reasons: list[str]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -98,9 +83,9 @@ class Written:
     threshold: float | None = None
     prior: float | None = None
     cuts: tuple[Cut, ...] = ()
-    best: list[Row] = field(default_factory=list)
-    borderline: list[Row] = field(default_factory=list)
-    rejects: dict[str, list[Row]] = field(default_factory=dict)
+    best: list[PairRow] = field(default_factory=list)
+    borderline: list[PairRow] = field(default_factory=list)
+    rejects: dict[str, list[PairRow]] = field(default_factory=dict)
 
 
 def check_output(path: PathLike, columns: Sequence[str], checks: CheckPlan) -> str:
@@ -112,13 +97,7 @@ def check_output(path: PathLike, columns: Sequence[str], checks: CheckPlan) -> s
     name = guess_format(path)
     if name not in WRITTEN:
         raise ConfigError(f"{path}: pairs are written as .tsv, .jsonl or .tmx, also .gz, .xz or .zst; choose one")
-    known = (*OWN_COLUMNS, *checks.columns)
-    if not columns:
-        raise ConfigError(f"no column is named; choose some of {', '.join(known)}")
-    for column in columns:
-        if column not in known:
-            hint = "; name it in --check too" if column in RULES else did_you_mean(column, known)
-            raise ConfigError(f"unknown column {column!r}{hint}")
+    check_columns(columns, OWN_COLUMNS, checks)
     return name
 
 
@@ -128,7 +107,7 @@ def write_mined(
     selection: Selection,
     *,
     languages: tuple[str, str],
-    columns: Sequence[str] = PLAIN,
+    columns: Sequence[str] = DEFAULT_COLUMNS,
     calibration: Calibration | None = None,
     folder: Path,
     progress: Callable[[int, int], None] = lambda done, total: None,
@@ -162,17 +141,8 @@ def write_mined(
     rows = _rows(mined, selection, languages, probabilities, written, folder, progress)
     kept = (row for row in rows if not row.reasons)
     name = check_output(path, columns, selection.checks)
-    if name == "tmx":
-        write_pairs((_text_pair(row, languages) for row in kept), path)
-        return written
-    with open_text_writer(path) as file:
-        for row in kept:
-            if name == "jsonl":
-                named = {"source_language": languages[0], "target_language": languages[1]}
-                file.write(json.dumps(row.columns | named, ensure_ascii=False) + "\n")
-            else:
-                digits = repr if selection.like_laser else "{:.6g}".format
-                file.write("\t".join(_cell(row.columns[column], digits) for column in columns) + "\n")
+    digits: Digits = repr if selection.like_laser else SHORT
+    write_rows(kept, path, format=name, columns=columns, digits=digits)
     return written
 
 
@@ -184,7 +154,7 @@ def _rows(
     written: Written,
     folder: Path,
     progress: Callable[[int, int], None],
-) -> Iterator[Row]:
+) -> Iterator[PairRow]:
     """All pairs with their columns and reasons; takes note of counts and samples."""
     checker = Checker(selection.checks, *languages, folder)
     threshold = -np.inf if written.threshold is None else written.threshold
@@ -210,7 +180,8 @@ def _rows(
             values |= {"source_origins": mined.x.origins(x), "target_origins": mined.y.origins(y)}
             values |= {"source_hub": hub_x, "target_hub": hub_y, "reasons": reasons}
             values |= {name: round(float(column[at]), 4) for name, column in measured.items()}
-            row = Row(values, reasons)
+            pair = TextPair(values["source"], values["target"], *languages, score)
+            row = PairRow(pair, values, reasons)
             sampler(row, place)
             yield row
             place += 1
@@ -225,7 +196,7 @@ class _Sampler:
         self.step = max(1, above // SHOWN)
         self.edge = range(max(0, above - SHOWN), min(pairs, above + SHOWN))
 
-    def __call__(self, row: Row, place: int) -> None:
+    def __call__(self, row: PairRow, place: int) -> None:
         """Looks at the next pair."""
         written = self.written
         written.pairs += not row.reasons
@@ -242,13 +213,3 @@ class _Sampler:
 
 def _sides(mined: Mined) -> list[tuple[Any, str]]:
     return [(mined.x, "x"), (mined.y, "y")]
-
-
-def _text_pair(row: Row, languages: tuple[str, str]) -> TextPair:
-    return TextPair(row.columns["source"], row.columns["target"], *languages, row.columns["score"])
-
-
-def _cell(value: Any, digits: Callable[[float], str]) -> str:
-    if isinstance(value, float):
-        return digits(value)
-    return one_line(value if isinstance(value, str) else " ".join(value) if isinstance(value, list) else str(value))

@@ -18,7 +18,8 @@ from interlingua.files import PathLike, atomic_write
 from interlingua.languages import resolve
 from interlingua.mining.calibration import Calibration
 from interlingua.mining.checks import RULES
-from interlingua.mining.output import Row, Written
+from interlingua.mining.output import Written
+from interlingua.mining.pair_rows import PairRow
 from interlingua.mining.pipeline import Mined
 
 BARS = 60
@@ -90,14 +91,14 @@ def render(
     )
 
 
-def section(title: str, text: str, rows: Sequence[Row]) -> str:
+def section(title: str, text: str, rows: Sequence[PairRow]) -> str:
     """A heading and some pairs; nothing where there are none."""
     if not rows:
         return ""
     return f"<section><h2>{escape(title)}</h2><p class=soft>{escape(text)}</p>{''.join(map(pair, rows))}</section>"
 
 
-def pair(row: Row) -> str:
+def pair(row: PairRow) -> str:
     """One pair with what is known of it."""
     values = row.columns
     probability = f"<small>{100 * values['probability']:.1f} %</small>" if "probability" in values else ""

@@ -17,14 +17,15 @@ from interlingua.errors import ConfigError, DataError, InterlinguaError
 from interlingua.languages import resolve
 from interlingua.mining.calibration import load_calibration
 from interlingua.mining.filter import (
+    COLUMNS,
+    REJECTED,
     Filter,
     FilterConfig,
-    check_columns,
-    line_format,
     output_format,
     scratch_folder,
-    write_rows,
+    write_filtered,
 )
+from interlingua.mining.pair_rows import DEFAULT_COLUMNS, check_columns, format_with_columns
 from interlingua.mining.score import LEAST_PAIRS, Encode, PairScorer, ScoreConfig
 from interlingua.mining.texts import count_lines
 from interlingua.remote import keep_inputs
@@ -58,17 +59,17 @@ class ScoreJob:
     target_language: str | None = None
     output: Path | None = None
     format: str | None = None
-    columns: Sequence[str] = ("score", "source", "target")
+    columns: Sequence[str] = DEFAULT_COLUMNS
     rejected: Path | None = None
     calibration: Path | None = None
     config: ScoreConfig = field(default_factory=ScoreConfig)
     selection: FilterConfig
 
     def __post_init__(self) -> None:
-        check_columns(self.columns, self.selection.checks)
+        check_columns(self.columns, COLUMNS, self.selection.checks)
         output_format(self.output, self.format)
         if self.rejected is not None:
-            line_format(self.rejected)
+            format_with_columns(self.rejected, REJECTED)
         needed = [*self.selection.needs_calibration, *(["probability"] if "probability" in self.columns else [])]
         if self.calibration is None and needed:
             raise ConfigError(f"{needed[0]} needs --calibration; make one with interlingua score --learn")
@@ -118,7 +119,7 @@ class ScoreJob:
             kept = Filter(self.selection, stream.languages, calibration, folder)
             scorer = PairScorer(encode, self.config, progress=counted(progress, stream.total))
             try:
-                write_rows(
+                write_filtered(
                     kept.rows(scorer.score(stream.pairs)),
                     self.output,
                     format=output_format(self.output, self.format),
