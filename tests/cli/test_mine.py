@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from interlingua.cli import main, mine
+from interlingua.corpus.formats import read_pairs
 from interlingua.mining.checks import CHEAP, DROPPED
 from tests.mining.invented import corpora, embed, write_lines
 
@@ -46,6 +47,16 @@ def test_columns_checks_and_json_lines(capsys, tmp_path, texts):
     assert {"length", "numbers", "hub", "source_origins"} <= set(rows[0])
     assert rows[0]["source_language"] == "deu_Latn"
     assert max(row["score"] for row in rows) < 1
+
+
+@pytest.mark.parametrize("name", ["p.csv", "p.xlsx"])
+def test_pairs_go_to_a_spreadsheet(capsys, tmp_path, texts, name):
+    code, said = run(capsys, *MODEL[:1], *texts, *MODEL[1:], "-o", tmp_path / name, "--quiet")
+    assert code == 0, said.err
+    pairs = list(read_pairs(tmp_path / name))
+    assert sum(pair.source.replace("de", "en") == pair.target for pair in pairs) >= 28
+    assert (pairs[0].source_language, pairs[0].target_language) == ("deu_Latn", "eng_Latn")
+    assert pairs[0].score > 1
 
 
 def test_known_vectors_need_no_model(capsys, tmp_path, texts):

@@ -50,6 +50,20 @@ def test_a_score_column(capsys):
     assert said.err.startswith("400 pairs read, 400 kept; ")
 
 
+@pytest.mark.parametrize("name", ["clean.csv", "clean.xlsx"])
+def test_spreadsheets_go_in_and_out(name, capsys):
+    assert score("noisy.de-en.tsv", "--threshold", 1, "-o", name, "--rejected", "rest.csv", "--quiet") == 0
+    kept, rest = list(read_pairs(name)), list(read_pairs("rest.csv"))
+    assert len(kept) + len(rest) == len(PAIRS)
+    assert 150 < len(kept) < 300
+    assert min(pair.score for pair in kept) >= 1 > max(pair.score for pair in rest)
+    assert score(name, "-o", "again.tmx") == 0
+    assert [pair[:2] for pair in read_pairs("again.tmx")] == [pair[:2] for pair in kept]
+    assert sorted(path.name for path in Path().glob("clean*")) == [name]
+    assert score(name, "-o", "out.docx") == 2
+    assert "out.docx: .docx is no format of bitext; known are .tsv" in capsys.readouterr().err
+
+
 def test_from_standard_input_to_standard_output(workplace, monkeypatch, capsys):
     text = (workplace / "noisy.de-en.tsv").read_bytes()
     monkeypatch.setattr("sys.stdin", types.SimpleNamespace(buffer=io.BytesIO(text)))
@@ -116,7 +130,7 @@ def test_one_of_our_encoders(tmp_path, word_vocabulary, capsys):
         (("noisy.de-en.tsv", "--check", "lenght"), "unknown check 'lenght'; did you mean 'length'"),
         (("noisy.de-en.tsv", "--precision", "0.9"), "precision needs --calibration"),
         (("noisy.de-en.tsv", "--calibration", "absent.json"), "absent.json: no such file"),
-        (("noisy.de-en.tsv", "--format", "tmx"), "standard output is tsv or jsonl"),
+        (("noisy.de-en.tsv", "--format", "tmx"), "standard output is tsv, jsonl or csv"),
         (("noisy.de-en.tsv", "--parallel", "x.tsv"), "name the calibration to write with --learn"),
         (("noisy.de-en.tsv", "--learn", "c.json"), "give one of --labels, judged pairs, and --parallel"),
         (("broken.de-en.tsv",), "broken.de-en.tsv:2: 1 columns, expected 2"),

@@ -124,7 +124,7 @@ def test_formats_of_outputs(tmp_path):
     assert output_format(None, None) == "tsv"
     assert output_format("a.tmx", None) == "tmx"
     assert output_format("a.txt", "jsonl") == "jsonl"
-    with pytest.raises(ConfigError, match="standard output is tsv or jsonl, not 'tmx'; name a file with --output"):
+    with pytest.raises(ConfigError, match="standard output is tsv, jsonl or csv, not 'tmx'; name a file with --output"):
         output_format(None, "tmx")
 
 

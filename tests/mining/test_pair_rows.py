@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import io
 import json
 
 import pytest
 
-from interlingua.corpus.formats import TextPair
-from interlingua.errors import ConfigError
+from interlingua.corpus.formats import TextPair, read_pairs
+from interlingua.errors import ConfigError, DataError
 from interlingua.mining.checks import CheckPlan
 from interlingua.mining.pair_rows import (
     PairRow,
@@ -61,5 +62,23 @@ def test_files_appear_when_they_are_whole(tmp_path):
 
 def test_a_format_without_columns_is_refused():
     assert format_with_columns("x.jsonl.gz", "rejected pairs") == "jsonl"
-    with pytest.raises(ConfigError, match=r"x\.tmx: rejected pairs are written as"):
+    with pytest.raises(ConfigError, match=r"x\.tmx: rejected pairs are written as .*csv"):
         format_with_columns("x.tmx", "rejected pairs")
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.xlsx"])
+def test_a_spreadsheet_names_columns_and_keeps_languages(tmp_path, name):
+    write_rows([row(hub=30, reasons=["x y", "z"])], tmp_path / name, format=name[2:])
+    (back,) = read_pairs(tmp_path / name)
+    assert back == PAIR._replace(score=pytest.approx(PAIR.score, abs=1e-6))
+    write_rows([row(hub=30, reasons=["x y", "z"])], tmp_path / name, format=name[2:], columns=["hub", "reasons"])
+    with pytest.raises(DataError):
+        next(read_pairs(tmp_path / name))
+    if name == "x.csv":
+        assert (tmp_path / name).read_text(encoding="utf-8-sig") == 'hub,reasons\n30,"x y, z"\n'
+
+
+def test_csv_goes_to_standard_output_without_a_mark():
+    out = io.StringIO()
+    write_rows([row()], None, format="csv", columns=["score", "source"], stdout=out)
+    assert out.getvalue() == 'score,source\n0.123457,"a\tb\nc"\n'

@@ -30,7 +30,7 @@ def expected(config=None):
     return [score for block in PairScorer(encode, config).score(PAIRS) for score in block.scores.tolist()]
 
 
-@pytest.fixture(params=["de-en.tsv", "de-en.jsonl.gz", "set.tmx", "set", "de-en.zip"])
+@pytest.fixture(params=["de-en.tsv", "set.csv", "set.xlsx", "de-en.jsonl.gz", "set.tmx", "set", "de-en.zip"])
 def file(request, tmp_path):
     path = tmp_path / request.param
     write_pairs(PAIRS, path)
@@ -137,8 +137,8 @@ def test_ctrl_c(tmp_path):
         ({"output": "a.tsv"}, "a.tsv is read as well and would be lost"),
         ({"output": "b.tsv", "rejected": "b.tsv"}, "b.tsv is to be written twice"),
         ({"columns": ["probability"]}, "probability needs --calibration"),
-        ({"format": "tmx"}, "standard output is tsv or jsonl"),
-        ({"rejected": "x.tmx"}, "rejected pairs are written as .tsv or .jsonl"),
+        ({"format": "tmx"}, "standard output is tsv, jsonl or csv"),
+        ({"rejected": "x.tmx"}, "rejected pairs are written as .tsv, .jsonl"),
         ({"selection": FilterConfig(prior=0.5, checks=CheckPlan.parse("", ""))}, "prior needs --calibration"),
         (
             {"config": ScoreConfig(margin="absolute"), "selection": FilterConfig(checks=CheckPlan.parse("all", ""))},

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from interlingua.corpus.formats import TextPair, write_pairs
 from interlingua.errors import DataError
 from interlingua.prepare import sources
 from interlingua.prepare.config import SourceConfig
@@ -27,6 +28,13 @@ def test_a_moses_pair_is_found_once(tmp_path):
     assert describe_file(path, source).bytes == 9
     (chunk,) = read_chunks(path, source, 3, skipped=Counter())
     assert chunk == (3, ("deu_Latn", "eng_Latn"), ["eins"], ["one"])
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.xlsx"])
+def test_spreadsheets_are_read(tmp_path, name):
+    write_pairs([TextPair("one", "eins", "eng_Latn", "deu_Latn")], tmp_path / name)
+    (chunk,) = read_chunks(str(tmp_path / name), SourceConfig(paths=(tmp_path / name,)), 0, skipped=Counter())
+    assert (chunk.language_pair, chunk.sources, chunk.targets) == (("deu_Latn", "eng_Latn"), ["eins"], ["one"])
 
 
 def test_describe_a_folder_and_a_hub_name(tmp_path):

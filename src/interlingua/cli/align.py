@@ -24,7 +24,9 @@ Output = Annotated[
 ]
 Texts = Annotated[
     File,
-    typer.Option(help="Linked sentences as bitext, score = 1 - cost: .tsv, .jsonl, .tmx or the prefix of two files."),
+    typer.Option(
+        help="Linked sentences as bitext, score = 1 - cost: .tsv, .csv, .xlsx, .jsonl, .tmx or the prefix of two files."
+    ),
 ]
 Gold = Annotated[File, typer.Option(help="Right links, [0, 1]:[2] in every line; prints precision, recall and F1.")]
 MaxSentences = Annotated[int, typer.Option(help="Sentences in a link at most, both sides together.", min=2)]

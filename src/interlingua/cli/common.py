@@ -16,6 +16,11 @@ def split(names: str) -> list[str]:
     return [part.strip() for part in names.split(",") if part.strip()]
 
 
+def listed(names: str | None) -> list[str] | None:
+    """The parts of a list with commas, or None where there is no list."""
+    return None if names is None else split(names)
+
+
 @contextlib.contextmanager
 def resumable(keeps: bool, output: Path, cache: Path | None = None) -> Iterator[None]:
     """Ctrl-C in one line, where vectors are kept: in the cache, or else below the results."""

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from interlingua.cli.common import rate_bar, split
+from interlingua.cli.common import listed, rate_bar
 from interlingua.cli.sides import (
     MAX_LINE,
     Backend,
@@ -28,12 +28,15 @@ File = Path | None
 Number = float | None
 
 Bitext = Annotated[
-    str, typer.Argument(help=".tsv, .jsonl, .tmx ..., the prefix of Moses files or a.de,a.en; - is standard input.")
+    str,
+    typer.Argument(
+        help=".tsv, .csv, .xlsx, .tmx, .jsonl ..., the prefix of Moses files or a.de,a.en; - is standard input."
+    ),
 ]
 Output = Annotated[
     File, typer.Option("--output", "-o", help="File, by whose name the format is; standard output by default.")
 ]
-Format = Annotated[Text, typer.Option(help="Of the output: tsv or jsonl, to a file any format.")]
+Format = Annotated[Text, typer.Option(help="Of the output: tsv, jsonl or csv, to a file any format.")]
 InputFormat = Annotated[Text, typer.Option(help="By the name by default, tsv from standard input.")]
 SourceLanguage = Annotated[Text, typer.Option(help="Any code; by the file's name or content by default.")]
 TargetLanguage = Annotated[Text, typer.Option(help="Likewise.")]
@@ -50,8 +53,13 @@ Check = Annotated[
     typer.Option(help="Checks to measure: all, or some of language, script, length, copied, numbers, duplicate, hub."),
 ]
 Drop = Annotated[str, typer.Option(help="Checks that reject pairs, with their limits or without: length=2,script.")]
-Columns = Annotated[str, typer.Option(help="Of TSV: score, source, target, probability, cosine, reasons, and checks.")]
-Rejected = Annotated[File, typer.Option(help="File for all other pairs with the reasons, .tsv or .jsonl.")]
+Columns = Annotated[
+    Text,
+    typer.Option(
+        help="Of .tsv, .csv and .xlsx: score, source, target, source_language, probability, cosine, reasons, checks."
+    ),
+]
+Rejected = Annotated[File, typer.Option(help="File for all other pairs with the reasons, .tsv, .jsonl, .csv or .xlsx.")]
 Learn = Annotated[File, typer.Option(help="Write no pairs but this calibration file, from --labels or --parallel.")]
 Labels = Annotated[File, typer.Option(help="With --learn: judged pairs of the bitext, 1 or 0 TAB source TAB target.")]
 Parallel = Annotated[Text, typer.Option(help="With --learn: held-out translations, any format of bitext; mixed in.")]
@@ -76,7 +84,7 @@ def score(
     prior: Prior = None,
     check: Check = "",
     drop: Drop = "none",
-    columns: Columns = "score,source,target",
+    columns: Columns = None,
     rejected: Rejected = None,
     learn: Learn = None,
     labels: Labels = None,
@@ -101,7 +109,7 @@ def score(
     limits = filter_config(check, drop, threshold=threshold, probability=probability, precision=precision, prior=prior)
     job = ScoreJob(
         input=bitext, input_format=input_format, source_language=source_language, target_language=target_language,
-        output=output, format=format, columns=split(columns), rejected=rejected, calibration=calibration,
+        output=output, format=format, columns=listed(columns), rejected=rejected, calibration=calibration,
         config=config, selection=limits,
     )  # fmt: skip
     learner = learn_job(learn, labels, parallel, config)

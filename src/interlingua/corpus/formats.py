@@ -5,6 +5,7 @@ A format is a class named in ``registry.FORMATS`` with ``read`` and ``write``; e
 
 from __future__ import annotations
 
+import glob
 import gzip
 import lzma
 import os
@@ -24,6 +25,9 @@ PathLike = str | os.PathLike[str]
 FORMAT_OF_SUFFIX = {
     ".tsv": "tsv",
     ".txt": "tsv",
+    ".csv": "csv",
+    ".xlsx": "xlsx",
+    ".xlsm": "xlsx",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
     ".tmx": "tmx",
@@ -110,11 +114,29 @@ def write_pairs(pairs: Iterable[TextPair], path: PathLike, *, format: str | None
 
 
 def guess_format(path: PathLike) -> str:
-    """The format's name, from the file's: by suffix; a folder or ``hf:`` is Hugging Face data, all else Moses."""
+    """The format's name, from the file's: by suffix; a folder or ``hf:`` is Hugging Face data.
+
+    Moses files have no suffix but a language: a prefix (``news``, ``news.de-en``), either file, or both with a comma.
+
+    Raises:
+        DataError: the suffix is of no known format.
+    """
     name = os.fspath(path)
     if name.startswith("hf:") or Path(name).is_dir():
         return "huggingface"
-    return FORMAT_OF_SUFFIX.get(stem_and_suffix(name)[1], "moses")
+    suffix = stem_and_suffix(name)[1]
+    if _are_two_files(name):
+        return "moses"
+    if suffix in FORMAT_OF_SUFFIX:
+        return FORMAT_OF_SUFFIX[suffix]
+    if not suffix or "," in name or _code(suffix[1:]) or languages_from_name(suffix[1:]) or _is_prefix(name):
+        return "moses"
+    known = ", ".join(FORMAT_OF_SUFFIX)
+    raise DataError(
+        f"{suffix} is no format of bitext; known are {known}, also .gz, .xz or .zst, and for Moses files their prefix,"
+        " such as news.de-en",
+        path=path,
+    )
 
 
 def languages_from_name(path: PathLike) -> tuple[str, str] | None:
@@ -168,6 +190,17 @@ def uncompressed_name(path: PathLike) -> str:
     """The path without a compression's suffix."""
     name = os.fspath(path)
     return name[: -len(Path(name).suffix)] if Path(name).suffix.lower() in COMPRESSIONS else name
+
+
+def _are_two_files(name: str) -> bool:
+    first, comma, second = name.partition(",")
+    return bool(comma) and Path(first.strip()).is_file() and Path(second.strip()).is_file()
+
+
+def _is_prefix(name: str) -> bool:
+    """Whether there is a file of that name and a language behind it."""
+    there = Path(name).parent.glob(f"{glob.escape(Path(name).name)}.*")
+    return any(_code(uncompressed_name(file.name).removeprefix(f"{Path(name).name}.")) for file in there)
 
 
 _LINE_END = re.compile("[\t\n\r]")

@@ -142,11 +142,25 @@ def pair_of_translation(item: dict[str, Any], source: str | None, target: str | 
     return TextPair(texts[first], texts[second], first, second)
 
 
-def _score(cell: str, path: str, line: int) -> float:
+def score_of_cell(cell: str) -> float:
+    """The score in a cell.
+
+    Raises:
+        ValueError: it is no finite number.
+    """
     try:
         score = float(cell)
     except ValueError:
         score = math.nan
     if not math.isfinite(score):
-        raise DataError(f"the first of three columns is {cell[:40]!r}, expected a score", path=path, line=line)
+        raise ValueError(f"{cell[:40]!r} stands where a score is expected")
     return score
+
+
+def _score(cell: str, path: str, line: int) -> float:
+    try:
+        return score_of_cell(cell)
+    except ValueError as error:
+        raise DataError(
+            f"the first of three columns is {cell[:40]!r}, expected a score", path=path, line=line
+        ) from error

@@ -19,7 +19,7 @@ from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.mining.calibration import Calibration, expected_cuts
 from interlingua.mining.checks import RULES, Checker, CheckPlan, Pairs
-from interlingua.mining.pair_rows import WITH_COLUMNS, PairRow, format_with_columns, open_rows, write_rows
+from interlingua.mining.pair_rows import ON_STDOUT, PairRow, columns_of, format_with_columns, open_rows, write_rows
 from interlingua.mining.score import ScoredPairs
 
 COLUMNS = ("score", "source", "target", "probability", "cosine", "reasons")
@@ -159,8 +159,8 @@ def output_format(path: PathLike | None, format: str | None) -> str:
         ConfigError: standard output can't have that format, or there is no such format.
     """
     found = format or ("tsv" if path is None else guess_format(path))
-    if path is None and found not in WITH_COLUMNS:
-        raise ConfigError(f"standard output is tsv or jsonl, not {found!r}; name a file with --output")
+    if path is None and found not in ON_STDOUT:
+        raise ConfigError(f"standard output is tsv, jsonl or csv, not {found!r}; name a file with --output")
     return found
 
 
@@ -169,7 +169,7 @@ def write_filtered(
     path: PathLike | None,
     *,
     format: str,
-    columns: Sequence[str],
+    columns: Sequence[str] | None = None,
     stdout: TextIO,
     rejected: PathLike | None = None,
 ) -> None:
@@ -181,13 +181,15 @@ def write_filtered(
         format: see ``output_format``.
         columns: see ``pair_rows.write_rows``.
         stdout: standard output.
-        rejected: file for all other rows, .tsv or .jsonl, with their reasons.
+        rejected: file for all other rows, .tsv, .jsonl, .csv or .xlsx, with their reasons.
     """
     with contextlib.ExitStack() as stack:
         reject = None
         if rejected is not None:
             form = format_with_columns(rejected, REJECTED)
-            reject = stack.enter_context(open_rows(rejected, format=form, columns=("reasons", *columns)))
+            reject = stack.enter_context(
+                open_rows(rejected, format=form, columns=("reasons", *columns_of(form, columns)))
+            )
 
         def kept() -> Iterator[PairRow]:
             for row in rows:

@@ -20,7 +20,6 @@ from interlingua.mining.documents import DocumentMatch
 from interlingua.mining.gold import judged, read_gold
 from interlingua.mining.output import Selection, Written, check_output, write_mined
 from interlingua.mining.page import write_page
-from interlingua.mining.pair_rows import DEFAULT_COLUMNS
 from interlingua.mining.pipeline import MineConfig, Mined, TextFile, Told, mine_files
 from interlingua.mining.plan import estimate
 from interlingua.mining.share import doubted
@@ -91,7 +90,7 @@ class MineJob:
     precision: float | None = None
     check: str = ""
     drop: str = ""
-    columns: Sequence[str] = DEFAULT_COLUMNS
+    columns: Sequence[str] | None = None
     report: PathLike | None = None
     gold: Path | None = None
     laser: bool = False
@@ -109,7 +108,7 @@ class MineJob:
                 raise ConfigError(f"LASER's script knows no --{name}; leave out one of --laser and --{name}")
         check_output(self.output, self.columns, self.selection.checks)
         self.config  # noqa: B018 - whose mistakes show here
-        if self.calibration is None and (self.precision is not None or "probability" in self.columns):
+        if self.calibration is None and (self.precision is not None or "probability" in (self.columns or ())):
             raise ConfigError(
                 "a precision or a column of probabilities needs --calibration; make one with interlingua calibrate"
             )

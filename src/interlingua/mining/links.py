@@ -84,7 +84,7 @@ def check_texts(path: PathLike | None, source_language: str | None, target_langu
         DataError: one is unknown.
     """
     given = [resolve(language) for language in (source_language, target_language) if language]
-    if path is not None and guess_format(path) != "tsv" and len(given) < 2:
+    if path is not None and guess_format(path) not in ("tsv", "csv", "xlsx") and len(given) < 2:
         raise ConfigError(f"{path} tells its languages; name both with --source-language and --target-language")
 
 

@@ -17,7 +17,15 @@ from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.mining.calibration import Calibration, Cut, expected_cuts
 from interlingua.mining.checks import RULES, Checker, CheckPlan, Pairs, hubs_of
-from interlingua.mining.pair_rows import DEFAULT_COLUMNS, SHORT, Digits, PairRow, check_columns, write_rows
+from interlingua.mining.pair_rows import (
+    DEFAULT_COLUMNS,
+    SHORT,
+    WITH_COLUMNS,
+    Digits,
+    PairRow,
+    check_columns,
+    write_rows,
+)
 from interlingua.mining.pipeline import Mined, chunks
 
 OWN_COLUMNS = (
@@ -30,7 +38,7 @@ OWN_COLUMNS = (
     "target_hub",
     "reasons",
 )
-WRITTEN = ("tsv", "jsonl", "tmx")
+WRITTEN = (*WITH_COLUMNS, "tmx")
 SHOWN = 12
 """Pairs of a kind in the report."""
 
@@ -88,7 +96,7 @@ class Written:
     rejects: dict[str, list[PairRow]] = field(default_factory=dict)
 
 
-def check_output(path: PathLike, columns: Sequence[str], checks: CheckPlan) -> str:
+def check_output(path: PathLike, columns: Sequence[str] | None, checks: CheckPlan) -> str:
     """The format of an output, if it can be written.
 
     Raises:
@@ -96,7 +104,7 @@ def check_output(path: PathLike, columns: Sequence[str], checks: CheckPlan) -> s
     """
     name = guess_format(path)
     if name not in WRITTEN:
-        raise ConfigError(f"{path}: pairs are written as .tsv, .jsonl or .tmx, also .gz, .xz or .zst; choose one")
+        raise ConfigError(f"{path}: pairs are written as .tsv, .jsonl, .csv, .xlsx or .tmx; choose one")
     check_columns(columns, OWN_COLUMNS, checks)
     return name
 
@@ -107,7 +115,7 @@ def write_mined(
     selection: Selection,
     *,
     languages: tuple[str, str],
-    columns: Sequence[str] = DEFAULT_COLUMNS,
+    columns: Sequence[str] | None = None,
     calibration: Calibration | None = None,
     folder: Path,
     progress: Callable[[int, int], None] = lambda done, total: None,
@@ -116,10 +124,10 @@ def write_mined(
 
     Args:
         mined: what was found.
-        path: .tsv, .jsonl or .tmx.
+        path: .tsv, .jsonl, .csv, .xlsx or .tmx.
         selection: which are kept.
         languages: of source and target.
-        columns: of a .tsv file; a .jsonl file has all, a .tmx file the score.
+        columns: see ``pair_rows.write_rows``.
         calibration: gives the probabilities; the share of right pairs is estimated anew from the scores.
         folder: for what the checks remember.
         progress: told the pairs looked at, and all.

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TextIO
 
 from interlingua.corpus.formats import TextPair, guess_format, one_line, write_pairs
+from interlingua.corpus.spreadsheet import csv_writer, open_sheet
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike, open_text_writer
 from interlingua.mining.checks import RULES, CheckPlan
@@ -20,8 +21,11 @@ from interlingua.registry import did_you_mean
 DEFAULT_COLUMNS = ("score", "source", "target")
 """LASER's."""
 LANGUAGE_COLUMNS = ("source_language", "target_language")
-WITH_COLUMNS = ("tsv", "jsonl")
+SHEETS = ("csv", "xlsx")
+"""Formats that name their columns in a first row."""
+WITH_COLUMNS = ("tsv", "jsonl", *SHEETS)
 """Formats that have columns."""
+ON_STDOUT = ("tsv", "jsonl", "csv")
 Digits = Callable[[float], str]
 SHORT: Digits = "{:.6g}".format
 """How numbers are written in text, unless all their digits are wanted."""
@@ -47,11 +51,21 @@ class PairRow(NamedTuple):
         return {**self.columns, **dict(zip(LANGUAGE_COLUMNS, languages, strict=True))}
 
 
-def check_columns(columns: Sequence[str], known: Sequence[str], checks: CheckPlan) -> None:
+def columns_of(format: str, columns: Sequence[str] | None) -> Sequence[str]:
+    """The columns of a file: those that are wanted, or else the format's.
+
+    A spreadsheet has the languages too: a file that goes from hand to hand keeps its content, and not its name.
+    """
+    if columns is not None:
+        return columns
+    return (*DEFAULT_COLUMNS, *LANGUAGE_COLUMNS) if format in SHEETS else DEFAULT_COLUMNS
+
+
+def check_columns(columns: Sequence[str] | None, known: Sequence[str], checks: CheckPlan) -> None:
     """Refuses a column that will not be there.
 
     Args:
-        columns: that are wanted.
+        columns: that are wanted; None = the format's own.
         known: those that the verb always has.
         checks: of which each has a column.
 
@@ -59,6 +73,8 @@ def check_columns(columns: Sequence[str], known: Sequence[str], checks: CheckPla
         ConfigError: there is no such column, or none is named.
     """
     known = (*known, *LANGUAGE_COLUMNS, *checks.columns)
+    if columns is None:
+        return
     if not columns:
         raise ConfigError(f"no column is named; choose some of {', '.join(known)}")
     for column in columns:
@@ -75,7 +91,7 @@ def format_with_columns(path: PathLike, what: str) -> str:
     """
     found = guess_format(path)
     if found not in WITH_COLUMNS:
-        raise ConfigError(f"{path}: {what} are written as .tsv or .jsonl, also .gz, .xz or .zst; choose one")
+        raise ConfigError(f"{path}: {what} are written as .tsv, .jsonl, .csv or .xlsx; choose one")
     return found
 
 
@@ -84,7 +100,7 @@ def write_rows(
     path: PathLike | None,
     *,
     format: str,
-    columns: Sequence[str],
+    columns: Sequence[str] | None = None,
     stdout: TextIO | None = None,
     digits: Digits = SHORT,
 ) -> None:
@@ -94,7 +110,7 @@ def write_rows(
         rows: any number.
         path: of the file; None = standard output.
         format: of the file.
-        columns: of TSV; JSONL has all, other formats hold texts and, TMX, the score.
+        columns: of TSV, CSV and XLSX; JSONL has all, other formats hold texts and, TMX, the score.
         stdout: standard output.
         digits: writes a number as text.
     """
@@ -111,20 +127,51 @@ def open_rows(
     path: PathLike | None,
     *,
     format: str,
-    columns: Sequence[str],
+    columns: Sequence[str] | None = None,
     stdout: TextIO | None = None,
     digits: Digits = SHORT,
 ) -> Iterator[Callable[[PairRow], None]]:
     """Gives what writes one row to a file with columns; see ``write_rows``."""
+    wanted = columns_of(format, columns)
+    if format in SHEETS:
+        with _open_sheet(path, format, wanted, stdout, digits) as write_row:
+            yield write_row
+        return
     with contextlib.ExitStack() as stack:
         file = stack.enter_context(open_text_writer(path)) if path is not None else stdout
         assert file is not None
 
         def write(row: PairRow) -> None:
-            file.write(line_of(row, format, columns, digits))
+            file.write(line_of(row, format, wanted, digits))
 
         yield write
         file.flush()
+
+
+@contextlib.contextmanager
+def _open_sheet(
+    path: PathLike | None, format: str, columns: Sequence[str], stdout: TextIO | None, digits: Digits
+) -> Iterator[Callable[[PairRow], None]]:
+    with contextlib.ExitStack() as stack:
+        if path is None:
+            assert stdout is not None
+            write_cells = csv_writer(stdout)
+        else:
+            write_cells = stack.enter_context(open_sheet(path, format))
+        write_cells(columns)
+
+        def write(row: PairRow) -> None:
+            values = row.values
+            write_cells([_cell(column, values.get(column, ""), format, digits) for column in columns])
+
+        yield write
+
+
+def _cell(column: str, value: Any, format: str, digits: Digits) -> str | float:
+    """A value of a spreadsheet; texts keep their line ends."""
+    if isinstance(value, str) or (format == "xlsx" and isinstance(value, int | float)):
+        return value
+    return cell_text(column, value, digits)
 
 
 def line_of(row: PairRow, format: str, columns: Sequence[str], digits: Digits = SHORT) -> str:

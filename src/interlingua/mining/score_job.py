@@ -25,7 +25,7 @@ from interlingua.mining.filter import (
     scratch_folder,
     write_filtered,
 )
-from interlingua.mining.pair_rows import DEFAULT_COLUMNS, check_columns, format_with_columns
+from interlingua.mining.pair_rows import check_columns, format_with_columns
 from interlingua.mining.score import LEAST_PAIRS, Encode, PairScorer, ScoreConfig
 from interlingua.mining.texts import count_lines
 from interlingua.remote import keep_inputs
@@ -59,7 +59,7 @@ class ScoreJob:
     target_language: str | None = None
     output: Path | None = None
     format: str | None = None
-    columns: Sequence[str] = DEFAULT_COLUMNS
+    columns: Sequence[str] | None = None
     rejected: Path | None = None
     calibration: Path | None = None
     config: ScoreConfig = field(default_factory=ScoreConfig)
@@ -70,7 +70,10 @@ class ScoreJob:
         output_format(self.output, self.format)
         if self.rejected is not None:
             format_with_columns(self.rejected, REJECTED)
-        needed = [*self.selection.needs_calibration, *(["probability"] if "probability" in self.columns else [])]
+        needed = [
+            *self.selection.needs_calibration,
+            *(["probability"] if "probability" in (self.columns or ()) else []),
+        ]
         if self.calibration is None and needed:
             raise ConfigError(f"{needed[0]} needs --calibration; make one with interlingua score --learn")
         keep_inputs((self.output, self.rejected), (self.input, self.calibration))
@@ -166,9 +169,9 @@ def open_stream(
     Raises:
         DataError: it holds no pair, or is missing, broken or misaligned.
     """
-    if path == STANDARD_INPUT and format in ("moses", "opus", "gettext", "huggingface"):
+    if path == STANDARD_INPUT and format in ("moses", "opus", "gettext", "huggingface", "xlsx"):
         raise ConfigError(
-            f"{format} can't come from standard input; give tsv, jsonl or tmx, e.g. paste a.de a.en | ..."
+            f"{format} can't come from standard input; give tsv, jsonl, csv or tmx, e.g. paste a.de a.en | ..."
         )
     skipped: Counter[str] = Counter()
     pairs = read_pairs(

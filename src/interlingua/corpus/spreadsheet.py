@@ -1,0 +1,370 @@
+"""Bitexts out of spreadsheets: CSV, and the first sheet of an Excel workbook (XLSX, the extra ``xlsx``).
+
+Both are rows of cells. A first row that names its columns is a header: ``source`` and ``target`` (or ``src``, ``tgt``
+and the like) or the names of two languages, and optionally ``score``, ``source_language`` and ``target_language``;
+other columns are ignored. Without a header there are two columns, source and target, or three, the score first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import importlib
+import re
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
+from typing import Any, NamedTuple, TextIO
+from xml.etree.ElementTree import ParseError
+
+from interlingua import languages
+from interlingua.corpus.formats import TextPair, languages_from_name
+from interlingua.corpus.tabular import score_of_cell
+from interlingua.errors import DataError, InterlinguaError, MissingExtraError
+from interlingua.files import PathLike, atomic_write, open_raw, open_text, open_text_writer
+from interlingua.limits import FREE_EXPANSION_BYTES, max_expansion
+
+Cell = str | float | int
+WriteCells = Callable[[Sequence[Cell]], None]
+NAMES = {
+    "source": ("source", "src", "source text", "source segment", "original"),
+    "target": ("target", "tgt", "trg", "target text", "target segment", "translation"),
+    "score": ("score",),
+    "source_language": ("source language", "src lang", "source lang"),
+    "target_language": ("target language", "tgt lang", "trg lang", "target lang"),
+}
+"""What the columns are called, in small letters, with spaces for ``_`` and ``-``."""
+DELIMITERS = ",;\t"
+LOOKED_AT = 50
+"""Lines of a CSV file that tell its delimiter."""
+BOM = "\ufeff"
+"""Without it Excel takes UTF-8 for the character set of the country."""
+MAX_XLSX_ROWS = 1_048_576
+MAX_XLSX_CHARACTERS = 32_767
+BROKEN = (zipfile.BadZipFile, KeyError, ValueError, IndexError, TypeError, OSError, ParseError, EOFError, zlib.error)
+"""What openpyxl raises on files that are no workbooks."""
+_NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+
+
+class Columns(NamedTuple):
+    """Which column holds what; -1 where there is none."""
+
+    source: int
+    target: int
+    score: int = -1
+    source_language: int = -1
+    target_language: int = -1
+    header: bool = False
+    """Whether the first row names the columns."""
+    languages: tuple[str, str] | None = None
+    """Those that the columns are called by."""
+
+
+class Csv:
+    """Comma-separated values, also by semicolons or tabs; cells in quotes may hold all of these, and line ends."""
+
+    def read(
+        self, path: str, source_language: str | None, target_language: str | None, skipped: Counter[str]
+    ) -> Iterator[TextPair]:
+        """Streams the rows."""
+        with open_text(path) as lines:
+            yield from pairs_of_rows(_csv_rows(lines, path), path, source_language, target_language, skipped)
+
+    def write(self, pairs: Iterable[TextPair], path: str) -> int:
+        """Writes a header and any mixture of language pairs."""
+        return _write(pairs, path, "csv")
+
+
+class Xlsx:
+    """An Excel workbook, of which the first sheet is read."""
+
+    def read(
+        self, path: str, source_language: str | None, target_language: str | None, skipped: Counter[str]
+    ) -> Iterator[TextPair]:
+        """Streams the rows."""
+        yield from pairs_of_rows(_xlsx_rows(path), path, source_language, target_language, skipped)
+
+    def write(self, pairs: Iterable[TextPair], path: str) -> int:
+        """Writes a header and any mixture of language pairs."""
+        return _write(pairs, path, "xlsx")
+
+
+def pairs_of_rows(
+    rows: Iterator[tuple[int, list[str]]],
+    path: str,
+    source_language: str | None,
+    target_language: str | None,
+    skipped: Counter[str],
+) -> Iterator[TextPair]:
+    """Turns numbered rows of cells into pairs.
+
+    Raises:
+        DataError: the columns or the languages are unknown, or a row has other columns than the first.
+    """
+    first = next(rows, None)
+    if first is None:
+        return
+    columns = find_columns(first[1], path, source_language, target_language)
+    named = columns.languages or languages_from_name(path) or (None, None)
+    given = (source_language or named[0], target_language or named[1])
+    width = len(first[1])
+    for number, cells in rows if columns.header else chain([first], rows):
+        if not any(map(str.strip, cells)):
+            skipped["empty line"] += 1
+            continue
+        if len(cells) != width:
+            raise DataError(
+                f"{len(cells)} columns, expected {width}; put quotes around a text that holds the delimiter",
+                path=path,
+                line=number,
+            )
+        try:
+            yield _pair(cells, columns, given)
+        except ValueError as error:
+            raise DataError(str(error), path=path, line=number) from error
+
+
+def find_columns(cells: Sequence[str], path: PathLike, source: str | None = None, target: str | None = None) -> Columns:
+    """Which column holds what, by the first row.
+
+    Args:
+        cells: of the first row.
+        path: which errors name.
+        source: language of the source, where it is known: it decides among columns called by languages.
+        target: of the target.
+
+    Raises:
+        DataError: it is no header, and the number of columns does not tell.
+    """
+    names = [re.sub(r"[\s_-]+", " ", cell.strip().casefold()) for cell in cells]
+    found = {column: _place(names, called) for column, called in NAMES.items()}
+    if found["source"] >= 0 and found["target"] >= 0:
+        return Columns(header=True, languages=None, **found)
+    codes = [_language(cell) for cell in cells]
+    wanted = [code for code in (source, target) if code and code in codes]
+    there = wanted if len(wanted) == 2 else _languages(names, codes)
+    if len(there) == 2:
+        found |= {"source": codes.index(there[0]), "target": codes.index(there[1])}
+        return Columns(header=True, languages=(there[0], there[1]), **found)
+    if len(cells) == 2:
+        return Columns(0, 1)
+    if len(cells) == 3 and _is_number(cells[0]):
+        return Columns(1, 2, 0)
+    shown = ", ".join(cell[:20] for cell in cells[:6])
+    raise DataError(
+        f"its first row holds {len(cells)} cells ({shown}); name the columns source and target, or by their languages",
+        path=path,
+        line=1,
+    )
+
+
+@contextlib.contextmanager
+def open_sheet(path: PathLike, format: str) -> Iterator[WriteCells]:
+    """Gives what writes one row of cells to a CSV or XLSX file, which appears when it is complete."""
+    if format == "xlsx":
+        with _xlsx_writer(path) as write:
+            yield write
+        return
+    with open_text_writer(path) as file:
+        file.write(BOM)
+        yield csv_writer(file)
+
+
+def csv_writer(file: TextIO) -> WriteCells:
+    """Gives what writes one row of cells as CSV; quotes stand where they are needed."""
+    writer = csv.writer(file, lineterminator="\n")
+
+    def write(cells: Sequence[Cell]) -> None:
+        writer.writerow(cells)
+
+    return write
+
+
+def _write(pairs: Iterable[TextPair], path: str, format: str) -> int:
+    iterator = iter(pairs)
+    first = next(iterator, None)
+    columns = ["source", "target"]
+    if first is not None and first.score is not None:
+        columns.insert(0, "score")
+    if first is not None and first.source_language and first.target_language:
+        columns += ["source_language", "target_language"]
+    count = 0
+    with open_sheet(path, format) as write:
+        write(columns)
+        for pair in chain([] if first is None else [first], iterator):
+            values = pair._asdict()
+            write(["" if values[column] is None else values[column] for column in columns])
+            count += 1
+    return count
+
+
+def _pair(cells: Sequence[str], columns: Columns, given: tuple[str | None, str | None]) -> TextPair:
+    own = [cells[place].strip() if place >= 0 else "" for place in (columns.source_language, columns.target_language)]
+    codes = [named or known for named, known in zip(own, given, strict=True)]
+    if not all(codes):
+        raise ValueError(
+            "its languages are unknown; name both, call the columns or the file by them, or add the columns"
+            " source_language and target_language"
+        )
+    source, target = (languages.resolve(str(code)).code for code in codes)
+    cell = cells[columns.score].strip() if columns.score >= 0 else ""
+    return TextPair(cells[columns.source], cells[columns.target], source, target, score_of_cell(cell) if cell else None)
+
+
+def _place(names: Sequence[str], called: Sequence[str]) -> int:
+    return next((names.index(name) for name in called if name in names), -1)
+
+
+def _language(cell: str) -> str | None:
+    found = languages.find(cell.strip()) if cell.strip() else None
+    return None if found is None else found.language.code
+
+
+def _languages(names: Sequence[str], codes: Sequence[str | None]) -> list[str]:
+    """The languages that columns are called by; of more than two those that can't mean a number of the row."""
+    found = list(dict.fromkeys(filter(None, codes)))
+    numbers = {code for name, code in zip(names, codes, strict=True) if name in ("id", "no", "nr")}
+    return [code for code in found if code not in numbers] if len(found) > 2 else found
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        score_of_cell(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _csv_rows(lines: Iterator[str], path: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows with the number of the line that each begins in."""
+    head = list(islice(lines, LOOKED_AT))
+    skip = 0
+    delimiter = _delimiter(head)
+    if head and head[0].startswith("sep=") and len(head[0].strip()) == 5:  # Excel's own way to name it
+        skip, delimiter = 1, head[0][4]
+    reader = csv.reader(chain(head[skip:], lines), delimiter=delimiter, strict=True)
+    while True:
+        number = skip + reader.line_num + 1
+        try:
+            yield number, next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise DataError(
+                f"{error}, in the row that begins here; is a quotation mark missing or too many?",
+                path=path,
+                line=number,
+            ) from error
+
+
+def _delimiter(lines: Sequence[str]) -> str:
+    """The one that parts the first lines into equally many cells; of several the one with most."""
+    best, most = ",", 1
+    for delimiter in DELIMITERS:
+        rows = [len(row) for row in csv.reader(lines, delimiter=delimiter) if row]
+        whole = rows[:-1] if len(lines) == LOOKED_AT and len(rows) > 1 else rows  # the last one may be cut
+        if whole and min(whole) == max(whole) > most:
+            best, most = delimiter, whole[0]
+    if most == 1 and lines:  # a row is bad, so that no delimiter fits all
+        best = max(DELIMITERS, key=lines[0].count)
+    return best
+
+
+def _xlsx_rows(path: str) -> Iterator[tuple[int, list[str]]]:
+    library = _openpyxl()
+    with open_raw(path) as file:
+        try:
+            _refuse_bomb(file, path)
+            workbook = library.load_workbook(file, read_only=True, data_only=True)
+            sheet = workbook.worksheets[0]
+            sheet.reset_dimensions()  # which some programs write wrong
+            width = 0
+            for number, cells in enumerate(sheet.iter_rows(values_only=True), 1):
+                texts = [_text_of(cell) for cell in cells]
+                while len(texts) > width and not texts[-1]:
+                    texts.pop()
+                width = width or len(texts)
+                if texts or width:
+                    yield number, texts + [""] * (width - len(texts))
+        except InterlinguaError:
+            raise
+        except (
+            zipfile.BadZipFile,
+            KeyError,
+            ValueError,
+            IndexError,
+            TypeError,
+            OSError,
+            ParseError,
+            EOFError,
+        ) as error:
+            reason = " ".join(str(error).split())[:100]
+            raise DataError(
+                f"can't be read as an Excel workbook ({reason}); save it again as .xlsx", path=path
+            ) from error
+
+
+def _refuse_bomb(file: Any, path: str) -> None:
+    with zipfile.ZipFile(file) as archive:
+        members = archive.infolist()
+    packed = max(1, sum(member.compress_size for member in members))
+    unpacked = sum(member.file_size for member in members)
+    if unpacked > max(FREE_EXPANSION_BYTES, max_expansion() * packed):
+        raise DataError(f"its {packed:,} bytes grow to {unpacked:,}; save it as .csv if you trust it", path=path)
+    file.seek(0)
+
+
+def _text_of(cell: Any) -> str:
+    if cell is None:
+        return ""
+    return repr(cell) if isinstance(cell, float) and not cell.is_integer() else str(cell)
+
+
+@contextlib.contextmanager
+def _xlsx_writer(path: PathLike) -> Iterator[WriteCells]:
+    library = _openpyxl()
+    write_only_cell = importlib.import_module("openpyxl.cell").WriteOnlyCell
+    workbook = library.Workbook(write_only=True)
+    sheet = workbook.create_sheet("pairs")
+    rows = 0
+
+    def write(cells: Sequence[Cell]) -> None:
+        nonlocal rows
+        rows += 1
+        if rows > MAX_XLSX_ROWS:
+            raise DataError(f"Excel's sheets have at most {MAX_XLSX_ROWS:,} rows; write .csv or .tsv", path=path)
+        made = []
+        for value in cells:
+            cell = write_only_cell(sheet, _in_xlsx(value, path))
+            if isinstance(value, str):
+                cell.data_type = "s"  # a text that begins with = is no formula
+            made.append(cell)
+        sheet.append(made)
+
+    with atomic_write(path, "wb") as file:
+        try:
+            yield write
+        except BaseException:
+            sheet.close()  # else its temporary file stays open
+            raise
+        workbook.save(file)
+
+
+def _in_xlsx(value: Cell, path: PathLike) -> Cell:
+    if not isinstance(value, str):
+        return value
+    if len(value) > MAX_XLSX_CHARACTERS:
+        raise DataError(
+            f"a text of {len(value):,} characters, and Excel's cells hold {MAX_XLSX_CHARACTERS:,}; write .csv or .tsv",
+            path=path,
+        )
+    return _NOT_XML.sub("", value)
+
+
+def _openpyxl() -> Any:
+    try:
+        return importlib.import_module("openpyxl")
+    except ImportError as error:
+        raise MissingExtraError("openpyxl", "xlsx") from error
