@@ -4,10 +4,12 @@ import gzip
 import io
 import os
 import types
+from xml.etree import ElementTree
 
 import pytest
 
 from interlingua.corpus.formats import write_pairs
+from interlingua.corpus.tmx import XML_LANG
 from interlingua.errors import ConfigError, DataError, InterlinguaError
 from interlingua.mining.checks import CheckPlan
 from interlingua.mining.filter import FilterConfig
@@ -44,6 +46,25 @@ def test_any_format_comes_out_in_its_order(file):
     assert [float(row[0]) for row in rows] == pytest.approx(expected(), abs=1e-5)
     assert told[0].startswith("30 pairs read, 30 kept; ")
     assert told[0].endswith(" pairs/s")
+
+
+def test_a_translation_memory_keeps_its_units(tmp_path):
+    units = "".join(
+        f'<tu tuid="u{n}"><prop type="domain">d{n}</prop><tuv xml:lang="de-AT"><seg>{pair.source}</seg></tuv>'
+        f'<tuv xml:lang="en-GB"><seg>{pair.target}<ph>x</ph></seg></tuv></tu>'
+        for n, pair in enumerate(PAIRS)
+    )
+    header = '<header srclang="de-AT" segtype="sentence"/>'
+    (tmp_path / "a.tmx").write_text(f'<tmx version="1.4">{header}<body>{units}</body></tmx>', encoding="utf-8")
+    threshold = FilterConfig(threshold=1.0, checks=CheckPlan.parse("", ""))
+    run(ScoreJob(input=str(tmp_path / "a.tmx"), output=tmp_path / "b.tmx", selection=threshold))
+    kept = list(ElementTree.parse(tmp_path / "b.tmx").iter("tu"))
+    assert 0 < len(kept) < 30
+    for unit in kept:
+        assert unit.get("tuid") == "u" + unit.findall("prop")[1].text.removeprefix("d")
+        assert float(unit.find("prop").text) >= 1
+        assert [variant.attrib for variant in unit.findall("tuv")] == [{XML_LANG: "de-AT"}, {XML_LANG: "en-GB"}]
+        assert unit.find("tuv/seg/ph").text == "x"
 
 
 def test_standard_input(monkeypatch):
