@@ -73,7 +73,11 @@ def test_from_standard_input_to_standard_output(workplace, monkeypatch, capsys):
     rows = [json.loads(line) for line in said.out.splitlines()]
     assert 150 < len(rows) < 300
     assert all(row["score"] >= 1 and row["numbers"] <= 1 <= row["length"] for row in rows)
-    assert [line.partition(" pairs read")[0] for line in said.err.splitlines()] == ["400"]  # and no progress bar
+    first, second, warning = said.err.splitlines()  # and no progress bar
+    assert first.startswith("400 pairs read")
+    assert second.startswith("score quantiles: 5% ")
+    assert "cuts 4" in warning
+    assert "--learn" in warning
 
 
 def test_plain_cosine_and_margins_by_distance(capsys):
@@ -93,6 +97,7 @@ def test_learn_then_filter_by_precision(workplace, capsys):
     assert score("noisy.de-en.tsv", "--learn", "c.json", "--labels", "labels.tsv", "--quiet") == 0
     said = capsys.readouterr()
     assert said.out == ""
+    assert "score quantiles: " in said.err
     assert "written: c.json" in said.err
     arguments = ("noisy.de-en.tsv", "--calibration", "c.json", "-o", "kept.tmx", "--rejected", "rest.jsonl")
     assert score(*arguments, "--precision", 0.95) == 0

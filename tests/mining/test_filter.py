@@ -42,13 +42,30 @@ def test_without_any_limit_all_are_kept(tmp_path):
     rows, kept = filtered(blocks(1.2, 0.0, 0.7, -1.0), tmp_path)
     assert [row.pair.score for row in rows] == [1.2, 0.0, 0.7, -1.0]
     assert (kept.read, kept.kept) == (4, 4)
-    assert kept.report() == ["4 pairs read, 4 kept"]
+    assert kept.report()[0] == "4 pairs read, 4 kept"
 
 
 def test_a_threshold_keeps_what_reaches_it(tmp_path):
     rows, kept = filtered(blocks(1.2, 0.9, 1.0, 0.99), tmp_path, threshold=1.0)
     assert [row.reasons for row in rows] == [[], ["below the threshold"], [], ["below the threshold"]]
-    assert kept.report() == ["4 pairs read, 2 kept; rejected (a pair may have several reasons): below the threshold 2"]
+    assert kept.report()[0] == "4 pairs read, 2 kept; rejected (a pair may have several reasons): below the threshold 2"
+
+
+@pytest.mark.parametrize(("threshold", "share"), [(0.3, None), (0.31, "31%"), (2.0, "100%")])
+def test_a_threshold_that_cuts_much_is_warned_of(tmp_path, threshold, share):
+    """Scores of 0, 0.01, ..., 0.99: the quantiles by hand, and a warning from 30 % on."""
+    _, kept = filtered(blocks(*(n / 100 for n in range(100)), size=40), tmp_path, threshold=threshold)
+    lines = kept.report()
+    assert lines[1] == "score quantiles: 5% 0.0495, 25% 0.2475, 50% 0.4950, 75% 0.7425, 95% 0.9405"
+    warnings = [line for line in lines if line.startswith("warning: ")]
+    assert len(warnings) == (share is not None)
+    assert all(f"cuts {share} of the pairs" in line and "--learn" in line for line in warnings)
+
+
+def test_a_learnt_threshold_is_not_warned_of(tmp_path):
+    _, kept = filtered(blocks(*[1.2] * 10, *[0.8] * 90), tmp_path, calibration=CURVE, precision=0.95)
+    assert kept.kept == 10
+    assert not any(line.startswith("warning") for line in kept.report())
 
 
 def test_probabilities_by_the_prior(tmp_path):
@@ -67,7 +84,7 @@ def test_the_first_block_tells_the_prior_and_the_threshold(tmp_path):
     assert kept.threshold == 1.2
     assert [bool(row.reasons) for row in rows] == [False] * 80 + [True] * 120
     assert rows[150].columns["probability"] == pytest.approx(kept.prior, abs=1e-6)
-    assert kept.report()[1:] == [
+    assert kept.report()[2:] == [
         f"translations among the pairs: {kept.prior:.1%}",
         "precision 0.95: threshold 1.2000, by the first pairs of the stream",
     ]

@@ -73,7 +73,7 @@ def test_standard_input(monkeypatch):
     job = ScoreJob(input="-", source_language="de", target_language="en", format="jsonl", selection=NOTHING)
     lines, told = run(job)
     assert len(lines) == 30
-    assert told[1] == "left out: empty line 1"
+    assert told[2] == "left out: empty line 1"
 
 
 def test_options_reach_the_score_and_the_filter(tmp_path):

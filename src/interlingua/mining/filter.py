@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
+import numpy as np
 from jaxtyping import Float64
 from numpy import ndarray
 
@@ -24,6 +25,11 @@ from interlingua.mining.score import ScoredPairs
 
 COLUMNS = ("score", "source", "target", "probability", "cosine", "reasons")
 REJECTED = "rejected pairs"
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+LOOKED_AT = 1_000_000
+"""Pairs of a stream of which the quantiles are."""
+MUCH = 0.3
+"""Share of the pairs that a threshold cuts, from which on a line warns."""
 BELOW, IMPROBABLE = "below the threshold", "improbable"
 
 
@@ -84,6 +90,7 @@ class Filter:
         kept: of these.
         reasons: reason -> pairs rejected for it; a pair may have several.
         threshold: given, or found for the precision among the first pairs.
+        first_scores: of up to ``LOOKED_AT`` pairs and the rest of their block, for the quantiles.
         prior: share of right pairs, given or estimated from the first pairs.
     """
 
@@ -99,10 +106,13 @@ class Filter:
         self.read = self.kept = 0
         self.reasons: Counter[str] = Counter()
         self.threshold, self.prior = config.threshold, config.prior
+        self.first_scores: list[Float64[ndarray, " n"]] = []
 
     def rows(self, blocks: Iterable[ScoredPairs]) -> Iterator[PairRow]:
         """All pairs, kept or not, in their order."""
         for block in blocks:
+            if sum(map(len, self.first_scores)) < LOOKED_AT:
+                self.first_scores.append(block.scores)
             probabilities = self._probabilities(block)
             texts = [pair.source for pair in block.pairs], [pair.target for pair in block.pairs]
             measured = self.checker.measure(Pairs(*texts, block.hubs))
@@ -144,12 +154,27 @@ class Filter:
         if self.reasons:
             told = ", ".join(f"{reason} {count:,}" for reason, count in self.reasons.most_common())
             lines[0] += f"; rejected (a pair may have several reasons): {told}"
+        if self.first_scores:
+            lines.append(quantile_line(np.concatenate(self.first_scores)))
         if self.prior is not None:
             lines.append(f"translations among the pairs: {self.prior:.1%}")
         if self.config.precision is not None and self.threshold is not None:
             cut = "reached by no pair" if math.isinf(self.threshold) else f"threshold {self.threshold:.4f}"
             lines.append(f"precision {self.config.precision:g}: {cut}, by the first pairs of the stream")
+        cut = self.reasons[BELOW] / max(self.read, 1)
+        if self.config.threshold is not None and cut > MUCH:
+            lines.append(
+                f"warning: the threshold of {self.config.threshold:g} cuts {cut:.0%} of the pairs, and the same number"
+                " means another thing for another model and other texts; learn what a score is worth with --learn, then"
+                " cut by --calibration and --precision"
+            )
         return lines
+
+
+def quantile_line(scores: Float64[ndarray, " n"]) -> str:
+    """Where the scores lie, in a line."""
+    found = zip(QUANTILES, np.quantile(scores, QUANTILES), strict=True)
+    return "score quantiles: " + ", ".join(f"{share:.0%} {score:.4f}" for share, score in found)
 
 
 def output_format(path: PathLike | None, format: str | None) -> str:

@@ -16,6 +16,7 @@ from interlingua.corpus.formats import TextPair, read_pairs
 from interlingua.errors import ConfigError, DataError
 from interlingua.mining.calibrate import read_labels, report
 from interlingua.mining.calibration import Calibration, expected_cuts, load_calibrations, save_calibration
+from interlingua.mining.filter import quantile_line
 from interlingua.mining.fitting import Fit, fit_calibration
 from interlingua.mining.score import PORTION, Encode, PairScorer, ScoreConfig
 from interlingua.mining.score_job import Stream, counted
@@ -87,7 +88,7 @@ class LearnJob:
         own = scores if self.labels is not None else scores[~known]
         calibration = self._calibration(fit, own, int(known.sum()), stream.languages, model)
         save_calibration(calibration, self.output)
-        return [*report(fit, calibration, len(own)), f"written: {self.output}"]
+        return [*report(fit, calibration, len(own)), quantile_line(own), f"written: {self.output}"]
 
     def _held_out(self, languages: tuple[str, str]) -> list[TextPair]:
         found = list(read_pairs(str(self.parallel), source_language=languages[0], target_language=languages[1]))
