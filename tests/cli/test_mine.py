@@ -59,6 +59,19 @@ def test_pairs_go_to_a_spreadsheet(capsys, tmp_path, texts, name):
     assert pairs[0].score > 1
 
 
+def test_bad_lines_are_skipped_where_that_is_wanted(capsys, tmp_path, texts):
+    broken = tmp_path / "b.de"
+    broken.write_bytes(b"\xe4\xe4\n" + texts[0].read_bytes())
+    arguments = (*MODEL[:1], broken, texts[1], *MODEL[1:], "-o", tmp_path / "p.tsv", "--quiet")
+    code, said = run(capsys, *arguments)
+    assert (code, "b.de:1: not UTF-8" in said.err) == (2, True)
+    code, said = run(capsys, *arguments, "--on-error", "skip")
+    assert code == 0, said.err
+    assert "warning: 1 lines could not be read and were left out" in said.out
+    assert "b.de\t1\tnot UTF-8\t" in (tmp_path / "p.tsv.bad-lines.tsv").read_text()
+    assert len((tmp_path / "p.tsv").read_text().splitlines()) >= 28
+
+
 def test_known_vectors_need_no_model(capsys, tmp_path, texts):
     for name, path in (("x", texts[0]), ("y", texts[1])):
         np.save(tmp_path / f"{name}.npy", embed(path.read_text().splitlines()))

@@ -76,7 +76,7 @@ def test_from_standard_input_to_standard_output(workplace, monkeypatch, capsys):
     first, second, warning = said.err.splitlines()  # and no progress bar
     assert first.startswith("400 pairs read")
     assert second.startswith("score quantiles: 5% ")
-    assert "cuts 4" in warning
+    assert "of the pairs" in warning
     assert "--learn" in warning
 
 
@@ -155,6 +155,26 @@ def test_mistakes_are_one_line_and_leave_nothing(arguments, message, workplace, 
     assert message in error
     assert len(error.splitlines()) == 1
     assert not Path("out.tsv").exists()
+
+
+def test_bad_lines_are_skipped_where_that_is_wanted(workplace, capsys):
+    lines = (workplace / "noisy.de-en.tsv").read_bytes().splitlines(keepends=True)
+    (workplace / "bad.de-en.tsv").write_bytes(b"".join([*lines[:50], b"one cell\n", b"\xe4\tb\n", *lines[50:]]))
+    assert score("bad.de-en.tsv", "-o", "out.tsv", "--quiet") == 2
+    assert capsys.readouterr().err.startswith("interlingua: bad.de-en.tsv:5")
+    assert score("bad.de-en.tsv", "-o", "out.tsv", "--quiet", "--on-error", "skip") == 0
+    said = capsys.readouterr().err.splitlines()
+    assert said[0].startswith("400 pairs read")
+    assert said[2:] == [
+        "warning: 2 lines could not be read and were left out; all of them are in out.tsv.bad-lines.tsv",
+        "  bad.de-en.tsv:51: 1 columns, expected 2; tabs inside a text must go",
+        "  bad.de-en.tsv:52: not UTF-8",
+    ]
+    assert "\tone cell\n" in (workplace / "out.tsv.bad-lines.tsv").read_text()
+    assert score("bad.de-en.tsv", "--on-error", "skip", "--bad-lines", "rest", "--cosine", "--quiet") == 0
+    assert len((workplace / "rest").read_text().splitlines()) == 3
+    assert score("bad.de-en.tsv", "--on-error", "ignore") == 2
+    assert "expected stop or skip" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -96,6 +96,8 @@ def test_the_first_row_by_hand():
     assert find_columns(["Score", "TARGET", "source_language", "Source"], "x") == Columns(3, 1, 0, 2, header=True)
     assert find_columns(["no", "never"], "x") == Columns(0, 1)  # "no" alone is a word, and no header
     assert find_columns(["0.5", "a", "b"], "x") == Columns(1, 2, 0)
+    assert find_columns(["probability", "source", "target"], "x").score == 0
+    assert find_columns(["probability", "score", "source", "target"], "x").score == 1
 
 
 @pytest.mark.parametrize(

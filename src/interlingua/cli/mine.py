@@ -64,6 +64,7 @@ def mine(
     columns: Columns = None,
     report: Report = None,
     gold: Gold = None,
+    on_error: sides.OnError = "stop",
     laser: Laser = False,
     approximate: Approximate = None,
     memory: sides.Memory = "4GiB",
@@ -91,6 +92,7 @@ def mine(
         threshold=threshold, calibration=calibration, precision=precision, check=check, drop=drop,
         columns=listed(columns), report=report, gold=gold, laser=laser, approximate=approximate,
         memory=parse_size(memory), work=work, shard=shard, ray=ray, ray_cores=ray_cores, device=device,
+        on_error=on_error,
     )  # fmt: skip
     both: Any = sides.two_sides(
         model, (source, target), (source_language, target_language), layout, (source_vectors, target_vectors),

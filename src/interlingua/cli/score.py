@@ -18,6 +18,7 @@ from interlingua.cli.sides import (
     K,
     MaxLine,
     Model,
+    OnError,
     Prompt,
     Quiet,
     Settings,
@@ -60,6 +61,9 @@ Columns = Annotated[
     ),
 ]
 Rejected = Annotated[File, typer.Option(help="File for all other pairs with the reasons, .tsv, .jsonl, .csv or .xlsx.")]
+BadLinesFile = Annotated[
+    File, typer.Option("--bad-lines", help="Where --on-error skip keeps them: OUTPUT.bad-lines.tsv by default.")
+]
 Learn = Annotated[File, typer.Option(help="Write no pairs but this calibration file, from --labels or --parallel.")]
 Labels = Annotated[File, typer.Option(help="With --learn: judged pairs of the bitext, 1 or 0 TAB source TAB target.")]
 Parallel = Annotated[Text, typer.Option(help="With --learn: held-out translations, any format of bitext; mixed in.")]
@@ -86,6 +90,8 @@ def score(
     drop: Drop = "none",
     columns: Columns = None,
     rejected: Rejected = None,
+    on_error: OnError = "stop",
+    bad_lines: BadLinesFile = None,
     learn: Learn = None,
     labels: Labels = None,
     parallel: Parallel = None,
@@ -110,7 +116,7 @@ def score(
     job = ScoreJob(
         input=bitext, input_format=input_format, source_language=source_language, target_language=target_language,
         output=output, format=format, columns=listed(columns), rejected=rejected, calibration=calibration,
-        config=config, selection=limits,
+        on_error=on_error, bad_lines=bad_lines, config=config, selection=limits,
     )  # fmt: skip
     learner = learn_job(learn, labels, parallel, config)
     stream = job.open()

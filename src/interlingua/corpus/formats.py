@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol, cast
 
 from interlingua import languages, registry
+from interlingua.corpus.bad_lines import BadLines
 from interlingua.errors import DataError
 from interlingua.files import COMPRESSIONS, stem_and_suffix
 
@@ -57,9 +58,14 @@ class PairFormat(Protocol):
     """A file format of bitexts."""
 
     def read(
-        self, path: str, source_language: str | None, target_language: str | None, skipped: Counter[str]
+        self,
+        path: str,
+        source_language: str | None,
+        target_language: str | None,
+        skipped: Counter[str],
+        bad: BadLines,
     ) -> Iterator[TextPair]:
-        """Streams pairs; counts in ``skipped`` what it leaves out, by reason."""
+        """Streams pairs; counts in ``skipped`` what it leaves out, by reason, and hands ``bad`` what it can't read."""
         ...
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
@@ -74,6 +80,7 @@ def read_pairs(
     source_language: str | None = None,
     target_language: str | None = None,
     skipped: Counter[str] | None = None,
+    bad: BadLines | None = None,
 ) -> Iterator[TextPair]:
     """Streams the pairs of a bitext in any of the known formats, plain or compressed.
 
@@ -85,6 +92,7 @@ def read_pairs(
             name (``news.de-en.tsv``) when not given.
         target_language: likewise.
         skipped: counts what the reader leaves out, by reason (``"fuzzy"``, ``"untranslated"``, ...).
+        bad: what becomes of lines that can't be read; by default the first one stops.
 
     Raises:
         DataError: the file is missing, broken or misaligned, with its name and line, or its languages are unknown.
@@ -95,7 +103,7 @@ def read_pairs(
     source = languages.resolve(source_language).code if source_language else None
     target = languages.resolve(target_language).code if target_language else None
     counts: Counter[str] = Counter() if skipped is None else skipped
-    return _undamaged(_format(format or guess_format(path)).read(path, source, target, counts), path)
+    return _undamaged(_format(format or guess_format(path)).read(path, source, target, counts, bad or BadLines()), path)
 
 
 def write_pairs(pairs: Iterable[TextPair], path: PathLike, *, format: str | None = None) -> int:

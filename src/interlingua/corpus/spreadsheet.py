@@ -13,13 +13,14 @@ import importlib
 import re
 import zipfile
 import zlib
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple, TextIO
 from xml.etree.ElementTree import ParseError
 
 from interlingua import languages
+from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.formats import TextPair, languages_from_name
 from interlingua.corpus.tabular import score_of_cell
 from interlingua.errors import DataError, InterlinguaError, MissingExtraError
@@ -31,7 +32,7 @@ WriteCells = Callable[[Sequence[Cell]], None]
 NAMES = {
     "source": ("source", "src", "source text", "source segment", "original"),
     "target": ("target", "tgt", "trg", "target text", "target segment", "translation"),
-    "score": ("score",),
+    "score": ("score", "probability"),
     "source_language": ("source language", "src lang", "source lang"),
     "target_language": ("target language", "tgt lang", "trg lang", "target lang"),
 }
@@ -66,11 +67,17 @@ class Csv:
     """Comma-separated values, also by semicolons or tabs; cells in quotes may hold all of these, and line ends."""
 
     def read(
-        self, path: str, source_language: str | None, target_language: str | None, skipped: Counter[str]
+        self,
+        path: str,
+        source_language: str | None,
+        target_language: str | None,
+        skipped: Counter[str],
+        bad: BadLines,
     ) -> Iterator[TextPair]:
         """Streams the rows."""
-        with open_text(path) as lines:
-            yield from pairs_of_rows(_csv_rows(lines, path), path, source_language, target_language, skipped)
+        with open_text(path, errors=bad.errors) as lines:
+            rows = _csv_rows(lines, path, bad)
+            yield from pairs_of_rows(rows, path, source_language, target_language, skipped, bad)
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
         """Writes a header and any mixture of language pairs."""
@@ -81,10 +88,15 @@ class Xlsx:
     """An Excel workbook, of which the first sheet is read."""
 
     def read(
-        self, path: str, source_language: str | None, target_language: str | None, skipped: Counter[str]
+        self,
+        path: str,
+        source_language: str | None,
+        target_language: str | None,
+        skipped: Counter[str],
+        bad: BadLines,
     ) -> Iterator[TextPair]:
         """Streams the rows."""
-        yield from pairs_of_rows(_xlsx_rows(path), path, source_language, target_language, skipped)
+        yield from pairs_of_rows(_xlsx_rows(path), path, source_language, target_language, skipped, bad)
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
         """Writes a header and any mixture of language pairs."""
@@ -97,6 +109,7 @@ def pairs_of_rows(
     source_language: str | None,
     target_language: str | None,
     skipped: Counter[str],
+    bad: BadLines,
 ) -> Iterator[TextPair]:
     """Turns numbered rows of cells into pairs.
 
@@ -115,15 +128,15 @@ def pairs_of_rows(
             skipped["empty line"] += 1
             continue
         if len(cells) != width:
-            raise DataError(
-                f"{len(cells)} columns, expected {width}; put quotes around a text that holds the delimiter",
-                path=path,
-                line=number,
-            )
+            problem = f"{len(cells)} columns, expected {width}; put quotes around a text that holds the delimiter"
+            bad.reject(DataError(problem, path=path, line=number), "\t".join(cells))
+            continue
         try:
-            yield _pair(cells, columns, given)
+            pair = _pair(cells, columns, given)
         except ValueError as error:
-            raise DataError(str(error), path=path, line=number) from error
+            bad.reject(DataError(str(error), path=path, line=number), "\t".join(cells))
+            continue
+        yield pair
 
 
 def find_columns(cells: Sequence[str], path: PathLike, source: str | None = None, target: str | None = None) -> Columns:
@@ -237,33 +250,69 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def _csv_rows(lines: Iterator[str], path: str) -> Iterator[tuple[int, list[str]]]:
-    """The rows with the number of the line that each begins in."""
+class _Rewindable:
+    """Lines of which those since a mark can be read again."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self.lines = iter(lines)
+        self.since: list[str] = []
+        self.again: deque[str] = deque()
+        self.number = 0
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = self.again.popleft() if self.again else next(self.lines)
+        self.since.append(line)
+        self.number += 1
+        return line
+
+    def mark(self) -> None:
+        """Forgets the lines so far."""
+        self.since = []
+
+    def rewind(self) -> str:
+        """Goes back to the line behind the first since the mark, which it returns."""
+        first = self.since[0]
+        self.again.extendleft(reversed(self.since[1:]))
+        self.number -= len(self.since) - 1
+        return first
+
+
+def _csv_rows(lines: Iterator[str], path: str, bad: BadLines) -> Iterator[tuple[int, list[str]]]:
+    """The rows with the number of the line that each begins in.
+
+    Of a row with a quotation mark too many or too few one line is rejected; such a row would else swallow those behind.
+    """
     head = list(islice(lines, LOOKED_AT))
-    skip = 0
     delimiter = _delimiter(head)
+    source = _Rewindable(chain(head, lines))
     if head and head[0].startswith("sep=") and len(head[0].strip()) == 5:  # Excel's own way to name it
-        skip, delimiter = 1, head[0][4]
-    reader = csv.reader(chain(head[skip:], lines), delimiter=delimiter, strict=True)
+        delimiter = next(source)[4]
+    reader = csv.reader(source, delimiter=delimiter, strict=True)
     while True:
-        number = skip + reader.line_num + 1
+        source.mark()
+        number = source.number + 1
         try:
-            yield number, next(reader)
+            cells = next(reader)
         except StopIteration:
             return
         except csv.Error as error:
-            raise DataError(
-                f"{error}, in the row that begins here; is a quotation mark missing or too many?",
-                path=path,
-                line=number,
-            ) from error
+            problem = f"{error}, in the row that begins here; is a quotation mark missing or too many?"
+            bad.reject(DataError(problem, path=path, line=number), source.rewind())
+            continue
+        if all(bad.is_text(cell, path, number) for cell in cells):
+            yield number, cells
 
 
 def _delimiter(lines: Sequence[str]) -> str:
     """The one that parts the first lines into equally many cells; of several the one with most."""
     best, most = ",", 1
     for delimiter in DELIMITERS:
-        rows = [len(row) for row in csv.reader(lines, delimiter=delimiter) if row]
+        rows: list[int] = []
+        with contextlib.suppress(csv.Error):  # it is reported when the rows are read
+            rows += [len(row) for row in csv.reader(lines, delimiter=delimiter) if row]
         whole = rows[:-1] if len(lines) == LOOKED_AT and len(rows) > 1 else rows  # the last one may be cut
         if whole and min(whole) == max(whole) > most:
             best, most = delimiter, whole[0]

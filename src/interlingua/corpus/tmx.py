@@ -17,6 +17,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 from xml.sax.saxutils import escape, quoteattr
 
 from interlingua import __version__, languages
+from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.formats import TextPair
 from interlingua.corpus.xml_stream import xml_events
 from interlingua.errors import DataError
@@ -64,7 +65,12 @@ class Tmx:
     """Translation units of two or more variants; ``xml:lang``, ``lang`` and any spelling of a code are understood."""
 
     def read(
-        self, path: str, source_language: str | None, target_language: str | None, skipped: Counter[str]
+        self,
+        path: str,
+        source_language: str | None,
+        target_language: str | None,
+        skipped: Counter[str],
+        bad: BadLines,
     ) -> Iterator[TextPair]:
         """Streams the units, one at a time in memory.
 
@@ -79,7 +85,11 @@ class Tmx:
             elif event == "start" and element.tag == "body":
                 has_body = True
             elif event == "end" and element.tag == "tu":
-                pairs = _pairs(element, source_language, target_language, header, path)
+                try:
+                    pairs = _pairs(element, source_language, target_language, header, path)
+                except DataError as error:
+                    bad.reject(error, tostring(element, encoding="unicode"))
+                    continue
                 skipped["no such languages"] += not pairs
                 yield from pairs
         if not has_body:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
+from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.formats import TextPair, guess_format, read_pairs
 from interlingua.corpus.moses import moses_files
 from interlingua.errors import ConfigError, DataError, InterlinguaError
@@ -41,12 +42,14 @@ class Stream(NamedTuple):
         languages: of its first pair.
         total: pairs, where they can be counted at once.
         skipped: what the reader leaves out, by reason.
+        bad: what becomes of lines that can't be read.
     """
 
     pairs: Iterator[TextPair]
     languages: tuple[str, str]
     total: int | None
     skipped: Counter[str]
+    bad: BadLines
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,6 +64,8 @@ class ScoreJob:
     format: str | None = None
     columns: Sequence[str] | None = None
     rejected: Path | None = None
+    on_error: str = "stop"
+    bad_lines: Path | None = None
     calibration: Path | None = None
     config: ScoreConfig = field(default_factory=ScoreConfig)
     selection: FilterConfig
@@ -76,7 +81,7 @@ class ScoreJob:
         ]
         if self.calibration is None and needed:
             raise ConfigError(f"{needed[0]} needs --calibration; make one with interlingua score --learn")
-        keep_inputs((self.output, self.rejected), (self.input, self.calibration))
+        keep_inputs((self.output, self.rejected, self._bad_lines().path), (self.input, self.calibration))
         if self.config.margin == "absolute" and "hub" in self.selection.checks.columns:
             raise ConfigError("plain cosines look at no neighbours, so hubs are not known; drop the check or --cosine")
 
@@ -86,7 +91,16 @@ class ScoreJob:
         Raises:
             DataError: there is none, or the file is missing, broken or misaligned.
         """
-        return open_stream(self.input, self.input_format, self.source_language, self.target_language)
+        return open_stream(
+            self.input, self.input_format, self.source_language, self.target_language, bad=self._bad_lines()
+        )
+
+    def _bad_lines(self) -> BadLines:
+        """They go to a file where one is named, or next to the output."""
+        path = self.bad_lines
+        if path is None and self.output is not None:
+            path = self.output.with_name(f"{self.output.name}.bad-lines.tsv")
+        return BadLines(self.on_error, path)
 
     def run(
         self,
@@ -118,7 +132,7 @@ class ScoreJob:
                 self.calibration, *stream.languages, model=model, scoring=self.config.scoring
             )
         started = time.perf_counter()
-        with scratch_folder() as folder:
+        with scratch_folder() as folder, stream.bad:
             kept = Filter(self.selection, stream.languages, calibration, folder)
             scorer = PairScorer(encode, self.config, progress=counted(progress, stream.total))
             try:
@@ -141,6 +155,7 @@ class ScoreJob:
         lines[0] += f"; {kept.read / max(seconds, 1e-9):,.0f} pairs/s"
         if +stream.skipped:
             lines.append("left out: " + ", ".join(f"{reason} {count:,}" for reason, count in (+stream.skipped).items()))
+        lines += stream.bad.lines()
         if self.config.too_few(kept.read):
             lines.append(few_pairs(self.config, kept.read))
         return lines
@@ -156,7 +171,12 @@ def few_pairs(config: ScoreConfig, pairs: int) -> str:
 
 
 def open_stream(
-    path: str, format: str | None = None, source_language: str | None = None, target_language: str | None = None
+    path: str,
+    format: str | None = None,
+    source_language: str | None = None,
+    target_language: str | None = None,
+    *,
+    bad: BadLines | None = None,
 ) -> Stream:
     """A bitext to be read once.
 
@@ -165,6 +185,7 @@ def open_stream(
         format: a name of ``registry.FORMATS``; by the file's name by default, TSV on standard input.
         source_language: in any code.
         target_language: likewise.
+        bad: what becomes of lines that can't be read; by default the first one stops.
 
     Raises:
         DataError: it holds no pair, or is missing, broken or misaligned.
@@ -174,18 +195,21 @@ def open_stream(
             f"{format} can't come from standard input; give tsv, jsonl, csv or tmx, e.g. paste a.de a.en | ..."
         )
     skipped: Counter[str] = Counter()
+    bad = bad or BadLines()
     pairs = read_pairs(
         path,
         format=format or ("tsv" if path == STANDARD_INPUT else None),
         source_language=source_language,
         target_language=target_language,
         skipped=skipped,
+        bad=bad,
     )
     first = next(pairs, None)
     if first is None:
-        raise DataError("holds no pair; there is nothing to score", path=path)
+        also = f" ({bad.count:,} lines could not be read; the first: {bad.first[0]})" if bad.count else ""
+        raise DataError(f"holds no pair{also}; there is nothing to score", path=path)
     total = count_pairs(path, format, source_language, target_language)
-    return Stream(itertools.chain([first], pairs), (first.source_language, first.target_language), total, skipped)
+    return Stream(itertools.chain([first], pairs), (first.source_language, first.target_language), total, skipped, bad)
 
 
 def count_pairs(

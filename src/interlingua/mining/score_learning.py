@@ -75,6 +75,12 @@ class LearnJob:
         Raises:
             DataError: too few pairs of a known answer are in the stream.
         """
+        with stream.bad:
+            return [*self._learn(stream, encode, model, progress), *stream.bad.lines()]
+
+    def _learn(
+        self, stream: Stream, encode: Encode, model: str, progress: Callable[[float, int | None], None]
+    ) -> list[str]:
         scorer = PairScorer(encode, self.config, progress=counted(progress, stream.total))
         pairs = itertools.islice(stream.pairs, MOST)
         if self.labels is not None:
