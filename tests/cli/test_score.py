@@ -4,6 +4,7 @@ import functools
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -155,6 +156,20 @@ def test_mistakes_are_one_line_and_leave_nothing(arguments, message, workplace, 
     assert message in error
     assert len(error.splitlines()) == 1
     assert not Path("out.tsv").exists()
+
+
+def test_without_a_terminal_a_line_a_minute(workplace, capsys, monkeypatch):
+    monkeypatch.setattr("interlingua.cli.minute_lines.EVERY_SECONDS", 0.05)
+    slow = (
+        "import time, invented_words\ndef embed(texts):\n    time.sleep(0.1)\n    return invented_words.embed(texts)\n"
+    )
+    (workplace / "slower_words.py").write_text(slow, encoding="utf-8")
+    model = ("slower_words:embed", "--backend", "function")
+    assert score("noisy.de-en.tsv", "-o", "out.tsv", "--window", 100, model=model) == 0
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("after 0:00:0")]
+    assert any(re.search(r"\d+ of 400 pairs, [\d,]+/s, 0:00:0\d left", line) for line in lines)
+    assert score("noisy.de-en.tsv", "-o", "out.tsv", "--window", 100, "--quiet", model=model) == 0
+    assert "after" not in capsys.readouterr().err
 
 
 def test_bad_lines_are_skipped_where_that_is_wanted(workplace, capsys):

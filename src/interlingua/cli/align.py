@@ -77,7 +77,7 @@ def align(
     encode, identity = encode_and_identity(
         model, **choices, prompt=prompt, batch_tokens=batch_tokens, identified=list is not None
     )
-    with bar(quiet or not sys.stderr.isatty()) as progress:
+    with bar(quiet, last=False) as progress:
         report = job.run(encode, model=identity, stdout=sys.stdout, progress=progress)
     for line in report.lines(quiet=quiet):
         print(line, file=sys.stderr)

@@ -124,7 +124,7 @@ def score(
     encode, identity = encode_and_identity(
         model, **choices, prompt=prompt, batch_tokens=batch_tokens, identified=bool(calibration or learner)
     )
-    with rate_bar(quiet or not sys.stderr.isatty(), "pairs") as progress:
+    with rate_bar(quiet, "pairs") as progress:
         if learner is not None:
             lines = learner.run(stream, encode, model=identity, progress=progress)
         else:
