@@ -65,7 +65,12 @@ BadLinesFile = Annotated[
     File, typer.Option("--bad-lines", help="Where --on-error skip keeps them: OUTPUT.bad-lines.tsv by default.")
 ]
 Learn = Annotated[File, typer.Option(help="Write no pairs but this calibration file, from --labels or --parallel.")]
-Labels = Annotated[File, typer.Option(help="With --learn: judged pairs of the bitext, 1 or 0 TAB source TAB target.")]
+Labels = Annotated[
+    File,
+    typer.Option(
+        "--judged", "--labels", help="With --learn: judged pairs of the bitext, 1 or 0 TAB source TAB target."
+    ),
+]
 Parallel = Annotated[Text, typer.Option(help="With --learn: held-out translations, any format of bitext; mixed in.")]
 
 

@@ -41,6 +41,9 @@ OWN_COLUMNS = (
 WRITTEN = (*WITH_COLUMNS, "tmx")
 SHOWN = 12
 """Pairs of a kind in the report."""
+TO_JUDGE = 100
+"""Pairs in the report that are at even distances through all."""
+BELOW = "below the threshold"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,7 +86,8 @@ class Written:
         best: of the kept ones, at even distances in the list.
         borderline: the pairs around the threshold, or the last of those kept and rejected.
         rejects: reason -> some of the pairs rejected for it alone or among others.
-        histogram: score -> pairs, kept and rejected.
+        even: at even distances through all that were found, for judging.
+        rules: reason -> what rejects, in words.
     """
 
     pairs: int = 0
@@ -94,6 +98,8 @@ class Written:
     best: list[PairRow] = field(default_factory=list)
     borderline: list[PairRow] = field(default_factory=list)
     rejects: dict[str, list[PairRow]] = field(default_factory=dict)
+    even: list[PairRow] = field(default_factory=list)
+    rules: dict[str, str] = field(default_factory=dict)
 
 
 def check_output(path: PathLike, columns: Sequence[str] | None, checks: CheckPlan) -> str:
@@ -135,7 +141,7 @@ def write_mined(
     Returns:
         Counts, cuts and samples.
     """
-    written = Written(threshold=selection.threshold)
+    written = Written(threshold=selection.threshold, rules=rules_in_words(selection.checks))
     scores = mined.pairs["score"]
     probabilities: NDArray[np.float64] | None = None
     if calibration is not None and len(scores):
@@ -180,7 +186,7 @@ def _rows(
             score, cosine, x, y, hub_x, hub_y = found
             reasons = [RULES[name].reason for name, marks in rejected.items() if marks[at]]
             if score < threshold or (selection.like_laser and score == threshold):
-                reasons.insert(0, "below the threshold")
+                reasons.insert(0, BELOW)
             values: dict[str, Any] = {"score": score, "source": texts[0][at], "target": texts[1][at]}
             if probabilities is not None:
                 values["probability"] = round(float(probabilities[place]), 6)
@@ -196,12 +202,22 @@ def _rows(
         progress(place, len(scores))
 
 
+def rules_in_words(checks: CheckPlan) -> dict[str, str]:
+    """What rejects a pair, by the reason that is given."""
+    found = {}
+    for name, limit in checks.limits.items():
+        rule = RULES[name]
+        found[rule.reason] = f"{rule.measures}: {f'{limit:g} or more' if rule.above else f'less than {limit:g}'}"
+    return found
+
+
 class _Sampler:
     """Takes note of counts and of samples for the report."""
 
     def __init__(self, written: Written, above: int, pairs: int) -> None:
         self.written, self.above = written, above
         self.step = max(1, above // SHOWN)
+        self.judged = set(np.linspace(0, pairs - 1, min(pairs, TO_JUDGE)).round().astype(int).tolist())
         self.edge = range(max(0, above - SHOWN), min(pairs, above + SHOWN))
 
     def __call__(self, row: PairRow, place: int) -> None:
@@ -209,13 +225,15 @@ class _Sampler:
         written = self.written
         written.pairs += not row.reasons
         written.rejected.update(row.reasons)
+        if place in self.judged:
+            written.even.append(row)
         if place in self.edge:
             written.borderline.append(row)
         elif not row.reasons and len(written.best) < SHOWN and place % self.step == 0:
             written.best.append(row)
         for reason in row.reasons:
             some = written.rejects.setdefault(reason, [])
-            if len(some) < SHOWN and reason != "below the threshold":
+            if len(some) < SHOWN and reason != BELOW:
                 some.append(row)
 
 
