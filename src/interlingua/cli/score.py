@@ -64,7 +64,7 @@ Rejected = Annotated[File, typer.Option(help="File for all other pairs with the 
 BadLinesFile = Annotated[
     File, typer.Option("--bad-lines", help="Where --on-error skip keeps them: OUTPUT.bad-lines.tsv by default.")
 ]
-Learn = Annotated[File, typer.Option(help="Write no pairs but this calibration file, from --labels or --parallel.")]
+Learn = Annotated[File, typer.Option(help="Write no pairs but this calibration file, from --judged or --parallel.")]
 Labels = Annotated[
     File,
     typer.Option(

@@ -103,8 +103,16 @@ class BadLines:
             self._file = self._stack.enter_context(open_text_writer(str(self.path)))
             self._file.write("\t".join(COLUMNS) + "\n")
         line = "" if error.line is None else str(error.line)
-        shown = content.rstrip("\r\n").translate(_LINE_ENDS).encode("utf-8", "backslashreplace").decode()
+        shown = _with_escapes(content.rstrip("\r\n").translate(_LINE_ENDS))
         self._file.write(f"{error.path}\t{line}\t{error.problem}\t{shown}\n")
+
+
+def _with_escapes(text: str) -> str:
+    r"""Bytes that are not UTF-8 as ``\xe4``."""
+    try:
+        return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    except UnicodeEncodeError:  # a surrogate of JSON, which stands for no byte
+        return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def has_bad_bytes(line: str) -> bool:

@@ -115,9 +115,8 @@ def pair(row: PairRow, kind: str = "") -> str:
     facts = [f"<span>cosine {values['cosine']:.3f}</span>"]
     facts += [check_value(name, values[name]) for name in RULES if name in values]
     facts += [f"<span>{side} {escape(_origins(values[f'{side}_origins']))}</span>" for side in ("source", "target")]
-    data = (
-        f'data-kind="{escape(kind)}" data-score="{values["score"]:.6g}" data-reasons="{escape(", ".join(row.reasons))}"'
-    )
+    reasons = escape(", ".join(row.reasons))
+    data = f'data-kind="{escape(kind)}" data-score="{values["score"]:.6g}" data-reasons="{reasons}"'
     return (
         f'<div class="pair" tabindex="0" {data}><p class="number">{values["score"]:.4f}{probability}</p>'
         f'<p dir="auto">{escape(values["source"])}</p><p dir="auto">{escape(values["target"])}</p>'

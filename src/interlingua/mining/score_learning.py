@@ -53,7 +53,7 @@ class LearnJob:
             load_calibrations(self.output)  # another file of that name would be lost
         if (self.labels is None) == (self.parallel is None):
             raise ConfigError(
-                "give one of --labels, judged pairs, and --parallel, held-out translations, to learn from"
+                "give one of --judged, judged pairs, and --parallel, held-out translations, to learn from"
             )
 
     def run(
@@ -124,7 +124,7 @@ def learn_job(learn: Path | None, labels: Path | None, parallel: str | None, con
     if learn is not None:
         return LearnJob(output=learn, labels=labels, parallel=parallel, config=config)
     if labels is not None or parallel is not None:
-        raise ConfigError("--labels and --parallel are to learn from; name the calibration to write with --learn")
+        raise ConfigError("--judged and --parallel are to learn from; name the calibration to write with --learn")
     return None
 
 
