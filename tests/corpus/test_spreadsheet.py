@@ -150,6 +150,21 @@ def test_a_zip_bomb_is_refused(tmp_path, monkeypatch):
         rows(path, source_language="de", target_language="en")
 
 
+def test_a_row_far_below_the_last_is_refused(tmp_path, monkeypatch):
+    """The library makes all rows between, one after the other."""
+    path = sheet(tmp_path / "x.xlsx", ["Ja", "Yes"])
+    changed = tmp_path / "y.xlsx"
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(changed, "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            if name.endswith("sheet1.xml"):
+                content = content.replace(b"</sheetData>", b'<row r="99999999999"><c r="A9"/></row></sheetData>')
+            new.writestr(name, content)
+    monkeypatch.setattr("interlingua.corpus.spreadsheet.MAX_XLSX_ROWS", 1000)
+    with pytest.raises(DataError, match="has more than 1,000 rows"):
+        rows(changed, source_language="de", target_language="en")
+
+
 def test_what_excel_can_not_hold_is_refused(tmp_path, monkeypatch):
     with pytest.raises(DataError, match="Excel's cells hold 32,767"):
         write_pairs([HARD[0]._replace(source="x" * (MAX_XLSX_CHARACTERS + 1))], tmp_path / "x.xlsx")
