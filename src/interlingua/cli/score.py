@@ -126,9 +126,8 @@ def score(
     learner = learn_job(learn, labels, parallel, config)
     stream = job.open()
     choices: Any = {"backend": backend, "dtype": dtype, "device": device, "settings": set or ()}
-    encode, identity = encode_and_identity(
-        model, **choices, prompt=prompt, batch_tokens=batch_tokens, identified=bool(calibration or learner)
-    )
+    known = bool(calibration or learner)
+    encode, identity = encode_and_identity(model, **choices, prompt=prompt, batch_tokens=batch_tokens, identified=known)
     with rate_bar(quiet, "pairs") as progress:
         if learner is not None:
             lines = learner.run(stream, encode, model=identity, progress=progress)

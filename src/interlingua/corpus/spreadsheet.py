@@ -9,25 +9,21 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import importlib
 import re
-import warnings
-import zipfile
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
-from typing import Any, NamedTuple, TextIO
+from typing import NamedTuple, TextIO
 
 from interlingua import languages
+from interlingua.corpus import workbook
 from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.formats import TextPair, languages_from_name
 from interlingua.corpus.tabular import score_of_cell
-from interlingua.errors import DataError, InterlinguaError, MissingExtraError
-from interlingua.files import PathLike, atomic_write, open_raw, open_text, open_text_writer
-from interlingua.limits import FREE_EXPANSION_BYTES, max_expansion
+from interlingua.corpus.workbook import Cell, WriteCells
+from interlingua.errors import DataError
+from interlingua.files import PathLike, open_text, open_text_writer
 
-Cell = str | float | int
-WriteCells = Callable[[Sequence[Cell]], None]
 NAMES = {
     "source": ("source", "src", "source text", "source segment", "original"),
     "target": ("target", "tgt", "trg", "target text", "target segment", "translation"),
@@ -41,11 +37,6 @@ LOOKED_AT = 50
 """Lines of a CSV file that tell its delimiter."""
 BOM = "\ufeff"
 """Without it Excel takes UTF-8 for the character set of the country."""
-MAX_XLSX_ROWS = 1_048_576
-MAX_XLSX_COLUMNS = 100
-"""That are looked at."""
-MAX_XLSX_CHARACTERS = 32_767
-_NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
 class Columns(NamedTuple):
@@ -95,7 +86,7 @@ class Xlsx:
         bad: BadLines,
     ) -> Iterator[TextPair]:
         """Streams the rows."""
-        yield from pairs_of_rows(_xlsx_rows(path), path, source_language, target_language, skipped, bad)
+        yield from pairs_of_rows(workbook.read_rows(path), path, source_language, target_language, skipped, bad)
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
         """Writes a header and any mixture of language pairs."""
@@ -176,7 +167,7 @@ def find_columns(cells: Sequence[str], path: PathLike, source: str | None = None
 def open_sheet(path: PathLike, format: str) -> Iterator[WriteCells]:
     """Gives what writes one row of cells to a CSV or XLSX file, which appears when it is complete."""
     if format == "xlsx":
-        with _xlsx_writer(path) as write:
+        with workbook.open_writer(path) as write:
             yield write
         return
     with open_text_writer(path) as file:
@@ -318,94 +309,3 @@ def _delimiter(lines: Sequence[str]) -> str:
     if most == 1 and lines:  # a row is bad, so that no delimiter fits all
         best = max(DELIMITERS, key=lines[0].count)
     return best
-
-
-def _xlsx_rows(path: str) -> Iterator[tuple[int, list[str]]]:
-    library = _openpyxl()
-    with open_raw(path) as file:
-        try:
-            _refuse_bomb(file, path)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of styles and the like, which are not read
-                sheet = library.load_workbook(file, read_only=True, data_only=True).worksheets[0]
-            sheet.reset_dimensions()  # which some programs write wrong
-            width = 0
-            for number, cells in enumerate(sheet.iter_rows(max_col=MAX_XLSX_COLUMNS, values_only=True), 1):
-                if number > MAX_XLSX_ROWS:
-                    raise DataError(f"has more than {MAX_XLSX_ROWS:,} rows; save it as .csv", path=path)
-                texts = [_text_of(cell) for cell in cells]
-                while len(texts) > width and not texts[-1]:
-                    texts.pop()
-                width = width or len(texts)
-                if width:
-                    yield number, texts + [""] * (width - len(texts))
-        except InterlinguaError:
-            raise
-        except Exception as error:  # of broken files the library raises a dozen kinds
-            reason = " ".join(str(error).split())[:100]
-            message = f"can't be read as an Excel workbook ({reason}); save it again as .xlsx"
-            raise DataError(message, path=path) from error
-
-
-def _refuse_bomb(file: Any, path: str) -> None:
-    with zipfile.ZipFile(file) as archive:
-        members = archive.infolist()
-    packed = max(1, sum(member.compress_size for member in members))
-    unpacked = sum(member.file_size for member in members)
-    if unpacked > max(FREE_EXPANSION_BYTES, max_expansion() * packed):
-        raise DataError(f"its {packed:,} bytes grow to {unpacked:,}; save it as .csv if you trust it", path=path)
-    file.seek(0)
-
-
-def _text_of(cell: Any) -> str:
-    if cell is None:
-        return ""
-    return repr(cell) if isinstance(cell, float) and not cell.is_integer() else str(cell)
-
-
-@contextlib.contextmanager
-def _xlsx_writer(path: PathLike) -> Iterator[WriteCells]:
-    library = _openpyxl()
-    write_only_cell = importlib.import_module("openpyxl.cell").WriteOnlyCell
-    workbook = library.Workbook(write_only=True)
-    sheet = workbook.create_sheet("pairs")
-    rows = 0
-
-    def write(cells: Sequence[Cell]) -> None:
-        nonlocal rows
-        rows += 1
-        if rows > MAX_XLSX_ROWS:
-            raise DataError(f"Excel's sheets have at most {MAX_XLSX_ROWS:,} rows; write .csv or .tsv", path=path)
-        made = []
-        for value in cells:
-            cell = write_only_cell(sheet, _in_xlsx(value, path))
-            if isinstance(value, str):
-                cell.data_type = "s"  # a text that begins with = is no formula
-            made.append(cell)
-        sheet.append(made)
-
-    with atomic_write(path, "wb") as file:
-        try:
-            yield write
-        except BaseException:
-            sheet.close()  # else its temporary file stays open
-            raise
-        workbook.save(file)
-
-
-def _in_xlsx(value: Cell, path: PathLike) -> Cell:
-    if not isinstance(value, str):
-        return value
-    if len(value) > MAX_XLSX_CHARACTERS:
-        raise DataError(
-            f"a text of {len(value):,} characters, and Excel's cells hold {MAX_XLSX_CHARACTERS:,}; write .csv or .tsv",
-            path=path,
-        )
-    return _NOT_XML.sub("", value)
-
-
-def _openpyxl() -> Any:
-    try:
-        return importlib.import_module("openpyxl")
-    except ImportError as error:
-        raise MissingExtraError("openpyxl", "xlsx") from error

@@ -41,7 +41,7 @@ OWN_COLUMNS = (
 WRITTEN = (*WITH_COLUMNS, "tmx")
 SHOWN = 12
 """Pairs of a kind in the report."""
-TO_JUDGE = 100
+TO_JUDGE = 200
 """Pairs in the report that are at even distances through all."""
 BELOW = "below the threshold"
 
