@@ -28,8 +28,9 @@ import torch
 from jaxtyping import Float32, UInt8
 
 from interlingua.encoder.backbone import Backbone, BackboneConfig
-from interlingua.encoder.directory import EncodingSettings, locate
+from interlingua.encoder.directory import EncodingSettings
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.locate import locate
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.encoder.weights import huggingface_name
 from interlingua.errors import CheckpointError, InterlinguaError

@@ -36,7 +36,7 @@ class DataError(InterlinguaError, ValueError):
     """
 
     def __init__(self, message: str, *, path: str | os.PathLike[str] | None = None, line: int | None = None) -> None:
-        self.path, self.line = path, line
+        self.path, self.line, self.problem = path, line, message
         place = "" if path is None else f"{os.fspath(path)}: " if line is None else f"{os.fspath(path)}:{line}: "
         super().__init__(f"{place}{message}")
 

@@ -154,7 +154,7 @@ def is_special(path: PathLike) -> bool:
 
 
 @contextlib.contextmanager
-def open_text(path: PathLike, *, in_lines: bool = True) -> Iterator[TextIO]:
+def open_text(path: PathLike, *, in_lines: bool = True, errors: str = "strict") -> Iterator[TextIO]:
     """Opens text, plain or compressed (.gz, .xz, .zst), as UTF-8 with an optional byte-order mark.
 
     A line ends at a line feed and nowhere else, so that files stay aligned whatever else their text holds.
@@ -162,6 +162,7 @@ def open_text(path: PathLike, *, in_lines: bool = True) -> Iterator[TextIO]:
     Args:
         path: the file; ``-`` is standard input.
         in_lines: it is read line by line, and lines have a limit; False for what is read in blocks.
+        errors: ``surrogateescape`` for who looks at bytes that are not UTF-8 line by line.
 
     Raises:
         DataError: the file is missing, is cut short, has a line beyond the limit, or holds bytes that are not UTF-8
@@ -170,7 +171,7 @@ def open_text(path: PathLike, *, in_lines: bool = True) -> Iterator[TextIO]:
     try:
         with open_bytes(path) as raw:
             stream = guard_lines(raw, path) if in_lines else raw
-            with io.TextIOWrapper(stream, encoding="utf-8-sig", newline="\n") as text:
+            with io.TextIOWrapper(stream, encoding="utf-8-sig", errors=errors, newline="\n") as text:
                 yield text
     except UnicodeDecodeError as error:
         line = _line_of_bad_byte(path)

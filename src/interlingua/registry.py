@@ -107,6 +107,8 @@ FORMATS: dict[str, str] = {
     "opus": "interlingua.corpus.moses:OpusZip",
     "tsv": "interlingua.corpus.tabular:Tsv",
     "jsonl": "interlingua.corpus.tabular:Jsonl",
+    "csv": "interlingua.corpus.spreadsheet:Csv",
+    "xlsx": "interlingua.corpus.spreadsheet:Xlsx",
     "tmx": "interlingua.corpus.tmx:Tmx",
     "gettext": "interlingua.corpus.gettext:Gettext",
     "huggingface": "interlingua.corpus.huggingface:HuggingFace",

@@ -41,6 +41,18 @@ def test_two_documents(workplace, capsys):
     assert [text.score for text in texts] == pytest.approx([1 - link.cost for link in links], abs=1e-5)
 
 
+@pytest.mark.parametrize("name", ["t.csv", "t.xlsx"])
+def test_linked_sentences_go_to_a_spreadsheet(workplace, name, capsys):
+    de, en, _ = written(workplace, 1)
+    assert align(de, en, "--texts", "t.tsv", "--quiet") == 0
+    assert align(de, en, "--texts", name, "--quiet", "--source-language", "de", "--target-language", "en") == 0
+    plain = [pair[:4] for pair in read_pairs("t.tsv", source_language="de", target_language="en")]
+    assert [pair[:4] for pair in read_pairs(name)] == plain
+    assert align(de, en, "--texts", "t.odt") == 2
+    assert ".odt is no format of bitext" in capsys.readouterr().err
+    assert sorted(path.name for path in workplace.glob("t.*")) == sorted([name, "t.tsv"])
+
+
 def test_options_reach_the_search(workplace, capsys):
     de, en, _ = written(workplace, 1)
     options = ("--max-sentences", 2, "--skip-quantile", 0.1, "--band", 9, "--texts", "out.tmx")

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
-from interlingua.cli.common import bar, rate_bar, resumable, split, steps_bar
+from interlingua.cli.common import bar, listed, rate_bar, resumable, split, steps_bar
 from interlingua.errors import InterlinguaError
 from interlingua.mining.progress import Expected
 
@@ -12,6 +13,7 @@ from interlingua.mining.progress import Expected
 def test_lists_with_commas():
     assert split(" tatoeba, xsim,,") == ["tatoeba", "xsim"]
     assert split("") == []
+    assert (listed(None), listed("a,b")) == (None, ["a", "b"])
 
 
 def test_ctrl_c_says_where_vectors_are():
@@ -43,15 +45,33 @@ def test_a_bar_names_the_work(capsys):
 
 
 @pytest.mark.parametrize(("total", "told"), [(1000, "250 of 1,000 pairs, "), (None, "250 pairs, ")])
-def test_a_bar_of_what_streams_by_says_how_fast(total, told, capsys):
+def test_what_streams_by_says_how_fast_once_a_minute(total, told, capsys, monkeypatch):
     with rate_bar(False, "pairs") as progress:
         progress(250.4, total)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("interlingua.cli.minute_lines.EVERY_SECONDS", 0.02)
+    with rate_bar(False, "pairs") as progress:
+        progress(250.4, total)
+        time.sleep(0.1)
     error = capsys.readouterr().err
     assert told in error
     assert "/s" in error
+    assert (" left" in error) == (total is not None)
     with rate_bar(True, "pairs") as progress:
         progress(1, total)
+        time.sleep(0.05)
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_terminal_shows_a_bar(monkeypatch, capsys):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    with bar(False) as progress:
+        progress("xsim deu-eng", 1, 2)
+    with rate_bar(False, "pairs") as rate:
+        rate(250, 1000)
+    error = capsys.readouterr().err
+    assert "━" in error
+    assert "250 of 1,000 pairs" in error
 
 
 def test_a_bar_of_steps_tells_the_time_left_for_all(capsys):

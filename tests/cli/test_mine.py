@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from interlingua.cli import main, mine
+from interlingua.corpus.formats import read_pairs
 from interlingua.mining.checks import CHEAP, DROPPED
 from tests.mining.invented import corpora, embed, write_lines
 
@@ -46,6 +47,29 @@ def test_columns_checks_and_json_lines(capsys, tmp_path, texts):
     assert {"length", "numbers", "hub", "source_origins"} <= set(rows[0])
     assert rows[0]["source_language"] == "deu_Latn"
     assert max(row["score"] for row in rows) < 1
+
+
+@pytest.mark.parametrize("name", ["p.csv", "p.xlsx"])
+def test_pairs_go_to_a_spreadsheet(capsys, tmp_path, texts, name):
+    code, said = run(capsys, *MODEL[:1], *texts, *MODEL[1:], "-o", tmp_path / name, "--quiet")
+    assert code == 0, said.err
+    pairs = list(read_pairs(tmp_path / name))
+    assert sum(pair.source.replace("de", "en") == pair.target for pair in pairs) >= 28
+    assert (pairs[0].source_language, pairs[0].target_language) == ("deu_Latn", "eng_Latn")
+    assert pairs[0].score > 1
+
+
+def test_bad_lines_are_skipped_where_that_is_wanted(capsys, tmp_path, texts):
+    broken = tmp_path / "b.de"
+    broken.write_bytes(b"\xe4\xe4\n" + texts[0].read_bytes())
+    arguments = (*MODEL[:1], broken, texts[1], *MODEL[1:], "-o", tmp_path / "p.tsv", "--quiet")
+    code, said = run(capsys, *arguments)
+    assert (code, "b.de:1: not UTF-8" in said.err) == (2, True)
+    code, said = run(capsys, *arguments, "--on-error", "skip")
+    assert code == 0, said.err
+    assert "warning: 1 lines could not be read and were left out" in said.out
+    assert "b.de\t1\tnot UTF-8\t" in (tmp_path / "p.tsv.bad-lines.tsv").read_text()
+    assert len((tmp_path / "p.tsv").read_text().splitlines()) >= 28
 
 
 def test_known_vectors_need_no_model(capsys, tmp_path, texts):

@@ -4,6 +4,7 @@ import functools
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -50,6 +51,20 @@ def test_a_score_column(capsys):
     assert said.err.startswith("400 pairs read, 400 kept; ")
 
 
+@pytest.mark.parametrize("name", ["clean.csv", "clean.xlsx"])
+def test_spreadsheets_go_in_and_out(name, capsys):
+    assert score("noisy.de-en.tsv", "--threshold", 1, "-o", name, "--rejected", "rest.csv", "--quiet") == 0
+    kept, rest = list(read_pairs(name)), list(read_pairs("rest.csv"))
+    assert len(kept) + len(rest) == len(PAIRS)
+    assert 150 < len(kept) < 300
+    assert min(pair.score for pair in kept) >= 1 > max(pair.score for pair in rest)
+    assert score(name, "-o", "again.tmx") == 0
+    assert [pair[:2] for pair in read_pairs("again.tmx")] == [pair[:2] for pair in kept]
+    assert sorted(path.name for path in Path().glob("clean*")) == [name]
+    assert score(name, "-o", "out.docx") == 2
+    assert "out.docx: .docx is no format of bitext; known are .tsv" in capsys.readouterr().err
+
+
 def test_from_standard_input_to_standard_output(workplace, monkeypatch, capsys):
     text = (workplace / "noisy.de-en.tsv").read_bytes()
     monkeypatch.setattr("sys.stdin", types.SimpleNamespace(buffer=io.BytesIO(text)))
@@ -59,7 +74,11 @@ def test_from_standard_input_to_standard_output(workplace, monkeypatch, capsys):
     rows = [json.loads(line) for line in said.out.splitlines()]
     assert 150 < len(rows) < 300
     assert all(row["score"] >= 1 and row["numbers"] <= 1 <= row["length"] for row in rows)
-    assert [line.partition(" pairs read")[0] for line in said.err.splitlines()] == ["400"]  # and no progress bar
+    first, second, warning = said.err.splitlines()  # and no progress bar
+    assert first.startswith("400 pairs read")
+    assert second.startswith("score quantiles: 5% ")
+    assert "of the pairs" in warning
+    assert "--learn" in warning
 
 
 def test_plain_cosine_and_margins_by_distance(capsys):
@@ -79,6 +98,7 @@ def test_learn_then_filter_by_precision(workplace, capsys):
     assert score("noisy.de-en.tsv", "--learn", "c.json", "--labels", "labels.tsv", "--quiet") == 0
     said = capsys.readouterr()
     assert said.out == ""
+    assert "score quantiles: " in said.err
     assert "written: c.json" in said.err
     arguments = ("noisy.de-en.tsv", "--calibration", "c.json", "-o", "kept.tmx", "--rejected", "rest.jsonl")
     assert score(*arguments, "--precision", 0.95) == 0
@@ -116,9 +136,9 @@ def test_one_of_our_encoders(tmp_path, word_vocabulary, capsys):
         (("noisy.de-en.tsv", "--check", "lenght"), "unknown check 'lenght'; did you mean 'length'"),
         (("noisy.de-en.tsv", "--precision", "0.9"), "precision needs --calibration"),
         (("noisy.de-en.tsv", "--calibration", "absent.json"), "absent.json: no such file"),
-        (("noisy.de-en.tsv", "--format", "tmx"), "standard output is tsv or jsonl"),
+        (("noisy.de-en.tsv", "--format", "tmx"), "standard output is tsv, jsonl or csv"),
         (("noisy.de-en.tsv", "--parallel", "x.tsv"), "name the calibration to write with --learn"),
-        (("noisy.de-en.tsv", "--learn", "c.json"), "give one of --labels, judged pairs, and --parallel"),
+        (("noisy.de-en.tsv", "--learn", "c.json"), "give one of --judged, judged pairs, and --parallel"),
         (("broken.de-en.tsv",), "broken.de-en.tsv:2: 1 columns, expected 2"),
         (("latin.de-en.tsv",), "latin.de-en.tsv:2: not UTF-8 (byte 0xe4)"),
         (("misaligned",), "the two files are not aligned"),
@@ -136,6 +156,40 @@ def test_mistakes_are_one_line_and_leave_nothing(arguments, message, workplace, 
     assert message in error
     assert len(error.splitlines()) == 1
     assert not Path("out.tsv").exists()
+
+
+def test_without_a_terminal_a_line_a_minute(workplace, capsys, monkeypatch):
+    monkeypatch.setattr("interlingua.cli.minute_lines.EVERY_SECONDS", 0.05)
+    slow = (
+        "import time, invented_words\ndef embed(texts):\n    time.sleep(0.1)\n    return invented_words.embed(texts)\n"
+    )
+    (workplace / "slower_words.py").write_text(slow, encoding="utf-8")
+    model = ("slower_words:embed", "--backend", "function")
+    assert score("noisy.de-en.tsv", "-o", "out.tsv", "--window", 100, model=model) == 0
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("after 0:00:0")]
+    assert any(re.search(r"\d+ of 400 pairs, [\d,]+/s, 0:00:0\d left", line) for line in lines)
+    assert score("noisy.de-en.tsv", "-o", "out.tsv", "--window", 100, "--quiet", model=model) == 0
+    assert "after" not in capsys.readouterr().err
+
+
+def test_bad_lines_are_skipped_where_that_is_wanted(workplace, capsys):
+    lines = (workplace / "noisy.de-en.tsv").read_bytes().splitlines(keepends=True)
+    (workplace / "bad.de-en.tsv").write_bytes(b"".join([*lines[:50], b"one cell\n", b"\xe4\tb\n", *lines[50:]]))
+    assert score("bad.de-en.tsv", "-o", "out.tsv", "--quiet") == 2
+    assert capsys.readouterr().err.startswith("interlingua: bad.de-en.tsv:5")
+    assert score("bad.de-en.tsv", "-o", "out.tsv", "--quiet", "--on-error", "skip") == 0
+    said = capsys.readouterr().err.splitlines()
+    assert said[0].startswith("400 pairs read")
+    assert said[2:] == [
+        "warning: 2 lines could not be read and were left out; all of them are in out.tsv.bad-lines.tsv",
+        "  bad.de-en.tsv:51: 1 columns, expected 2; tabs inside a text must go",
+        "  bad.de-en.tsv:52: not UTF-8",
+    ]
+    assert "\tone cell\n" in (workplace / "out.tsv.bad-lines.tsv").read_text()
+    assert score("bad.de-en.tsv", "--on-error", "skip", "--bad-lines", "rest", "--cosine", "--quiet") == 0
+    assert len((workplace / "rest").read_text().splitlines()) == 3
+    assert score("bad.de-en.tsv", "--on-error", "ignore") == 2
+    assert "expected stop or skip" in capsys.readouterr().err
 
 
 @pytest.mark.slow

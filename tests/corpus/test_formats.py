@@ -114,9 +114,26 @@ def test_languages_can_be_given_and_must_be_known(tmp_path):
 
 
 def test_guess_format(tmp_path):
-    assert [guess_format(n) for n in ("a.TSV.gz", "a.po", "a.de-en", "hf:x/y", tmp_path, "a.zip", "a.de-en.de.xz")] == [
-        "tsv", "gettext", "moses", "huggingface", "huggingface", "opus", "moses",
+    names = ("a.TSV.gz", "a.csv", "a.xlsx", "a.po", "a.de-en", "hf:x/y", tmp_path, "a.zip", "a.de-en.de.xz")
+    assert [guess_format(name) for name in names] == [
+        "tsv", "csv", "xlsx", "gettext", "moses", "huggingface", "huggingface", "opus", "moses",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["a.docx", "a.xls", "a.json.gz", "a.npy", "folder/a.de-en.pdf"])
+def test_a_suffix_of_no_format_is_refused(name):
+    with pytest.raises(DataError, match=r"is no format of bitext; known are \.tsv.*\.xlsx"):
+        guess_format(name)
+    with pytest.raises(DataError, match="is no format of bitext"):
+        write_pairs(PAIRS, name)
+
+
+def test_moses_files_of_any_name_are_found(tmp_path):
+    for name in ("corpus.v2.de", "corpus.v2.en", "a.txt", "b.txt"):
+        (tmp_path / name).write_text("x\n")
+    assert guess_format(tmp_path / "corpus.v2") == "moses"
+    assert guess_format(f"{tmp_path}/a.txt,{tmp_path}/b.txt") == "moses"
+    assert guess_format("news.pt_BR") == "moses"
 
 
 def test_unknown_format_and_missing_file(tmp_path):

@@ -2,6 +2,7 @@ import zipfile
 
 import pytest
 
+from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.formats import TextPair, read_pairs, write_pairs
 from interlingua.corpus.moses import aligned, moses_files
 from interlingua.errors import DataError
@@ -120,6 +121,6 @@ def test_no_zip_and_a_damaged_member(tmp_path):
 
 
 def test_aligned_and_moses_files(tmp_path):
-    assert list(aligned(["eins\n"], ["one"], "a", "b", "deu_Latn", "eng_Latn")) == [ONE]
+    assert list(aligned(["eins\n"], ["one"], "a", "b", "deu_Latn", "eng_Latn", BadLines())) == [ONE]
     prefix = two_files(tmp_path)
     assert moses_files(str(prefix), "deu_Latn", "eng_Latn").paths == (tmp_path / "corpus.de", tmp_path / "corpus.en")

@@ -1,10 +1,13 @@
+import pickle
 import re
 import tracemalloc
 from collections import Counter
+from xml.etree import ElementTree
 
 import pytest
 
 from interlingua.corpus.formats import TextPair, read_pairs, write_pairs
+from interlingua.corpus.tmx import XML_LANG
 from interlingua.errors import DataError
 
 HEADER = (
@@ -115,3 +118,46 @@ def test_a_script_is_written_where_a_language_has_several(tmp_path):
     assert [(pair.source_language, pair.target_language) for pair in back] == [
         ("deu_Latn", "zho_Hans"), ("srp_Cyrl", "tha_Thai"),
     ]  # fmt: skip
+
+
+KEPT = """<tu tuid="u-1" creationdate="20200101T000000Z" changeid="ann" srclang="en-US">
+<note>for the manual</note><prop type="domain">law &amp; order</prop><prop type="score">0.1</prop>
+<tuv xml:lang="en-US" changedate="20210101T000000Z"><prop type="x">y</prop>
+<seg>Press <bpt i="1">&lt;b&gt;</bpt>OK<ept i="1">&lt;/b&gt;</ept>.</seg></tuv>
+<tuv xml:lang="it"><seg>Premi OK.</seg></tuv>
+<tuv xml:lang="fr-CA"><seg>Appuyez sur <ph x="1">{0}</ph>OK.</seg></tuv></tu>"""
+
+
+def test_a_unit_keeps_what_it_holds_besides_texts(tmp_path):
+    path = tmx(tmp_path / "x.tmx", KEPT, header='srclang="en-US" o-encoding="UTF-8"')
+    (pair,) = read_pairs(path, source_language="en", target_language="fr")
+    assert pair.score == 0.1
+    write_pairs([pair._replace(score=1.25)], tmp_path / "y.tmx")
+    found = ElementTree.parse(tmp_path / "y.tmx").getroot()
+    assert found.find("header").get("srclang") == "en-US"
+    assert found.find("header").get("o-encoding") == "UTF-8"
+    (unit,) = found.iter("tu")
+    assert unit.attrib == {
+        "tuid": "u-1", "creationdate": "20200101T000000Z", "changeid": "ann", "srclang": "en-US"
+    }  # fmt: skip
+    props = [(prop.get("type"), prop.text) for prop in unit.findall("prop")]
+    assert props == [("score", "1.25"), ("domain", "law & order")]
+    assert unit.findtext("note") == "for the manual"
+    variants = unit.findall("tuv")
+    assert [variant.get(XML_LANG) for variant in variants] == ["en-US", "fr-CA"]
+    assert variants[0].get("changedate") == "20210101T000000Z"
+    assert [inner.tag for inner in variants[0].find("seg")] == ["bpt", "ept"]
+    assert variants[1].find("seg").find("ph").text == "{0}"
+    assert list(read_pairs(tmp_path / "y.tmx")) == [pair._replace(score=1.25)]
+
+
+def test_a_text_that_was_changed_is_written_changed(tmp_path):
+    path = tmx(tmp_path / "x.tmx", KEPT)
+    (pair,) = read_pairs(path, source_language="en", target_language="fr")
+    turned = pair.swapped()._replace(target="Press Cancel.")
+    assert pickle.loads(pickle.dumps(turned)).unit.element.get("tuid") == "u-1"
+    write_pairs([turned], tmp_path / "y.tmx")
+    (unit,) = ElementTree.parse(tmp_path / "y.tmx").iter("tu")
+    assert [variant.get(XML_LANG) for variant in unit.findall("tuv")] == ["fr-CA", "en-US"]
+    english = unit.findall("tuv")[1]
+    assert (english.findtext("seg"), english.findtext("prop")) == ("Press Cancel.", "y")

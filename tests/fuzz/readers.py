@@ -172,6 +172,8 @@ _TOKENIZER = {
 _DPR = [{"question": "a", "positive_ctxs": [{"title": "t", "text": "b"}], "hard_negative_ctxs": []}]
 TARGETS: dict[str, tuple[Callable[[], Callable[[bytes], None]], list[bytes]]] = {
     "tsv": (lambda: pairs(".tsv"), [b"eins\tone\n", b"0.5\teins\tone\n", *of_suffix(".tsv")]),
+    "csv": (lambda: pairs(".csv"), [b"eins,one\n", b'source;target\n"eins;\n";one\n', *of_suffix(".csv")]),
+    "xlsx": (lambda: pairs(".xlsx"), [bitexts.workbook()]),
     "jsonl": (lambda: pairs(".jsonl"), [bitexts.row(), *of_suffix(".jsonl")]),
     "tmx": (lambda: pairs(".tmx"), [bitexts.tmx(), *of_suffix(".tmx")]),
     "po": (lambda: pairs(".po"), [bitexts.po(), *of_suffix(".po")]),
@@ -203,6 +205,7 @@ def load_readers() -> None:
         import interlingua.corpus.labelled
         import interlingua.corpus.moses
         import interlingua.corpus.questions
+        import interlingua.corpus.spreadsheet
         import interlingua.corpus.tabular
         import interlingua.corpus.tmx
         import interlingua.encoder.encoder

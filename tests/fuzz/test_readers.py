@@ -48,7 +48,8 @@ def test_changed_inputs_end_in_errors_of_ours(name):
 
 def test_every_format_of_pairs_has_a_target():
     # Moses is lines, as tsv; data sets are read by their own library, in a process of its own kind.
-    of = {"tsv": "tsv", "jsonl": "jsonl", "tmx": "tmx", "gettext": "po", "opus": "zip", "moses": "gz"}
+    of = {"tsv": "tsv", "csv": "csv", "xlsx": "xlsx", "jsonl": "jsonl", "tmx": "tmx", "gettext": "po", "opus": "zip",
+          "moses": "gz"}  # fmt: skip
     assert set(FORMATS) - {"huggingface"} == set(of)
     assert set(of.values()) <= set(TARGETS)
 

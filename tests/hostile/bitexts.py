@@ -42,6 +42,18 @@ def tmx(*, encoding: str = "UTF-8", inner: str = "cat") -> bytes:
     return TMX.format(encoding=encoding, inner=inner).encode()
 
 
+def workbook() -> bytes:
+    """A sheet of one pair."""
+    import openpyxl
+
+    made = openpyxl.Workbook()
+    made.active.append(["source", "target"])
+    made.active.append(["eins", "one"])
+    out = io.BytesIO()
+    made.save(out)
+    return out.getvalue()
+
+
 def archive(*, flag: int = 0, method: int | None = None, members: int = 0, text: bytes = b"one\n") -> bytes:
     """A zip of two aligned members, and of empty ones; with another flag or compression in its heads."""
     out = io.BytesIO()
@@ -89,6 +101,18 @@ FILES: dict[str, bytes] = {
     "long.de-en.tsv": LONG_LINE,
     "bytes.de-en.tsv": b"eins\tone\n\xff\xfe\t\x80\n",
     "columns.de-en.tsv": b"a\tb\nc\n",
+    "long.de-en.csv": LONG_LINE,
+    "bytes.de-en.csv": b"eins,one\n\xff\xfe,\x80\n",
+    "columns.de-en.csv": b"a,b\nc\n",
+    "quote.de-en.csv": b'source,target\n"a,b\nc,d\n',
+    "quotes.de-en.csv": b'a,"b\n' * 2001,
+    "nan.de-en.csv": b"score,source,target\nnan,a,b\n",
+    "names.csv": b"a,b,c,d\n",
+    "not.de-en.xlsx": b"no archive",
+    "cut.de-en.xlsx": b"PK\3\4" + b"\0" * 60,
+    "zip.de-en.xlsx": archive(),
+    "encrypted.de-en.xlsx": archive(flag=1),
+    "growth.de-en.xlsx": archive(text=b"eins und zwei\n" * (GROWN // 14)),
     "line.de-en.tsv.gz": gzip.compress(b"\0" * LONG),
     "growth.de-en.tsv.gz": gzip.compress((b"x" * 60 + b"\ty\n") * (GROWN // 63)),
     "growth.de-en.tsv.xz": lzma.compress(b"eins\tone\n" * (GROWN // 9)),

@@ -77,10 +77,11 @@ def checked(tmp_path, columns, rejecting, sources, targets, hubs=None, languages
 
 
 def test_scripts_by_hand(tmp_path):
-    """Of the second source's letters' worth 6 are Chinese and 4 Latin; a text without letters is in no script."""
-    values, rejected = checked(tmp_path, "script", "script=0.7", ["中國", "中國 abcd", "12"], ["ab", "ab", "ab"])
-    assert values["script"].tolist() == pytest.approx([1.0, 0.6, 0.0])
-    assert rejected["script"].tolist() == [False, True, True]
+    """Of the second source's letters' worth 6 are Chinese and 4 Latin; a text without letters is in every script."""
+    sources, targets = ["中國", "中國 abcd", "2.2.", "ab", ""], ["ab", "ab", "2.2.", "3 %", "中"]
+    values, rejected = checked(tmp_path, "script", "script=0.7", sources, targets)
+    assert values["script"].tolist() == pytest.approx([1.0, 0.6, 1.0, 0.0, 0.0])
+    assert rejected["script"].tolist() == [False, True, False, True, True]
 
 
 def test_duplicates_of_better_pairs(tmp_path):

@@ -148,3 +148,10 @@ def test_two_runs_do_not_fill_one_folder(tmp_path, parts):
         job.run(encode, model="m")
     job.run(encode, model="m")
     assert sorted(path.name for path in (tmp_path / "v").iterdir()) == [RECORD, "part-0.npy", "part-1.npy"]
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.xlsx", "s3://bucket/t.tsv", "t.npz"])
+def test_vectors_are_not_written_under_another_formats_name(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=r"vectors are written as \.npy, not .*; name OUT\.npy"):
+        EmbedJob(files=["a.txt"], output=name)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import io
-import json
 
 import numpy as np
 import pytest
@@ -13,12 +12,10 @@ from interlingua.mining.checks import CheckPlan
 from interlingua.mining.filter import (
     Filter,
     FilterConfig,
-    check_columns,
     filter_config,
-    line_of,
     output_format,
     scratch_folder,
-    write_rows,
+    write_filtered,
 )
 from interlingua.mining.score import ScoredPairs
 
@@ -45,13 +42,30 @@ def test_without_any_limit_all_are_kept(tmp_path):
     rows, kept = filtered(blocks(1.2, 0.0, 0.7, -1.0), tmp_path)
     assert [row.pair.score for row in rows] == [1.2, 0.0, 0.7, -1.0]
     assert (kept.read, kept.kept) == (4, 4)
-    assert kept.report() == ["4 pairs read, 4 kept"]
+    assert kept.report()[0] == "4 pairs read, 4 kept"
 
 
 def test_a_threshold_keeps_what_reaches_it(tmp_path):
     rows, kept = filtered(blocks(1.2, 0.9, 1.0, 0.99), tmp_path, threshold=1.0)
     assert [row.reasons for row in rows] == [[], ["below the threshold"], [], ["below the threshold"]]
-    assert kept.report() == ["4 pairs read, 2 kept; rejected (a pair may have several reasons): below the threshold 2"]
+    assert kept.report()[0] == "4 pairs read, 2 kept; rejected (a pair may have several reasons): below the threshold 2"
+
+
+@pytest.mark.parametrize(("threshold", "share"), [(0.3, None), (0.31, "31%"), (2.0, "100%")])
+def test_a_threshold_that_cuts_much_is_warned_of(tmp_path, threshold, share):
+    """Scores of 0, 0.01, ..., 0.99: the quantiles by hand, and a warning from 30 % on."""
+    _, kept = filtered(blocks(*(n / 100 for n in range(100)), size=40), tmp_path, threshold=threshold)
+    lines = kept.report()
+    assert lines[1] == "score quantiles: 5% 0.0495, 25% 0.2475, 50% 0.4950, 75% 0.7425, 95% 0.9405"
+    warnings = [line for line in lines if line.startswith("warning: ")]
+    assert len(warnings) == (share is not None)
+    assert all(f"cuts {share} of the pairs" in line and "--learn" in line for line in warnings)
+
+
+def test_a_learnt_threshold_is_not_warned_of(tmp_path):
+    _, kept = filtered(blocks(*[1.2] * 10, *[0.8] * 90), tmp_path, calibration=CURVE, precision=0.95)
+    assert kept.kept == 10
+    assert not any(line.startswith("warning") for line in kept.report())
 
 
 def test_probabilities_by_the_prior(tmp_path):
@@ -70,7 +84,7 @@ def test_the_first_block_tells_the_prior_and_the_threshold(tmp_path):
     assert kept.threshold == 1.2
     assert [bool(row.reasons) for row in rows] == [False] * 80 + [True] * 120
     assert rows[150].columns["probability"] == pytest.approx(kept.prior, abs=1e-6)
-    assert kept.report()[1:] == [
+    assert kept.report()[2:] == [
         f"translations among the pairs: {kept.prior:.1%}",
         "precision 0.95: threshold 1.2000, by the first pairs of the stream",
     ]
@@ -123,29 +137,12 @@ def test_probabilities_need_a_calibration(tmp_path):
         filtered(blocks(1.0), tmp_path, precision=0.9)
 
 
-def test_columns_that_are_not_there():
-    plan = CheckPlan.parse("length", "")
-    check_columns(["score", "length", "probability"], plan)
-    with pytest.raises(ConfigError, match="unknown column 'numbers'; name it in --check too"):
-        check_columns(["numbers"], plan)
-    with pytest.raises(ConfigError, match="unknown column 'scor'; did you mean 'score'"):
-        check_columns(["scor"], plan)
-
-
 def test_formats_of_outputs(tmp_path):
     assert output_format(None, None) == "tsv"
     assert output_format("a.tmx", None) == "tmx"
     assert output_format("a.txt", "jsonl") == "jsonl"
-    with pytest.raises(ConfigError, match="standard output is tsv or jsonl, not 'tmx'; name a file with --output"):
+    with pytest.raises(ConfigError, match="standard output is tsv, jsonl or csv, not 'tmx'; name a file with --output"):
         output_format(None, "tmx")
-
-
-def test_a_line_is_a_line(tmp_path):
-    (row,), _ = filtered(blocks(0.123456789), tmp_path)
-    row = row._replace(columns=row.columns | {"source": "a\tb\nc", "reasons": ["x", "y"]})
-    assert line_of(row, "tsv", ["score", "source", "reasons", "probability"]) == "0.123457\ta b c\tx, y\t\n"
-    found = json.loads(line_of(row, "jsonl", []))
-    assert (found["source"], found["target_language"]) == ("a\tb\nc", "eng_Latn")
 
 
 @pytest.mark.parametrize("name", ["out.tsv", "out.jsonl.gz", "out.tmx", "out"])
@@ -153,7 +150,7 @@ def test_files_can_be_read_again(name, tmp_path):
     rows, _ = filtered(blocks(1.5, 0.5, 1.25), tmp_path / "seen", threshold=1)
     path, rest, stdout = tmp_path / name, tmp_path / "rest.tsv", io.StringIO()
     columns = ["score", "source", "target"]
-    write_rows(rows, path, format=output_format(path, None), columns=columns, stdout=stdout, rejected=rest)
+    write_filtered(rows, path, format=output_format(path, None), columns=columns, stdout=stdout, rejected=rest)
     codes = {"source_language": "de", "target_language": "en"}
     found = list(read_pairs(path, **codes))
     assert [pair.source for pair in found] == ["Satz 0", "Satz 2"]
@@ -165,7 +162,7 @@ def test_files_can_be_read_again(name, tmp_path):
 def test_standard_output(tmp_path):
     rows, _ = filtered(blocks(1.5, 0.5), tmp_path)
     out = io.StringIO()
-    write_rows(rows, None, format="tsv", columns=["source", "score"], stdout=out)
+    write_filtered(rows, None, format="tsv", columns=["source", "score"], stdout=out)
     assert out.getvalue() == "Satz 0\t1.5\nSatz 1\t0.5\n"
 
 

@@ -138,7 +138,7 @@ def test_no_pairs(mined, tmp_path):
 @pytest.mark.parametrize(
     ("path", "columns", "message"),
     [
-        ("p.zip", ("score",), "written as .tsv, .jsonl or .tmx"),
+        ("p.zip", ("score",), "written as .tsv, .jsonl, .csv, .xlsx or .tmx"),
         ("p.tsv", ("scores",), "unknown column 'scores'; did you mean 'score'"),
         ("p.tsv", ("length",), "unknown column 'length'; name it in --check too"),
     ],

@@ -1,20 +1,50 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
+from interlingua.mining.calibrate import read_labels
 from interlingua.mining.calibration import Bin, Calibration
-from interlingua.mining.checks import CheckPlan
+from interlingua.mining.checks import RULES, CheckPlan
 from interlingua.mining.found import FOUND
 from interlingua.mining.output import Selection, write_mined
-from interlingua.mining.page import histogram, reliability, write_page
+from interlingua.mining.page import LABELS, check_value, histogram, reliability, write_page
 from interlingua.mining.pipeline import Mined
 from interlingua.mining.texts import Line, build_side
 
 LANGUAGES = ("arb_Arab", "eng_Latn")
+FAKE_PAGE = """
+const listeners = {}, saved = [];
+const elements = {};
+for (const id of ["judged", "save-judged", "save-pairs"])
+  elements[id] = { addEventListener: (_, act) => { listeners[id] = act; }, textContent: "" };
+const pairs = ["s0", "s\\n 1", "s2", "s3"].map((source, n) => ({
+  dataset: { kind: "Best", score: "1", reasons: "hub" }, classList: { toggle() {} },
+  focus() { document.activeElement = this; }, closest() { return this; },
+  querySelectorAll: (what) => what === "button" ? [] : [{ textContent: source }, { textContent: "t" + n }],
+}));
+const document = {
+  activeElement: null, querySelectorAll: () => pairs, getElementById: (id) => elements[id],
+  addEventListener: (_, act) => { listeners.key = act; },
+  createElement: () => ({ click() { saved.push(this); } }),
+};
+const Blob = class { constructor(parts) { this.text = parts.join(""); } };
+URL.createObjectURL = (blob) => blob.text;
+"""
+USE = """
+for (const key of ["1", "0", "x", "1", "1", "1"]) listeners.key({ key });
+listeners.key({ key: "1" });  // the last one is judged twice and once more: right, taken back, right
+listeners.key({ key: "1" });
+console.log(elements.judged.textContent);
+listeners["save-judged"]();
+listeners["save-pairs"]();
+for (const file of saved) { require("fs").writeFileSync(file.download, file.href); console.log(file.download); }
+"""
 
 
 class Tags(HTMLParser):
@@ -22,9 +52,10 @@ class Tags(HTMLParser):
 
     def __init__(self):
         super().__init__()
-        self.open, self.texts, self.links = [], [], []
+        self.open, self.texts, self.links, self.scripts = [], [], [], 0
 
     def handle_starttag(self, tag, attrs):
+        self.scripts += tag == "script"
         self.links += [value for key, value in attrs if key in ("src", "href")]
         if tag not in ("meta", "rect", "circle", "path", "br"):
             self.open.append(tag)
@@ -64,22 +95,23 @@ def test_the_page_is_whole_and_escaped_and_needs_no_network(page):
     tags.feed(page)
     assert tags.open == []
     assert tags.links == []
-    assert "<script" not in page
+    assert tags.scripts == page.count("<script") == 1
     assert "نص &lt;script&gt;0&lt;/script&gt;" in page
     assert "text &amp; 0" in page
     assert page.count('dir="auto"') == 2 * page.count('class="pair"')
     assert "prefers-color-scheme: dark" in page
-    assert "$" not in page
+    assert "$" not in page.replace("$script", "")
 
 
 def test_it_shows_best_borderline_and_rejected_pairs_with_reasons(page):
     heads = re.findall("<h2>(.*?)</h2>", page)
-    assert heads == ["Best pairs", "Borderline", "Rejected: lengths differ"]
-    best, borderline, rejected = (part.split("<footer>")[0] for part in page.split("<h2>")[1:])
+    assert heads == ["Best pairs", "Borderline", "Rejected: lengths differ", "To judge"]
+    best, borderline, rejected, judged = (part.split("<footer>")[0] for part in page.split("<h2>")[1:])
     assert "below the threshold" not in best
     assert borderline.count("<span class=chip>below the threshold</span>") == 12
     assert borderline.count('class="pair"') == 24
     assert rejected.count('class="pair"') == 1
+    assert judged.count('class="pair"') == 60  # all, as there are no more
     assert "<span class=chip>lengths differ</span>" in rejected
     assert "https://a.org/7" in rejected
 
@@ -91,6 +123,47 @@ def test_it_shows_numbers(page):
     assert page.count("<circle") == 2
     assert "<th>precision</th>" in page
     assert "The threshold is 1.1000." in page
+
+
+def test_check_values_have_labels(page):
+    assert '<span title="ratio of the longer to the shorter side">longer : shorter side 1.' in page
+    assert "length 1." not in page
+    assert check_value("script", 0.5).endswith(">letters in the right script 50 %</span>")
+    assert check_value("hub", 30.0).endswith(">nearest of how many 30</span>")
+    assert set(LABELS) == set(RULES)
+
+
+def test_reasons_are_a_table_with_what_rejects(page):
+    rows = re.findall(r"<tr><th scope=row>(.*?)</th><td>(.*?)</td><td>(.*?)</td><td class=words>(.*?)</td></tr>", page)
+    assert rows == [
+        ("below the threshold", "30", "50.0%", "score: less than 1.1000"),
+        ("lengths differ", "1", "1.7%", "ratio of the longer to the shorter side: 2 or more"),
+    ]
+
+
+def test_the_calibration_is_told(page):
+    assert "By a calibration from 9 held-out pairs that were mixed in " in page
+
+
+def test_the_threshold_is_drawn_where_it_is():
+    """Scores from 0 to 1, a threshold of 0.25: a quarter of the way, and none where it lies outside."""
+    drawn = histogram(np.array([0.0, 1.0] * 500), 0.25)
+    assert '<path class="threshold" d="M150.0 0V104"/>' in drawn
+    assert "threshold 0.2500</text>" in drawn
+    assert "threshold" not in histogram(np.linspace(0, 1, 1001), 2.0)
+    assert "threshold" not in histogram(np.linspace(0, 1, 1001), None)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_two_keys_judge_and_the_file_is_what_calibrate_reads(page, tmp_path):
+    script = re.search(r"<script>(.*)</script>", page, re.S)[1]
+    (tmp_path / "run.js").write_text(FAKE_PAGE + script + USE, encoding="utf-8")
+    run = subprocess.run(["node", tmp_path / "run.js"], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert run.stdout.splitlines() == ["2 right, 1 wrong", "judged.tsv", "pairs.tsv"]
+    labels = read_labels(tmp_path / "judged.tsv")
+    assert labels == {("s0", "t0"): True, ("s 1", "t1"): False, ("s2", "t2"): True}
+    lines = (tmp_path / "pairs.tsv").read_text(encoding="utf-8").splitlines()
+    assert lines[:2] == ["kind\tscore\tsource\ttarget\treasons", "Best\t1\ts0\tt0\thub"]
 
 
 def test_bars_by_hand():

@@ -26,6 +26,22 @@ def bitext(n, *, seed=0, wrong=0.3, repeated=0.2):
     return pairs
 
 
+@pytest.mark.parametrize("size", [1, 7])
+def test_progress_comes_with_every_batch_of_an_encoder_that_tells(size):
+    def in_batches(texts, language=None, advance=lambda count: None):
+        for start in range(0, len(texts), size):
+            advance(len(texts[start : start + size]))
+        return encode(texts)
+
+    told = []
+    pairs = bitext(20, repeated=0)
+    found = list(PairScorer(in_batches, progress=told.append).score(pairs))
+    assert sum(told) == pytest.approx(20)
+    assert len(told) == sum(-(-len({pair[side] for pair in pairs}) // size) for side in (0, 1))
+    plain = list(PairScorer(encode).score(pairs))
+    assert np.array_equal(found[0].scores, plain[0].scores)
+
+
 def naive(pairs, *, window, k, margin):
     """Pair by pair, block by block, cosine by cosine."""
     blocks, start = [], 0

@@ -4,10 +4,12 @@ import gzip
 import io
 import os
 import types
+from xml.etree import ElementTree
 
 import pytest
 
 from interlingua.corpus.formats import write_pairs
+from interlingua.corpus.tmx import XML_LANG
 from interlingua.errors import ConfigError, DataError, InterlinguaError
 from interlingua.mining.checks import CheckPlan
 from interlingua.mining.filter import FilterConfig
@@ -30,7 +32,7 @@ def expected(config=None):
     return [score for block in PairScorer(encode, config).score(PAIRS) for score in block.scores.tolist()]
 
 
-@pytest.fixture(params=["de-en.tsv", "de-en.jsonl.gz", "set.tmx", "set", "de-en.zip"])
+@pytest.fixture(params=["de-en.tsv", "set.csv", "set.xlsx", "de-en.jsonl.gz", "set.tmx", "set", "de-en.zip"])
 def file(request, tmp_path):
     path = tmp_path / request.param
     write_pairs(PAIRS, path)
@@ -46,13 +48,32 @@ def test_any_format_comes_out_in_its_order(file):
     assert told[0].endswith(" pairs/s")
 
 
+def test_a_translation_memory_keeps_its_units(tmp_path):
+    units = "".join(
+        f'<tu tuid="u{n}"><prop type="domain">d{n}</prop><tuv xml:lang="de-AT"><seg>{pair.source}</seg></tuv>'
+        f'<tuv xml:lang="en-GB"><seg>{pair.target}<ph>x</ph></seg></tuv></tu>'
+        for n, pair in enumerate(PAIRS)
+    )
+    header = '<header srclang="de-AT" segtype="sentence"/>'
+    (tmp_path / "a.tmx").write_text(f'<tmx version="1.4">{header}<body>{units}</body></tmx>', encoding="utf-8")
+    threshold = FilterConfig(threshold=1.0, checks=CheckPlan.parse("", ""))
+    run(ScoreJob(input=str(tmp_path / "a.tmx"), output=tmp_path / "b.tmx", selection=threshold))
+    kept = list(ElementTree.parse(tmp_path / "b.tmx").iter("tu"))
+    assert 0 < len(kept) < 30
+    for unit in kept:
+        assert unit.get("tuid") == "u" + unit.findall("prop")[1].text.removeprefix("d")
+        assert float(unit.find("prop").text) >= 1
+        assert [variant.attrib for variant in unit.findall("tuv")] == [{XML_LANG: "de-AT"}, {XML_LANG: "en-GB"}]
+        assert unit.find("tuv/seg/ph").text == "x"
+
+
 def test_standard_input(monkeypatch):
     text = "".join(f"{pair.source}\t{pair.target}\n" for pair in PAIRS) + "\n"
     monkeypatch.setattr("sys.stdin", types.SimpleNamespace(buffer=io.BytesIO(text.encode("utf-8"))))
     job = ScoreJob(input="-", source_language="de", target_language="en", format="jsonl", selection=NOTHING)
     lines, told = run(job)
     assert len(lines) == 30
-    assert told[1] == "left out: empty line 1"
+    assert told[2] == "left out: empty line 1"
 
 
 def test_options_reach_the_score_and_the_filter(tmp_path):
@@ -137,8 +158,8 @@ def test_ctrl_c(tmp_path):
         ({"output": "a.tsv"}, "a.tsv is read as well and would be lost"),
         ({"output": "b.tsv", "rejected": "b.tsv"}, "b.tsv is to be written twice"),
         ({"columns": ["probability"]}, "probability needs --calibration"),
-        ({"format": "tmx"}, "standard output is tsv or jsonl"),
-        ({"rejected": "x.tmx"}, "rejected pairs are written as .tsv or .jsonl"),
+        ({"format": "tmx"}, "standard output is tsv, jsonl or csv"),
+        ({"rejected": "x.tmx"}, "rejected pairs are written as .tsv, .jsonl"),
         ({"selection": FilterConfig(prior=0.5, checks=CheckPlan.parse("", ""))}, "prior needs --calibration"),
         (
             {"config": ScoreConfig(margin="absolute"), "selection": FilterConfig(checks=CheckPlan.parse("all", ""))},

@@ -45,6 +45,54 @@ def test_the_folder_and_its_manifest(tmp_path, corpus):
     assert next(iter(manifest.seconds)) == "reading and cleaning"
 
 
+def test_lines_that_can_not_be_read_are_skipped_and_kept(tmp_path, corpus, caplog):
+    with open(corpus / "de-en.news.tsv", "ab") as file:
+        file.write(b"one cell\n\xe4\tb\n")
+    config = config_for(tmp_path, corpus)
+    with pytest.raises(DataError, match=r"de-en\.news\.tsv:30"):
+        prepare(config, show_progress=False)
+    assert not config.output.exists()
+    manifest = prepare(dataclasses.replace(config, on_error="skip"), show_progress=False)
+    assert manifest.sources[0].skipped == {"unreadable line": 2}
+    assert manifest.sources[0].read == 300
+    kept = (config.output / "rejected_lines.tsv").read_text(encoding="utf-8").splitlines()
+    assert [line.split("\t")[1:3] for line in kept[1:]] == [
+        ["301", "1 columns, expected 2; tabs inside a text must go"], ["302", "not UTF-8"],
+    ]  # fmt: skip
+    assert caplog.messages[0] == (
+        f"2 lines could not be read and were left out; all of them are in {config.output / 'rejected_lines.tsv'}"
+    )
+
+
+def test_a_slip_in_the_last_source_costs_no_work(tmp_path, corpus, monkeypatch):
+    monkeypatch.setattr("interlingua.prepare.pipeline.ingest", lambda *_: pytest.fail("reads"))
+    config = config_for(tmp_path, corpus)
+    sources = (*config.sources, SourceConfig(paths=(corpus / "absent.de-en.tsv",)))
+    with pytest.raises(DataError, match=r"absent\.de-en\.tsv: no such file"):
+        prepare(dataclasses.replace(config, sources=sources), show_progress=False)
+
+
+def test_held_out_pairs_are_drawn_from_what_the_least_score_leaves(tmp_path, corpus):
+    """Every second pair is wrong and scores 0.2; none of them is held out, validated or trained on."""
+    rows = sentences(300, seed=4)
+    lines = []
+    for n, (english, german, _) in enumerate(rows):
+        lines.append(f"1.2\t{german}\t{english}\n" if n % 2 else f"0.2\t{german} wrong\t{english}\n")
+    (corpus / "de-en.news.tsv").write_text("".join(lines), encoding="utf-8")
+    config = config_for(tmp_path, corpus)
+    source = dataclasses.replace(config.sources[0], min_score=1.0)
+    manifest = prepare(dataclasses.replace(config, sources=(source, config.sources[1])), show_progress=False)
+    assert manifest.sources[0].dropped["below_min_score"] == manifest.dropped["below_min_score"] == 150
+    record = manifest.sources[0]
+    assert (
+        record.read == 300 == 150 + record.train + record.valid + record.heldout + (sum(record.dropped.values()) - 150)
+    )
+    for folder in ("heldout", "valid_text"):
+        text = (config.output / folder / "deu-eng.tsv").read_text(encoding="utf-8")
+        assert text
+        assert "wrong" not in text
+
+
 def test_a_source_without_pairs_is_named(tmp_path, corpus, caplog):
     (corpus / "de-en.empty.tsv").touch()
     write_tsv(corpus / "de-ru.other.tsv", [("eins", "один"), ("zwei", "два")])

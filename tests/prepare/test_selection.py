@@ -39,6 +39,41 @@ def test_exact_duplicates_go_whatever_the_case_and_the_direction(tmp_path):
     assert len(rows["duplicate"]) == 2
 
 
+def scored(tmp_path, count=40):
+    rows = sentences(count)
+    lines = [f"{(7 * n) % count}\t{german}\t{english}\n" for n, (english, german, _) in enumerate(rows)]
+    path = tmp_path / "de-en.news.tsv"
+    path.write_text("".join(lines), encoding="utf-8")
+    return path, {(german, english): (7 * n) % count for n, (english, german, _) in enumerate(rows)}
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.5])
+def test_max_pairs_keeps_the_best_scored(tmp_path, weight):
+    """Of a random half the five best, which the draw knows nothing of."""
+    path, score_of = scored(tmp_path)
+    source = SourceConfig(paths=(path,), weight=weight, max_pairs=5, max_pairs_by="score")
+    rows, _ = selected(tmp_path, config_for(tmp_path, tmp_path, sources=(source,), **no_split()))
+    kept, others = ([score_of[row] for row in rows[fate]] for fate in ("train", "over_max_pairs"))
+    assert len(kept) == 5
+    assert min(kept) > max(others)
+    assert len(rows["over_weight"]) == 40 * (1 - weight)
+    if weight == 1:
+        assert sorted(kept) == [35, 36, 37, 38, 39]
+
+
+def test_equal_scores_are_drawn_by_the_seed(tmp_path):
+    path, _ = scored(tmp_path)
+    path.write_text("".join("1" + line[line.index("\t") :] for line in path.read_text().splitlines(keepends=True)))
+    source = SourceConfig(paths=(path,), max_pairs=5, max_pairs_by="score")
+    drawn = []
+    for seed in (0, 0, 1):
+        folder = tmp_path / f"run{len(drawn)}"
+        folder.mkdir()
+        config = config_for(tmp_path, tmp_path, sources=(source,), seed=seed, **no_split())
+        drawn.append(selected(folder, config)[0]["train"])
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
 def test_near_duplicates_go_where_asked(tmp_path):
     german, english = (
         "der alte Mann ging langsam über die lange Brücke nach Hause",

@@ -13,8 +13,9 @@ def shard(tmp_path, monkeypatch):
         rows = range(first, first + 3)
         text = "".join(f"s{i}\u2028\tt{i}\n" for i in rows).encode()
         found.append(
-            text, np.array(rows, np.uint64), np.array(rows, np.uint64) + np.uint64(10), np.array(rows, np.uint8)
-        )
+            text, np.array(rows, np.uint64), np.array(rows, np.uint64) + np.uint64(10), np.array(rows, np.uint8),
+            np.array([np.nan if row % 2 else row / 2 for row in rows]),
+        )  # fmt: skip
     found.fates = np.zeros(6, np.uint8)
     return found
 
@@ -24,6 +25,7 @@ def test_keys_and_words_come_back_in_order(shard):
     assert shard.source_keys.tolist() == [0, 1, 2, 3, 4, 5]
     assert shard.target_keys.tolist() == [10, 11, 12, 13, 14, 15]
     assert shard.words.tolist() == [0, 1, 2, 3, 4, 5]
+    np.testing.assert_array_equal(shard.scores, [0, np.nan, 1, np.nan, 2, np.nan])
 
 
 @pytest.mark.parametrize("chosen", [[], [0], [5], [1, 2, 3], [0, 5], [0, 1, 2, 3, 4, 5]])

@@ -3,10 +3,12 @@ from pathlib import Path
 
 import pytest
 
+from interlingua.corpus.bad_lines import BadLines
+from interlingua.corpus.formats import TextPair, write_pairs
 from interlingua.errors import DataError
 from interlingua.prepare import sources
-from interlingua.prepare.config import SourceConfig
-from interlingua.prepare.sources import describe_file, find_files, is_turned, read_chunks
+from interlingua.prepare.config import PrepareConfig, SourceConfig
+from interlingua.prepare.sources import Chunk, check_sources, describe_file, find_files, is_turned, read_chunks
 
 
 def test_globs_are_expanded_and_sorted(tmp_path):
@@ -26,7 +28,56 @@ def test_a_moses_pair_is_found_once(tmp_path):
     (path,) = find_files(source)
     assert describe_file(path, source).bytes == 9
     (chunk,) = read_chunks(path, source, 3, skipped=Counter())
-    assert chunk == (3, ("deu_Latn", "eng_Latn"), ["eins"], ["one"])
+    assert chunk == Chunk(3, ("deu_Latn", "eng_Latn"), ["eins"], ["one"], [None])
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.xlsx"])
+def test_spreadsheets_are_read(tmp_path, name):
+    write_pairs([TextPair("one", "eins", "eng_Latn", "deu_Latn")], tmp_path / name)
+    (chunk,) = read_chunks(str(tmp_path / name), SourceConfig(paths=(tmp_path / name,)), 0, skipped=Counter())
+    assert (chunk.language_pair, chunk.sources, chunk.targets) == (("deu_Latn", "eng_Latn"), ["eins"], ["one"])
+
+
+def test_pairs_below_the_least_score_are_counted(tmp_path):
+    path = tmp_path / "de-en.tsv"
+    path.write_text("1.05\ta\tb\n1.04\tc\td\n1.0399\te\tf\n", encoding="utf-8")
+    source = SourceConfig(paths=(path,), min_score=1.04)
+    (chunk,) = read_chunks(str(path), source, 0, skipped=Counter())
+    assert (chunk.sources, chunk.scores, chunk.below, chunk.read) == (["a", "c"], [1.05, 1.04], 1, 3)
+
+
+def test_a_pair_without_a_score_is_refused_where_scores_decide(tmp_path):
+    path = tmp_path / "x.jsonl"
+    good = '{"source": "a", "target": "b", "source_language": "de", "target_language": "en"'
+    path.write_text(f'{good}, "score": 1}}\n{good}}}\n', encoding="utf-8")
+    source = SourceConfig(paths=(path,), max_pairs=1, max_pairs_by="score")
+    with pytest.raises(DataError, match="a pair has no score, which min_score and max_pairs_by go by"):
+        list(read_chunks(str(path), source, 0, skipped=Counter()))
+    bad = BadLines("skip")
+    (chunk,) = read_chunks(str(path), source, 0, skipped=Counter(), bad=bad)
+    assert (chunk.sources, bad.count) == (["a"], 1)
+
+
+@pytest.mark.parametrize(
+    ("last", "message"),
+    [
+        ({"paths": (Path("absent.de-en.tsv"),)}, "no such file"),
+        ({"paths": (Path("absent/*.tsv"),)}, "no file matches"),
+        ({"paths": (Path("x.docx"),)}, "is no format of bitext"),
+        ({"paths": (Path("news.tsv"),)}, "its languages are neither given nor in its name"),
+        ({"paths": (Path("good.de-en.tsv"),), "min_score": 1.0}, "a pair has no score"),
+    ],
+)
+def test_every_source_is_looked_at_before_any_work(tmp_path, monkeypatch, last, message):
+    monkeypatch.chdir(tmp_path)
+    for name in ("good.de-en.tsv", "news.tsv"):
+        (tmp_path / name).write_text("a\tb\n")
+    good = SourceConfig(paths=(Path("good.de-en.tsv"), Path("hf:never/asked:de-en")))
+    check_sources(PrepareConfig(output=tmp_path / "out", sources=(good,)))
+    with pytest.raises(DataError, match=message):
+        check_sources(PrepareConfig(output=tmp_path / "out", sources=(good, SourceConfig(**last))))
+    with pytest.raises(DataError, match="no such evaluation folder"):
+        check_sources(PrepareConfig(output=tmp_path / "out", sources=(good,), decontaminate=(Path("nowhere"),)))
 
 
 def test_describe_a_folder_and_a_hub_name(tmp_path):

@@ -62,7 +62,7 @@ def test_a_file_of_all_splits_trains_on_one_and_validates_on_another(tiny_table,
 @pytest.mark.parametrize(
     ("limit", "expected"), [(0, ["ru0", "ru1", "ru2", "de5", "de6"]), (2, ["ru0", "ru1", "de5", "de6"])]
 )
-def test_texts_are_the_first_of_each_file(table, tmp_path, word_vocabulary, limit, expected):
+def test_texts_of_each_file_have_its_language(table, tmp_path, word_vocabulary, limit, expected):
     (tmp_path / "ru.txt").write_text("ru0\nru1\n\nru2\n", encoding="utf-8")
     (tmp_path / "de.txt").write_text("de5\nde6\n", encoding="utf-8")
     paths = [str(tmp_path / name) for name in ("ru.txt", "de.txt")]

@@ -26,7 +26,9 @@ Output = Annotated[
 ]
 Texts = Annotated[
     File,
-    typer.Option(help="Linked sentences as bitext, score = 1 - cost: .tsv, .jsonl, .tmx or the prefix of two files."),
+    typer.Option(
+        help="Linked sentences as bitext, score = 1 - cost: .tsv, .csv, .xlsx, .jsonl, .tmx or the prefix of two files."
+    ),
 ]
 Gold = Annotated[File, typer.Option(help="Right links, [0, 1]:[2] in every line; prints precision, recall and F1.")]
 MaxSentences = Annotated[int, typer.Option(help="Sentences in a link at most, both sides together.", min=2)]
@@ -82,7 +84,7 @@ def align(
     encode, identity = encode_and_identity(
         model, **choices, prompt=prompt, batch_tokens=batch_tokens, identified=list is not None
     )
-    with bar(quiet or not sys.stderr.isatty()) as progress:
+    with bar(quiet, last=False) as progress:
         report = job.run(encode, model=identity, stdout=sys.stdout, progress=progress)
     for line in report.lines(quiet=quiet):
         print(line, file=sys.stderr)

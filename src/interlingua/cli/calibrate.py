@@ -18,7 +18,10 @@ Output = Annotated[
 Parallel = Annotated[
     Text, typer.Option(help="Held-out translations of the same kind of text, any format of bitext; mixed in.")
 ]
-Labels = Annotated[Path | None, typer.Option(help="Mined pairs that someone has judged: 1 or 0 TAB source TAB target.")]
+Labels = Annotated[
+    Path | None,
+    typer.Option("--judged", "--labels", help="Mined pairs that someone has judged: 1 or 0 TAB source TAB target."),
+]
 Gold = Annotated[
     Path | None,
     typer.Option(help="All pairs that are right, id TAB id or text TAB text; beside another source it measures."),

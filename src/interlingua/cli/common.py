@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from interlingua.cli.minute_lines import clock, minute_lines, time_left
 
 if TYPE_CHECKING:
     from interlingua.mining.progress import Steps
@@ -14,6 +17,11 @@ if TYPE_CHECKING:
 def split(names: str) -> list[str]:
     """The parts of a list with commas."""
     return [part.strip() for part in names.split(",") if part.strip()]
+
+
+def listed(names: str | None) -> list[str] | None:
+    """The parts of a list with commas, or None where there is no list."""
+    return None if names is None else split(names)
 
 
 @contextlib.contextmanager
@@ -33,8 +41,19 @@ def resumable(keeps: bool, output: Path, cache: Path | None = None) -> Iterator[
 
 
 @contextlib.contextmanager
-def bar(quiet: bool) -> Iterator[Callable[[str, float, float], None]]:
-    """A progress bar on standard error with the time left for the whole run; none is left where nothing was told."""
+def bar(quiet: bool, *, last: bool = True) -> Iterator[Callable[[str, float, float], None]]:
+    """A progress bar on standard error with the time left for the whole run; without a terminal a line a minute.
+
+    Args:
+        quiet: show nothing.
+        last: without a terminal, write the last state too.
+    """
+    if not sys.stderr.isatty():
+        with minute_lines(quiet, last=last) as tell:
+            yield lambda label, done, total: tell(
+                lambda seconds: f"{label}: {done:,.0f}/{total:,.0f}{time_left(done, total, seconds)}"
+            )
+        return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -46,28 +65,27 @@ def bar(quiet: bool) -> Iterator[Callable[[str, float, float], None]]:
 
     def told(label: str, done: float, total: float) -> None:
         shown.live.transient = False
-        shown.start()
         shown.update(task, description=label, completed=done, total=total or None)
 
-    if console.is_terminal:  # elsewhere the bar is written once, at its end
-        shown.start()
-    try:
+    with shown:
         yield told
-    finally:
-        if shown.live.is_started:
-            shown.stop()
 
 
 @contextlib.contextmanager
 def steps_bar(quiet: bool) -> Iterator[Steps]:
-    """A progress bar on standard error for a run of several steps, with the time left for all of them."""
-    from datetime import timedelta
+    """A progress bar on standard error for a run of several steps, with the time left for all of them.
 
+    Without a terminal it is a line a minute.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     from interlingua.mining.progress import Steps
 
+    if not sys.stderr.isatty():
+        with minute_lines(quiet, last=True) as tell:
+            yield Steps(lambda what, done, total, left: tell(lambda _: _step_line(what, done, total, left)))
+        return
     columns = (
         TextColumn("{task.description:<28}"),
         BarColumn(),
@@ -78,7 +96,7 @@ def steps_bar(quiet: bool) -> Iterator[Steps]:
         task = shown.add_task("", total=None, left="")
 
         def show(what: str, done: int, total: int, left: float | None) -> None:
-            told = "" if left is None else f"{timedelta(seconds=round(left))} left for all"
+            told = "" if left is None else f"{clock(left)} left for all"
             shown.update(task, description=what, completed=done, total=total or None, left=told)
 
         yield Steps(show)
@@ -86,17 +104,35 @@ def steps_bar(quiet: bool) -> Iterator[Steps]:
 
 @contextlib.contextmanager
 def rate_bar(quiet: bool, unit: str) -> Iterator[Callable[[float, int | None], None]]:
-    """A progress bar on standard error for what streams by: how much, how fast, and the time left if that is known."""
+    """A progress bar on standard error for what streams by: how much, how fast, and the time left if that is known.
+
+    Without a terminal it is a line a minute, and none for less.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+    if not sys.stderr.isatty():
+        with minute_lines(quiet, last=False) as tell:
+            yield lambda done, total: tell(
+                lambda seconds: f"{_rate_note(done, total, unit, seconds)}{time_left(done, total, seconds)}"
+            )
+        return
     columns = (BarColumn(), TextColumn("{task.fields[note]}"), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), disable=quiet, speed_estimate_period=3600.0) as shown:
         task = shown.add_task("", total=None, note="")
 
         def told(done: float, total: int | None) -> None:
             seconds = shown.tasks[0].elapsed or 0.0
-            note = f"{done:,.0f}{'' if total is None else f' of {total:,}'} {unit}, {done / max(seconds, 1e-9):,.0f}/s"
-            shown.update(task, completed=done, total=total, note=note)
+            shown.update(task, completed=done, total=total, note=_rate_note(done, total, unit, seconds))
 
         yield told
+
+
+def _rate_note(done: float, total: int | None, unit: str, seconds: float) -> str:
+    of_all = "" if total is None else f" of {total:,}"
+    return f"{done:,.0f}{of_all} {unit}, {done / max(seconds, 1e-9):,.0f}/s"
+
+
+def _step_line(what: str, done: int, total: int, left: float | None) -> str:
+    of_all = f" of {total:,}" if total else ""
+    return f"{what}: {done:,}{of_all}" + ("" if left is None else f", {clock(left)} left for all")

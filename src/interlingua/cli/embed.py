@@ -63,7 +63,7 @@ def embed(
     encode, identity = encode_and_identity(
         model, **choices, prompt=prompt, batch_tokens=batch_tokens, identified=job.to_folder, elsewhere=ray is not None
     )
-    with rate_bar(quiet or not sys.stderr.isatty(), "lines") as progress:
+    with rate_bar(quiet, "lines") as progress:
         lines = job.run(
             partial(encode, language=language, normalize=normalize, **form),
             model=" ".join(

@@ -8,13 +8,13 @@ from typing import Annotated, Any
 import typer
 
 from interlingua.cli import sides
-from interlingua.cli.common import split, steps_bar
+from interlingua.cli.common import listed, steps_bar
 from interlingua.cli.sides import MAX_LINE, MaxLine
 
 Text = str | None
 File = Path | None
 Output = Annotated[
-    str, typer.Option("--output", "-o", help="The pairs: .tsv, .jsonl or .tmx, also compressed; s3://bucket/name.tsv.")
+    str, typer.Option("--output", "-o", help="The pairs: .tsv, .jsonl, .csv, .xlsx or .tmx; s3://bucket/name.tsv.")
 ]
 Threshold = Annotated[float | None, typer.Option(help="Least score, in the margin's unit.")]
 Calibration = Annotated[File, typer.Option(help="From interlingua calibrate: gives each pair its probability.")]
@@ -26,7 +26,8 @@ Drop = Annotated[
     str, typer.Option(help="Checks that reject pairs, with their limits or without: length=2,hub; or none.")
 ]
 Columns = Annotated[
-    str, typer.Option(help="Of a .tsv: score, source, target, probability, cosine, source_origins, checks ...")
+    Text,
+    typer.Option(help="Of .tsv, .csv, .xlsx: score, source, target, probability, cosine, source_origins, checks ..."),
 ]
 Report = Annotated[Text, typer.Option(help="Page with the best, borderline and rejected pairs.")]
 Gold = Annotated[File, typer.Option(help="Pairs that are right, id TAB id or text TAB text: prints precision and F1.")]
@@ -60,9 +61,10 @@ def mine(
     precision: Precision = None,
     check: Check = "script,length,copied,numbers,duplicate,hub",
     drop: Drop = "script,length,copied,duplicate,hub",
-    columns: Columns = "score,source,target",
+    columns: Columns = None,
     report: Report = None,
     gold: Gold = None,
+    on_error: sides.OnError = "stop",
     laser: Laser = False,
     approximate: Approximate = None,
     memory: sides.Memory = "4GiB",
@@ -88,8 +90,9 @@ def mine(
     job = MineJob(
         output=output, documents=documents, background=background, k=k, margin=margin, retrieval=retrieval, equal=equal,
         threshold=threshold, calibration=calibration, precision=precision, check=check, drop=drop,
-        columns=split(columns), report=report, gold=gold, laser=laser, approximate=approximate,
+        columns=listed(columns), report=report, gold=gold, laser=laser, approximate=approximate,
         memory=parse_size(memory), work=work, shard=shard, ray=ray, ray_cores=ray_cores, device=device,
+        on_error=on_error,
     )  # fmt: skip
     both: Any = sides.two_sides(
         model, (source, target), (source_language, target_language), layout, (source_vectors, target_vectors),

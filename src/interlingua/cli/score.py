@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from interlingua.cli.common import rate_bar, split
+from interlingua.cli.common import listed, rate_bar
 from interlingua.cli.sides import (
     MAX_LINE,
     Backend,
@@ -18,6 +18,7 @@ from interlingua.cli.sides import (
     K,
     MaxLine,
     Model,
+    OnError,
     Prompt,
     Quiet,
     Settings,
@@ -28,12 +29,15 @@ File = Path | None
 Number = float | None
 
 Bitext = Annotated[
-    str, typer.Argument(help=".tsv, .jsonl, .tmx ..., the prefix of Moses files or a.de,a.en; - is standard input.")
+    str,
+    typer.Argument(
+        help=".tsv, .csv, .xlsx, .tmx, .jsonl ..., the prefix of Moses files or a.de,a.en; - is standard input."
+    ),
 ]
 Output = Annotated[
     File, typer.Option("--output", "-o", help="File, by whose name the format is; standard output by default.")
 ]
-Format = Annotated[Text, typer.Option(help="Of the output: tsv or jsonl, to a file any format.")]
+Format = Annotated[Text, typer.Option(help="Of the output: tsv, jsonl or csv, to a file any format.")]
 InputFormat = Annotated[Text, typer.Option(help="By the name by default, tsv from standard input.")]
 SourceLanguage = Annotated[Text, typer.Option(help="Any code; by the file's name or content by default.")]
 TargetLanguage = Annotated[Text, typer.Option(help="Likewise.")]
@@ -50,10 +54,23 @@ Check = Annotated[
     typer.Option(help="Checks to measure: all, or some of language, script, length, copied, numbers, duplicate, hub."),
 ]
 Drop = Annotated[str, typer.Option(help="Checks that reject pairs, with their limits or without: length=2,script.")]
-Columns = Annotated[str, typer.Option(help="Of TSV: score, source, target, probability, cosine, reasons, and checks.")]
-Rejected = Annotated[File, typer.Option(help="File for all other pairs with the reasons, .tsv or .jsonl.")]
-Learn = Annotated[File, typer.Option(help="Write no pairs but this calibration file, from --labels or --parallel.")]
-Labels = Annotated[File, typer.Option(help="With --learn: judged pairs of the bitext, 1 or 0 TAB source TAB target.")]
+Columns = Annotated[
+    Text,
+    typer.Option(
+        help="Of .tsv, .csv and .xlsx: score, source, target, source_language, probability, cosine, reasons, checks."
+    ),
+]
+Rejected = Annotated[File, typer.Option(help="File for all other pairs with the reasons, .tsv, .jsonl, .csv or .xlsx.")]
+BadLinesFile = Annotated[
+    File, typer.Option("--bad-lines", help="Where --on-error skip keeps them: OUTPUT.bad-lines.tsv by default.")
+]
+Learn = Annotated[File, typer.Option(help="Write no pairs but this calibration file, from --judged or --parallel.")]
+Labels = Annotated[
+    File,
+    typer.Option(
+        "--judged", "--labels", help="With --learn: judged pairs of the bitext, 1 or 0 TAB source TAB target."
+    ),
+]
 Parallel = Annotated[Text, typer.Option(help="With --learn: held-out translations, any format of bitext; mixed in.")]
 
 
@@ -76,8 +93,10 @@ def score(
     prior: Prior = None,
     check: Check = "",
     drop: Drop = "none",
-    columns: Columns = "score,source,target",
+    columns: Columns = None,
     rejected: Rejected = None,
+    on_error: OnError = "stop",
+    bad_lines: BadLinesFile = None,
     learn: Learn = None,
     labels: Labels = None,
     parallel: Parallel = None,
@@ -101,16 +120,15 @@ def score(
     limits = filter_config(check, drop, threshold=threshold, probability=probability, precision=precision, prior=prior)
     job = ScoreJob(
         input=bitext, input_format=input_format, source_language=source_language, target_language=target_language,
-        output=output, format=format, columns=split(columns), rejected=rejected, calibration=calibration,
-        config=config, selection=limits,
+        output=output, format=format, columns=listed(columns), rejected=rejected, calibration=calibration,
+        on_error=on_error, bad_lines=bad_lines, config=config, selection=limits,
     )  # fmt: skip
     learner = learn_job(learn, labels, parallel, config)
     stream = job.open()
     choices: Any = {"backend": backend, "dtype": dtype, "device": device, "settings": set or ()}
-    encode, identity = encode_and_identity(
-        model, **choices, prompt=prompt, batch_tokens=batch_tokens, identified=bool(calibration or learner)
-    )
-    with rate_bar(quiet or not sys.stderr.isatty(), "pairs") as progress:
+    known = bool(calibration or learner)
+    encode, identity = encode_and_identity(model, **choices, prompt=prompt, batch_tokens=batch_tokens, identified=known)
+    with rate_bar(quiet, "pairs") as progress:
         if learner is not None:
             lines = learner.run(stream, encode, model=identity, progress=progress)
         else:

@@ -62,6 +62,12 @@ Backend = Annotated[str, typer.Option(help="interlingua, sentence-transformers, 
 Settings = Annotated[list[str] | None, typer.Option("--set", help="BACKEND.OPTION=VALUE: openai.dimensions=256.")]
 
 
+OnError = Annotated[
+    str,
+    typer.Option(help="Of lines that can't be read: stop at the first, or skip, count and keep them in a file."),
+]
+
+
 def _set_max_line(characters: int) -> int:
     from interlingua.limits import MAX_LINE_CHARACTERS, set_max_line_characters
 

@@ -5,6 +5,7 @@ A format is a class named in ``registry.FORMATS`` with ``read`` and ``write``; e
 
 from __future__ import annotations
 
+import glob
 import gzip
 import lzma
 import os
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol, cast
 
 from interlingua import languages, registry
+from interlingua.corpus.bad_lines import BadLines
 from interlingua.errors import DataError
 from interlingua.files import COMPRESSIONS, stem_and_suffix
 
@@ -24,6 +26,9 @@ PathLike = str | os.PathLike[str]
 FORMAT_OF_SUFFIX = {
     ".tsv": "tsv",
     ".txt": "tsv",
+    ".csv": "csv",
+    ".xlsx": "xlsx",
+    ".xlsm": "xlsx",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
     ".tmx": "tmx",
@@ -53,9 +58,14 @@ class PairFormat(Protocol):
     """A file format of bitexts."""
 
     def read(
-        self, path: str, source_language: str | None, target_language: str | None, skipped: Counter[str]
+        self,
+        path: str,
+        source_language: str | None,
+        target_language: str | None,
+        skipped: Counter[str],
+        bad: BadLines,
     ) -> Iterator[TextPair]:
-        """Streams pairs; counts in ``skipped`` what it leaves out, by reason."""
+        """Streams pairs; counts in ``skipped`` what it leaves out, by reason, and hands ``bad`` what it can't read."""
         ...
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
@@ -70,6 +80,7 @@ def read_pairs(
     source_language: str | None = None,
     target_language: str | None = None,
     skipped: Counter[str] | None = None,
+    bad: BadLines | None = None,
 ) -> Iterator[TextPair]:
     """Streams the pairs of a bitext in any of the known formats, plain or compressed.
 
@@ -81,6 +92,7 @@ def read_pairs(
             name (``news.de-en.tsv``) when not given.
         target_language: likewise.
         skipped: counts what the reader leaves out, by reason (``"fuzzy"``, ``"untranslated"``, ...).
+        bad: what becomes of lines that can't be read; by default the first one stops.
 
     Raises:
         DataError: the file is missing, broken or misaligned, with its name and line, or its languages are unknown.
@@ -91,7 +103,7 @@ def read_pairs(
     source = languages.resolve(source_language).code if source_language else None
     target = languages.resolve(target_language).code if target_language else None
     counts: Counter[str] = Counter() if skipped is None else skipped
-    return _undamaged(_format(format or guess_format(path)).read(path, source, target, counts), path)
+    return _undamaged(_format(format or guess_format(path)).read(path, source, target, counts, bad or BadLines()), path)
 
 
 def write_pairs(pairs: Iterable[TextPair], path: PathLike, *, format: str | None = None) -> int:
@@ -110,11 +122,29 @@ def write_pairs(pairs: Iterable[TextPair], path: PathLike, *, format: str | None
 
 
 def guess_format(path: PathLike) -> str:
-    """The format's name, from the file's: by suffix; a folder or ``hf:`` is Hugging Face data, all else Moses."""
+    """The format's name, from the file's: by suffix; a folder or ``hf:`` is Hugging Face data.
+
+    Moses files have no suffix but a language: a prefix (``news``, ``news.de-en``), either file, or both with a comma.
+
+    Raises:
+        DataError: the suffix is of no known format.
+    """
     name = os.fspath(path)
     if name.startswith("hf:") or Path(name).is_dir():
         return "huggingface"
-    return FORMAT_OF_SUFFIX.get(stem_and_suffix(name)[1], "moses")
+    suffix = stem_and_suffix(name)[1]
+    if _are_two_files(name):
+        return "moses"
+    if suffix in FORMAT_OF_SUFFIX:
+        return FORMAT_OF_SUFFIX[suffix]
+    if not suffix or "," in name or _code(suffix[1:]) or languages_from_name(suffix[1:]) or _is_prefix(name):
+        return "moses"
+    known = ", ".join(FORMAT_OF_SUFFIX)
+    raise DataError(
+        f"{suffix} is no format of bitext; known are {known}, also .gz, .xz or .zst, and for Moses files their prefix,"
+        " such as news.de-en",
+        path=path,
+    )
 
 
 def languages_from_name(path: PathLike) -> tuple[str, str] | None:
@@ -168,6 +198,17 @@ def uncompressed_name(path: PathLike) -> str:
     """The path without a compression's suffix."""
     name = os.fspath(path)
     return name[: -len(Path(name).suffix)] if Path(name).suffix.lower() in COMPRESSIONS else name
+
+
+def _are_two_files(name: str) -> bool:
+    first, comma, second = name.partition(",")
+    return bool(comma) and Path(first.strip()).is_file() and Path(second.strip()).is_file()
+
+
+def _is_prefix(name: str) -> bool:
+    """Whether there is a file of that name and a language behind it."""
+    there = Path(name).parent.glob(f"{glob.escape(Path(name).name)}.*")
+    return any(_code(uncompressed_name(file.name).removeprefix(f"{Path(name).name}.")) for file in there)
 
 
 _LINE_END = re.compile("[\t\n\r]")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from interlingua import languages
+from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.formats import TextPair, one_language_pair, uncompressed_name
 from interlingua.errors import DataError
 from interlingua.files import atomic_write, open_bytes, open_text_writer
@@ -50,7 +51,12 @@ class Gettext:
     """
 
     def read(
-        self, path: str, source_language: str | None, target_language: str | None, skipped: Counter[str]
+        self,
+        path: str,
+        source_language: str | None,
+        target_language: str | None,
+        skipped: Counter[str],
+        bad: BadLines,
     ) -> Iterator[TextPair]:
         """Reads one catalogue."""
         with open_bytes(path) as file:

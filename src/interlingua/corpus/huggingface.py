@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from interlingua import languages
+from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.formats import TextPair, one_language_pair
 from interlingua.corpus.tabular import pair_of_object
 from interlingua.errors import DataError, MissingExtraError
@@ -28,7 +29,12 @@ class HuggingFace:
     """
 
     def read(
-        self, path: str, source_language: str | None, target_language: str | None, skipped: Counter[str]
+        self,
+        path: str,
+        source_language: str | None,
+        target_language: str | None,
+        skipped: Counter[str],
+        bad: BadLines,
     ) -> Iterator[TextPair]:
         """Streams the rows; a row with an empty side counts as untranslated."""
         for number, row in enumerate(_rows(path), 1):
@@ -39,9 +45,11 @@ class HuggingFace:
                     skipped["untranslated"] += 1
                     continue
             try:
-                yield pair_of_object(row, source_language, target_language)
+                pair = pair_of_object(row, source_language, target_language)
             except ValueError as error:
-                raise DataError(f"row {number}: {error}", path=path) from error
+                bad.reject(DataError(f"row {number}: {error}", path=path), str(row))
+                continue
+            yield pair
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
         """Writes a .parquet file with a ``translation`` column, of one language pair."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from interlingua import languages
+from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.formats import (
     TextPair,
     languages_from_name,
@@ -40,11 +41,18 @@ class Moses:
     """``corpus.de`` and ``corpus.en``, line by line translations; named by their prefix, by either, or ``a,b``."""
 
     def read(
-        self, path: str, source_language: str | None, target_language: str | None, skipped: Counter[str]
+        self,
+        path: str,
+        source_language: str | None,
+        target_language: str | None,
+        skipped: Counter[str],
+        bad: BadLines,
     ) -> Iterator[TextPair]:
         """Streams both files; refuses files of unequal length."""
         (first, second), (source, target) = moses_files(path, source_language, target_language)
-        yield from aligned(_lines(first), _lines(second), str(first), str(second), source, target)
+        yield from aligned(
+            _lines(first, bad.errors), _lines(second, bad.errors), str(first), str(second), source, target, bad
+        )
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
         """Writes ``path.<source>`` and ``path.<target>``, or the files of ``a,b``; line ends in texts become spaces."""
@@ -66,17 +74,22 @@ class OpusZip:
     """The ``moses.zip`` that OPUS serves, streamed out of the archive: ``Corpus.de-en.de`` and ``Corpus.de-en.en``."""
 
     def read(
-        self, path: str, source_language: str | None, target_language: str | None, skipped: Counter[str]
+        self,
+        path: str,
+        source_language: str | None,
+        target_language: str | None,
+        skipped: Counter[str],
+        bad: BadLines,
     ) -> Iterator[TextPair]:
         """Streams both members; refuses members of unequal length."""
         with open_archive(path) as archive:
             first, second, source, target = _members(archive, path, source_language, target_language)
             # Closed before the archive is, which else keeps its file open.
             with (
-                contextlib.closing(_member_lines(archive, first, path)) as sources,
-                contextlib.closing(_member_lines(archive, second, path)) as targets,
+                contextlib.closing(_member_lines(archive, first, path, bad.errors)) as sources,
+                contextlib.closing(_member_lines(archive, second, path, bad.errors)) as targets,
             ):
-                yield from aligned(sources, targets, f"{path}!{first}", f"{path}!{second}", source, target)
+                yield from aligned(sources, targets, f"{path}!{first}", f"{path}!{second}", source, target, bad)
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
         """Writes the archive with both members; they are gathered in temporary files first."""
@@ -154,7 +167,13 @@ def moses_files(path: str, source_language: str | None, target_language: str | N
 
 
 def aligned(
-    sources: Iterable[str], targets: Iterable[str], source_name: str, target_name: str, source: str, target: str
+    sources: Iterable[str],
+    targets: Iterable[str],
+    source_name: str,
+    target_name: str,
+    source: str,
+    target: str,
+    bad: BadLines,
 ) -> Iterator[TextPair]:
     """Pairs two streams of lines.
 
@@ -169,23 +188,24 @@ def aligned(
                 path=short,
                 line=number,
             )
-        yield TextPair(a.rstrip("\r\n"), b.rstrip("\r\n"), source, target)
+        if bad.is_text(a, source_name, number) and bad.is_text(b, target_name, number):
+            yield TextPair(a.rstrip("\r\n"), b.rstrip("\r\n"), source, target)
 
 
-def _lines(path: Path) -> Iterator[str]:
+def _lines(path: Path, errors: str) -> Iterator[str]:
     # One generator a file, so that a bad byte is reported for the file it is in.
-    with open_text(path) as file:
+    with open_text(path, errors=errors) as file:
         yield from file
 
 
-def _member_lines(archive: zipfile.ZipFile, name: str, path: str) -> Generator[str]:
+def _member_lines(archive: zipfile.ZipFile, name: str, path: str, errors: str) -> Generator[str]:
     number = 0
     place = f"{path}!{name}"
     with archive.open(name) as raw:
         unpacked = guard_expansion(raw, place, archive.getinfo(name).compress_size)
         try:
             for number, line in enumerate(guard_lines(unpacked, place), 1):
-                yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+                yield line.decode("utf-8-sig" if number == 1 else "utf-8", errors)
         except UnicodeDecodeError as error:
             raise DataError("not UTF-8; convert it first", path=place, line=number) from error
         except EOFError as error:

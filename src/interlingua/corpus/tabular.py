@@ -10,6 +10,7 @@ from itertools import chain
 from typing import Any
 
 from interlingua import languages
+from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.formats import TextPair, languages_from_name, named_languages, one_language_pair, one_line
 from interlingua.errors import DataError
 from interlingua.files import open_text, open_text_writer
@@ -20,13 +21,18 @@ class Tsv:
     """``source<TAB>target``, or ``score<TAB>source<TAB>target`` as LASER, WikiMatrix and CCMatrix have it."""
 
     def read(
-        self, path: str, source_language: str | None, target_language: str | None, skipped: Counter[str]
+        self,
+        path: str,
+        source_language: str | None,
+        target_language: str | None,
+        skipped: Counter[str],
+        bad: BadLines,
     ) -> Iterator[TextPair]:
         """Streams the lines; the first one decides between two and three columns."""
         source, target = named_languages(path, source_language, target_language)
         columns = 0
-        with open_text(path) as lines:
-            for number, line in enumerate(lines, 1):
+        with open_text(path, errors=bad.errors) as lines:
+            for number, line in bad.numbered(lines, path):
                 cells = line.rstrip("\r\n").split("\t")
                 if len(cells) != columns:
                     if cells == [""]:
@@ -34,16 +40,21 @@ class Tsv:
                         continue
                     if columns or len(cells) not in (2, 3):
                         expected = columns or "source<TAB>target or score<TAB>source<TAB>target"
-                        raise DataError(
-                            f"{len(cells)} columns, expected {expected}; tabs inside a text must go",
-                            path=path,
-                            line=number,
-                        )
-                    columns = len(cells)
-                if columns == 2:
+                        problem = f"{len(cells)} columns, expected {expected}; tabs inside a text must go"
+                        bad.reject(DataError(problem, path=path, line=number), line)
+                        continue
+                if len(cells) == 2:
+                    columns = 2
                     yield TextPair(cells[0], cells[1], source, target)
-                else:
-                    yield TextPair(cells[1], cells[2], source, target, _score(cells[0], path, number))
+                    continue
+                try:
+                    score = score_of_cell(cells[0])
+                except ValueError:
+                    problem = f"the first of three columns is {cells[0][:40]!r}, expected a score"
+                    bad.reject(DataError(problem, path=path, line=number), line)
+                    continue
+                columns = 3
+                yield TextPair(cells[1], cells[2], source, target, score)
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
         """Writes two columns, or three if the first pair has a score; tabs and line ends in a text become spaces."""
@@ -69,20 +80,27 @@ class Jsonl:
     """  # noqa: D415
 
     def read(
-        self, path: str, source_language: str | None, target_language: str | None, skipped: Counter[str]
+        self,
+        path: str,
+        source_language: str | None,
+        target_language: str | None,
+        skipped: Counter[str],
+        bad: BadLines,
     ) -> Iterator[TextPair]:
         """Streams the objects; blank lines are skipped and counted."""
         named = languages_from_name(path) or (None, None)
         source, target = source_language or named[0], target_language or named[1]
-        with open_text(path) as lines:
-            for number, line in enumerate(lines, 1):
+        with open_text(path, errors=bad.errors) as lines:
+            for number, line in bad.numbered(lines, path):
                 if not line.strip():
                     skipped["empty line"] += 1
                     continue
                 try:
-                    yield pair_of_object(parse_json(line), source, target)
+                    pair = pair_of_object(parse_json(line), source, target)
                 except (ValueError, TypeError) as error:
-                    raise DataError(str(error), path=path, line=number) from error
+                    bad.reject(DataError(str(error), path=path, line=number), line)
+                    continue
+                yield pair
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
         """Writes any mixture of language pairs."""
@@ -142,11 +160,16 @@ def pair_of_translation(item: dict[str, Any], source: str | None, target: str | 
     return TextPair(texts[first], texts[second], first, second)
 
 
-def _score(cell: str, path: str, line: int) -> float:
+def score_of_cell(cell: str) -> float:
+    """The score in a cell.
+
+    Raises:
+        ValueError: it is no finite number.
+    """
     try:
         score = float(cell)
     except ValueError:
         score = math.nan
     if not math.isfinite(score):
-        raise DataError(f"the first of three columns is {cell[:40]!r}, expected a score", path=path, line=line)
+        raise ValueError(f"{cell[:40]!r} stands where a score is expected")
     return score

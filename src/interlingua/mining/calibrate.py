@@ -74,10 +74,10 @@ class CalibrateJob:
             raise ConfigError("held-out text and judged pairs are two ways to learn; give one of them")
         if self.basis == "gold" and self.gold is None:
             raise ConfigError(
-                "nothing tells right pairs from wrong ones; give --parallel held-out text, --labels or --gold"
+                "nothing tells right pairs from wrong ones; give --parallel held-out text, --judged or --gold"
             )
         if self.parallel is not None and self.config.documents is not None:
-            raise ConfigError("held-out text is part of no document; calibrate without documents, or with --labels")
+            raise ConfigError("held-out text is part of no document; calibrate without documents, or with --judged")
 
     @property
     def basis(self) -> Basis:

@@ -244,11 +244,14 @@ def numbers(text: str) -> list[str]:
 
 
 def _script_shares(texts: Sequence[str], language: str) -> Float64[ndarray, " n"]:
-    """Share of each text's letters, in Latin letters' worth, in a script of the language; 0 where there are none."""
+    """Share of each text's letters, in Latin letters' worth, in a script of the language; 1 where there are none.
+
+    A number ("2.2.") is in every script: what there is to say against it the other checks say.
+    """
     widths, expected = letter_widths().copy(), scripts_of(language)
     widths[0] = 0
-    letters, own = _sums(widths, texts) + 1e-9, _sums(np.where(expected, widths, 0), texts)
-    return np.asarray(own / letters)
+    letters, own = _sums(widths, texts), _sums(np.where(expected, widths, 0), texts)
+    return np.where(letters > 0, own / np.maximum(letters, 1e-9), 1.0)
 
 
 def _sums(widths: NDArray[np.floating], texts: Sequence[str]) -> Float64[ndarray, " n"]:

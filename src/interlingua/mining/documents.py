@@ -15,6 +15,7 @@ from numpy import ndarray
 from numpy.typing import NDArray
 from torch import Tensor
 
+from interlingua.corpus.bad_lines import BadLines
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, open_text
 from interlingua.functional.margin import Margin, best_neighbour, score_neighbours
@@ -63,7 +64,13 @@ class DocumentMatch:
 
 
 def reader(
-    paths: Sequence[PathLike], layout: Layout, match: DocumentMatch | None, *, language: str, strip: bool = True
+    paths: Sequence[PathLike],
+    layout: Layout,
+    match: DocumentMatch | None,
+    *,
+    language: str,
+    strip: bool = True,
+    bad: BadLines | None = None,
 ) -> Callable[[], Iterator[Line]]:
     """What reads the lines of a side, their documents called as both sides call them.
 
@@ -73,6 +80,7 @@ def reader(
         match: how documents are matched, if they are.
         language: of this side, any code.
         strip: see ``read_lines``.
+        bad: see ``read_lines``.
 
     Raises:
         ConfigError: documents are to be matched, and the layout has none.
@@ -82,11 +90,11 @@ def reader(
             f"{paths[0]}: its layout is {layout!r}; matching documents takes document TAB text, --layout documents"
         )
     if match is None or match.how != "urls":
-        return lambda: read_lines(paths, layout, strip=strip)
+        return lambda: read_lines(paths, layout, strip=strip, bad=bad)
     pattern = language_pattern(language)
     return lambda: (
         line._replace(document=without_language(line.document, pattern))
-        for line in read_lines(paths, layout, strip=strip)
+        for line in read_lines(paths, layout, strip=strip, bad=bad)
     )
 
 

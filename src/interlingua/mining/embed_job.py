@@ -6,6 +6,7 @@ import contextlib
 import io
 import itertools
 import json
+import os
 import sys
 import tempfile
 import time
@@ -72,6 +73,12 @@ class EmbedJob:
     def __post_init__(self) -> None:
         if STANDARD_INPUT in self.files and (len(self.files) > 1 or self.output.endswith("/")):
             raise ConfigError("standard input is one text by itself; name one .npy file for it")
+        suffix = Path(name_of(self.output)).suffix
+        if suffix.lower() not in ("", ".npy") and not self.output.endswith("/") and not os.path.isdir(self.output):
+            raise ConfigError(
+                f"{self.output}: vectors are written as .npy, not {suffix}; name OUT.npy (numpy.load reads it), or a"
+                " folder with / at its end"
+            )
 
     def run(self, encode: Encode, *, model: str, progress: Told = lambda done, total: None) -> list[str]:
         """Does it.

@@ -3,44 +3,34 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any, TextIO
 
+import numpy as np
 from jaxtyping import Float64
 from numpy import ndarray
 
-from interlingua.corpus.formats import TextPair, guess_format, one_line, write_pairs
+from interlingua.corpus.formats import guess_format
 from interlingua.errors import ConfigError
-from interlingua.files import PathLike, open_text_writer
+from interlingua.files import PathLike
 from interlingua.mining.calibration import Calibration, expected_cuts
 from interlingua.mining.checks import RULES, Checker, CheckPlan, Pairs
+from interlingua.mining.pair_rows import ON_STDOUT, PairRow, columns_of, format_with_columns, open_rows, write_rows
 from interlingua.mining.score import ScoredPairs
-from interlingua.registry import did_you_mean
 
 COLUMNS = ("score", "source", "target", "probability", "cosine", "reasons")
-LINES = ("tsv", "jsonl")
-"""Formats that have columns."""
+REJECTED = "rejected pairs"
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+LOOKED_AT = 1_000_000
+"""Pairs of a stream of which the quantiles are."""
+MUCH = 0.3
+"""Share of the pairs that a threshold cuts, from which on a line warns."""
 BELOW, IMPROBABLE = "below the threshold", "improbable"
-
-
-class ScoredRow(NamedTuple):
-    """A pair as it is written.
-
-    Attributes:
-        pair: with its score.
-        columns: name -> value.
-        reasons: why it is rejected; empty where it is kept.
-    """
-
-    pair: TextPair
-    columns: dict[str, Any]
-    reasons: list[str]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -100,6 +90,7 @@ class Filter:
         kept: of these.
         reasons: reason -> pairs rejected for it; a pair may have several.
         threshold: given, or found for the precision among the first pairs.
+        first_scores: of up to ``LOOKED_AT`` pairs and the rest of their block, for the quantiles.
         prior: share of right pairs, given or estimated from the first pairs.
     """
 
@@ -115,10 +106,13 @@ class Filter:
         self.read = self.kept = 0
         self.reasons: Counter[str] = Counter()
         self.threshold, self.prior = config.threshold, config.prior
+        self.first_scores: list[Float64[ndarray, " n"]] = []
 
-    def rows(self, blocks: Iterable[ScoredPairs]) -> Iterator[ScoredRow]:
+    def rows(self, blocks: Iterable[ScoredPairs]) -> Iterator[PairRow]:
         """All pairs, kept or not, in their order."""
         for block in blocks:
+            if sum(map(len, self.first_scores)) < LOOKED_AT:
+                self.first_scores.append(block.scores)
             probabilities = self._probabilities(block)
             texts = [pair.source for pair in block.pairs], [pair.target for pair in block.pairs]
             measured = self.checker.measure(Pairs(*texts, block.hubs))
@@ -141,7 +135,7 @@ class Filter:
                 self.read += 1
                 self.kept += not reasons
                 self.reasons.update(reasons)
-                yield ScoredRow(pair._replace(score=columns["score"]), columns, reasons)
+                yield PairRow(pair._replace(score=columns["score"]), columns, reasons)
 
     def _probabilities(self, block: ScoredPairs) -> Float64[ndarray, " n"] | None:
         """Of each pair; the first block tells the share of right pairs and, for a precision, the threshold."""
@@ -160,29 +154,27 @@ class Filter:
         if self.reasons:
             told = ", ".join(f"{reason} {count:,}" for reason, count in self.reasons.most_common())
             lines[0] += f"; rejected (a pair may have several reasons): {told}"
+        if self.first_scores:
+            lines.append(quantile_line(np.concatenate(self.first_scores)))
         if self.prior is not None:
             lines.append(f"translations among the pairs: {self.prior:.1%}")
         if self.config.precision is not None and self.threshold is not None:
             cut = "reached by no pair" if math.isinf(self.threshold) else f"threshold {self.threshold:.4f}"
             lines.append(f"precision {self.config.precision:g}: {cut}, by the first pairs of the stream")
+        below = self.reasons[BELOW] / max(self.read, 1)
+        if self.config.threshold is not None and below > MUCH:
+            lines.append(
+                f"warning: the threshold of {self.config.threshold:g} cuts {below:.0%} of the pairs, and the same number"
+                " means another thing for another model and other texts; learn what a score is worth with --learn, then"
+                " cut by --calibration and --precision"
+            )
         return lines
 
 
-def check_columns(columns: Sequence[str], checks: CheckPlan) -> None:
-    """Refuses a column that will not be there.
-
-    Raises:
-        ConfigError: there is no such column, or none is named.
-    """
-    known = (*COLUMNS, *checks.columns)
-    if not columns:
-        raise ConfigError(f"no column is named; choose some of {', '.join(known)}")
-    for column in columns:
-        if column not in known:
-            raise ConfigError(
-                f"unknown column {column!r}"
-                + ("; name it in --check too" if column in RULES else did_you_mean(column, known))
-            )
+def quantile_line(scores: Float64[ndarray, " n"]) -> str:
+    """Where the scores lie, in a line."""
+    found = zip(QUANTILES, np.quantile(scores, QUANTILES), strict=True)
+    return "score quantiles: " + ", ".join(f"{share:.0%} {score:.4f}" for share, score in found)
 
 
 def output_format(path: PathLike | None, format: str | None) -> str:
@@ -192,17 +184,17 @@ def output_format(path: PathLike | None, format: str | None) -> str:
         ConfigError: standard output can't have that format, or there is no such format.
     """
     found = format or ("tsv" if path is None else guess_format(path))
-    if path is None and found not in LINES:
-        raise ConfigError(f"standard output is tsv or jsonl, not {found!r}; name a file with --output")
+    if path is None and found not in ON_STDOUT:
+        raise ConfigError(f"standard output is tsv, jsonl or csv, not {found!r}; name a file with --output")
     return found
 
 
-def write_rows(
-    rows: Iterable[ScoredRow],
+def write_filtered(
+    rows: Iterable[PairRow],
     path: PathLike | None,
     *,
     format: str,
-    columns: Sequence[str],
+    columns: Sequence[str] | None = None,
     stdout: TextIO,
     rejected: PathLike | None = None,
 ) -> None:
@@ -212,53 +204,26 @@ def write_rows(
         rows: kept or not.
         path: a file, which appears when it is complete; None = standard output.
         format: see ``output_format``.
-        columns: of TSV; JSONL has all, other formats hold texts and, TMX, the score.
+        columns: see ``pair_rows.write_rows``.
         stdout: standard output.
-        rejected: file for all other rows, .tsv or .jsonl, with their reasons.
+        rejected: file for all other rows, .tsv, .jsonl, .csv or .xlsx, with their reasons.
     """
     with contextlib.ExitStack() as stack:
-        file = None if rejected is None else stack.enter_context(open_text_writer(rejected))
-        other = None if rejected is None else line_format(rejected)
+        reject = None
+        if rejected is not None:
+            form = format_with_columns(rejected, REJECTED)
+            reject = stack.enter_context(
+                open_rows(rejected, format=form, columns=("reasons", *columns_of(form, columns)))
+            )
 
-        def kept() -> Iterator[ScoredRow]:
+        def kept() -> Iterator[PairRow]:
             for row in rows:
                 if not row.reasons:
                     yield row
-                elif file is not None:
-                    file.write(line_of(row, str(other), ("reasons", *columns)))
+                elif reject is not None:
+                    reject(row)
 
-        if format in LINES:
-            out = stdout if path is None else stack.enter_context(open_text_writer(path))
-            out.writelines(line_of(row, format, columns) for row in kept())
-            out.flush()
-        else:
-            write_pairs((row.pair for row in kept()), str(path), format=format)
-
-
-def line_format(path: PathLike) -> str:
-    """Of a file that has columns.
-
-    Raises:
-        ConfigError: its name is of another format.
-    """
-    found = guess_format(path)
-    if found not in LINES:
-        raise ConfigError(f"{path}: rejected pairs are written as .tsv or .jsonl, also .gz, .xz or .zst; choose one")
-    return found
-
-
-def line_of(row: ScoredRow, format: str, columns: Sequence[str]) -> str:
-    """A row as TSV, in these columns, or as JSON with all."""
-    if format == "jsonl":
-        named = {"source_language": row.pair.source_language, "target_language": row.pair.target_language}
-        return json.dumps(row.columns | named, ensure_ascii=False) + "\n"
-    return "\t".join(_cell(row.columns.get(column, "")) for column in columns) + "\n"
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    return one_line(value) if isinstance(value, str) else ", ".join(value)
+        write_rows(kept(), path, format=format, columns=columns, stdout=stdout)
 
 
 @contextlib.contextmanager

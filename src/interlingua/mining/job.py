@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from interlingua.corpus.bad_lines import BadLines
 from interlingua.encoder.encoder import choose_device
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
@@ -18,7 +19,7 @@ from interlingua.mining.checks import CHEAP, DROPPED, Checker, CheckPlan
 from interlingua.mining.distributed import tiles_for
 from interlingua.mining.documents import DocumentMatch
 from interlingua.mining.gold import judged, read_gold
-from interlingua.mining.output import PLAIN, Selection, Written, check_output, write_mined
+from interlingua.mining.output import Selection, Written, check_output, write_mined
 from interlingua.mining.page import write_page
 from interlingua.mining.pipeline import MineConfig, Mined, TextFile, Told, mine_files
 from interlingua.mining.plan import estimate
@@ -93,7 +94,7 @@ class MineJob:
     precision: float | None = None
     check: str = ""
     drop: str = ""
-    columns: Sequence[str] = PLAIN
+    columns: Sequence[str] | None = None
     report: PathLike | None = None
     gold: Path | None = None
     laser: bool = False
@@ -104,6 +105,7 @@ class MineJob:
     ray: str | None = None
     ray_cores: int = 1
     device: str | None = None
+    on_error: str = "stop"
 
     def __post_init__(self) -> None:
         for name, values in _UNSAID.items():
@@ -111,7 +113,8 @@ class MineJob:
                 raise ConfigError(f"LASER's script knows no --{name}; leave out one of --laser and --{name}")
         check_output(self.output, self.columns, self.selection.checks)
         self.config  # noqa: B018 - whose mistakes show here
-        if self.calibration is None and (self.precision is not None or "probability" in self.columns):
+        self._bad_lines()
+        if self.calibration is None and (self.precision is not None or "probability" in (self.columns or ())):
             raise ConfigError(
                 "a precision or a column of probabilities needs --calibration; make one with interlingua calibrate"
             )
@@ -145,9 +148,14 @@ class MineJob:
         here = Path(name_of(self.output)) if is_remote(self.output) else Path(self.output)
         return self.work or here.with_name(f"{here.name}.work")
 
+    def _bad_lines(self) -> BadLines:
+        here = Path(name_of(self.output)) if is_remote(self.output) else Path(self.output)
+        return BadLines(self.on_error, here.with_name(f"{here.name}.bad-lines.tsv"))
+
     def plan(self, source: TextFile, target: TextFile, model: str) -> list[str]:
         """What it will take, in lines."""
         self._check_places(source, target)
+        source, target = (side._replace(bad=BadLines(self.on_error)) for side in (source, target))
         with connected(self.ray, cores=self.ray_cores) as workers:
             slots, tiles = 1 if workers is None else workers.slots, tiles_for(workers)
         return estimate(source, target, self.config, self.folder, least_tiles=tiles, at_once=slots).lines()
@@ -159,8 +167,9 @@ class MineJob:
         calibration = self._calibration(languages, model)
         gold = read_gold(self.gold) if self.gold else None
         shard = parse_shard(self.shard) if self.shard else None
-        with named(self.folder), at_work(self.folder, shard, keep=self.work is not None):
-            return self._run(source, target, model, calibration, gold, shard, progress)
+        with named(self.folder), at_work(self.folder, shard, keep=self.work is not None), self._bad_lines() as bad:
+            source, target = (side._replace(bad=bad) for side in (source, target))
+            return [*self._run(source, target, model, calibration, gold, shard, progress), *bad.lines()]
 
     def _run(
         self,

@@ -131,7 +131,7 @@ def check_texts(path: PathLike | None, languages: Iterable[tuple[str, str]]) -> 
         ConfigError: the languages are missing.
     """
     known = all(source and target for source, target in languages)
-    if path is not None and guess_format(path) != "tsv" and not known:
+    if path is not None and guess_format(path) not in ("tsv", "csv", "xlsx") and not known:
         raise ConfigError(
             f"{path} tells its languages; name both with --source-language and --target-language, or call the documents"
             " by them (chapter.de.txt)"

@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from interlingua.corpus.formats import TextPair, guess_format, one_line, write_pairs
+from interlingua.corpus.formats import TextPair, guess_format
 from interlingua.errors import ConfigError
-from interlingua.files import PathLike, open_text_writer
+from interlingua.files import PathLike
 from interlingua.mining.calibration import Calibration, Cut, expected_cuts
 from interlingua.mining.checks import RULES, Checker, CheckPlan, Pairs, hubs_of
+from interlingua.mining.pair_rows import (
+    DEFAULT_COLUMNS,
+    SHORT,
+    WITH_COLUMNS,
+    Digits,
+    PairRow,
+    check_columns,
+    write_rows,
+)
 from interlingua.mining.pipeline import Mined, chunks
-from interlingua.registry import did_you_mean
 
-PLAIN = ("score", "source", "target")
-"""LASER's columns."""
 OWN_COLUMNS = (
-    *PLAIN,
+    *DEFAULT_COLUMNS,
     "probability",
     "cosine",
     "source_origins",
@@ -33,21 +38,12 @@ OWN_COLUMNS = (
     "target_hub",
     "reasons",
 )
-WRITTEN = ("tsv", "jsonl", "tmx")
+WRITTEN = (*WITH_COLUMNS, "tmx")
 SHOWN = 12
 """Pairs of a kind in the report."""
-
-
-class Row(NamedTuple):
-    """A pair as it is written and shown.
-
-    Attributes:
-        columns: name -> value.
-        reasons: why it is rejected; empty where it is kept.
-    """
-
-    columns: dict[str, Any]
-    reasons: list[str]
+TO_JUDGE = 200
+"""Pairs in the report that are at even distances through all."""
+BELOW = "below the threshold"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -90,7 +86,8 @@ class Written:
         best: of the kept ones, at even distances in the list.
         borderline: the pairs around the threshold, or the last of those kept and rejected.
         rejects: reason -> some of the pairs rejected for it alone or among others.
-        histogram: score -> pairs, kept and rejected.
+        even: at even distances through all that were found, for judging.
+        rules: reason -> what rejects, in words.
     """
 
     pairs: int = 0
@@ -98,12 +95,14 @@ class Written:
     threshold: float | None = None
     prior: float | None = None
     cuts: tuple[Cut, ...] = ()
-    best: list[Row] = field(default_factory=list)
-    borderline: list[Row] = field(default_factory=list)
-    rejects: dict[str, list[Row]] = field(default_factory=dict)
+    best: list[PairRow] = field(default_factory=list)
+    borderline: list[PairRow] = field(default_factory=list)
+    rejects: dict[str, list[PairRow]] = field(default_factory=dict)
+    even: list[PairRow] = field(default_factory=list)
+    rules: dict[str, str] = field(default_factory=dict)
 
 
-def check_output(path: PathLike, columns: Sequence[str], checks: CheckPlan) -> str:
+def check_output(path: PathLike, columns: Sequence[str] | None, checks: CheckPlan) -> str:
     """The format of an output, if it can be written.
 
     Raises:
@@ -111,14 +110,8 @@ def check_output(path: PathLike, columns: Sequence[str], checks: CheckPlan) -> s
     """
     name = guess_format(path)
     if name not in WRITTEN:
-        raise ConfigError(f"{path}: pairs are written as .tsv, .jsonl or .tmx, also .gz, .xz or .zst; choose one")
-    known = (*OWN_COLUMNS, *checks.columns)
-    if not columns:
-        raise ConfigError(f"no column is named; choose some of {', '.join(known)}")
-    for column in columns:
-        if column not in known:
-            hint = "; name it in --check too" if column in RULES else did_you_mean(column, known)
-            raise ConfigError(f"unknown column {column!r}{hint}")
+        raise ConfigError(f"{path}: pairs are written as .tsv, .jsonl, .csv, .xlsx or .tmx; choose one")
+    check_columns(columns, OWN_COLUMNS, checks)
     return name
 
 
@@ -128,7 +121,7 @@ def write_mined(
     selection: Selection,
     *,
     languages: tuple[str, str],
-    columns: Sequence[str] = PLAIN,
+    columns: Sequence[str] | None = None,
     calibration: Calibration | None = None,
     folder: Path,
     progress: Callable[[int, int], None] = lambda done, total: None,
@@ -137,10 +130,10 @@ def write_mined(
 
     Args:
         mined: what was found.
-        path: .tsv, .jsonl or .tmx.
+        path: .tsv, .jsonl, .csv, .xlsx or .tmx.
         selection: which are kept.
         languages: of source and target.
-        columns: of a .tsv file; a .jsonl file has all, a .tmx file the score.
+        columns: see ``pair_rows.write_rows``.
         calibration: gives the probabilities; the share of right pairs is estimated anew from the scores.
         folder: for what the checks remember.
         progress: told the pairs looked at, and all.
@@ -148,7 +141,7 @@ def write_mined(
     Returns:
         Counts, cuts and samples.
     """
-    written = Written(threshold=selection.threshold)
+    written = Written(threshold=selection.threshold, rules=rules_in_words(selection.checks))
     scores = mined.pairs["score"]
     probabilities: NDArray[np.float64] | None = None
     if calibration is not None and len(scores):
@@ -162,17 +155,8 @@ def write_mined(
     rows = _rows(mined, selection, languages, probabilities, written, folder, progress)
     kept = (row for row in rows if not row.reasons)
     name = check_output(path, columns, selection.checks)
-    if name == "tmx":
-        write_pairs((_text_pair(row, languages) for row in kept), path)
-        return written
-    with open_text_writer(path) as file:
-        for row in kept:
-            if name == "jsonl":
-                named = {"source_language": languages[0], "target_language": languages[1]}
-                file.write(json.dumps(row.columns | named, ensure_ascii=False) + "\n")
-            else:
-                digits = repr if selection.like_laser else "{:.6g}".format
-                file.write("\t".join(_cell(row.columns[column], digits) for column in columns) + "\n")
+    digits: Digits = repr if selection.like_laser else SHORT
+    write_rows(kept, path, format=name, columns=columns, digits=digits)
     return written
 
 
@@ -184,7 +168,7 @@ def _rows(
     written: Written,
     folder: Path,
     progress: Callable[[int, int], None],
-) -> Iterator[Row]:
+) -> Iterator[PairRow]:
     """All pairs with their columns and reasons; takes note of counts and samples."""
     checker = Checker(selection.checks, *languages, folder)
     threshold = -np.inf if written.threshold is None else written.threshold
@@ -202,7 +186,7 @@ def _rows(
             score, cosine, x, y, hub_x, hub_y = found
             reasons = [RULES[name].reason for name, marks in rejected.items() if marks[at]]
             if score < threshold or (selection.like_laser and score == threshold):
-                reasons.insert(0, "below the threshold")
+                reasons.insert(0, BELOW)
             values: dict[str, Any] = {"score": score, "source": texts[0][at], "target": texts[1][at]}
             if probabilities is not None:
                 values["probability"] = round(float(probabilities[place]), 6)
@@ -210,11 +194,21 @@ def _rows(
             values |= {"source_origins": mined.x.origins(x), "target_origins": mined.y.origins(y)}
             values |= {"source_hub": hub_x, "target_hub": hub_y, "reasons": reasons}
             values |= {name: round(float(column[at]), 4) for name, column in measured.items()}
-            row = Row(values, reasons)
+            pair = TextPair(values["source"], values["target"], *languages, score)
+            row = PairRow(pair, values, reasons)
             sampler(row, place)
             yield row
             place += 1
         progress(place, len(scores))
+
+
+def rules_in_words(checks: CheckPlan) -> dict[str, str]:
+    """What rejects a pair, by the reason that is given."""
+    found = {}
+    for name, limit in checks.limits.items():
+        rule = RULES[name]
+        found[rule.reason] = f"{rule.measures}: {f'{limit:g} or more' if rule.above else f'less than {limit:g}'}"
+    return found
 
 
 class _Sampler:
@@ -223,32 +217,25 @@ class _Sampler:
     def __init__(self, written: Written, above: int, pairs: int) -> None:
         self.written, self.above = written, above
         self.step = max(1, above // SHOWN)
+        self.judged = set(np.linspace(0, pairs - 1, min(pairs, TO_JUDGE)).round().astype(int).tolist())
         self.edge = range(max(0, above - SHOWN), min(pairs, above + SHOWN))
 
-    def __call__(self, row: Row, place: int) -> None:
+    def __call__(self, row: PairRow, place: int) -> None:
         """Looks at the next pair."""
         written = self.written
         written.pairs += not row.reasons
         written.rejected.update(row.reasons)
+        if place in self.judged:
+            written.even.append(row)
         if place in self.edge:
             written.borderline.append(row)
         elif not row.reasons and len(written.best) < SHOWN and place % self.step == 0:
             written.best.append(row)
         for reason in row.reasons:
             some = written.rejects.setdefault(reason, [])
-            if len(some) < SHOWN and reason != "below the threshold":
+            if len(some) < SHOWN and reason != BELOW:
                 some.append(row)
 
 
 def _sides(mined: Mined) -> list[tuple[Any, str]]:
     return [(mined.x, "x"), (mined.y, "y")]
-
-
-def _text_pair(row: Row, languages: tuple[str, str]) -> TextPair:
-    return TextPair(row.columns["source"], row.columns["target"], *languages, row.columns["score"])
-
-
-def _cell(value: Any, digits: Callable[[float], str]) -> str:
-    if isinstance(value, float):
-        return digits(value)
-    return one_line(value if isinstance(value, str) else " ".join(value) if isinstance(value, list) else str(value))

@@ -18,10 +18,21 @@ from interlingua.files import PathLike, atomic_write
 from interlingua.languages import resolve
 from interlingua.mining.calibration import Calibration
 from interlingua.mining.checks import RULES
-from interlingua.mining.output import Row, Written
+from interlingua.mining.output import BELOW, Written
+from interlingua.mining.pair_rows import PairRow
 from interlingua.mining.pipeline import Mined
 
 BARS = 60
+LABELS = {
+    "language": ("sides in another language", ""),
+    "script": ("letters in the right script", "%"),
+    "length": ("longer : shorter side", "ratio"),
+    "copied": ("words copied", "%"),
+    "numbers": ("numbers that agree", "%"),
+    "duplicate": ("sides seen before", ""),
+    "hub": ("nearest of how many", ""),
+}
+"""What the values of checks are called, and their units."""
 TOLD = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
 """Precisions in the table."""
 
@@ -60,56 +71,66 @@ def render(
 ) -> str:
     """The page's text; see ``write_page``."""
     scores = np.asarray(mined.pairs["score"])
-    reasons = ", ".join(f"{escape(reason)} {count:,}" for reason, count in written.rejected.most_common())
     threshold = "" if written.threshold is None else f" The threshold is {written.threshold:.4f}."
     numbers = [histogram(scores, written.threshold)] if len(scores) else []
+    numbers.append(_reasons(written, len(scores)))
     if written.cuts:
         numbers.append(_cuts(written))
     if calibration is not None and calibration.bins:
         numbers.append(reliability(calibration))
-    parts = [
-        section("Best pairs", "At even distances through those that are kept, the best first.", written.best),
-        section(
-            "Borderline", "The pairs around the place where the list is cut, the better ones first.", written.borderline
-        ),
-    ]
-    parts += [
-        section(f"Rejected: {reason}", f"{written.rejected[reason]:,} pairs; the best of them.", rows)
-        for reason, rows in written.rejects.items()
-    ]
+    best = "At even distances through those that are kept, the best first."
+    borderline = "The pairs around the place where the list is cut, the better ones first."
+    to_judge = "At even distances through all pairs that were found, kept or not: good ones to judge."
+    parts = [section("Best pairs", best, written.best), section("Borderline", borderline, written.borderline)]
+    for reason, rows in written.rejects.items():
+        found = f"{written.rejected[reason]:,} pairs; the best of them."
+        parts.append(section(f"Rejected: {reason}", found, rows))
+    parts.append(section("To judge", to_judge, written.even))
     names = " and ".join(resolve(code).name for code in languages)
-    return Template(_template()).substitute(
+    return Template(_resource("page.html")).substitute(
         title=escape(f"{name}: mined pairs"),
         languages=escape(names),
         headline=f"{written.pairs:,} pairs of {len(scores):,} found",
-        summary=(f"Rejected, a pair may have several reasons: {reasons}." if reasons else "None was rejected.")
-        + threshold,
+        summary=f"{len(scores) - written.pairs:,} were rejected.{threshold}" + _of_calibration(written, calibration),
+        script=_resource("page.js"),
         numbers=f'<div class="columns">{"".join(numbers)}</div>',
         sections="".join(parts),
         about=escape(" · ".join([name, scoring, *mined.notes, f"interlingua {__version__}"])),
     )
 
 
-def section(title: str, text: str, rows: Sequence[Row]) -> str:
+def section(title: str, text: str, rows: Sequence[PairRow]) -> str:
     """A heading and some pairs; nothing where there are none."""
     if not rows:
         return ""
-    return f"<section><h2>{escape(title)}</h2><p class=soft>{escape(text)}</p>{''.join(map(pair, rows))}</section>"
+    shown = "".join(pair(row, title) for row in rows)
+    return f"<section><h2>{escape(title)}</h2><p class=soft>{escape(text)}</p>{shown}</section>"
 
 
-def pair(row: Row) -> str:
-    """One pair with what is known of it."""
+def pair(row: PairRow, kind: str = "") -> str:
+    """One pair with what is known of it, and what judges it."""
     values = row.columns
     probability = f"<small>{100 * values['probability']:.1f} %</small>" if "probability" in values else ""
     chips = "".join(f"<span class=chip>{escape(reason)}</span>" for reason in row.reasons)
-    facts = [f"cosine {values['cosine']:.3f}"]
-    facts += [f"{name} {values[name]:g}" for name in RULES if name in values]
-    facts += [_origins(values[f"{side}_origins"]) for side in ("source", "target")]
+    facts = [f"<span>cosine {values['cosine']:.3f}</span>"]
+    facts += [check_value(name, values[name]) for name in RULES if name in values]
+    facts += [f"<span>{side} {escape(_origins(values[f'{side}_origins']))}</span>" for side in ("source", "target")]
+    reasons = escape(", ".join(row.reasons))
+    data = f'data-kind="{escape(kind)}" data-score="{values["score"]:.6g}" data-reasons="{reasons}"'
     return (
-        f'<div class="pair"><p class="number">{values["score"]:.4f}{probability}</p>'
+        f'<div class="pair" tabindex="0" {data}><p class="number">{values["score"]:.4f}{probability}</p>'
         f'<p dir="auto">{escape(values["source"])}</p><p dir="auto">{escape(values["target"])}</p>'
-        f'<p class="facts">{chips}{escape(" · ".join(facts))}</p></div>'
+        f'<p class="facts">{chips}{" · ".join(facts)}'
+        '<span class="judge"><button type="button" value="1">right (1)</button>'
+        '<button type="button" value="0">wrong (0)</button></span></p></div>'
     )
+
+
+def check_value(name: str, value: float) -> str:
+    """A check's value with what it is the value of, and in full where the mouse points."""
+    label, unit = LABELS[name]
+    shown = f"{100 * value:.0f} %" if unit == "%" else f"{value:.2f}" if unit == "ratio" else f"{value:g}"
+    return f'<span title="{escape(RULES[name].measures)}">{label} {shown}</span>'
 
 
 def histogram(scores: Float64[ndarray, " n"], threshold: float | None) -> str:
@@ -125,10 +146,53 @@ def histogram(scores: Float64[ndarray, " n"], threshold: float | None) -> str:
         for place, (count, edge) in enumerate(zip(counts.tolist(), edges.tolist(), strict=False))
         for tall in [round(100 * count / counts.max(), 1)]
     )
+    bars += _threshold_line(threshold, low, high)
     labels = f'<text x="0" y="116">{low:.3f}</text><text x="600" y="116" text-anchor="end">{high:.3f}</text>'
     return (
         '<figure style="margin:0"><p class="soft">scores of all pairs found</p>'
         f'<svg viewBox="0 0 600 120">{bars}{labels}</svg></figure>'
+    )
+
+
+def _threshold_line(threshold: float | None, low: float, high: float) -> str:
+    if threshold is None or not low <= threshold <= high:
+        return ""
+    x = 10 * BARS * (threshold - low) / (high - low)
+    side = "end" if x > 5 * BARS else "start"
+    return (
+        f'<path class="threshold" d="M{x:.1f} 0V104"/><text x="{x + (-4 if side == "end" else 4):.1f}" y="10"'
+        f' text-anchor="{side}">threshold {threshold:.4f}</text>'
+    )
+
+
+def _reasons(written: Written, found: int) -> str:
+    """Why pairs were rejected, as a table."""
+    if not written.rejected:
+        return ""
+    rows = "".join(
+        f"<tr><th scope=row>{escape(reason)}</th><td>{count:,}</td><td>{count / found:.1%}</td>"
+        f"<td class=words>{escape(_rule(reason, written))}</td></tr>"
+        for reason, count in written.rejected.most_common()
+    )
+    return (
+        '<div class="scroll"><p class="soft">why pairs were rejected; one may have several reasons</p><table>'
+        f"<tr><th>reason</th><th>pairs</th><th>of all</th><th class=words>what rejects</th></tr>{rows}</table></div>"
+    )
+
+
+def _rule(reason: str, written: Written) -> str:
+    if reason == BELOW and written.threshold is not None:
+        return f"score: less than {written.threshold:.4f}"
+    return written.rules.get(reason, "")
+
+
+def _of_calibration(written: Written, calibration: Calibration | None) -> str:
+    if calibration is None or written.prior is None:
+        return ""
+    basis = {"probes": "held-out pairs that were mixed in", "labels": "judged pairs", "gold": "known right pairs"}
+    return (
+        f" By a calibration from {calibration.pairs:,} {basis[calibration.basis]} {written.prior:.1%} of all pairs"
+        " found are translations."
     )
 
 
@@ -165,5 +229,5 @@ def _origins(names: Any) -> str:
     return f"{', '.join(names[:3])}{more}"
 
 
-def _template() -> str:
-    return (importlib.resources.files("interlingua") / "mining" / "page.html").read_text(encoding="utf-8")
+def _resource(name: str) -> str:
+    return (importlib.resources.files("interlingua") / "mining" / name).read_text(encoding="utf-8")

@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float32
 from numpy import ndarray
 from numpy.typing import NDArray
 
+from interlingua.corpus.bad_lines import BadLines
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, atomic_write, sha256_file
 from interlingua.functional.margin import MARGINS, Margin
@@ -66,6 +67,7 @@ class TextFile(NamedTuple):
         vectors: files of known vectors, one per line.
         extra: lines that stand behind those of the file.
         parts: the files that are read one behind the other, if they are several or copies.
+        bad: what becomes of lines that can't be read; by default the first one stops.
     """
 
     path: PathLike
@@ -75,6 +77,7 @@ class TextFile(NamedTuple):
     vectors: Sequence[PathLike] = ()
     extra: Sequence[Line] = ()
     parts: Sequence[PathLike] = ()
+    bad: BadLines | None = None
 
     @property
     def files(self) -> Sequence[PathLike]:
@@ -275,9 +278,8 @@ def one_width(files: Iterable[TextFile], tables: Sequence[NDArray[np.floating]])
     Raises:
         DataError: those of both sides are of two widths.
     """
-    told = [f"{table.shape[1]} of {file.vectors[0] if file.vectors else file.path}"
-            for file, table in zip(files, tables, strict=True)]  # fmt: skip
     if tables[0].shape[1] != tables[1].shape[1]:
+        told = [f"{t.shape[1]} of {[*file.vectors, file.path][0]}" for file, t in zip(files, tables, strict=True)]
         raise DataError(f"expected vectors of one width, got {' and '.join(told)}; take both from one model")
 
 
@@ -322,9 +324,11 @@ def _search(
 
 def prepare_side(file: TextFile, config: MineConfig, folder: Path, progress: Told) -> Side:
     """Lays down the texts of a file; see ``build_side``."""
-    read = reader(file.files, file.layout, config.documents, language=file.language, strip=not config.like_laser)
+    strip = not config.like_laser
+    read = reader(file.files, file.layout, config.documents, language=file.language, strip=strip, bad=file.bad)
     facts = [*map(sha256_file, file.files), file.layout, config.equal, str(config.like_laser)]
     facts += [f"{config.documents.how} {file.language}"] if config.documents else []
+    facts += ["skip"] if file.bad is not None and file.bad.skips else []
     extra = hashlib.sha256("".join(f"{line.text}\n" for line in file.extra).encode()).hexdigest()
     return build_side(
         folder,

@@ -165,7 +165,7 @@ def _measure(file: TextFile, config: MineConfig, folder: Path) -> Measured:
 
     def counted() -> Iterator[str]:
         nonlocal lines, texts, characters, bytes_
-        for line in read_lines(file.files, file.layout, strip=not config.like_laser):
+        for line in read_lines(file.files, file.layout, strip=not config.like_laser, bad=file.bad):
             lines += 1
             if line.text:
                 texts += 1

@@ -9,6 +9,7 @@ is held is one window, whatever the length of the stream.
 
 from __future__ import annotations
 
+import inspect
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -100,6 +101,7 @@ class _Side:
 
     def __init__(self, encode: Encode, language: str) -> None:
         self.encode, self.language = encode, language
+        self.tells_progress = takes_advance(encode)
         self.rows: dict[str, int] = {}
         self.vectors: Float32[ndarray, "n d"] = np.zeros((0, 0), np.float32)
 
@@ -116,9 +118,12 @@ class _Side:
         parts = [self.vectors] if len(self.vectors) else []
         for start in range(0, len(texts), PORTION):
             portion = texts[start : start + PORTION]
-            parts.append(self.encode(portion, language=self.language))
+            if self.tells_progress:
+                parts.append(self.encode(portion, language=self.language, advance=advance))
+            else:
+                parts.append(self.encode(portion, language=self.language))
+                advance(len(portion))
             check_finite(parts[-1], lambda row, portion=portion: repr(portion[row][:60]))  # type: ignore[misc]
-            advance(len(portion))
         self.vectors = np.concatenate(parts) if parts else self.vectors
         self.rows |= {text: len(self.rows) + row for row, text in enumerate(texts)}
 
@@ -190,6 +195,14 @@ class PairScorer:
         found.scores[whole] = torch.nan_to_num(scores).numpy()
         found.hubs[whole] = np.maximum(hubs[1][x], hubs[0][y])
         return found
+
+
+def takes_advance(encode: Encode) -> bool:
+    """Whether it tells of every batch; a portion may take minutes on a slow processor."""
+    try:
+        return "advance" in inspect.signature(encode).parameters
+    except (TypeError, ValueError):  # of some callables nothing is known
+        return False
 
 
 def _texts(pairs: Iterable[TextPair]) -> tuple[list[str], list[str]]:

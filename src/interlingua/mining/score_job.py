@@ -11,20 +11,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
+from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.formats import TextPair, guess_format, read_pairs
 from interlingua.corpus.moses import moses_files
 from interlingua.errors import ConfigError, DataError, InterlinguaError
 from interlingua.languages import resolve
 from interlingua.mining.calibration import load_calibration
 from interlingua.mining.filter import (
+    COLUMNS,
+    REJECTED,
     Filter,
     FilterConfig,
-    check_columns,
-    line_format,
     output_format,
     scratch_folder,
-    write_rows,
+    write_filtered,
 )
+from interlingua.mining.pair_rows import check_columns, format_with_columns
 from interlingua.mining.score import LEAST_PAIRS, Encode, PairScorer, ScoreConfig
 from interlingua.mining.texts import count_lines
 from interlingua.remote import keep_inputs
@@ -40,12 +42,14 @@ class Stream(NamedTuple):
         languages: of its first pair.
         total: pairs, where they can be counted at once.
         skipped: what the reader leaves out, by reason.
+        bad: what becomes of lines that can't be read.
     """
 
     pairs: Iterator[TextPair]
     languages: tuple[str, str]
     total: int | None
     skipped: Counter[str]
+    bad: BadLines
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,21 +62,26 @@ class ScoreJob:
     target_language: str | None = None
     output: Path | None = None
     format: str | None = None
-    columns: Sequence[str] = ("score", "source", "target")
+    columns: Sequence[str] | None = None
     rejected: Path | None = None
+    on_error: str = "stop"
+    bad_lines: Path | None = None
     calibration: Path | None = None
     config: ScoreConfig = field(default_factory=ScoreConfig)
     selection: FilterConfig
 
     def __post_init__(self) -> None:
-        check_columns(self.columns, self.selection.checks)
+        check_columns(self.columns, COLUMNS, self.selection.checks)
         output_format(self.output, self.format)
         if self.rejected is not None:
-            line_format(self.rejected)
-        needed = [*self.selection.needs_calibration, *(["probability"] if "probability" in self.columns else [])]
+            format_with_columns(self.rejected, REJECTED)
+        needed = [
+            *self.selection.needs_calibration,
+            *(["probability"] if "probability" in (self.columns or ()) else []),
+        ]
         if self.calibration is None and needed:
             raise ConfigError(f"{needed[0]} needs --calibration; make one with interlingua score --learn")
-        keep_inputs((self.output, self.rejected), (self.input, self.calibration))
+        keep_inputs((self.output, self.rejected, self._bad_lines().path), (self.input, self.calibration))
         if self.config.margin == "absolute" and "hub" in self.selection.checks.columns:
             raise ConfigError("plain cosines look at no neighbours, so hubs are not known; drop the check or --cosine")
 
@@ -82,7 +91,16 @@ class ScoreJob:
         Raises:
             DataError: there is none, or the file is missing, broken or misaligned.
         """
-        return open_stream(self.input, self.input_format, self.source_language, self.target_language)
+        return open_stream(
+            self.input, self.input_format, self.source_language, self.target_language, bad=self._bad_lines()
+        )
+
+    def _bad_lines(self) -> BadLines:
+        """They go to a file where one is named, or next to the output."""
+        path = self.bad_lines
+        if path is None and self.output is not None:
+            path = self.output.with_name(f"{self.output.name}.bad-lines.tsv")
+        return BadLines(self.on_error, path)
 
     def run(
         self,
@@ -114,11 +132,11 @@ class ScoreJob:
                 self.calibration, *stream.languages, model=model, scoring=self.config.scoring
             )
         started = time.perf_counter()
-        with scratch_folder() as folder:
+        with scratch_folder() as folder, stream.bad:
             kept = Filter(self.selection, stream.languages, calibration, folder)
             scorer = PairScorer(encode, self.config, progress=counted(progress, stream.total))
             try:
-                write_rows(
+                write_filtered(
                     kept.rows(scorer.score(stream.pairs)),
                     self.output,
                     format=output_format(self.output, self.format),
@@ -137,6 +155,7 @@ class ScoreJob:
         lines[0] += f"; {kept.read / max(seconds, 1e-9):,.0f} pairs/s"
         if +stream.skipped:
             lines.append("left out: " + ", ".join(f"{reason} {count:,}" for reason, count in (+stream.skipped).items()))
+        lines += stream.bad.lines()
         if self.config.too_few(kept.read):
             lines.append(few_pairs(self.config, kept.read))
         return lines
@@ -152,7 +171,12 @@ def few_pairs(config: ScoreConfig, pairs: int) -> str:
 
 
 def open_stream(
-    path: str, format: str | None = None, source_language: str | None = None, target_language: str | None = None
+    path: str,
+    format: str | None = None,
+    source_language: str | None = None,
+    target_language: str | None = None,
+    *,
+    bad: BadLines | None = None,
 ) -> Stream:
     """A bitext to be read once.
 
@@ -161,27 +185,31 @@ def open_stream(
         format: a name of ``registry.FORMATS``; by the file's name by default, TSV on standard input.
         source_language: in any code.
         target_language: likewise.
+        bad: what becomes of lines that can't be read; by default the first one stops.
 
     Raises:
         DataError: it holds no pair, or is missing, broken or misaligned.
     """
-    if path == STANDARD_INPUT and format in ("moses", "opus", "gettext", "huggingface"):
+    if path == STANDARD_INPUT and format in ("moses", "opus", "gettext", "huggingface", "xlsx"):
         raise ConfigError(
-            f"{format} can't come from standard input; give tsv, jsonl or tmx, e.g. paste a.de a.en | ..."
+            f"{format} can't come from standard input; give tsv, jsonl, csv or tmx, e.g. paste a.de a.en | ..."
         )
     skipped: Counter[str] = Counter()
+    bad = bad or BadLines()
     pairs = read_pairs(
         path,
         format=format or ("tsv" if path == STANDARD_INPUT else None),
         source_language=source_language,
         target_language=target_language,
         skipped=skipped,
+        bad=bad,
     )
     first = next(pairs, None)
     if first is None:
-        raise DataError("holds no pair; there is nothing to score", path=path)
+        also = f" ({bad.count:,} lines could not be read; the first: {bad.first[0]})" if bad.count else ""
+        raise DataError(f"holds no pair{also}; there is nothing to score", path=path)
     total = count_pairs(path, format, source_language, target_language)
-    return Stream(itertools.chain([first], pairs), (first.source_language, first.target_language), total, skipped)
+    return Stream(itertools.chain([first], pairs), (first.source_language, first.target_language), total, skipped, bad)
 
 
 def count_pairs(

@@ -16,6 +16,7 @@ from interlingua.corpus.formats import TextPair, read_pairs
 from interlingua.errors import ConfigError, DataError
 from interlingua.mining.calibrate import read_labels, report
 from interlingua.mining.calibration import Calibration, expected_cuts, load_calibrations, save_calibration
+from interlingua.mining.filter import quantile_line
 from interlingua.mining.fitting import Fit, fit_calibration
 from interlingua.mining.score import PORTION, Encode, PairScorer, ScoreConfig
 from interlingua.mining.score_job import Stream, counted
@@ -52,7 +53,7 @@ class LearnJob:
             load_calibrations(self.output)  # another file of that name would be lost
         if (self.labels is None) == (self.parallel is None):
             raise ConfigError(
-                "give one of --labels, judged pairs, and --parallel, held-out translations, to learn from"
+                "give one of --judged, judged pairs, and --parallel, held-out translations, to learn from"
             )
 
     def run(
@@ -74,6 +75,12 @@ class LearnJob:
         Raises:
             DataError: too few pairs of a known answer are in the stream.
         """
+        with stream.bad:
+            return [*self._learn(stream, encode, model, progress), *stream.bad.lines()]
+
+    def _learn(
+        self, stream: Stream, encode: Encode, model: str, progress: Callable[[float, int | None], None]
+    ) -> list[str]:
         scorer = PairScorer(encode, self.config, progress=counted(progress, stream.total))
         pairs = itertools.islice(stream.pairs, MOST)
         if self.labels is not None:
@@ -87,7 +94,7 @@ class LearnJob:
         own = scores if self.labels is not None else scores[~known]
         calibration = self._calibration(fit, own, int(known.sum()), stream.languages, model)
         save_calibration(calibration, self.output)
-        return [*report(fit, calibration, len(own)), f"written: {self.output}"]
+        return [*report(fit, calibration, len(own)), quantile_line(own), f"written: {self.output}"]
 
     def _held_out(self, languages: tuple[str, str]) -> list[TextPair]:
         found = list(read_pairs(str(self.parallel), source_language=languages[0], target_language=languages[1]))
@@ -117,7 +124,7 @@ def learn_job(learn: Path | None, labels: Path | None, parallel: str | None, con
     if learn is not None:
         return LearnJob(output=learn, labels=labels, parallel=parallel, config=config)
     if labels is not None or parallel is not None:
-        raise ConfigError("--labels and --parallel are to learn from; name the calibration to write with --learn")
+        raise ConfigError("--judged and --parallel are to learn from; name the calibration to write with --learn")
     return None
 
 

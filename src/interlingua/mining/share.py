@@ -38,7 +38,7 @@ def doubted(calibration: Calibration) -> str:
     return (
         f"held-out right pairs score more than wrong ones only {apart:.0%} of the time, so the share of translations"
         " hangs on small differences between your texts and the held-out ones and may be far off, precisions with it;"
-        " judge some hundred pairs that mine writes, and calibrate with --labels"
+        " judge some hundred pairs that mine writes, and calibrate with --judged"
     )
 
 

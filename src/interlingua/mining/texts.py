@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Int64, UInt64
 from numpy import ndarray
 
+from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.keys import EMPTY_KEY, text_keys
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, open_bytes, open_text
@@ -31,6 +32,8 @@ Equal = Literal["exact", "folded", "never"]
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 CHUNK = 65_536
 """Lines worked on at once."""
+UNREADABLE = "unreadable"
+"""Document of lines that were left out; as they are blank, nothing of it is compared."""
 LOOKED_AT = 200
 """Lines that tell the layout."""
 T = TypeVar("T")
@@ -44,7 +47,9 @@ class Line(NamedTuple):
     document: str = ""
 
 
-def read_lines(paths: Sequence[PathLike], layout: Layout, *, strip: bool = True) -> Iterator[Line]:
+def read_lines(
+    paths: Sequence[PathLike], layout: Layout, *, strip: bool = True, bad: BadLines | None = None
+) -> Iterator[Line]:
     """The lines of a text file, blank ones too, or of several as if they were one.
 
     Args:
@@ -53,30 +58,37 @@ def read_lines(paths: Sequence[PathLike], layout: Layout, *, strip: bool = True)
             ``documents``, document TAB text or document TAB id TAB text, the document being anything that tells it,
             such as its URL.
         strip: take the white space at both ends of a text away.
+        bad: what becomes of lines that can't be read; those that are left out come as blank ones, as vectors that are
+            known go by lines.
 
     Raises:
         DataError: a line has no tab, where there must be one.
     """
     number = 0
-    for path, at, line in _numbered(paths):
+    bad = bad or BadLines()
+    for path, at, line in _numbered(paths, bad.errors):
         number += 1
+        if not bad.is_text(line, path, at):
+            yield Line("", str(number), UNREADABLE if layout == "documents" else "")
+            continue
         line = line.removesuffix("\n").removesuffix("\r")
         if layout == "lines":
             yield Line(line.strip() if strip else line, str(number))
             continue
         *names, text = line.split("\t", 2 if layout == "documents" else 1)
         if not names:
-            raise DataError(
-                f"expected {'id' if layout == 'ids' else 'document'} TAB text, got no tab", path=path, line=at
-            )
+            problem = f"expected {'id' if layout == 'ids' else 'document'} TAB text, got no tab"
+            bad.reject(DataError(problem, path=path, line=at), line)
+            yield Line("", str(number), UNREADABLE if layout == "documents" else "")
+            continue
         document = names[0] if layout == "documents" else ""
         name = names[-1] if len(names) > 1 or layout == "ids" else f"{document}#{number}"
         yield Line(text.strip() if strip else text, name.strip(), document.strip())
 
 
-def _numbered(paths: Sequence[PathLike]) -> Iterator[tuple[PathLike, int, str]]:
+def _numbered(paths: Sequence[PathLike], errors: str) -> Iterator[tuple[PathLike, int, str]]:
     for path in paths:
-        with open_text(path) as lines:
+        with open_text(path, errors=errors) as lines:
             for number, line in enumerate(lines, 1):
                 yield path, number, line
 
@@ -96,7 +108,7 @@ def guess_layout(path: PathLike) -> Layout:
     Raises:
         DataError: the file is missing or empty.
     """
-    with open_text(path) as lines:
+    with open_text(path, errors="surrogateescape") as lines:  # bad bytes are reported when all is read
         first = [line.rstrip("\r\n").split("\t") for line in itertools.islice(lines, LOOKED_AT)]
     if not first:
         raise DataError("the file is empty; expected a sentence per line", path=path)

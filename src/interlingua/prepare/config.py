@@ -51,15 +51,20 @@ class SourceConfig:
     name: str = ""
     """In the manifest; the first path's name when empty."""
     format: str | None = None
-    """tsv, jsonl, moses, opus, tmx, gettext or huggingface; guessed from each file's name."""
+    """tsv, csv, xlsx, jsonl, moses, opus, tmx, gettext or huggingface; guessed from each file's name."""
     languages: tuple[str, str] | None = None
     """Source and target, any codes; else from the files' content or names (``news.de-en.tsv``)."""
     licence: str = "unknown"
     """For the manifest."""
     weight: float = 1.0
     """Share (0 to 1] of the source's pairs to keep; narrow domains deserve less than 1."""
+    min_score: float | None = None
+    """Least score of a pair, by the file's own column: WikiMatrix's margin (the papers use 1.04), or the score or the
+    probability that ``interlingua score`` wrote. Pairs without a score are refused."""
     max_pairs: int = 0
     """Pairs kept per language pair; 0 = all."""
+    max_pairs_by: Literal["draw", "score"] = "draw"
+    """Which pairs ``max_pairs`` keeps: drawn by the seed, or those with the best scores."""
     heldout: bool = True
     """Whether held-out and validation pairs may be drawn from it."""
 
@@ -68,12 +73,19 @@ class SourceConfig:
             raise ConfigError("a source has no paths; name files or globs")
         if not 0 < self.weight <= 1:
             raise ConfigError(f"weight is {self.weight}, expected a share above 0 and at most 1")
-        check_bounds(self, "", {"max_pairs": (0, MANY)})
+        check_bounds(self, "", {"max_pairs": (0, MANY), "min_score": (-MANY, MANY)})
+        if self.max_pairs_by == "score" and not self.max_pairs:
+            raise ConfigError("max_pairs_by is score, but max_pairs is 0 and keeps all; set max_pairs too")
         if self.max_pairs < 0:
             raise ConfigError(f"max_pairs is {self.max_pairs}, expected 0 (all) or more")
         codes = known_languages(self.languages or ())
         if len(codes) != len(set(codes)):
             raise ConfigError(f"languages: both sides are {codes[0]}; name two languages")
+
+    @property
+    def needs_scores(self) -> bool:
+        """Whether a pair without a score can't be judged."""
+        return self.min_score is not None or self.max_pairs_by == "score"
 
     @property
     def label(self) -> str:
@@ -178,6 +190,9 @@ class PrepareConfig:
     puts it before texts by itself. Default: the model's own default prompt, if it has one; "" = none."""
     max_tokens: int = 256
     """Tokens a stored text is cut to."""
+    on_error: Literal["stop", "skip"] = "stop"
+    """What a line that can't be read does: ``stop`` the work, or be left out (``skip``), counted, and kept in
+    ``rejected_lines.tsv``."""
     max_line_characters: int = MAX_LINE_CHARACTERS
     """Characters that a line of a source may have."""
     seed: int = 0

@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import UInt8, UInt64
+from jaxtyping import Float64, UInt8, UInt64
 from numpy import ndarray
 
 from interlingua import languages
+from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.clean import CleanConfig, Cleaner
 from interlingua.corpus.keys import text_keys
 from interlingua.corpus.manifest import SourceFile
@@ -30,6 +31,8 @@ from interlingua.prepare.shards import Shard
 from interlingua.prepare.sources import ENGLISH, Chunk, LanguagePair, describe_file, find_files, read_chunks
 
 SHARD_ROWS = 1_000_000  # what later stages hold the keys of at once
+UNREADABLE = "unreadable line"
+BELOW_MIN_SCORE = "below_min_score"
 AHEAD = 3  # chunks in flight for each process: enough to keep it busy, few enough to bound memory
 
 
@@ -53,6 +56,7 @@ class CleanBlock(NamedTuple):
     source_keys: UInt64[ndarray, " n"]
     target_keys: UInt64[ndarray, " n"]
     words: UInt8[ndarray, " n"]
+    scores: Float64[ndarray, " n"]
     dropped: dict[str, int]
 
 
@@ -73,15 +77,19 @@ class _Worker:
         before = dict(cls.cleaner.counts)
         pairs = cls.cleaner.clean_many(chunk.pairs())
         sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
+        dropped = {rule: count - before[rule] for rule, count in cls.cleaner.counts.items() if count > before[rule]}
+        if chunk.below:
+            dropped[BELOW_MIN_SCORE] = chunk.below
         return CleanBlock(
             chunk.source_index,
             chunk.language_pair,
-            len(chunk.sources),
+            chunk.read,
             "".join(f"{source}\t{target}\n" for source, target in zip(sources, targets, strict=True)).encode(),
             text_keys(sources),
             text_keys(targets),
             _words(sources, targets, chunk.language_pair),
-            {rule: count - before[rule] for rule, count in cls.cleaner.counts.items() if count > before[rule]},
+            np.array([np.nan if pair.score is None else pair.score for pair in pairs], np.float64),
+            dropped,
         )
 
 
@@ -93,13 +101,16 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def ingest(config: PrepareConfig, folder: Path, progress: Progress) -> tuple[list[Shard], list[SourceCounts]]:
+def ingest(
+    config: PrepareConfig, folder: Path, progress: Progress, bad: BadLines | None = None
+) -> tuple[list[Shard], list[SourceCounts]]:
     """Reads and cleans all sources.
 
     Args:
         config: what to read and how to clean.
         folder: where the shards go.
         progress: told about every chunk.
+        bad: what becomes of lines that can't be read; by default the first one stops.
 
     Returns:
         The shards, in the order of language pair and source, and the counts of every source.
@@ -107,27 +118,30 @@ def ingest(config: PrepareConfig, folder: Path, progress: Progress) -> tuple[lis
     counts = [SourceCounts() for _ in config.sources]
     shards: dict[tuple[LanguagePair, int], list[Shard]] = {}
     numbers = count()
-    for block in _cleaned(_chunks(config, counts, progress), config):
+    for block in _cleaned(_chunks(config, counts, progress, bad or BadLines()), config):
         found = counts[block.source_index]
         found.read[block.language_pair] += block.read
         found.dropped.setdefault(block.language_pair, Counter()).update(block.dropped)
         parts = shards.setdefault((block.language_pair, block.source_index), [])
         if not parts or parts[-1].rows >= SHARD_ROWS:
             parts.append(Shard(folder, next(numbers), block.source_index, block.language_pair))
-        parts[-1].append(block.text, block.source_keys, block.target_keys, block.words)
+        parts[-1].append(block.text, block.source_keys, block.target_keys, block.words, block.scores)
     return [shard for place in sorted(shards) for shard in shards[place]], counts
 
 
-def _chunks(config: PrepareConfig, counts: list[SourceCounts], progress: Progress) -> Iterator[Chunk]:
+def _chunks(config: PrepareConfig, counts: list[SourceCounts], progress: Progress, bad: BadLines) -> Iterator[Chunk]:
     wanted = frozenset(languages.resolve(code).code for code in config.languages)
     files = [(index, path) for index, source in enumerate(config.sources) for path in find_files(source)]
     stage = progress.stage("reading and cleaning", total=len(files), unit="pairs")
     for index, path in files:
         source = config.sources[index]
         counts[index].files.append(describe_file(path, source))
-        for chunk in read_chunks(path, source, index, skipped=counts[index].skipped, wanted=wanted):
-            stage.count(len(chunk.sources))
+        before, skipped = bad.count, counts[index].skipped
+        for chunk in read_chunks(path, source, index, skipped=skipped, wanted=wanted, bad=bad):
+            stage.count(chunk.read)
             yield chunk
+        if bad.count > before:
+            skipped[UNREADABLE] += bad.count - before
         stage.advance()
     stage.done()
 

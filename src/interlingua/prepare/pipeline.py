@@ -15,6 +15,7 @@ from typing import Any
 
 from interlingua import __version__
 from interlingua.config import to_mapping
+from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.manifest import LanguagePairRecord, Manifest, SourceRecord, is_corpus
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.files import atomic_directory
@@ -27,8 +28,10 @@ from interlingua.prepare.progress import progress_bars
 from interlingua.prepare.prompt import with_prompt
 from interlingua.prepare.selection import select
 from interlingua.prepare.shards import DROPPED, Fate, Shard
+from interlingua.prepare.sources import check_sources
 from interlingua.prepare.vocabulary import make_vocabulary
 
+REJECTED_LINES = "rejected_lines.tsv"
 log = logging.getLogger("interlingua")
 
 
@@ -36,8 +39,8 @@ def prepare(config: PrepareConfig, *, overwrite: bool = False, show_progress: bo
     """Makes a corpus to train on; its folder appears whole or not at all.
 
     The folder holds ``manifest.json``, ``vocabulary/`` (and ``backbone/`` if trimmed), the token stores ``train/`` and
-    ``valid/``, and the texts ``valid_text/`` and ``heldout/``. With more than one process, a script must call this
-    below ``if __name__ == "__main__":``, as all that starts processes.
+    ``valid/``, the texts ``valid_text/`` and ``heldout/``, and ``rejected_lines.tsv`` if lines were skipped. With more
+    than one process, a script must call this below ``if __name__ == "__main__":``, as all that starts processes.
 
     Args:
         config: what to read, what to keep, where to put it.
@@ -50,6 +53,7 @@ def prepare(config: PrepareConfig, *, overwrite: bool = False, show_progress: bo
         ConfigError: another run is making the same folder.
     """
     config = with_prompt(config)  # a slip in the model's name shows before hours of reading, too
+    check_sources(config)
     output = Path(os.path.realpath(config.output))  # one lock for all names of a folder
     lock = exclusive(
         output.parent, name=f".{output.name}.lock", what=config.output, remedy="name another folder with --output"
@@ -64,8 +68,10 @@ def prepare(config: PrepareConfig, *, overwrite: bool = False, show_progress: bo
             Vocabulary.of_model(config.vocabulary.path)  # a slip in its name shows before hours of reading
         work = folder / "work"
         work.mkdir()
-        shards, counts = ingest(config, work, progress)
-        _name_empty(config, counts)
+        with BadLines(config.on_error, folder / REJECTED_LINES) as bad:
+            shards, counts = ingest(config, work, progress, bad)
+        bad.path = config.output / REJECTED_LINES  # where it will be
+        _warn_of(config, counts, bad)
         decontaminated = select(shards, config, work, progress)
         check_not_empty(shards)
         vocabulary = make_vocabulary(shards, config, folder, work, progress)
@@ -91,7 +97,9 @@ def prepare(config: PrepareConfig, *, overwrite: bool = False, show_progress: bo
     return manifest
 
 
-def _name_empty(config: PrepareConfig, counts: list[SourceCounts]) -> None:
+def _warn_of(config: PrepareConfig, counts: list[SourceCounts], bad: BadLines) -> None:
+    for line in bad.lines():
+        log.warning("%s", line.removeprefix("warning: "))
     for source, found in zip(config.sources, counts, strict=True):
         if not found.read:
             why = ", ".join(f"{count:,} {reason}" for reason, count in found.skipped.items())

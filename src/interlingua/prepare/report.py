@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from interlingua.corpus.manifest import Manifest
+from interlingua.prepare.ingest import UNREADABLE
 from interlingua.prepare.shards import Fate
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def _totals(manifest: Manifest) -> list[tuple[str, int | str]]:
         ("training pairs", manifest.train),
         ("training tokens", sum(manifest.tokens.values())),
         ("vocabulary", manifest.vocabulary["size"]),
+        *_if_any("lines that could not be read", sum(source.skipped.get(UNREADABLE, 0) for source in manifest.sources)),
         *_if_any("evaluation files without text, not compared", len(manifest.skipped_evaluation_files)),
         ("seconds", f"{seconds:.0f}"),
         ("pairs read per second", int(read / seconds) if seconds else 0),

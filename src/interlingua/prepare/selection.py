@@ -82,16 +82,25 @@ def _decontaminate(shards: list[Shard], config: PrepareConfig, progress: Progres
 
 
 def _weigh_down(shards: list[Shard], source: SourceConfig, seed: int) -> None:
-    """Keeps a random share of a language pair's rows, and of those at most ``max_pairs``."""
-    left = sum(shard.count(Fate.train) for shard in shards)
-    weighted = round(source.weight * left)
-    kept = min(weighted, source.max_pairs or weighted)
-    if kept == left:
+    """Keeps a random share of a language pair's rows, and of those at most ``max_pairs``, drawn or the best-scored."""
+    weighted = round(source.weight * sum(shard.count(Fate.train) for shard in shards))
+    _keep_first(shards, weighted, Fate.over_weight, seed)
+    if source.max_pairs:
+        _keep_first(shards, source.max_pairs, Fate.over_max_pairs, seed, by_score=source.max_pairs_by == "score")
+
+
+def _keep_first(shards: list[Shard], limit: int, fate: Fate, seed: int, *, by_score: bool = False) -> None:
+    """Gives the fate to all training rows but the first, in the order of a draw, or of scores and the draw."""
+    rows = [np.flatnonzero(shard.fates == Fate.train) for shard in shards]
+    if sum(map(len, rows)) <= limit:
         return
-    ranks = [splitmix64(_pair_keys(shard) ^ np.uint64(seed)) for shard in shards]
-    in_order = np.sort(np.concatenate([rank[s.fates == Fate.train] for rank, s in zip(ranks, shards, strict=True)]))
-    for rank, shard in zip(ranks, shards, strict=True):
-        # The keys of one language pair are distinct by now, so that the limits fall between two rows.
-        for limit, fate in ((weighted, Fate.over_weight), (kept, Fate.over_max_pairs)):
-            if limit < left:
-                drop(shard, rank >= in_order[limit], fate)
+    # The keys of one language pair are distinct by now, so that no two rows are equal in the draw.
+    draws = [splitmix64(_pair_keys(s)[own] ^ np.uint64(seed)) for s, own in zip(shards, rows, strict=True)]
+    keys: list[ndarray] = [np.concatenate(draws)]
+    if by_score:
+        keys.append(-np.concatenate([shard.scores[own] for shard, own in zip(shards, rows, strict=True)]))
+    over = np.ones(len(keys[0]), bool)
+    over[np.lexsort(keys)[:limit]] = False
+    ends = np.cumsum([len(own) for own in rows])
+    for shard, own, marks in zip(shards, rows, np.split(over, ends[:-1]), strict=True):
+        shard.fates[own[marks]] = fate

@@ -9,7 +9,7 @@ from itertools import compress, islice
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Bool, UInt8, UInt64
+from jaxtyping import Bool, Float64, UInt8, UInt64
 from numpy import ndarray
 
 from interlingua.prepare.sources import LanguagePair
@@ -52,9 +52,12 @@ class Shard:
         source_keys: UInt64[ndarray, " n"],
         target_keys: UInt64[ndarray, " n"],
         words: UInt8[ndarray, " n"],
+        scores: Float64[ndarray, " n"] | None = None,
     ) -> None:
-        """Adds rows; ``text`` is a line ``source<TAB>target`` each."""
-        for kind, content in (("tsv", text), ("source", source_keys), ("target", target_keys), ("words", words)):
+        """Adds rows; ``text`` is a line ``source<TAB>target`` each, and a score is NaN where there is none."""
+        scores = np.full(len(words), np.nan) if scores is None else scores
+        columns = (("tsv", text), ("source", source_keys), ("target", target_keys), ("words", words), ("score", scores))
+        for kind, content in columns:
             with self._path(kind).open("ab") as file:
                 file.write(content if isinstance(content, bytes) else content.data)
         self.rows += len(words)
@@ -73,6 +76,11 @@ class Shard:
     def words(self) -> UInt8[ndarray, " rows"]:
         """Words of the target if it is English, else of the longer side; at most 255."""
         return np.fromfile(self._path("words"), np.uint8)
+
+    @property
+    def scores(self) -> Float64[ndarray, " rows"]:
+        """Score of every pair; NaN where the file has none."""
+        return np.fromfile(self._path("score"), np.float64)
 
     def count(self, fate: Fate) -> int:
         """Rows of a fate."""

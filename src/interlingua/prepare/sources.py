@@ -2,36 +2,48 @@
 
 from __future__ import annotations
 
+import dataclasses
 import glob
 import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
+from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.formats import TextPair, guess_format, read_pairs
 from interlingua.corpus.manifest import SourceFile
 from interlingua.errors import DataError
 from interlingua.files import sha256_file
-from interlingua.prepare.config import SourceConfig
+from interlingua.prepare.config import PrepareConfig, SourceConfig
 
 CHUNK_PAIRS = 10_000
 ENGLISH = "eng_Latn"
 LanguagePair = tuple[str, str]
+NO_SCORE = "a pair has no score, which min_score and max_pairs_by go by; score the file with interlingua score"
 
 
-class Chunk(NamedTuple):
+@dataclasses.dataclass(slots=True)
+class Chunk:
     """Pairs of one source and one language pair."""
 
     source_index: int
     language_pair: LanguagePair
-    sources: list[str]
-    targets: list[str]
+    sources: list[str] = dataclasses.field(default_factory=list)
+    targets: list[str] = dataclasses.field(default_factory=list)
+    scores: list[float | None] = dataclasses.field(default_factory=list)
+    below: int = 0
+    """Pairs that were read and left out for their score."""
 
     def pairs(self) -> list[TextPair]:
         """The chunk as pairs."""
         source, target = self.language_pair
-        return [TextPair(a, b, source, target) for a, b in zip(self.sources, self.targets, strict=True)]
+        rows = zip(self.sources, self.targets, self.scores, strict=True)
+        return [TextPair(a, b, source, target, score) for a, b, score in rows]
+
+    @property
+    def read(self) -> int:
+        """Pairs that were read."""
+        return len(self.sources) + self.below
 
 
 def find_files(source: SourceConfig) -> list[str]:
@@ -60,8 +72,45 @@ def describe_file(path: str, source: SourceConfig) -> SourceFile:
     return SourceFile(path=path, bytes=sum(file.stat().st_size for file in files), sha256="+".join(digests))
 
 
+def check_sources(config: PrepareConfig) -> None:
+    """Finds out before any work whether every file is there, of a known format and in known languages.
+
+    The first pair of each file is read; data of a hub are left alone, as they would be fetched.
+
+    Raises:
+        DataError: one can't be read, or has no scores where they are needed.
+    """
+    for source in config.sources:
+        for path in find_files(source):
+            if not path.startswith("hf:"):
+                _check_file(path, source, config.on_error)
+    for folder in config.decontaminate:
+        if not folder.exists():
+            raise DataError("no such evaluation folder; check the path", path=folder)
+
+
+def _check_file(path: str, source: SourceConfig, on_error: str) -> None:
+    languages = source.languages or (None, None)
+    pairs = read_pairs(
+        path,
+        format=source.format,
+        source_language=languages[0],
+        target_language=languages[1],
+        bad=BadLines(on_error),
+    )
+    first = next(pairs, None)
+    if first is not None and first.score is None and source.needs_scores:
+        raise DataError(NO_SCORE, path=path)
+
+
 def read_chunks(
-    path: str, source: SourceConfig, index: int, *, skipped: Counter[str], wanted: frozenset[str] = frozenset()
+    path: str,
+    source: SourceConfig,
+    index: int,
+    *,
+    skipped: Counter[str],
+    wanted: frozenset[str] = frozenset(),
+    bad: BadLines | None = None,
 ) -> Iterator[Chunk]:
     """Streams a file in chunks, every pair turned so that English is the target (else in the order of the codes).
 
@@ -71,13 +120,20 @@ def read_chunks(
         index: of the source, passed on.
         skipped: counts what the reader left out.
         wanted: language codes to keep; empty = all. What is left out counts as ``"other language"``.
+        bad: what becomes of lines that can't be read; by default the first one stops.
     """
     languages = source.languages or (None, None)
     open_chunks: dict[LanguagePair, Chunk] = {}
+    bad = bad or BadLines()
     stream = read_pairs(
-        path, format=source.format, source_language=languages[0], target_language=languages[1], skipped=skipped
+        path,
+        format=source.format,
+        source_language=languages[0],
+        target_language=languages[1],
+        skipped=skipped,
+        bad=bad,
     )
-    for source_text, target_text, source_language, target_language, _ in stream:
+    for source_text, target_text, source_language, target_language, score in stream:
         if is_turned(source_language, target_language):
             source_text, target_text = target_text, source_text
             language_pair = (target_language, source_language)
@@ -88,7 +144,14 @@ def read_chunks(
             if wanted and not wanted.issuperset(language_pair):
                 skipped["other language"] += 1
                 continue
-            chunk = open_chunks[language_pair] = Chunk(index, language_pair, [], [])
+            chunk = open_chunks[language_pair] = Chunk(index, language_pair)
+        if score is None and source.needs_scores:
+            bad.reject(DataError(NO_SCORE, path=path), f"{source_text}\t{target_text}")
+            continue
+        if source.min_score is not None and score is not None and score < source.min_score:
+            chunk.below += 1
+            continue
+        chunk.scores.append(score)
         chunk.sources.append(source_text)
         chunk.targets.append(target_text)
         if len(chunk.sources) == CHUNK_PAIRS:

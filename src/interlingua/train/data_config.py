@@ -88,7 +88,11 @@ class MonolingualConfig:
     batch_size: int = 48
     """Sentences per step, over all processes."""
     max_sentences: int = 0
-    """Per file, from its beginning; 0 = all."""
+    """Per file, drawn by ``seed``; 0 = all."""
+    decontaminate: tuple[Path, ...] = ()
+    """Evaluation folders; a sentence of theirs is left out, as ``interlingua prepare`` does with pairs."""
+    seed: int = 0
+    """Of the draw."""
     max_tokens: int = 128
     """Longer sentences are cut to this many tokens."""
 

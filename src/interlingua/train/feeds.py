@@ -14,7 +14,6 @@ from interlingua.batches.mixture import ParallelPlan, named_pair, selected
 from interlingua.batches.records import TokenStore
 from interlingua.batches.table import LabelledPlan, LabelledRows, SentencePlan, TokenColumn
 from interlingua.corpus.labelled import read_labelled
-from interlingua.corpus.monolingual import language_of, read_sentences
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import sha256_file, sha256_tree
@@ -22,7 +21,7 @@ from interlingua.languages import resolve as language
 from interlingua.registry import METHODS, resolve
 from interlingua.train.columns import token_column
 from interlingua.train.config import TrainConfig
-from interlingua.train.data_config import DataConfig, LabelledConfig, MonolingualConfig
+from interlingua.train.data_config import DataConfig, LabelledConfig
 
 Source = Any
 """A ``TokenStore``, or rows in memory; all have a ``digest`` and a length, rows in memory ``longest``, tokens."""
@@ -222,26 +221,10 @@ def _open_questions(data: DataConfig, vocabulary: Vocabulary) -> tuple[Source, S
 
 
 def _open_monolingual(data: DataConfig, vocabulary: Vocabulary) -> tuple[TokenColumn, None]:
-    section = data.monolingual
-    assert section is not None
-    texts: list[str] = []
-    languages: list[str] = []
-    for path in section.paths:
-        found = _sentences(path, section)
-        texts += found
-        languages += [language_of(path)] * len(found)
-    return token_column(texts, languages, vocabulary, section.max_tokens), None
+    from interlingua.train.monolingual_feed import open_monolingual
 
-
-def _sentences(path: Path, section: MonolingualConfig) -> list[str]:
-    texts = []
-    for text in read_sentences(path):
-        texts.append(text)
-        if len(texts) == section.max_sentences:
-            break
-    if not texts:
-        raise DataError("no sentences in it", path=path)
-    return texts
+    assert data.monolingual is not None
+    return open_monolingual(data.monolingual, vocabulary), None
 
 
 _OPEN: dict[FeedName, Any] = {

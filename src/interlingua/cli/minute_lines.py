@@ -1,0 +1,63 @@
+"""How far the work is, in a line a minute, where standard error is no terminal and a bar could not move."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+
+EVERY_SECONDS = 60.0
+State = Callable[[float], str]
+"""Seconds since the start -> what there is to tell."""
+
+
+@contextlib.contextmanager
+def minute_lines(quiet: bool, *, last: bool) -> Iterator[Callable[[State], None]]:
+    """Gives what is told the latest state; a thread writes it, so that a long step is not silent.
+
+    Args:
+        quiet: write nothing.
+        last: write the last state at the end, however short the work was.
+    """
+    started, over = time.monotonic(), threading.Event()
+    latest: list[State] = []
+
+    def write() -> None:
+        seconds = time.monotonic() - started
+        state = latest[-1](seconds) if latest else "preparing"
+        print(f"after {clock(seconds)}: {state}", file=sys.stderr, flush=True)
+
+    def write_until_over() -> None:
+        while not over.wait(EVERY_SECONDS):
+            write()
+
+    def tell(state: State) -> None:
+        latest[:] = [state]
+
+    if quiet:
+        yield tell
+        return
+    writer = threading.Thread(target=write_until_over, daemon=True)
+    writer.start()
+    try:
+        yield tell
+    finally:
+        over.set()
+        writer.join()
+    if last and latest:
+        write()
+
+
+def clock(seconds: float) -> str:
+    """``1:02:05``."""
+    return str(timedelta(seconds=round(seconds)))
+
+
+def time_left(done: float, total: float | None, seconds: float) -> str:
+    """``, 0:03:00 left`` by the speed so far; nothing where that is not known."""
+    if not total or done <= 0 or done >= total:
+        return ""
+    return f", {clock(seconds * (total - done) / done)} left"

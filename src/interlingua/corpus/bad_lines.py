@@ -1,0 +1,124 @@
+"""Lines of a data file that can't be used: the first one stops the work, or all are left out, counted and kept.
+
+What stops in any case is what hides where the next good line is: files of unequal length, archives that are cut short,
+XML that is not well formed, a line beyond the limit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import Literal, TextIO, get_args
+
+from interlingua.errors import ConfigError, DataError
+from interlingua.files import PathLike, open_text_writer
+
+OnError = Literal["stop", "skip"]
+SHOWN = 10
+"""Lines that are named."""
+COLUMNS = ("file", "line", "problem", "content")
+_LINE_ENDS = {ord(character): " " for character in "\t\n\r"}
+
+
+class BadLines:
+    """What becomes of them; a context, at whose end the file of them is complete.
+
+    Args:
+        on_error: ``stop`` raises the first one's error; ``skip`` goes on without it.
+        path: file for those that are left out, TAB between file, line, problem and content; made when there is one.
+
+    Attributes:
+        count: lines left out.
+        first: what is wrong with the first ones.
+
+    Raises:
+        ConfigError: there is no such way.
+    """
+
+    def __init__(self, on_error: str = "stop", path: PathLike | None = None) -> None:
+        if on_error not in get_args(OnError):
+            raise ConfigError(f"on_error is {on_error!r}, expected stop or skip")
+        self.skips, self.path = on_error == "skip", path
+        self.count = 0
+        self.first: list[str] = []
+        self._file: TextIO | None = None
+        self._stack = contextlib.ExitStack()
+        self._seen: set[tuple[str, int]] = set()
+
+    def __enter__(self) -> BadLines:
+        self._stack.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        self._file = None
+        return self._stack.__exit__(kind, error, trace)
+
+    @property
+    def errors(self) -> str:
+        """How bytes that are not UTF-8 are decoded, for ``files.open_text``; see ``numbered``."""
+        return "surrogateescape" if self.skips else "strict"
+
+    def reject(self, error: DataError, content: str = "") -> None:
+        """Raises the error, or takes note of the line; one that is read again counts once."""
+        if not self.skips:
+            raise error
+        if error.line is not None:
+            place = (str(error.path), error.line)
+            if place in self._seen:
+                return
+            self._seen.add(place)
+        self.count += 1
+        if len(self.first) < SHOWN:
+            self.first.append(str(error))
+        if self.path is not None:
+            self._write(error, content)
+
+    def numbered(self, lines: Iterable[str], path: PathLike) -> Iterator[tuple[int, str]]:
+        """The lines with their numbers from 1, without those that are not UTF-8."""
+        for number, line in enumerate(lines, 1):
+            if self.is_text(line, path, number):
+                yield number, line
+
+    def is_text(self, line: str, path: PathLike, number: int) -> bool:
+        """Whether a line was UTF-8; one that was not is rejected."""
+        if not self.skips or line.isascii() or not has_bad_bytes(line):
+            return True
+        self.reject(DataError("not UTF-8", path=path, line=number), line)
+        return False
+
+    def lines(self) -> list[str]:
+        """What there is to tell, in lines."""
+        if not self.count:
+            return []
+        kept = "" if self.path is None else f"; all of them are in {self.path}"
+        head = f"warning: {self.count:,} lines could not be read and were left out{kept}"
+        more = [f"and {self.count - len(self.first):,} more"] if self.count > len(self.first) else []
+        return [head, *(f"  {line}" for line in [*self.first, *more])]
+
+    def _write(self, error: DataError, content: str) -> None:
+        if self._file is None:
+            self._file = self._stack.enter_context(open_text_writer(str(self.path)))
+            self._file.write("\t".join(COLUMNS) + "\n")
+        line = "" if error.line is None else str(error.line)
+        shown = _with_escapes(content.rstrip("\r\n").translate(_LINE_ENDS))
+        self._file.write(f"{error.path}\t{line}\t{error.problem}\t{shown}\n")
+
+
+def _with_escapes(text: str) -> str:
+    r"""Bytes that are not UTF-8 as ``\xe4``."""
+    try:
+        return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    except UnicodeEncodeError:  # a surrogate of JSON, which stands for no byte
+        return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def has_bad_bytes(line: str) -> bool:
+    """Whether a line that was read with ``surrogateescape`` holds bytes that are not UTF-8."""
+    try:
+        line.encode("utf-8")
+    except UnicodeEncodeError:
+        return True
+    return False

@@ -1,0 +1,128 @@
+"""The first sheet of an Excel workbook (XLSX): its rows of texts, and a writer; the extra ``xlsx``."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import re
+import warnings
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from interlingua.errors import DataError, InterlinguaError, MissingExtraError
+from interlingua.files import PathLike, atomic_write, open_raw
+from interlingua.limits import FREE_EXPANSION_BYTES, max_expansion
+
+Cell = str | float | int
+WriteCells = Callable[[Sequence[Cell]], None]
+MAX_ROWS = 1_048_576
+"""Of Excel's sheets."""
+MAX_COLUMNS = 100
+"""That are looked at."""
+MAX_CHARACTERS = 32_767
+"""Of Excel's cells."""
+_NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+
+
+def read_rows(path: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows that are not empty before the first, with their numbers; shorter ones are filled with empty cells.
+
+    Raises:
+        DataError: it is no workbook, or grows too large.
+        MissingExtraError: openpyxl is not installed.
+    """
+    library = _openpyxl()
+    with open_raw(path) as file:
+        try:
+            _refuse_bomb(file, path)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of styles and the like, which are not read
+                sheet = library.load_workbook(file, read_only=True, data_only=True).worksheets[0]
+            sheet.reset_dimensions()  # which some programs write wrong
+            width = 0
+            for number, cells in enumerate(sheet.iter_rows(max_col=MAX_COLUMNS, values_only=True), 1):
+                if number > MAX_ROWS:
+                    raise DataError(f"has more than {MAX_ROWS:,} rows; save it as .csv", path=path)
+                texts = [_text_of(cell) for cell in cells]
+                while len(texts) > width and not texts[-1]:
+                    texts.pop()
+                width = width or len(texts)
+                if width:
+                    yield number, texts + [""] * (width - len(texts))
+        except InterlinguaError:
+            raise
+        except Exception as error:  # of broken files the library raises a dozen kinds
+            reason = " ".join(str(error).split())[:100]
+            message = f"can't be read as an Excel workbook ({reason}); save it again as .xlsx"
+            raise DataError(message, path=path) from error
+
+
+def _refuse_bomb(file: Any, path: str) -> None:
+    with zipfile.ZipFile(file) as archive:
+        members = archive.infolist()
+    packed = max(1, sum(member.compress_size for member in members))
+    unpacked = sum(member.file_size for member in members)
+    if unpacked > max(FREE_EXPANSION_BYTES, max_expansion() * packed):
+        raise DataError(f"its {packed:,} bytes grow to {unpacked:,}; save it as .csv if you trust it", path=path)
+    file.seek(0)
+
+
+def _text_of(cell: Any) -> str:
+    if cell is None:
+        return ""
+    return repr(cell) if isinstance(cell, float) and not cell.is_integer() else str(cell)
+
+
+@contextlib.contextmanager
+def open_writer(path: PathLike) -> Iterator[WriteCells]:
+    """Gives what writes one row; the file appears when it is complete.
+
+    Raises:
+        DataError: a text or the number of rows is beyond what Excel holds.
+        MissingExtraError: openpyxl is not installed.
+    """
+    library = _openpyxl()
+    write_only_cell = importlib.import_module("openpyxl.cell").WriteOnlyCell
+    workbook = library.Workbook(write_only=True)
+    sheet = workbook.create_sheet("pairs")
+    rows = 0
+
+    def write(cells: Sequence[Cell]) -> None:
+        nonlocal rows
+        rows += 1
+        if rows > MAX_ROWS:
+            raise DataError(f"Excel's sheets have at most {MAX_ROWS:,} rows; write .csv or .tsv", path=path)
+        made = []
+        for value in cells:
+            cell = write_only_cell(sheet, _in_xlsx(value, path))
+            if isinstance(value, str):
+                cell.data_type = "s"  # a text that begins with = is no formula
+            made.append(cell)
+        sheet.append(made)
+
+    with atomic_write(path, "wb") as file:
+        try:
+            yield write
+        except BaseException:
+            sheet.close()  # else its temporary file stays open
+            raise
+        workbook.save(file)
+
+
+def _in_xlsx(value: Cell, path: PathLike) -> Cell:
+    if not isinstance(value, str):
+        return value
+    if len(value) > MAX_CHARACTERS:
+        raise DataError(
+            f"a text of {len(value):,} characters, and Excel's cells hold {MAX_CHARACTERS:,}; write .csv or .tsv",
+            path=path,
+        )
+    return _NOT_XML.sub("", value)
+
+
+def _openpyxl() -> Any:
+    try:
+        return importlib.import_module("openpyxl")
+    except ImportError as error:
+        raise MissingExtraError("openpyxl", "xlsx") from error

@@ -1,0 +1,69 @@
+"""The feed of sentences without translations: normalized and decontaminated as pairs are, and drawn by a seed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from interlingua.batches.table import TokenColumn
+from interlingua.corpus.decontaminate import EvaluationKeys
+from interlingua.corpus.keys import text_keys
+from interlingua.corpus.monolingual import language_of, read_sentences
+from interlingua.corpus.normalize import normalize_texts
+from interlingua.corpus.reservoir import reservoir
+from interlingua.encoder.vocabulary import Vocabulary
+from interlingua.errors import DataError
+from interlingua.train.columns import token_column
+from interlingua.train.data_config import MonolingualConfig
+
+log = logging.getLogger("interlingua")
+CHUNK = 10_000
+"""Sentences worked on at once."""
+
+
+def open_monolingual(section: MonolingualConfig, vocabulary: Vocabulary) -> TokenColumn:
+    """Reads the sentences of all files.
+
+    Args:
+        section: says where they are, how many to draw, and what is to be left out.
+        vocabulary: makes their tokens.
+
+    Raises:
+        DataError: a file or an evaluation folder can't be used, or nothing of a file is left.
+    """
+    evaluation = EvaluationKeys.from_folders(section.decontaminate)
+    texts: list[str] = []
+    languages: list[str] = []
+    for path in section.paths:
+        found = drawn_sentences(path, section, evaluation)
+        texts += found
+        languages += [language_of(path)] * len(found)
+    for name, count in evaluation.counts.items():
+        if count:
+            log.warning("data.monolingual: left out %d sentences of the evaluation set %s", count, name)
+    return token_column(texts, languages, vocabulary, section.max_tokens)
+
+
+def drawn_sentences(path: Path, section: MonolingualConfig, evaluation: EvaluationKeys) -> list[str]:
+    """Up to ``max_sentences`` of a file's sentences, every one as likely as any other.
+
+    Raises:
+        DataError: none is left.
+    """
+    clean = _clean_sentences(path, evaluation)
+    texts = reservoir(clean, section.max_sentences, seed=section.seed) if section.max_sentences else list(clean)
+    if not texts:
+        raise DataError("no sentences in it, or all of them are in evaluation sets", path=path)
+    return texts
+
+
+def _clean_sentences(path: Path, evaluation: EvaluationKeys) -> Iterator[str]:
+    stream = read_sentences(path)
+    while chunk := list(islice(stream, CHUNK)):
+        texts = normalize_texts(chunk)
+        known = evaluation.contaminated_keys(text_keys(texts)) if len(evaluation) else np.zeros(len(texts), bool)
+        yield from (text for text, is_known in zip(texts, known, strict=True) if text and not is_known)

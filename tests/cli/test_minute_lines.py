@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+
+from interlingua.cli import minute_lines as module
+from interlingua.cli.minute_lines import clock, minute_lines, time_left
+
+
+@pytest.fixture
+def fast(monkeypatch):
+    monkeypatch.setattr(module, "EVERY_SECONDS", 0.02)
+
+
+def test_a_line_comes_every_time_though_nothing_is_told(fast, capsys):
+    with minute_lines(False, last=False) as tell:
+        time.sleep(0.1)
+        tell(lambda seconds: f"half of {seconds < 60}")
+        time.sleep(0.1)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "after 0:00:00: preparing"
+    assert lines[-1] == "after 0:00:00: half of True"
+    assert 3 <= len(lines) <= 10
+
+
+def test_short_work_is_silent_unless_its_last_state_is_wanted(capsys):
+    for last in (False, True):
+        with minute_lines(False, last=last) as tell:
+            tell(lambda seconds: "first")
+            tell(lambda seconds: "second")
+        assert capsys.readouterr().err == ("after 0:00:00: second\n" if last else "")
+
+
+def test_quiet_work_is_silent(fast, capsys):
+    with minute_lines(True, last=True) as tell:
+        tell(lambda seconds: "x")
+        time.sleep(0.1)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_no_thread_goes_on_after_an_error(fast, capsys):
+    with pytest.raises(KeyError), minute_lines(False, last=False):
+        raise KeyError
+    capsys.readouterr()
+    time.sleep(0.1)
+    assert capsys.readouterr().err == ""
+
+
+def test_times_by_hand():
+    assert clock(3725.4) == "1:02:05"
+    assert time_left(25, 100, 60) == ", 0:03:00 left"
+    assert [time_left(*known) for known in ((0, 100, 9.0), (5, None, 9.0), (100, 100, 9.0))] == ["", "", ""]
+    assert re.fullmatch(r", \d:\d\d:\d\d left", time_left(1, 3, 1.5))

@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import json
+import zipfile
+
+import pytest
+
+from interlingua.corpus.bad_lines import SHOWN, BadLines, has_bad_bytes
+from interlingua.corpus.formats import TextPair, read_pairs, write_pairs
+from interlingua.errors import ConfigError, DataError
+
+CODES = {"source_language": "de", "target_language": "en"}
+GOOD = [("eins", "one"), ("zwei", "two"), ("drei", "three")]
+BAD_FILES = {
+    "x.tsv": (b"eins\tone\nzwei\ttwo\textra\nnothing\n\xe4\tae\nzwei\ttwo\ndrei\tthree\n", [2, 3, 4]),
+    "y.tsv": (b"no score\tx\ty\n0.5\teins\tone\nnan\tx\ty\n1\tzwei\ttwo\n2\tdrei\tthree\n", [1, 3]),
+    "x.jsonl": (b'{"source": "eins", "target": "one"}\n{"source": 1}\n{\n{"source": "zwei", "target": "two"}\n'
+                b'{"source": "\xff", "target": "x"}\n{"source": "drei", "target": "three"}\n', [2, 3, 5]),
+    "x.csv": (b'source,target\n"eins",one\n"never closed,x\nzwei,two\na,b,c\n\xe4,x\ndrei,three\n', [3, 5, 6]),
+}  # fmt: skip
+
+
+def read(path, bad):
+    return [(pair.source, pair.target) for pair in read_pairs(path, bad=bad, **CODES)]
+
+
+@pytest.mark.parametrize("name", list(BAD_FILES))
+def test_bad_lines_are_left_out_counted_and_kept(tmp_path, name):
+    content, lines = BAD_FILES[name]
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(DataError) as caught:
+        read(path, None)
+    # a whole file is decoded ahead, so that the first bad byte may come before an earlier line of other faults
+    assert caught.value.line in lines
+    with BadLines("skip", tmp_path / "bad.tsv") as bad:
+        assert read(path, bad) == GOOD
+        assert not (tmp_path / "bad.tsv").exists()
+    assert bad.count == len(lines)
+    rows = [line.split("\t") for line in (tmp_path / "bad.tsv").read_text(encoding="utf-8").splitlines()]
+    assert rows[0] == ["file", "line", "problem", "content"]
+    assert [(row[0], int(row[1])) for row in rows[1:]] == [(str(path), line) for line in lines]
+    assert bad.lines()[0] == (
+        f"warning: {len(lines)} lines could not be read and were left out; all of them are in {tmp_path / 'bad.tsv'}"
+    )
+    assert bad.lines()[1].startswith(f"  {path}:{lines[0]}: ")
+
+
+def test_bytes_that_are_not_utf8_can_be_found_again(tmp_path):
+    (tmp_path / "x.tsv").write_bytes(b"caf\xe9\tcoffee\n")
+    with BadLines("skip", tmp_path / "bad.tsv") as bad:
+        assert read(tmp_path / "x.tsv", bad) == []
+    assert (tmp_path / "bad.tsv").read_text().splitlines()[1].split("\t")[2:] == ["not UTF-8", r"caf\xe9 coffee"]
+
+
+def test_moses_pairs_stay_aligned(tmp_path):
+    (tmp_path / "x.de").write_bytes(b"eins\n\xe4\nzwei\nvier\ndrei\n")
+    (tmp_path / "x.en").write_bytes(b"one\nx\ntwo\n\xff\nthree\n")
+    bad = BadLines("skip")
+    assert read(tmp_path / "x", bad) == GOOD
+    assert bad.first == [f"{tmp_path}/x.de:2: not UTF-8", f"{tmp_path}/x.en:4: not UTF-8"]
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+        for side in ("de", "en"):
+            archive.write(tmp_path / f"x.{side}", f"x.{side}")
+    again = BadLines("skip")
+    assert read(tmp_path / "x.zip", again) == GOOD
+    assert again.count == 2
+    (tmp_path / "x.en").write_bytes(b"one\n")
+    with pytest.raises(DataError, match="the two files are not aligned"):
+        read(tmp_path / "x", BadLines("skip"))
+
+
+def test_units_of_unknown_languages_are_left_out(tmp_path):
+    write_pairs([TextPair(*texts, "deu_Latn", "eng_Latn") for texts in GOOD], tmp_path / "x.tmx")
+    text = (tmp_path / "x.tmx").read_text(encoding="utf-8")
+    (tmp_path / "x.tmx").write_text(text.replace('xml:lang="de"', 'xml:lang="qqq"', 1), encoding="utf-8")
+    bad = BadLines("skip")
+    assert read(tmp_path / "x.tmx", bad) == GOOD[1:]
+    assert "unknown language 'qqq'" in bad.first[0]
+
+
+def test_a_line_that_is_read_twice_counts_once_and_ten_are_named():
+    bad = BadLines("skip")
+    for number in [*range(1, 15), 1, 2]:
+        bad.reject(DataError("broken", path="x", line=number), "content")
+    assert (bad.count, len(bad.first)) == (14, SHOWN)
+    assert bad.lines()[-1] == "  and 4 more"
+    assert BadLines("skip").lines() == []
+
+
+def test_to_stop_is_the_default_and_other_ways_are_refused(tmp_path):
+    with pytest.raises(DataError, match="broken"):
+        BadLines().reject(DataError("broken", path="x"))
+    with pytest.raises(ConfigError, match="on_error is 'ignore', expected stop or skip"):
+        BadLines("ignore")
+
+
+def test_no_file_stays_of_work_that_failed(tmp_path):
+    with pytest.raises(KeyError), BadLines("skip", tmp_path / "bad.tsv") as bad:
+        bad.reject(DataError("broken", path="x", line=1))
+        raise KeyError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_bad_bytes_by_hand():
+    assert has_bad_bytes(b"\xe4".decode("utf-8", "surrogateescape"))
+    assert not has_bad_bytes("ä中")
+
+
+def test_a_thousand_open_quotes_are_a_thousand_lines(tmp_path):
+    (tmp_path / "x.csv").write_text("source,target\n" + 'a,"b\n' * 1000 + "eins,one\n", encoding="utf-8")
+    bad = BadLines("skip")
+    found = read(tmp_path / "x.csv", bad)
+    assert found[-1] == ("eins", "one")
+    assert len(found) + bad.count <= 1001
+
+
+def test_rows_of_data_sets_are_left_out(tmp_path):
+    pytest.importorskip("datasets")
+    rows = [{"source": "eins", "target": "one", "source_language": code, "target_language": "en"}
+            for code in ("de", "qqq")]  # fmt: skip
+    (tmp_path / "b.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    bad = BadLines("skip")
+    assert len(list(read_pairs(tmp_path / "b.json", format="huggingface", bad=bad))) == 1
+    assert "row 2" in bad.first[0]

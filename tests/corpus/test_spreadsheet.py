@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import csv
+from collections import Counter
+
+import pytest
+
+from interlingua.corpus.formats import TextPair, read_pairs, write_pairs
+from interlingua.corpus.spreadsheet import Columns, find_columns
+from interlingua.errors import DataError
+
+openpyxl = pytest.importorskip("openpyxl")
+CODES = ("deu_Latn", "eng_Latn")
+HARD = [
+    TextPair('Er sagte: "Ja, gern"; dann ging er.', "He said: 'Yes'\tand left", *CODES),
+    TextPair("=SUM(A1:A2)", "-1+2", *CODES),
+    TextPair("zwei\nZeilen", "two\nlines", *CODES),
+    TextPair("007", "1e5", *CODES),
+    TextPair("Ελληνικά 中文", "naïve “quotes”", *CODES),
+]
+
+
+def rows(path, **options):
+    return [(pair.source, pair.target) for pair in read_pairs(path, **options)]
+
+
+def sheet(path, *cells):
+    workbook = openpyxl.Workbook()
+    for row in cells:
+        workbook.active.append(row)
+    workbook.save(path)
+    return path
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.csv.gz", "x.xlsx"])
+def test_hard_texts_and_several_languages_come_back(tmp_path, name):
+    pairs = [*HARD, TextPair("un", "one", "fra_Latn", "eng_Latn")]
+    assert write_pairs(pairs, tmp_path / name) == 6
+    assert list(read_pairs(tmp_path / name)) == pairs
+    scored = [pair._replace(score=0.25 + number) for number, pair in enumerate(pairs)]
+    write_pairs(scored, tmp_path / name)
+    assert list(read_pairs(tmp_path / name)) == scored
+
+
+def test_csv_is_what_excel_and_python_read(tmp_path):
+    write_pairs(HARD[:1], tmp_path / "x.csv")
+    content = (tmp_path / "x.csv").read_bytes()
+    assert content.startswith(b"\xef\xbb\xbfsource,target,source_language,target_language\n")
+    with open(tmp_path / "x.csv", encoding="utf-8-sig", newline="") as file:
+        assert next(csv.DictReader(file))["source"] == HARD[0].source
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        ("\ufeffde,en\nJa,Yes\n", [("Ja", "Yes")]),
+        ("id;English;German\n1;Yes, yes;Ja\n", [("Yes, yes", "Ja")]),
+        ("Source\tTarget\r\nJa\tYes\r\n", [("Ja", "Yes")]),
+        ("sep=;\nsrc;tgt\nJa;Yes\n", [("Ja", "Yes")]),
+        ("1.25,Ja,Yes\n0.5,Nein,No\n", [("Ja", "Yes"), ("Nein", "No")]),
+        ('"Ja, gern","Yes, please"\n\nNein,No\n', [("Ja, gern", "Yes, please"), ("Nein", "No")]),
+        ("Wort;word\nHallo, Welt;Hello, world\n", [("Wort", "word"), ("Hallo, Welt", "Hello, world")]),
+        ("", []),
+    ],
+)
+def test_delimiters_headers_and_quotes(tmp_path, content, found):
+    path = tmp_path / "x.csv"
+    path.write_text(content, encoding="utf-8", newline="")
+    named = {} if "de,en" in content or "English" in content else {"source_language": "de", "target_language": "en"}
+    skipped = Counter()
+    assert rows(path, skipped=skipped, **named) == found
+    assert skipped["empty line"] == content.count("\n\n")
+
+
+def test_columns_called_by_languages_name_them_and_may_be_chosen(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("key,en-US,fr-FR,de\nk,one,un,eins\n")
+    (pair,) = read_pairs(path, source_language="fr", target_language="en")
+    assert pair == TextPair("un", "one", "fra_Latn", "eng_Latn")
+    with pytest.raises(DataError, match=r"x\.csv:1: its first row holds 4 cells .*name the columns source and target"):
+        rows(path)
+
+
+def test_the_first_row_by_hand():
+    assert find_columns(["a", "b"], "x") == Columns(0, 1)
+    assert find_columns(["Score", "TARGET", "source_language", "Source"], "x") == Columns(3, 1, 0, 2, header=True)
+    assert find_columns(["no", "never"], "x") == Columns(0, 1)  # "no" alone is a word, and no header
+    assert find_columns(["0.5", "a", "b"], "x") == Columns(1, 2, 0)
+    assert find_columns(["probability", "source", "target"], "x").score == 0
+    assert find_columns(["probability", "score", "source", "target"], "x").score == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "message"),
+    [
+        ("source,target\na,b\nc\n", 3, "1 columns, expected 2"),
+        ("source,target\na,b,c\n", 2, "3 columns, expected 2"),
+        ('source,target\na,b\n"c,d\ne,f\n', 3, "unexpected end of data, in the row that begins here"),
+        ("score,source,target\nx,a,b\n", 2, "'x' stands where a score is expected"),
+        ("source,target,source_language\na,b,qqq\n", 2, "unknown language 'qqq'"),
+    ],
+)
+def test_a_bad_row_is_named_by_its_line(tmp_path, content, line, message):
+    path = tmp_path / "x.de-en.csv"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(DataError, match=message) as caught:
+        rows(path)
+    assert caught.value.line == line
+
+
+def test_unknown_languages_are_one_line(tmp_path):
+    (tmp_path / "x.csv").write_text("source,target\na,b\n")
+    with pytest.raises(DataError, match=r"its languages are unknown; name both"):
+        rows(tmp_path / "x.csv")
+
+
+def test_a_workbook_as_people_make_it(tmp_path):
+    path = sheet(tmp_path / "x.xlsx", ["Nr", "German", "English", None], [1, "Ja", "Yes", None], [],
+                 [2, 7, 2.5, None], [3, None, "lost", "note"])  # fmt: skip
+    skipped = Counter()
+    with pytest.raises(DataError, match=r"x\.xlsx:5: 4 columns, expected 3"):
+        rows(path, skipped=skipped)
+    path = sheet(path, ["German", "English"], ["Ja", "Yes"], [], [7, 2.5], [None, "lost"])
+    assert rows(path, skipped=skipped) == [("Ja", "Yes"), ("7", "2.5"), ("", "lost")]
+    assert skipped["empty line"] == 2
