@@ -76,6 +76,7 @@ def main() -> None:
     parser.add_argument("--languages")
     parser.add_argument("--prompt", help="one for all texts; default: the model's own of queries and passages")
     parser.add_argument("--backend", default="interlingua")
+    parser.add_argument("--set", nargs="*", default=[], help="options of the backend, such as version=0.2.1")
     parser.add_argument("--name", help="the model's name in results; its folder's by default")
     parser.add_argument("--data", type=Path, default=os.environ.get("INTERLINGUA_DATA"))
     parser.add_argument("--cache", type=Path, required=True)
@@ -83,7 +84,8 @@ def main() -> None:
     options = parser.parse_args()
     languages = options.languages.split(",") if options.languages else None
     tasks = build_tasks(options.suite.split(","), languages=languages, data=Path(options.data).expanduser())
-    encoder, info = load_encoder(options.model, backend=options.backend, name=options.name)
+    chosen = dict(option.split("=", 1) for option in options.set)
+    encoder, info = load_encoder(options.model, backend=options.backend, name=options.name, options=chosen)
     maps = {"as it is": None, **{path.name: read_map(path) for path in options.maps}}
     for name, language_map in maps.items():
         mapped = MappedFromCache(encoder, info, options.cache, language_map, f"{info.name} {name}")
