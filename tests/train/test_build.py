@@ -163,7 +163,8 @@ def test_what_was_learnt_of_cut_vectors_ends_with_the_weights(tiny_config, tiny_
 
 
 @pytest.mark.parametrize(
-    "method", [{"name": "mexma", "pooling": "any"}, {"name": "dap"}, {"name": "ems", "generative": "ugt"}, {"name": "tlm"}]
+    "method",
+    [{"name": "mexma", "pooling": "any"}, {"name": "dap"}, {"name": "ems", "generative": "ugt"}, {"name": "tlm"}],
 )
 def test_a_vocabulary_without_a_mask_is_refused_at_once(tiny_table, word_vocabulary, method):
     kept = {role: token for role, token in word_vocabulary.special_tokens.items() if role != "mask_token"}
