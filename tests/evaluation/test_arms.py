@@ -71,3 +71,10 @@ def test_models_of_unknown_training_stay_apart():
 def test_settings_in_words():
     result = make(settings={"languages": ["de", "fr"], "k": 4, "compare": "text"}, changed=("languages", "compare"))
     assert settings_of(result) == "languages=de+fr, compare=text"
+
+
+def test_another_set_of_one_name_shows_its_folder():
+    results = [make("a"), make("a", dataset="two/heldout", data_sha256="2" * 64)]
+    assert names(arms(results)) == ["a r-a", "a r-a (two/heldout, result 2)"]
+    [column] = arms(results, by_settings=False)  # a section for each
+    assert len(column.results) == 2

@@ -9,10 +9,10 @@ from interlingua.train.config import (
     SIZES,
     EncoderConfig,
     RunConfig,
-    differences,
     load_train_config,
     train_config_from,
 )
+from interlingua.train.config_differences import differences
 
 
 def test_written_file_reads_back_to_the_same_config(tiny_config, tmp_path):

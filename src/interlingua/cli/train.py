@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from interlingua.cli.train_help import EPILOG as EPILOG
+from interlingua.cli.train_help import ConfigFile, Init
 from interlingua.errors import InterlinguaError
 
 if TYPE_CHECKING:
@@ -19,17 +20,8 @@ if TYPE_CHECKING:
 
 
 def train(
-    config: Annotated[
-        Path | None,
-        typer.Argument(help="TOML file, or config.toml of a run to go on with or repeat; --init writes it."),
-    ] = None,
-    init: Annotated[
-        str | None,
-        typer.Option(
-            help="Write a commented CONFIG to begin with: ems (from scratch), mexma (from a language model) or finetune"
-            " (a sentence encoder, on your pairs)."
-        ),
-    ] = None,
+    config: ConfigFile = None,
+    init: Init = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="Override a key: --set run.max_steps=500.", metavar="KEY=VALUE")
     ] = None,

@@ -45,18 +45,23 @@ def arms(results: Sequence[TaskResult], group: str | None = None, *, by_settings
     label_of = _labels(results, group)
     found: dict[tuple[str, str, tuple[str, ...]], list[TaskResult]] = {}
     times: Counter[tuple[str, ...]] = Counter()
+    begun: dict[tuple[str, ...], TaskResult] = {}
     for place, result in enumerate(results):
         if result in results[:place]:  # the file was named twice
             continue
         label, model, settings = label_of(result), model_of(result), settings_of(result)
         asked = (*model["overrides"], *([settings] if by_settings and settings else []))
-        measured = (result.task, model["name"], model["revision"], settings, *model["overrides"])
+        data = "" if by_settings else result.data_sha256  # another set of that name is a section of its own
+        measured = (result.task, data, model["name"], model["revision"], settings, *model["overrides"])
+        first = begun.setdefault(measured, result)
         times[measured] += 1
         if times[measured] > 1:  # the same once more is no seed
             if group is not None:
                 again = f"{model['name']} {model['revision']} was measured {times[measured]} times on {result.task}"
                 raise ConfigError(f"{again}; name one of these results, or compare without --group")
-            asked = (*asked, f"result {times[measured]}")
+            is_other_set = first.data_sha256 != result.data_sha256
+            asked = (*asked, f"{result.dataset}" if is_other_set else "", f"result {times[measured]}")
+            asked = tuple(filter(None, asked))
         found.setdefault((label, "" if group is not None else model["revision"], asked), []).append(result)
     return [Arm(*key, same) for key, same in found.items()]
 

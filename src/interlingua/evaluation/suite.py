@@ -54,10 +54,8 @@ def evaluate(
 
     Args:
         encoder: what to score: an encoder, or a model's folder or ``hf:owner/name``.
-        suite: names of tasks or of several (``sts``, ``retrieval``), in a list or with commas; ``mteb:`` with the name
-            of a task of mteb, or tasks built with options of their own.
-        data: a data set's folder, or the folder that holds the data sets under their usual names; default: that of the
-            environment's ``INTERLINGUA_DATA``.
+        suite: see ``build_tasks``.
+        data: a data set's folder, or one that holds several under their usual names; default: ``$INTERLINGUA_DATA``.
         languages: languages in any code or name, or a task's groups; for the tasks given by name.
         compare: ``index``, or ``text`` to forgive duplicates; for the tasks given by name.
         prompt: put before every text, or the name of one of the model's own prompts; its default prompt if none.
@@ -81,8 +79,6 @@ def evaluate(
     """
     folder = _data_folder(data)
     encoder, model = _loaded(encoder, model)
-    if isinstance(suite, str):
-        suite = [name.strip() for name in suite.split(",") if name.strip()]
     tasks = build_tasks(suite, languages=languages, compare=compare, data=folder)
     before = prompt_text(encoder, prompt)
     model = _with_prompts(model or describe(encoder), before if prompt is not None else None, role_prompts or {})
@@ -185,7 +181,7 @@ class _SuiteProgress:
 
 
 def build_tasks(
-    suite: Sequence[str | Task],
+    suite: str | Sequence[str | Task],
     *,
     languages: Sequence[str] | None = None,
     compare: str = "index",
@@ -195,7 +191,8 @@ def build_tasks(
     """The tasks of a suite; those given by name are built with these options, each with those that it has.
 
     Args:
-        suite: names of tasks or of several, or tasks.
+        suite: names of tasks or of several (``sts``, ``retrieval``), in a list or with commas; ``mteb:`` with the name
+            of a task of mteb, or tasks built with options of their own.
         languages: see ``evaluate``.
         compare: see ``evaluate``.
         settings: ``task.option=value`` with the value in TOML, e.g. ``stsb.split=dev`` or ``retrieval.bm25=true``.
@@ -208,6 +205,8 @@ def build_tasks(
         DataError: of several tasks under one name none has data here; or no task has a language.
     """
     check_choice("compare", compare, ("index", "text"))
+    if isinstance(suite, str):
+        suite = [name.strip() for name in suite.split(",") if name.strip()]
     if not suite:
         raise ConfigError("the suite is empty; name tasks, e.g. tatoeba,xsim")
     if languages is not None and not languages:

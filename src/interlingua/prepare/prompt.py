@@ -5,11 +5,14 @@ from __future__ import annotations
 import dataclasses
 import logging
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from interlingua.encoder.directory import EncodingSettings, read_settings
 from interlingua.encoder.locate import locate
 from interlingua.errors import CheckpointError
 from interlingua.prepare.config import PrepareConfig
+
+if TYPE_CHECKING:
+    from interlingua.encoder.directory import EncodingSettings
 
 log = logging.getLogger("interlingua")
 
@@ -42,6 +45,8 @@ def _settings(path: str) -> EncodingSettings | None:
     """Of the model whose vocabulary is taken; none of a mere tokenizer."""
     if not path or Path(path).is_file():
         return None
+    from interlingua.encoder.directory import read_settings
+
     try:
         return read_settings(locate(path), max_tokens=2)
     except CheckpointError:  # a vocabulary alone; what is wrong with a model shows where it is loaded

@@ -19,7 +19,8 @@ from interlingua.locks import exclusive
 from interlingua.temporary import sweep
 from interlingua.train.checkpoint import FORMAT as CHECKPOINT_FORMAT
 from interlingua.train.checkpoint import checkpoints_in, damage, latest_checkpoint
-from interlingua.train.config import TrainConfig, differences, load_train_config, train_config_from
+from interlingua.train.config import TrainConfig, load_train_config, train_config_from
+from interlingua.train.config_differences import differences
 
 PACKAGES = ("torch", "numpy", "lightning-fabric", "safetensors", "tokenizers")
 FORMAT = "interlingua-run-1"
