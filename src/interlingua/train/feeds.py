@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,6 +24,8 @@ from interlingua.registry import METHODS, resolve
 from interlingua.train.columns import token_column
 from interlingua.train.config import TrainConfig
 from interlingua.train.data_config import DataConfig, LabelledConfig, MonolingualConfig
+
+log = logging.getLogger("interlingua")
 
 Source = Any
 """A ``TokenStore``, or rows in memory; all have a ``digest`` and a length, rows in memory ``longest``, tokens."""
@@ -179,8 +182,11 @@ def _open_parallel(data: DataConfig, vocabulary: Vocabulary) -> tuple[TokenStore
         raise DataError("there are no pairs to train on; see the counts in manifest.json", path=path)
     if train.vocabulary_digest != vocabulary.digest():
         raise DataError("its tokens come from another vocabulary; prepare the corpus again", path=path / "train")
-    for name in data.language_pairs:
-        selected(train, [name])
+    selected(train, data.language_pairs)  # refuses a corpus that has none of them
+    there = {frozenset(pair) for pair in train.language_pairs}
+    missing = [name for name in data.language_pairs if named_pair(name) not in there]
+    if missing:
+        log.warning("%s has no pairs of %s, named in data.language_pairs; training goes on without", path, missing)
     valid = TokenStore.open(path / "valid") if (path / "valid").is_dir() else None
     wanted = {named_pair(name) for name in data.language_pairs}
     if valid is None or not any(not wanted or frozenset(pair) in wanted for pair in valid.language_pairs):
