@@ -28,6 +28,7 @@ from interlingua.train.result import Clock, TrainResult, read_result, result_of
 from interlingua.train.run_folder import RunFolder, Start
 from interlingua.train.schedules import due, learning_rate_factor, notes, peak_learning_rate
 from interlingua.train.step import gradients
+from interlingua.train.term_gradients import TermGradients
 from interlingua.train.validation import Evaluate, check_metric, measure, out_of_patience, take_note, valid_batches
 
 
@@ -103,6 +104,7 @@ def _train(
     end = state.step if out_of_patience(state, run) else max_steps
     peak = peak_learning_rate(config.optimizer, max_steps)
     meter, clock = Meter(engine, folder.checkpoints), Clock(state.seconds, state.cpu_seconds, state.tokens)
+    term_gradients = TermGradients(engine)
     metrics, stop = dict[str, float](), False
     meter.load(state)
 
@@ -146,7 +148,10 @@ def _train(
                 best = take_note(state, metrics, run)
                 if best and engine.is_main:
                     twin.save(folder.best)
-                log.evaluation(done, metrics, best=best)
+                norms = term_gradients.measure(twin, micro_batches[0])
+                log.evaluation(done, metrics, best=best, term_grad_norms=norms)
+                for warning in term_gradients.warnings(norms):
+                    log.warn(warning)
                 if measured.spread is not None and (warning := measured.spread.warning()):
                     log.warn(warning)
                 stop = out_of_patience(state, run)

@@ -149,7 +149,9 @@ def _on_batches(objective: Objective, batches: Sequence[Any], engine: Engine) ->
         return {}, None
     sums: dict[str, float] = {}
     embeddings: list[torch.Tensor] = []
-    for batch in (to_device(batch, engine.device) for batch in batches):
+    # the whole copy of sharded weights lies on the CPU
+    device = next(objective.parameters()).device
+    for batch in (to_device(batch, device) for batch in batches):
         with engine.autocast():
             output = objective(batch)
             if sum(map(len, embeddings)) < SPREAD_SENTENCES:
