@@ -96,7 +96,7 @@ def open_data(config: TrainConfig, feeds: Sequence[FeedName]) -> TrainingData:
     train: dict[FeedName, Source] = {}
     valid: dict[FeedName, Source] = {}
     for feed in feeds:
-        train[feed], held_out = _OPEN[feed](data, vocabulary)
+        train[feed], held_out = _OPEN[feed](config, vocabulary)
         if held_out is not None:
             valid[feed] = held_out
     if "parallel" in train and hasattr(config.method.options, "pivot"):
@@ -174,7 +174,8 @@ def _vocabulary(config: TrainConfig) -> Vocabulary:
     return Vocabulary.of_model(config.encoder.path)
 
 
-def _open_parallel(data: DataConfig, vocabulary: Vocabulary) -> tuple[TokenStore, TokenStore | None]:
+def _open_parallel(config: TrainConfig, vocabulary: Vocabulary) -> tuple[TokenStore, TokenStore | None]:
+    data = config.data
     path = data.corpus
     assert path is not None
     train = TokenStore.open(path / "train")
@@ -194,8 +195,8 @@ def _open_parallel(data: DataConfig, vocabulary: Vocabulary) -> tuple[TokenStore
     return train, valid
 
 
-def _open_labelled(data: DataConfig, vocabulary: Vocabulary) -> tuple[LabelledRows, LabelledRows | None]:
-    section = data.labelled
+def _open_labelled(config: TrainConfig, vocabulary: Vocabulary) -> tuple[LabelledRows, LabelledRows | None]:
+    section = config.data.labelled
     assert section is not None
     train = _labelled_rows(section.paths, section, vocabulary, split="train")
     if train is None:
@@ -220,15 +221,22 @@ def _labelled_rows(
     return LabelledRows(*sides, np.asarray([pair.label for pair in pairs], dtype=np.float32))
 
 
-def _open_questions(data: DataConfig, vocabulary: Vocabulary) -> tuple[Source, Source | None]:
+def _open_questions(config: TrainConfig, vocabulary: Vocabulary) -> tuple[Source, Source | None]:
     from interlingua.train.question_feed import open_questions
 
-    assert data.questions is not None
-    return open_questions(data.questions, vocabulary)
+    section = config.data.questions
+    assert section is not None
+    return open_questions(section, vocabulary, two_towers=_has_two_towers(config.method.options))
 
 
-def _open_monolingual(data: DataConfig, vocabulary: Vocabulary) -> tuple[TokenColumn, None]:
-    section = data.monolingual
+def _has_two_towers(options: Any) -> bool:
+    """Whether a method's options, or those of a term of a combination, give the questions an encoder of their own."""
+    terms = [term.options for term in options.resolved().values()] if hasattr(options, "resolved") else [options]
+    return any(getattr(term, "towers", None) == "separate" for term in terms)
+
+
+def _open_monolingual(config: TrainConfig, vocabulary: Vocabulary) -> tuple[TokenColumn, None]:
+    section = config.data.monolingual
     assert section is not None
     texts: list[str] = []
     languages: list[str] = []
