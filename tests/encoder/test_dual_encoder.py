@@ -58,9 +58,10 @@ def test_inner_products_have_their_length_where_they_were_trained_so(towers):
 
 
 def test_titles_are_read_as_in_training(towers):
-    shared = DualEncoder(towers[0])
-    found = shared.encode_passages(["cat", "mat"], titles=["Matte", ""])
+    found = DualEncoder(*towers).encode_passages(["cat", "mat"], titles=["Matte", ""])
     np.testing.assert_array_equal(found, towers[0].encode(["Matte </s> cat", "mat"]))
+    shared = DualEncoder(towers[0]).encode_passages(["cat", "mat"], titles=["Matte", ""])
+    np.testing.assert_array_equal(shared, towers[0].encode(["Matte cat", "mat"]))
     ids = towers[0].vocabulary.encode(["Matte </s> cat"])[0]
     assert ids.count(towers[0].vocabulary.tokenizer.token_to_id("</s>")) == 2
 

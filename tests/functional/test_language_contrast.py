@@ -34,6 +34,15 @@ def test_it_is_the_naive_loop(others):
     literal = language_contrastive(x, y, q if others else None, reduction="literal")
     assert float(mean) == pytest.approx(sum(brackets) / (2 * len(brackets)), abs=1e-12)
     assert float(literal) == pytest.approx(sum(brackets) / (sentences * (sentences - 2)), abs=1e-12)
+    total = language_contrastive(x, y, q if others else None, reduction="sum")
+    assert float(total) == pytest.approx(sum(brackets), abs=1e-11)
+
+
+def test_the_sum_of_one_pair_and_one_sentence_by_hand():
+    # cosines of z_k with the pair are 1 and 0, as below: log(1 + 1/e) + log(1 + e)
+    eye = torch.eye(2, dtype=torch.float64)
+    total = language_contrastive(eye[:1], eye[1:], eye[:1], reduction="sum")
+    assert float(total) == pytest.approx(math.log(1 + math.exp(-1)) + math.log(1 + math.e))
 
 
 def test_both_reductions_are_one_without_other_sentences():

@@ -25,6 +25,7 @@ VARIANTS = {
     "both": {},
     "both, with sentences": {"monolingual": True},
     "as printed": {"monolingual": True, "language_reduction": "literal"},
+    "summed": {"monolingual": True, "language_reduction": "sum"},
     "semantic": {"language_weight": 0.0},
     "language": {"semantic_weight": 0.0},
     "base": {"semantic_weight": 0.0, "language_weight": 0.0},
@@ -90,8 +91,8 @@ def reference(objective, batch):
                 near = math.exp(cosine(z[i], z[k])), math.exp(cosine(z[i + pairs], z[k]))
                 language -= math.log(near[0] / sum(near)) + math.log(near[1] / sum(near))
                 logarithms += 2
-        factor = logarithms if config.language_reduction == "mean" else len(z) * (len(z) - 2)
-        terms["language"] = config.language_weight * language / factor
+        factors = {"mean": logarithms, "literal": len(z) * (len(z) - 2), "sum": 1}
+        terms["language"] = config.language_weight * language / factors[config.language_reduction]
     return terms
 
 

@@ -63,7 +63,7 @@ def test_micro_batches_are_the_global_batch_in_order(tiny_config, monkeypatch):
         monkeypatch.setattr(Engine, "world_size", 2)
         monkeypatch.setattr(Engine, "rank", rank)
         batches = MicroBatches(config, train, 120, engine)
-        assert (batches.accumulation, batches.micro_batch_size) == (3, 4)
+        assert batches.accumulation == 3
         found += batches(5)
         monkeypatch.undo()
     assert [batch.first_row for batch in found] == [0, 4, 8, 12, 16, 20]

@@ -1,3 +1,4 @@
+import logging
 import shutil
 
 import numpy as np
@@ -149,7 +150,15 @@ def test_chosen_language_pairs(tiny_table):
     assert [plan.epoch_size for plan in plans] == [50, 50]
     assert set(plans[1].batch_at(0).a.languages) == {"deu_Latn"}
     with pytest.raises(ConfigError, match=r"none of the language pairs en-ko is in .*; there are: deu_Latn-eng_Latn"):
-        opened("en-de", "en-ko")
+        opened("en-ko")
+
+
+def test_a_chosen_pair_that_is_missing_is_a_warning(tiny_table, caplog):
+    tiny_table["data"]["language_pairs"] = ["en-de", "en-th"]
+    with caplog.at_level(logging.WARNING, logger="interlingua"):
+        assert open_data(train_config_from(tiny_table), ("parallel",)).train["parallel"]
+    assert "['en-th']" in caplog.text
+    assert "en-de" not in caplog.text
 
 
 def test_no_validation_pairs_of_the_chosen_languages(tiny_table, tmp_path, prepared):

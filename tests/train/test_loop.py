@@ -281,6 +281,9 @@ def test_two_ranks_are_one_rank_on_the_whole_batch(tiny_table, tmp_path):
     for a, b in zip(records(one.run.output, "train"), records(two.run.output, "train"), strict=True):
         assert b["loss"] == pytest.approx(a["loss"], rel=1e-5)
         assert b["grad_norm"] == pytest.approx(a["grad_norm"], rel=1e-4)
+    for a, b in zip(records(one.run.output, "evaluation"), records(two.run.output, "evaluation"), strict=True):
+        assert b["valid_loss"] == pytest.approx(a["valid_loss"], rel=1e-5)
+        assert b["term_grad_norms"].keys() == a["term_grad_norms"].keys()
     a, b = (_read(checkpoints_in(config.run.output / "checkpoints")[-1]) for config in (one, two))
     assert a.keys() == b.keys()
     for name in a:

@@ -5,10 +5,14 @@ import json
 import numpy as np
 import pytest
 
+from interlingua.encoder.dual_encoder import DualEncoder
+from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import ConfigError, DataError
+from interlingua.evaluation.cache import CachedEncoder
+from interlingua.train.build import build_objective
 from interlingua.train.config import train_config_from
 from interlingua.train.data_config import QuestionsConfig
-from interlingua.train.feeds import open_data
+from interlingua.train.feeds import _open_questions, open_data
 from interlingua.train.question_feed import open_questions
 
 COUNT = 12
@@ -79,6 +83,28 @@ def test_a_hard_negative_that_reads_as_the_answer_is_none(word_vocabulary, tmp_p
         QuestionsConfig(paths=(write(tmp_path / "nq.json", items),), hard_negatives=2), word_vocabulary
     )
     assert texts(rows.passages, word_vocabulary, rows.negatives) == ["en9 en10 en11"]
+
+
+@pytest.mark.parametrize("towers", ["separate", "shared"])
+def test_titles_are_read_in_training_as_in_evaluation(tiny_table, file, word_vocabulary, towers):
+    """The vector of the tokens that a run trains on is that of the passage with its title in an evaluation."""
+    roles = {**word_vocabulary.special_tokens, "sep_token": "en7"}
+    tags = {code: word_vocabulary.tokenizer.id_to_token(tag) for code, tag in word_vocabulary.language_tags.items()}
+    vocabulary = Vocabulary(word_vocabulary.tokenizer.to_str(), special_tokens=roles, language_tags=tags)
+    tiny_table["data"]["questions"] = {"paths": [str(file)], "passage_prompt": "en8 "}
+    tiny_table["method"] = {"name": "multilingual_ir", "towers": towers}
+    config = train_config_from(tiny_table)
+    rows = _open_questions(config, vocabulary)[0]
+    objective = build_objective(config, vocabulary).eval()
+    batch = rows.passages.read(np.asarray([rows.positives[3]]))
+    trained = objective.encoder(batch).detach().numpy()
+    assert (vocabulary.encode(["en7"])[0][0] in batch.input_ids.tolist()) == (towers == "separate")
+    both = DualEncoder(objective.encoder, objective.question_encoder)
+    for model in [both, objective.encoder] if towers == "shared" else [both]:
+        with CachedEncoder(model) as cached:
+            found = cached.encode(["en1 en2 en3"], role="passage", titles=["en9"])
+        cosine = (found @ trained.T).item() / np.linalg.norm(found) / np.linalg.norm(trained)
+        assert cosine == pytest.approx(1, abs=1e-6)
 
 
 def test_a_text_in_two_languages_is_two_passages(word_vocabulary, tmp_path):

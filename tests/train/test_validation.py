@@ -1,4 +1,5 @@
 import shutil
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -27,6 +28,25 @@ def test_batches_are_whole_and_do_not_change(parts):
     first, again = (valid_batches(config, data, batches) for _ in range(2))
     assert [batch.a.batch_size for batch in first] == [16, 16]  # valid_pairs = 32
     assert all(torch.equal(x.a.input_ids, y.a.input_ids) for x, y in zip(first, again, strict=True))
+
+
+@pytest.mark.parametrize(("devices", "micro"), [(1, None), (1, 2), (1, 8), (2, None), (2, 4), (4, 1)])
+def test_they_are_the_same_for_all_devices_and_micro_batches(parts, devices, micro):
+    config, data, engine, objective, batches = parts
+    expected = measure(objective, valid_batches(config, data, batches), engine, evaluate=None, step=0).metrics
+    other = config.replace_run(micro_batch_size=micro)
+    of_many = SimpleNamespace(rank=0, world_size=devices, device=engine.device)
+    shared = valid_batches(other, data, MicroBatches(other, data.train, objective.encoder.max_tokens, of_many))
+    assert measure(objective, shared, engine, evaluate=None, step=0).metrics == expected
+
+
+def test_their_size_can_be_set(tiny_table):
+    tiny_table["data"]["valid_batch_size"] = 8
+    config = train_config_from(tiny_table)
+    data, engine = open_data(config, ("parallel",)), Engine(config.run)
+    found = valid_batches(config, data, MicroBatches(config, data.train, 120, engine))
+    assert [batch.a.batch_size for batch in found] == [8] * 4
+    assert engine.settle(config).data.valid_batch_size == 8
 
 
 def test_pairs_are_validated_on_as_they_are_however_training_mixes_them(tiny_table, prepared, tmp_path):

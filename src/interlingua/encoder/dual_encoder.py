@@ -56,12 +56,12 @@ class DualEncoder:
 
         Args:
             texts: the passages.
-            titles: of each passage, where they have titles; the model reads both as in training.
+            titles: of each passage, where they have titles; the model reads both as in training, see ``with_title``.
             language: of the texts, in any code; needed by vocabularies that pre-tokenize by language.
             batch_tokens: upper limit of a batch, in tokens.
         """
         if titles is not None:
-            vocabulary = self.passages.vocabulary
+            vocabulary = None if self.questions is self.passages else self.passages.vocabulary
             texts = [with_title(text, title, vocabulary) for text, title in zip(texts, titles, strict=True)]
         return _encode(self.passages, texts, PASSAGE_PROMPT, language, batch_tokens)
 
@@ -94,9 +94,16 @@ class DualEncoder:
                 self.questions.save(temporary / QUESTION_FOLDER)
 
 
-def with_title(text: str, title: str, vocabulary: Vocabulary) -> str:
-    """A passage as DPR reads it: the title, the vocabulary's separator where it has one, the text."""
-    separator = vocabulary.special_tokens.get("sep_token")
+def with_title(text: str, title: str, vocabulary: Vocabulary | None) -> str:
+    """A passage with its title in front; training and evaluation read the same form.
+
+    Args:
+        text: of the passage.
+        title: of the passage, or none.
+        vocabulary: of a passage tower beside one for questions, which reads its separator in between, as in DPR. None
+            for an encoder of both, which reads a space: so do the models and tools that have a single encoder.
+    """
+    separator = vocabulary.special_tokens.get("sep_token") if vocabulary is not None else None
     return " ".join(part for part in (title, separator, text) if part) if title else text
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float32
 from numpy import ndarray
 
+from interlingua.encoder.dual_encoder import with_title
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.vector_format import first_elements
@@ -126,7 +127,8 @@ class CachedEncoder:
             BudgetUsed: there are texts to embed and the budget is used.
         """
         if titles is not None and not self.two_towers:
-            texts, titles = [f"{title} {text}".strip() for title, text in zip(titles, texts, strict=True)], None
+            texts = [with_title(text, title, None) for text, title in zip(texts, titles, strict=True)]
+            titles = None
         how = _How(language, role, self._prompt_of(role))
         pairs = list(zip(texts, titles or [""] * len(texts), strict=True))
         keys = [_key(how, text, title) for text, title in pairs]

@@ -170,7 +170,7 @@ def language_contrastive(
     y: Float[Tensor, "b d"],
     others: Float[Tensor, "m d"] | None = None,
     *,
-    reduction: Literal["mean", "literal"] = "mean",
+    reduction: Literal["mean", "literal", "sum"] = "mean",
 ) -> Float[Tensor, ""]:
     r"""As near to a sentence as to its translation: multilingual-IR contrastive learning (Hu et al. 2022), Eq. (3).
 
@@ -181,16 +181,19 @@ def language_contrastive(
     *Symbols*: P the pairs of ``x`` and ``y``; Q ``others``, sentences without translation; N the number of sentences.
 
     Differs from the paper: its factor is the mean over the logarithms if N counts the sentences and Q is empty; with a
-    Q it shrinks the loss as Q grows. The default stays the mean, ``literal`` is as printed.
+    Q it shrinks the loss as Q grows. The default stays the mean, ``literal`` is as printed. With either the printed
+    weight of 0.001 leaves a gradient far below that of the other losses; the authors' normalizer is not known. Under
+    the ``sum`` over pairs and sentences it is of the order of the semantic loss's.
 
     Args:
         x: embeddings of one side.
         y: embeddings of the other; row i translates row i of ``x``.
         others: embeddings of further sentences, of whatever languages.
-        reduction: "mean" over the 2 B (N - 2) logarithms, or "literal": their sum over N (N - 2).
+        reduction: "mean" over the 2 B (N - 2) logarithms, "literal": their sum over N (N - 2), or their "sum".
 
     Returns:
-        Nats, at least log 2 with "mean": where no cosine tells a sentence from its translation.
+        Nats, at least log 2 with "mean" and 2 B (N - 2) log 2 with "sum": where no cosine tells a sentence from its
+        translation.
 
     Raises:
         ValueError: a single pair and no other sentence, so that there is nothing to compare.
@@ -203,7 +206,8 @@ def language_contrastive(
         units = F.normalize(_wide(z), dim=-1)
         differences = units[:pairs] - units[pairs : 2 * pairs]
         total: Tensor = _LanguageContrast.apply(differences, units)  # type: ignore[no-untyped-call]
-    return total / ((2 * pairs if reduction == "mean" else sentences) * (sentences - 2))
+    divisors = {"mean": 2 * pairs * (sentences - 2), "literal": sentences * (sentences - 2), "sum": 1}
+    return total / divisors[reduction]
 
 
 class _LanguageContrast(torch.autograd.Function):

@@ -28,7 +28,7 @@ class LossOutput(NamedTuple):
     loss: Float[Tensor, ""]
     """What is minimised, nats."""
     terms: dict[str, Float[Tensor, ""]]
-    """The weighted terms by name, without gradient; they sum to ``loss``."""
+    """The weighted terms by name; they sum to ``loss``. Detach what is kept for later: a term holds its graph."""
 
 
 class Objective(nn.Module, ABC):
@@ -171,7 +171,7 @@ class Objective(nn.Module, ABC):
                 weighted |= {f"{name}_{dim}": weight * of_prefix for dim, of_prefix in term.items()}
             else:
                 weighted[name] = weight * term
-        return LossOutput(sum(weighted.values()), {name: term.detach() for name, term in weighted.items()})  # type: ignore[arg-type]
+        return LossOutput(sum(weighted.values()), weighted)  # type: ignore[arg-type]
 
 
 def itself(tensor: Tensor) -> Tensor:

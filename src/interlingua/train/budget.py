@@ -24,6 +24,7 @@ from interlingua.train.memory import freed_memory_kept
 from interlingua.train.optim import build_optimizer
 from interlingua.train.schedules import steps_of
 from interlingua.train.step import gradients
+from interlingua.train.term_gradients import TermGradients
 from interlingua.train.validation import Evaluate, measure, valid_batches
 
 UNBOUNDED = 1 << 30
@@ -207,6 +208,7 @@ def _time_evaluation(
     started = time.perf_counter()
     fixed = valid_batches(config, data, batches)
     measure(objective, fixed, engine, evaluate=evaluate, step=0)
+    TermGradients(engine).measure(objective, batches(0)[0])
     return time.perf_counter() - started
 
 

@@ -167,7 +167,6 @@ class MicroBatches:
             )
             for feed, source in sources.items()
         }
-        self.micro_batch_size = config.run.global_batch_size // (self.accumulation * engine.world_size)
         self.max_tokens = max_tokens
         self._engine = engine
 

@@ -19,6 +19,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "max_pairs": (1, 2**62),
     "max_tokens": (1, 2**31),
     "valid_pairs": (0, 2**31),
+    "valid_batch_size": (1, 2**31),
     "max_sentences": (0, 2**62),
     "held_out": (0, 2**31),
     "hard_negatives": (0, 1_000),
@@ -123,6 +124,9 @@ class DataConfig:
     """Longer sentences are cut to this many tokens; default: what the encoder can take."""
     valid_pairs: int = 1024
     """Rows of the validation set on which loss and collapse are measured."""
+    valid_batch_size: int | None = None
+    """Rows of a validation batch, which decide how many in-batch negatives ``valid_loss`` has, on any number of devices
+    and with any micro_batch_size; default: run.global_batch_size. No gradient is kept; lower it if memory is short."""
     labelled: LabelledConfig | None = None
     """Labelled pairs, for methods that learn from them."""
     questions: QuestionsConfig | None = None

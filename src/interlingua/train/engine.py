@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import logging
 import os
 from collections.abc import Iterator
@@ -87,7 +88,12 @@ class Engine:
         return self.world_size == 1 and self.device_kind == "cpu"
 
     def settle(self, config: TrainConfig) -> TrainConfig:
-        """The config with what depends on the machine written out, so that a resumed run repeats it."""
+        """The config with what depends on the machine written out, so that a resumed run repeats it.
+
+        The size of the validation batches too: a run on another machine is to have comparable losses.
+        """
+        size = config.data.valid_batch_size or config.run.global_batch_size
+        config = dataclasses.replace(config, data=dataclasses.replace(config.data, valid_batch_size=size))
         return config.replace_run(
             device=self.device_kind, precision=self.precision, threads=config.run.threads or torch.get_num_threads()
         )

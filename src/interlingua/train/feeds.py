@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +23,8 @@ from interlingua.registry import METHODS, resolve
 from interlingua.train.columns import token_column
 from interlingua.train.config import TrainConfig
 from interlingua.train.data_config import DataConfig, LabelledConfig
+
+log = logging.getLogger("interlingua")
 
 Source = Any
 """A ``TokenStore``, or rows in memory; all have a ``digest`` and a length, rows in memory ``longest``, tokens."""
@@ -92,7 +95,7 @@ def open_data(config: TrainConfig, feeds: Sequence[FeedName]) -> TrainingData:
     train: dict[FeedName, Source] = {}
     valid: dict[FeedName, Source] = {}
     for feed in feeds:
-        train[feed], held_out = _OPEN[feed](data, vocabulary)
+        train[feed], held_out = _OPEN[feed](config, vocabulary)
         if held_out is not None:
             valid[feed] = held_out
     if "parallel" in train and hasattr(config.method.options, "pivot"):
@@ -170,7 +173,8 @@ def _vocabulary(config: TrainConfig) -> Vocabulary:
     return Vocabulary.of_model(config.encoder.path)
 
 
-def _open_parallel(data: DataConfig, vocabulary: Vocabulary) -> tuple[TokenStore, TokenStore | None]:
+def _open_parallel(config: TrainConfig, vocabulary: Vocabulary) -> tuple[TokenStore, TokenStore | None]:
+    data = config.data
     path = data.corpus
     assert path is not None
     train = TokenStore.open(path / "train")
@@ -178,8 +182,11 @@ def _open_parallel(data: DataConfig, vocabulary: Vocabulary) -> tuple[TokenStore
         raise DataError("there are no pairs to train on; see the counts in manifest.json", path=path)
     if train.vocabulary_digest != vocabulary.digest():
         raise DataError("its tokens come from another vocabulary; prepare the corpus again", path=path / "train")
-    for name in data.language_pairs:
-        selected(train, [name])
+    selected(train, data.language_pairs)  # refuses a corpus that has none of them
+    there = {frozenset(pair) for pair in train.language_pairs}
+    missing = [name for name in data.language_pairs if named_pair(name) not in there]
+    if missing:
+        log.warning("%s has no pairs of %s, named in data.language_pairs; training goes on without", path, missing)
     valid = TokenStore.open(path / "valid") if (path / "valid").is_dir() else None
     wanted = {named_pair(name) for name in data.language_pairs}
     if valid is None or not any(not wanted or frozenset(pair) in wanted for pair in valid.language_pairs):
@@ -187,8 +194,8 @@ def _open_parallel(data: DataConfig, vocabulary: Vocabulary) -> tuple[TokenStore
     return train, valid
 
 
-def _open_labelled(data: DataConfig, vocabulary: Vocabulary) -> tuple[LabelledRows, LabelledRows | None]:
-    section = data.labelled
+def _open_labelled(config: TrainConfig, vocabulary: Vocabulary) -> tuple[LabelledRows, LabelledRows | None]:
+    section = config.data.labelled
     assert section is not None
     train = _labelled_rows(section.paths, section, vocabulary, split="train")
     if train is None:
@@ -213,18 +220,26 @@ def _labelled_rows(
     return LabelledRows(*sides, np.asarray([pair.label for pair in pairs], dtype=np.float32))
 
 
-def _open_questions(data: DataConfig, vocabulary: Vocabulary) -> tuple[Source, Source | None]:
+def _open_questions(config: TrainConfig, vocabulary: Vocabulary) -> tuple[Source, Source | None]:
     from interlingua.train.question_feed import open_questions
 
-    assert data.questions is not None
-    return open_questions(data.questions, vocabulary)
+    section = config.data.questions
+    assert section is not None
+    return open_questions(section, vocabulary, two_towers=_has_two_towers(config.method.options))
 
 
-def _open_monolingual(data: DataConfig, vocabulary: Vocabulary) -> tuple[TokenColumn, None]:
+def _has_two_towers(options: Any) -> bool:
+    """Whether a method's options, or those of a term of a combination, give the questions an encoder of their own."""
+    terms = [term.options for term in options.resolved().values()] if hasattr(options, "resolved") else [options]
+    return any(getattr(term, "towers", None) == "separate" for term in terms)
+
+
+def _open_monolingual(config: TrainConfig, vocabulary: Vocabulary) -> tuple[TokenColumn, None]:
     from interlingua.train.monolingual_feed import open_monolingual
 
-    assert data.monolingual is not None
-    return open_monolingual(data.monolingual, vocabulary), None
+    section = config.data.monolingual
+    assert section is not None
+    return open_monolingual(section, vocabulary), None
 
 
 _OPEN: dict[FeedName, Any] = {

@@ -208,11 +208,17 @@ class RunLog:
         elif self._shown:
             self._console.print(f"step {step}/{self._max_steps} | {line}", soft_wrap=True)
 
-    def evaluation(self, step: int, metrics: Mapping[str, float], *, best: bool) -> None:
+    def evaluation(
+        self, step: int, metrics: Mapping[str, float], *, best: bool, term_grad_norms: Mapping[str, float] | None = None
+    ) -> None:
         """Records and shows an evaluation."""
-        self._record("evaluation", step, {**metrics, "best": best})
+        norms = dict(term_grad_norms or {})
+        measured = {**metrics, "best": best}
+        self._record("evaluation", step, {**measured, "term_grad_norms": norms} if norms else measured)
         shown = ", ".join(f"{name} {value:.4g}" for name, value in metrics.items())
         self.say(f"step {step} | {shown}{' | best so far' if best else ''}")
+        if len(norms) > 1:
+            self.say(f"step {step} | gradient norms: {', '.join(f'{k} {norm:.2g}' for k, norm in norms.items())}")
 
     def final(self, step: int, facts: Mapping[str, Any]) -> None:
         """Records how the run ended."""
@@ -238,7 +244,8 @@ class RunLog:
                 path=self._metrics,
             ) from error
         if self._board is not None:
-            for name, value in values.items():
+            norms = {f"term_grad_norms/{name}": norm for name, norm in values.get("term_grad_norms", {}).items()}
+            for name, value in {**values, **norms}.items():
                 if isinstance(value, int | float):
                     self._board.add_scalar(f"{kind}/{name}", value, step)
             self._board.flush()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from interlingua.batches.prefetch import Prefetcher
 from interlingua.train.banks import fill_banks
@@ -29,6 +30,7 @@ from interlingua.train.result import Clock, TrainResult, read_result, result_of
 from interlingua.train.run_folder import RunFolder, Start
 from interlingua.train.schedules import due, learning_rate_factor, notes, peak_learning_rate
 from interlingua.train.step import gradients
+from interlingua.train.term_gradients import TermGradients
 from interlingua.train.validation import Evaluate, check_metric, measure, out_of_patience, take_note, valid_batches
 
 
@@ -108,6 +110,7 @@ def _train(
     peak = peak_learning_rate(config.optimizer, max_steps)
     meter, clock = Meter(engine, folder.checkpoints), Clock(state.seconds, state.cpu_seconds, state.tokens)
     pace = Pace(asked.run.budget_seconds, max_steps, stops=run.stop_at_budget)
+    term_gradients = TermGradients(engine)
     metrics, stop = dict[str, float](), False
     meter.load(state)
 
@@ -123,7 +126,7 @@ def _train(
         if state.best_step is not None and not folder.best.is_dir():
             log.say(f"the best model so far, of step {state.best_step}, stays with the run that made it")
 
-        def evaluated(done: int) -> dict[str, float]:
+        def evaluated(done: int, batch: Any) -> dict[str, float]:
             began = clock.seconds
             require_finite(objective, engine, folder.checkpoints, done)
             engine.refresh(twin, objective)
@@ -132,14 +135,17 @@ def _train(
             best = take_note(state, measured.metrics, run)
             if best and engine.is_main:
                 twin.save(folder.best)
-            log.evaluation(done, measured.metrics, best=best)
+            norms = term_gradients.measure(twin, batch)
+            log.evaluation(done, measured.metrics, best=best, term_grad_norms=norms)
+            for line in term_gradients.warnings(norms):
+                log.warn(line)
             if measured.spread is not None and (warning := measured.spread.warning()):
                 log.warn(warning)
             pace.evaluation_seconds = clock.seconds - began
             return measured.metrics
 
         if state.step == 0 and config.encoder.path is not None:  # training has to be better than what there was
-            metrics = evaluated(0)
+            metrics = evaluated(0, batches(0)[0])
             clock.leave_out()
         for step, micro_batches in enumerate(prefetcher, start=state.step):
             done = step + 1
@@ -166,7 +172,7 @@ def _train(
             if logs:
                 log.train(done, meter.means(), learning_rate=learning_rate, **clock.rates())
             if evaluates:
-                metrics = evaluated(done)
+                metrics = evaluated(done, micro_batches[0])
                 stop = out_of_patience(state, run)
             if (late := pace.warning(done, seconds)) is not None:
                 log.warn(late)

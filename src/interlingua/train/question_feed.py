@@ -23,22 +23,25 @@ from interlingua.train.data_config import QuestionsConfig
 log = logging.getLogger("interlingua")
 
 
-def open_questions(section: QuestionsConfig, vocabulary: Vocabulary) -> tuple[QuestionRows, QuestionRows | None]:
+def open_questions(
+    section: QuestionsConfig, vocabulary: Vocabulary, *, two_towers: bool = True
+) -> tuple[QuestionRows, QuestionRows | None]:
     """Reads the questions to train and to validate on.
 
     Args:
         section: says where they are, and how many of them to hold out.
         vocabulary: makes their tokens.
+        two_towers: whether passages have an encoder of their own; it decides how titles are read, see ``with_title``.
 
     Raises:
         ConfigError: more questions are to be held out than there are.
         DataError: a file can't be used, or none has a question to train on.
     """
-    train = _Reader(section, vocabulary).read(section.paths)
+    train = _Reader(section, vocabulary, two_towers).read(section.paths)
     if train is None:
         raise DataError("no question to train on in these languages; see data.questions", path=section.paths[0])
     if not section.held_out:
-        return train.rows(), _Reader(section, vocabulary).read_rows(section.valid)
+        return train.rows(), _Reader(section, vocabulary, two_towers).read_rows(section.valid)
     held_out = train.held_out(section.held_out)
     if held_out.all():
         raise ConfigError(
@@ -52,8 +55,9 @@ def open_questions(section: QuestionsConfig, vocabulary: Vocabulary) -> tuple[Qu
 class _Reader:
     """Questions as they are read: tokens at once, passages that come again by their place."""
 
-    def __init__(self, section: QuestionsConfig, vocabulary: Vocabulary) -> None:
-        self._section, self._vocabulary = section, vocabulary
+    def __init__(self, section: QuestionsConfig, vocabulary: Vocabulary, two_towers: bool) -> None:
+        self._section = section
+        self._separating = vocabulary if two_towers else None
         self._questions = ColumnBuilder(vocabulary, section.max_question_tokens)
         self._passages = ColumnBuilder(vocabulary, section.max_passage_tokens)
         self._places: dict[bytes, int] = {}
@@ -106,7 +110,7 @@ class _Reader:
         self._negatives.append([*places])
 
     def _place(self, passage: Passage, language: str) -> int:
-        text = self._section.passage_prompt + with_title(passage.text, passage.title, self._vocabulary)
+        text = self._section.passage_prompt + with_title(passage.text, passage.title, self._separating)
         key = hashlib.blake2b(f"{language}\0{text}".encode(), digest_size=16).digest()
         if key not in self._places:
             self._places[key] = self._passages.add(text, language)

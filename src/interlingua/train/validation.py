@@ -34,18 +34,20 @@ class Measured(NamedTuple):
 def valid_batches(config: TrainConfig, data: TrainingData, batches: MicroBatches) -> list[Any]:
     """The fixed validation batches: whole ones, as in-batch negatives make losses of different sizes incomparable.
 
+    They are the same on any number of processes and with any micro-batch.
+
     Args:
-        config: says how many rows to use, at most.
+        config: says how many rows to use, at most, and the size of a batch; smaller only where there are fewer rows.
         data: where the method's main feed has no validation rows there are no batches; where another feed has none,
             its training rows are taken.
-        batches: the training batches, whose size they have; smaller only where there are fewer rows.
+        batches: the training batches, with the other feeds' rows in the same proportion.
     """
     main = next(iter(data.train))
     available = len(data.valid[main]) if main in data.valid else 0
     count = min(config.data.valid_pairs, available)
     if count < 2:
         return []
-    size = min(batches.micro_batch_size, count)
+    size = min(config.data.valid_batch_size or config.run.global_batch_size, count)
     unmixed = dataclasses.replace(config.data, temperature=1.0, caps=Caps())
     plans = {
         feed: make_plan(
@@ -149,7 +151,9 @@ def _on_batches(objective: Objective, batches: Sequence[Any], engine: Engine) ->
         return {}, None
     sums: dict[str, float] = {}
     embeddings: list[torch.Tensor] = []
-    for batch in (to_device(batch, engine.device) for batch in batches):
+    # the whole copy of sharded weights lies on the CPU
+    device = next(objective.parameters()).device
+    for batch in (to_device(batch, device) for batch in batches):
         with engine.autocast():
             output = objective(batch)
             if sum(map(len, embeddings)) < SPREAD_SENTENCES:

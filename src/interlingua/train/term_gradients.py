@@ -1,0 +1,93 @@
+"""How strongly each term of a loss pulls at the weights: the norm of its gradient, on one micro-batch.
+
+The value of a term says little about that: a term may be large and flat. Here the loss is computed once more, without
+dropout, and each of its terms is differentiated by itself. Nothing of the run is touched: the gradients are returned by
+autograd instead of being added to the weights', and the random numbers go on where they were.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from interlingua.batches.feeds import to_device
+from interlingua.methods.objective import Objective
+from interlingua.train.engine import Engine
+
+FAINT = 1e-3
+"""A term is reported whose norm is below this share of the largest."""
+
+
+class TermGradients:
+    """Measures the gradients of a run's terms, and warns once of each that is too small.
+
+    Args:
+        engine: gives the precision, and says which process measures.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._reported: set[str] = set()
+
+    def measure(self, objective: Objective, batch: Any) -> dict[str, float]:
+        """Euclidean norm of the gradient of each weighted term, over all weights that are trained.
+
+        Differs from training: dropout is off, and of several processes the main one computes its own micro-batch
+        alone, so that negatives of the others are missing.
+
+        Args:
+            objective: whole, not sharded; left in the mode it is in.
+            batch: a micro-batch of the main process.
+
+        Returns:
+            norms by term, before clipping; a term that no weight moves has 0. Nothing outside of the main process.
+        """
+        if not self._engine.is_main:
+            return {}
+        weights = [weight for weight in objective.parameters() if weight.requires_grad]
+        batch = to_device(batch, weights[0].device)
+        devices = [self._engine.device] if self._engine.device.type == "cuda" else []
+        training = objective.training
+        norms: dict[str, float] = {}
+        objective.eval()
+        with torch.random.fork_rng(devices), self._engine.alone(objective):
+            for part in objective.parts or (None,):
+                with self._engine.autocast():
+                    output = objective(batch) if part is None else objective(batch, part=part)
+                for name, term in output.terms.items():
+                    norms[name] = _gradient_norm(term, weights)
+        objective.train(training)
+        return norms
+
+    def warnings(self, norms: Mapping[str, float]) -> list[str]:
+        """A line on each term, not reported before, with a gradient a thousand times below the largest.
+
+        Args:
+            norms: see ``measure``; one that is not finite is left to the checks of the loss.
+        """
+        finite = {name: norm for name, norm in norms.items() if math.isfinite(norm)}
+        strongest = max(finite, key=lambda name: finite[name], default="")
+        lines = []
+        for name, norm in finite.items():
+            if norm < FAINT * finite[strongest] and name not in self._reported:
+                self._reported.add(name)
+                lines.append(
+                    f"the term {name} hardly trains: the norm of its gradient is {norm:.1e}, that of {strongest}"
+                    f" {finite[strongest]:.1e}; raise its weight, or switch it off"
+                )
+        return lines
+
+
+def _gradient_norm(term: Tensor, weights: list[torch.nn.Parameter]) -> float:
+    if not term.requires_grad:
+        return 0.0
+    found = torch.autograd.grad(term, weights, retain_graph=True, allow_unused=True)
+    gradients = [gradient for gradient in found if gradient is not None]
+    # a row of a table may stand in a sparse gradient several times
+    dense = [gradient.coalesce().values() if gradient.is_sparse else gradient for gradient in gradients]
+    norms = [torch.linalg.vector_norm(gradient.float()) for gradient in dense if gradient.numel()]
+    return float(torch.linalg.vector_norm(torch.stack(norms))) if norms else 0.0

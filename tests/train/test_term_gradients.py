@@ -1,0 +1,116 @@
+"""Gradient norms of a loss's terms: those of a backward pass each, for every method, and nothing of a run changed."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+import torch
+
+from interlingua.encoder.encoder import Encoder
+from interlingua.train.checkpoint import checkpoints_in
+from interlingua.train.config import train_config_from
+from interlingua.train.engine import Engine
+from interlingua.train.loop import train
+from interlingua.train.term_gradients import TermGradients
+from tests.methods.harness import optimizer_of, tiny_batch, tiny_objective
+from tests.methods.test_every_method import CASES, NAMES, digest
+
+
+@pytest.fixture
+def engine(tiny_config):
+    return Engine(tiny_config().run)
+
+
+def norms_by_backward(objective, batch):
+    """A forward and a backward pass for each term, with the gradients where training puts them."""
+    objective.eval()
+    names = list(objective(batch).terms)
+    found = {}
+    for name in names:
+        objective.zero_grad()
+        term = objective(batch).terms[name]
+        if term.requires_grad:
+            term.backward()
+        weights = [weight.grad.to_dense() for weight in objective.parameters() if weight.grad is not None]
+        found[name] = math.sqrt(sum(float(gradient.double().square().sum()) for gradient in weights))
+    objective.zero_grad()
+    objective.train()
+    return found
+
+
+@pytest.mark.parametrize("sentences", [None, 2])
+@pytest.mark.parametrize(("method", "options"), CASES)
+def test_they_are_those_of_a_backward_pass_each(method, options, sentences, engine):
+    objective, batch = tiny_objective(method, options, dropout=0.1), tiny_batch(method)
+    for module in objective.modules():
+        if isinstance(module, Encoder):
+            module.gradcache_sentences = sentences
+    expected = norms_by_backward(objective, batch)
+    found = TermGradients(engine).measure(objective, batch)
+    assert found == pytest.approx(expected, rel=1e-4, abs=1e-9)
+    assert any(found.values())
+
+
+@pytest.mark.parametrize("method", NAMES)
+def test_training_ends_with_the_same_bytes(method, engine):
+    digests, states = [], []
+    for measures in (False, True):
+        objective = tiny_objective(method, dropout=0.1)
+        optimizer = optimizer_of(objective)
+        for step in range(4):
+            torch.manual_seed(step)
+            objective(tiny_batch(method, step=step, seed=step % 4)).loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            objective.after_step(step)
+            if measures:
+                TermGradients(engine).measure(objective, tiny_batch(method))
+        digests.append(digest(objective))
+        states.append(torch.get_rng_state())
+        assert objective.training
+        assert all(weight.grad is None for weight in objective.parameters())
+    assert digests[0] == digests[1]
+    assert torch.equal(*states)
+
+
+def test_a_run_records_them_and_is_the_same_run(tiny_config, tmp_path, monkeypatch):
+    runs = {name: tiny_config(output=str(tmp_path / name)) for name in ("with", "without")}
+    train(runs["with"], progress=False)
+    monkeypatch.setattr(TermGradients, "measure", lambda *_: {})
+    train(runs["without"], progress=False)
+    files = []
+    for config in runs.values():
+        checkpoint = checkpoints_in(config.run.output / "checkpoints")[-1]
+        files.append({path.name: path.read_bytes() for path in checkpoint.glob("*.safetensors")})
+    assert files[0] == files[1] != {}
+    lines = (runs["with"].run.output / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    evaluations = [record for record in map(json.loads, lines) if record["kind"] == "evaluation"]
+    assert len(evaluations) == 2
+    assert all(set(record["term_grad_norms"]) == {"xtr", "contrastive"} for record in evaluations)
+    assert all(norm > 0 for record in evaluations for norm in record["term_grad_norms"].values())
+
+
+def test_a_term_a_thousand_times_below_is_reported_once(engine):
+    terms = TermGradients(engine)
+    first = terms.warnings({"retrieval": 2.0, "semantic": 2.1e-3, "language": 1.9e-3})
+    assert len(first) == 1
+    assert first[0].startswith("the term language ")
+    assert "1.9e-03" in first[0]
+    assert terms.warnings({"retrieval": 2.0, "semantic": 1.0, "language": 0.0}) == []
+    assert len(terms.warnings({"retrieval": 2.0, "semantic": 1e-9, "language": 0.0})) == 1
+
+
+def test_what_is_not_finite_is_left_to_other_checks(engine):
+    assert TermGradients(engine).warnings({"a": math.nan, "b": math.inf, "c": 1e-9}) == []
+    assert TermGradients(engine).warnings({}) == []
+
+
+def test_a_run_with_a_weight_that_is_too_small_warns(tiny_table, capsys):
+    tiny_table["method"]["xtr_weight"] = 1e-9
+    tiny_table["run"] |= {"max_steps": 2, "eval_steps": 1}
+    train(train_config_from(tiny_table), progress=False)
+    warned = [line for line in capsys.readouterr().err.splitlines() if "hardly trains" in line]
+    assert len(warned) == 1
+    assert "term xtr" in warned[0]
