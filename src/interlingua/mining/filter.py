@@ -165,8 +165,8 @@ class Filter:
         if self.config.threshold is not None and below > MUCH:
             lines.append(
                 f"warning: the threshold of {self.config.threshold:g} cuts {below:.0%} of the pairs, and the same"
-                " number means another thing for another model and other texts; learn what a score is worth with --learn, then"
-                " cut by --calibration and --precision"
+                " number means another thing for another model and other texts; learn what a score is worth with"
+                " --learn, then cut by --calibration and --precision"
             )
         return lines
 
