@@ -44,7 +44,9 @@ def read_tokenizer(path_or_id: PathLike) -> tuple[str, dict[str, str]]:
         tokens = _tokens(definition)
     except (TypeError, ValueError, KeyError, AttributeError) as error:
         raise DataError(f"not a tokenizer.json ({type(error).__name__}: {error}); fetch it again", path=file) from error
-    if not tokens - set(special_tokens.values()):  # what transformers makes of a folder without its vocabulary file
+    if not file.is_file() and not tokens - set(
+        special_tokens.values()
+    ):  # what transformers makes of a folder without its vocabulary file
         raise DataError("the tokenizer has special tokens alone, its vocabulary is missing; fetch it again", path=path)
     for role, names in USUAL_NAMES.items():
         usual = next((name for name in names if name in tokens), None)
