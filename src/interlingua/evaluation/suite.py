@@ -61,11 +61,7 @@ def evaluate(
         prompt: put before every text, or the name of one of the model's own prompts; its default prompt if none.
         role_prompts: put before questions and passages instead of the model's own prompts for these.
         batch_tokens: token budget of a batch.
-<<<<<<< HEAD
-        output: write each result below this folder when its task ends; a stopped suite keeps its vectors there too.
-=======
         output: gets each result as its task ends, and the vectors of a suite that is stopped, which then goes on there.
->>>>>>> comfort
         cache: a folder that keeps all vectors for further calls with the same model and settings.
         budget: embed no more texts after this time; it tells what was left out.
         check: try first whether pooling, prompt and scale look right, and warn where not.
