@@ -70,7 +70,7 @@ def test_the_python_parts_run(workplace, monkeypatch, page, name):
 
 def test_align(workplace, capsys):
     done = follow(DOCS / "how-to" / "align.md", workplace, instead={"hf:intfloat/multilingual-e5-small": "model"})
-    assert len(done) == 3
+    assert len(done) == 4
     assert read_links(workplace / "chapter.align")
     assert sorted(path.name for path in (workplace / "links").iterdir()) == ["2.de.align", "chapter.de.txt.align"]
     pairs = list(read_pairs(workplace / "bitext.tsv", source_language="de", target_language="en"))
