@@ -46,7 +46,7 @@ class MappedFromCache:
         self._encoder, self._info, self._cache, self._map = encoder, info, cache, language_map
         self._stores = contextlib.ExitStack()
         self._by_prompt: dict[str, CachedEncoder] = {}
-        self.dim, self.settings = encoder.dim, encoder.settings
+        self.dim, self.settings = encoder.dim, getattr(encoder, "settings", None)
         self.info = replace(info, name=name, digest=None, kept_as=f"{info.identity} {name}")
 
     def encode(
