@@ -177,15 +177,22 @@ def _open_parallel(data: DataConfig, vocabulary: Vocabulary) -> tuple[TokenStore
     train = TokenStore.open(path / "train")
     if len(train) == 0:
         raise DataError("there are no pairs to train on; see the counts in manifest.json", path=path)
-    if train.vocabulary_digest != vocabulary.digest():
-        raise DataError("its tokens come from another vocabulary; prepare the corpus again", path=path / "train")
+    _check_vocabulary(train, vocabulary)
     for name in data.language_pairs:
         selected(train, [name])
     valid = TokenStore.open(path / "valid") if (path / "valid").is_dir() else None
+    if valid is not None:
+        _check_vocabulary(valid, vocabulary)
     wanted = {named_pair(name) for name in data.language_pairs}
     if valid is None or not any(not wanted or frozenset(pair) in wanted for pair in valid.language_pairs):
         return train, None
     return train, valid
+
+
+def _check_vocabulary(store: TokenStore, vocabulary: Vocabulary) -> None:
+    """Raises DataError where ids of a store may mean something else, or nothing, in the vocabulary."""
+    if store.vocabulary_digest != vocabulary.digest() or store.vocabulary_size != vocabulary.size:
+        raise DataError("its tokens come from another vocabulary; prepare the corpus again", path=store.path)
 
 
 def _open_labelled(data: DataConfig, vocabulary: Vocabulary) -> tuple[LabelledRows, LabelledRows | None]:
