@@ -131,4 +131,4 @@ def test_a_section_is_named_once(where, message, expected):
 def test_a_key_of_very_many_parts_is_refused_at_once(tmp_path, key):
     (tmp_path / "c.toml").write_text(key if "{" in key else f"{key} = 1")
     with pytest.raises(ConfigError, match=r"c\.toml.*a key of more than 100 parts"):
-        load_toml(tmp_path / "c.toml")
+        config.load_toml(tmp_path / "c.toml")

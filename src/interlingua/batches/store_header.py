@@ -87,9 +87,9 @@ def _header_problem(header: dict[str, Any]) -> str:
 def _is_pair_record(record: Any) -> bool:
     if not isinstance(record, dict) or record.keys() != {"source", "target", "rows"}:
         return False
-    return (
-        isinstance(record["source"], str) and isinstance(record["target"], str) and _is_count(record["rows"], 1 << 58)
-    )
+    names = (record["source"], record["target"])
+    are_names = all(isinstance(name, str) and _NAME.fullmatch(name) for name in names)
+    return are_names and _is_count(record["rows"], 1 << 58)
 
 
 def _is_count(value: Any, most: int) -> bool:
