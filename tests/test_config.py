@@ -161,3 +161,10 @@ def test_a_byte_order_mark_is_no_error(tmp_path):
     path = tmp_path / "c.toml"
     path.write_bytes("\ufeffcorpus = 'x'\n".encode())
     assert config.load_config(Outer, path).corpus == tmp_path / "x"
+
+
+@pytest.mark.parametrize("key", ["a" + ".a" * 50_000, "a" + ' . "a"' * 50_000, "x = {a" + ".'b'" * 50_000 + " = 1}"])
+def test_a_key_of_very_many_parts_is_refused_at_once(tmp_path, key):
+    (tmp_path / "c.toml").write_text(key if "{" in key else f"{key} = 1")
+    with pytest.raises(ConfigError, match=r"c\.toml.*a key of more than 100 parts"):
+        config.load_toml(tmp_path / "c.toml")

@@ -142,3 +142,17 @@ def test_a_link_in_its_place_is_not_followed(tmp_path):
     with pytest.raises(DataError, match="can't write"), locks.exclusive(tmp_path / "w", remedy="x"):
         pass
     assert precious.read_text() == "text"
+
+
+@pytest.mark.parametrize("text", ["important", "pro\n", "p"])
+def test_a_file_that_is_no_lock_is_kept(tmp_path, text):
+    path = tmp_path / locks.NAME
+    path.write_text(text)
+    is_cut = text == "p"  # what a full disk leaves of ours
+    if is_cut:
+        with locks.exclusive(tmp_path, remedy="x"):
+            pass
+        return
+    with pytest.raises(DataError, match=r"no lock has the lock's name"), locks.exclusive(tmp_path, remedy="x"):
+        pass
+    assert path.read_text() == text

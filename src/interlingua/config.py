@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
+import re
 import sys
 import tomllib
 import types
@@ -29,6 +30,10 @@ PathText = Annotated[str, "path"]
 HUB_PREFIX = "hf:"
 MAX_WHOLE_NUMBER = 2**63 - 1
 """What torch, numpy and the files of a run hold."""
+MAX_KEY_PARTS = 100
+"""Of a dotted key; Python's parser takes time that grows with their square."""
+_PART = r"(?:[\w-]++|\"[^\"\n]*+\"|'[^'\n]*+')"
+_LONG_KEY = re.compile(rf"(?<![\w-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{MAX_KEY_PARTS}}}")
 
 
 class FileText(str):
@@ -100,6 +105,8 @@ def parse_toml(text: str) -> dict[str, Any]:
         ValueError: it is no TOML, or nested too deeply.
     """
     try:
+        if _LONG_KEY.search(text):
+            raise ValueError(f"a key of more than {MAX_KEY_PARTS} parts")
         return tomllib.loads(text)
     except RecursionError:
         raise ValueError("nested too deeply") from None

@@ -24,6 +24,8 @@ NAME = ".interlingua.lock"
 _WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL)
 """What ``flock`` fails with on file systems that have no locks."""
 _HOLDER = re.compile(r"process (?P<pid>\d+) on (?P<host>\S+) since [\w:+-]+")
+_BEGINNING = b"process "
+"""Of a lock file that is not empty; a full disk may have cut it."""
 _held: set[int] = set()
 """File descriptors of locks; a child by fork must not keep them, or its parent's lock would outlive the parent."""
 
@@ -52,7 +54,7 @@ def exclusive(
 
     Raises:
         ConfigError: another process holds the lock; the message names it.
-        DataError: the lock file can't be made.
+        DataError: the lock file can't be made, or a file that is none has its name.
     """
     path = folder / name
     is_new = not folder.exists()
@@ -72,6 +74,9 @@ def exclusive(
                 os.close(handle)
                 raise
             log.warning("%s: the file system has no locks; make sure that no other run uses this folder", folder)
+        if not _BEGINNING.startswith(os.pread(handle, len(_BEGINNING), 0)):
+            os.close(handle)
+            raise DataError("a file that is no lock has the lock's name; remove it or choose another place", path=path)
         if _has_name(handle, path):  # not a file that its holder removed before this one was locked
             break
         os.close(handle)

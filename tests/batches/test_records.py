@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from interlingua.batches.records import TokenStore, TokenStoreWriter
+from interlingua.batches.store_header import checksum
 from interlingua.errors import ConfigError, DataError
+from interlingua.files import sha256_file
 
 PAIR = ("deu_Latn", "eng_Latn")
 OTHER = ("eng_Latn", "fra_Latn")
@@ -168,6 +170,36 @@ def test_changed_bytes_are_found_by_verify_and_wild_offsets_when_read(damaged):
     offsets = np.fromfile(damaged / "offsets.bin", dtype="<u8")
     offsets[1] = 10**9
     offsets.tofile(damaged / "offsets.bin")
+    with pytest.raises(DataError, match=r"offsets\.bin: impossible offsets"):
+        TokenStore.open(damaged).read(0, np.asarray([0]))
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers", "message"),
+    [
+        ("tokens.bin", [1, 2, 3, 4, 5, 6, 7, 300], r"tokens\.bin: token id 300 for a vocabulary of 300"),
+        ("tokens.bin", [1, 2, 3, 65_535, 5, 6, 7, 8], r"tokens\.bin: token id 65535"),
+        ("offsets.bin", [0, 3, 2, 6, 8], r"offsets\.bin: impossible offsets"),
+        ("offsets.bin", [0, 3, 3, 6, 8], r"offsets\.bin: impossible offsets"),
+        ("offsets.bin", [1, 3, 5, 6, 8], r"offsets\.bin: impossible offsets"),
+        ("offsets.bin", [0, 3, 5, 6, 7], r"offsets\.bin: impossible offsets"),
+        ("offsets.bin", [2**64 - 2, 3, 5, 6, 8], r"offsets\.bin: impossible offsets"),
+        ("offsets.bin", [0, 3, 5, 6, 2**63], r"offsets\.bin: impossible offsets"),
+    ],
+)
+def test_wild_numbers_with_right_digests_are_found(damaged, monkeypatch, name, numbers, message):
+    np.asarray(numbers, np.uint64).astype("<u2" if name == "tokens.bin" else "<u8").tofile(damaged / name)
+    header = json.loads((damaged / "header.json").read_text())
+    header["sha256"][name] = sha256_file(damaged / name)
+    (damaged / "header.json").write_text(json.dumps(header | {"checksum": checksum(header)}))
+    for block in (1, 2, 1 << 20):  # what is compared across the bounds of blocks as well
+        monkeypatch.setattr("interlingua.batches.records.COUNTED_AT_ONCE", block)
+        with pytest.raises(DataError, match=message):
+            TokenStore.open(damaged).verify()
+
+
+def test_an_offset_below_zero_is_not_read_from(damaged):
+    np.asarray([2**64 - 2, 3, 5, 6, 8], "<u8").tofile(damaged / "offsets.bin")
     with pytest.raises(DataError, match=r"offsets\.bin: impossible offsets"):
         TokenStore.open(damaged).read(0, np.asarray([0]))
 

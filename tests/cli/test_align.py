@@ -92,7 +92,7 @@ def test_a_list_goes_on_where_a_document_is_broken(workplace, capsys):
         ((), "name two documents"),
         (("DE",), "name two documents"),
         (("DE", "absent"), "absent: no such file"),
-        (("DE", "LATIN"), "latin:1: not UTF-8 (byte 0xe4)"),
+        (("DE", "LATIN"), "umlauts:1: not UTF-8 (byte 0xe4)"),
         (("DE", "LATIN", "--texts", "x.tmx"), "x.tmx tells its languages"),
         (("DE", "EN", "--gold", "DE"), "1.de:1: expected [0, 1]:[2]"),
         (("DE", "EN", "--list", "DE"), "drop SOURCE, TARGET and --gold"),
@@ -101,8 +101,8 @@ def test_a_list_goes_on_where_a_document_is_broken(workplace, capsys):
 )
 def test_mistakes_are_one_line(arguments, message, workplace, capsys):
     de, en, _ = written(workplace, 1)
-    (workplace / "latin").write_bytes(b"\xe4\n")
-    names = {"DE": de, "EN": en, "LATIN": "latin"}
+    (workplace / "umlauts").write_bytes(b"\xe4\n")
+    names = {"DE": de, "EN": en, "LATIN": "umlauts"}
     assert align(*(names.get(argument, argument) for argument in arguments), "-o", "out") == 2
     error = capsys.readouterr().err
     assert message in error

@@ -95,3 +95,38 @@ def test_no_address_of_another_type_or_place_goes_to_c(monkeypatch, bad):
         tensors[place] = bad
         with pytest.raises(TypeError, match=r"activation takes contiguous torch\.float32 on cpu"):
             call("activation", x, 1, 1, 4, *tensors)
+
+
+WIDE, NARROW, TALL = torch.ones(3, 16), torch.ones(16), torch.ones(3)
+TAKEN = {
+    "residual_norm": [3, 16, WIDE, WIDE, NARROW, None, NARROW, NARROW, None, WIDE, WIDE, TALL],
+    "residual_norm_back": [3, 16, WIDE, WIDE, TALL, None, NARROW, WIDE, WIDE, NARROW, NARROW, NARROW],
+    "activation": [1, 3, 16, WIDE, NARROW, WIDE],
+    "activation_back": [1, 3, 16, WIDE, WIDE, NARROW, WIDE, NARROW],
+    "observe": [3, 16, WIDE, NARROW, TALL.long(), TALL, TALL, TALL],
+    "slopes_of": [3, 16, WIDE, NARROW, TALL.long(), TALL, TALL, WIDE, NARROW],
+}
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_no_tensor_that_is_too_small_goes_to_c(monkeypatch, name):
+    class Kernel:
+        def __getattr__(self, name):
+            return lambda *arguments: 0
+
+    monkeypatch.setattr(calls, "library", lambda name: Kernel())
+    good = TAKEN[name]
+    call(name, WIDE, *good)
+    places = [place for place, value in enumerate(good) if isinstance(value, torch.Tensor)]
+    for place in places:
+        short = good[place].flatten()[:-1].clone()
+        with pytest.raises(ValueError, match=rf"{name} takes {short.numel() + 1} numbers"):
+            call(name, WIDE, *good[:place], short, *good[place + 1 :])
+    with pytest.raises(ValueError, match="at least 0"):
+        call(name, WIDE, *good[: places[0] - 2], -3, -16, *good[places[0] :])
+
+
+def test_sizes_are_known_of_all_functions_but_attention():
+    assert calls.FUNCTIONS.keys() - calls.SIZES.keys() == {"attention", "attention_back"}
+    for name, sizes in calls.SIZES.items():
+        assert [size == "." for size in sizes] == [kind == "." for kind in calls.FUNCTIONS[name]]

@@ -145,6 +145,20 @@ def test_files_put_into_our_folders_stay(tmp_path):
     assert (tmp_path / "w" / "y" / "link").is_symlink()
 
 
+@pytest.mark.parametrize("name", [*OWN, "x/texts.text", "y/vectors.npy", "scores/pairs.bin", "neighbours-k4/x-0.npz"])
+def test_links_under_our_names_are_not_written_through(tmp_path, files, name):
+    elsewhere, work = tmp_path / "elsewhere", tmp_path / "w"
+    elsewhere.mkdir()
+    (elsewhere / "texts.text").write_text("precious")
+    with at_work(work):  # a folder of ours, in which the links were put later
+        (work / name).parent.mkdir(exist_ok=True, parents=True)
+        (work / name).symlink_to(elsewhere if name in OWN else elsewhere / "texts.text")
+    with pytest.raises(ConfigError, match="is a link"):
+        mine(files, work, tmp_path / "o.tsv")
+    assert [path.name for path in elsewhere.iterdir()] == ["texts.text"]
+    assert (elsewhere / "texts.text").read_text() == "precious"
+
+
 def test_two_jobs_with_one_output_do_not_meet(tmp_path, files):
     lock = exclusive(tmp_path / "o.tsv.work", remedy="x")
     with lock, pytest.raises(ConfigError, match=rf"o\.tsv\.work is in use by process {os.getpid()} on"):

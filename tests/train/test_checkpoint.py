@@ -3,11 +3,14 @@ import resource
 
 import pytest
 import torch
+from safetensors.torch import save_file
 from torch import nn
 
 from interlingua.errors import CheckpointError
+from interlingua.files import sha256_file
 from interlingua.train.checkpoint import (
     TrainState,
+    _checksum,
     checkpoints_in,
     damage,
     latest_checkpoint,
@@ -127,6 +130,50 @@ def test_a_state_without_its_digests_is_refused(tmp_path, change):
     record = json.loads(path.read_text()) | change
     path.write_text(json.dumps({key: value for key, value in record.items() if value is not None}))
     assert damage(path.parent) == "state.json was changed since it was written"
+
+
+WILD = [
+    {"sha256": None},
+    {"sha256": 5},
+    {"sha256": {}},
+    {"state": None},
+    {"state": []},
+    {"state": {"step": 9}},
+    *({"state": {key: value}} for key, value in [
+        ("step", "9"), ("step", -1), ("step", 1.5), ("step", True), ("tokens", None), ("seconds", "x"), ("sums", []),
+        ("sums", {"loss": "x"}), ("sums", {"loss": 1.0}), ("counts", {"loss": 1}), ("best_step", "x"), ("other", 1),
+    ]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("change", WILD)
+def test_a_wild_state_with_a_right_checksum_is_refused(tmp_path, change):
+    path = save_checkpoint(tmp_path, *trained(), TrainState(step=9)) / "state.json"
+    record = json.loads(path.read_text())
+    if isinstance(change.get("state"), dict) and change["state"] != {"step": 9}:
+        change = {"state": record["state"] | change["state"]}
+    record = {key: value for key, value in (record | change).items() if value is not None}
+    path.write_text(json.dumps(record | {"checksum": _checksum(record)}))
+    assert damage(path.parent) in (
+        "state.json lacks digests of its files",
+        "state.json has another state than the one that is written",
+    )
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "optimizer.safetensors"])
+@pytest.mark.parametrize("content", ["none", "other"])
+def test_wild_tensors_with_right_digests_are_refused(tmp_path, name, content):
+    module, optimizer = trained()
+    path = save_checkpoint(tmp_path, module, optimizer, TrainState(step=9))
+    if content == "none":
+        (path / name).write_bytes(b"none")
+    else:
+        save_file({"elsewhere.weight/exp_avg": torch.ones(2)}, path / name)
+    record = json.loads((path / "state.json").read_text())
+    record["sha256"][name] = sha256_file(path / name)
+    (path / "state.json").write_text(json.dumps(record | {"checksum": _checksum(record)}))
+    with pytest.raises(CheckpointError, match="not safetensors" if content == "none" else "does not fit the config"):
+        load_checkpoint(path, module, optimizer)
 
 
 def test_a_state_of_the_first_version_is_named(tmp_path):

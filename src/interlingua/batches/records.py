@@ -16,7 +16,7 @@ import itertools
 import json
 import os
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -24,12 +24,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Int, Int64
 
+from interlingua.batches.store_header import FILES, FORMAT, checksum, id_dtype, read_header
 from interlingua.errors import DataError
-from interlingua.files import PathLike, atomic_directory, has_format, sha256_file
-from interlingua.json_text import parse_json
+from interlingua.files import PathLike, atomic_directory, has_format, open_raw, sha256_file
 
 LanguagePair = tuple[str, str]
-FORMAT = "interlingua-token-store-1"
 COUNTED_AT_ONCE = 1 << 20
 
 
@@ -64,7 +63,7 @@ class TokenStoreWriter:
         overwrite: bool = False,
         buffer_bytes: int = 32 << 20,
     ) -> None:
-        self._dtype = np.dtype("<u2" if vocabulary_size <= 1 << 16 else "<u4")
+        self._dtype = id_dtype(vocabulary_size)
         self._header: dict[str, Any] = {
             "format": FORMAT,
             "vocabulary_size": vocabulary_size,
@@ -151,13 +150,12 @@ class TokenStoreWriter:
                         end = ends[-1:]
                 for kind in ("ids", "lengths"):
                     self._spool(language_pair, kind).unlink()
-        names = ("tokens.bin", "offsets.bin")
         self._header["language_pairs"] = [
             {"source": source, "target": target, "rows": self._rows[source, target]} for source, target in pairs
         ]
-        self._header["bytes"] = {name: (self._folder / name).stat().st_size for name in names}
-        self._header["sha256"] = {name: sha256_file(self._folder / name) for name in names}
-        self._header["checksum"] = _checksum(self._header)
+        self._header["bytes"] = {name: (self._folder / name).stat().st_size for name in FILES}
+        self._header["sha256"] = {name: sha256_file(self._folder / name) for name in FILES}
+        self._header["checksum"] = checksum(self._header)
         (self._folder / "header.json").write_text(json.dumps(self._header, indent=1, ensure_ascii=False) + "\n")
 
 
@@ -188,7 +186,7 @@ class TokenStore:
         Raises:
             DataError: there is no store, or it is damaged or cut short.
         """
-        header = _read_header(Path(path))
+        header = read_header(Path(path))
         for name, expected in header["bytes"].items():
             file = Path(path) / name
             got = file.stat().st_size if file.is_file() else 0
@@ -199,14 +197,39 @@ class TokenStore:
         return cls(path, header)
 
     def verify(self) -> None:
-        """Reads both files whole and compares their SHA-256 with the header.
+        """Reads both files whole: their SHA-256 are those of the header, ids and offsets are possible ones.
+
+        The digests find damage; a store that was made wrong has right digests, so its numbers are looked at as well.
 
         Raises:
-            DataError: a file has changed since it was written.
+            DataError: a file has changed since it was written, or holds impossible numbers.
         """
-        for name, expected in self._header["sha256"].items():
-            if sha256_file(self.path / name) != expected:
-                raise DataError("bytes changed since it was written; prepare the store again", path=self.path / name)
+        largest = 0
+        for ids in self._verified("tokens.bin", self._header["dtype"]):
+            largest = max(largest, int(ids.max(initial=0)))
+        if largest >= self.vocabulary_size > 0:
+            raise DataError(
+                f"token id {largest} for a vocabulary of {self.vocabulary_size}; prepare the store again",
+                path=self.path / "tokens.bin",
+            )
+        are_possible, end = True, -1
+        for offsets in self._verified("offsets.bin", "<u8"):
+            # each greater than the one before; beyond 2^63 they are below 0 here, which fails as well
+            are_possible &= bool((np.diff(offsets.astype(np.int64), prepend=end) > 0).all())
+            are_possible &= end >= 0 or int(offsets[0]) == 0
+            end = int(offsets[-1].astype(np.int64))
+        if not are_possible or end != self._size:
+            raise DataError("impossible offsets; prepare the store again", path=self.path / "offsets.bin")
+
+    def _verified(self, name: str, dtype: str) -> Iterator[np.ndarray]:
+        """The numbers of a file block by block; when all are read, its SHA-256 has been compared."""
+        digest = hashlib.sha256()
+        with open_raw(self.path / name) as file:
+            while block := file.read(COUNTED_AT_ONCE * 8):
+                digest.update(block)
+                yield np.frombuffer(block, dtype=dtype)
+        if digest.hexdigest() != self._header["sha256"][name]:
+            raise DataError("bytes changed since it was written; prepare the store again", path=self.path / name)
 
     def __len__(self) -> int:
         return int(self._first_rows[-1])
@@ -263,7 +286,7 @@ class TokenStore:
         places = 2 * (self._first_rows[pair_indices] + rows)
         bounds = self._offsets.gather(places, np.full_like(places, 3)).astype(np.int64).reshape(-1, 3)
         lengths = np.diff(bounds, axis=1)
-        if (lengths < 1).any() or bounds.max(initial=0) > self._size:
+        if (lengths < 1).any() or bounds.min(initial=0) < 0 or bounds.max(initial=0) > self._size:
             raise DataError("impossible offsets; the store is damaged, prepare it again", path=self._offsets.path)
         tokens = self._tokens.gather(bounds[:, 0], lengths.sum(axis=1)).astype(np.int64)
         ends = np.cumsum(lengths).reshape(-1, 2)
@@ -307,24 +330,3 @@ class _RandomReads:
 
 def _is_ours(path: Path) -> bool:
     return has_format(path, "header.json", FORMAT)
-
-
-def _checksum(header: dict[str, Any]) -> str:
-    content = {key: value for key, value in header.items() if key != "checksum"}
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-def _read_header(path: Path) -> dict[str, Any]:
-    file = path / "header.json"
-    if not file.is_file():
-        raise DataError("no token store here (header.json is missing); run: interlingua prepare", path=path)
-    try:
-        header = parse_json(file.read_bytes().decode("utf-8"))
-    except ValueError as error:
-        raise DataError("not JSON; the store is damaged, prepare it again", path=file) from error
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
-        found = header.get("format") if isinstance(header, dict) else type(header).__name__
-        raise DataError(f"format {found!r} where {FORMAT!r} is read; prepare the store again", path=file)
-    if header.get("checksum") != _checksum(header):
-        raise DataError("the header's checksum is wrong; the store is damaged, prepare it again", path=file)
-    return header

@@ -151,6 +151,7 @@ class _Attention(torch.autograd.Function):
         sizes = [sequences * heads * length**2 for _, sequences, length in groups.groups]
         random = random_bytes(sizes) if rate else None
         starts, places = _places(groups, heads)
+        _check_attention(qkv, bias, heads, tokens=int(starts[-1]))
         sentences = _Sentences(width, heads, starts.ctypes.data, places.ctypes.data, _Dropout.of(random, rate))
 
         def part(first: int, last: int) -> None:
@@ -166,6 +167,8 @@ class _Attention(torch.autograd.Function):
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
         qkv, bias, stats, random = ctx.saved_tensors
         upstream, d_qkv, parts = upstream.contiguous(), torch.empty_like(qkv), _by_work(ctx.starts)
+        if 3 * upstream.numel() != qkv.numel():
+            raise ValueError(f"attention takes slopes of {len(qkv)} tokens, got a tensor of {tuple(upstream.shape)}")
         if random is not None:  # where a hook has put it
             ctx.sentences.dropout.random = random.data_ptr()
         sums = _floats(qkv, len(parts), len(bias))
@@ -176,6 +179,15 @@ class _Attention(torch.autograd.Function):
 
         in_threads(parts, part)
         return d_qkv, sums.sum(0), None, None, None
+
+
+def _check_attention(qkv: Float[Tensor, "t 3d"], bias: Float[Tensor, " 3d"], heads: int, *, tokens: int) -> None:
+    """Refuses what the kernel would read beyond: it goes by the sentences' places and the width alone."""
+    width = qkv.shape[1] // 3
+    if heads < 1 or qkv.shape[1] != len(bias) or width % (heads * LANES):
+        raise ValueError(f"attention takes {heads} heads of a multiple of {LANES}, got a width of {qkv.shape[1]} / 3")
+    if tokens > len(qkv):
+        raise ValueError(f"attention takes sentences of {tokens} tokens together, got {len(qkv)}")
 
 
 def _floats(like: Tensor, *shape: int) -> Tensor:

@@ -26,6 +26,18 @@ FUNCTIONS = {
     "slopes_of": "..afiffaf",
 }
 """What each argument of a function points to: activations, float32, int64; a dot is no tensor."""
+SIZES = {
+    "residual_norm": "..nnw.ww.nnr",
+    "residual_norm_back": "..nnr.wnnwww",
+    "activation": "...nwn",
+    "activation_back": "...nnwnw",
+    "observe": "..nwrrrr",
+    "slopes_of": "..nwrrrnw",
+}
+"""How many numbers of each tensor a function reads or writes: one a row, one a column (width), or rows x columns.
+
+The two numbers stand before the first tensor. Those of ``attention`` are in its own struct, see ``encoder/fused.py``.
+"""
 MIN_ELEMENTS = 1 << 17
 """Fewer activations than this are not worth a thread of their own."""
 
@@ -40,6 +52,7 @@ def call(name: str, like: Tensor, *arguments: Any) -> None:
 
     Raises:
         TypeError: a tensor is not what the function reads or writes, which would corrupt the memory.
+        ValueError: a tensor is smaller than what the function reads or writes.
         MemoryError: there was none for what the function holds.
     """
     kernel = library("training")
@@ -48,6 +61,8 @@ def call(name: str, like: Tensor, *arguments: Any) -> None:
     for kind, value in zip(FUNCTIONS[name], arguments, strict=True):
         if isinstance(value, Tensor) or kind != ".":
             _check(name, value, dtypes.get(kind))
+    if name in SIZES:
+        _check_sizes(name, arguments)
     values = (
         ctypes.c_void_p(value.data_ptr()) if isinstance(value, Tensor)
         else ctypes.c_int64(value) if isinstance(value, int)
@@ -64,6 +79,19 @@ def _check(name: str, value: Any, dtype: torch.dtype | None) -> None:
     if not fits:
         what = f"{value.dtype} on {value.device}" if isinstance(value, Tensor) else type(value).__name__
         raise TypeError(f"{name} takes contiguous {dtype} on cpu, got {what}")
+
+
+def _check_sizes(name: str, arguments: tuple[Any, ...]) -> None:
+    """Refuses tensors that end before the last number that the function takes from them."""
+    sizes = SIZES[name]
+    first_tensor = len(sizes) - len(sizes.lstrip("."))
+    rows, width = arguments[first_tensor - 2 : first_tensor]
+    needed = {"n": rows * width, "w": width, "r": rows}
+    if rows < 0 or width < 0:
+        raise ValueError(f"{name} takes sizes of at least 0, got {rows} rows of {width}")
+    for size, value in zip(sizes, arguments, strict=True):
+        if size != "." and value.numel() < needed[size]:
+            raise ValueError(f"{name} takes {needed[size]} numbers of a tensor that has {value.numel()}")
 
 
 def even_parts(rows: int, width: int) -> list[int]:

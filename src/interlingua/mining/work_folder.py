@@ -45,8 +45,12 @@ def claim(folder: Path) -> None:
     """Marks a work folder as ours before anything is made in it.
 
     Raises:
-        ConfigError: it holds files under our names, and none of our runs has claimed it.
+        ConfigError: it holds files under our names, and none of our runs has claimed it; or links under our names,
+            through which files elsewhere would be written.
     """
+    link = next(_links(folder), None)
+    if link is not None:
+        raise ConfigError(f"{link} is a link, and what it points at would be written to; remove it or {REMEDY}")
     if has_format(folder, RECORD, FORMAT):
         return
     names = [path.name for path in _folders(folder) if path.parent == folder and _is_filled(path)]
@@ -115,6 +119,16 @@ def clear(folder: Path) -> None:
             own.rmdir()
     if has_format(folder, RECORD, FORMAT):
         (folder / RECORD).unlink()
+
+
+def _links(folder: Path) -> Iterator[Path]:
+    """Links that have the name of one of our folders, or of one of our files in them."""
+    for own in _folders(folder):
+        if own.is_symlink():
+            yield own
+        elif own.is_dir():
+            pattern = _pattern_of(own.relative_to(folder).as_posix()) or ""
+            yield from (path for path in own.iterdir() if path.is_symlink() and re.fullmatch(pattern, path.name))
 
 
 def _folders(folder: Path) -> list[Path]:

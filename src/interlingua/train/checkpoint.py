@@ -103,7 +103,10 @@ def load_checkpoint(path: Path, objective: nn.Module, optimizer: torch.optim.Opt
     if problem:
         raise CheckpointError(f"{path}: {problem}; resume from another checkpoint")
     record = parse_json((path / "state.json").read_text(encoding="utf-8"))
-    weights, moments = load_file(path / "model.safetensors"), load_file(path / "optimizer.safetensors")
+    try:
+        weights, moments = load_file(path / "model.safetensors"), load_file(path / "optimizer.safetensors")
+    except SafetensorError as error:
+        raise CheckpointError(f"{path}: not safetensors ({error}); resume from another checkpoint") from error
     expected = weights_of(objective)
     wrong = expected.keys() ^ weights.keys() or {n for n in weights if weights[n].shape != expected[n].shape}
     if wrong:
@@ -115,6 +118,8 @@ def load_checkpoint(path: Path, objective: nn.Module, optimizer: torch.optim.Opt
     places = {name: place for place, name in enumerate(_names(objective, optimizer))}
     for key, tensor in moments.items():
         name, _, moment = key.partition("/")
+        if name not in places or tensor.shape not in ((), parameters[name].shape):
+            raise CheckpointError(f"{path}: {key} does not fit the config; use the config it was trained with")
         states.setdefault(places[name], {})[moment] = _shared_out(tensor, parameters[name])
     optimizer.load_state_dict({"state": states, "param_groups": optimizer.state_dict()["param_groups"]})
     return TrainState(**record["state"])
@@ -143,14 +148,33 @@ def damage(path: Path) -> str | None:
         return f"format {found!r} where {FORMAT!r} is read"
     if record.get("checksum") != _checksum(record):
         return "state.json was changed since it was written"
-    if record["sha256"].keys() != set(TENSOR_FILES):
+    digests = record.get("sha256")
+    if not isinstance(digests, dict) or digests.keys() != set(TENSOR_FILES):
         return "state.json lacks digests of its files"
+    if not _is_state(record.get("state")):
+        return "state.json has another state than the one that is written"
     for name, expected in record["sha256"].items():
         if not (path / name).is_file():
             return f"{name} is missing"
         if sha256_file(path / name) != expected:
             return f"{name} is cut short or changed"
     return None
+
+
+def _is_state(state: Any) -> bool:
+    """Whether names and types are those of a ``TrainState``; its checksum does not tell who made it."""
+    plain = dataclasses.asdict(TrainState())
+    if not isinstance(state, dict) or state.keys() != plain.keys():
+        return False
+    kinds = {"sums": dict, "counts": dict, "best_step": int | None, "best_metric": float | int | None}
+    for name, value in state.items():
+        kind = kinds.get(name, int if isinstance(plain[name], int) else float | int)
+        if isinstance(value, bool) or not isinstance(value, kind):
+            return False
+        if isinstance(value, dict) and not all(isinstance(number, float | int) for number in value.values()):
+            return False
+    counts = (state["step"], state["tokens"], state["evaluations_since_best"], *state["counts"].values())
+    return state["sums"].keys() == state["counts"].keys() and min(counts) >= 0
 
 
 def rotate(folder: Path, *, keep: int, best_step: int | None) -> None:

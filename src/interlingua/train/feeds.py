@@ -180,18 +180,25 @@ def _open_parallel(config: TrainConfig, vocabulary: Vocabulary) -> tuple[TokenSt
     train = TokenStore.open(path / "train")
     if len(train) == 0:
         raise DataError("there are no pairs to train on; see the counts in manifest.json", path=path)
-    if train.vocabulary_digest != vocabulary.digest():
-        raise DataError("its tokens come from another vocabulary; prepare the corpus again", path=path / "train")
+    _check_vocabulary(train, vocabulary)
     selected(train, data.language_pairs)  # refuses a corpus that has none of them
     there = {frozenset(pair) for pair in train.language_pairs}
     missing = [name for name in data.language_pairs if named_pair(name) not in there]
     if missing:
         log.warning("%s has no pairs of %s, named in data.language_pairs; training goes on without", path, missing)
     valid = TokenStore.open(path / "valid") if (path / "valid").is_dir() else None
+    if valid is not None:
+        _check_vocabulary(valid, vocabulary)
     wanted = {named_pair(name) for name in data.language_pairs}
     if valid is None or not any(not wanted or frozenset(pair) in wanted for pair in valid.language_pairs):
         return train, None
     return train, valid
+
+
+def _check_vocabulary(store: TokenStore, vocabulary: Vocabulary) -> None:
+    """Raises DataError where ids of a store may mean something else, or nothing, in the vocabulary."""
+    if store.vocabulary_digest != vocabulary.digest() or store.vocabulary_size != vocabulary.size:
+        raise DataError("its tokens come from another vocabulary; prepare the corpus again", path=store.path)
 
 
 def _open_labelled(config: TrainConfig, vocabulary: Vocabulary) -> tuple[LabelledRows, LabelledRows | None]:

@@ -1,0 +1,105 @@
+"""The header of a token store: written, read, and checked before anything computes with what it says.
+
+Its checksum finds damage. It does not tell who made the store, so names, types and sizes are checked as well.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from interlingua.errors import DataError
+from interlingua.json_text import parse_json
+
+FORMAT = "interlingua-token-store-1"
+FILES = ("tokens.bin", "offsets.bin")
+MAX_VOCABULARY = 1 << 32
+"""Ids take four bytes at most."""
+_NAME = re.compile(r"[\w.+-]{1,64}")
+"""Of a language."""
+
+
+def checksum(header: dict[str, Any]) -> str:
+    """SHA-256 of all that a header says besides."""
+    content = {key: value for key, value in header.items() if key != "checksum"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def read_header(path: Path) -> dict[str, Any]:
+    """The header of a store, all of which has the types and sizes that the writer gives it.
+
+    Raises:
+        DataError: there is no store, or it is damaged, of another version or made wrong.
+    """
+    file = path / "header.json"
+    if not file.is_file():
+        raise DataError("no token store here (header.json is missing); run: interlingua prepare", path=path)
+    try:
+        header = parse_json(file.read_bytes().decode("utf-8"))
+    except ValueError as error:
+        raise DataError("not JSON; the store is damaged, prepare it again", path=file) from error
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        found = header.get("format") if isinstance(header, dict) else type(header).__name__
+        raise DataError(f"format {found!r} where {FORMAT!r} is read; prepare the store again", path=file)
+    if header.get("checksum") != checksum(header):
+        raise DataError("the header's checksum is wrong; the store is damaged, prepare it again", path=file)
+    problem = _header_problem(header)
+    if problem:
+        raise DataError(f"{problem}; prepare the store again", path=file)
+    return header
+
+
+def _header_problem(header: dict[str, Any]) -> str:
+    """What a header says that no writer of ours writes, its checksum right or not; empty if nothing."""
+    numbers = {"vocabulary_size": MAX_VOCABULARY, "closing_tokens": 1 << 16}
+    for key, most in numbers.items():
+        if not _is_count(header.get(key), most):
+            return f"{key} is {_brief(header.get(key))}, expected a whole number of 0 to {most}"
+    if not isinstance(header.get("vocabulary_digest"), str):
+        return f"vocabulary_digest is {_brief(header.get('vocabulary_digest'))}, expected a text"
+    dtype = id_dtype(header["vocabulary_size"]).str
+    if header.get("dtype") != dtype:
+        return f"dtype is {_brief(header.get('dtype'))}, expected {dtype!r} for this vocabulary"
+    pairs = header.get("language_pairs")
+    if not isinstance(pairs, list) or not all(map(_is_pair_record, pairs)):
+        return "language_pairs has other entries than source, target and rows"
+    names = [(pair["source"], pair["target"]) for pair in pairs]
+    if names != sorted(set(names)):
+        return "language_pairs are not each there once, in order"
+    sizes, digests = header.get("bytes"), header.get("sha256")
+    if not isinstance(sizes, dict) or sizes.keys() != set(FILES):
+        return f"bytes has other files than {' and '.join(FILES)}"
+    if not isinstance(digests, dict) or digests.keys() != set(FILES):
+        return f"sha256 has other files than {' and '.join(FILES)}"
+    rows = sum(pair["rows"] for pair in pairs)
+    if sizes["offsets.bin"] != 8 * (2 * rows + 1):
+        return f"offsets.bin has {_brief(sizes['offsets.bin'])} bytes for {rows} rows"
+    if not _is_count(sizes["tokens.bin"], 1 << 62) or sizes["tokens.bin"] % np.dtype(dtype).itemsize:
+        return f"tokens.bin has {_brief(sizes['tokens.bin'])} bytes for ids of {np.dtype(dtype).itemsize}"
+    return ""
+
+
+def _is_pair_record(record: Any) -> bool:
+    if not isinstance(record, dict) or record.keys() != {"source", "target", "rows"}:
+        return False
+    names = (record["source"], record["target"])
+    are_names = all(isinstance(name, str) and _NAME.fullmatch(name) for name in names)
+    return are_names and _is_count(record["rows"], 1 << 58)
+
+
+def _is_count(value: Any, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most
+
+
+def _brief(value: Any) -> str:
+    return repr(value)[:60]
+
+
+def id_dtype(vocabulary_size: int) -> np.dtype[Any]:
+    """How ids of a vocabulary are stored."""
+    return np.dtype("<u2" if vocabulary_size <= 1 << 16 else "<u4")

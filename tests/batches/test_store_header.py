@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from interlingua.batches.records import TokenStore, TokenStoreWriter
+from interlingua.batches.store_header import checksum
+from interlingua.errors import DataError
+
+PAIR = {"source": "deu_Latn", "target": "eng_Latn", "rows": 2}
+FILES = {"tokens.bin": 16, "offsets.bin": 40}
+WILD = [
+    ("vocabulary_size", -5),
+    ("vocabulary_size", "300"),
+    ("vocabulary_size", 1e3),
+    ("vocabulary_size", True),
+    ("vocabulary_size", 10**30),
+    ("vocabulary_size", 100_000),
+    ("closing_tokens", -1),
+    ("closing_tokens", [1]),
+    ("closing_tokens", 2**40),
+    ("vocabulary_digest", 5),
+    ("dtype", "<i2"),
+    ("dtype", "<f4"),
+    ("dtype", "|O"),
+    ("dtype", {}),
+    ("language_pairs", 5),
+    ("language_pairs", ["deu_Latn"]),
+    ("language_pairs", [PAIR | {"rows": -2}]),
+    ("language_pairs", [PAIR | {"rows": "2"}]),
+    ("language_pairs", [PAIR | {"rows": 10**40}]),
+    ("language_pairs", [PAIR | {"source": None}]),
+    ("language_pairs", [PAIR | {"source": "no language"}]),
+    ("language_pairs", [PAIR, PAIR]),
+    ("bytes", None),
+    ("bytes", {"tokens.bin": 16}),
+    ("bytes", FILES | {"offsets.bin": 48}),
+    ("bytes", FILES | {"tokens.bin": "16"}),
+    ("bytes", FILES | {"tokens.bin": 15}),
+    ("bytes", FILES | {"../tokens.bin": 16}),
+    ("sha256", []),
+    ("sha256", {}),
+]
+
+
+@pytest.mark.parametrize(("key", "value"), WILD)
+def test_a_wild_header_with_a_right_checksum_is_refused(tmp_path, key, value):
+    with TokenStoreWriter(tmp_path / "s", vocabulary_size=300) as writer:
+        writer.append(("deu_Latn", "eng_Latn"), [[1, 2, 3], [6]], [[4, 5], [7, 8]])
+    path = tmp_path / "s" / "header.json"
+    header = json.loads(path.read_text()) | {key: value}
+    path.write_text(json.dumps(header | {"checksum": checksum(header)}))
+    named = "dtype" if value == 100_000 else key
+    with pytest.raises(DataError, match=rf"header\.json: .*{named}"):
+        TokenStore.open(tmp_path / "s")
+
+
+@pytest.mark.parametrize("key", ["vocabulary_size", "closing_tokens", "language_pairs", "bytes", "sha256", "dtype"])
+def test_a_header_without_a_key_is_refused(tmp_path, key):
+    with TokenStoreWriter(tmp_path / "s", vocabulary_size=300) as writer:
+        writer.append(("deu_Latn", "eng_Latn"), [[1, 2, 3], [6]], [[4, 5], [7, 8]])
+    path = tmp_path / "s" / "header.json"
+    header = json.loads(path.read_text())
+    del header[key]
+    path.write_text(json.dumps(header | {"checksum": checksum(header)}))
+    with pytest.raises(DataError, match=r"header\.json: "):
+        TokenStore.open(tmp_path / "s")
