@@ -1,3 +1,4 @@
+import os
 from collections import Counter
 from pathlib import Path
 
@@ -125,3 +126,9 @@ def test_chunks_are_turned_split_and_filtered(tmp_path, monkeypatch):
     ]
     assert skipped == {"other language": 3}
     assert chunks[0].pairs()[1].source_language == "deu_Latn"
+
+
+def test_a_pipe_is_not_read_before_the_work(tmp_path):
+    os.mkfifo(tmp_path / "pipe.tsv")
+    source = SourceConfig(paths=(tmp_path / "pipe.tsv",), languages=("de", "en"))
+    check_sources(PrepareConfig(output=tmp_path / "out", sources=(source,)))  # else it would wait for ever

@@ -75,14 +75,15 @@ def describe_file(path: str, source: SourceConfig) -> SourceFile:
 def check_sources(config: PrepareConfig) -> None:
     """Finds out before any work whether every file is there, of a known format and in known languages.
 
-    The first pair of each file is read; data of a hub are left alone, as they would be fetched.
+    The first pair of each file is read. Data of a hub are left alone, as they would be fetched, and so are pipes, which
+    give their pairs only once.
 
     Raises:
         DataError: one can't be read, or has no scores where they are needed.
     """
     for source in config.sources:
         for path in find_files(source):
-            if not path.startswith("hf:"):
+            if not path.startswith("hf:") and not Path(path).is_fifo():
                 _check_file(path, source, config.on_error)
     for folder in config.decontaminate:
         if not folder.exists():

@@ -174,7 +174,7 @@ def _is_state(state: Any) -> bool:
         if isinstance(value, dict) and not all(isinstance(number, float | int) for number in value.values()):
             return False
     counts = (state["step"], state["tokens"], state["evaluations_since_best"], *state["counts"].values())
-    return state["sums"].keys() == state["counts"].keys() and min(counts) >= 0
+    return bool(state["sums"].keys() == state["counts"].keys() and min(counts) >= 0)
 
 
 def rotate(folder: Path, *, keep: int, best_step: int | None) -> None:
