@@ -17,6 +17,7 @@ from torch import Tensor
 from interlingua.batches.feeds import to_device
 from interlingua.methods.objective import Objective
 from interlingua.train.engine import Engine
+from interlingua.train.loss_scale import LossScale
 
 FAINT = 1e-3
 """A term is reported whose norm is below this share of the largest."""
@@ -27,10 +28,12 @@ class TermGradients:
 
     Args:
         engine: gives the precision, and says which process measures.
+        loss_scale: of fp16, in which small gradients would round to 0.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, loss_scale: LossScale | None = None) -> None:
         self._engine = engine
+        self._loss_scale = loss_scale or LossScale(enabled=False)
         self._reported: set[str] = set()
 
     def measure(self, objective: Objective, batch: Any) -> dict[str, float]:
@@ -59,7 +62,8 @@ class TermGradients:
                 with self._engine.autocast():
                     output = objective(batch) if part is None else objective(batch, part=part)
                 for name, term in output.terms.items():
-                    norms[name] = _gradient_norm(term, weights)
+                    scaled = self._loss_scale.scale(term)
+                    norms[name] = _gradient_norm(scaled, weights) / self._loss_scale.value
         objective.train(training)
         return norms
 
