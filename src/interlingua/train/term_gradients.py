@@ -55,8 +55,11 @@ class TermGradients:
         batch = to_device(batch, weights[0].device)
         devices = [self._engine.device] if self._engine.device.type == "cuda" else []
         training = objective.training
+        objectives = [module for module in objective.modules() if isinstance(module, Objective)]
         norms: dict[str, float] = {}
         objective.eval()
+        for one in objectives:  # a sum of methods has several
+            one.keeps_graph = True
         with torch.random.fork_rng(devices), self._engine.alone(objective):
             for part in objective.parts or (None,):
                 with self._engine.autocast():
@@ -64,6 +67,8 @@ class TermGradients:
                 for name, term in output.terms.items():
                     scaled = self._loss_scale.scale(term)
                     norms[name] = _gradient_norm(scaled, weights) / self._loss_scale.value
+        for one in objectives:
+            one.keeps_graph = False
         objective.train(training)
         return norms
 
