@@ -3,9 +3,11 @@
 A sum of methods over one encoder often reads the same sentences more than once: one method contrasts them, another
 tells their words, a third compares them with a teacher. Here the token states that one term has computed serve the
 terms after it. Sentences are compared by their token ids, so it does not matter how a method joins its batches, and
-masked sentences are other sentences. Two rules keep the loss what it is: a term never reuses what it has computed itself,
-since two passes with different dropout may be its very subject, and each stored sentence serves a term once, so that
-repeated sentences stay different rows. Without dropout the gradients are those of separate passes.
+masked sentences are other sentences.
+
+Two rules keep the loss what it is. A term never reuses what it has computed itself, since two passes with different
+dropout may be its very subject. And each stored sentence serves a term once, so that repeated sentences stay different
+rows. Without dropout the gradients are those of separate passes.
 """
 
 from __future__ import annotations

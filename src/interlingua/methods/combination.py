@@ -56,8 +56,7 @@ class CombinationConfig:
         """The terms with their methods and options read.
 
         Raises:
-            ConfigError: a term names no method or one that can't be part of a sum, its weight is no number above 0, or
-                its options are wrong.
+            ConfigError: a term names no method that can be part of a sum, or its weight or its options are wrong.
         """
         return {label: _term(label, table) for label, table in self.terms.items()}
 
@@ -69,7 +68,8 @@ class Combination(Objective):
 
     Args:
         config: the options.
-        encoder: shared by all; a method that can't use it raises ConfigError."""
+        encoder: shared by all; a method that can't use it raises ConfigError.
+    """
 
     Config = CombinationConfig
     no_prefixes = "none of its terms is made for prefixes of embeddings"
