@@ -118,6 +118,25 @@ def test_one_language_at_a_time(gold, tmp_path):
         make_silver([gold, german], tmp_path / "silver", encoder=Angles(), score=closeness, models={})
 
 
+def test_pairs_of_other_splits_are_no_silver_pairs(gold, tmp_path):
+    before = silver(gold, tmp_path / "silver")
+    others = tmp_path / "en.test.tsv"
+    others.write_text("2.0\tat 3\tat 0\n2.0\tat 9\tat 1\n")
+    report = silver(gold, tmp_path / "silver", exclude=[others])
+    assert (report.pairs, report.gold_removed) == (before.pairs - 1, before.gold_removed + 2)
+    pairs = read_labelled(tmp_path / "silver" / "silver.tsv", kind="sts", languages=ENGLISH)
+    assert {"at 0", "at 3"} not in [{pair.a, pair.b} for pair in pairs]
+
+
+def test_other_splits_inside_of_the_gold_file_are_left_out(tmp_path):
+    path = tmp_path / "benchmark.tsv"
+    rows = ["train\t5.0\tat 0\tat 1", "train\t1.0\tat 3\tat 50", "dev\t3.0\tat 3\tat 0", "test\t3.0\tat 50\tat 1"]
+    path.write_text("\n".join(["split\tscore\tsentence1\tsentence2", *rows]) + "\n")
+    report = silver(path, tmp_path / "silver")
+    assert report.sentences == 4
+    assert report.pairs == 6 - 4  # six pairs of four sentences, of which all four rows are scored
+
+
 def test_what_is_no_silver_is_kept(gold, tmp_path):
     silver(gold, tmp_path / "silver")
     silver(gold, tmp_path / "silver")

@@ -42,6 +42,31 @@ def test_a_tiny_update_is_not_lost(encoder):
     assert moved.mean().item() == pytest.approx(1e-4, rel=0.01)
 
 
+@pytest.mark.parametrize("compensated", [True, False])
+def test_a_compensated_average_is_that_of_float64(encoder, compensated):
+    """The paper's decay and a student 0.1 % away: an update is 1e-8 of the weight, below float32's resolution."""
+    decay, steps = 0.99999, 400
+    with torch.no_grad():
+        for weight in encoder.parameters():
+            weight.uniform_(1, 2)
+    teacher = EmaTeacher(encoder, compensated=compensated)
+    start = [weight.double() for weight in encoder.parameters()]
+    with torch.no_grad():
+        for weight in encoder.parameters():
+            weight *= 1.001
+    for _ in range(steps):
+        teacher.update(encoder, decay)
+    errors, distances, still = [], [], []
+    for before, mine, weight in zip(start, teacher.encoder.parameters(), encoder.parameters(), strict=True):
+        exact = weight.double() + (before - weight.double()) * decay**steps
+        errors.append((mine.double() - exact).abs().max())
+        distances.append((exact - before).abs().max())
+        still.append((mine.double() == before).double().mean())
+    error, distance = max(errors) / max(distances), torch.stack(still).mean()
+    assert (error < 0.05) == compensated
+    assert (distance > 0.99) == (not compensated)  # nearly none of the weights has moved at all
+
+
 def test_the_teacher_of_a_half_precision_student_moves_in_float32(encoder):
     teacher = EmaTeacher(encoder.bfloat16())
     assert {weight.dtype for weight in teacher.parameters()} == {torch.float32}

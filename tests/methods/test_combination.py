@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 import torch
 
@@ -85,6 +87,43 @@ def test_gradients_of_all_methods_add_up_in_the_encoder():
     both = gradient(terms)
     expected = sum(gradient({label: table}) for label, table in terms.items())
     torch.testing.assert_close(both, expected, rtol=1e-4, atol=1e-6)
+
+
+SHARING = {
+    "contrast": {"method": "labse"},
+    "tell": {"method": "ems", "language_dim": 4, "projection_dim": 8, "tag_dropout": 0.0},
+    "follow": {"method": "calibrated"},
+    "hide": TERMS["hide"],
+}
+
+
+def test_shared_passes_have_the_gradients_of_separate_ones():
+    found, encoded = [], []
+    for shares in (True, False):
+        torch.manual_seed(1)
+        encoder = tiny_encoder(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+        objective = Combination(dataclasses.replace(config_of(SHARING), share_passes=shares), encoder).eval()
+        passes = count_sentences(objective.encoder)
+        output = objective(tiny_pairs())
+        output.loss.backward()
+        encoded.append(sum(passes))
+        trained = {name: weight.grad for name, weight in objective.named_parameters() if weight.grad is not None}
+        found.append((trained, output.terms))
+        assert objective.encoder.shared_passes is None
+    (shared, terms), (separate, terms_apart) = found
+    assert shared.keys() == separate.keys()
+    for name, gradient in separate.items():
+        assert (shared[name] - gradient).norm() <= 1e-6 * (1 + gradient.norm())
+    for name, term in terms_apart.items():
+        torch.testing.assert_close(terms[name], term, rtol=1e-6, atol=1e-6)
+    assert encoded[0] < 0.7 * encoded[1]
+
+
+def count_sentences(encoder):
+    """A list that gets the number of sentences of each pass over the backbone."""
+    counts = []
+    encoder.backbone.register_forward_pre_hook(lambda _, inputs: counts.append(len(inputs[1]) - 1))
+    return counts
 
 
 def test_feeds_are_those_of_all_methods_and_each_gets_its_own():

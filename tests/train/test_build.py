@@ -9,6 +9,7 @@ from interlingua.train.build import MicroBatches, build_encoder, build_objective
 from interlingua.train.config import train_config_from
 from interlingua.train.engine import Engine
 from interlingua.train.feeds import open_data
+from interlingua.train.loop import train
 
 
 def test_the_seed_decides_the_weights(tiny_config, word_vocabulary):
@@ -172,3 +173,23 @@ def test_a_vocabulary_without_a_mask_is_refused_at_once(tiny_table, word_vocabul
     config = train_config_from({**tiny_table, "method": method})
     with pytest.raises(ConfigError, match="no mask_token"):
         build_objective(config, without, languages=("deu_Latn", "eng_Latn"))
+
+
+@pytest.mark.parametrize(
+    ("method", "micro", "expected"),
+    [
+        ({"name": "labse"}, 4, "compares 4 of a step's 16 rows"),
+        ({"name": "labse"}, None, None),
+        ({"name": "mexma", "alignment": "contrastive", "koleo_weight": 0.0, "pooling": "any"}, 8, "run.devices = 2"),
+        ({"name": "mexma", "pooling": "any"}, 8, None),
+        ({"name": "ems", "projection_dim": 16, "language_dim": 8}, 8, None),  # its negatives are a micro-batch's
+    ],
+)
+def test_fewer_negatives_than_the_step_has_are_warned_of(tiny_table, method, micro, expected, capsys):
+    tiny_table["method"] = method
+    tiny_table["run"] |= {"micro_batch_size": micro, "max_steps": 2, "save_steps": 2, "eval_steps": 2}
+    tiny_table["run"] = {key: value for key, value in tiny_table["run"].items() if value is not None}
+    train(train_config_from(tiny_table), progress=False)
+    warned = [line for line in capsys.readouterr().err.splitlines() if "negatives" in line]
+    assert len(warned) == (expected is not None)
+    assert expected is None or expected in warned[0]

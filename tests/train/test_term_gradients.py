@@ -26,6 +26,8 @@ def engine(tiny_config):
 def norms_by_backward(objective, batch):
     """A forward and a backward pass for each term, with the gradients where training puts them."""
     objective.eval()
+    for module in objective.modules():
+        module.keeps_graph = True
     names = list(objective(batch).terms)
     found = {}
     for name in names:
@@ -36,6 +38,8 @@ def norms_by_backward(objective, batch):
         weights = [weight.grad.to_dense() for weight in objective.parameters() if weight.grad is not None]
         found[name] = math.sqrt(sum(float(gradient.double().square().sum()) for gradient in weights))
     objective.zero_grad()
+    for module in objective.modules():
+        module.keeps_graph = False
     objective.train()
     return found
 

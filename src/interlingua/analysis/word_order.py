@@ -1,4 +1,4 @@
-"""Two sentences of nearly the same words and different meaning: EMS (Tang et al. 2022), section V-H."""
+"""Two sentences of nearly the same words and different meaning: EMS (Mao et al. 2023), section V-H."""
 
 from __future__ import annotations
 

@@ -24,6 +24,7 @@ FORMAT = "interlingua-silver-1"
 PAIRS_FILE = "silver.tsv"
 HELD_OUT = {"dev", "devel", "development", "valid", "validation", "eval", "test"}
 """Parts of a file's name that tell it is no training split."""
+SPLITS = ("train", "dev", "test")
 ROWS = 1024
 """Sentences whose similarities with all others are held at once."""
 Scores = Callable[[Sequence[str], Sequence[str], str], Float[ndarray, " n"]]
@@ -57,7 +58,7 @@ class SilverReport:
     neighbours: int
     """Nearest neighbours looked at, per sentence."""
     gold_removed: int
-    """Neighbours left out because people have scored the pair already."""
+    """Neighbours left out because people have scored the pair already, in whatever split."""
     repeated_removed: int
     """Neighbours left out because the pair was found from its other sentence."""
     pairs: int
@@ -74,6 +75,7 @@ def make_silver(
     score: Scores,
     neighbours: int = 10,
     languages: tuple[str, str] = ("eng_Latn", "eng_Latn"),
+    exclude: Sequence[Path] = (),
     models: Mapping[str, Any],
 ) -> SilverReport:
     """Finds pairs among the sentences of gold pairs, scores them and writes ``silver.tsv`` beside ``manifest.json``.
@@ -85,6 +87,8 @@ def make_silver(
         score: labels the pairs.
         neighbours: looked at per sentence, the sentence itself not counted.
         languages: of first and second sentences, where the files do not say.
+        exclude: further files of scored pairs, of which none may become a silver pair: the other splits. Those that
+            lie in the gold files themselves are left out in any case.
         models: what is to be noted of the models in the manifest.
 
     Raises:
@@ -94,7 +98,7 @@ def make_silver(
     language = pairs[0].language_a
     sentences = list(dict.fromkeys(text for pair in pairs for text in (pair.a, pair.b)))
     nearest = nearest_others(encoder.encode(sentences, language=language), neighbours)
-    found = candidates(sentences, nearest, {frozenset((pair.a, pair.b)) for pair in pairs})
+    found = candidates(sentences, nearest, _scored_pairs([*gold, *exclude], languages))
     scores = MAX_SCORE * score([a for a, _ in found.pairs], [b for _, b in found.pairs], language)
     report = SilverReport(
         sentences=len(sentences),
@@ -111,6 +115,7 @@ def make_silver(
             "format": FORMAT,
             "models": dict(models),
             "gold": {str(path): sha256_file(path) for path in gold},
+            "excluded": {str(path): sha256_file(path) for path in exclude},
             "language": language,
             "report": asdict(report),
             "sha256": sha256_file(temporary / PAIRS_FILE),
@@ -172,6 +177,17 @@ def _training_pairs(gold: Sequence[Path], languages: tuple[str, str]) -> list[La
     if len(codes) > 1:
         raise DataError(f"sentences in {', '.join(codes)}; make silver pairs of one language at a time", path=gold[0])
     return pairs
+
+
+def _scored_pairs(paths: Sequence[Path], languages: tuple[str, str]) -> set[frozenset[str]]:
+    """The pairs of all splits of files: a sentence of the training pairs may stand in a test pair too."""
+    found: set[frozenset[str]] = set()
+    for path in paths:
+        for split in SPLITS:
+            # a file of a single split has none of the others
+            pairs = read_labelled(path, kind="sts", split=split, languages=languages, may_be_empty=True)
+            found |= {frozenset((pair.a, pair.b)) for pair in pairs}
+    return found
 
 
 def _line(text: str) -> str:

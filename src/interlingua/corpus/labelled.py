@@ -61,7 +61,9 @@ class _Row(NamedTuple):
     language: str | None
 
 
-def read_labelled(path: Path, *, kind: Kind, split: str = "train", languages: tuple[str, str]) -> list[LabelledPair]:
+def read_labelled(
+    path: Path, *, kind: Kind, split: str = "train", languages: tuple[str, str], may_be_empty: bool = False
+) -> list[LabelledPair]:
     """Reads a labelled set; rows without a gold label (``-``) are left out and counted in a warning.
 
     Args:
@@ -69,6 +71,7 @@ def read_labelled(path: Path, *, kind: Kind, split: str = "train", languages: tu
         kind: nli has one of three classes, sts a score from 0 to 5.
         split: of a file whose rows name their split; others are read whole.
         languages: of first and second sentences, where neither rows nor the file's name say.
+        may_be_empty: whether a file without pairs of the split is none to complain of.
 
     Raises:
         DataError: the file is missing, a row is not of the layout, or none is left.
@@ -86,7 +89,7 @@ def read_labelled(path: Path, *, kind: Kind, split: str = "train", languages: tu
         pairs.append(LabelledPair(row.a, row.b, _label(row.label, kind, path, number), *own))
     if unlabelled:
         log.warning("%s: %d of %d pairs have no gold label and are left out", path, unlabelled, unlabelled + len(pairs))
-    if not pairs:
+    if not pairs and not may_be_empty:
         raise DataError(f"no labelled pairs in it (of the split {split!r}, if it has splits)", path=path)
     return pairs
 

@@ -18,7 +18,7 @@ CHINESE = ("zho", "cmn", "wuu", "yue")
 def segment(texts: Sequence[str], *, language: str, pre_tokenizer: PreTokenizer) -> list[str]:
     """Puts spaces between the words of texts of one language.
 
-    ``"ems"`` (Mao and Nakagawa 2023, section IV-A, and its inference code): strip and lowercase, then jieba for
+    ``"ems"`` (Mao et al. 2023, section IV-B, and its inference code): strip and lowercase, then jieba for
     Chinese, a morphological analyser for Japanese, and the Moses tokenizer without XML escapes for all others.
 
     Differs from the paper: SudachiPy's short units stand in for Juman++, which has no Python package.

@@ -23,6 +23,7 @@ from interlingua.encoder.locate import locate
 from interlingua.encoder.pooling import HiddenStates, PoolingMode
 from interlingua.encoder.post_pooling import Dense, PostPooling
 from interlingua.encoder.post_pooling_files import check_cut, read_post_pooling, write_post_pooling
+from interlingua.encoder.shared_passes import SharedPasses
 from interlingua.encoder.static import StaticBackbone, make_backbone
 from interlingua.encoder.static_directory import read_static, static_folder, write_static
 from interlingua.encoder.vector_format import calibrate_ranges
@@ -73,6 +74,8 @@ class Encoder(nn.Module):
     special_ids: Tensor
     gradcache_sentences: int | None = None
     """Sentences whose activations are held at a time in training, see ``encoder/gradcache.py``; None = all."""
+    shared_passes: SharedPasses | None = None
+    """Of the terms of a sum of methods, while its loss is computed; parts of ``gradcache_sentences`` share none."""
 
     def __init__(
         self,
@@ -163,6 +166,11 @@ class Encoder(nn.Module):
         return in_parts(self._vectors, batch, rows, self.gradcache_sentences)
 
     def _states(self, batch: TokenBatch, word_embeddings: Float[Tensor, "t d"] | None = None) -> Float[Tensor, "t d"]:
+        if self.shared_passes is not None and word_embeddings is None:
+            return self.shared_passes.states(batch, self._encoded)
+        return self._encoded(batch, word_embeddings)
+
+    def _encoded(self, batch: TokenBatch, word_embeddings: Float[Tensor, "t d"] | None = None) -> Float[Tensor, "t d"]:
         states: Tensor = self.backbone(batch.input_ids, batch.cu_seqlens, word_embeddings=word_embeddings)
         return states
 

@@ -40,7 +40,7 @@ def train_vocabulary(
     threads: int | None = None,
     progress: bool = False,
 ) -> Vocabulary:
-    """Trains SentencePiece as EMS (Mao and Nakagawa 2023) does and converts it to an equal ``tokenizers.Tokenizer``.
+    """Trains SentencePiece as EMS (Mao et al. 2023) does and converts it to an equal ``tokenizers.Tokenizer``.
 
     Ids: ``<pad>`` 0, ``<unk>`` 1, ``<MASK>`` 2, one tag a language (``<2de>``), then pieces; no start and end tokens.
 

@@ -32,6 +32,10 @@ class CalibratedConfig:
     decay_steps: int = 105_000
     """Length of the run, in steps, that ``decay`` is for. A run of K steps keeps (1 - decay) * decay_steps, so its
     own decay is 1 - (1 - decay) * decay_steps / K: else a short run's teacher would hardly move. 0 = decay as it is."""
+    decay_schedule: Literal["cosine", "constant"] = "cosine"
+    """cosine: the decay rises to 1 at the end of the run, as in BYOL; constant: tau_base in every step."""
+    compensated_average: bool = False
+    """Keep what float32 rounds off the teacher's updates: without, the smallest are lost at a decay of 0.99999."""
     teacher_dropout: bool = False
     """Let the teacher drop out too, as in BYOL; the paper does not say."""
     english_through_student: bool = False
@@ -51,7 +55,8 @@ class CalibratedConfig:
         if self.distillation_weight <= 0 or self.english_weight <= 0:
             raise ConfigError("distillation_weight and english_weight must be positive")
         frozen, alone = self.teacher == "frozen", not self.english_through_student
-        refuse_unread(self, "decay", "decay_steps", reason="teacher = 'frozen'", when=frozen)
+        read_by_ema = ("decay", "decay_steps", "decay_schedule", "compensated_average")
+        refuse_unread(self, *read_by_ema, reason="teacher = 'frozen'", when=frozen)
         refuse_unread(self, "english_weight", reason="english_through_student = false", when=alone)
 
 
@@ -69,7 +74,8 @@ class Calibrated(Objective):
 
     def __init__(self, config: CalibratedConfig, encoder: Encoder) -> None:
         super().__init__(config, encoder)
-        self.teacher = EmaTeacher(encoder, dropout=config.teacher_dropout)
+        compensated = config.compensated_average
+        self.teacher = EmaTeacher(encoder, dropout=config.teacher_dropout, compensated=compensated)
         self.pivot = resolve(config.pivot).code
 
     @property
@@ -93,7 +99,8 @@ class Calibrated(Objective):
     def after_step(self, step: int) -> None:
         """Eq. (2), xi <- tau_k xi + (1 - tau_k) theta: with the updated student and the k of the step just made."""
         if self.config.teacher == "ema":
-            tau_k = cosine_decay(step, base=self.decay, total_steps=self.total_steps)
+            constant = self.config.decay_schedule == "constant"
+            tau_k = self.decay if constant else cosine_decay(step, base=self.decay, total_steps=self.total_steps)
             self.teacher.update(self.encoder, tau_k)
 
     def notes(self) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from torch import nn
 from interlingua.batches.feeds import FEEDS, FeedName
 from interlingua.config import from_mapping
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.shared_passes import SharedPasses
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.methods.objective import LabelKind, LossOutput, Objective
@@ -35,6 +37,8 @@ class CombinationConfig:
     terms: dict[str, Any] = field(default_factory=dict)
     """By a label of your own: ``method``, ``weight`` (default 1) and that method's options, in a table
     ``[method.terms.LABEL]``."""
+    share_passes: bool = True
+    """A sentence that several terms read is encoded once. They then see the same dropout; false: each its own."""
 
     def __post_init__(self) -> None:
         if not self.terms:
@@ -52,24 +56,19 @@ class CombinationConfig:
         """The terms with their methods and options read.
 
         Raises:
-            ConfigError: a term names no method or one that can't be part of a sum, its weight is no number above 0, or
-                its options are wrong.
+            ConfigError: a term names no method that can be part of a sum, or its weight or its options are wrong.
         """
         return {label: _term(label, table) for label, table in self.terms.items()}
 
 
 class Combination(Objective):
-    """Each method makes its own passes over the shared encoder and has its own heads and teachers.
+    """Methods over a shared encoder, each with its own heads and teachers.
 
-    A term is reported under its label, or, where its method has several, under ``label_term``. What is saved is the
-    encoder, or what the method saves that has more than it (a cross-encoder's head, a second tower).
+    A term is reported under its label, or, where its method has several, under ``label_term``.
 
     Args:
         config: the options.
-        encoder: shared by all.
-
-    Raises:
-        ConfigError: one of the methods can't use the encoder.
+        encoder: shared by all; a method that can't use it raises ConfigError.
     """
 
     Config = CombinationConfig
@@ -111,8 +110,10 @@ class Combination(Objective):
         """sum_l weight_l L_l, where L_l is the whole loss of the method labelled l."""
         terms = {}
         losses = []
+        shared = SharedPasses() if self.config.share_passes else None
         for label, method in self.parts_by_label().items():
-            output = method(self.batch_for(method, batch))
+            with shared.for_term(self.encoder) if shared else contextlib.nullcontext():
+                output = method(self.batch_for(method, batch))
             weight = self.weights[label]
             losses.append(weight * output.loss)
             for name, term in output.terms.items():

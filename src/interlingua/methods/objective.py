@@ -28,7 +28,7 @@ class LossOutput(NamedTuple):
     loss: Float[Tensor, ""]
     """What is minimised, nats."""
     terms: dict[str, Float[Tensor, ""]]
-    """The weighted terms by name; they sum to ``loss``. Detach what is kept for later: a term holds its graph."""
+    """The weighted terms by name, without gradient unless ``keeps_graph``; they sum to ``loss``."""
 
 
 class Objective(nn.Module, ABC):
@@ -56,6 +56,8 @@ class Objective(nn.Module, ABC):
     in_parts: ClassVar[bool] = True
     """Whether all passes go by ``encoder(...)`` or ``encoder.tokens(...)``, so that GradCache can split them."""
     encoder: Encoder
+    keeps_graph: bool = False
+    """Whether the terms can be differentiated one by one."""
     total_steps: int = 1
     """Optimizer steps of the whole run; set by the training loop."""
     all_gather: Callable[[Tensor], Tensor]
@@ -109,10 +111,7 @@ class Objective(nn.Module, ABC):
         return self.encoder
 
     def mean_of_tokens(self, losses: Float[Tensor, " n"]) -> Float[Tensor, ""]:
-        """The share of this process in a mean over the tokens of all processes: their average is that mean.
-
-        So two processes have the gradient of one on both their batches, however many tokens each of them tells.
-        """
+        """The share of this process in a mean over the tokens of all processes: their average is that mean."""
         counts = self.all_gather(torch.tensor([len(losses)], device=losses.device))
         return losses.sum() * (len(counts) / counts.sum().clamp(min=1))
 
@@ -171,7 +170,8 @@ class Objective(nn.Module, ABC):
                 weighted |= {f"{name}_{dim}": weight * of_prefix for dim, of_prefix in term.items()}
             else:
                 weighted[name] = weight * term
-        return LossOutput(sum(weighted.values()), weighted)  # type: ignore[arg-type]
+        shown = weighted if self.keeps_graph else {name: term.detach() for name, term in weighted.items()}
+        return LossOutput(sum(weighted.values()), shown)  # type: ignore[arg-type]
 
 
 def itself(tensor: Tensor) -> Tensor:

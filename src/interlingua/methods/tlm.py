@@ -1,4 +1,4 @@
-"""XLM's masked and translation language modelling (Lample and Conneau 2019)."""
+"""XLM's masked and translation language modelling (Conneau and Lample 2019)."""
 
 from __future__ import annotations
 

@@ -204,6 +204,23 @@ class MicroBatches:
         ]
 
 
+def fewer_negatives(config: TrainConfig, batches: MicroBatches, engine: Engine) -> str | None:
+    """A warning where a loss compares fewer rows with one another than a step has; to be asked for after a step.
+
+    Accumulated micro-batches give the gradient of a larger batch, but not its negatives. Of a loss that is meant to
+    stay within a process's micro-batch, such as EMS's, nothing is said.
+    """
+    if not engine.compares_rows or batches.accumulation == 1:
+        return None
+    whole = config.run.global_batch_size
+    return (
+        f"the loss compares {whole // batches.accumulation:,} of a step's {whole:,} rows with one another, since each"
+        f" of {batches.accumulation} accumulated micro-batches has its own negatives; set run.devices ="
+        f" {engine.world_size * batches.accumulation}, or raise run.micro_batch_size, with run.gradcache_sentences or"
+        " run.gradient_checkpointing where memory is short"
+    )
+
+
 def batch_of(plans: Mapping[FeedName, Plan], step: int, *, rank: int = 0, world_size: int = 1) -> Any:
     """The batch of a step: that of the only feed, or a dict of the feeds' batches."""
     batches = {feed: plan.batch_at(step, rank=rank, world_size=world_size) for feed, plan in plans.items()}

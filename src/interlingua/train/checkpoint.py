@@ -52,6 +52,10 @@ class TrainState:
     """Of the loss terms since the last record."""
     counts: dict[str, int] = field(default_factory=dict)
     """Steps in each sum."""
+    loss_scale: float = 65_536.0
+    """What losses are multiplied by in fp16."""
+    loss_scale_steps: int = 0
+    """Steps since it was changed."""
 
 
 def save_checkpoint(

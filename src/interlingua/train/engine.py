@@ -13,6 +13,7 @@ from typing import Any, Literal, Self, TypeVar, cast
 import torch
 from jaxtyping import Float, Shaped
 from lightning_fabric import Fabric
+from lightning_fabric.plugins.precision.amp import MixedPrecision
 from lightning_fabric.strategies.model_parallel import ModelParallelStrategy
 from torch import Tensor, nn
 from torch import distributed as dist
@@ -29,6 +30,7 @@ from interlingua.methods.objective import Objective
 from interlingua.train.config import RunConfig, TrainConfig
 
 T = TypeVar("T")
+Precision = Literal["fp32", "bf16", "fp16"]
 AGREE_EVERY_STEPS = 8
 
 
@@ -45,18 +47,22 @@ class Engine:
     def __init__(self, config: RunConfig) -> None:
         logging.getLogger("lightning_fabric").setLevel(logging.WARNING)
         self.device_kind = _device(config.device)
-        self.precision: Literal["fp32", "bf16"] = _precision(config.precision, self.device_kind)
+        self.precision: Precision = _precision(config.precision, self.device_kind)
+        self.compares_rows = False
+        """Whether a loss has asked for the embeddings of all processes."""
         if config.threads is not None:
             torch.set_num_threads(config.threads)
         started = int(os.environ.get("WORLD_SIZE", "1"))
         processes = max(started, config.devices)
         self.sharded = config.strategy == "fsdp" and processes > 1
+        half = _half_precision(self.device_kind) if self.precision == "fp16" else None
         self._fabric = Fabric(
             accelerator=self.device_kind,
             devices=int(os.environ.get("LOCAL_WORLD_SIZE", started)) if started > 1 else config.devices,
             num_nodes=started // int(os.environ.get("LOCAL_WORLD_SIZE", started)) if started > 1 else 1,
             strategy=_strategy(config.strategy, processes),
-            precision="bf16-mixed" if self.precision == "bf16" else "32-true",
+            plugins=half,
+            precision=None if half else "bf16-mixed" if self.precision == "bf16" else "32-true",
         )
         self._fabric.launch()
         self._averaged: list[DistributedDataParallel] = []
@@ -161,6 +167,7 @@ class Engine:
         Differentiated through DDP's mean, a loss over the gathered tensors that every rank computes whole has the
         gradient of one process on the concatenated batch.
         """
+        self.compares_rows |= tensor.requires_grad
         gathered: Tensor = _Gather.apply(tensor) if self.world_size > 1 else tensor  # type: ignore[no-untyped-call]
         return gathered
 
@@ -276,11 +283,18 @@ def _device(device: str) -> Literal["cpu", "cuda"]:
     return "cuda" if available and device != "cpu" else "cpu"
 
 
-def _precision(precision: str, device: str) -> Literal["fp32", "bf16"]:
+def _half_precision(device: str) -> MixedPrecision:
+    """fp16 autocast without Fabric's own loss scaling, which needs Fabric's optimizer; see ``loss_scale``."""
+    plugin = MixedPrecision("16-mixed", device)
+    plugin.scaler = None
+    return plugin
+
+
+def _precision(precision: str, device: str) -> Precision:
     if precision == "auto":
         if device == "cuda":
             fast = torch.cuda.is_bf16_supported(including_emulation=False)
         else:
             fast = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
         return "bf16" if fast else "fp32"
-    return "bf16" if precision == "bf16" else "fp32"
+    return cast(Precision, precision)

@@ -15,7 +15,7 @@ from typing import Any
 from interlingua.batches.prefetch import Prefetcher
 from interlingua.train.banks import fill_banks
 from interlingua.train.budget import fix_length
-from interlingua.train.build import MicroBatches, build_objective, feeds_of
+from interlingua.train.build import MicroBatches, build_objective, feeds_of, fewer_negatives
 from interlingua.train.checkpoint import TrainState, load_checkpoint, rotate, save_checkpoint
 from interlingua.train.config import TrainConfig
 from interlingua.train.engine import Engine
@@ -23,6 +23,7 @@ from interlingua.train.exposure import exposure_lines
 from interlingua.train.feeds import TrainingData, open_data
 from interlingua.train.interrupts import Interrupts
 from interlingua.train.log import Meter, in_words_of_training, is_first_process, open_log, require_finite, warn
+from interlingua.train.loss_scale import LossScale
 from interlingua.train.memory import freed_memory_kept
 from interlingua.train.optim import build_optimizer, set_learning_rate
 from interlingua.train.pace import Pace
@@ -110,9 +111,12 @@ def _train(
     peak = peak_learning_rate(config.optimizer, max_steps)
     meter, clock = Meter(engine, folder.checkpoints), Clock(state.seconds, state.cpu_seconds, state.tokens)
     pace = Pace(asked.run.budget_seconds, max_steps, stops=run.stop_at_budget)
-    term_gradients = TermGradients(engine)
+    loss_scale = LossScale(enabled=engine.precision == "fp16")
+    term_gradients = TermGradients(engine, loss_scale)
     metrics, stop = dict[str, float](), False
     meter.load(state)
+    loss_scale.load(state)
+    first_step = state.step
 
     with (
         freed_memory_kept(),
@@ -158,13 +162,23 @@ def _train(
             learning_rate = peak * learning_rate_factor(position, config=config.schedule, max_steps=max_steps)
             set_learning_rate(optimizer, learning_rate)
 
-            losses = gradients(model, objective, micro_batches, engine, seed=run.seed, step=step)
-            if run.max_grad_norm is not None or logs:
-                losses["grad_norm"] = engine.clip(objective, run.max_grad_norm)
+            losses = gradients(model, objective, micro_batches, engine, seed=run.seed, step=step, loss_scale=loss_scale)
+            loss_scale.unscale(objective)
+            finite = True
+            if run.max_grad_norm is not None or logs or loss_scale.enabled:
+                grad_norm = engine.clip(objective, run.max_grad_norm)
+                finite = not loss_scale.enabled or bool(grad_norm.isfinite())
+                if finite:
+                    losses["grad_norm"] = grad_norm
             meter.add(step, losses)
-            optimizer.step()
+            if finite:
+                optimizer.step()
             optimizer.zero_grad()
+            loss_scale.adapt(finite=finite)
             objective.after_step(step)
+
+            if step == first_step and (warning := fewer_negatives(config, batches, engine)):
+                log.warn(warning)
 
             state.step = done
             clock.count(micro_batches, engine.world_size)
@@ -180,6 +194,7 @@ def _train(
             if saves or stop or interrupted:
                 require_finite(objective, engine, folder.checkpoints, done)
                 meter.save(state)
+                loss_scale.save(state)
                 state.seconds, state.cpu_seconds, state.tokens = clock.seconds, clock.cpu_seconds, clock.tokens
                 save_checkpoint(folder.checkpoints, objective, optimizer, state, write=engine.is_main)
                 if engine.is_main:

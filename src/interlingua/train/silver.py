@@ -23,6 +23,9 @@ class SilverConfig:
 
     gold: tuple[Path, ...]
     """Files of scored training pairs, whose sentences are paired anew."""
+    exclude: tuple[Path, ...] = ()
+    """Files of further scored pairs, none of which becomes a silver pair: the benchmark's dev and test split. Splits
+    inside of the gold files are left out in any case."""
     sentence_encoder: PathText
     """Finds each sentence's neighbours: folder or ``hf:owner/name``, or ``{STAGE.best}``."""
     cross_encoder: PathText
@@ -63,5 +66,6 @@ def silver(config: SilverConfig, folder: Path) -> SilverReport:
         score=score,
         neighbours=config.neighbours,
         languages=config.languages,
+        exclude=config.exclude,
         models=models,
     )

@@ -10,10 +10,18 @@ from torch import Tensor, nn
 
 from interlingua.methods.objective import Objective
 from interlingua.train.engine import Engine
+from interlingua.train.loss_scale import LossScale
 
 
 def gradients(
-    model: nn.Module, objective: Objective, batches: Sequence[Any], engine: Engine, *, seed: int, step: int
+    model: nn.Module,
+    objective: Objective,
+    batches: Sequence[Any],
+    engine: Engine,
+    *,
+    seed: int,
+    step: int,
+    loss_scale: LossScale | None = None,
 ) -> dict[str, Float[Tensor, ""]]:
     """Forward and backward over a step's micro-batches; each counts the same.
 
@@ -27,6 +35,7 @@ def gradients(
         engine: this process's.
         seed: of the run.
         step: of the run.
+        loss_scale: multiplies what is differentiated; the gradients are still to be divided by it.
 
     Returns:
         the loss and its terms, mean over the micro-batches.
@@ -40,7 +49,8 @@ def gradients(
             last = part == parts[-1] and place + 1 == count
             with engine.accumulate(model, more=not last):
                 output = model(batch) if part is None else model(batch, part=part)
-                engine.backward(output.loss / count)
+                loss = output.loss / count
+                engine.backward(loss if loss_scale is None else loss_scale.scale(loss))
             for name, value in {"loss": output.loss, **output.terms}.items():
                 share = value.detach() / count
                 measured[name] = measured[name] + share if name in measured else share

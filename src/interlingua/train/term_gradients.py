@@ -17,6 +17,7 @@ from torch import Tensor
 from interlingua.batches.feeds import to_device
 from interlingua.methods.objective import Objective
 from interlingua.train.engine import Engine
+from interlingua.train.loss_scale import LossScale
 
 FAINT = 1e-3
 """A term is reported whose norm is below this share of the largest."""
@@ -27,10 +28,12 @@ class TermGradients:
 
     Args:
         engine: gives the precision, and says which process measures.
+        loss_scale: of fp16, in which small gradients would round to 0.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, loss_scale: LossScale | None = None) -> None:
         self._engine = engine
+        self._loss_scale = loss_scale or LossScale(enabled=False)
         self._reported: set[str] = set()
 
     def measure(self, objective: Objective, batch: Any) -> dict[str, float]:
@@ -52,14 +55,20 @@ class TermGradients:
         batch = to_device(batch, weights[0].device)
         devices = [self._engine.device] if self._engine.device.type == "cuda" else []
         training = objective.training
+        objectives = [module for module in objective.modules() if isinstance(module, Objective)]
         norms: dict[str, float] = {}
         objective.eval()
+        for one in objectives:  # a sum of methods has several
+            one.keeps_graph = True
         with torch.random.fork_rng(devices), self._engine.alone(objective):
             for part in objective.parts or (None,):
                 with self._engine.autocast():
                     output = objective(batch) if part is None else objective(batch, part=part)
                 for name, term in output.terms.items():
-                    norms[name] = _gradient_norm(term, weights)
+                    scaled = self._loss_scale.scale(term)
+                    norms[name] = _gradient_norm(scaled, weights) / self._loss_scale.value
+        for one in objectives:
+            one.keeps_graph = False
         objective.train(training)
         return norms
 

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from interlingua.evaluation.task import SubsetScores
-from interlingua.evaluation.tasks.groups import FLORES_GROUPS, group_members, grouped
+from interlingua.evaluation.tasks.groups import FLORES_GROUPS, TATOEBA_GROUPS, group_members, grouped
+from interlingua.languages import resolve
 
 
 def subset(name, source, pairs, accuracy):
@@ -51,3 +52,16 @@ def test_mexmas_languages():
     codes = FLORES_GROUPS["mexma"]
     assert len(codes) == len(set(codes)) == 80
     assert "eng_Latn" not in codes
+
+
+def test_mexmas_languages_that_labse_and_dap_have():
+    """With English 81, 72 and 34; the two lists by their differences from others."""
+    mexma, labse, dap = (set(FLORES_GROUPS[name]) for name in ("mexma", "mexma_labse", "mexma_dap"))
+    assert [len(found) + 1 for found in (mexma, labse, dap)] == [81, 72, 34]
+    assert all(len(codes) == len(set(codes)) for codes in FLORES_GROUPS.values())
+    missing = {code.partition("_")[0] for code in mexma - labse}
+    assert missing == {"acm", "aeb", "ary", "arz", "azb", "ckb", "nno", "san", "snd"}
+    assert dap < labse < mexma
+    xtreme = {resolve(code).code.partition("_")[0] for code in TATOEBA_GROUPS["xtreme"]}
+    without = {resolve(code).code.partition("_")[0] for code in ("ara", "pes", "tgl")}
+    assert {code.partition("_")[0] for code in dap} == xtreme - without

@@ -1,7 +1,7 @@
 """LASER's document classifier, trained for many seeds and languages side by side.
 
 Source: ``source/sent_classif.py`` and ``tasks/mldoc/mldoc.sh`` of facebookresearch/LASER, the classifier of Artetxe and
-Schwenk (2019), sec. 4.2, which EMS (Mao and Nakagawa 2023) uses for MLDoc and CLS.
+Schwenk (2019), sec. 4.2, which EMS (Mao et al. 2023) uses for MLDoc and CLS.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Flores P@1: cosine retrieval between all ordered pairs of a group's languages, EMS (Tang et al. 2022), Table VII."""
+"""Flores P@1: cosine retrieval between all ordered pairs of a group's languages, EMS (Mao et al. 2023), Table VII."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ParaCrawl retrieval: the translation among up to 200,000 candidates by margin, EMS (Tang et al. 2022), Table X."""
+"""ParaCrawl retrieval: the translation among up to 200,000 candidates by margin, EMS (Mao et al. 2023), Table X."""
 
 from __future__ import annotations
 

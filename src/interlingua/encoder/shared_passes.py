@@ -1,0 +1,108 @@
+"""Passes over an encoder that several terms of a loss share.
+
+A sum of methods over one encoder often reads the same sentences more than once: one method contrasts them, another
+tells their words, a third compares them with a teacher. Here the token states that one term has computed serve the
+terms after it. Sentences are compared by their token ids, so it does not matter how a method joins its batches, and
+masked sentences are other sentences.
+
+Two rules keep the loss what it is. A term never reuses what it has computed itself, since two passes with different
+dropout may be its very subject. And each stored sentence serves a term once, so that repeated sentences stay different
+rows. Without dropout the gradients are those of separate passes.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from interlingua.batches.sentences import take
+from interlingua.batches.tokens import TokenBatch
+
+if TYPE_CHECKING:
+    from interlingua.encoder.encoder import Encoder
+
+Key = tuple[bool, tuple[int, ...]]
+"""Whether gradients are recorded, and a sentence's token ids."""
+
+
+class _Stored(NamedTuple):
+    """Where a sentence's states are."""
+
+    states: Float[Tensor, "t d"]
+    first: int
+
+
+class SharedPasses:
+    """Token states of one micro-batch; made anew for each."""
+
+    def __init__(self) -> None:
+        self._stored: dict[Key, list[_Stored]] = defaultdict(list)
+        self._left: dict[Key, list[_Stored]] = {}
+        self._own: list[tuple[Key, _Stored]] = []
+        self.encoded_sentences = 0
+        self.reused_sentences = 0
+
+    @contextmanager
+    def for_term(self, encoder: Encoder) -> Iterator[None]:
+        """In this block the encoder uses what the terms before have computed, and stores what it computes itself."""
+        self.begin_term()
+        encoder.shared_passes = self
+        try:
+            yield
+        finally:
+            encoder.shared_passes = None
+
+    def begin_term(self) -> None:
+        """From here on what the terms before have computed may be used."""
+        for key, stored in self._own:
+            self._stored[key].append(stored)
+        self._own = []
+        self._left = {key: list(stored) for key, stored in self._stored.items()}
+
+    def states(self, batch: TokenBatch, encode: Callable[[TokenBatch], Tensor]) -> Float[Tensor, "t d"]:
+        """States of all tokens, in order.
+
+        Args:
+            batch: sentences, some of which a term before may have read.
+            encode: from sentences to the states of their tokens; is given those that are new.
+        """
+        lengths = batch.lengths.tolist()
+        sentences = torch.split(batch.input_ids, lengths)
+        keys = [(torch.is_grad_enabled(), tuple(ids.tolist())) for ids in sentences]
+        found = [self._left[key].pop(0) if self._left.get(key) else None for key in keys]
+        new = [row for row, stored in enumerate(found) if stored is None]
+        self.encoded_sentences += len(new)
+        self.reused_sentences += len(found) - len(new)
+        if new:
+            everything = len(new) == len(found)
+            states = encode(batch if everything else take(batch, new))
+            first = 0
+            for row in new:
+                found[row] = _Stored(states, first)
+                self._own.append((keys[row], _Stored(states, first)))
+                first += lengths[row]
+            if everything:
+                return states
+        return _gathered([stored for stored in found if stored is not None], lengths)
+
+
+def _gathered(stored: list[_Stored], lengths: list[int]) -> Float[Tensor, "t d"]:
+    """Rows of several tensors, by one selection: a slice for each sentence would cost a gradient of the whole each."""
+    sources = list({id(one.states): one.states for one in stored}.values())
+    starts: dict[int, int] = {}
+    total = 0
+    for source in sources:
+        starts[id(source)] = total
+        total += len(source)
+    device = sources[0].device
+    begins = torch.tensor([starts[id(one.states)] + one.first for one in stored], device=device)
+    counts = torch.tensor(lengths, device=device)
+    before = torch.cumsum(counts, dim=0) - counts
+    index = torch.repeat_interleave(begins - before, counts) + torch.arange(int(counts.sum()), device=device)
+    return torch.cat(sources)[index]

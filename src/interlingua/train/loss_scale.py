@@ -1,0 +1,65 @@
+"""Loss scaling for fp16 (Micikevicius et al. 2018), as torch's ``GradScaler`` does it.
+
+In fp16 small gradients round to 0. The loss is multiplied by a large number before the backward pass and the gradients
+are divided by it afterwards. If one of them is not finite, the number was too large: the step is skipped and the number
+halved; after 2,000 steps without that it is doubled. Both numbers belong to the state of a run, so that a resumed run
+repeats the one that was not interrupted.
+"""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from interlingua.train.checkpoint import TrainState
+
+GROWTH_STEPS = 2_000
+
+
+class LossScale:
+    """The number that losses are multiplied by.
+
+    Args:
+        enabled: whether there is one; else the number is 1, and nothing is done.
+    """
+
+    def __init__(self, *, enabled: bool) -> None:
+        self.enabled = enabled
+        self.value = TrainState().loss_scale if enabled else 1.0
+        self._good_steps = 0
+
+    def scale(self, loss: Float[Tensor, ""]) -> Float[Tensor, ""]:
+        """The loss to differentiate."""
+        return loss * self.value if self.enabled else loss
+
+    @torch.no_grad()
+    def unscale(self, objective: nn.Module) -> None:
+        """Divides all gradients by the number."""
+        if self.enabled:
+            for weight in objective.parameters():
+                if weight.grad is not None:
+                    weight.grad.mul_(1 / self.value)
+
+    def adapt(self, *, finite: bool) -> None:
+        """Halves the number after a step with a gradient that is not finite, doubles it after many without."""
+        if not self.enabled:
+            return
+        self._good_steps = self._good_steps + 1 if finite else 0
+        if not finite:
+            self.value /= 2
+        elif self._good_steps == GROWTH_STEPS:
+            self.value *= 2
+            self._good_steps = 0
+
+    def save(self, state: TrainState) -> None:
+        """Writes it into the state of the run."""
+        if self.enabled:
+            state.loss_scale = self.value
+            state.loss_scale_steps = self._good_steps
+
+    def load(self, state: TrainState) -> None:
+        """Goes on where ``save`` was called."""
+        if self.enabled:
+            self.value = state.loss_scale
+            self._good_steps = state.loss_scale_steps

@@ -1,0 +1,36 @@
+"""The papers that the methods come from are cited by their authors and by sections and tables that they have."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXTS = [path for folder in ("src", "docs", "experiments") for path in (ROOT / folder).rglob("*.*")]
+TEXTS = [path for path in TEXTS if path.suffix in (".py", ".md", ".toml")]
+CITATIONS = {
+    "EMS": r"Mao et al\.,? \(?2023",
+    "MEXMA": r"Janeiro et al\.,? \(?2024",
+    "LEALLA": r"Mao and Nakagawa,? \(?2023",
+    "LaBSE": r"Feng et al\.,? \(?2022",
+    "mSimCSE": r"Wang, Wu and Neubig,? \(?2022",
+    "InfoXLM": r"Chi et al\.,? \(?2021",
+    "RetroMAE": r"Xiao et al\.,? \(?2022",
+    "DAP": r"Li et al\.,? \(?2023",
+    "XLM": r"Conneau and Lample,? \(?(NeurIPS )?2019",
+}
+"""How each is cited where a citation stands directly behind the name."""
+
+
+@pytest.mark.parametrize("paper", CITATIONS)
+def test_a_name_is_followed_by_its_authors(paper):
+    behind = re.compile(rf"\b{paper}(?:'s)? \(([A-Z][^()]{{3,40}},? (?:NeurIPS )?(?:19|20)\d\d)")
+    wrong = [
+        f"{path.relative_to(ROOT)}: {cited}"
+        for path in TEXTS
+        for cited in behind.findall(path.read_text(encoding="utf-8"))
+        if not re.match(CITATIONS[paper], cited)
+    ]
+    assert wrong == []
