@@ -52,8 +52,7 @@ class EncoderConfig:
     pooling: Literal["cls", "mean", "max"] | None = None
     """How token states become a sentence vector; default: mean, or what the pretrained model says."""
     dense: bool = False
-    """Whether a new linear layer stands behind pooling and is trained with the rest. It begins as the identity, and in
-    a method with a bank of teachers' vectors as the least-squares map to these."""
+    """A new linear layer behind pooling: at first the identity, or the least-squares map to a bank of teachers."""
     initialisation: Literal["torch", "bert"] | None = None
     """Weights from scratch: torch's own with N(0, 1) embeddings as in EMS (default), or BERT's N(0, 0.02)."""
     hidden_size: int | None = None
