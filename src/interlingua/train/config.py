@@ -289,9 +289,11 @@ class RunConfig:
             )
         micro = self.micro_batch_size or self.global_batch_size // world_size
         if micro == 0 or self.global_batch_size % (micro * world_size):
+            fitting = [n for n in range(1, world_size) if micro and self.global_batch_size % (micro * n) == 0]
+            remedy = f"; {', '.join(map(str, fitting))} processes would do" if fitting else ""
             raise ConfigError(
                 f"run: global_batch_size {self.global_batch_size} is not a multiple of micro_batch_size {micro} x"
-                f" {world_size} processes; change one of them"
+                f" {world_size} processes; change one of them{remedy}"
             )
         return self.global_batch_size // (micro * world_size)
 

@@ -12,6 +12,8 @@ import pytest
 from interlingua.errors import DataError
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.metrics.ranking import ranking_metrics
+from interlingua.evaluation.task import SubsetScores
+from interlingua.evaluation.tasks.folders import full_code
 from interlingua.evaluation.tasks.retrieval import Beir, Miracl, MrTyDi, TyDiGoldP, XQuAD, XQuADR
 
 DATA = Path(os.environ.get("INTERLINGUA_DATA") or Path.home() / ".cache/interlingua/data")
@@ -128,3 +130,17 @@ def test_no_passages_is_one_line(tmp_path, number_encoder):
     (tmp_path / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\tp1\t1\n")
     with pytest.raises(DataError, match="there are no passages of deu_Latn; the file is empty"):
         evaluate(Beir(languages=["de"]), tmp_path, number_encoder)
+
+
+def test_averages_with_and_without_parallel_text_are_the_papers():
+    """Tables 5 and 10 of Hu et al. 2022: two groups, which are Mr. TyDi's languages together."""
+    scores = {"ar": 1.0, "ko": 3.0, "ru": 5.0, "th": 9.0}
+    subsets = [
+        SubsetScores(name=code, languages=(full_code(code),), pairs=1, scores={"mrr_at_100": score})
+        for code, score in scores.items()
+    ]
+    members = MrTyDi()._members(subsets)
+    assert [subset.name for subset in members["with_parallel_2of7"]] == ["ar", "ko"]
+    assert [subset.name for subset in members["without_parallel_2of4"]] == ["ru", "th"]
+    groups = MrTyDi.paper_groups
+    assert sorted([*groups["with_parallel"], *groups["without_parallel"]]) == sorted(MrTyDi.paper_languages)

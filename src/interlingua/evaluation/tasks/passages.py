@@ -93,6 +93,7 @@ class PassageTask(abc.ABC):
     published: ClassVar[bool] = True
     published_as: ClassVar[str] = ""
     paper_languages: ClassVar[Sequence[str]] = ()
+    paper_groups: ClassVar[Mapping[str, Sequence[str]]] = {}
     least_languages: ClassVar[int] = 1
 
     languages: Sequence[str] | None = None
@@ -173,10 +174,11 @@ class PassageTask(abc.ABC):
 
     def _members(self, subsets: Sequence[SubsetScores]) -> dict[str, list[SubsetScores]]:
         members = {f"all_{len(subsets)}": list(subsets)}
-        paper = {full_code(code) for code in self.paper_languages}
-        present = [subset for subset in subsets if subset.languages[0] in paper]
-        if present:
-            members[f"{self.name}_{len(present)}of{len(paper)}"] = present
+        for name, codes in {self.name: self.paper_languages, **self.paper_groups}.items():
+            group = {full_code(code) for code in codes}
+            present = [subset for subset in subsets if subset.languages[0] in group]
+            if present:
+                members[f"{name}_{len(present)}of{len(group)}"] = present
         return members
 
     def _embed_passages(self, encoder: Embeds, one: RetrievalSet, language: str, steps: _Steps) -> EmbeddedPassages:

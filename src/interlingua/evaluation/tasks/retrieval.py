@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -20,6 +20,12 @@ from interlingua.evaluation.tasks.folders import full_code
 from interlingua.evaluation.tasks.passages import OF_ALL
 from interlingua.evaluation.tasks.retrieval_task import RetrievalTask
 
+PARALLEL_GROUPS = {
+    "with_parallel": ("ar", "bn", "en", "fi", "id", "ja", "ko"),
+    "without_parallel": ("ru", "sw", "te", "th"),
+}
+"""Averages of Tables 5 and 10 of multilingual IR (Hu et al. 2022), where four languages have no parallel text."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TyDiGoldP(RetrievalTask):
@@ -33,6 +39,7 @@ class TyDiGoldP(RetrievalTask):
     main_metric: ClassVar[str] = f"mrr_at_100{OF_ALL}"
     folders: ClassVar[Sequence[str]] = ("tydiqa_goldp",)
     expected: ClassVar[str] = "TyDi GoldP files (sw.dev.questions.tsv and sw.dev.passages.txt)"
+    paper_groups: ClassVar[Mapping[str, Sequence[str]]] = PARALLEL_GROUPS
     pools_all: ClassVar[bool] = True
 
     split: Literal["dev", "train"] = "dev"
@@ -96,6 +103,7 @@ class MrTyDi(RetrievalTask):
     published: ClassVar[bool] = False
     expected: ClassVar[str] = "Mr.TyDi folders (mrtydi-v1.1-arabic/)"
     paper_languages: ClassVar[Sequence[str]] = ("ar", "bn", "en", "fi", "id", "ja", "ko", "ru", "sw", "te", "th")
+    paper_groups: ClassVar[Mapping[str, Sequence[str]]] = PARALLEL_GROUPS
 
     split: Literal["test", "dev", "train"] = "test"
 
