@@ -25,10 +25,8 @@ from interlingua.train.data_config import DataConfig
 FOR_ALL_METHODS = ("matryoshka", "matryoshka_weights")
 """Keys of [method] that stand beside the method's own."""
 LENGTHS = ("max_steps", "num_train_epochs", "budget_seconds")
-LEARNING_RATE = 3e-4
-"""Of an encoder from scratch, where none is given."""
-FINE_TUNING_RATE = 5e-5
-"""Of a pretrained encoder, where none is given."""
+LEARNING_RATE, FINE_TUNING_RATE = 3e-4, 5e-5
+"""From scratch, and of a pretrained encoder, where none is given."""
 SIZES = (
     "hidden_size",
     "num_hidden_layers",
