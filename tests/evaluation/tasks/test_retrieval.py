@@ -42,7 +42,8 @@ def test_mr_tydi_names_how_many_of_its_languages(tmp_path, number_encoder):
         write(folder / "collection" / "docs.jsonl", json_lines(*docs))
     result = evaluate(MrTyDi(), tmp_path, number_encoder)
     assert (result.task, result.main_metric) == ("mr_tydi", "mrr_at_100")
-    assert list(result.groups) == ["all_2", "mr_tydi_2of11"]
+    groups = ["all_2", "mr_tydi_2of11", "with_parallel_1of7", "without_parallel_1of4"]
+    assert list(result.groups) == groups
     assert result.groups["mr_tydi_2of11"]["mrr_at_100"] == 0.75
     assert [subset.languages[0] for subset in result.subsets] == ["kor_Hang", "swh_Latn"]
     assert "Title text 1" in number_encoder.texts
