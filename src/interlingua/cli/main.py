@@ -31,6 +31,7 @@ VERBS = {
     "average": "Mix the weights of models, by shares that development data choose.",
     "extend": "Teach a model another language without forgetting the others.",
     "export": "Write a model for sentence-transformers and check the round trip.",
+    "serve": "Answer embedding requests over HTTP, and show a page to try the model.",
     "quickstart": "From translation catalogues to a trained, measured encoder in minutes.",
 }
 USERS_ERROR = 2

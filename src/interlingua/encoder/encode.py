@@ -136,7 +136,12 @@ def _check_request(batch_tokens: int, dtype: str, out: PathLike | None) -> None:
 
 
 def encode_tokens(
-    encoder: Encoder, sequences: list[list[int]], *, normalize: bool = True, dtype: Dtype = "float32"
+    encoder: Encoder,
+    sequences: list[list[int]],
+    *,
+    normalize: bool = True,
+    dtype: Dtype = "float32",
+    language: str | None = None,
 ) -> Vectors:
     """As ``encode``, of token ids that are short enough and already have their special tokens.
 
@@ -145,8 +150,9 @@ def encode_tokens(
         sequences: ids of its vocabulary.
         normalize: scale the vectors to length 1.
         dtype: to compute in.
+        language: code of the texts' language, for models that shift vectors by language.
     """
-    with _runner(encoder, dtype, normalize) as run:
+    with _runner(encoder, dtype, normalize, language) as run:
         return run(sequences, 16_384, lambda _: None)
 
 

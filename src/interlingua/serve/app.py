@@ -1,0 +1,108 @@
+"""The application: routes, errors, guards and the page."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from importlib import resources
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from interlingua import __version__
+from interlingua.serve.errors import RequestError, error_response
+from interlingua.serve.guards import Guards, WriteLine, write_json_line
+from interlingua.serve.inference_routes import inference_router
+from interlingua.serve.metrics import ServerMetrics
+from interlingua.serve.model import ServedModel
+from interlingua.serve.openai_routes import openai_router
+from interlingua.serve.service import Service
+from interlingua.serve.settings import ServeSettings
+from interlingua.serve.text_routes import text_router
+
+PAGE_FILES = {"/": ("index.html", "text/html"), "/page.js": ("page.js", "text/javascript"), "/page.css": ("page.css", "text/css")}
+CONTENT_POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:"
+"""The page loads nothing from elsewhere and runs no script but its own."""
+STATUSES = {
+    400: "The body is no JSON, or not of this form",
+    401: "The key is missing or wrong",
+    404: "There is no such model",
+    408: "The body came too slowly",
+    415: "The body is not declared as JSON",
+    413: "Too many texts, tokens or bytes",
+    422: "A text, prompt, language or number of dimensions that the model can't take",
+    429: "The queue is full; Retry-After says when to come back",
+    503: "The server is stopping",
+}
+
+
+def make_app(
+    model: ServedModel,
+    settings: ServeSettings,
+    *,
+    metrics: ServerMetrics | None = None,
+    write_line: WriteLine = write_json_line,
+) -> Guards:
+    """The ASGI application of one process.
+
+    Args:
+        model: what embeds.
+        settings: limits and the key.
+        metrics: counters; default: of this process alone.
+        write_line: takes the log's records.
+    """
+    counters = metrics or ServerMetrics()
+    service = Service(model, settings, counters)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        service.batcher.start()
+        try:
+            yield
+        finally:
+            service.batcher.close()
+
+    app = FastAPI(title="interlingua", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
+    documented: dict[int | str, dict[str, Any]] = {code: {"description": text} for code, text in STATUSES.items()}
+    for make_router in (openai_router, inference_router, text_router):
+        app.include_router(make_router(service, documented))
+    for path, (name, kind) in PAGE_FILES.items():
+        app.add_api_route(path, _page_file(name, kind), methods=["GET"], include_in_schema=False)
+    app.add_exception_handler(RequestError, _on_request_error)
+    app.add_exception_handler(RequestValidationError, _on_invalid)
+    app.add_exception_handler(HTTPException, _on_http_error)
+    app.add_exception_handler(Exception, _on_failure)
+    return Guards(app, settings, counters, write_line)
+
+
+def _page_file(name: str, kind: str) -> Callable[[], Any]:
+    content = resources.files("interlingua.serve").joinpath("page", name).read_bytes()
+
+    async def read() -> Response:
+        return Response(content, media_type=kind, headers={"content-security-policy": CONTENT_POLICY})
+
+    return read
+
+
+async def _on_request_error(request: Request, error: Any) -> Response:
+    return error_response(request.url.path, error)
+
+
+async def _on_invalid(request: Request, error: Any) -> Response:
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"] if part != "body")
+    message = f"{place}: {first['msg']}" if place else first["msg"]
+    return error_response(request.url.path, RequestError(400, message))
+
+
+async def _on_http_error(request: Request, error: Any) -> Response:
+    return error_response(request.url.path, RequestError(error.status_code, str(error.detail), dict(error.headers or {})))
+
+
+async def _on_failure(request: Request, error: Any) -> Response:
+    """What was not foreseen; the server's log has the traceback, the client one line."""
+    return error_response(request.url.path, RequestError(500, "the server failed on this request; its log says why"))

@@ -1,0 +1,216 @@
+"""Requests of many clients in common batches.
+
+One thread owns the encoder. While it embeds a batch, new requests wait in a queue; then it takes the next batch, one text
+of each waiting request in turn until the batch has its tokens. So a request of one text is answered after the running
+batch and its own, whether or not a request of 2,000 texts came first, and a large request that is alone gets whole
+batches. The queue is bounded: what does not fit is refused at once, with an estimate of when to come back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, InvalidStateError
+from dataclasses import dataclass, field
+from math import ceil
+
+import numpy as np
+from jaxtyping import Float32
+from numpy import ndarray
+
+Vectors = Float32[ndarray, "n d"]
+Embed = Callable[[list[list[int]], str | None], Vectors]
+"""Token ids of texts of one language -> a vector each."""
+FIRST_GUESS = 5_000.0
+"""Tokens per second, before the first batch has been measured."""
+
+
+class QueueFullError(Exception):
+    """There is no room for a request.
+
+    Attributes:
+        retry_after: seconds until there should be.
+    """
+
+    def __init__(self, retry_after: int) -> None:
+        super().__init__(f"the queue is full; try again in {retry_after} s")
+        self.retry_after = retry_after
+
+
+class ClosedError(Exception):
+    """The server is stopping and takes no more requests."""
+
+
+@dataclass(eq=False, slots=True)
+class _Request:
+    sequences: Sequence[list[int]]
+    language: str | None
+    future: Future[Vectors] = field(default_factory=Future)
+    taken: int = 0
+    """Texts that are in a batch already."""
+    blocks: list[Vectors] = field(default_factory=list)
+    """Their vectors, a block of each batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRecord:
+    """A batch that was embedded."""
+
+    texts: int
+    tokens: int
+    seconds: float
+
+
+class Batcher:
+    """Embeds the texts of all requests in a thread of its own.
+
+    Args:
+        embed: called in that thread only.
+        batch_tokens: of a batch at most, unless a single text is longer.
+        queue_tokens: that may wait.
+        observe: is given every batch, in that thread.
+    """
+
+    def __init__(
+        self,
+        embed: Embed,
+        *,
+        batch_tokens: int,
+        queue_tokens: int,
+        observe: Callable[[BatchRecord], None] = lambda _: None,
+    ) -> None:
+        self._embed, self._observe = embed, observe
+        self._batch_tokens, self._queue_tokens = batch_tokens, queue_tokens
+        self._waiting: deque[_Request] = deque()
+        self._waiting_tokens = 0
+        self._tokens_per_second = FIRST_GUESS
+        self._changed = threading.Condition()
+        self._closed = False
+        self._thread = threading.Thread(target=self._run, name="batches", daemon=True)
+
+    @property
+    def waiting_tokens(self) -> int:
+        """Tokens in the queue."""
+        return self._waiting_tokens
+
+    def start(self) -> None:
+        """Starts the thread; to be called in the process that serves, after any fork."""
+        self._thread.start()
+
+    def submit(self, sequences: Sequence[list[int]], language: str | None = None) -> Future[Vectors]:
+        """Puts a request in the queue.
+
+        Args:
+            sequences: token ids of each text, special tokens included.
+            language: of the texts, for models that need it.
+
+        Returns:
+            The vectors, later; if it is cancelled, texts that wait are dropped.
+
+        Raises:
+            QueueFullError: there is no room.
+            ClosedError: ``close`` was called.
+        """
+        request = _Request(sequences, language)
+        tokens = sum(map(len, sequences))
+        with self._changed:
+            if self._closed:
+                raise ClosedError("the server is stopping")
+            # A request larger than the whole queue is taken when nothing waits; its size has a limit of its own.
+            if self._waiting and self._waiting_tokens + tokens > self._queue_tokens:
+                raise QueueFullError(max(1, ceil(self._waiting_tokens / self._tokens_per_second)))
+            if sequences:
+                self._waiting.append(request)
+                self._waiting_tokens += tokens
+                self._changed.notify()
+            else:
+                request.future.set_result(np.zeros((0, 0), dtype=np.float32))
+        return request.future
+
+    def close(self) -> None:
+        """Takes no more requests, and returns when all that were taken have their vectors."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                while not self._waiting and not self._closed:
+                    self._changed.wait()
+                batch = self._take()
+            if batch:
+                self._embed_batch(batch)
+            elif self._closed:
+                return
+
+    def _take(self) -> list[tuple[_Request, int]]:
+        """The next batch: a request and how many of its texts, for texts of one language."""
+        self._drop_cancelled()
+        if not self._waiting:
+            return []
+        language = self._waiting[0].language
+        turn = deque(request for request in self._waiting if request.language == language)
+        counts: dict[_Request, int] = dict.fromkeys(turn, 0)
+        tokens = 0
+        while turn:
+            request = turn.popleft()
+            length = len(request.sequences[request.taken + counts[request]])
+            if tokens and tokens + length > self._batch_tokens:
+                break
+            tokens += length
+            counts[request] += 1
+            if request.taken + counts[request] < len(request.sequences):
+                turn.append(request)
+        self._waiting_tokens -= tokens
+        batch = [(request, count) for request, count in counts.items() if count]
+        for request, count in batch:
+            self._waiting.remove(request)
+            if request.taken + count < len(request.sequences):
+                self._waiting.append(request)  # behind those whose turn did not come
+        return batch
+
+    def _drop_cancelled(self) -> None:
+        for request in [request for request in self._waiting if request.future.cancelled()]:
+            self._waiting.remove(request)
+            self._waiting_tokens -= sum(map(len, request.sequences[request.taken :]))
+
+    def _embed_batch(self, batch: list[tuple[_Request, int]]) -> None:
+        sequences = [ids for request, count in batch for ids in request.sequences[request.taken : request.taken + count]]
+        started = time.perf_counter()
+        try:
+            vectors = self._embed(sequences, batch[0][0].language)
+        except Exception as error:  # one bad batch must not end the service
+            self._fail(batch, error)
+            return
+        record = BatchRecord(len(sequences), sum(map(len, sequences)), time.perf_counter() - started)
+        self._tokens_per_second = 0.9 * self._tokens_per_second + 0.1 * record.tokens / max(record.seconds, 1e-6)
+        self._observe(record)
+        first = 0
+        for request, count in batch:
+            request.blocks.append(vectors[first : first + count])
+            request.taken += count
+            first += count
+            if request.taken == len(request.sequences):
+                _finish(request)
+
+    def _fail(self, batch: list[tuple[_Request, int]], error: Exception) -> None:
+        with self._changed:
+            for request, count in batch:
+                if request in self._waiting:
+                    self._waiting.remove(request)
+                    self._waiting_tokens -= sum(map(len, request.sequences[request.taken + count :]))
+        for request, _ in batch:
+            with contextlib.suppress(InvalidStateError):  # cancelled meanwhile
+                request.future.set_exception(error)
+
+
+def _finish(request: _Request) -> None:
+    vectors = request.blocks[0] if len(request.blocks) == 1 else np.concatenate(request.blocks)
+    with contextlib.suppress(InvalidStateError):  # cancelled meanwhile
+        request.future.set_result(vectors)

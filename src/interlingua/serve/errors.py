@@ -1,0 +1,40 @@
+"""Errors that clients see: a status, one line, and the shape of the protocol that the path belongs to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from starlette.responses import Response
+
+OPENAI_PREFIX = "/v1/"
+OPENAI_TYPES = {401: "authentication_error", 429: "rate_limit_error", 500: "server_error", 503: "server_error"}
+INFERENCE_TYPES = {413: "Validation", 422: "Validation", 424: "Backend", 429: "Overloaded", 500: "Backend"}
+
+
+class RequestError(Exception):
+    """A request that can't be answered.
+
+    Attributes:
+        status: of HTTP.
+        message: one line with the remedy.
+        headers: more of the reply.
+    """
+
+    def __init__(self, status: int, message: str, headers: dict[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.status, self.message = status, message
+        self.headers = headers or {}
+
+
+def error_response(path: str, error: RequestError) -> Response:
+    """The reply: OpenAI's shape below ``/v1/``, text-embeddings-inference's elsewhere."""
+    body = orjson.dumps(_body(path, error))
+    return Response(body, error.status, {"content-type": "application/json", **error.headers})
+
+
+def _body(path: str, error: RequestError) -> dict[str, Any]:
+    if path.startswith(OPENAI_PREFIX):
+        kind = OPENAI_TYPES.get(error.status, "invalid_request_error")
+        return {"error": {"message": error.message, "type": kind, "param": None, "code": None}}
+    return {"error": error.message, "error_type": INFERENCE_TYPES.get(error.status, "Validation")}

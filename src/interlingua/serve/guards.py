@@ -1,0 +1,160 @@
+"""What every request passes before it is parsed: its id, the key, limits of size and time; and its line in the log."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+import re
+import sys
+import time
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from interlingua.serve.errors import RequestError, error_response
+from interlingua.serve.metrics import ServerMetrics
+from interlingua.serve.settings import ServeSettings
+
+OPEN_PATHS = frozenset({"/", "/page.js", "/page.css", "/health", "/metrics"})
+"""Need no key: the page asks its user for it, and monitoring has none."""
+REQUEST_ID = re.compile(r"[\w.:-]{1,128}")
+"""Of ids that are taken from the client; others could forge lines of the log."""
+WriteLine = Callable[[dict[str, Any]], None]
+
+
+def write_json_line(record: dict[str, Any]) -> None:
+    """A line of the log on standard error."""
+    print(json.dumps(record, ensure_ascii=False), file=sys.stderr, flush=True)
+
+
+class Guards:
+    """Middleware around the application.
+
+    Args:
+        app: what answers.
+        settings: the limits and the key.
+        metrics: counts requests.
+        write_line: takes a record of each request.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        settings: ServeSettings,
+        metrics: ServerMetrics,
+        write_line: WriteLine = write_json_line,
+    ) -> None:
+        self.app, self.settings, self.metrics = app, settings, metrics
+        self.write_line = write_line
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See ASGI."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        started = time.perf_counter()
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        request_id = _request_id(headers)
+        details: dict[str, Any] = {}
+        scope.setdefault("state", {})["log"] = details  # handlers add what they know
+        status = 0
+
+        async def send_with_id(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message.get("headers", ()), (b"x-request-id", request_id.encode())]
+            await send(message)
+
+        try:
+            self._check_key(scope["path"], headers)
+            body = await self._read_body(headers, receive)
+            await self.app(scope, _replay(body, receive), send_with_id)
+        except RequestError as error:
+            if not status:
+                await error_response(scope["path"], error)(scope, receive, send_with_id)
+        except _Disconnected:
+            status = 499  # as nginx logs a client that left
+        finally:
+            self._record(scope, status or 500, time.perf_counter() - started, request_id, details)
+
+    def _check_key(self, path: str, headers: dict[str, str]) -> None:
+        if self.settings.api_key is None or path in OPEN_PATHS:
+            return
+        scheme, _, key = headers.get("authorization", "").partition(" ")
+        is_right = hmac.compare_digest(key.strip().encode(), self.settings.api_key.encode())
+        if scheme.lower() != "bearer" or not is_right:
+            raise RequestError(401, "send the key of this server as 'Authorization: Bearer KEY'", _ASK_FOR_KEY)
+
+    async def _read_body(self, headers: dict[str, str], receive: Receive) -> bytes:
+        limit = self.settings.max_body
+        too_large = RequestError(413, f"the body has more than {limit:,} bytes; send fewer texts at a time", _CLOSE)
+        length = headers.get("content-length", "0")
+        if length.isdecimal() and int(length[:20]) > limit:
+            raise too_large
+        chunks: list[bytes] = []
+        size, is_more = 0, True
+        deadline = time.monotonic() + self.settings.body_seconds
+        while is_more:
+            try:
+                message = await asyncio.wait_for(receive(), deadline - time.monotonic())
+            except TimeoutError:
+                seconds = self.settings.body_seconds
+                raise RequestError(408, f"the body did not arrive within {seconds:g} s", _CLOSE) from None
+            if message["type"] == "http.disconnect":
+                raise _Disconnected
+            chunks.append(message.get("body", b""))
+            size += len(chunks[-1])
+            is_more = message.get("more_body", False)
+            if size > limit:
+                raise too_large
+        return b"".join(chunks)
+
+    def _record(self, scope: Scope, status: int, seconds: float, request_id: str, details: dict[str, Any]) -> None:
+        # Clients may make up any number of paths; those without a route are counted together.
+        path = getattr(scope.get("route"), "path", "other")
+        self.metrics.requests.labels(path, str(status)).inc()
+        self.metrics.seconds.labels(path).observe(seconds)
+        client = scope.get("client")
+        self.write_line(
+            {
+                "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+                "id": request_id,
+                "client": client[0] if client else None,
+                "method": scope["method"],
+                "path": scope["path"][:200],
+                "status": status,
+                "seconds": round(seconds, 6),
+                **details,
+            }
+        )
+
+
+class _Disconnected(Exception):
+    """The client left before its request was complete."""
+
+
+_ASK_FOR_KEY = {"www-authenticate": "Bearer"}
+_CLOSE = {"connection": "close"}
+
+
+def _request_id(headers: dict[str, str]) -> str:
+    given = headers.get("x-request-id", "")
+    return given if REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """What the application receives: the body at once, then what comes from the client, which is its leaving."""
+    is_sent = False
+
+    async def receive_again() -> Message:
+        nonlocal is_sent
+        if is_sent:
+            return await receive()
+        is_sent = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return receive_again

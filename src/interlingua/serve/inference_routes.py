@@ -1,0 +1,120 @@
+"""The protocol of Hugging Face's text-embeddings-inference: ``/embed``, ``/similarity`` and ``/info``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import numpy as np
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr
+from starlette.requests import Request
+from starlette.responses import Response
+
+from interlingua import __version__
+from interlingua.serve.json_route import StrictRoute, json_response
+from interlingua.serve.service import Service
+
+Texts = Annotated[list[StrictStr], Field(min_length=1)]
+
+
+class EmbedRequest(BaseModel):
+    """The body of ``/embed``; ``language`` is an addition."""
+
+    inputs: StrictStr | Texts
+    normalize: StrictBool = Field(True, description="Scale the vectors to length 1.")
+    truncate: StrictBool | None = Field(None, description="Cut texts that are too long; default: as the server does.")
+    prompt_name: StrictStr | None = Field(None, description="Name of a prompt of the model.")
+    dimensions: Annotated[StrictInt, Field(ge=1)] | None = Field(None, description="First dimensions to keep.")
+    language: StrictStr | None = Field(None, description="Language of the texts, for models that need it.")
+
+
+class SimilarityInput(BaseModel):
+    """One sentence and those that it is compared with."""
+
+    source_sentence: StrictStr
+    sentences: Texts
+
+
+class SimilarityParameters(BaseModel):
+    """How texts are embedded."""
+
+    truncate: StrictBool | None = None
+    prompt_name: StrictStr | None = None
+
+
+class SimilarityRequest(BaseModel):
+    """The body of ``/similarity``."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    inputs: SimilarityInput
+    parameters: SimilarityParameters | None = None
+
+
+def inference_router(service: Service, documented: dict[int | str, dict[str, Any]]) -> APIRouter:
+    """The routes.
+
+    Args:
+        service: what embeds.
+        documented: replies other than 200, for the OpenAPI document.
+    """
+    router = APIRouter(route_class=StrictRoute, tags=["text-embeddings-inference"], responses=documented)
+    model, settings = service.model, service.settings
+
+    @router.post("/embed")
+    async def embed(request: Request, body: EmbedRequest) -> Response:
+        """Embeds texts; the reply is a list of vectors."""
+        texts = [body.inputs] if isinstance(body.inputs, str) else body.inputs
+        vectors, tokenized = await service.embed_texts(
+            request,
+            texts,
+            prompt=body.prompt_name,
+            language=body.language,
+            auto_truncate=body.truncate,
+            dim=body.dimensions,
+            normalize=body.normalize,
+        )
+        return json_response(np.ascontiguousarray(vectors), {"x-truncated-texts": str(tokenized.truncated)})
+
+    @router.post("/similarity")
+    async def similarity(request: Request, body: SimilarityRequest) -> Response:
+        """Cosine of one sentence with each of the others."""
+        parameters = body.parameters or SimilarityParameters()
+        vectors, _ = await service.embed_texts(
+            request,
+            [body.inputs.source_sentence, *body.inputs.sentences],
+            prompt=parameters.prompt_name,
+            auto_truncate=parameters.truncate,
+        )
+        return json_response(np.ascontiguousarray(vectors[1:] @ vectors[0]))
+
+    @router.get("/info")
+    async def info() -> Response:
+        """The model and the limits."""
+        return json_response(
+            {
+                "model_id": model.name,
+                "model_dtype": model.dtype,
+                "model_type": {"embedding": {"pooling": model.encoder.pooling}},
+                "dimensions": model.dim,
+                "max_input_length": model.encoder.max_tokens,
+                "max_batch_tokens": settings.batch_tokens,
+                "max_client_batch_size": settings.max_texts,
+                "auto_truncate": settings.auto_truncate,
+                "prompts": sorted(model.encoder.settings.prompts),
+                "version": __version__,
+            }
+        )
+
+    @router.get("/health")
+    async def health() -> Response:
+        """Whether requests are answered."""
+        return json_response({"status": "ok"})
+
+    @router.get("/metrics")
+    async def metrics() -> Response:
+        """Counters in Prometheus's format."""
+        service.metrics.queue_tokens.set(service.batcher.waiting_tokens)
+        return Response(service.metrics.text(), media_type="text/plain; version=0.0.4")
+
+    return router

@@ -1,0 +1,106 @@
+"""OpenAI's embeddings protocol: ``/v1/embeddings`` and ``/v1/models``."""
+
+from __future__ import annotations
+
+import base64
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from fastapi import APIRouter
+from pydantic import BaseModel, Field, StrictInt, StrictStr
+from starlette.requests import Request
+from starlette.responses import Response
+
+from interlingua.errors import InterlinguaError
+from interlingua.serve.errors import RequestError
+from interlingua.serve.json_route import StrictRoute, json_response
+from interlingua.serve.service import Service
+
+TokenIds = list[StrictInt]
+Texts = Annotated[list[StrictStr], Field(min_length=1)]
+TokenLists = Annotated[list[Annotated[TokenIds, Field(min_length=1)]], Field(min_length=1)]
+OneTokenList = Annotated[TokenIds, Field(min_length=1)]
+
+
+class EmbeddingsRequest(BaseModel):
+    """The body of a request; ``prompt`` and ``language`` are additions to OpenAI's."""
+
+    input: StrictStr | Texts | OneTokenList | TokenLists = Field(
+        description="A text, several texts, or token ids of this model's own vocabulary."
+    )
+    model: StrictStr = Field(description="The name that the server was started with.")
+    encoding_format: Literal["float", "base64"] = "float"
+    dimensions: Annotated[StrictInt, Field(ge=1)] | None = Field(
+        None, description="How many of the first dimensions to keep, for models trained so."
+    )
+    user: StrictStr | None = Field(None, description="Accepted and not used.")
+    prompt: StrictStr | None = Field(None, description="Name of a prompt of the model, or text put before every input.")
+    language: StrictStr | None = Field(None, description="Language of the texts, for models that need it.")
+
+
+def openai_router(service: Service, documented: dict[int | str, dict[str, Any]]) -> APIRouter:
+    """The routes.
+
+    Args:
+        service: what embeds.
+        documented: replies other than 200, for the OpenAPI document.
+    """
+    router = APIRouter(prefix="/v1", route_class=StrictRoute, tags=["OpenAI"], responses=documented)
+    name = service.model.name
+    described = {"id": name, "object": "model", "created": 0, "owned_by": "interlingua"}
+
+    @router.post("/embeddings")
+    async def embeddings(request: Request, body: EmbeddingsRequest) -> Response:
+        """Embeds texts."""
+        if body.model != name:
+            raise RequestError(404, f"this server has no model {body.model[:100]!r}; its model is {name!r}")
+        options: dict[str, Any] = {"dim": body.dimensions}
+        texts, token_lists = _inputs(body.input)
+        if token_lists is None:
+            vectors, tokenized = await service.embed_texts(
+                request, texts, prompt=body.prompt, language=body.language, **options
+            )
+        else:
+            service.check_count(len(token_lists))
+            try:
+                tokenized = service.model.wrap_tokens(token_lists, auto_truncate=service.settings.auto_truncate)
+            except InterlinguaError as error:
+                raise RequestError(422, str(error)) from error
+            vectors = await service.embed_tokens(request, tokenized, **options)
+        is_base64 = body.encoding_format == "base64"
+        data = [
+            {"object": "embedding", "index": row, "embedding": _base64(vector) if is_base64 else vector}
+            for row, vector in enumerate(vectors)
+        ]
+        usage = {"prompt_tokens": tokenized.tokens, "total_tokens": tokenized.tokens}
+        content = {"object": "list", "data": data, "model": name, "usage": usage}
+        return json_response(content, {"x-truncated-texts": str(tokenized.truncated)})
+
+    @router.get("/models")
+    async def models() -> Response:
+        """The one model that there is."""
+        return json_response({"object": "list", "data": [described]})
+
+    @router.get("/models/{model}")
+    async def model_by_name(model: str) -> Response:
+        """The model, if it is called so."""
+        if model != name:
+            raise RequestError(404, f"this server has no model {model[:100]!r}; its model is {name!r}")
+        return json_response(described)
+
+    return router
+
+
+def _inputs(given: Any) -> tuple[list[str], list[list[int]] | None]:
+    """Texts, or lists of token ids, whichever was sent."""
+    if isinstance(given, str):
+        return [given], None
+    if isinstance(given[0], str):
+        return given, None
+    if isinstance(given[0], int):
+        return [], [given]
+    return [], given
+
+
+def _base64(vector: Any) -> str:
+    return base64.b64encode(np.ascontiguousarray(vector, dtype="<f4").tobytes()).decode()

@@ -1,0 +1,165 @@
+"use strict";
+
+const byId = (id) => document.getElementById(id);
+
+function element(name, text = "", attributes = {}) {
+  const made = document.createElement(name);
+  made.textContent = text;
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  return made;
+}
+
+async function call(path, body) {
+  const headers = { "content-type": "application/json" };
+  if (byId("key").value) headers.authorization = `Bearer ${byId("key").value}`;
+  const options = body === undefined ? { headers } : { method: "POST", headers, body: JSON.stringify(body) };
+  const reply = await fetch(path, options);
+  const content = await reply.json();
+  if (!reply.ok) {
+    if (reply.status === 401) byId("key-box").open = true;
+    throw new Error(content.error.message ?? content.error);
+  }
+  return content;
+}
+
+// Runs the work of a form, with its state in the status line below it.
+function onSubmit(section, work) {
+  const status = section.querySelector(".status");
+  section.querySelector("form").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    status.className = "status";
+    status.textContent = "Working…";
+    const start = performance.now();
+    try {
+      const said = await work(section.querySelector(".scroll"));
+      status.textContent = `${said}, ${Math.round(performance.now() - start)} ms`;
+    } catch (error) {
+      status.className = "status error";
+      status.textContent = error.message;
+    }
+  });
+}
+
+// A table of numbers whose cells are colored from the smallest to the largest; `best` marks cells.
+function matrix(rows, columns, values, best = () => false) {
+  const all = values.flat();
+  const lowest = Math.min(...all);
+  const range = Math.max(...all) - lowest || 1;
+  const table = element("table", "", { class: "matrix" });
+  const head = table.createTHead().insertRow();
+  head.append(element("td"), ...columns.map((name) => element("th", name, { scope: "col", dir: "auto" })));
+  const body = table.createTBody();
+  rows.forEach((name, i) => {
+    const row = body.insertRow();
+    row.append(element("th", name, { scope: "row", dir: "auto" }));
+    values[i].forEach((value, j) => {
+      const cell = element("td", value.toFixed(2));
+      cell.style.setProperty("--share", (0.75 * (value - lowest)) / range);
+      if (best(i, j)) cell.className = "best";
+      row.append(cell);
+    });
+  });
+  return table;
+}
+
+const dot = (a, b) => a.reduce((sum, value, i) => sum + value * b[i], 0);
+
+onSubmit(byId("similarity"), async (place) => {
+  const texts = byId("sentences").value.split("\n").map((line) => line.trim()).filter(Boolean);
+  if (texts.length < 2) throw new Error("Type at least two lines.");
+  const prompt = byId("prompt").value;
+  const vectors = await call("embed", prompt ? { inputs: texts, prompt_name: prompt } : { inputs: texts });
+  const values = vectors.map((a) => vectors.map((b) => dot(a, b)));
+  place.replaceChildren(matrix(texts, texts.map((_, i) => String(i + 1)), values));
+  return `${texts.length} sentences`;
+});
+
+let links = [];
+
+onSubmit(byId("align"), async (place) => {
+  const found = await call("align", { source: byId("source").value, target: byId("target").value });
+  links = found.links;
+  const table = element("table");
+  const head = table.createTHead().insertRow();
+  head.append(...["First text", "Its translation", "Cost"].map((name) => element("th", name, { scope: "col" })));
+  const body = table.createTBody();
+  for (const link of links) {
+    const cost = link.source.length && link.target.length ? link.cost.toFixed(2) : "alone";
+    const row = body.insertRow();
+    row.append(element("td", link.source_text, { dir: "auto" }), element("td", link.target_text, { dir: "auto" }));
+    row.append(element("td", cost));
+  }
+  place.replaceChildren(table);
+  byId("align").querySelector(".downloads").hidden = false;
+  return `${links.length} links`;
+});
+
+const escaped = (text) => text.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
+
+function tsv(pairs) {
+  return pairs.map((link) => `${link.source_text}\t${link.target_text}\n`).join("");
+}
+
+function tmx(pairs) {
+  const unit = (code, text) => `<tuv xml:lang="${escaped(code)}"><seg>${escaped(text)}</seg></tuv>`;
+  const [source, target] = [byId("source-code").value, byId("target-code").value];
+  const units = pairs.map((link) => `<tu>${unit(source, link.source_text)}${unit(target, link.target_text)}</tu>\n`);
+  const header =
+    `<header creationtool="interlingua" creationtoolversion="1" segtype="sentence" o-tmf="none" adminlang="en" ` +
+    `srclang="${escaped(source)}" datatype="plaintext"/>`;
+  return `<?xml version="1.0" encoding="UTF-8"?>\n<tmx version="1.4">\n${header}\n<body>\n${units.join("")}</body>\n</tmx>\n`;
+}
+
+for (const button of document.querySelectorAll("[data-form]")) {
+  button.addEventListener("click", () => {
+    const form = button.dataset.form;
+    const pairs = links.filter((link) => link.source.length && link.target.length);
+    const content = form === "tsv" ? tsv(pairs) : tmx(pairs);
+    const anchor = element("a", "", { download: `aligned.${form}` });
+    anchor.href = URL.createObjectURL(new Blob([content], { type: "text/plain;charset=utf-8" }));
+    anchor.click();
+    URL.revokeObjectURL(anchor.href);
+  });
+}
+
+onSubmit(byId("tokens"), async (place) => {
+  const found = await call("tokens", { source: byId("first").value, target: byId("second").value });
+  const columnMax = found.target.map((_, j) => Math.max(...found.cosines.map((row) => row[j])));
+  const rowMax = found.cosines.map((row) => Math.max(...row));
+  const isMutual = (i, j) => found.cosines[i][j] === rowMax[i] && found.cosines[i][j] === columnMax[j];
+  const names = (tokens) => tokens.map((token) => token.text.trim() || "␣");
+  place.replaceChildren(matrix(names(found.source), names(found.target), found.cosines, isMutual));
+  return "Tokens that are each other's nearest are underlined";
+});
+
+const tabs = [...document.querySelectorAll("[role=tab]")];
+
+function choose(tab) {
+  for (const other of tabs) {
+    other.setAttribute("aria-selected", other === tab);
+    other.tabIndex = other === tab ? 0 : -1;
+    byId(other.getAttribute("aria-controls")).hidden = other !== tab;
+  }
+  tab.focus();
+}
+
+tabs.forEach((tab, i) => {
+  tab.addEventListener("click", () => choose(tab));
+  tab.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (step) choose(tabs[(i + step + tabs.length) % tabs.length]);
+  });
+});
+
+async function describe() {
+  try {
+    const info = await call("info");
+    byId("model").textContent = `${info.model_id}: ${info.dimensions} dimensions, texts of up to ${info.max_input_length} tokens`;
+    byId("prompt").replaceChildren(element("option", "the server's", { value: "" }), ...info.prompts.map((name) => element("option", name)));
+  } catch (error) {
+    byId("model").textContent = error.message;
+  }
+}
+
+byId("key").addEventListener("change", describe);
+describe();

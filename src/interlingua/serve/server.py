@@ -1,0 +1,187 @@
+"""The processes of a server: one, or several that share a socket and the memory of the weights."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+from types import FrameType
+from typing import cast
+
+import torch
+
+from interlingua.encoder.encode import COMPUTE_DTYPES, Dtype
+from interlingua.encoder.encoder import Encoder
+from interlingua.errors import ConfigError, InterlinguaError, MissingExtraError
+from interlingua.serve.model import ServedModel
+from interlingua.serve.settings import ServeSettings
+
+BACKLOG = 2048
+"""Connections that wait to be accepted."""
+STOP_SECONDS = 30
+"""What was accepted is finished for so long after SIGTERM."""
+RESTART_SECONDS = 1.0
+"""A process that died is replaced after this pause, so that a fault at each start does not use up the machine."""
+
+
+def served_model(
+    path: str,
+    *,
+    name: str | None = None,
+    prompt: str | None = None,
+    dtype: str = "float32",
+    device: str | None = None,
+    threads: int | None = None,
+) -> ServedModel:
+    """Reads a model for a server.
+
+    Args:
+        path: of a model directory or a training run, or ``hf:owner/name``.
+        name: as requests call it; default: the folder's.
+        prompt: of requests that name none.
+        dtype: to compute in.
+        device: cpu, cuda, cuda:1.
+        threads: of each process; default: torch's.
+
+    Raises:
+        MissingExtraError: the packages of the extra ``serve`` are not installed.
+        CheckpointError: there is no such model.
+        ConfigError: the prompt, dtype or device is unknown.
+    """
+    for package in ("fastapi", "orjson", "prometheus_client", "uvicorn"):
+        if find_spec(package) is None:
+            raise MissingExtraError(package, "serve")
+    if dtype not in COMPUTE_DTYPES:
+        raise ConfigError(f"dtype {dtype!r} is unknown; there are: {', '.join(COMPUTE_DTYPES)}")
+    if threads is not None:
+        torch.set_num_threads(threads)
+    encoder = Encoder.load(path, device=device)
+    called = name or path.rstrip("/").removeprefix("hf:").rpartition("/")[2]
+    return ServedModel(encoder, called, prompt=prompt, dtype=cast(Dtype, dtype))
+
+
+def serve_forever(model: ServedModel, settings: ServeSettings, *, host: str, port: int, workers: int = 1) -> None:
+    """Answers requests until SIGTERM or Ctrl-C; what was accepted is finished first.
+
+    Args:
+        model: the encoder; warmed up before the first request is accepted.
+        settings: limits and the key.
+        host: address to listen on.
+        port: to listen on; 0 = any free one, which is printed.
+        workers: processes, each with its share of the threads. They are forked after the weights are laid out, and so
+            share their memory.
+
+    Raises:
+        InterlinguaError: the address is in use or not this machine's.
+        ConfigError: several processes are wanted where there is no fork, or on a GPU.
+    """
+    if workers > 1 and not hasattr(os, "fork"):
+        raise ConfigError("several workers need fork, which this system lacks; use one")
+    if workers > 1 and model.encoder.device.type != "cpu":
+        raise ConfigError("several workers are for the CPU; start one server for each GPU")
+    threads = max(1, torch.get_num_threads() // workers)
+    listener = _listen(host, port)
+    address = listener.getsockname()
+    shown = f"[{address[0]}]" if ":" in address[0] else address[0]
+    if workers > 1:
+        torch.set_num_threads(1)  # before the first product, as threads do not survive a fork
+    _warm_up(model)
+    print(f"serving {model.name} at http://{shown}:{address[1]}", file=sys.stderr, flush=True)
+    with listener:
+        if workers == 1:
+            _run(model, settings, listener)
+            return
+        with tempfile.TemporaryDirectory(prefix="interlingua-metrics-") as folder:
+            os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+
+            def work() -> None:
+                torch.set_num_threads(threads)
+                _run(model, settings, listener, folder)
+
+            _supervise(work, workers)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        remedy = "choose another --host or --port"
+        raise InterlinguaError(f"can't listen on {host} port {port}: {error.strerror or error}; {remedy}") from error
+
+
+def _warm_up(model: ServedModel) -> None:
+    """Lays the weights out for inference, which takes seconds that no request shall wait for."""
+    if model.takes_any_language:
+        model.embed(model.wrap_tokens([[0]]).sequences, None)
+    else:
+        model.encoder.frozen_backbone(torch.float32)
+
+
+def _run(
+    model: ServedModel, settings: ServeSettings, listener: socket.socket, metrics_folder: str | None = None
+) -> None:
+    # The metrics library looks for its folder's variable when it is imported, so that is here.
+    import uvicorn
+
+    from interlingua.serve.app import make_app
+    from interlingua.serve.metrics import ServerMetrics
+
+    config = uvicorn.Config(
+        make_app(model, settings, metrics=ServerMetrics(metrics_folder)),
+        backlog=BACKLOG,
+        access_log=False,  # the guards write a line of JSON
+        log_level="warning",
+        timeout_graceful_shutdown=STOP_SECONDS,
+        timeout_keep_alive=75,
+        server_header=False,
+    )
+    with contextlib.suppress(KeyboardInterrupt):  # raised once more by uvicorn when all is finished
+        uvicorn.Server(config).run(sockets=[listener])
+
+
+def _supervise(work: Callable[[], None], count: int) -> None:
+    """Keeps so many processes at work, until a signal to stop, which they get too."""
+    children: set[int] = set()
+    is_stopping = False
+
+    def stop(number: int, _: FrameType | None) -> None:
+        nonlocal is_stopping
+        is_stopping = True
+        for child in children:
+            os.kill(child, signal.SIGTERM)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+    while not is_stopping and len(children) < count:
+        children.add(_fork(work))
+    while children:
+        child, status = os.wait()
+        children.discard(child)
+        if not is_stopping:
+            print(f"a worker ended with status {os.waitstatus_to_exitcode(status)}; starting another", file=sys.stderr)
+            time.sleep(RESTART_SECONDS)
+        if not is_stopping:
+            children.add(_fork(work))
+
+
+def _fork(work: Callable[[], None]) -> int:
+    child = os.fork()
+    if child:
+        return child
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        work()
+        code = 0
+    except BaseException as error:
+        print(f"worker failed: {type(error).__name__}: {error}", file=sys.stderr)
+        code = 1
+    sys.stderr.flush()
+    os._exit(code)

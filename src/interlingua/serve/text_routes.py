@@ -1,0 +1,156 @@
+"""Work on two small lists of sentences: ``/mine``, ``/align`` and ``/tokens``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, TypeVar
+
+from fastapi import APIRouter
+from jaxtyping import Float32
+from numpy import ndarray
+from pydantic import BaseModel, Field, StrictFloat, StrictInt, StrictStr
+from starlette.requests import Request
+from starlette.responses import Response
+
+from interlingua.corpus.sentence_splitting import split_text
+from interlingua.errors import InterlinguaError
+from interlingua.mining.api import align, mine
+from interlingua.serve.errors import RequestError
+from interlingua.serve.json_route import StrictRoute, json_response
+from interlingua.serve.model import language_code, shape_vectors
+from interlingua.serve.service import Service
+from interlingua.serve.token_matches import match_tokens
+
+Sentences = Annotated[list[StrictStr], Field(min_length=1)]
+MAX_TOKEN_TEXT = 4000
+"""Characters of a sentence whose tokens are matched."""
+Result = TypeVar("Result")
+
+
+class PairOfTexts(BaseModel):
+    """Sentences of two languages, and how they are embedded."""
+
+    prompt: StrictStr | None = Field(None, description="Name of a prompt of the model, or text put before every text.")
+    source_language: StrictStr | None = Field(None, description="In any code or name, for models that need it.")
+    target_language: StrictStr | None = Field(None, description="In any code or name, for models that need it.")
+
+
+class MineRequest(PairOfTexts):
+    """The body of ``/mine``."""
+
+    source: Sentences
+    target: Sentences
+    k: Annotated[StrictInt, Field(ge=1, le=64)] = 4
+    margin: Literal["ratio", "distance", "absolute"] = "ratio"
+    retrieval: Literal["max", "intersection", "forward", "backward"] = "max"
+    threshold: StrictFloat | StrictInt | None = Field(None, description="Least score, in the margin's unit.")
+
+
+class AlignRequest(PairOfTexts):
+    """The body of ``/align``: lists of sentences, or plain text, which is split into sentences."""
+
+    source: StrictStr | Sentences
+    target: StrictStr | Sentences
+    max_sentences: Annotated[StrictInt, Field(ge=2, le=8)] = Field(4, description="Of a link, both sides together.")
+
+
+class TokensRequest(BaseModel):
+    """The body of ``/tokens``."""
+
+    source: Annotated[StrictStr, Field(min_length=1, max_length=MAX_TOKEN_TEXT)]
+    target: Annotated[StrictStr, Field(min_length=1, max_length=MAX_TOKEN_TEXT)]
+    source_language: StrictStr | None = None
+    target_language: StrictStr | None = None
+
+
+def text_router(service: Service, documented: dict[int | str, dict[str, Any]]) -> APIRouter:
+    """The routes.
+
+    Args:
+        service: what embeds.
+        documented: replies other than 200, for the OpenAPI document.
+    """
+    router = APIRouter(route_class=StrictRoute, tags=["bitext"], responses=documented)
+
+    @router.post("/mine")
+    async def mine_pairs(request: Request, body: MineRequest) -> Response:
+        """Translations among two lists, best first; Artetxe and Schwenk (2019)."""
+        _check_counts(service, body.source, body.target)
+        options = body.model_dump(include={"k", "margin", "retrieval", "threshold", "source_language", "target_language"})
+        embed = _embed_in_queue(service, body.prompt)
+        pairs = await _in_thread(lambda: mine(embed, body.source, body.target, **options))
+        return json_response({"pairs": [pair._asdict() for pair in pairs]})
+
+    @router.post("/align")
+    async def align_documents(request: Request, body: AlignRequest) -> Response:
+        """Links between the sentences of two documents; Thompson and Koehn (2019)."""
+        source = _sentences(body.source, body.source_language)
+        target = _sentences(body.target, body.target_language)
+        _check_counts(service, source, target)
+        languages = {"source_language": body.source_language, "target_language": body.target_language}
+        embed = _embed_in_queue(service, body.prompt)
+        links = await _in_thread(lambda: align(embed, source, target, max_sentences=body.max_sentences, **languages))
+        found = [
+            {
+                "source": list(link.source),
+                "target": list(link.target),
+                "source_text": " ".join(source[row] for row in link.source),
+                "target_text": " ".join(target[row] for row in link.target),
+                "cost": link.cost,
+            }
+            for link in links
+        ]
+        return json_response({"links": found, "source": source, "target": target})
+
+    @router.post("/tokens")
+    async def tokens(request: Request, body: TokensRequest) -> Response:
+        """Cosines between the tokens of two sentences."""
+
+        def match() -> Any:
+            codes = language_code(body.source_language), language_code(body.target_language)
+            return match_tokens(service.model, body.source, body.target, language=codes)
+
+        found = await _in_thread(match)
+        source, target = [span._asdict() for span in found.source], [span._asdict() for span in found.target]
+        return json_response({"source": source, "target": target, "cosines": found.cosines.numpy()})
+
+    return router
+
+
+def _sentences(given: str | list[str], language: str | None) -> list[str]:
+    if isinstance(given, list):
+        return given
+    try:
+        sentences = split_text(given.splitlines(), language_code(language) or "")
+    except InterlinguaError as error:
+        raise RequestError(422, str(error)) from error
+    if not sentences:
+        raise RequestError(422, "a side holds no sentence; send some text")
+    return sentences
+
+
+def _check_counts(service: Service, *sides: list[str]) -> None:
+    for side in sides:
+        service.check_count(len(side))
+
+
+async def _in_thread(work: Callable[[], Result]) -> Result:
+    try:
+        return await asyncio.to_thread(work)
+    except InterlinguaError as error:
+        raise RequestError(422, str(error)) from error
+
+
+def _embed_in_queue(service: Service, prompt: str | None) -> Callable[..., Float32[ndarray, "n d"]]:
+    """What mining and alignment embed with: the texts wait in the common queue, and so does the calling thread."""
+
+    def embed(texts: list[str], *, language: str | None = None) -> Float32[ndarray, "n d"]:
+        tokenized = service.model.tokenize(texts, prompt=prompt, language=language_code(language))
+        limit = service.settings.max_request_tokens
+        if tokenized.tokens > limit:
+            raise RequestError(413, f"the texts have {tokenized.tokens:,} tokens; send at most {limit:,} at a time")
+        future = service.submit(tokenized, language_code(language))
+        return shape_vectors(future.result(), service.model.vector_format())
+
+    return embed

@@ -1,0 +1,78 @@
+"""Which tokens of two sentences mean the same, as their last-layer states have it; MEXMA's view (Janeiro et al. 2025)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional as F
+
+from interlingua.batches.tokens import TokenBatch
+from interlingua.encoder.encode import COMPUTE_DTYPES
+from interlingua.serve.model import ServedModel
+
+
+class TokenSpan(NamedTuple):
+    """A token and where its text stands.
+
+    Attributes:
+        text: the part of the sentence.
+        start: its first character, from 0.
+        end: the first character after it.
+    """
+
+    text: str
+    start: int
+    end: int
+
+
+class TokenMatches(NamedTuple):
+    """Tokens of two sentences and their cosines.
+
+    Attributes:
+        source: tokens of the first sentence, without special tokens.
+        target: those of the second one.
+        cosines: of each source token (row) with each target token (column).
+    """
+
+    source: list[TokenSpan]
+    target: list[TokenSpan]
+    cosines: Float[Tensor, "s t"]
+
+
+@torch.inference_mode()
+def match_tokens(model: ServedModel, source: str, target: str, *, language: tuple[str | None, str | None]) -> TokenMatches:
+    """The tokens of two sentences and how alike their states are.
+
+    Args:
+        model: the encoder.
+        source: a sentence.
+        target: another one.
+        language: codes of both's languages, for vocabularies that need them.
+
+    Raises:
+        ConfigError: the model needs languages.
+        DataError: a sentence is not valid Unicode.
+    """
+    encoder = model.encoder
+    tokenized = [
+        model.tokenize([text], prompt="", language=code).sequences[0]
+        for text, code in zip((source, target), language, strict=True)
+    ]
+    batch = TokenBatch.from_lists(tokenized, ("", "")).to(encoder.device)
+    states = encoder.frozen_backbone(COMPUTE_DTYPES[model.dtype])(batch.input_ids, batch.cu_seqlens)
+    is_text = ~torch.isin(batch.input_ids, encoder.special_ids)
+    first = len(tokenized[0])
+    directions = F.normalize(states.float(), dim=1)
+    one, other = directions[:first][is_text[:first]], directions[first:][is_text[first:]]
+    sides = (source, is_text[:first]), (target, is_text[first:])
+    spans = [_spans(model, text, keep.tolist()) for text, keep in sides]
+    return TokenMatches(*spans, (one @ other.T).cpu())
+
+
+def _spans(model: ServedModel, text: str, keep: list[bool]) -> list[TokenSpan]:
+    offsets = model.encoder.vocabulary.tokenizer.encode(text).offsets[: len(keep)]
+    kept = [span for span, is_text in zip(offsets, keep, strict=True) if is_text]
+    return [TokenSpan(text[start:end], start, end) for start, end in kept]
