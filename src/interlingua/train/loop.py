@@ -141,8 +141,9 @@ def _train(
                 twin.save(folder.best)
             norms = term_gradients.measure(twin, batch)
             log.evaluation(done, measured.metrics, best=best, term_grad_norms=norms)
-            for line in term_gradients.warnings(norms):
-                log.warn(line)
+            if done:  # before the first step a student may be equal to its teacher, with a gradient of 0
+                for line in term_gradients.warnings(norms):
+                    log.warn(line)
             if measured.spread is not None and (warning := measured.spread.warning()):
                 log.warn(warning)
             pace.evaluation_seconds = clock.seconds - began
