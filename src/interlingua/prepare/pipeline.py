@@ -73,8 +73,7 @@ def prepare(config: PrepareConfig, *, overwrite: bool = False, show_progress: bo
         bad.path = config.output / REJECTED_LINES  # where it will be
         _warn_of(config, counts, bad)
         decontaminated = select(shards, config, work, progress)
-        check_not_empty(shards)
-        _warn_of_languages(config, shards, counts)
+        _check_what_is_left(config, shards, counts)
         vocabulary = make_vocabulary(shards, config, folder, work, progress)
         tokens = write_store(folder / "train", shards, Fate.train, vocabulary, config, progress)
         write_store(folder / "valid", shards, Fate.valid, vocabulary, config, progress)
@@ -107,8 +106,9 @@ def _warn_of(config: PrepareConfig, counts: list[SourceCounts], bad: BadLines) -
             log.warning("source %s: no pairs%s; check its files", source.label, f" (skipped: {why})" if why else "")
 
 
-def _warn_of_languages(config: PrepareConfig, shards: list[Shard], counts: list[SourceCounts]) -> None:
-    """Names every language of ``languages`` that has no pair to train on."""
+def _check_what_is_left(config: PrepareConfig, shards: list[Shard], counts: list[SourceCounts]) -> None:
+    """Refuses an empty corpus, and names every language of ``languages`` that has no pair to train on."""
+    check_not_empty(shards)
     read: Counter[str] = Counter()
     for found in counts:
         for language_pair, pairs in found.read.items():
