@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Fetches evaluation sets from the repositories they are published in, at the revisions that docs/data.md names.
+"""Fetches evaluation sets and the papers' training data from where they are published, as docs/data.md names it.
 
     python tools/get_data.py tatoeba_laser flores200_devtest --out ~/data
     python tools/get_data.py --list
 
-Needs git and a network. Only the set's own folder is fetched, and it lands whole or not at all; what is there already
-stays as it is. Sets that want a form to be filled in, or another layout, are described in docs/data.md.
+Needs a network, and git for sets that are a folder of a repository: only that folder is fetched, at one revision, and
+it lands whole or not at all. Sets of single files go on where they stopped. Sets that want a form to be filled in, or
+another layout, are described in docs/data.md.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from pathlib import Path
 
 from interlingua.errors import DataError, InterlinguaError
 from interlingua.files import atomic_directory
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # as for a script, when the tool is imported
+from published_files import FILES, fetch_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,20 +102,26 @@ def git(folder: str, *arguments: str) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Parses the command line and fetches; one line on standard error and exit code 2 on failure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("sets", nargs="*", choices=[[], *SETS], metavar="SET", help=", ".join(SETS))
+    parser.add_argument("sets", nargs="*", choices=[[], *SETS, *FILES], metavar="SET", help=", ".join((*SETS, *FILES)))
     parser.add_argument("--out", type=Path, help="folder to put them into")
-    parser.add_argument("--server", default=SERVER, help="a mirror with the same repositories")
+    parser.add_argument("--server", default="", help="a mirror with the same repositories or files")
     parser.add_argument("--list", action="store_true", help="say what there is")
     options = parser.parse_args(arguments)
     if options.list:
         for name, one in SETS.items():
             print(f"{name:<20}{one.repository} {one.folder} at {one.revision[:12]}")
+        for name, files in FILES.items():
+            print(f"{name:<20}{files.note}: {len(files.files)} files")
         return
     if not options.sets or options.out is None:
         parser.error("name a set and --out FOLDER, or ask for --list")
     try:
         for name in options.sets:
-            folder = fetch(name, options.out, server=options.server)
+            if name in FILES:
+                there, lacking = fetch_files(FILES[name], options.out, server=options.server)
+                print(f"{options.out / FILES[name].folder}: {there} files, {lacking} that the servers don't have")
+                continue
+            folder = fetch(name, options.out, server=options.server or SERVER)
             print(f"{folder}: {sum(path.is_file() for path in folder.rglob('*'))} files")
     except InterlinguaError as error:
         print(f"get_data: {' '.join(str(error).split())}", file=sys.stderr)

@@ -70,6 +70,16 @@ def test_mr_tydi(tmp_path):
     assert found.queries == {"1": "Nani?"}
     assert found.qrels == {"1": {"26#0": 1}, "2": {"26#1": 1}}
     assert list(found.passages()) == [("26#0", "Title", "Text one."), ("26#1", "", "no title")]
+    assert found.passage_count() == 2
+
+
+def test_passages_are_counted_without_parsing(tmp_path):
+    write(tmp_path, **{"corpus.jsonl": json_lines({"_id": "d1", "text": "one"}) + "\n" + "{not JSON\n"})
+    write(tmp_path, **{"queries.jsonl": json_lines({"_id": "q1", "text": "eins"})})
+    write(tmp_path / "qrels", **{"test.tsv": "query-id\tcorpus-id\tscore\nq1\td1\t2\n"})
+    found = beir_sets(tmp_path, "test")[""]()
+    assert found.passage_count() == 2
+    assert found._replace(count_lines=None, passages=lambda: iter([("d1", "", "one")])).passage_count() == 1
 
 
 def test_miracl_reads_its_shards_in_order(tmp_path):

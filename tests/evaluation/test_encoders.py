@@ -128,8 +128,26 @@ def test_a_model_with_two_towers_embeds_questions_by_its_own(prompted, tmp_path,
     )
     assert info.digest not in (passages.digest(), questions.digest())
     assert not hasattr(load_encoder(prompted)[0], "encode_queries")
-    with pytest.raises(ConfigError, match="two towers is measured in float32"):
-        load_encoder(str(tmp_path / "towers"), dtype="bfloat16")
+    with pytest.raises(ConfigError, match=r"two towers .* dim"):
+        load_encoder(str(tmp_path / "towers"), dim=4)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "int8"])
+def test_two_towers_are_measured_in_the_dtype(tmp_path, prompted, word_vocabulary, dtype):
+    passages, questions = Encoder.load(prompted), Encoder.load(prompted)
+    with torch.no_grad():
+        for weight in questions.parameters():
+            weight.mul_(0.9)
+    DualEncoder(passages, questions).save(tmp_path / "towers")
+    encoder, info = load_encoder(str(tmp_path / "towers"), dtype=dtype)
+    texts = ["de1 de2", "en7"]
+    how = {"dtype": dtype, "normalize": passages.settings.normalize}
+    assert info.dtype == dtype
+    np.testing.assert_array_equal(encoder.encode_passages(texts), passages.encode(texts, prompt="passage", **how))
+    np.testing.assert_array_equal(encoder.encode_queries(texts), questions.encode(texts, prompt="query", **how))
+    assert not np.array_equal(
+        encoder.encode_passages(texts), load_encoder(str(tmp_path / "towers"))[0].encode_passages(texts)
+    )
 
 
 def test_the_run_that_made_the_model_is_known(prompted, tmp_path):

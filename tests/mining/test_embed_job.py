@@ -121,8 +121,10 @@ def test_standard_input(tmp_path, monkeypatch):
 def test_the_text_is_not_written_over_and_must_be_whole(tmp_path):
     path = tmp_path / "a.txt.gz"
     path.write_bytes(gzip.compress(written(lines(99)))[:-9])
+    misnamed = tmp_path / "lines.npy"
+    misnamed.write_text("a\n")
     with pytest.raises(ConfigError, match="is read as well and would be lost"):
-        EmbedJob(files=[str(path)], output=str(path)).run(encode, model="m")
+        EmbedJob(files=[str(misnamed)], output=str(misnamed)).run(encode, model="m")
     with pytest.raises(DataError, match="cut short"):
         EmbedJob(files=[str(path)], output=str(tmp_path / "a.npy")).run(encode, model="m")
 

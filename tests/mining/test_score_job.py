@@ -4,6 +4,7 @@ import gzip
 import io
 import os
 import types
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -155,8 +156,8 @@ def test_ctrl_c(tmp_path):
     [
         ({"columns": ["scor"]}, "unknown column 'scor'"),
         ({"columns": []}, "no column is named; choose some of score"),
-        ({"output": "a.tsv"}, "a.tsv is read as well and would be lost"),
-        ({"output": "b.tsv", "rejected": "b.tsv"}, "b.tsv is to be written twice"),
+        ({"output": Path("a.tsv")}, "a.tsv is read as well and would be lost"),
+        ({"output": Path("b.tsv"), "rejected": Path("b.tsv")}, "b.tsv is to be written twice"),
         ({"columns": ["probability"]}, "probability needs --calibration"),
         ({"format": "tmx"}, "standard output is tsv, jsonl or csv"),
         ({"rejected": "x.tmx"}, "rejected pairs are written as .tsv, .jsonl"),

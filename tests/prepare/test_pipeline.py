@@ -93,6 +93,14 @@ def test_held_out_pairs_are_drawn_from_what_the_least_score_leaves(tmp_path, cor
         assert "wrong" not in text
 
 
+def test_a_language_without_pairs_is_named(tmp_path, corpus, caplog):
+    config = config_for(tmp_path, corpus, languages=("de", "en", "fr", "th"))
+    prepare(config, show_progress=False)
+    assert [message for message in caplog.messages if message.startswith("language ")] == [
+        "language tha_Thai: no pairs to train on (0 read); add a source that has it, or leave it out of languages"
+    ]
+
+
 def test_a_source_without_pairs_is_named(tmp_path, corpus, caplog):
     (corpus / "de-en.empty.tsv").touch()
     write_tsv(corpus / "de-ru.other.tsv", [("eins", "один"), ("zwei", "два")])

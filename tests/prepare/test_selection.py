@@ -74,6 +74,46 @@ def test_equal_scores_are_drawn_by_the_seed(tmp_path):
     assert drawn[0] == drawn[1] != drawn[2]
 
 
+def two_sources(tmp_path, first, **second):
+    """German with 30 pairs in the second source, 12 of which are in the first one too; French in the second only."""
+    rows = sentences(30)
+    paths = [tmp_path / "de-en.human.tsv", tmp_path / "de-en.mined.tsv", tmp_path / "en-fr.mined.tsv"]
+    write_tsv(paths[0], [(german, english) for english, german, _ in rows[:first]])
+    paths[1].write_text("".join(f"{n}\t{row[1]}\t{row[0]}\n" for n, row in enumerate(rows)), encoding="utf-8")
+    paths[2].write_text("".join(f"{n}\t{row[0]}\t{row[2]}\n" for n, row in enumerate(rows)), encoding="utf-8")
+    human = SourceConfig(paths=(paths[0],), name="human")
+    mined = SourceConfig(paths=tuple(paths[1:]), name="mined", **second)
+    return config_for(tmp_path, tmp_path, sources=(human, mined), **no_split()), rows
+
+
+@pytest.mark.parametrize(("human", "floor", "german", "french"), [(12, 20, 20, 20), (30, 20, 30, 20), (1, 99, 30, 30)])
+def test_fill_to_adds_only_what_is_lacking(tmp_path, human, floor, german, french):
+    """A floor, never a cap of the first source; duplicates of the first source don't count twice."""
+    config, rows = two_sources(tmp_path, human, fill_to=floor)
+    train = selected(tmp_path, config)[0]["train"]
+    assert sum(row[0].split()[0].endswith("en") for row in train) == german
+    assert sum(row[0].split()[0].endswith("eau") for row in train) == french
+    assert {(german, english) for english, german, _ in rows[:human]} <= set(train)
+    assert len(set(train)) == len(train)
+
+
+def test_fill_to_takes_the_best_scored(tmp_path):
+    config, rows = two_sources(tmp_path, 12, fill_to=15, max_pairs_by="score")
+    found = selected(tmp_path, config)[0]
+    best = {(german, english) for english, german, _ in rows[-3:]}
+    assert set(found["train"]) & {(german, english) for english, german, _ in rows[12:]} == best
+    assert len(found["over_fill_to"]) == (30 - 15) + (30 - 15)
+
+
+def test_only_missing_is_for_pairs_without_others(tmp_path):
+    config, rows = two_sources(tmp_path, 12, only_missing=True)
+    found = selected(tmp_path, config)[0]
+    assert sorted(found["train"]) == sorted(
+        [(german, english) for english, german, _ in rows[:12]] + [(french, english) for english, _, french in rows]
+    )
+    assert len(found["in_earlier_source"]) == 30 - 12
+
+
 def test_near_duplicates_go_where_asked(tmp_path):
     german, english = (
         "der alte Mann ging langsam über die lange Brücke nach Hause",

@@ -76,7 +76,7 @@ def test_every_set_is_in_the_docs_with_its_revision(tool, capsys):
         assert f"`{name}`" in page
         assert one.revision in page
     tool.main(["--list"])
-    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == [*tool.SETS]
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == [*tool.SETS, *tool.FILES]
 
 
 def test_nothing_asked_for(tool, capsys):

@@ -1,11 +1,13 @@
 import dataclasses
 
+import numpy as np
 import pytest
 import torch
 
+from interlingua.encoder.dual_encoder import DualEncoder
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import ConfigError
-from interlingua.train.build import MicroBatches, build_encoder, build_objective
+from interlingua.train.build import MicroBatches, build_encoder, build_objective, remember_lengths
 from interlingua.train.config import train_config_from
 from interlingua.train.engine import Engine
 from interlingua.train.feeds import open_data
@@ -79,6 +81,30 @@ def test_a_feed_that_micro_batches_can_t_share(table_of_feeds):
     sources = open_data(config, ("questions", "parallel")).train
     with pytest.raises(ConfigError, match=r"a step has 5 rows of parallel data, which its 2 micro-batches can't share"):
         MicroBatches(config, sources, 120, Engine(config.run))
+
+
+@pytest.mark.parametrize(("towers", "passages"), [("separate", 9), ("shared", 12)])
+def test_the_lengths_of_training_stay_with_the_model(table_of_feeds, word_vocabulary, tmp_path, towers, passages):
+    """The model as it is saved reads as much of a passage as training did, whatever its backbone takes."""
+    table_of_feeds["method"]["towers"] = towers
+    table_of_feeds["data"]["questions"] |= {"max_passage_tokens": 9, "max_question_tokens": 12}
+    config = train_config_from(table_of_feeds)
+    objective = build_objective(config, word_vocabulary)
+    remember_lengths(objective, config)
+    objective.save(tmp_path / "model")
+    model = DualEncoder.load(tmp_path / "model")
+    assert (model.passages.max_tokens, model.questions.max_tokens) == (passages, 12)
+    long = " ".join(f"en{n}" for n in range(30))
+    frame = len(word_vocabulary.encode(["en1"])[0]) - 1
+    cut = " ".join(f"en{n}" for n in range(passages - frame))
+    np.testing.assert_allclose(model.encode_passages([long]), model.encode_passages([cut]), atol=1e-6)
+
+
+def test_without_questions_the_length_is_the_backbone_s(tiny_config, word_vocabulary):
+    objective = build_objective(tiny_config(), word_vocabulary)
+    before = objective.encoder.max_tokens
+    remember_lengths(objective, tiny_config())
+    assert objective.encoder.max_tokens == before
 
 
 @pytest.fixture

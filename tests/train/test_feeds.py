@@ -161,11 +161,12 @@ def test_a_chosen_pair_that_is_missing_is_a_warning(tiny_table, caplog):
     assert "en-de" not in caplog.text
 
 
-def test_no_validation_pairs_of_the_chosen_languages(tiny_table, tmp_path, prepared):
+def test_no_validation_pairs_of_the_chosen_languages(tiny_table, tmp_path, prepared, word_vocabulary):
     copy = tmp_path / "copy"
     shutil.copytree(prepared, copy)
     shutil.rmtree(copy / "valid")
-    with TokenStoreWriter(copy / "valid", vocabulary_size=200) as writer:
+    size, digest = word_vocabulary.size, word_vocabulary.digest()
+    with TokenStoreWriter(copy / "valid", vocabulary_size=size, vocabulary_digest=digest) as writer:
         writer.append(("rus_Cyrl", "eng_Latn"), [[5]], [[6]])
     tiny_table["data"] |= {"corpus": str(copy), "language_pairs": ["de-en"]}
     assert open_data(train_config_from(tiny_table), ("parallel",)).valid == {}

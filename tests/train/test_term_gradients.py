@@ -118,3 +118,15 @@ def test_a_run_with_a_weight_that_is_too_small_warns(tiny_table, capsys):
     warned = [line for line in capsys.readouterr().err.splitlines() if "hardly trains" in line]
     assert len(warned) == 1
     assert "term xtr" in warned[0]
+
+
+def test_a_student_that_starts_as_its_teacher_is_not_warned_of(tiny_table, tiny_config, tmp_path, capsys):
+    config = tiny_config()
+    train(config, progress=False)
+    capsys.readouterr()
+    start = config.run.output / "model"
+    tiny_table["method"] = {"name": "distill", "teacher": str(start)}
+    tiny_table["encoder"] = {"path": str(start)}
+    tiny_table["run"] |= {"max_steps": 3, "eval_steps": 3, "output": str(tmp_path / "student")}
+    train(train_config_from(tiny_table), progress=False)
+    assert "hardly trains" not in capsys.readouterr().err

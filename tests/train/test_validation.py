@@ -49,10 +49,11 @@ def test_their_size_can_be_set(tiny_table):
     assert engine.settle(config).data.valid_batch_size == 8
 
 
-def test_pairs_are_validated_on_as_they_are_however_training_mixes_them(tiny_table, prepared, tmp_path):
+def test_pairs_are_validated_on_as_they_are(tiny_table, prepared, word_vocabulary, tmp_path):
     shutil.copytree(prepared, tmp_path / "uneven")
     shutil.rmtree(tmp_path / "uneven" / "valid")
-    with TokenStoreWriter(tmp_path / "uneven" / "valid", vocabulary_size=200) as writer:
+    size, digest = word_vocabulary.size, word_vocabulary.digest()
+    with TokenStoreWriter(tmp_path / "uneven" / "valid", vocabulary_size=size, vocabulary_digest=digest) as writer:
         writer.append(("deu_Latn", "eng_Latn"), [[6]] * 28, [[90]] * 28)
         writer.append(("rus_Cyrl", "eng_Latn"), [[50]] * 4, [[91]] * 4)
     tiny_table["data"] |= {"corpus": str(tmp_path / "uneven"), "temperature": 100.0, "caps": {"max_pairs": 5}}

@@ -45,11 +45,17 @@ class RetrievalSet(NamedTuple):
         queries: id -> question.
         qrels: id -> passage id -> relevance, above 0 for those to be found.
         passages: gives every passage, from the beginning each time it is called.
+        count_lines: how many passages there are, without parsing them; None where they have to be read.
     """
 
     queries: Mapping[str, str]
     qrels: Mapping[str, Mapping[str, int]]
     passages: Passages
+    count_lines: Callable[[], int] | None = None
+
+    def passage_count(self) -> int:
+        """How many passages there are; a large collection is decompressed for it, not parsed."""
+        return self.count_lines() if self.count_lines is not None else sum(1 for _ in self.passages())
 
 
 Sets = dict[str, Callable[[], RetrievalSet]]
@@ -170,7 +176,9 @@ def _read_trec(topics: Path, qrels_path: Path, corpus: list[Path]) -> RetrievalS
             raise DataError(f"{len(columns)} columns; expected query 0 passage relevance", path=qrels_path, line=number)
         _judge(qrels, columns[0], columns[2], _grade(columns[3], qrels_path, number), qrels_path, number)
     files = [_packed(path) for path in corpus]
-    return RetrievalSet(_filled(queries, topics), qrels, lambda: _documents(files, ("docid", "id")))
+    return RetrievalSet(
+        _filled(queries, topics), qrels, lambda: _documents(files, ("docid", "id")), lambda: _line_count(files)
+    )
 
 
 def _read_beir(folder: Path, split: str) -> RetrievalSet:
@@ -186,7 +194,9 @@ def _read_beir(folder: Path, split: str) -> RetrievalSet:
         _judge(qrels, row[0], row[1], _grade(row[2], judged, number), judged, number)
     corpus = [_packed(folder / "corpus.jsonl")]
     asked = {name: text for name, text in queries.items() if name in qrels}  # the file holds every split's
-    return RetrievalSet(_filled(asked, judged), qrels, lambda: _documents(corpus, ("_id", "id")))
+    return RetrievalSet(
+        _filled(asked, judged), qrels, lambda: _documents(corpus, ("_id", "id")), lambda: _line_count(corpus)
+    )
 
 
 def _documents(files: Iterable[Path], id_keys: tuple[str, ...]) -> Iterator[Passage]:
@@ -199,6 +209,10 @@ def _documents(files: Iterable[Path], id_keys: tuple[str, ...]) -> Iterator[Pass
             else:
                 title, text = str(record.get("title") or ""), _text(record, ("text",), path, number)
             yield Passage(name, title.strip(), text.strip())
+
+
+def _line_count(files: Iterable[Path]) -> int:
+    return sum(1 for path in files for _ in _lines(path))
 
 
 def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float32
 
 from interlingua.encoder.directory import is_ours
+from interlingua.encoder.encode import Dtype
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.locate import best_of_run
 from interlingua.encoder.vocabulary import Vocabulary
@@ -39,10 +40,15 @@ class DualEncoder:
         return self.passages.dim
 
     def encode_queries(
-        self, texts: Iterable[str], *, language: str | None = None, batch_tokens: int = 16_384
+        self,
+        texts: Iterable[str],
+        *,
+        language: str | None = None,
+        batch_tokens: int = 16_384,
+        dtype: Dtype = "float32",
     ) -> Float32[np.ndarray, "n d"]:
         """One vector per question, in the order given; of length 1 where the model was trained with cosines."""
-        return _encode(self.questions, texts, QUERY_PROMPT, language, batch_tokens)
+        return _encode(self.questions, texts, QUERY_PROMPT, language, batch_tokens, dtype)
 
     def encode_passages(
         self,
@@ -51,6 +57,7 @@ class DualEncoder:
         titles: Sequence[str] | None = None,
         language: str | None = None,
         batch_tokens: int = 16_384,
+        dtype: Dtype = "float32",
     ) -> Float32[np.ndarray, "n d"]:
         """One vector per passage, in the order given.
 
@@ -59,11 +66,12 @@ class DualEncoder:
             titles: of each passage, where they have titles; the model reads both as in training, see ``with_title``.
             language: of the texts, in any code; needed by vocabularies that pre-tokenize by language.
             batch_tokens: upper limit of a batch, in tokens.
+            dtype: to compute in.
         """
         if titles is not None:
             vocabulary = None if self.questions is self.passages else self.passages.vocabulary
             texts = [with_title(text, title, vocabulary) for text, title in zip(texts, titles, strict=True)]
-        return _encode(self.passages, texts, PASSAGE_PROMPT, language, batch_tokens)
+        return _encode(self.passages, texts, PASSAGE_PROMPT, language, batch_tokens, dtype)
 
     def to(self, device: torch.device | str) -> DualEncoder:
         """The towers on another device."""
@@ -108,12 +116,13 @@ def with_title(text: str, title: str, vocabulary: Vocabulary | None) -> str:
 
 
 def _encode(
-    encoder: Encoder, texts: Iterable[str], prompt: str, language: str | None, batch_tokens: int
+    encoder: Encoder, texts: Iterable[str], prompt: str, language: str | None, batch_tokens: int, dtype: Dtype
 ) -> Float32[np.ndarray, "n d"]:
     return encoder.encode(
         texts,
         prompt=prompt if prompt in encoder.settings.prompts else None,
         language=language,
         batch_tokens=batch_tokens,
+        dtype=dtype,
         normalize=encoder.settings.normalize,
     )

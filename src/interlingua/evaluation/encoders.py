@@ -231,7 +231,7 @@ class OwnEncoder:
         own_pooling: what the model itself says; None where it does not.
 
     Raises:
-        ConfigError: a dtype or a dim is asked for and there are two towers, or the vectors have fewer elements.
+        ConfigError: a dim is requested and there are two towers, or the vectors have fewer elements.
     """
 
     takes: ClassVar[Sequence[str]] = ("pooling", "dtype", "device", "dim")
@@ -261,12 +261,11 @@ class OwnEncoder:
         )
         self.encode = functools.partial(encoder.encode, dtype=dtype or "float32", dim=dim)
         if questions is not None:
-            if dtype not in (None, "float32") or dim is not None:
-                raise ConfigError(
-                    "a model with two towers is measured in float32 and as it is; drop the dtype or dim option"
-                )
+            if dim is not None:
+                raise ConfigError("a model with two towers is measured in its whole width; drop the dim option")
             towers = DualEncoder(encoder, questions)
-            self.encode_queries, self.encode_passages = towers.encode_queries, towers.encode_passages
+            self.encode_queries = functools.partial(towers.encode_queries, dtype=dtype or "float32")
+            self.encode_passages = functools.partial(towers.encode_passages, dtype=dtype or "float32")
             both = f"{encoder.digest()} {questions.digest()}".encode()
             self.info = dataclasses.replace(self.info, digest=hashlib.sha256(both).hexdigest())
 

@@ -64,7 +64,12 @@ class SourceConfig:
     max_pairs: int = 0
     """Pairs kept per language pair; 0 = all."""
     max_pairs_by: Literal["draw", "score"] = "draw"
-    """Which pairs ``max_pairs`` keeps: drawn by the seed, or those with the best scores."""
+    """Which pairs ``max_pairs`` and ``fill_to`` keep: drawn by the seed, or those with the best scores."""
+    fill_to: int = 0
+    """Pairs of a language pair that the sources up to this one may reach: this one gives only what the earlier ones
+    lack, as MEXMA fills its languages up to 15 million with mined text. 0 = no limit."""
+    only_missing: bool = False
+    """Use it only for language pairs that no earlier source has, as EMS uses Tatoeba."""
     heldout: bool = True
     """Whether held-out and validation pairs may be drawn from it."""
 
@@ -73,9 +78,9 @@ class SourceConfig:
             raise ConfigError("a source has no paths; name files or globs")
         if not 0 < self.weight <= 1:
             raise ConfigError(f"weight is {self.weight}, expected a share above 0 and at most 1")
-        check_bounds(self, "", {"max_pairs": (0, MANY), "min_score": (-MANY, MANY)})
-        if self.max_pairs_by == "score" and not self.max_pairs:
-            raise ConfigError("max_pairs_by is score, but max_pairs is 0 and keeps all; set max_pairs too")
+        check_bounds(self, "", {"max_pairs": (0, MANY), "fill_to": (0, MANY), "min_score": (-MANY, MANY)})
+        if self.max_pairs_by == "score" and not (self.max_pairs or self.fill_to):
+            raise ConfigError("max_pairs_by is score, but max_pairs and fill_to are 0 and keep all; set one of them")
         if self.max_pairs < 0:
             raise ConfigError(f"max_pairs is {self.max_pairs}, expected 0 (all) or more")
         codes = known_languages(self.languages or ())

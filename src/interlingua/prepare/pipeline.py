@@ -21,7 +21,7 @@ from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.files import atomic_directory
 from interlingua.limits import line_limit
 from interlingua.locks import exclusive
-from interlingua.prepare.config import PrepareConfig
+from interlingua.prepare.config import PrepareConfig, known_languages
 from interlingua.prepare.ingest import SourceCounts, ingest
 from interlingua.prepare.output import check_not_empty, write_store, write_texts
 from interlingua.prepare.progress import progress_bars
@@ -73,7 +73,7 @@ def prepare(config: PrepareConfig, *, overwrite: bool = False, show_progress: bo
         bad.path = config.output / REJECTED_LINES  # where it will be
         _warn_of(config, counts, bad)
         decontaminated = select(shards, config, work, progress)
-        check_not_empty(shards)
+        _check_what_is_left(config, shards, counts)
         vocabulary = make_vocabulary(shards, config, folder, work, progress)
         tokens = write_store(folder / "train", shards, Fate.train, vocabulary, config, progress)
         write_store(folder / "valid", shards, Fate.valid, vocabulary, config, progress)
@@ -104,6 +104,24 @@ def _warn_of(config: PrepareConfig, counts: list[SourceCounts], bad: BadLines) -
         if not found.read:
             why = ", ".join(f"{count:,} {reason}" for reason, count in found.skipped.items())
             log.warning("source %s: no pairs%s; check its files", source.label, f" (skipped: {why})" if why else "")
+
+
+def _check_what_is_left(config: PrepareConfig, shards: list[Shard], counts: list[SourceCounts]) -> None:
+    """Refuses an empty corpus, and names every language of ``languages`` that has no pair to train on."""
+    check_not_empty(shards)
+    read: Counter[str] = Counter()
+    for found in counts:
+        for language_pair, pairs in found.read.items():
+            for code in language_pair:
+                read[code] += pairs
+    trained = {code for shard in shards if shard.count(Fate.train) for code in shard.language_pair}
+    for code in known_languages(config.languages):
+        if code not in trained:
+            log.warning(
+                "language %s: no pairs to train on (%s read); add a source that has it, or leave it out of languages",
+                code,
+                f"{read[code]:,}",
+            )
 
 
 def _lost(shards: list[Shard], counts: list[SourceCounts]) -> Counter[str]:

@@ -53,8 +53,12 @@ def select(shards: list[Shard], config: PrepareConfig, folder: Path, progress: P
 
         drop_near_duplicates(shards, config.deduplicate.threshold, folder / "near", progress)
     decontaminated = _decontaminate(shards, config, progress)
-    for (_, source_index), group in groupby(shards, key=lambda shard: (shard.language_pair, shard.source_index)):
-        _weigh_down(list(group), config.sources[source_index], config.seed)
+    for _, of_pair in groupby(shards, key=lambda shard: shard.language_pair):
+        earlier = 0  # pairs that the sources before this one have left, in the order of preference
+        for source_index, group in groupby(of_pair, key=lambda shard: shard.source_index):
+            own = list(group)
+            _limit(own, config.sources[source_index], config.seed, earlier)
+            earlier += _training_rows(own)
     split(shards, config, progress)
     return decontaminated
 
@@ -81,12 +85,30 @@ def _decontaminate(shards: list[Shard], config: PrepareConfig, progress: Progres
     return Decontaminated(dict(evaluation.counts), tuple(map(str, evaluation.skipped)))
 
 
-def _weigh_down(shards: list[Shard], source: SourceConfig, seed: int) -> None:
-    """Keeps a random share of a language pair's rows, and of those at most ``max_pairs``, drawn or the best-scored."""
-    weighted = round(source.weight * sum(shard.count(Fate.train) for shard in shards))
+def _limit(shards: list[Shard], source: SourceConfig, seed: int, earlier: int) -> None:
+    """Keeps of the rows that a source has for a language pair those that its weight and its limits allow.
+
+    A random share comes first. ``max_pairs`` and ``fill_to`` then take of these the drawn or the best-scored ones.
+
+    Args:
+        shards: of one source and one language pair.
+        source: its limits.
+        seed: of the draws.
+        earlier: training pairs that earlier sources have for this language pair.
+    """
+    by_score = source.max_pairs_by == "score"
+    if source.only_missing and earlier:
+        _keep_first(shards, 0, Fate.in_earlier_source, seed)
+    weighted = round(source.weight * _training_rows(shards))
     _keep_first(shards, weighted, Fate.over_weight, seed)
     if source.max_pairs:
-        _keep_first(shards, source.max_pairs, Fate.over_max_pairs, seed, by_score=source.max_pairs_by == "score")
+        _keep_first(shards, source.max_pairs, Fate.over_max_pairs, seed, by_score=by_score)
+    if source.fill_to:
+        _keep_first(shards, max(0, source.fill_to - earlier), Fate.over_fill_to, seed, by_score=by_score)
+
+
+def _training_rows(shards: list[Shard]) -> int:
+    return sum(shard.count(Fate.train) for shard in shards)
 
 
 def _keep_first(shards: list[Shard], limit: int, fate: Fate, seed: int, *, by_score: bool = False) -> None:

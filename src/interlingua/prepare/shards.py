@@ -29,6 +29,8 @@ class Fate(IntEnum):
     heldout = 6
     valid = 7
     in_heldout_or_valid = 8
+    over_fill_to = 9
+    in_earlier_source = 10
 
 
 DROPPED = tuple(fate for fate in Fate if fate not in (Fate.train, Fate.heldout, Fate.valid))

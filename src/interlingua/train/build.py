@@ -90,6 +90,24 @@ def build_encoder(config: TrainConfig, vocabulary: Vocabulary) -> Encoder:
     return encoder
 
 
+def remember_lengths(objective: Objective, config: TrainConfig) -> None:
+    """Cuts texts at what questions and passages were cut to, from now on and in the saved model.
+
+    Training itself has its own limits for each feed. A model that learned from 256 tokens of a passage is then also
+    measured and used on so many, and not on all that its backbone can take. One encoder of both keeps the longer limit.
+
+    Args:
+        objective: its batches are built already, which may be longer than passages.
+        config: of the run.
+    """
+    if (asked := config.data.questions) is None:
+        return
+    passages, *questions = objective.exported
+    own = asked.max_passage_tokens if questions else max(asked.max_passage_tokens, asked.max_question_tokens)
+    for tower, limit in ((passages, own), *((tower, asked.max_question_tokens) for tower in questions)):
+        tower.settings = dataclasses.replace(tower.settings, max_tokens=min(limit, tower.max_tokens))
+
+
 def with_default_prompt(settings: EncodingSettings, text: str | None) -> EncodingSettings:
     """Settings of an encoder that puts a text before all others by itself, as it was trained.
 

@@ -15,7 +15,7 @@ from typing import Any
 from interlingua.batches.prefetch import Prefetcher
 from interlingua.train.banks import fill_banks
 from interlingua.train.budget import fix_length
-from interlingua.train.build import MicroBatches, build_objective, feeds_of, fewer_negatives
+from interlingua.train.build import MicroBatches, build_objective, feeds_of, fewer_negatives, remember_lengths
 from interlingua.train.checkpoint import TrainState, load_checkpoint, rotate, save_checkpoint
 from interlingua.train.config import TrainConfig
 from interlingua.train.engine import Engine
@@ -94,6 +94,7 @@ def _train(
     objective = build_objective(config, data.vocabulary, data.languages).to(engine.device).train()
     batches = MicroBatches(config, data.train, objective.encoder.max_tokens, engine)
     validation = valid_batches(config, data, batches)
+    remember_lengths(objective, config)
     new_dense = config.encoder.dense and start.checkpoint is None
     bank_seconds = fill_banks(
         objective, batches, validation, engine, steps=max_steps, folder=folder.path, new_dense=new_dense
@@ -141,8 +142,9 @@ def _train(
                 twin.save(folder.best)
             norms = term_gradients.measure(twin, batch)
             log.evaluation(done, measured.metrics, best=best, term_grad_norms=norms)
-            for line in term_gradients.warnings(norms):
-                log.warn(line)
+            if done:  # before the first step a student may be equal to its teacher, with a gradient of 0
+                for line in term_gradients.warnings(norms):
+                    log.warn(line)
             if measured.spread is not None and (warning := measured.spread.warning()):
                 log.warn(warning)
             pace.evaluation_seconds = clock.seconds - began

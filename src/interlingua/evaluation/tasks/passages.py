@@ -247,7 +247,7 @@ class _Steps:
 
     def __init__(self, progress: Progress, sets: Mapping[str, RetrievalSet]) -> None:
         self._progress, self._done, self.label = progress, 0, ""
-        self._total = sum(len(one.queries) + sum(1 for _ in one.passages()) for one in sets.values())
+        self._total = sum(len(one.queries) + one.passage_count() for one in sets.values())
 
     def add(self, texts: int) -> None:
         self._done += texts

@@ -1,0 +1,87 @@
+"""docs/reproduce.md: each table of the four papers is on it, and each file and task that a command names is there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from interlingua.config import load_toml
+from interlingua.registry import ANALYSES, SUITES, TASKS
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "reproduce.md").read_text(encoding="utf-8")
+ROMAN = ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII", "XIII", "XIV"]
+TABLES = {
+    "Calibrated similarity": [*map(str, range(1, 5))],
+    "Multilingual IR": [*map(str, range(1, 11))],
+    "MEXMA": [*map(str, range(1, 31))],
+    "EMS": ROMAN,
+}
+PAPERS = {"calibrated": "Ham and Kim", "multilingual_ir": "Hu et al", "mexma": "Janeiro", "ems": "Mao"}
+
+
+def section(title):
+    (text,) = re.findall(rf"^## {title}.*?\n(.*?)(?=^## |\Z)", PAGE, re.M | re.S)
+    return text
+
+
+def commands():
+    """Every command of the page, with the rows of a loop written out."""
+    outside = re.sub(r"^```.*?^```", "", PAGE, flags=re.M | re.S)  # a fence would pair up with a command's own marks
+    found = re.findall(r"^\$ (.+)$", PAGE, re.M) + re.findall(r"`([^`]+)`", outside.replace("\n", " "))
+    for text in found:
+        loop = re.fullmatch(r"for row in (.+?); do (.+); done", text)
+        if loop:
+            yield from (loop[2].replace("$row", row) for row in loop[1].split())
+        else:
+            yield text
+
+
+@pytest.mark.parametrize("paper", TABLES)
+def test_every_table_of_a_paper_has_its_row(paper):
+    first_cells = re.findall(r"^\| (Table .+?) \|", section(paper), re.M)
+    named = {number for cell in first_cells for number in re.findall(r"Table (\w+)", cell)}
+    assert named == set(TABLES[paper])
+
+
+def test_every_row_has_a_command_or_a_reason():
+    for row in re.findall(r"^\| (?:Table|Figure|section) .+$", PAGE, re.M):
+        cells = [cell.strip() for cell in row.strip("|").split(" | ")]
+        assert len(cells) == 4, row
+        assert "`" in cells[1] or cells[1].startswith(("not reproducible", "averages of Tables")), row
+
+
+def test_every_file_of_a_command_is_there():
+    files = {path for command in commands() for path in re.findall(r"(?:experiments|tools)/[\w./-]+", command)}
+    assert len(files) > 50
+    assert [path for path in sorted(files) if not (ROOT / path).is_file()] == []
+
+
+def test_every_run_measured_is_one_that_its_file_makes():
+    runs = {path for command in commands() for path in re.findall(r"(?:evaluate|analyse) (runs/[\w./-]+)", command)}
+    assert runs
+    for run in runs:
+        _, method, name = run.split("/")
+        config = load_toml(ROOT / "experiments" / method / f"{name}.toml")
+        assert Path(ROOT / "experiments" / method / config["run"]["output"]).resolve() == ROOT / run
+
+
+def test_every_suite_and_analysis_of_a_command_exists():
+    for command in commands():
+        for suite in re.findall(r"--suite (\S+)", command):
+            for name in suite.split(","):
+                assert name in TASKS or name in SUITES or name.startswith("mteb:"), command
+        for name in re.findall(r"--only (\S+)", command):
+            assert name in ANALYSES, command
+
+
+@pytest.mark.parametrize("folder", PAPERS)
+def test_every_file_of_a_paper_is_on_the_page(folder):
+    """Those of a row of the paper: their header names the paper and a table or a figure first."""
+    text = " ".join(commands())
+    for path in sorted((ROOT / "experiments" / folder).glob("*.toml")):
+        header = path.read_text(encoding="utf-8").split("\n", 1)[0]
+        if re.search(rf"\({PAPERS[folder]}.*\), (Table|Figure)", header):
+            assert f"{folder}/{path.name}" in text or f"`{path.name}`" in PAGE, path

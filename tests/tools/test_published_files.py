@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import importlib.util
+import io
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from interlingua.config import load_toml
+from interlingua.corpus.formats import read_pairs
+from interlingua.errors import DataError
+from interlingua.languages import resolve
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "data.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def tool():
+    spec = importlib.util.spec_from_file_location("published_files", ROOT / "tools" / "published_files.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+def put(server, address, content):
+    path = server / address.removeprefix("https://")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+def moses_zip(first, second):
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w") as archive:
+        for name, text in (first, second):
+            archive.writestr(name, text)
+    return held.getvalue()
+
+
+def test_a_corpus_lands_where_its_server_has_it(tmp_path, tool):
+    server, out = tmp_path / "server", tmp_path / "data"
+    one = tool.Files("ems62", tuple(tool.opus("OpenSubtitles", "v2018", ["de", "zh", "yo"])), "")
+    content = moses_zip(("OpenSubtitles.de-en.de", "Hallo\n"), ("OpenSubtitles.de-en.en", "Hello\n"))
+    put(server, f"{tool.OPUS}/OPUS-OpenSubtitles/v2018/moses/de-en.txt.zip", content)
+    put(server, f"{tool.OPUS}/OPUS-OpenSubtitles/v2018/moses/en-zh_cn.txt.zip", content)
+    assert tool.fetch_files(one, out, server=f"file://{server}") == (2, 1)
+    (pair,) = read_pairs(str(out / "ems62" / "OpenSubtitles" / "de-en.txt.zip"))
+    assert pair[:4] == ("Hallo", "Hello", "deu_Latn", "eng_Latn")
+
+
+def test_what_is_there_is_not_fetched_again(tmp_path, tool):
+    server, out = tmp_path / "server", tmp_path / "data"
+    one = tool.Files("nq", (tool.Remote("https://example.org", "a.json"), tool.Remote("https://example.org", "b")), "")
+    put(server, "https://example.org/a.json", b"first")
+    with pytest.raises(DataError, match="/b"):
+        tool.fetch_files(one, out, server=f"file://{server}")
+    put(server, "https://example.org/a.json", b"changed")
+    put(server, "https://example.org/b", b"second")
+    assert tool.fetch_files(one, out, server=f"file://{server}") == (2, 0)
+    assert (out / "nq" / "a.json").read_bytes() == b"first"
+
+
+@pytest.mark.parametrize("kind", ["zip", "tar.gz"])
+def test_an_archive_is_unpacked_without_a_doubled_folder(tmp_path, tool, kind):
+    held = io.BytesIO()
+    if kind == "zip":
+        with zipfile.ZipFile(held, "w") as archive:
+            archive.writestr("set/file.txt", "text")
+    else:
+        with tarfile.open(fileobj=held, mode="w:gz") as archive:
+            member = tarfile.TarInfo("set/file.txt")
+            member.size = 4
+            archive.addfile(member, io.BytesIO(b"text"))
+    put(tmp_path / "server", f"https://example.org/set.{kind}", held.getvalue())
+    one = tool.Files("x", (tool.Remote("https://example.org", f"set.{kind}"),), "", unpack=True)
+    tool.fetch_files(one, tmp_path, server=f"file://{tmp_path / 'server'}")
+    assert (tmp_path / "x" / "set" / "file.txt").read_text() == "text"
+
+
+def test_a_broken_archive_is_named(tmp_path, tool):
+    put(tmp_path / "server", "https://example.org/set.zip", b"cut")
+    one = tool.Files("x", (tool.Remote("https://example.org", "set.zip"),), "", unpack=True)
+    with pytest.raises(DataError, match="archive"):
+        tool.fetch_files(one, tmp_path, server=f"file://{tmp_path / 'server'}")
+
+
+def test_every_set_is_on_the_data_page(tool):
+    assert [name for name in tool.FILES if f"`{name}`" not in PAGE] == []
+
+
+def test_ems_corpora_are_those_its_toml_reads(tool):
+    """A corpus that is fetched and not read, or read and not fetched, would change the paper's mixture."""
+    config = load_toml(ROOT / "experiments" / "ems" / "prepare_ems62.toml")
+    read = {Path(path).parent.name for source in config["sources"] for path in source["paths"]}
+    assert read == {remote.folder for remote in tool.FILES["ems62"].files}
+    assert {resolve(code) for code in config["languages"]} == {resolve(code) for code in (*tool.EMS, "en")}
+    assert len(config["languages"]) == 62
+
+
+def test_kakao_corpora_are_those_its_toml_reads(tool):
+    config = load_toml(ROOT / "experiments" / "calibrated" / "prepare_calibrated14.toml")
+    assert {resolve(code) for code in config["languages"]} == {resolve(code) for code in (*tool.KAKAO, "en")}

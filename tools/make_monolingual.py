@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""Writes text files in one language each, one text a line, out of WikiMatrix's pairs or Mr. TyDi's passages.
+
+    python tools/make_monolingual.py data/WikiMatrix --languages ru sw te --out data/monolingual/wikimatrix
+    python tools/make_monolingual.py data/mrtydi --languages ru sw te th --out data/monolingual/mrtydi
+
+They are the text without translation of multilingual IR (Hu et al. 2022, Tables 5 and 10, Figure 4). A text that occurs
+more than once is written once. The sentences are a draw by the seed, every one as likely as any other, so that the
+order of the files says nothing; training draws its ``max_sentences`` from them again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+from interlingua.corpus.dedup import ExactDeduplicator
+from interlingua.corpus.formats import read_pairs
+from interlingua.corpus.keys import text_keys
+from interlingua.corpus.reservoir import reservoir
+from interlingua.corpus.retrieval_sets import mr_tydi_sets
+from interlingua.errors import DataError, InterlinguaError
+from interlingua.files import atomic_write
+from interlingua.languages import resolve
+
+CHUNK = 10_000
+
+
+def wikimatrix_texts(folder: Path, language: str) -> Iterator[str]:
+    """One side of every WikiMatrix file that has the language."""
+    wanted = resolve(language)
+    for path in sorted(folder.glob("WikiMatrix.*.tsv*")):
+        pair = path.name.split(".")[1].split("-")
+        if len(pair) == 2 and wanted in map(resolve, pair):
+            for row in read_pairs(str(path), source_language=pair[0], target_language=pair[1]):
+                yield row.source if row.source_language == wanted.code else row.target
+
+
+def mr_tydi_texts(folder: Path, language: str) -> Iterator[str]:
+    """Mr. TyDi's passages, without their titles."""
+    for name, read in mr_tydi_sets(folder, "test").items():
+        if resolve(name) == resolve(language):
+            for passage in read().passages():
+                yield passage.text
+
+
+def distinct(texts: Iterator[str], folder: Path) -> Iterator[str]:
+    """The texts on one line each, without repetitions and empty ones; in bounded memory."""
+    seen = ExactDeduplicator(folder)
+    while chunk := [" ".join(text.split()) for text in islice(texts, CHUNK)]:
+        fresh = seen.first_seen(text_keys(chunk))
+        yield from (text for text, is_new in zip(chunk, fresh, strict=True) if is_new and text)
+
+
+def write_language(folder: Path, language: str, out: Path, *, sentences: int, seed: int) -> int:
+    """Draws the texts of a language and writes ``<language>.txt``.
+
+    Returns:
+        How many there are; without any, no file is written.
+    """
+    from_mr_tydi = any(folder.glob("mrtydi-*"))
+    texts = mr_tydi_texts(folder, language) if from_mr_tydi else wikimatrix_texts(folder, language)
+    with tempfile.TemporaryDirectory() as work:
+        drawn = reservoir(distinct(texts, Path(work)), sentences, seed=seed)
+    if drawn:
+        with atomic_write(out / f"{language}.txt") as file:
+            file.writelines(f"{text}\n" for text in drawn)
+    return len(drawn)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Parses the command line and writes; one line on standard error and exit code 2 on failure."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="holds WikiMatrix.*.tsv.gz or mrtydi-v1.1-*")
+    parser.add_argument("--languages", nargs="+", required=True, help="codes, as the files are to be called")
+    parser.add_argument("--out", type=Path, required=True, help="folder of the files")
+    parser.add_argument("--sentences", type=int, default=200_000, help="texts a language, at most; default 200,000")
+    parser.add_argument("--seed", type=int, default=0, help="of the draw")
+    options = parser.parse_args(arguments)
+    try:
+        if options.sentences < 1:
+            raise DataError(f"--sentences is {options.sentences}, expected at least 1")
+        if not any(options.folder.glob("WikiMatrix.*")) and not any(options.folder.glob("mrtydi-*")):
+            raise DataError("neither WikiMatrix.*.tsv.gz nor mrtydi-v1.1-* is here", path=options.folder)
+        for language in options.languages:
+            count = write_language(
+                options.folder, language, options.out, sentences=options.sentences, seed=options.seed
+            )
+            if count:
+                print(f"{options.out / language}.txt: {count:,} texts")
+            else:
+                print(f"warning: no text in {language} in {options.folder}; no file is written", file=sys.stderr)
+    except InterlinguaError as error:
+        print(f"make_monolingual: {' '.join(str(error).split())}", file=sys.stderr)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()
