@@ -28,6 +28,7 @@ STOP_SECONDS = 30
 """What was accepted is finished for so long after SIGTERM."""
 RESTART_SECONDS = 1.0
 """A process that died is replaced after this pause, so that a fault at each start does not use up the machine."""
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 def served_model(
@@ -157,10 +158,10 @@ def _supervise(work: Callable[[], None], count: int) -> None:
         for child in children:
             os.kill(child, signal.SIGTERM)
 
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in STOP_SIGNALS:
         signal.signal(number, stop)
     while not is_stopping and len(children) < count:
-        children.add(_fork(work))
+        _fork(work, children)
     while children:
         child, status = os.wait()
         children.discard(child)
@@ -168,15 +169,20 @@ def _supervise(work: Callable[[], None], count: int) -> None:
             print(f"a worker ended with status {os.waitstatus_to_exitcode(status)}; starting another", file=sys.stderr)
             time.sleep(RESTART_SECONDS)
         if not is_stopping:
-            children.add(_fork(work))
+            _fork(work, children)
 
 
-def _fork(work: Callable[[], None]) -> int:
+def _fork(work: Callable[[], None], children: set[int]) -> None:
+    """Starts a process and adds it to the children; a signal to stop waits until both know of it."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     child = os.fork()
     if child:
-        return child
-    for number in (signal.SIGTERM, signal.SIGINT):
+        children.add(child)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+        return
+    for number in STOP_SIGNALS:
         signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
     try:
         work()
         code = 0

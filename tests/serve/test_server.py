@@ -1,0 +1,148 @@
+"""Real processes on a real socket: the first line, stopping under load, several workers, a port in use."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import openai
+import pytest
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def folder(encoder, tmp_path):
+    encoder.save(tmp_path / "tiny")
+    return tmp_path / "tiny"
+
+
+@pytest.fixture
+def launch(folder):
+    """Starts ``interlingua serve`` and waits for its first line."""
+    processes = []
+
+    def launch(*options, **environment):
+        command = [sys.executable, "-m", "interlingua", "serve", str(folder), "--port", "0", "--threads", "1", *options]
+        env = {**os.environ, **environment}
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env)
+        processes.append(process)
+        line = process.stderr.readline()
+        address = re.search(r"http://\S+", line)
+        assert address, line
+        return process, address[0]
+
+    yield launch
+    for process in processes:
+        if process.poll() is None:
+            process.terminate()
+        process.communicate(timeout=30)
+
+
+def test_openai_s_asynchronous_client(launch):
+    _, address = launch("--name", "own")
+
+    async def ask():
+        async with openai.AsyncOpenAI(base_url=f"{address}/v1", api_key="any") as client:
+            calls = [client.embeddings.create(model="own", input=f"en{n}") for n in range(40)]
+            return await asyncio.gather(*calls)
+
+    replies = asyncio.run(ask())
+    assert {len(reply.data[0].embedding) for reply in replies} == {len(replies[0].data[0].embedding)}
+
+
+def test_sigterm_under_load_loses_no_accepted_request(launch):
+    process, address = launch()
+
+    async def load():
+        async with httpx.AsyncClient(base_url=address, timeout=30) as client:
+            body = {"inputs": ["en1 en2 en3"] * 1000}
+            calls = [asyncio.create_task(client.post("/embed", json=body)) for _ in range(20)]
+            while (await client.get("/metrics")).text.count('interlingua_requests_total{path="/embed"') == 0:
+                await asyncio.sleep(0.01)
+            process.send_signal(signal.SIGTERM)
+            return await asyncio.gather(*calls, return_exceptions=True)
+
+    replies = asyncio.run(load())
+    assert process.wait(30) == 0
+    answered = [reply for reply in replies if isinstance(reply, httpx.Response)]
+    # A request that reached the server is answered whole; one that came too late finds no server.
+    assert all(reply.status_code in (200, 503) for reply in answered)
+    assert all(isinstance(reply, httpx.TransportError) for reply in replies if reply not in answered)
+    assert sum(reply.status_code == 200 for reply in answered) >= 1
+    log = process.stderr.read()
+    assert "Traceback" not in log
+    assert log.count('"status": 200') >= sum(reply.status_code == 200 for reply in answered)
+
+
+def test_workers_share_a_socket_and_report_together(launch):
+    process, address = launch("--workers", "2")
+    with httpx.Client(base_url=address) as client:
+        for _ in range(10):
+            assert client.post("/embed", json={"inputs": "en1"}, headers={"connection": "close"}).status_code == 200
+        assert "interlingua_texts_total 10.0" in client.get("/metrics").text
+    process.terminate()
+    assert process.wait(30) == 0
+
+
+def workers_of(process):
+    """Process ids of the workers, by Linux's list."""
+    listed = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    if not listed.exists():
+        pytest.skip("needs Linux's list of child processes")
+    deadline = time.monotonic() + 30
+    while len(listed.read_text().split()) < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return [int(number) for number in listed.read_text().split()]
+
+
+def test_a_worker_that_dies_is_replaced(launch):
+    process, address = launch("--workers", "2")
+    first = workers_of(process)
+    os.kill(first[0], signal.SIGKILL)
+    assert "starting another" in process.stderr.readline()
+    now = workers_of(process)
+    assert len(now) == 2
+    assert set(now) != set(first)
+    assert httpx.post(f"{address}/embed", json={"inputs": "en1"}).status_code == 200
+
+
+def test_a_signal_at_once_ends_all_workers(launch):
+    process, _ = launch("--workers", "2")
+    process.terminate()
+    assert process.wait(30) in (0, 2)
+
+
+def test_flags_are_environment_variables_too(launch):
+    _, address = launch(INTERLINGUA_SERVE_NAME="by-variable", INTERLINGUA_SERVE_API_KEY="secret")
+    headers = {"authorization": "Bearer secret"}
+    assert httpx.get(f"{address}/info").status_code == 401
+    assert httpx.get(f"{address}/info", headers=headers).json()["model_id"] == "by-variable"
+
+
+def run(*arguments):
+    command = [sys.executable, "-m", "interlingua", "serve", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_a_port_in_use_is_one_line(folder):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        result = run(str(folder), "--port", str(taken.getsockname()[1]))
+    assert result.returncode == 2
+    assert result.stderr.count("\n") == 1
+    assert "--port" in result.stderr
+
+
+@pytest.mark.parametrize("options", [["--dtype", "float8"], ["--prompt", "unknown"], ["--api-key", ""]])
+def test_slips_are_one_line(folder, options):
+    result = run(str(folder), *options)
+    assert result.returncode == 2
+    assert result.stderr.count("\n") == 1

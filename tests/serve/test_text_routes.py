@@ -1,0 +1,61 @@
+"""Mining and alignment of what a request holds: the same as in Python."""
+
+from __future__ import annotations
+
+import pytest
+
+from interlingua import align, mine
+
+SOURCE = ["en1 en2 en3", "en4 en5", "en6", "en7 en8"]
+TARGET = ["de1 de2 de3", "de4 de5", "de6"]
+
+
+def test_mined_pairs_are_those_of_python(client, encoder):
+    body = {"source": SOURCE, "target": TARGET, "k": 2, "margin": "distance"}
+    found = client.post("/mine", json=body).json()["pairs"]
+    expected = mine(encoder, SOURCE, TARGET, k=2, margin="distance")
+    assert [(pair["source_row"], pair["target_row"]) for pair in found] == [pair[3:] for pair in expected]
+    assert [pair["score"] for pair in found] == pytest.approx([pair.score for pair in expected], abs=1e-6)
+    cut = client.post("/mine", json={**body, "threshold": 99}).json()
+    assert cut == {"pairs": []}
+
+
+def test_links_are_those_of_python(client, encoder):
+    found = client.post("/align", json={"source": SOURCE, "target": TARGET}).json()["links"]
+    expected = align(encoder, SOURCE, TARGET)
+    assert [(tuple(link["source"]), tuple(link["target"])) for link in found] == [link[:2] for link in expected]
+    assert found[0]["source_text"] == " ".join(SOURCE[row] for row in expected[0].source)
+
+
+def test_plain_text_is_split_into_sentences(client):
+    body = {"source": "Eins ist da. Zwei kommt noch.", "target": "One is here. Two is coming.", "source_language": "de"}
+    reply = client.post("/align", json=body).json()
+    assert reply["source"] == ["Eins ist da.", "Zwei kommt noch."]
+    assert reply["target"] == ["One is here.", "Two is coming."]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("/mine", {"source": [], "target": ["a"]}, 400),
+        ("/mine", {"source": [" "], "target": ["a"]}, 422),
+        ("/mine", {"source": ["a"], "target": ["a"], "k": 0}, 400),
+        ("/mine", {"source": ["a"] * 5, "target": ["a"]}, 413),
+        ("/mine", {"source": ["a"], "target": ["a"], "source_language": "Klingonese"}, 422),
+        ("/align", {"source": "", "target": "a"}, 422),
+        ("/align", {"source": "a", "target": "a", "source_language": "Klingonese"}, 422),
+        ("/align", {"source": ["a"] * 5, "target": ["a"]}, 413),
+        ("/align", {"source": "a", "target": "a", "prompt": "unknown"}, 422),
+        ("/tokens", {"source": "", "target": "a"}, 400),
+        ("/tokens", {"source": "a" * 5000, "target": "a"}, 400),
+    ],
+)
+def test_what_can_not_be_done(start, path, body, status):
+    reply = start(max_texts=4).post(path, json=body)
+    assert reply.status_code == status
+    assert isinstance(reply.json()["error"], str)
+
+
+def test_more_tokens_than_a_request_may_have(start):
+    client = start(max_request_tokens=5)
+    assert client.post("/mine", json={"source": SOURCE, "target": TARGET}).status_code == 413

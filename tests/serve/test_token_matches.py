@@ -1,0 +1,33 @@
+"""Cosines between the tokens of two sentences: those of the states, special tokens left out."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from interlingua.batches.tokens import TokenBatch
+from interlingua.serve.model import ServedModel
+from interlingua.serve.token_matches import match_tokens
+
+
+def test_cosines_are_those_of_the_states(encoder):
+    model = ServedModel(encoder, "tiny")
+    found = match_tokens(model, "en1 en2", "de1 de2 de3", language=(None, None))
+    ids = [model.tokenize([text]).sequences[0] for text in ("en1 en2", "de1 de2 de3")]
+    with torch.inference_mode():
+        one, other = (encoder.tokens(TokenBatch.from_lists([sequence], ("",))).states for sequence in ids)
+    expected = torch.nn.functional.cosine_similarity(one[:, None], other[None], dim=2)
+    assert np.abs(found.cosines.numpy() - expected.numpy()).max() < 1e-5
+    assert [token.text for token in found.source] == ["en1", "en2"]
+    assert [(token.start, token.end) for token in found.target] == [(0, 3), (4, 7), (8, 11)]
+
+
+def test_a_long_sentence_is_cut_where_the_model_cuts_it(encoder):
+    found = match_tokens(ServedModel(encoder, "tiny"), "en1 " * 40, "de1", language=(None, None))
+    assert found.cosines.shape == (len(found.source), 1)
+    assert len(found.source) == 12
+
+
+def test_a_sentence_equal_to_itself(encoder):
+    found = match_tokens(ServedModel(encoder, "tiny"), "en1 en2", "en1 en2", language=(None, None))
+    assert found.cosines.diagonal().numpy().tolist() == [1.0, 1.0] or np.allclose(found.cosines.diagonal(), 1, atol=1e-6)
