@@ -3,6 +3,8 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
+import threading
 import types
 from pathlib import Path
 
@@ -116,6 +118,16 @@ def test_standard_input(tmp_path, monkeypatch):
     for files, output in ((["-", "a.txt"], "out/"), (["-"], "out/")):
         with pytest.raises(ConfigError, match="standard input is one text by itself"):
             EmbedJob(files=files, output=output)
+
+
+def test_a_pipe_is_embedded_whole(tmp_path):
+    """Its lines were counted first, which left none to embed: no rows, and no error."""
+    os.mkfifo(tmp_path / "p.txt")
+    writer = threading.Thread(target=lambda: (tmp_path / "p.txt").write_bytes(written(lines(5))), daemon=True)
+    writer.start()
+    EmbedJob(files=[str(tmp_path / "p.txt")], output=str(tmp_path / "a.npy")).run(encode, model="m")
+    writer.join(10)
+    np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), embed(lines(5)))
 
 
 def test_the_text_is_not_written_over_and_must_be_whole(tmp_path):
