@@ -133,8 +133,10 @@ def test_a_pipe_is_embedded_whole(tmp_path):
 def test_the_text_is_not_written_over_and_must_be_whole(tmp_path):
     path = tmp_path / "a.txt.gz"
     path.write_bytes(gzip.compress(written(lines(99)))[:-9])
+    (tmp_path / "a.npy").write_bytes(written(lines(9)))
     with pytest.raises(ConfigError, match="is read as well and would be lost"):
-        EmbedJob(files=[str(path)], output=str(path)).run(encode, model="m")
+        EmbedJob(files=[str(tmp_path / "a.npy")], output=str(tmp_path / "a.npy")).run(encode, model="m")
+    (tmp_path / "a.npy").unlink()
     with pytest.raises(DataError, match="cut short"):
         EmbedJob(files=[str(path)], output=str(tmp_path / "a.npy")).run(encode, model="m")
 
