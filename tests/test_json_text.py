@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from interlingua import limits
 from interlingua.errors import DataError
-from interlingua.json_text import MAX_DEPTH, MAX_DIGITS, load_json, parse_json, parse_json_value
+from interlingua.json_text import MAX_DEPTH, MAX_DIGITS, load_json, parse_json, parse_json_value, read_json_text
 
 GOOD = ["1", '"\\u00e9"', '{"a": [1, 2.5, null, true]}', '"\\ud83d\\ude00"', "[" * 150 + "]" * 150, "9" * MAX_DIGITS]
 
@@ -47,3 +48,9 @@ def test_a_file_is_read_with_its_mark_and_bad_bytes_have_a_line(tmp_path):
     (tmp_path / "a.json").write_bytes(b'{\n"a": "\xff"}')
     with pytest.raises(DataError, match=r"a\.json:2: not UTF-8"):
         load_json(tmp_path / "a.json")
+
+
+def test_a_device_that_never_ends_is_refused(monkeypatch):
+    monkeypatch.setattr(limits, "MAX_DOCUMENT_BYTES", 1 << 22)
+    with pytest.raises(DataError, match="/dev/zero: larger than 4 MiB"):
+        read_json_text("/dev/zero")

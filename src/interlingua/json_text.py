@@ -90,6 +90,18 @@ def refuse_surrogates(text: str) -> None:
         raise ValueError(f"a text holds {text[error.start]!a}, half a character; mend or remove it") from None
 
 
+def read_json_text(path: str | os.PathLike[str]) -> str:
+    """The text of a plain file, for callers that report its faults themselves.
+
+    Raises:
+        DataError: it is too large, or a device that never ends.
+        OSError: it can't be read.
+        UnicodeDecodeError: it is not UTF-8.
+    """
+    with open(path, "rb") as file:
+        return read_document(file, path).decode("utf-8")
+
+
 def load_json(path: str | os.PathLike[str]) -> Any:
     """The value of a JSON file, plain or compressed, which is read as a whole.
 

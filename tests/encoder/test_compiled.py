@@ -108,6 +108,15 @@ def test_ids_and_lengths_are_checked_before_memory_is(random_batch):
     assert frozen(torch.tensor([], dtype=torch.int64), torch.tensor([0])).shape == (0, 96)
 
 
+@pytest.mark.parametrize("starts", [[0, 4], [0, 2], [0, 4, 3], [1, 3], [-1, 3], [0, 5, 3], [0, 3, 2, 3], []])
+def test_wrong_boundaries_do_not_reach_the_kernel(monkeypatch, starts):
+    """The kernel is not needed, as it must not be called."""
+    frozen = CompiledBackbone(backbone_with(), torch.float32)
+    monkeypatch.setattr(compiled, "library", lambda name: pytest.fail("the kernel was called"))
+    with pytest.raises(ValueError, match="cu_seqlens"):
+        frozen(torch.ones(3, dtype=torch.int64), torch.tensor(starts, dtype=torch.int64))
+
+
 def test_the_kernel_is_taken_where_it_can_be(monkeypatch):
     fitting = backbone_with()
     assert isinstance(freeze(fitting, torch.float32), CompiledBackbone) == (library("layers") is not None)

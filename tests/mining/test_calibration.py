@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 from interlingua.errors import ConfigError, DataError
+from interlingua.mining import calibration as module
 from interlingua.mining.calibration import (
     Bin,
     Calibration,
@@ -103,6 +106,32 @@ def test_a_file_keeps_all_language_pairs(tmp_path):
         load_calibration(path, "zh", "en", model="other")
     with pytest.raises(ConfigError, match="is for scores made by 'mine ratio k=4 max', not 'score'"):
         load_calibration(path, "zh", "en", scoring="score")
+
+
+def test_two_writers_of_one_file_lose_no_language_pair(tmp_path, monkeypatch):
+    path = tmp_path / "c.json"
+    save_calibration(calibration(), path)
+    read = load_calibrations
+
+    def slow(path):
+        found = read(path)
+        time.sleep(0.2)  # long enough for the other one to read the same
+        return found
+
+    monkeypatch.setattr(module, "load_calibrations", slow)
+    added = [calibration(source_language=code) for code in ("ces_Latn", "fra_Latn")]
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(save_calibration, added, [path, path]))
+    assert len(read(path)) == 3
+    assert [file.name for file in tmp_path.iterdir()] == ["c.json"]
+
+
+def test_a_device_is_written_to_and_not_read(monkeypatch):
+    """Reading one as the file so far took all memory."""
+    monkeypatch.setattr(module, "load_calibrations", lambda path: pytest.fail("it was read"))
+    save_calibration(calibration(), "/dev/null")
+    with pytest.raises(DataError, match="/dev/full"):
+        save_calibration(calibration(), "/dev/full")
 
 
 def test_cuts_that_no_pair_reaches_are_not_written(tmp_path):

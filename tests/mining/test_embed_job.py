@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import types
 from pathlib import Path
 
@@ -118,13 +119,23 @@ def test_standard_input(tmp_path, monkeypatch):
             EmbedJob(files=files, output=output)
 
 
+def test_a_pipe_is_embedded_whole(tmp_path):
+    """Its lines were counted first, which left none to embed: no rows, and no error."""
+    reading, writing = os.pipe()
+    os.write(writing, written(lines(5)))
+    os.close(writing)
+    EmbedJob(files=[f"/dev/fd/{reading}"], output=str(tmp_path / "a.npy")).run(encode, model="m")
+    os.close(reading)
+    np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), embed(lines(5)))
+
+
 def test_the_text_is_not_written_over_and_must_be_whole(tmp_path):
     path = tmp_path / "a.txt.gz"
     path.write_bytes(gzip.compress(written(lines(99)))[:-9])
-    misnamed = tmp_path / "lines.npy"
-    misnamed.write_text("a\n")
+    (tmp_path / "a.npy").write_bytes(written(lines(9)))
     with pytest.raises(ConfigError, match="is read as well and would be lost"):
-        EmbedJob(files=[str(misnamed)], output=str(misnamed)).run(encode, model="m")
+        EmbedJob(files=[str(tmp_path / "a.npy")], output=str(tmp_path / "a.npy")).run(encode, model="m")
+    (tmp_path / "a.npy").unlink()
     with pytest.raises(DataError, match="cut short"):
         EmbedJob(files=[str(path)], output=str(tmp_path / "a.npy")).run(encode, model="m")
 

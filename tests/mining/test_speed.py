@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import math
 import time
 
@@ -7,23 +8,24 @@ import numpy as np
 import pytest
 
 from interlingua.errors import DataError
+from interlingua.mining import speed
 from interlingua.mining.speed import SearchSpeed, _bars, search_speed
 from interlingua.mining.vectors import unit
 
 
 def test_seconds_by_hand():
     """1000 x 10 pairs, 2 neighbours, x in two blocks of rows."""
-    speed = SearchSpeed(1e-6, 1e-3, 1e-2)
+    found = SearchSpeed(1e-6, 1e-3, 1e-2)
     places = 1000 * 2 * (1 + math.log(5)) + 10 * 2 * (1 + math.log(500))
-    assert speed.seconds(1000, 10, 2, 500) == pytest.approx(0.01 + 1e-3 * places + 1e-2 * (1000 + 2 * 10))
+    assert found.seconds(1000, 10, 2, 500) == pytest.approx(0.01 + 1e-3 * places + 1e-2 * (1000 + 2 * 10))
 
 
 def test_the_search_is_timed_on_real_vectors():
     rng = np.random.default_rng(0)
-    speed = search_speed(*(rng.standard_normal((5, 16)).astype(np.float32) for _ in "xy"), 4, (9000, 8000))
-    assert 0 < speed.pair < 1e-4
-    assert speed.place >= 0
-    assert speed.vector > 0
+    found = search_speed(*(rng.standard_normal((5, 16)).astype(np.float32) for _ in "xy"), 4, (9000, 8000))
+    assert 0 < found.pair < 1e-4
+    assert found.place >= 0
+    assert found.vector > 0
 
 
 def test_broken_vectors_and_thousands_of_neighbours_do_not_stop_the_trial(monkeypatch):
@@ -32,6 +34,34 @@ def test_broken_vectors_and_thousands_of_neighbours_do_not_stop_the_trial(monkey
     vectors = np.eye(5, dtype=np.float32)
     vectors[1] = np.nan
     assert search_speed(vectors, vectors, 4000, (5, 5)).pair > 0
+
+
+@pytest.fixture
+def tried(monkeypatch):
+    """How many vectors each trial has."""
+    sizes, make_frame = [], speed.make_frame
+
+    def counted(x, y, **options):
+        sizes.append(len(x))
+        return make_frame(x, y, **options)
+
+    monkeypatch.setattr(speed, "make_frame", counted)
+    return sizes
+
+
+def test_a_small_search_is_tried_on_few_vectors(tried):
+    """All drawn copies of two texts tie; 4,096 of them took half a minute."""
+    x = unit(np.random.default_rng(0).standard_normal((2, 16)).astype(np.float32))
+    assert search_speed(x, x, 4, (2, 2)).pair > 0
+    assert tried == [256]
+
+
+@pytest.mark.parametrize(("step", "expected"), [(0.1, [256, 1024, 4096]), (0.2, [256])])
+def test_a_slow_pass_is_not_tried_on_more_vectors(tried, step, expected):
+    x = unit(np.random.default_rng(0).standard_normal((1024, 16)).astype(np.float32))
+    ticks = itertools.count(step=step)
+    assert search_speed(x, x, 4, (10_000, 10_000), clock=lambda: next(ticks)).pair > 0
+    assert tried == expected
 
 
 def test_vectors_of_two_widths():

@@ -142,6 +142,8 @@ def test_vectors_of_several_files_are_one_table(tmp_path):
 def test_vectors_of_length_one():
     assert unit(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist() == [[np.float32(0.6), np.float32(0.8)], [0, 0]]
     assert np.isnan(unit(np.array([[np.inf, 1.0], [1e300, 0.0], [np.nan, 0.0]]))).all()
+    signaling = np.array([[0x7FA00000, 0]], np.uint32).view(np.float32)  # of this NaN numpy warns
+    assert np.isnan(unit(signaling)).all()
 
 
 @pytest.mark.parametrize(

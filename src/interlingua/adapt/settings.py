@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 from interlingua import __version__, locks
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import atomic_write, has_format, sha256_file
-from interlingua.json_text import parse_json
+from interlingua.json_text import parse_json, read_json_text
 from interlingua.languages import resolve
 
 Device = Literal["auto", "cpu", "cuda"]
@@ -139,7 +139,7 @@ def read_record(output: Path) -> dict[str, Any]:
         DataError: it is missing or damaged.
     """
     try:
-        content = parse_json((output / RECORD).read_text(encoding="utf-8"))
+        content = parse_json(read_json_text(output / RECORD))
     except (OSError, ValueError) as error:
         raise DataError(f"can't be read ({error}); start over in another folder", path=output / RECORD) from error
     if not isinstance(content, dict):

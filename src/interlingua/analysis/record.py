@@ -19,7 +19,7 @@ from interlingua.evaluation.metrics.correlation import interval
 from interlingua.evaluation.results import ANALYSIS_SUFFIX, result_path
 from interlingua.evaluation.sidecars import find_sidecar, write_together
 from interlingua.files import PathLike, atomic_write
-from interlingua.json_text import parse_json
+from interlingua.json_text import parse_json, read_json_text
 
 FORMAT = "interlingua-analysis-1"
 RESAMPLES = 2000
@@ -200,7 +200,7 @@ def read_analysis(path: PathLike) -> Analysis:
     """
     path = Path(path)
     try:
-        content = parse_json(path.read_text(encoding="utf-8"))
+        content = parse_json(read_json_text(path))
         if content.pop("format") != FORMAT:
             raise ValueError(f"format is not {FORMAT}")
         content["task"], content["data_revision"] = content.pop("analysis"), content.pop("dataset_revision")

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from interlingua.corpus.evaluation_sets import read_lines
 from interlingua.errors import DataError
 from interlingua.files import atomic_write
-from interlingua.json_text import parse_json
+from interlingua.json_text import parse_json, read_json_text
 from interlingua.languages import resolve
 
 MISALIGNED = "misaligned"
@@ -98,7 +98,7 @@ def _table_path(path: Path) -> Path:
 def _read_table(path: Path) -> dict[str, tuple[str, str]]:
     source = _table_path(path)
     try:
-        content: Any = parse_json(source.read_text(encoding="utf-8"))
+        content: Any = parse_json(read_json_text(source))
         return {text.strip(): (entry["src"].strip(), str(entry["errtype"])) for text, entry in content.items()}
     except OSError as error:
         message = f"{error.strerror or error}; it says what each line of {path.name} was made from"

@@ -10,7 +10,7 @@ from typing import Any
 from interlingua.config import from_mapping, to_mapping
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, atomic_write, has_format
-from interlingua.json_text import parse_json
+from interlingua.json_text import parse_json, read_json_text
 
 FORMAT = "interlingua-corpus-1"
 NAME = "manifest.json"
@@ -111,7 +111,7 @@ class Manifest:
         """
         path = Path(folder) / NAME
         try:
-            content = parse_json(path.read_bytes().decode("utf-8"))
+            content = parse_json(read_json_text(path))
             manifest = from_mapping(cls, content, where="manifest")
         except OSError as error:
             raise DataError(f"can't be read: {error.strerror}; run: interlingua prepare", path=path) from error
@@ -129,7 +129,7 @@ def prompt_of(folder: PathLike) -> str | None:
         folder: the corpus's.
     """
     try:
-        content = parse_json((Path(folder) / NAME).read_text(encoding="utf-8"))
+        content = parse_json(read_json_text(Path(folder) / NAME))
     except (OSError, ValueError):
         return None
     config = content.get("config") if isinstance(content, dict) else None

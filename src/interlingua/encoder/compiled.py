@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, Float32, Int
+from jaxtyping import Float, Float32, Int, Int64
 from numpy import ndarray
 from torch import Tensor, nn
 
@@ -108,8 +108,10 @@ class CompiledBackbone:
 
         Raises:
             IndexError: an id is not in the vocabulary, or a sentence is longer than there are positions.
+            ValueError: the boundaries of the sentences do not go from 0 to the number of tokens, rising.
         """
         ids, starts = (_longs(tensor) for tensor in (input_ids, cu_seqlens))
+        _check_boundaries(starts, len(ids))
         if len(ids) and (ids.min() < 0 or ids.max() >= self.config.vocab_size):
             raise IndexError(f"token ids go from 0 to {self.config.vocab_size - 1}, got {ids.min()} to {ids.max()}")
         if len(starts) > 1 and np.diff(starts).max() > self.config.max_tokens:
@@ -176,6 +178,13 @@ class CompiledBackbone:
 def _filled(numbers: Float[Tensor, " n"]) -> Float[Tensor, " m"]:
     """With zeros up to whole panels."""
     return torch.nn.functional.pad(numbers.float(), (0, -len(numbers) % PANEL))
+
+
+def _check_boundaries(starts: Int64[ndarray, " b+1"], tokens: int) -> None:
+    """Refuses boundaries that the kernel, which looks at none of them, would read and write beyond."""
+    is_whole = len(starts) > 0 and starts[0] == 0 and starts[-1] == tokens
+    if not is_whole or (np.diff(starts) < 0).any():
+        raise ValueError(f"cu_seqlens go from 0 to the number of tokens, {tokens}, and never fall, got {starts[:9]}")
 
 
 def _longs(tensor: Tensor) -> ndarray:

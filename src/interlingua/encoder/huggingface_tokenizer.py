@@ -10,7 +10,7 @@ from interlingua.encoder.hub import hub_hint, hub_name, hub_snapshot
 from interlingua.encoder.schema import ROLES, TOKENIZER
 from interlingua.errors import CheckpointError, DataError
 from interlingua.files import PathLike
-from interlingua.json_text import parse_json
+from interlingua.json_text import parse_json, read_json_text
 
 HUB_FILES = ["*.json", "*.model", "*.txt"]
 # Tried where no configuration stands beside the tokenizer.
@@ -116,7 +116,7 @@ def _tokens(definition: dict[str, Any]) -> set[str]:
 
 def _read_object(path: Path) -> dict[str, Any]:
     try:
-        content = parse_json(path.read_text(encoding="utf-8"))
+        content = parse_json(read_json_text(path))
     except (OSError, ValueError) as error:
         raise DataError(f"can't be read as JSON: {error}; copy it again from where it came from", path=path) from error
     if not isinstance(content, dict):

@@ -26,7 +26,7 @@ from torch.nn import functional as F
 from interlingua.batches.seeds import seed_for
 from interlingua.errors import DataError
 from interlingua.files import PathLike, atomic_directory, has_format
-from interlingua.json_text import parse_json
+from interlingua.json_text import parse_json, read_json_text
 
 FORMAT = "interlingua-teacher-bank-1"
 
@@ -196,7 +196,7 @@ def write_bank(
 def read_record(path: Path) -> BankRecord | None:
     """What a folder's ``bank.json`` says, if there is a bank."""
     try:
-        found = parse_json((path / "bank.json").read_text(encoding="utf-8"))
+        found = parse_json(read_json_text(path / "bank.json"))
     except (OSError, ValueError):
         return None
     if not isinstance(found, dict) or found.get("format") != FORMAT:

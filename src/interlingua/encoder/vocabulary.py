@@ -15,7 +15,7 @@ from interlingua.encoder.locate import best_of_run
 from interlingua.encoder.schema import VOCABULARY
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, atomic_write
-from interlingua.json_text import parse_json, refuse_surrogates
+from interlingua.json_text import parse_json, read_json_text, refuse_surrogates
 from interlingua.languages import resolve
 
 FORMAT = "interlingua-vocabulary-1"
@@ -340,7 +340,7 @@ def language_tag_names(languages: Iterable[str]) -> dict[str, str]:
 
 def _read_text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return read_json_text(path)
     except OSError as error:
         reason = error.strerror or error
         raise DataError(f"can't be read: {reason}; it belongs to every saved vocabulary", path=path) from error

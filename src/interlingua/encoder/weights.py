@@ -14,7 +14,7 @@ from torch import Tensor
 from interlingua.encoder.backbone import Backbone, BackboneConfig
 from interlingua.encoder.schema import SHARDS, check
 from interlingua.errors import CheckpointError
-from interlingua.json_text import parse_json
+from interlingua.json_text import parse_json, read_json_text
 
 EMBEDDING_NAMES = {
     "word_embeddings": "embeddings.word_embeddings",
@@ -156,7 +156,7 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
 
 def _shards(index: Path) -> list[str]:
     try:
-        content = parse_json(index.read_text(encoding="utf-8"))
+        content = parse_json(read_json_text(index))
     except (OSError, ValueError) as error:
         raise CheckpointError(f"{index}: cut short or damaged ({error}); fetch the model again") from error
     check(content, SHARDS, index)

@@ -18,7 +18,7 @@ from interlingua.evaluation.examples import examples_path, read_examples, write_
 from interlingua.evaluation.sidecars import find_sidecar, write_together
 from interlingua.evaluation.task import Items, SubsetScores, TaskResult
 from interlingua.files import PathLike, atomic_write
-from interlingua.json_text import parse_json
+from interlingua.json_text import parse_json, read_json_text
 
 ANALYSIS_SUFFIX = ".analysis.json"  # of what `interlingua analyse` leaves in the same folders
 OWN = "interlingua"  # the key of what mteb's layout has no place for
@@ -76,7 +76,7 @@ def write_result(result: TaskResult, folder: PathLike) -> Path:
 def _place(result: TaskResult, folder: Path) -> Path:
     path = result_path(result, folder)
     try:
-        there = parse_json(path.read_text(encoding="utf-8"))[OWN]["data_sha256"]
+        there = parse_json(read_json_text(path))[OWN]["data_sha256"]
     except (OSError, ValueError, KeyError, TypeError):
         return path
     return path if there == result.data_sha256 else path.with_stem(f"{path.stem}-{result.data_sha256[:8]}")
@@ -156,7 +156,7 @@ def read_result(path: PathLike, *, examples: bool = False) -> TaskResult:
         DataError: it is missing, or is no such file.
     """
     try:
-        content = parse_json(Path(path).read_text(encoding="utf-8"))
+        content = parse_json(read_json_text(path))
         result = _from_json(content, Path(path))
     except DataError:
         raise

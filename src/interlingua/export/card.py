@@ -16,7 +16,7 @@ from interlingua.corpus.manifest import Manifest
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.static import StaticBackbone
 from interlingua.errors import CheckpointError, DataError
-from interlingua.json_text import parse_json
+from interlingua.json_text import parse_json, read_json_text
 from interlingua.languages import resolve
 
 log = logging.getLogger("interlingua")
@@ -204,7 +204,7 @@ def _words(value: Any) -> str:
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        content: dict[str, Any] = parse_json(path.read_text(encoding="utf-8"))
+        content: dict[str, Any] = parse_json(read_json_text(path))
     except (OSError, ValueError) as error:
         raise CheckpointError(f"{path}: can't be read ({error})") from error
     return content

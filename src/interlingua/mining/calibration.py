@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,9 +17,10 @@ from numpy.typing import ArrayLike
 
 from interlingua.config import from_mapping
 from interlingua.errors import ConfigError, DataError
-from interlingua.files import PathLike, atomic_write
-from interlingua.json_text import parse_json
+from interlingua.files import PathLike, atomic_write, is_special
+from interlingua.json_text import parse_json, read_json_text
 from interlingua.languages import resolve
+from interlingua.locks import exclusive
 
 FORMAT = "interlingua-calibration-1"
 Shape = Literal["logistic", "isotonic"]
@@ -223,7 +225,7 @@ def load_calibrations(path: PathLike) -> dict[str, Calibration]:
         DataError: the file is missing or no calibration.
     """
     try:
-        content = parse_json(Path(path).read_text(encoding="utf-8"))
+        content = parse_json(read_json_text(path))
         if content["format"] != FORMAT:
             raise DataError(f"expected the format {FORMAT}, got {content['format']!r}; calibrate again", path=path)
         return {languages: _read(table) for languages, table in content["pairs"].items()}
@@ -238,11 +240,22 @@ def load_calibrations(path: PathLike) -> dict[str, Calibration]:
 def save_calibration(calibration: Calibration, path: PathLike) -> None:
     """Writes a calibration; those of other language pairs that the file holds stay there.
 
+    Runs that write to one file wait for one another, so that none loses what another has added meanwhile.
+
     Raises:
         DataError: a file that is no calibration has that name.
     """
-    known = load_calibrations(path) if Path(path).exists() else {}
-    known[calibration.languages] = calibration
+    target = Path(os.path.realpath(path))
+    if is_special(target):  # a pipe or a device holds no calibrations, and reading it may never end
+        _write_all({calibration.languages: calibration}, path)
+        return
+    with exclusive(target.parent, remedy="name another --output", name=f".{target.name}.lock", wait=True):
+        known = load_calibrations(path) if target.exists() else {}
+        known[calibration.languages] = calibration
+        _write_all(known, path)
+
+
+def _write_all(known: dict[str, Calibration], path: PathLike) -> None:
     pairs = {languages: _written(one) for languages, one in sorted(known.items())}
     with atomic_write(path) as file:
         json.dump({"format": FORMAT, "pairs": pairs}, file, indent=1, ensure_ascii=False)

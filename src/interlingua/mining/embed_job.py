@@ -224,17 +224,23 @@ class _Work:
             path.unlink()
 
 
+def _is_stream(name: str) -> bool:
+    """Whether a file can be read but once: standard input, a pipe, a device."""
+    return name == STANDARD_INPUT or (os.path.exists(name) and not os.path.isfile(name))
+
+
 class _Count:
     """Lines that are done, and all; a file elsewhere is taken to have as many as the others until it is here."""
 
     def __init__(self, names: Sequence[str], progress: Told) -> None:
         self.progress, self.files, self.done = progress, len(names), 0
-        self.known = STANDARD_INPUT not in names
+        # Counting what is in a pipe would leave nothing to embed.
+        self.known = all(is_remote(name) or not _is_stream(name) for name in names)
         self.lines = {name: count_lines(name) for name in names if self.known and not is_remote(name)}
 
     def open(self, name: str, path: Path) -> None:
         """Takes note of a file that is read now."""
-        if name not in self.lines:
+        if name not in self.lines and self.known:
             self.lines[name] = count_lines(path)
         self.advance(0)
 

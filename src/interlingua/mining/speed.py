@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +17,11 @@ from interlingua.mining.scan import Block
 from interlingua.mining.vectors import unit
 
 TRIED_VECTORS, TRIED_NEIGHBOURS = 4096, 64
+FEWEST_TRIED = 256
+"""Vectors of the first trial, from whose time it is seen how many can be tried."""
+TRIAL_SECONDS = 2.0
+"""Of one pass over the tile, at most. Where most vectors are equal, as in a corpus of a few lines or of a broken model,
+no pair can be passed over, and a pass takes a hundred times as long as elsewhere."""
 CHOICE_SECONDS, PAIR_SECONDS, DOCUMENT_SECONDS = 5e-6, 2e-5, 3e-5
 """Of a candidate that is looked at, of a pair that is checked and written, and of a text compared within documents; on
 one core of a server. They are little beside the model."""
@@ -67,29 +72,69 @@ def search_speed(
         DataError: their widths differ.
     """
     check_sides(x, y, k)
-    k, tile, rng = min(k, TRIED_NEIGHBOURS), TRIED_VECTORS, np.random.default_rng(0)
+    k, rng = min(k, TRIED_NEIGHBOURS), np.random.default_rng(0)
     known = [np.nan_to_num(side, posinf=0, neginf=0) for side in (x, y)]  # the run itself tells which one is broken
-    drawn = [rng.permutation(np.resize(np.arange(len(side)), tile)) for side in (x, y)]
-    half_way = max(tile, round(min(sizes) / math.e))
-    bars = [_bars(known[side], known[1 - side], k, half_way)[drawn[side]] for side in range(2)]
-    sides = [_beside(rng, side[at]) for side, at in zip(known, drawn, strict=True)]
-    scanner = make_scanner(make_frame(sides[0], sides[1], pairs=math.prod(sizes)), device=device)
-    scanner.prepare(Block(sides[0], 0), of_x=True)  # the first time is slower
-    start = clock()
-    left, right = (scanner.prepare(read_block(side, 0, tile), of_x=side is sides[0]) for side in sides)
-    ready = (clock() - start) / (2 * tile)
-    times = [math.inf, math.inf]
-    for _ in range(3):
-        lists = Lists.empty(tile, k), Lists.empty(tile, k)
-        for turn in range(2):
-            if turn:
-                for of, bar in zip(lists, bars, strict=True):
-                    of.values[:] = bar[:, None]
-            start = clock()
-            scanner.scan(left, right, *lists)
-            times[turn] = min(times[turn], clock() - start)
+    bars = _bars_of(known, k, sizes)
+    most = min(TRIED_VECTORS, max(FEWEST_TRIED, *sizes))  # no more than the run itself will search
+    tile = min(most, FEWEST_TRIED)
+    while True:
+        trial = _Trial(known, bars, k, tile, rng, math.prod(sizes), device, clock)
+        first = trial.pass_seconds(turn=0)
+        larger = min(most, 4 * tile)
+        if larger == tile or first * (larger / tile) ** 2 > TRIAL_SECONDS:
+            break
+        tile = larger
+    times = [first, math.inf]
+    for turn in (1, 0, 1, 0, 1):
+        times[turn] = min(times[turn], trial.pass_seconds(turn=turn))
     place = max(0.0, (times[0] - times[1]) / _places(tile, tile, k))
-    return SearchSpeed(times[1] / tile**2, place, ready)
+    return SearchSpeed(times[1] / tile**2, place, trial.ready)
+
+
+class _Trial:
+    """A tile of vectors like those of a sample, searched again and again.
+
+    Attributes:
+        ready: seconds of making a vector ready.
+    """
+
+    def __init__(
+        self,
+        known: Sequence[Float32[ndarray, "n d"]],
+        bars: Sequence[Float32[ndarray, " n"]],
+        k: int,
+        tile: int,
+        rng: np.random.Generator,
+        pairs: int,
+        device: str,
+        clock: Callable[[], float],
+    ) -> None:
+        self._k, self._tile, self._clock = k, tile, clock
+        drawn = [rng.permutation(np.resize(np.arange(len(side)), tile)) for side in known]
+        self._bars = [of[at] for of, at in zip(bars, drawn, strict=True)]
+        sides = [_beside(rng, side[at]) for side, at in zip(known, drawn, strict=True)]
+        self._scanner = make_scanner(make_frame(sides[0], sides[1], pairs=pairs), device=device)
+        self._scanner.prepare(Block(sides[0], 0), of_x=True)  # the first time is slower
+        start = clock()
+        self._left = self._scanner.prepare(read_block(sides[0], 0, tile), of_x=True)
+        self._right = self._scanner.prepare(read_block(sides[1], 0, tile), of_x=False)
+        self.ready = (clock() - start) / (2 * tile)
+
+    def pass_seconds(self, *, turn: int) -> float:
+        """Of the tile with empty lists in turn 0, with lists as good as half-way through in turn 1."""
+        lists = Lists.empty(self._tile, self._k), Lists.empty(self._tile, self._k)
+        if turn:
+            for of, bar in zip(lists, self._bars, strict=True):
+                of.values[:] = bar[:, None]
+        start = self._clock()
+        self._scanner.scan(self._left, self._right, *lists)
+        return self._clock() - start
+
+
+def _bars_of(known: Sequence[Float32[ndarray, "n d"]], k: int, sizes: tuple[int, int]) -> list[Float32[ndarray, " n"]]:
+    """What neighbors have to reach when a search is half-way through, for the vectors of both sides."""
+    half_way = max(TRIED_VECTORS, round(min(sizes) / math.e))
+    return [_bars(known[side], known[1 - side], k, half_way) for side in range(2)]
 
 
 def _places(n: int, m: int, k: int) -> float:

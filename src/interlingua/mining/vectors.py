@@ -263,8 +263,8 @@ def _open_table(path: PathLike, rows: int | None) -> NDArray[np.floating]:
 
 def unit(vectors: NDArray[np.floating]) -> Float32[ndarray, "n d"]:
     """Vectors scaled to length 1; one of zeros stays, one that is not finite or too long for float32 becomes NaN."""
-    wide = np.asarray(vectors, dtype=np.float64)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):  # some bytes that mean NaN are reported by numpy
+        wide = np.asarray(vectors, dtype=np.float64)
         lengths = np.linalg.norm(wide, axis=1, keepdims=True)
     lengths[lengths == 0] = 1
     lengths[lengths > np.finfo(np.float32).max] = np.nan

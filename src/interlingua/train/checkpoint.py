@@ -23,7 +23,7 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 
 from interlingua.errors import CheckpointError, DataError
 from interlingua.files import atomic_directory, sha256_file
-from interlingua.json_text import parse_json
+from interlingua.json_text import parse_json, read_json_text
 from interlingua.train.engine import whole
 
 FORMAT = "interlingua-checkpoint-2"
@@ -106,7 +106,7 @@ def load_checkpoint(path: Path, objective: nn.Module, optimizer: torch.optim.Opt
     problem = damage(path)
     if problem:
         raise CheckpointError(f"{path}: {problem}; resume from another checkpoint")
-    record = parse_json((path / "state.json").read_text(encoding="utf-8"))
+    record = parse_json(read_json_text(path / "state.json"))
     try:
         weights, moments = load_file(path / "model.safetensors"), load_file(path / "optimizer.safetensors")
     except SafetensorError as error:
@@ -142,7 +142,7 @@ def latest_checkpoint(folder: Path, warn: Callable[[str], None]) -> Path | None:
 def damage(path: Path) -> str | None:
     """Why a checkpoint can't be used, or none."""
     try:
-        record = parse_json((path / "state.json").read_text(encoding="utf-8"))
+        record = parse_json(read_json_text(path / "state.json"))
     except (OSError, ValueError):
         return "state.json is missing or cut short"
     found = record.get("format") if isinstance(record, dict) else None

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from interlingua import __version__
 from interlingua.errors import CheckpointError, ConfigError, DataError
 from interlingua.files import atomic_write, has_format
-from interlingua.json_text import parse_json
+from interlingua.json_text import parse_json, read_json_text
 from interlingua.locks import exclusive
 from interlingua.temporary import sweep
 from interlingua.train.checkpoint import FORMAT as CHECKPOINT_FORMAT
@@ -212,7 +212,7 @@ class RunFolder:
             CheckpointError: it is missing or damaged.
         """
         try:
-            manifest: dict[str, Any] = parse_json(self.manifest.read_text(encoding="utf-8"))
+            manifest: dict[str, Any] = parse_json(read_json_text(self.manifest))
         except (OSError, ValueError) as error:
             raise CheckpointError(f"{self.manifest}: missing or damaged; start over with --resume never") from error
         return manifest
