@@ -47,6 +47,7 @@ ORDER = [
     {"analysis"},
     {"adapt"},
     {"quickstart"},
+    {"serve"},
     {"cli"},
     {"__main__"},
 ]

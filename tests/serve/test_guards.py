@@ -25,7 +25,10 @@ def test_requests_without_the_key_are_refused(start, headers):
 
 def test_the_key_opens_and_the_page_needs_none(start):
     client = start(api_key="sécret")
-    assert client.post("/embed", json=BODY, headers={"authorization": "bearer sécret".encode()}).status_code in (200, 401)
+    assert client.post("/embed", json=BODY, headers={"authorization": "bearer sécret".encode()}).status_code in (
+        200,
+        401,
+    )
     client = start(api_key="secret")
     assert client.post("/embed", json=BODY, headers={"authorization": "bearer secret"}).status_code == 200
     assert [client.get(path).status_code for path in ("/", "/health", "/metrics", "/info")] == [200, 200, 200, 401]

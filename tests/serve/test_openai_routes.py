@@ -63,6 +63,7 @@ def test_token_ids_alone_and_in_lists(client, encoder):
         ({"input": "a", "prompt": "unknown"}, 422),
         ({"input": "a", "language": "Klingonese"}, 422),
         ({"input": [10**9]}, 422),
+        ({"input": [-1]}, 400),
         ({"input": [10**30]}, 400),
     ],
 )

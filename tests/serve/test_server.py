@@ -6,7 +6,6 @@ import asyncio
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -126,23 +125,3 @@ def test_flags_are_environment_variables_too(launch):
     headers = {"authorization": "Bearer secret"}
     assert httpx.get(f"{address}/info").status_code == 401
     assert httpx.get(f"{address}/info", headers=headers).json()["model_id"] == "by-variable"
-
-
-def run(*arguments):
-    command = [sys.executable, "-m", "interlingua", "serve", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
-def test_a_port_in_use_is_one_line(folder):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        result = run(str(folder), "--port", str(taken.getsockname()[1]))
-    assert result.returncode == 2
-    assert result.stderr.count("\n") == 1
-    assert "--port" in result.stderr
-
-
-@pytest.mark.parametrize("options", [["--dtype", "float8"], ["--prompt", "unknown"], ["--api-key", ""]])
-def test_slips_are_one_line(folder, options):
-    result = run(str(folder), *options)
-    assert result.returncode == 2
-    assert result.stderr.count("\n") == 1

@@ -30,4 +30,6 @@ def test_a_long_sentence_is_cut_where_the_model_cuts_it(encoder):
 
 def test_a_sentence_equal_to_itself(encoder):
     found = match_tokens(ServedModel(encoder, "tiny"), "en1 en2", "en1 en2", language=(None, None))
-    assert found.cosines.diagonal().numpy().tolist() == [1.0, 1.0] or np.allclose(found.cosines.diagonal(), 1, atol=1e-6)
+    assert found.cosines.diagonal().numpy().tolist() == [1.0, 1.0] or np.allclose(
+        found.cosines.diagonal(), 1, atol=1e-6
+    )

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from interlingua import __version__
 from interlingua.serve.errors import RequestError, error_response
 from interlingua.serve.guards import Guards, WriteLine, write_json_line
-from interlingua.serve.inference_routes import inference_router
+from interlingua.serve.inference_routes import inference_router, status_router
 from interlingua.serve.metrics import ServerMetrics
 from interlingua.serve.model import ServedModel
 from interlingua.serve.openai_routes import openai_router
@@ -24,7 +24,11 @@ from interlingua.serve.service import Service
 from interlingua.serve.settings import ServeSettings
 from interlingua.serve.text_routes import text_router
 
-PAGE_FILES = {"/": ("index.html", "text/html"), "/page.js": ("page.js", "text/javascript"), "/page.css": ("page.css", "text/css")}
+PAGE_FILES = {
+    "/": ("index.html", "text/html"),
+    "/page.js": ("page.js", "text/javascript"),
+    "/page.css": ("page.css", "text/css"),
+}
 CONTENT_POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:"
 """The page loads nothing from elsewhere and runs no script but its own."""
 STATUSES = {
@@ -70,6 +74,7 @@ def make_app(
     documented: dict[int | str, dict[str, Any]] = {code: {"description": text} for code, text in STATUSES.items()}
     for make_router in (openai_router, inference_router, text_router):
         app.include_router(make_router(service, documented))
+    app.include_router(status_router(service))
     for path, (name, kind) in PAGE_FILES.items():
         app.add_api_route(path, _page_file(name, kind), methods=["GET"], include_in_schema=False)
     app.add_exception_handler(RequestError, _on_request_error)
@@ -93,14 +98,21 @@ async def _on_request_error(request: Request, error: Any) -> Response:
 
 
 async def _on_invalid(request: Request, error: Any) -> Response:
-    first = error.errors()[0]
-    place = ".".join(str(part) for part in first["loc"] if part != "body")
-    message = f"{place}: {first['msg']}" if place else first["msg"]
+    errors = error.errors()
+    first = errors[0]
+    fields = {found["loc"][1:2] for found in errors}
+    if len(errors) > 1 and len(fields) == 1:  # one for each of the forms that the field may have
+        message = f"{first['loc'][1]}: has none of the forms that it may have; see /openapi.json"
+    else:
+        place = ".".join(str(part) for part in first["loc"] if part != "body")
+        message = f"{place}: {first['msg']}" if place else first["msg"]
     return error_response(request.url.path, RequestError(400, message))
 
 
 async def _on_http_error(request: Request, error: Any) -> Response:
-    return error_response(request.url.path, RequestError(error.status_code, str(error.detail), dict(error.headers or {})))
+    return error_response(
+        request.url.path, RequestError(error.status_code, str(error.detail), dict(error.headers or {}))
+    )
 
 
 async def _on_failure(request: Request, error: Any) -> Response:

@@ -1,8 +1,8 @@
 """Requests of many clients in common batches.
 
-One thread owns the encoder. While it embeds a batch, new requests wait in a queue; then it takes the next batch, one text
-of each waiting request in turn until the batch has its tokens. So a request of one text is answered after the running
-batch and its own, whether or not a request of 2,000 texts came first, and a large request that is alone gets whole
+One thread owns the encoder. While it embeds a batch, new requests wait in a queue. Then it takes the next batch: one
+text of each waiting request in turn, until the batch has its tokens. So a request of one text is answered after the
+running batch and its own, even if a request of 2,000 texts came first, and a large request that is alone gets whole
 batches. The queue is bounded: what does not fit is refused at once, with an estimate of when to come back.
 """
 
@@ -181,7 +181,9 @@ class Batcher:
             self._waiting_tokens -= sum(map(len, request.sequences[request.taken :]))
 
     def _embed_batch(self, batch: list[tuple[_Request, int]]) -> None:
-        sequences = [ids for request, count in batch for ids in request.sequences[request.taken : request.taken + count]]
+        sequences = [
+            ids for request, count in batch for ids in request.sequences[request.taken : request.taken + count]
+        ]
         started = time.perf_counter()
         try:
             vectors = self._embed(sequences, batch[0][0].language)

@@ -76,7 +76,7 @@ class Guards:
         except RequestError as error:
             if not status:
                 await error_response(scope["path"], error)(scope, receive, send_with_id)
-        except _Disconnected:
+        except _DisconnectedError:
             status = 499  # as nginx logs a client that left
         finally:
             self._record(scope, status or 500, time.perf_counter() - started, request_id, details)
@@ -105,7 +105,7 @@ class Guards:
                 seconds = self.settings.body_seconds
                 raise RequestError(408, f"the body did not arrive within {seconds:g} s", _CLOSE) from None
             if message["type"] == "http.disconnect":
-                raise _Disconnected
+                raise _DisconnectedError
             chunks.append(message.get("body", b""))
             size += len(chunks[-1])
             is_more = message.get("more_body", False)
@@ -133,7 +133,7 @@ class Guards:
         )
 
 
-class _Disconnected(Exception):
+class _DisconnectedError(Exception):
     """The client left before its request was complete."""
 
 

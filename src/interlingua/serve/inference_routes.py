@@ -8,7 +8,7 @@ import numpy as np
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 
 from interlingua import __version__
 from interlingua.serve.json_route import StrictRoute, json_response
@@ -59,7 +59,6 @@ def inference_router(service: Service, documented: dict[int | str, dict[str, Any
         documented: replies other than 200, for the OpenAPI document.
     """
     router = APIRouter(route_class=StrictRoute, tags=["text-embeddings-inference"], responses=documented)
-    model, settings = service.model, service.settings
 
     @router.post("/embed")
     async def embed(request: Request, body: EmbedRequest) -> Response:
@@ -88,6 +87,18 @@ def inference_router(service: Service, documented: dict[int | str, dict[str, Any
         )
         return json_response(np.ascontiguousarray(vectors[1:] @ vectors[0]))
 
+    return router
+
+
+def status_router(service: Service) -> APIRouter:
+    """The routes that say what is served and how it is doing.
+
+    Args:
+        service: what embeds.
+    """
+    router = APIRouter(tags=["status"])
+    model, settings = service.model, service.settings
+
     @router.get("/info")
     async def info() -> Response:
         """The model and the limits."""
@@ -111,7 +122,7 @@ def inference_router(service: Service, documented: dict[int | str, dict[str, Any
         """Whether requests are answered."""
         return json_response({"status": "ok"})
 
-    @router.get("/metrics")
+    @router.get("/metrics", response_class=PlainTextResponse)
     async def metrics() -> Response:
         """Counters in Prometheus's format."""
         service.metrics.queue_tokens.set(service.batcher.waiting_tokens)

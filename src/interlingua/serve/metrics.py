@@ -21,9 +21,7 @@ class ServerMetrics:
         self._shared_folder = shared_folder
         self._registry = None if shared_folder else CollectorRegistry()
         registry = self._registry
-        self.requests = Counter(
-            "interlingua_requests", "Requests answered", ["path", "status"], registry=registry
-        )
+        self.requests = Counter("interlingua_requests", "Requests answered", ["path", "status"], registry=registry)
         self.seconds = Histogram(
             "interlingua_request_seconds", "Time to answer a request", ["path"], buckets=SECONDS, registry=registry
         )
@@ -51,5 +49,5 @@ class ServerMetrics:
         if self._registry is not None:
             return generate_latest(self._registry)
         together = CollectorRegistry()
-        multiprocess.MultiProcessCollector(together, path=self._shared_folder)
+        multiprocess.MultiProcessCollector(together, path=self._shared_folder)  # type: ignore[no-untyped-call]
         return generate_latest(together)

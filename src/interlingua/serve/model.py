@@ -69,7 +69,12 @@ class ServedModel:
         return self.encoder.dim
 
     def tokenize(
-        self, texts: Sequence[str], *, prompt: str | None = None, language: str | None = None, auto_truncate: bool = True
+        self,
+        texts: Sequence[str],
+        *,
+        prompt: str | None = None,
+        language: str | None = None,
+        auto_truncate: bool = True,
     ) -> TokenizedTexts:
         """Token ids of texts.
 
@@ -105,7 +110,9 @@ class ServedModel:
         size = self.encoder.vocabulary.size
         for row, ids in enumerate(sequences):
             if ids and not 0 <= min(ids) <= max(ids) < size:
-                raise DataError(f"input: row {row}: token ids must be from 0 to {size - 1}, as in the model's vocabulary")
+                raise DataError(
+                    f"input: row {row}: token ids must be from 0 to {size - 1}, as in the model's vocabulary"
+                )
         wrapped = [[*self._opening_ids, *ids, *self._closing_ids] for ids in sequences]
         return self._within_limit(wrapped, auto_truncate=auto_truncate)
 
@@ -113,7 +120,9 @@ class ServedModel:
         limit, closing = self.encoder.max_tokens, self.encoder.vocabulary.closing_tokens
         too_long = [row for row, ids in enumerate(sequences) if len(ids) > limit]
         if too_long and not auto_truncate:
-            raise DataError(f"input: row {too_long[0]}: the text has more than {limit} tokens; shorten it or let it be cut")
+            raise DataError(
+                f"input: row {too_long[0]}: the text has more than {limit} tokens; shorten it or let it be cut"
+            )
         for row in too_long:
             sequences[row] = truncate(sequences[row], limit, closing_tokens=closing)
         return TokenizedTexts(sequences, len(too_long))
@@ -142,7 +151,7 @@ def shape_vectors(vectors: Float32[ndarray, "n d"], form: VectorFormat) -> Float
     if not form.normalize or form.cuts:
         return form.cut(vectors)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.maximum(lengths, np.float32(1e-12))
+    return np.asarray(vectors / np.maximum(lengths, np.float32(1e-12)))
 
 
 def language_code(language: str | None) -> str | None:

@@ -16,7 +16,7 @@ from interlingua.serve.errors import RequestError
 from interlingua.serve.json_route import StrictRoute, json_response
 from interlingua.serve.service import Service
 
-TokenIds = list[StrictInt]
+TokenIds = list[Annotated[StrictInt, Field(ge=0, lt=2**31)]]
 Texts = Annotated[list[StrictStr], Field(min_length=1)]
 TokenLists = Annotated[list[Annotated[TokenIds, Field(min_length=1)]], Field(min_length=1)]
 OneTokenList = Annotated[TokenIds, Field(min_length=1)]

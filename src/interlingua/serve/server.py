@@ -48,7 +48,7 @@ def served_model(
         prompt: of requests that name none.
         dtype: to compute in.
         device: cpu, cuda, cuda:1.
-        threads: of each process; default: torch's.
+        threads: of all processes together; default: torch's.
 
     Raises:
         MissingExtraError: the packages of the extra ``serve`` are not installed.

@@ -114,7 +114,9 @@ class Service:
     def check_count(self, texts: int) -> None:
         """Refuses a request of too many texts, before anything is done for it."""
         if texts > self.settings.max_texts:
-            raise RequestError(413, f"the request has {texts:,} texts; send at most {self.settings.max_texts:,} at a time")
+            raise RequestError(
+                413, f"the request has {texts:,} texts; send at most {self.settings.max_texts:,} at a time"
+            )
 
     def submit(self, tokenized: TokenizedTexts, language: str | None) -> Future[Vectors]:
         """Puts texts in the queue.

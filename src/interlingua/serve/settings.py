@@ -1,4 +1,4 @@
-"""The limits that a server is started with; every field is a flag of ``interlingua serve`` and an environment variable."""
+"""Limits of a server; every field is a flag of ``interlingua serve`` and an environment variable."""
 
 from __future__ import annotations
 

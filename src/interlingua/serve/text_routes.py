@@ -15,6 +15,7 @@ from starlette.responses import Response
 
 from interlingua.corpus.sentence_splitting import split_text
 from interlingua.errors import InterlinguaError
+from interlingua.mining.alignment import Link
 from interlingua.mining.api import align, mine
 from interlingua.serve.errors import RequestError
 from interlingua.serve.json_route import StrictRoute, json_response
@@ -77,7 +78,9 @@ def text_router(service: Service, documented: dict[int | str, dict[str, Any]]) -
     async def mine_pairs(request: Request, body: MineRequest) -> Response:
         """Translations among two lists, best first; Artetxe and Schwenk (2019)."""
         _check_counts(service, body.source, body.target)
-        options = body.model_dump(include={"k", "margin", "retrieval", "threshold", "source_language", "target_language"})
+        options = body.model_dump(
+            include={"k", "margin", "retrieval", "threshold", "source_language", "target_language"}
+        )
         embed = _embed_in_queue(service, body.prompt)
         pairs = await _in_thread(lambda: mine(embed, body.source, body.target, **options))
         return json_response({"pairs": [pair._asdict() for pair in pairs]})
@@ -88,20 +91,22 @@ def text_router(service: Service, documented: dict[int | str, dict[str, Any]]) -
         source = _sentences(body.source, body.source_language)
         target = _sentences(body.target, body.target_language)
         _check_counts(service, source, target)
-        languages = {"source_language": body.source_language, "target_language": body.target_language}
         embed = _embed_in_queue(service, body.prompt)
-        links = await _in_thread(lambda: align(embed, source, target, max_sentences=body.max_sentences, **languages))
-        found = [
-            {
-                "source": list(link.source),
-                "target": list(link.target),
-                "source_text": " ".join(source[row] for row in link.source),
-                "target_text": " ".join(target[row] for row in link.target),
-                "cost": link.cost,
-            }
-            for link in links
-        ]
-        return json_response({"links": found, "source": source, "target": target})
+
+        def work() -> tuple[Link, ...]:
+            return align(
+                embed,
+                source,
+                target,
+                max_sentences=body.max_sentences,
+                source_language=body.source_language,
+                target_language=body.target_language,
+            )
+
+        links = await _in_thread(work)
+        return json_response(
+            {"links": [_described(link, source, target) for link in links], "source": source, "target": target}
+        )
 
     @router.post("/tokens")
     async def tokens(request: Request, body: TokensRequest) -> Response:
@@ -116,6 +121,16 @@ def text_router(service: Service, documented: dict[int | str, dict[str, Any]]) -
         return json_response({"source": source, "target": target, "cosines": found.cosines.numpy()})
 
     return router
+
+
+def _described(link: Link, source: list[str], target: list[str]) -> dict[str, Any]:
+    return {
+        "source": list(link.source),
+        "target": list(link.target),
+        "source_text": " ".join(source[row] for row in link.source),
+        "target_text": " ".join(target[row] for row in link.target),
+        "cost": link.cost,
+    }
 
 
 def _sentences(given: str | list[str], language: str | None) -> list[str]:

@@ -1,4 +1,4 @@
-"""Which tokens of two sentences mean the same, as their last-layer states have it; MEXMA's view (Janeiro et al. 2025)."""
+"""Which tokens of two sentences mean the same, by their last-layer states (as in Janeiro et al. 2025, MEXMA)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ class TokenMatches(NamedTuple):
 
 
 @torch.inference_mode()
-def match_tokens(model: ServedModel, source: str, target: str, *, language: tuple[str | None, str | None]) -> TokenMatches:
+def match_tokens(
+    model: ServedModel, source: str, target: str, *, language: tuple[str | None, str | None]
+) -> TokenMatches:
     """The tokens of two sentences and how alike their states are.
 
     Args:
@@ -67,9 +69,9 @@ def match_tokens(model: ServedModel, source: str, target: str, *, language: tupl
     first = len(tokenized[0])
     directions = F.normalize(states.float(), dim=1)
     one, other = directions[:first][is_text[:first]], directions[first:][is_text[first:]]
-    sides = (source, is_text[:first]), (target, is_text[first:])
-    spans = [_spans(model, text, keep.tolist()) for text, keep in sides]
-    return TokenMatches(*spans, (one @ other.T).cpu())
+    source_spans = _spans(model, source, is_text[:first].tolist())
+    target_spans = _spans(model, target, is_text[first:].tolist())
+    return TokenMatches(source_spans, target_spans, (one @ other.T).cpu())
 
 
 def _spans(model: ServedModel, text: str, keep: list[bool]) -> list[TokenSpan]:

@@ -70,7 +70,7 @@ onSubmit(byId("similarity"), async (place) => {
   const prompt = byId("prompt").value;
   const vectors = await call("embed", prompt ? { inputs: texts, prompt_name: prompt } : { inputs: texts });
   const values = vectors.map((a) => vectors.map((b) => dot(a, b)));
-  place.replaceChildren(matrix(texts, texts.map((_, i) => String(i + 1)), values));
+  place.replaceChildren(matrix(texts.map((text, i) => `${i + 1}. ${text}`), texts.map((_, i) => String(i + 1)), values));
   return `${texts.length} sentences`;
 });
 

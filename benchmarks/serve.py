@@ -1,0 +1,152 @@
+"""Serving on loopback: interlingua serve beside sentence-transformers behind FastAPI, and beside embed without HTTP.
+
+    python benchmarks/serve.py --model models/multilingual-e5-small --text flores200_devtest/eng_Latn.txt
+
+Each server runs in a process of its own with the same number of threads; clients are asynchronous, in this process, and
+each sends its next request when the last one is answered. The peer embeds each request as FastAPI's documentation would
+have it: a plain function, which FastAPI runs in a pool of threads. Printed last: the ratio of throughputs with most
+clients, and our share of embed's own throughput.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+from statistics import median
+
+import httpx
+import numpy as np
+
+PEER = """
+import sys
+import torch
+torch.set_num_threads(int(sys.argv[3]))
+import uvicorn
+from fastapi import FastAPI
+from pydantic import BaseModel
+from sentence_transformers import SentenceTransformer
+
+model = SentenceTransformer(sys.argv[1], device="cpu")
+app = FastAPI()
+
+
+class Request(BaseModel):
+    inputs: list[str]
+
+
+@app.post("/embed")
+def embed(request: Request):
+    return model.encode(request.inputs, normalize_embeddings=True).tolist()
+
+
+@app.get("/health")
+def health():
+    return {}
+
+
+uvicorn.run(app, port=int(sys.argv[2]), log_level="warning")
+"""
+PORTS = {"interlingua": 8471, "sentence-transformers": 8472}
+
+
+def launch(name: str, model: str, threads: int, dtype: str) -> subprocess.Popen[bytes]:
+    port = str(PORTS[name])
+    if name == "interlingua":
+        options = ["--port", port, "--threads", str(threads), "--dtype", dtype]
+        command = [sys.executable, "-m", "interlingua", "serve", model, *options]
+    else:
+        command = [sys.executable, "-c", PEER, model, port, str(threads)]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, env={**os.environ, "OMP_NUM_THREADS": str(threads)})
+    for _ in range(600):
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/health")
+            return process
+        except OSError:
+            time.sleep(0.2)
+    raise SystemExit(f"{name} did not start")
+
+
+async def measure(port: int, texts: list[str], clients: int, size: int, seconds: float) -> tuple[float, list[float]]:
+    """Texts per second, and the seconds of each request."""
+    times: list[float] = []
+    limits = httpx.Limits(max_connections=clients, max_keepalive_connections=clients)
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=300, limits=limits) as client:
+        end = time.perf_counter() + seconds
+
+        async def ask(number: int) -> None:
+            at = number * size
+            while time.perf_counter() < end:
+                own = [texts[(at + i) % len(texts)] for i in range(size)]
+                at += clients * size
+                start = time.perf_counter()
+                (await client.post("/embed", json={"inputs": own})).raise_for_status()
+                times.append(time.perf_counter() - start)
+
+        start = time.perf_counter()
+        await asyncio.gather(*(ask(number) for number in range(clients)))
+        return len(times) * size / (time.perf_counter() - start), times
+
+
+def rate_of_embed(model: str, texts: list[str], threads: int, dtype: str, repeats: int) -> float:
+    """Texts per second of ``encode`` alone, in a process of its own."""
+    code = (
+        "import sys, time, torch; torch.set_num_threads(int(sys.argv[2]))\n"
+        "from interlingua import load\n"
+        "encoder, texts = load(sys.argv[1]), sys.stdin.read().splitlines()\n"
+        "encoder.encode(texts[:64], dtype=sys.argv[3])\n"
+        "for _ in range(int(sys.argv[4])):\n"
+        "    start = time.perf_counter()\n"
+        "    encoder.encode(texts, dtype=sys.argv[3])\n"
+        "    print(len(texts) / (time.perf_counter() - start))\n"
+    )
+    command = [sys.executable, "-c", code, model, str(threads), dtype, str(repeats)]
+    result = subprocess.run(command, input="\n".join(texts), capture_output=True, text=True, check=True)
+    return median(map(float, result.stdout.split()))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--text", type=Path, required=True, help="a text a line")
+    parser.add_argument("--texts", type=int, default=1000, help="lines that are used")
+    parser.add_argument("--clients", type=int, nargs="+", default=[1, 8, 64])
+    parser.add_argument("--size", type=int, default=1, help="texts of a request")
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--dtype", default="float32")
+    options = parser.parse_args()
+    texts = options.text.read_text(encoding="utf-8").splitlines()[: options.texts]
+    alone = rate_of_embed(options.model, texts, options.threads, options.dtype, options.rounds)
+    print(f"embed without HTTP: {alone:.1f} texts/s")
+    rates: dict[tuple[str, int], list[float]] = {}
+    for _ in range(options.rounds):
+        for name, port in PORTS.items():
+            process = launch(name, options.model, options.threads, options.dtype)
+            try:
+                asyncio.run(measure(port, texts, 8, options.size, 1))
+                for clients in options.clients:
+                    rate, times = asyncio.run(measure(port, texts, clients, options.size, options.seconds))
+                    rates.setdefault((name, clients), []).append(rate)
+                    p50, p99 = np.quantile(times, [0.5, 0.99]) * 1000
+                    print(
+                        f"{name:22} {clients:3} clients {rate:8.1f} texts/s  p50 {p50:7.1f} ms  p99 {p99:7.1f} ms",
+                        flush=True,
+                    )
+            finally:
+                process.terminate()
+                process.wait()
+    most = max(options.clients)
+    ours, peer = (median(rates[name, most]) for name in PORTS)
+    beside = f"{ours / peer:.2f}x sentence-transformers behind FastAPI, {ours / alone:.2f} of embed's throughput"
+    print(f"{most} clients: {beside}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""``interlingua serve``: what can't be is one line, before anything is served."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+
+import pytest
+import torch
+from typer.main import get_command
+
+from interlingua.cli import serve as verb
+from interlingua.cli.verb import command
+from interlingua.encoder.backbone import BackboneConfig
+from interlingua.encoder.encoder import Encoder
+
+
+@pytest.fixture(scope="module")
+def folder(word_vocabulary, tmp_path_factory):
+    torch.manual_seed(0)
+    config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
+    folder = tmp_path_factory.mktemp("served") / "tiny"
+    Encoder.from_scratch(config, word_vocabulary).save(folder)
+    return folder
+
+
+def run(*arguments):
+    command = [sys.executable, "-m", "interlingua", "serve", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_a_port_in_use_is_one_line(folder):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        result = run(str(folder), "--port", str(taken.getsockname()[1]))
+    assert result.returncode == 2
+    assert result.stderr.count("\n") == 1
+    assert "--port" in result.stderr
+
+
+def test_every_flag_has_its_variable():
+    parameters = [one for one in get_command(command("serve", "")).params if one.name not in ("model", "help")]
+    assert len(parameters) >= 15
+    assert [one.envvar for one in parameters] == [verb.PREFIX + one.name.upper() for one in parameters]
+
+
+@pytest.mark.parametrize("options", [["--dtype", "float8"], ["--prompt", "unknown"], ["--api-key", ""]])
+def test_slips_are_one_line(folder, options):
+    result = run(str(folder), *options)
+    assert result.returncode == 2
+    assert result.stderr.count("\n") == 1

@@ -1,0 +1,73 @@
+"""docs/how-to/serve.md: its requests are answered, its paths, flags and defaults are those of the server."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import torch
+from fastapi.testclient import TestClient
+from typer.main import get_command
+
+from interlingua.cli.verb import command
+from interlingua.encoder.backbone import BackboneConfig
+from interlingua.encoder.encoder import Encoder
+from interlingua.serve.app import make_app
+from interlingua.serve.model import ServedModel
+from interlingua.serve.settings import ServeSettings
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "serve.md"
+TEXT = PAGE.read_text(encoding="utf-8")
+CURLS = [shlex.split(line[2:]) for line in TEXT.splitlines() if line.startswith("$ curl")]
+OPTIONS = {option for parameter in get_command(command("serve", "")).params for option in parameter.opts}
+
+
+@pytest.fixture(scope="module")
+def client(word_vocabulary):
+    torch.manual_seed(0)
+    config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
+    encoder = Encoder.from_scratch(config, word_vocabulary).eval()
+    app = make_app(ServedModel(encoder, "e5"), ServeSettings(), write_line=lambda _: None)
+    with TestClient(app) as client:
+        yield client
+
+
+@pytest.mark.parametrize("words", CURLS, ids=[words[1].partition("/")[2] for words in CURLS])
+def test_its_requests_are_answered(client, words):
+    path = "/" + words[1].partition("/")[2]
+    reply = client.post(path, content=words[words.index("-d") + 1], headers={"content-type": "application/json"})
+    assert reply.status_code == 200, reply.text
+
+
+def test_the_python_part_runs(client):
+    (code,) = re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)
+    code = code.replace("http://127.0.0.1:8000", str(client.base_url))
+    code = code.replace('api_key="not needed"', 'api_key="not needed", http_client=http_client')
+    found = {"http_client": client}
+    exec(code, found)
+    assert len(found["vectors"]) == 2
+
+
+def test_its_paths_are_those_of_the_server(client):
+    rows = re.findall(r"^\| (`/.*?) \|", TEXT, flags=re.MULTILINE)
+    named = {path for row in rows for path in re.findall(r"`(/\S+?)`", row)}
+    served = {path for path in json.loads(client.get("/openapi.json").text)["paths"] if "{" not in path}
+    assert named == served | {"/openapi.json"}
+
+
+def test_its_flags_exist():
+    flags = set(re.findall(r"`(--[\w-]+)", TEXT))
+    assert len(flags) >= 7
+    assert {flag.replace("--no-", "--") for flag in flags} <= OPTIONS
+
+
+def test_its_defaults_are_those_of_the_settings():
+    defaults = {field.name: field.default for field in dataclasses.fields(ServeSettings)}
+    rows = re.findall(r"^\| `--([\w-]+)` \| ([\d,]+)( MiB)? \|", TEXT, flags=re.MULTILINE)
+    assert len(rows) == 5
+    for flag, number, unit in rows:
+        assert defaults[flag.replace("-", "_")] == int(number.replace(",", "")) * (1024**2 if unit else 1)

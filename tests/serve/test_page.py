@@ -1,0 +1,111 @@
+"""The page in a real browser; skipped where Playwright or Chromium is not installed."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import threading
+import time
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+import uvicorn
+
+from interlingua.serve.app import make_app
+from interlingua.serve.model import ServedModel
+from interlingua.serve.settings import ServeSettings
+
+playwright = pytest.importorskip("playwright.sync_api")
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")]
+
+
+@pytest.fixture(scope="module")
+def address(encoder):
+    """A server in a thread that asks for a key."""
+    app = make_app(ServedModel(encoder, "tiny"), ServeSettings(api_key="secret"), write_line=lambda _: None)
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
+    listener = socket.create_server(("127.0.0.1", 0))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
+    server.should_exit = True
+    thread.join(10)
+    listener.close()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(params=[(1100, "light"), (390, "dark")], ids=["desktop", "phone"])
+def page(request, browser, address):
+    """The page with its key, and a check at the end that no script failed."""
+    width, scheme = request.param
+    page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    faults = []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.goto(address)
+    playwright.expect(page.locator("#model")).to_contain_text("Bearer")
+    page.fill("#key", "secret")
+    page.press("#key", "Tab")
+    playwright.expect(page.locator("#model")).to_contain_text("tiny: 32 dimensions")
+    yield page
+    assert faults == []
+    page.close()
+
+
+def test_a_matrix_of_sentences(page):
+    page.fill("#sentences", "en1 en2\n\nde1 de2\nen7")
+    page.click("text=Compare")
+    cells = page.locator("#similarity td:not(:empty)")
+    playwright.expect(cells).to_have_count(9)
+    assert [cells.nth(i).inner_text() for i in (0, 4, 8)] == ["1.00", "1.00", "1.00"]
+    width = page.evaluate("() => document.documentElement.scrollWidth")
+    assert width <= page.viewport_size["width"]
+
+
+def test_aligned_sentences_are_saved(page, tmp_path):
+    page.click("#tab-align")
+    page.fill("#source", "One <b>.\nTwo.")
+    page.fill("#target", "Eins.\nZwei.")
+    page.press("#target", "Tab")
+    page.keyboard.press("Enter")
+    playwright.expect(page.locator("#align .status")).to_contain_text("links")
+    for form in ("TSV", "TMX"):
+        with page.expect_download() as download:
+            page.click(f"text=Save as {form}")
+        download.value.save_as(tmp_path / form)
+    assert (tmp_path / "TSV").read_text().count("\t") >= 1
+    segments = [segment.text for segment in ElementTree.parse(Path(tmp_path / "TMX")).iter("seg")]
+    assert "".join(segments).replace(" ", "").count("<b>") == 1
+
+
+def test_tokens_that_match(page):
+    page.click("#tab-tokens")
+    page.fill("#first", "en1 en2")
+    page.fill("#second", "en1 en2")
+    page.click("text=Match tokens")
+    playwright.expect(page.locator("#tokens td.best")).to_have_count(2)
+    assert page.locator("#tokens td.best").all_inner_texts() == ["1.00", "1.00"]
+
+
+def test_tabs_by_keyboard(page):
+    page.focus("#tab-similarity")
+    page.keyboard.press("ArrowRight")
+    playwright.expect(page.locator("#tab-align")).to_be_focused()
+    playwright.expect(page.locator("#align")).to_be_visible()
+    playwright.expect(page.locator("#similarity")).to_be_hidden()
+
+
+def test_an_error_is_shown(page):
+    page.fill("#sentences", "one")
+    page.click("text=Compare")
+    playwright.expect(page.locator("#similarity .status.error")).to_contain_text("at least two")
