@@ -9,6 +9,7 @@ import pytest
 
 from interlingua.errors import ConfigError, DataError
 from interlingua.evaluation.cache import CachedEncoder
+from interlingua.evaluation.tasks import passages
 from interlingua.evaluation.tasks.retrieval import Beir, TyDiGoldP, XQuAD
 
 
@@ -178,6 +179,55 @@ def test_bm25_has_the_parameters_it_is_given(tmp_path):
     assert found == [0.5, 1.0]
     with pytest.raises(ConfigError, match=r"bm25_k1.*bm25 = false"):
         Beir(bm25_k1=2.0)
+
+
+class StreamsOnly:
+    """An encoder for a task that can't keep rows, so that vectors go through a file of the task's own."""
+
+    def __init__(self, cached):
+        self.cached = cached
+
+    def encode(self, texts, **options):
+        return self.cached.encode(texts, **options)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"similarity": "dot"}, {"precision": "int8", "rescore": 100}, {"precision": "hamming"}]
+)
+def test_rows_of_the_cache_give_the_results_of_a_stream(goldp, options):
+    task = TyDiGoldP(**options)
+    with CachedEncoder(Wide()) as cached:
+        by_rows, streamed = task.evaluate(cached, goldp), task.evaluate(StreamsOnly(cached), goldp)
+    assert by_rows.subsets == streamed.subsets
+    assert by_rows.examples == streamed.examples
+    assert by_rows.data_sha256 == streamed.data_sha256
+
+
+def test_a_stopped_run_goes_on_from_its_one_file(goldp, tmp_path, monkeypatch):
+    expected = evaluate(TyDiGoldP(), goldp)
+
+    class Stops(Degrees):
+        def encode(self, texts, **options):
+            if len(self.asked) == 3:
+                raise KeyboardInterrupt
+            return super().encode(texts, **options)
+
+    file = tmp_path / "unfinished.vectors"
+    first, second = Stops(), Degrees()
+    first.portion_texts = second.portion_texts = 1
+    with pytest.raises(KeyboardInterrupt), CachedEncoder(first, unfinished=file) as cached:
+        TyDiGoldP().evaluate(cached, goldp)
+    with CachedEncoder(second, unfinished=file) as cached:
+        assert TyDiGoldP().evaluate(cached, goldp).subsets == expected.subsets
+    done = {text for _, texts in first.asked for text in texts}
+    assert len(done) == 3
+    assert not done & {text for _, texts in second.asked for text in texts}
+    assert not file.exists()
+
+
+def test_no_second_file_of_vectors_is_written(goldp, monkeypatch):
+    monkeypatch.setattr(passages, "stream_vectors", None)
+    assert evaluate(TyDiGoldP(), goldp).main_score > 0
 
 
 def test_progress_counts_passages_and_questions(goldp):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import abc
+import functools
 import hashlib
+import itertools
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from jaxtyping import Float32
@@ -23,10 +25,11 @@ from interlingua.evaluation.metrics.ranking import (
     write_trec_run,
 )
 from interlingua.evaluation.metrics.retrieval import normalized
-from interlingua.evaluation.streams import stream_vectors
+from interlingua.evaluation.streams import keep_vectors, stream_vectors
 from interlingua.evaluation.task import (
     Embeds,
     Items,
+    KeepsVectors,
     Progress,
     SubsetScores,
     TaskResult,
@@ -44,8 +47,10 @@ from interlingua.evaluation.tasks.folders import (
 )
 from interlingua.evaluation.tasks.groups import grouped
 from interlingua.evaluation.tasks.missed_passages import Miss, with_texts
+from interlingua.evaluation.tasks.passage_ids import PassageIds
 from interlingua.evaluation.tasks.passage_search import EmbeddedPassages
 
+T = TypeVar("T")
 OF_ALL = "_all_languages"
 """Ends the names of metrics and runs whose candidates are the passages of all languages together."""
 
@@ -182,28 +187,37 @@ class PassageTask(abc.ABC):
         return members
 
     def _embed_passages(self, encoder: Embeds, one: RetrievalSet, language: str, steps: _Steps) -> EmbeddedPassages:
-        ids: dict[str, None] = {}
+        """All passages of a language; see ``docs/how-to/evaluate.md`` for the memory and disk that they take."""
+        ids = PassageIds(language)
         digest = hashlib.sha256()
 
         def read() -> Iterator[Passage]:
             for passage in one.passages():
-                if passage.id in ids:
-                    twice = f"the passage id {passage.id!r} stands in the passages of {language} twice"
-                    raise DataError(f"{twice}; ids must differ")
-                ids[passage.id] = None
                 digest.update("\t".join(passage).encode() + b"\n")
                 yield passage
-            if not ids:
-                raise DataError(f"there are no passages of {language}; the file is empty")
 
-        def encode(portion: Sequence[Passage]) -> Float32[ndarray, "n d"]:
-            texts, titles = [passage.text for passage in portion], [passage.title for passage in portion]
-            vectors = encoder.encode(texts, titles=titles, language=language, role="passage")
+        def embed(portion: Sequence[Passage], by: Callable[..., T]) -> T:
+            ids.extend([passage.id for passage in portion])
+            texts = [passage.text for passage in portion]
+            titles = [passage.title for passage in portion]
+            found = by(texts, titles=titles, language=language, role="passage")
             steps.add(len(portion))
-            return vectors
+            return found
 
-        vectors = stream_vectors(encode, read(), normalize=self._by_cosine(encoder))
-        return EmbeddedPassages([*ids], vectors, digest.hexdigest())
+        passages = iter(read())
+        first = next(passages, None)
+        if first is None:
+            raise DataError(f"there are no passages of {language}; the file is empty")
+        passages = itertools.chain([first], passages)
+        vectors: Any
+        if isinstance(encoder, KeepsVectors):
+            keep = functools.partial(embed, by=encoder.keep)
+            vectors = keep_vectors(keep, encoder.kept, passages, normalize=self._by_cosine(encoder))
+        else:
+            encode = functools.partial(embed, by=encoder.encode)
+            vectors = stream_vectors(encode, passages, normalize=self._by_cosine(encoder))
+        ids.close()
+        return EmbeddedPassages(ids, vectors, digest.hexdigest())
 
     @abc.abstractmethod
     def _score(

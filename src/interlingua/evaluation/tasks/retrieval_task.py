@@ -104,7 +104,7 @@ class RetrievalTask(PassageTask):
         subset = SubsetScores(name=name, languages=(language, language), pairs=len(judged), scores=scores)
         return Scored(subset, Items(np.array([*values[self.main_metric].values()])), notes, missed, tables)
 
-    def _nearest(self, queries: Float32[ndarray, "n d"], passages: Float32[ndarray, "m d"]) -> Neighbours:
+    def _nearest(self, queries: Float32[ndarray, "n d"], passages: Any) -> Neighbours:
         """The nearest passages, as exactly as ``precision`` and ``rescore`` say."""
         if self.precision == "float32":
             return exact_nearest(queries, passages)
