@@ -155,7 +155,6 @@ def test_run_files_on_request(goldp, tmp_path):
 
 
 def test_bm25_and_the_fusion_stand_beside_it(tmp_path):
-    pytest.importorskip("bm25s")
     # words: the rare one of each question is in its passage; directions: q1 is misled to p0
     queries, passages = ("q0 15 x1 kuku", "q1 5 x1 samaki"), ("p0 0 x1 kuku", "p1 40 x1 samaki", "p2 80 x1 paka")
     folder = beir(tmp_path / "b", qrels=["q0\tp0\t1", "q1\tp1\t1"], queries=queries, passages=passages)
@@ -167,7 +166,6 @@ def test_bm25_and_the_fusion_stand_beside_it(tmp_path):
 
 
 def test_bm25_has_the_parameters_it_is_given(tmp_path):
-    pytest.importorskip("bm25s")
     # p0 says the word once, p1 thrice among many others: what length costs decides
     queries = ("q0 10 x1 kuku",)
     passages = ("p0 40 x1 kuku", "p1 0 x1 kuku kuku kuku a b c d e f g h", "p2 80 x1 paka")

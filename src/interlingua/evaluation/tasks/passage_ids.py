@@ -43,8 +43,8 @@ class PassageIds(Sequence[str]):
                 raise DataError(f"{twice}; ids must differ")
             in_this_call.add(digest)
         self._present.add(digests, range(len(self), len(self) + len(ids)))
-        for name in encoded:
-            self._bytes += name
+        for own_bytes in encoded:
+            self._bytes += own_bytes
             self._ends.append(len(self._bytes))
 
     def close(self) -> None:
