@@ -25,7 +25,7 @@ from interlingua.evaluation.metrics.ranking import (
     write_trec_run,
 )
 from interlingua.evaluation.metrics.retrieval import normalized
-from interlingua.evaluation.streams import keep_vectors, stream_vectors
+from interlingua.evaluation.streams import PORTION_TEXTS, keep_vectors, stream_vectors
 from interlingua.evaluation.task import (
     Embeds,
     Items,
@@ -112,12 +112,7 @@ class PassageTask(abc.ABC):
     def evaluate(self, encoder: Embeds, data: Path, *, progress: Progress = silent) -> TaskResult:
         """See ``Task.evaluate``."""
         start = time.perf_counter()
-        folder = find_folder(data, self.folders, self.files, self.expected)
-        files = self.files(folder)
-        codes = self.codes(files, folder)
-        chosen = self._chosen(codes, folder)
-        sets = {name or codes[name]: files[name]() for name in chosen}  # a lone set is called by its language
-        codes |= {code: code for name, code in codes.items() if not name}
+        folder, sets, codes = self._sets(data)
         steps = _Steps(progress, sets)
         pools = {}
         for name, one in sets.items():
@@ -150,6 +145,29 @@ class PassageTask(abc.ABC):
             **grouped(self._members(subsets)),
             **options(self),
         )
+
+    def embed_shard(self, encoder: Embeds, data: Path, shard: tuple[int, int], *, progress: Progress = silent) -> None:
+        """Embeds each n-th portion of the passages, counted over all languages; see ``evaluation.shards``."""
+        _, sets, codes = self._sets(data)
+        steps = _Steps(progress, sets, has_questions=False)
+        numbers = itertools.count(1)
+        for name, one in sets.items():
+            steps.label = f"{name} passages"
+            passages = iter(one.passages())
+            while portion := list(itertools.islice(passages, PORTION_TEXTS)):
+                if (next(numbers) - shard[0]) % shard[1] == 0:
+                    _encode(portion, encoder.encode, codes[name])
+                steps.add(len(portion))
+
+    def _sets(self, data: Path) -> tuple[Path, dict[str, RetrievalSet], dict[str, str]]:
+        """The folder, the chosen sets by name, and the language of each."""
+        folder = find_folder(data, self.folders, self.files, self.expected)
+        files = self.files(folder)
+        codes = self.codes(files, folder)
+        chosen = self._chosen(codes, folder)
+        sets = {name or codes[name]: files[name]() for name in chosen}  # a lone set is called by its language
+        codes |= {code: code for name, code in codes.items() if not name}
+        return folder, sets, codes
 
     def parts(self, data: Path) -> list[str]:
         """See ``Task.parts``."""
@@ -198,9 +216,7 @@ class PassageTask(abc.ABC):
 
         def embed(portion: Sequence[Passage], by: Callable[..., T]) -> T:
             ids.extend([passage.id for passage in portion])
-            texts = [passage.text for passage in portion]
-            titles = [passage.title for passage in portion]
-            found = by(texts, titles=titles, language=language, role="passage")
+            found = _encode(portion, by, language)
             steps.add(len(portion))
             return found
 
@@ -257,15 +273,24 @@ class PassageTask(abc.ABC):
 
 
 class _Steps:
-    """Counts the passages and questions embedded so far, out of all."""
+    """Counts the passages, and questions where these are embedded too, out of all."""
 
-    def __init__(self, progress: Progress, sets: Mapping[str, RetrievalSet]) -> None:
+    def __init__(self, progress: Progress, sets: Mapping[str, RetrievalSet], *, has_questions: bool = True) -> None:
         self._progress, self._done, self.label = progress, 0, ""
-        self._total = sum(len(one.queries) + one.passage_count() for one in sets.values())
+        self._total = sum(one.passage_count() for one in sets.values())
+        if has_questions:
+            self._total += sum(len(one.queries) for one in sets.values())
 
     def add(self, texts: int) -> None:
         self._done += texts
         self._progress(self.label, self._done, self._total)
+
+
+def _encode(portion: Sequence[Passage], by: Callable[..., T], language: str) -> T:
+    """What an encoder gives for passages."""
+    texts = [passage.text for passage in portion]
+    titles = [passage.title for passage in portion]
+    return by(texts, titles=titles, language=language, role="passage")
 
 
 def judged_questions(one: RetrievalSet, passages: Sequence[str]) -> tuple[Qrels, list[str]]:
