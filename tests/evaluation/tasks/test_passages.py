@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
 
 from interlingua.errors import ConfigError, DataError
+from interlingua.evaluation import key_index, streams
 from interlingua.evaluation.cache import CachedEncoder
-from interlingua.evaluation.tasks import passages
+from interlingua.evaluation.tasks import passage_search, passages
 from interlingua.evaluation.tasks.retrieval import Beir, TyDiGoldP, XQuAD
+from interlingua.search import postings
 
 
 class Degrees:
@@ -226,6 +230,32 @@ def test_a_stopped_run_goes_on_from_its_one_file(goldp, tmp_path, monkeypatch):
 def test_no_second_file_of_vectors_is_written(goldp, monkeypatch):
     monkeypatch.setattr(passages, "stream_vectors", None)
     assert evaluate(TyDiGoldP(), goldp).main_score > 0
+
+
+def test_memory_grows_by_under_100_bytes_a_passage(tmp_path, monkeypatch):
+    """Vectors, BM25 and ids of all passages; what is bounded is at its bound in both runs."""
+    monkeypatch.setattr(key_index, "WAITING", 512)
+    monkeypatch.setattr(postings, "BLOCK_PASSAGES", 512)
+    monkeypatch.setattr(passages, "keep_vectors", functools.partial(streams.keep_vectors, portion=512))
+    by_blocks = functools.partial(passage_search.nearest_neighbours, columns=512)
+    monkeypatch.setattr(passage_search, "nearest_neighbours", by_blocks)
+
+    class Numbers:
+        def encode(self, texts, **_):
+            return np.array([[float(text.split()[1]), 1.0] for text in texts], dtype=np.float32)
+
+    def peak(count):
+        folder = tmp_path / str(count)
+        write_language(folder, "sw.dev", [("q 15", 0)], [f"neno {row} " + "kuku " * 12 for row in range(count)])
+        tracemalloc.start()
+        evaluate(TyDiGoldP(languages=["sw"], bm25=True), folder, Numbers())
+        used = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return used
+
+    peak(1000)  # what is imported once
+    grown = (peak(4500) - peak(1500)) / 3000
+    assert grown < 100
 
 
 def test_progress_counts_passages_and_questions(goldp):
