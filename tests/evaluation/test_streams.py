@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 from interlingua.errors import DataError
-from interlingua.evaluation.streams import stream_vectors
+from interlingua.evaluation.cache import CachedEncoder
+from interlingua.evaluation.streams import keep_vectors, stream_vectors
+from interlingua.mining.knn import nearest_neighbours
+from interlingua.mining.rescored import CodedVectors, rescored_topk
 
 
 def test_portions_come_back_as_one_read_only_map():
@@ -30,3 +33,42 @@ def test_vectors_of_length_1():
 def test_no_texts():
     with pytest.raises(DataError, match="no texts to embed"):
         stream_vectors(lambda texts: np.zeros((0, 1)), [])
+    with pytest.raises(DataError, match="no texts to embed"):
+        keep_vectors(lambda texts: np.zeros(0, np.int64), lambda rows: np.zeros((0, 1)), [])
+
+
+@pytest.fixture(params=[True, False], ids=["normalized", "as given"])
+def both(request, number_encoder):
+    """The same texts as a file of their own and as rows of the cache, some of them twice and not in its order."""
+    texts = [f"text {number}" for number in [5, 3, *range(40), 7, 7]]
+    with CachedEncoder(number_encoder) as cached:
+        cached.encode(["text 90", "text 12"])
+        streamed = stream_vectors(cached.encode, texts, normalize=request.param, portion=9)
+        kept = keep_vectors(cached.keep, cached.kept, texts, normalize=request.param, portion=9)
+        yield streamed, kept
+
+
+def test_kept_vectors_read_as_the_stream_bit_for_bit(both):
+    streamed, kept = both
+    assert (kept.shape, kept.ndim, len(kept), kept.dtype) == (streamed.shape, 2, 44, streamed.dtype)
+    places = [slice(None), slice(3, 30), slice(0, 44, 7), np.array([9, 2, 2, 40]), -1, slice(10, 10)]
+    for place in places:
+        assert np.array_equal(kept[place], streamed[place])
+    assert np.array_equal(np.asarray(kept), streamed)
+    assert np.asarray(kept, dtype=np.float64).dtype == np.float64
+    assert np.array_equal(np.stack(list(kept)), streamed)
+
+
+def test_a_search_among_kept_vectors_equals_one_in_a_map(both):
+    streamed, kept = both
+    queries = np.ascontiguousarray(streamed[4:9]) + np.float32(0.1)
+    for block in (5, 100):
+        expected = nearest_neighbours(queries, streamed, k=10, columns=block)
+        found = nearest_neighbours(queries, kept, k=10, columns=block)
+        assert np.array_equal(found.similarities, expected.similarities)
+        assert np.array_equal(found.indices, expected.indices)
+    for precision in ("int8", "ubinary"):
+        tables = [(CodedVectors.of(vectors, precision), vectors) for vectors in both]
+        one, other = (rescored_topk(queries, codes, vectors, k=5, rescore=9) for codes, vectors in tables)
+        assert np.array_equal(one.similarities, other.similarities)
+        assert np.array_equal(one.indices, other.indices)

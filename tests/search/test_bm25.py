@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import random
 import sys
+import tracemalloc
 
 import numpy as np
 import pytest
 
 from interlingua.errors import ConfigError, DataError, MissingExtraError
+from interlingua.search import postings
 from interlingua.search.bm25 import STEMMERS, BM25Index, Tuned, analyser, tune
 
 WORDS = [f"w{word}" for word in range(12)]
@@ -160,7 +162,55 @@ def test_tuning_needs_queries_and_settings():
         tune(["a"], ["x"], ["x"], [{"a"}], k1=())
 
 
+def test_an_index_for_queries_finds_what_one_for_all_does():
+    texts, ids = passages(60, seed=4), [f"p{row}" for row in range(60)]
+    queries = ["w0 w3 w3", "w5", "unknown w2", ""]
+    whole, small = BM25Index.build(ids, texts), BM25Index.build(ids, iter(texts), queries=iter(queries))
+    for one, other in zip(whole.search(queries, 20), small.search(queries, 20), strict=True):
+        assert [list(found) for found in one] == [list(found) for found in other]
+    with pytest.raises(DataError, match="other queries"):
+        small.search(["w1"])
+
+
+@pytest.mark.parametrize("block", [1, 7, 10_000])
+@pytest.mark.parametrize(("k1", "b"), [(0.9, 0.4), (1.6, 1.0), (0.0, 0.5), (1.2, 0.0)])
+def test_scores_are_those_of_bm25s_bit_for_bit(block, k1, b, monkeypatch):
+    bm25s = pytest.importorskip("bm25s")
+    monkeypatch.setattr(postings, "BLOCK_PASSAGES", block)
+    texts, ids = passages(80, seed=5), [f"p{row}" for row in range(80)]
+    queries = ["w0 w3 w3 w11", "w5", *passages(6, seed=6)]
+    vocabulary = {word: number for number, word in enumerate(WORDS)}
+    peer = bm25s.BM25(k1=k1, b=b, method="lucene")
+    rows = [[vocabulary[word] for word in text.split()] for text in texts]
+    peer.index((rows, vocabulary), create_empty_token=False, show_progress=False)
+    found, scores = BM25Index.build(ids, texts, k1=k1, b=b).search(queries, 25)
+    for query, keys, values in zip(queries, found, scores, strict=True):
+        expected = peer.get_scores_from_ids([vocabulary[word] for word in query.split()])
+        order = [row for row in np.argsort(-expected, kind="stable")[:25] if expected[row] > 0]
+        assert keys == [ids[row] for row in order]
+        assert np.array_equal(values, expected[order])
+        assert values.dtype == expected.dtype
+
+
+def test_texts_are_not_held(monkeypatch):
+    monkeypatch.setattr(postings, "BLOCK_PASSAGES", 500)
+
+    def peak(count):
+        draw = random.Random(0)
+        texts = (" ".join(draw.choices(WORDS, k=40)) for _ in range(count))
+        tracemalloc.start()
+        index = BM25Index.build(range(count), texts, queries=["w0 w1"])
+        index.search(["w0 w1"], 10)
+        used = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return used
+
+    peak(500)  # what is imported and cached once
+    assert peak(6000) < peak(1500) + 4500 * 4  # a passage's text has 120 bytes, its words 1,300
+
+
 def test_what_is_missing_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "bm25s", None)
-    with pytest.raises(MissingExtraError, match=r"bm25s is needed.*interlingua\[bm25\]"):
-        BM25Index.build(["a"], ["x"])
+    monkeypatch.setitem(sys.modules, "Stemmer", None)
+    analyser.cache_clear()
+    with pytest.raises(MissingExtraError, match=r"PyStemmer is needed.*interlingua\[bm25\]"):
+        BM25Index.build(["a"], ["x"], language="en")

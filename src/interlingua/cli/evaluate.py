@@ -49,6 +49,9 @@ Cache = Annotated[
     Path | None,
     typer.Option(help="Folder that keeps all vectors for further runs of this model.", envvar="INTERLINGUA_CACHE"),
 ]
+Shard = Annotated[
+    Text, typer.Option(help="Embed the second of eight parts of the passages, 2/8, and score nothing. Needs --cache.")
+]
 QueryPrompt = Annotated[Text, typer.Option(help="Before questions of a search; the model's own by default.")]
 
 
@@ -72,6 +75,7 @@ def evaluate(
     batch_tokens: Annotated[int, typer.Option(help="Tokens per batch.", min=1)] = 16_384,
     cache: Cache = None,
     budget: Annotated[Text, typer.Option(help="Embed no longer than 90s, 10m or 2h; the rest is left out.")] = None,
+    shard: Shard = None,
     check: Annotated[bool, typer.Option(help="Try pooling, prompt and scale first, and warn.")] = True,
     max_line: MaxLine = MAX_LINE,
     quiet: Annotated[bool, typer.Option("--quiet", help="Only the tables.")] = False,
@@ -97,7 +101,10 @@ def evaluate(
     how: Any = {"prompt": prompt, "role_prompts": {role: text for role, text in roles.items() if text is not None}}
     with bar(quiet) as progress, resumable(info.identity is not None, output, cache):
         how |= {"batch_tokens": batch_tokens, "output": output, "cache": cache, "budget": limit, "check": check}
+        how |= {"shard": shard}
         found = run(encoder, tasks, data, **how, model=info, progress=progress)
+    if shard is not None:
+        print(f"shard {shard} is done; when all are, run the command without --shard to score them")
     _show(found, output, limit.report if limit else None)
 
 

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float32
+from jaxtyping import Bool, Float32, Int64
 from numpy import ndarray
 
 from interlingua.encoder.dual_encoder import with_title
@@ -21,11 +21,15 @@ from interlingua.encoder.vector_format import first_elements
 from interlingua.evaluation.backends.foreign import PORTION_TEXTS, as_vectors, check_vectors
 from interlingua.evaluation.budget import Budget, BudgetUsed
 from interlingua.evaluation.encoders import OwnEncoder
+from interlingua.evaluation.key_index import KEY_BYTES
 from interlingua.evaluation.provenance import prompt_text
 from interlingua.evaluation.roles import encode_in_role, has_two_towers, role_prompt
 from interlingua.evaluation.shared_store import SharedStore
-from interlingua.evaluation.store import KEY_BYTES, VectorStore
+from interlingua.evaluation.store import VectorStore
 from interlingua.evaluation.task import Role
+
+COUNTED_AT_ONCE = 2**20
+"""Rows whose marks are looked up together."""
 
 
 class _How(NamedTuple):
@@ -89,7 +93,7 @@ class CachedEncoder:
 
     def start_counting(self) -> None:
         """Sets all counts to 0, for another task; vectors stay."""
-        self._asked: set[int] = set()
+        self._is_asked: Bool[ndarray, " rows"] = np.zeros(0, dtype=bool)
         self.used_prompts: dict[str, str] = {}
         self.encoded_texts = 0
         self.reused_texts = 0
@@ -97,10 +101,13 @@ class CachedEncoder:
 
     def counts(self) -> dict[str, object]:
         """By name; ``truncated_texts`` of the task's distinct ``texts`` were cut, None if the encoder won't say."""
-        asked = np.fromiter(self._asked, np.int64)
+        truncated = 0
+        for first in range(0, len(self._is_asked), COUNTED_AT_ONCE):
+            asked = first + np.flatnonzero(self._is_asked[first : first + COUNTED_AT_ONCE])
+            truncated += int(np.count_nonzero(self._store.marked(asked)))
         return {
-            "texts": len(asked),
-            "truncated_texts": int(np.count_nonzero(self._store.marked(asked))) if self.report is not None else None,
+            "texts": int(np.count_nonzero(self._is_asked)),
+            "truncated_texts": truncated if self.report is not None else None,
             "encoded_texts": self.encoded_texts,
             "reused_texts": self.reused_texts,
             "encode_seconds": self.encode_seconds,
@@ -126,31 +133,58 @@ class CachedEncoder:
             TaskError: the encoder gave another number of vectors, another width, or NaN.
             BudgetUsed: there are texts to embed and the budget is used.
         """
+        return self.kept(self.keep(texts, language=language, role=role, titles=titles))
+
+    def keep(
+        self,
+        texts: Sequence[str],
+        *,
+        language: str | None = None,
+        role: Role | None = None,
+        titles: Sequence[str] | None = None,
+    ) -> Int64[ndarray, " n"]:
+        """Embeds as ``encode`` does, and leaves the vectors in the file: gives the row of each text."""
         if titles is not None and not self.two_towers:
             texts = [with_title(text, title, None) for text, title in zip(texts, titles, strict=True)]
             titles = None
         how = _How(language, role, self._prompt_of(role))
         pairs = list(zip(texts, titles or [""] * len(texts), strict=True))
         keys = [_key(how, text, title) for text, title in pairs]
-        new = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in self._store.rows}
+        rows = self._store.find(keys)
+        new = {key: pair for key, pair, row in zip(keys, pairs, rows.tolist(), strict=True) if row < 0}
         for first in range(0, len(new), self._portion):
             if self._only_kept or (self._budget is not None and self._budget.is_used):
                 raise BudgetUsed
             portion = slice(first, first + self._portion)
             self._append(list(new)[portion], list(new.values())[portion], how)
+        if new:
+            rows = self._store.find(keys)
         self.encoded_texts += len(new)
         self.reused_texts += len(texts) - len(new)
-        rows = [self._store.rows[key] for key in keys]
-        self._asked.update(rows)
+        self._note(rows)
+        return rows
+
+    def kept(self, rows: Int64[ndarray, " n"]) -> Float32[ndarray, "n d"]:
+        """The vectors of rows that ``keep`` gave, read from the file."""
         vectors = self._store.vectors(rows)
         if self._cut_to is None:
             return vectors
         return first_elements(vectors, self._cut_to, normalize=self._encoder.settings.normalize)
 
+    def _note(self, rows: Int64[ndarray, " n"]) -> None:
+        """Marks rows as requested by this task."""
+        short = self._store.count - len(self._is_asked)
+        if short > 0:
+            # in large steps, as each copies the marks
+            step = max(short, len(self._is_asked) // 8)
+            self._is_asked = np.concatenate([self._is_asked, np.zeros(step, dtype=bool)])
+        self._is_asked[rows] = True
+
     @contextlib.contextmanager
     def only_kept(self) -> Iterator[None]:
         """In this block a text without a vector ends what asks for it with ``BudgetUsed``, and no work is counted."""
-        self._only_kept, self._asked = True, set()
+        self._only_kept = True
+        self._is_asked = np.zeros(0, dtype=bool)
         before = self.encoded_texts, self.reused_texts, self.encode_seconds
         try:
             yield

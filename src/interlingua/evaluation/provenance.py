@@ -20,7 +20,7 @@ from interlingua.encoder.directory import EncodingSettings
 
 PACKAGES = (
     "torch", "numpy", "transformers", "tokenizers", "sentencepiece", "sentence-transformers", "onnxruntime", "mteb",
-    "scikit-learn", "ir-measures", "bm25s",
+    "scikit-learn", "ir-measures", "PyStemmer",
 )  # fmt: skip
 
 

@@ -24,7 +24,6 @@ class SharedStore:
         folder: made where it is missing.
 
     Attributes:
-        rows: key -> its row, over all files.
         dim: width of the vectors; 0 before the first.
     """
 
@@ -41,24 +40,32 @@ class SharedStore:
                 self._others.append(store)
             number += 1
         self._own = own
-        self._first = np.cumsum([0, *(len(store.rows) for store in self._others)])
-        self.rows: dict[bytes, int] = {}
-        for store, first in zip([*self._others, own], self._first.tolist(), strict=True):
-            self.rows.update({key: first + row for key, row in store.rows.items()})
+        self._first = np.cumsum([0, *(store.count for store in self._others)])
         self.dim = max(store.dim for store in [*self._others, own])
 
     def append(self, keys: Sequence[bytes], vectors: Float32[ndarray, "n d"], marks: Bool[ndarray, " n"]) -> None:
         """See ``VectorStore.append``."""
-        first = int(self._first[-1]) + len(self._own.rows)
         self._own.append(keys, vectors, marks)
         self.dim = self._own.dim
-        self.rows.update(zip(keys, range(first, first + len(keys)), strict=True))
 
-    def vectors(self, rows: Sequence[int]) -> Float32[ndarray, "n d"]:
+    @property
+    def count(self) -> int:
+        """Rows of all files."""
+        return int(self._first[-1]) + self._own.count
+
+    def find(self, keys: Sequence[bytes]) -> Int64[ndarray, " n"]:
+        """The row of each key over all files; -1 where there is none."""
+        rows = np.full(len(keys), -1, dtype=np.int64)
+        for store, first in zip([*self._others, self._own], self._first.tolist(), strict=True):
+            found = store.find(keys)
+            rows = np.where(found >= 0, first + found, rows)
+        return rows
+
+    def vectors(self, rows: Int64[ndarray, " n"]) -> Float32[ndarray, "n d"]:
         """See ``VectorStore.vectors``."""
         found = np.empty((len(rows), self.dim), dtype=np.float32)
-        for store, places, own_rows in self._by_file(np.asarray(rows, dtype=np.int64)):
-            found[places] = store.vectors(own_rows.tolist())
+        for store, places, own_rows in self._by_file(rows):
+            found[places] = store.vectors(own_rows)
         return found
 
     def marked(self, rows: Int64[ndarray, " n"]) -> Bool[ndarray, " n"]:
@@ -96,7 +103,7 @@ def _open(path: Path, *, alone: bool) -> VectorStore | None:
     if not path.exists():
         return None
     store = VectorStore(path, alone=False)
-    if store.rows:
+    if store.count:
         return store
     store.close()
     return None

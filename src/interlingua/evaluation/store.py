@@ -16,16 +16,18 @@ from jaxtyping import Bool, Float32, Int64
 from numpy import ndarray
 
 from interlingua.errors import DataError
+from interlingua.evaluation.key_index import KEY_BYTES, KeyIndex
 
-KEY_BYTES = 16
 _HEADER = struct.Struct("<12sI")  # format, width of the vectors
 _FORMAT = b"vectors-2"
 _MARK = 1
 """The lowest bit of a record's number is its mark, the others are those of its vector's checksum."""
+_READ_AT_ONCE = 2**18
+"""Records of an existing file read at a time."""
 
 
 class VectorStore:
-    """An append-only file of keys, marks and vectors; in memory are the keys, some 200 bytes each.
+    """An append-only file of keys, marks and vectors; in memory are 25 bytes for each: key, row and mark.
 
     What an earlier process left in the file is there again, up to the last whole record.
 
@@ -34,14 +36,15 @@ class VectorStore:
         alone: whether to have the file alone, to write; else what is whole in it now can be read.
 
     Attributes:
-        rows: key -> its row.
+        count: rows.
         dim: width of the vectors; 0 before the first.
         is_alone: whether it has the file alone.
     """
 
     def __init__(self, path: Path | None = None, *, alone: bool = True) -> None:
-        self.rows: dict[bytes, int] = {}
+        self.count = 0
         self.dim = 0
+        self._index = KeyIndex()
         self._marks = bytearray()
         file = None if path is None else _open_alone(path) if alone else path.open("rb")
         self._path = path if alone and file is not None else None
@@ -59,13 +62,18 @@ class VectorStore:
         records["vector"] = vectors
         records["mark"] = [sum_ & ~_MARK for sum_ in map(_checksum, records["vector"])]
         records["mark"] |= np.asarray(marks, dtype=np.uint32)
-        self._file.seek(_HEADER.size + len(self.rows) * records.itemsize)
+        self._file.seek(_HEADER.size + self.count * records.itemsize)
         self._file.write(records.data)
         self._file.flush()
-        self.rows.update(zip(keys, range(len(self.rows), len(self.rows) + len(keys)), strict=True))
+        self._index.add(keys, range(self.count, self.count + len(keys)))
+        self.count += len(keys)
         self._marks += np.asarray(marks, dtype=np.uint8).tobytes()
 
-    def vectors(self, rows: Sequence[int]) -> Float32[ndarray, "n d"]:
+    def find(self, keys: Sequence[bytes]) -> Int64[ndarray, " n"]:
+        """The row of each key; -1 where there is none."""
+        return self._index.find(keys)
+
+    def vectors(self, rows: Int64[ndarray, " n"]) -> Float32[ndarray, "n d"]:
         """The vectors of some rows, copied.
 
         Raises:
@@ -73,7 +81,9 @@ class VectorStore:
         """
         if not len(rows):
             return np.zeros((0, self.dim), np.float32)
-        records = self._records(len(self.rows))[rows]
+        # rows that stand one after the other, as a collection's do, need no copy to be picked
+        is_run = bool(np.all(np.diff(rows) == 1))
+        records = self._records(self.count)[slice(rows[0], rows[-1] + 1) if is_run else rows]
         found: Float32[ndarray, "n d"] = np.ascontiguousarray(records["vector"])
         if any(
             (mark ^ _checksum(vector)) & ~_MARK for mark, vector in zip(records["mark"].tolist(), found, strict=True)
@@ -87,7 +97,7 @@ class VectorStore:
 
     def close(self, *, keep: bool = False) -> None:
         """Closes the file and removes it, unless it holds vectors and is to be kept."""
-        if self._path is not None and not (keep and self.rows):
+        if self._path is not None and not (keep and self.count):
             self._path.unlink(missing_ok=True)
         self._file.close()
 
@@ -111,9 +121,11 @@ class VectorStore:
         count = (os.fstat(self._file.fileno()).st_size - _HEADER.size) // self._record().itemsize
         if count:
             stored = self._records(count)
-            keys = stored["key"].tobytes()
-            self.rows = {keys[KEY_BYTES * row : KEY_BYTES * (row + 1)]: row for row in range(count)}
-            self._marks += (stored["mark"] & _MARK).astype(np.uint8).tobytes()
+        for first in range(0, count, _READ_AT_ONCE):
+            part = stored[first : first + _READ_AT_ONCE]
+            self._index.add_packed(part["key"].tobytes(), first)
+            self._marks += (part["mark"] & _MARK).astype(np.uint8).tobytes()
+        self.count = count
 
 
 def _open_alone(path: Path) -> IO[bytes] | None:

@@ -1,14 +1,19 @@
-"""Vectors of any number of texts: embedded a portion at a time into a file on disk, read as a memory map."""
+"""Vectors of any number of texts: embedded a portion at a time into a file on disk, and read from there.
+
+``stream_vectors`` writes a file of its own. ``keep_vectors`` is for an encoder that has its vectors in a file already:
+it remembers the row of each text, 8 bytes, so that the vectors are on disk once.
+"""
 
 from __future__ import annotations
 
 import itertools
 import tempfile
+from array import array
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
-from jaxtyping import Float32
+from jaxtyping import Float32, Int64
 from numpy import ndarray
 
 from interlingua.errors import DataError
@@ -16,6 +21,67 @@ from interlingua.evaluation.metrics.retrieval import normalized
 
 T = TypeVar("T")
 PORTION_TEXTS = 8192
+Read = Callable[[Int64[ndarray, " n"]], Float32[ndarray, "n d"]]
+"""Rows -> their vectors."""
+
+
+class KeptVectors:
+    """A table of vectors that stay where they are kept, and are read some at a time.
+
+    Args:
+        read: see ``Read``; reads what the rows of one call are.
+        rows: where each vector is kept.
+        normalize: scale each vector that is read to length 1.
+    """
+
+    dtype = np.dtype(np.float32)
+    ndim = 2
+
+    def __init__(self, read: Read, rows: Int64[ndarray, " n"], *, normalize: bool = False) -> None:
+        self._read, self._rows, self._normalize = read, rows, normalize
+        self.shape = (len(rows), read(rows[:1]).shape[1])
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, places: Any) -> Any:
+        """Vectors as of an array: of a slice or an array of places, or of one place."""
+        rows = self._rows[places]
+        vectors = self._read(np.atleast_1d(rows))
+        vectors = normalized(vectors) if self._normalize else vectors
+        return vectors if np.ndim(rows) else vectors[0]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        vectors = self[:]
+        return vectors if dtype is None else vectors.astype(dtype, copy=False)
+
+
+def keep_vectors(
+    keep: Callable[[Sequence[T]], Int64[ndarray, " n"]],
+    read: Read,
+    texts: Iterable[T],
+    *,
+    normalize: bool = False,
+    portion: int = PORTION_TEXTS,
+) -> KeptVectors:
+    """Embeds texts whose vectors the encoder keeps itself.
+
+    Args:
+        keep: embeds a portion and gives the rows of its vectors.
+        read: see ``Read``.
+        texts: read once; what ``keep`` takes.
+        normalize: scale each vector to length 1.
+        portion: texts held at once.
+
+    Raises:
+        DataError: there are no texts.
+    """
+    rows, left = array("q"), iter(texts)
+    while chunk := list(itertools.islice(left, portion)):
+        rows.frombytes(np.asarray(keep(chunk), dtype=np.int64).tobytes())
+    if not rows:
+        raise DataError("no texts to embed; the file is empty")
+    return KeptVectors(read, np.frombuffer(rows, dtype=np.int64), normalize=normalize)
 
 
 def stream_vectors(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from interlingua.evaluation.parts import evaluate_within
 from interlingua.evaluation.provenance import ModelInfo, describe, prompt_text, provenance
 from interlingua.evaluation.results import write_result
 from interlingua.evaluation.sanity import check_encoder, cut_note
+from interlingua.evaluation.shards import checked_shard, embed_shard
 from interlingua.evaluation.task import Progress, Role, Task, TaskResult, check_choice, silent
 from interlingua.evaluation.tasks.folders import find_folder
 from interlingua.files import PathLike
@@ -47,6 +49,7 @@ def evaluate(
     cache: PathLike | None = None,
     budget: Budget | None = None,
     check: bool = False,
+    shard: str | None = None,
     model: ModelInfo | None = None,
     progress: Progress = silent,
 ) -> list[TaskResult]:
@@ -65,11 +68,12 @@ def evaluate(
         cache: a folder that keeps all vectors for further calls with the same model and settings.
         budget: embed no more texts after this time; it tells what was left out.
         check: try first whether pooling, prompt and scale look right, and warn where not.
+        shard: ``2/8``: embed the second of eight parts of the passages into the cache, and score nothing.
         model: how results name the encoder; read off the encoder by default.
         progress: told after each language pair, with the sentences done and to be done in the whole suite.
 
     Returns:
-        One result per task, in the suite's order, but for those that the budget left out.
+        One result per task, in the suite's order, but for those that the budget left out; none of a shard.
 
     Raises:
         ConfigError: a name or option is unknown, or vectors can't be kept; nothing has been run.
@@ -79,19 +83,36 @@ def evaluate(
     folder = _data_folder(data)
     encoder, model = _loaded(encoder, model)
     tasks = build_tasks(suite, languages=languages, compare=compare, data=folder)
+    part = None if shard is None else checked_shard(shard, tasks, cache)
     before = prompt_text(encoder, prompt)
     model = _with_prompts(model or describe(encoder), before if prompt is not None else None, role_prompts or {})
     how: dict[str, Any] = {"prompt": prompt, "role_prompts": role_prompts, "batch_tokens": batch_tokens}
     how |= vector_places(model, encoder, before, output, cache)
     sanity = _checked(encoder, model, prompt, tasks) if check else None
+    with CachedEncoder(encoder, **how, budget=budget) as cached:
+        if part is not None:
+            embed_shard(cached, tasks, folder, part, progress)
+            return []
+        record = functools.partial(_recorded, cached=cached, model=model, prompt=before, sanity=sanity, output=output)
+        return _results(tasks, cached, folder, budget, progress, record)
+
+
+def _results(
+    tasks: Sequence[Task],
+    cached: CachedEncoder,
+    data: Path,
+    budget: Budget | None,
+    progress: Progress,
+    record: Callable[[TaskResult], TaskResult],
+) -> list[TaskResult]:
+    """Scores the tasks one after the other, and records each result as it comes."""
     shown = _SuiteProgress(progress, len(tasks))
     results = []
-    with CachedEncoder(encoder, **how, budget=budget) as cached:
-        for task in tasks:
-            cached.start_counting()
-            result = evaluate_within(budget, task, cached, folder, progress=shown.of(task.name))
-            if result is not None:
-                results.append(_recorded(result, cached, model, before, sanity, output))
+    for task in tasks:
+        cached.start_counting()
+        result = evaluate_within(budget, task, cached, data, progress=shown.of(task.name))
+        if result is not None:
+            results.append(record(result))
     return results
 
 

@@ -6,9 +6,9 @@ import dataclasses
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
-from jaxtyping import Bool, Float32, Float64
+from jaxtyping import Bool, Float32, Float64, Int64
 from numpy import ndarray
 
 from interlingua.errors import ConfigError
@@ -37,6 +37,26 @@ class Embeds(Protocol):
         titles: Sequence[str] | None = None,
     ) -> Float32[ndarray, "n d"]:
         """One vector per text, in order; a passage may have a title."""
+        ...
+
+
+@runtime_checkable
+class KeepsVectors(Embeds, Protocol):
+    """An encoder that has its vectors in a file, from which they can be read again by their rows."""
+
+    def keep(
+        self,
+        texts: Sequence[str],
+        *,
+        language: str | None = None,
+        role: Role | None = None,
+        titles: Sequence[str] | None = None,
+    ) -> Int64[ndarray, " n"]:
+        """Embeds as ``encode`` does; gives the row of each text."""
+        ...
+
+    def kept(self, rows: Int64[ndarray, " n"]) -> Float32[ndarray, "n d"]:
+        """The vectors of some rows."""
         ...
 
 

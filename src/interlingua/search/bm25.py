@@ -1,6 +1,12 @@
 """BM25 over any language, without Java: the baseline of words that dense retrieval has to beat.
 
-Scores are Lucene's (Robertson's, with an idf that is never negative), computed by bm25s. What a word is:
+Scores are Lucene's (Robertson's, with an idf that is never negative), with the roundings of the package bm25s:
+
+    sum over the query's words of ln(1 + (N - df + 0.5) / (df + 0.5)) * tf / (tf + k1 * (1 - b + b * length / mean))
+
+where N passages are of that mean length, df of them hold the word, and this one holds it tf times. The postings are in
+a file (``postings.py``), which a search reads a block at a time, for all queries at once. Of each query the best
+passages so far are kept. What a word is:
 
 - letters, digits and their marks, NFKC and lower case; all else parts words;
 - in Chinese, Japanese and Korean script, overlapping pairs of characters, as in Lucene's CJK analyser;
@@ -15,16 +21,18 @@ from __future__ import annotations
 
 import functools
 import importlib
+import math
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float32
+from jaxtyping import Float32, Int32, Int64
 
 from interlingua.errors import ConfigError, DataError, MissingExtraError
 from interlingua.languages import resolve
+from interlingua.search.postings import Block, Postings
 
 DEFAULT_K1, DEFAULT_B = 0.9, 0.4
 """Anserini's, as in Mr. TyDi's "BM25 (default)"."""
@@ -57,13 +65,11 @@ class Tuned(NamedTuple):
 class BM25Index:
     """Passages to be searched by words; see ``build``."""
 
-    def __init__(self, ids: Sequence[str], tokens: Tokens, language: str | None, k1: float, b: float) -> None:
+    def __init__(self, ids: Sequence[str], postings: Postings, language: str | None, k1: float, b: float) -> None:
         if k1 < 0 or not 0 <= b <= 1:
             raise ConfigError(f"BM25: k1 = {k1}, b = {b}; expected k1 of at least 0 and b in [0, 1]")
-        self.ids, self.language = list(ids), language
-        self._tokens = tokens
-        self._scorer = _imported("bm25s", "bm25s").BM25(k1=k1, b=b, method="lucene")
-        self._scorer.index((tokens.rows, tokens.vocabulary), create_empty_token=False, show_progress=False)
+        self.ids, self.language = ids, language
+        self._postings, self._k1, self._b = postings, k1, b
 
     @classmethod
     def build(
@@ -74,23 +80,29 @@ class BM25Index:
         language: str | Sequence[str] | None = None,
         k1: float = DEFAULT_K1,
         b: float = DEFAULT_B,
+        queries: Iterable[str] | None = None,
     ) -> BM25Index:
         """Indexes passages.
 
         Args:
             ids: of the passages.
-            texts: the passages, titles included.
+            texts: the passages, titles included; read once and not held.
             language: of all texts, or of each, in any code; decides about stemming. None = no stemming.
             k1: how soon more of the same word counts for nothing, at least 0.
             b: how much long passages are made to pay for their length, 0 to 1.
+            queries: in the index's language; given, the index is for these alone, and takes less memory and disk.
 
         Raises:
             ConfigError: a parameter is out of range.
             DataError: there are no passages, or not one id each.
-            MissingExtraError: bm25s or PyStemmer is not installed.
+            MissingExtraError: PyStemmer is not installed.
         """
-        tokens = Tokens.of(ids, texts, language)
-        return cls(ids, tokens, language if isinstance(language, str) else None, k1, b)
+        of_all = language if isinstance(language, str) else None
+        only = None
+        if queries is not None:
+            analyse = analyser(of_all)
+            only = [word for query in queries for word in analyse(query)]
+        return cls(ids, read_postings(ids, texts, language, only), of_all, k1, b)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -107,54 +119,110 @@ class BM25Index:
 
         Returns:
             ids and scores, one list a query.
+
+        Raises:
+            DataError: the index is for other queries.
         """
         analyse = analyser(language or self.language)
-        found = [self._best(self._tokens.known(analyse(query)), k) for query in queries]
-        return [[self.ids[row] for row in rows] for rows, _ in found], [scores for _, scores in found]
+        wanted = [self._known(analyse(query)) for query in queries]
+        best = [Best.empty() for _ in wanted]
+        for block in self._postings.blocks() if k >= 1 else ():
+            scorer = _BlockScorer(block, self._postings, self._k1, self._b)
+            for place, words in enumerate(wanted):
+                if words:
+                    best[place] = best[place].joined(scorer.best(words, k), k)
+        return [[self.ids[row] for row in one.rows.tolist()] for one in best], [one.scores for one in best]
 
-    def _best(self, query: list[int], k: int) -> tuple[list[int], Float32[np.ndarray, " n"]]:
-        if not query or k < 1:
-            return [], np.zeros(0, dtype=np.float32)
-        scores = self._scorer.get_scores_from_ids(query)
+    def _known(self, words: Sequence[str]) -> list[int]:
+        """Those words that a passage has, repetitions kept."""
+        vocabulary = self._postings.vocabulary
+        if not self._postings.keeps_all and any(word not in vocabulary for word in words):
+            raise DataError("BM25: the index was built for other queries; build it with these, or with queries=None")
+        numbers = [vocabulary[word] for word in words if word in vocabulary]
+        return [number for number in numbers if self._postings.document_frequencies[number]]
+
+
+class Best(NamedTuple):
+    """The best passages of a query, best first."""
+
+    rows: Int64[np.ndarray, " n"]
+    scores: Float32[np.ndarray, " n"]
+
+    @classmethod
+    def empty(cls) -> Best:
+        """None yet."""
+        return cls(np.zeros(0, np.int64), np.zeros(0, np.float32))
+
+    def joined(self, later: Best, k: int) -> Best:
+        """The k best of these and of passages that stand behind all of these."""
+        rows = np.concatenate([self.rows, later.rows])
+        scores = np.concatenate([self.scores, later.scores])
+        order = np.argsort(-scores, kind="stable")[:k]  # stable, so equal scores stay in the order of the passages
+        return Best(rows[order], scores[order])
+
+
+class _BlockScorer:
+    """The scores of a block's passages; those of a word are made once, whatever queries it is in."""
+
+    def __init__(self, block: Block, postings: Postings, k1: float, b: float) -> None:
+        mean_length = postings.length / postings.count
+        self._block, self._postings = block, postings
+        self._norms = k1 * ((1 - b) + b * block.lengths / mean_length)
+        self._of_word: dict[int, tuple[Int32[np.ndarray, " m"], Float32[np.ndarray, " m"]]] = {}
+
+    def best(self, words: Sequence[int], k: int) -> Best:
+        """The best passages for the words of a query."""
+        scores = np.zeros(len(self._block.lengths), dtype=np.float32)
+        for word in words:
+            passages, of_word = self._scores(word)
+            scores[passages] += of_word
         rows = np.flatnonzero(scores > 0)
         if len(rows) > k:
             least = np.partition(scores[rows], len(rows) - k)[len(rows) - k]
             rows = rows[scores[rows] >= least]  # with all that share the last place
         rows = rows[np.argsort(-scores[rows], kind="stable")][:k]
-        return rows.tolist(), scores[rows].astype(np.float32)
+        return Best(self._block.first + rows, scores[rows])
+
+    def _scores(self, word: int) -> tuple[Int32[np.ndarray, " m"], Float32[np.ndarray, " m"]]:
+        if word not in self._of_word:
+            passages, counts = self._block.postings(word)
+            held_by = int(self._postings.document_frequencies[word])
+            idf = np.float32(math.log(1 + (self._postings.count - held_by + 0.5) / (held_by + 0.5)))
+            saturation = counts / (self._norms[passages] + counts)
+            self._of_word[word] = passages, (np.float64(idf) * saturation).astype(np.float32)
+        return self._of_word[word]
 
 
-class Tokens(NamedTuple):
-    """Passages as numbers of words."""
+def read_postings(
+    ids: Sequence[str], texts: Iterable[str], language: str | Sequence[str] | None, only: Iterable[str] | None = None
+) -> Postings:
+    """Takes passages apart into words.
 
-    rows: list[list[int]]
-    vocabulary: dict[str, int]
+    Args:
+        ids: of the passages.
+        texts: the passages, read once and not held.
+        language: of all texts, or of each.
+        only: words to keep; all by default.
 
-    @classmethod
-    def of(cls, ids: Sequence[str], texts: Iterable[str], language: str | Sequence[str] | None) -> Tokens:
-        """Takes texts apart.
+    Raises:
+        DataError: there are no passages, no words, or not one id and one language for each passage.
+    """
 
-        Raises:
-            DataError: there are none, or not one id and one language each.
-        """
-        texts = list(texts)
-        languages = [language] * len(texts) if language is None or isinstance(language, str) else list(language)
-        if not texts or not len(ids) == len(texts) == len(languages):
-            raise DataError(
-                f"BM25: {len(texts)} passages with {len(ids)} ids and {len(languages)} languages; give one of each"
-            )
-        vocabulary: dict[str, int] = {}
-        rows = [
-            [vocabulary.setdefault(word, len(vocabulary)) for word in analyser(code)(text)]
-            for text, code in zip(texts, languages, strict=True)
-        ]
-        if not vocabulary:
-            raise DataError("BM25: no passage has a word in it")
-        return cls(rows, vocabulary)
+    def words_of_passages() -> Iterator[list[str]]:
+        for row, text in enumerate(texts):
+            if language is None or isinstance(language, str):
+                yield analyser(language)(text)
+            else:
+                yield analyser(language[row] if row < len(language) else None)(text)
 
-    def known(self, words: Iterable[str]) -> list[int]:
-        """Those words that a passage has, repetitions kept."""
-        return [self.vocabulary[word] for word in words if word in self.vocabulary]
+    postings = Postings(words_of_passages(), only)
+    count = postings.count
+    languages = count if language is None or isinstance(language, str) else len(language)
+    if not count or not len(ids) == count == languages:
+        raise DataError(f"BM25: {count} passages with {len(ids)} ids and {languages} languages; give one of each")
+    if not postings.length:
+        raise DataError("BM25: no passage has a word in it")
+    return postings
 
 
 def tune(
@@ -185,11 +253,11 @@ def tune(
     """
     if not queries or len(queries) != len(relevant):
         raise DataError(f"BM25: {len(queries)} queries with {len(relevant)} sets of relevant passages to tune on")
-    tokens = Tokens.of(ids, texts, language)
+    postings = read_postings(ids, texts, language)
     best: Tuned | None = None
     for one_k1 in k1:
         for one_b in b:
-            ranked, _ = BM25Index(ids, tokens, language, one_k1, one_b).search(queries, depth)
+            ranked, _ = BM25Index(ids, postings, language, one_k1, one_b).search(queries, depth)
             mrr = sum(map(_reciprocal_rank, ranked, relevant)) / len(queries)
             if best is None or mrr > best.mrr:
                 best = Tuned(one_k1, one_b, mrr)

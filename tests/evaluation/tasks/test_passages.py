@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
 
 from interlingua.errors import ConfigError, DataError
+from interlingua.evaluation import key_index, streams
 from interlingua.evaluation.cache import CachedEncoder
+from interlingua.evaluation.tasks import passage_search, passages
 from interlingua.evaluation.tasks.retrieval import Beir, TyDiGoldP, XQuAD
+from interlingua.search import postings
 
 
 class Degrees:
@@ -154,7 +159,6 @@ def test_run_files_on_request(goldp, tmp_path):
 
 
 def test_bm25_and_the_fusion_stand_beside_it(tmp_path):
-    pytest.importorskip("bm25s")
     # words: the rare one of each question is in its passage; directions: q1 is misled to p0
     queries, passages = ("q0 15 x1 kuku", "q1 5 x1 samaki"), ("p0 0 x1 kuku", "p1 40 x1 samaki", "p2 80 x1 paka")
     folder = beir(tmp_path / "b", qrels=["q0\tp0\t1", "q1\tp1\t1"], queries=queries, passages=passages)
@@ -166,7 +170,6 @@ def test_bm25_and_the_fusion_stand_beside_it(tmp_path):
 
 
 def test_bm25_has_the_parameters_it_is_given(tmp_path):
-    pytest.importorskip("bm25s")
     # p0 says the word once, p1 thrice among many others: what length costs decides
     queries = ("q0 10 x1 kuku",)
     passages = ("p0 40 x1 kuku", "p1 0 x1 kuku kuku kuku a b c d e f g h", "p2 80 x1 paka")
@@ -178,6 +181,81 @@ def test_bm25_has_the_parameters_it_is_given(tmp_path):
     assert found == [0.5, 1.0]
     with pytest.raises(ConfigError, match=r"bm25_k1.*bm25 = false"):
         Beir(bm25_k1=2.0)
+
+
+class StreamsOnly:
+    """An encoder for a task that can't keep rows, so that vectors go through a file of the task's own."""
+
+    def __init__(self, cached):
+        self.cached = cached
+
+    def encode(self, texts, **options):
+        return self.cached.encode(texts, **options)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"similarity": "dot"}, {"precision": "int8", "rescore": 100}, {"precision": "hamming"}]
+)
+def test_rows_of_the_cache_give_the_results_of_a_stream(goldp, options):
+    task = TyDiGoldP(**options)
+    with CachedEncoder(Wide()) as cached:
+        by_rows, streamed = task.evaluate(cached, goldp), task.evaluate(StreamsOnly(cached), goldp)
+    assert by_rows.subsets == streamed.subsets
+    assert by_rows.examples == streamed.examples
+    assert by_rows.data_sha256 == streamed.data_sha256
+
+
+def test_a_stopped_run_goes_on_from_its_one_file(goldp, tmp_path, monkeypatch):
+    expected = evaluate(TyDiGoldP(), goldp)
+
+    class Stops(Degrees):
+        def encode(self, texts, **options):
+            if len(self.asked) == 3:
+                raise KeyboardInterrupt
+            return super().encode(texts, **options)
+
+    file = tmp_path / "unfinished.vectors"
+    first, second = Stops(), Degrees()
+    first.portion_texts = second.portion_texts = 1
+    with pytest.raises(KeyboardInterrupt), CachedEncoder(first, unfinished=file) as cached:
+        TyDiGoldP().evaluate(cached, goldp)
+    with CachedEncoder(second, unfinished=file) as cached:
+        assert TyDiGoldP().evaluate(cached, goldp).subsets == expected.subsets
+    done = {text for _, texts in first.asked for text in texts}
+    assert len(done) == 3
+    assert not done & {text for _, texts in second.asked for text in texts}
+    assert not file.exists()
+
+
+def test_no_second_file_of_vectors_is_written(goldp, monkeypatch):
+    monkeypatch.setattr(passages, "stream_vectors", None)
+    assert evaluate(TyDiGoldP(), goldp).main_score > 0
+
+
+def test_memory_grows_by_under_100_bytes_a_passage(tmp_path, monkeypatch):
+    """Vectors, BM25 and ids of all passages; what is bounded is at its bound in both runs."""
+    monkeypatch.setattr(key_index, "WAITING", 512)
+    monkeypatch.setattr(postings, "BLOCK_PASSAGES", 512)
+    monkeypatch.setattr(passages, "keep_vectors", functools.partial(streams.keep_vectors, portion=512))
+    by_blocks = functools.partial(passage_search.nearest_neighbours, columns=512)
+    monkeypatch.setattr(passage_search, "nearest_neighbours", by_blocks)
+
+    class Numbers:
+        def encode(self, texts, **_):
+            return np.array([[float(text.split()[1]), 1.0] for text in texts], dtype=np.float32)
+
+    def peak(count):
+        folder = tmp_path / str(count)
+        write_language(folder, "sw.dev", [("q 15", 0)], [f"neno {row} " + "kuku " * 12 for row in range(count)])
+        tracemalloc.start()
+        evaluate(TyDiGoldP(languages=["sw"], bm25=True), folder, Numbers())
+        used = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return used
+
+    peak(1000)  # what is imported once
+    grown = (peak(4500) - peak(1500)) / 3000
+    assert grown < 100
 
 
 def test_progress_counts_passages_and_questions(goldp):

@@ -10,19 +10,26 @@ from jaxtyping import Float32
 from numpy import ndarray
 
 from interlingua.evaluation.metrics.ranking import DEPTH, Run, top
+from interlingua.evaluation.streams import KeptVectors
 from interlingua.mining.knn import Neighbours, nearest_neighbours
 
 
 class EmbeddedPassages(NamedTuple):
-    """The passages of a language, embedded."""
+    """The passages of a language, embedded.
 
-    ids: list[str]
-    vectors: Float32[ndarray, "n d"]
+    Attributes:
+        ids: of the passages.
+        vectors: (n, d), mapped or read from where the encoder keeps them.
+        digest: of the passages.
+    """
+
+    ids: Sequence[str]
+    vectors: Float32[ndarray, "n d"] | KeptVectors
     digest: str
 
 
-def exact_nearest(queries: Float32[ndarray, "n d"], passages: Float32[ndarray, "m d"]) -> Neighbours:
-    """The 100 nearest passages of each query."""
+def exact_nearest(queries: Float32[ndarray, "n d"], passages: Any) -> Neighbours:
+    """The 100 nearest passages of each query; passages as in ``EmbeddedPassages``."""
     return nearest_neighbours(queries, passages, k=DEPTH)
 
 

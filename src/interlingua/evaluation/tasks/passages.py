@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import abc
+import functools
 import hashlib
+import itertools
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from jaxtyping import Float32
@@ -23,10 +25,11 @@ from interlingua.evaluation.metrics.ranking import (
     write_trec_run,
 )
 from interlingua.evaluation.metrics.retrieval import normalized
-from interlingua.evaluation.streams import stream_vectors
+from interlingua.evaluation.streams import PORTION_TEXTS, keep_vectors, stream_vectors
 from interlingua.evaluation.task import (
     Embeds,
     Items,
+    KeepsVectors,
     Progress,
     SubsetScores,
     TaskResult,
@@ -44,8 +47,10 @@ from interlingua.evaluation.tasks.folders import (
 )
 from interlingua.evaluation.tasks.groups import grouped
 from interlingua.evaluation.tasks.missed_passages import Miss, with_texts
+from interlingua.evaluation.tasks.passage_ids import PassageIds
 from interlingua.evaluation.tasks.passage_search import EmbeddedPassages
 
+T = TypeVar("T")
 OF_ALL = "_all_languages"
 """Ends the names of metrics and runs whose candidates are the passages of all languages together."""
 
@@ -107,12 +112,7 @@ class PassageTask(abc.ABC):
     def evaluate(self, encoder: Embeds, data: Path, *, progress: Progress = silent) -> TaskResult:
         """See ``Task.evaluate``."""
         start = time.perf_counter()
-        folder = find_folder(data, self.folders, self.files, self.expected)
-        files = self.files(folder)
-        codes = self.codes(files, folder)
-        chosen = self._chosen(codes, folder)
-        sets = {name or codes[name]: files[name]() for name in chosen}  # a lone set is called by its language
-        codes |= {code: code for name, code in codes.items() if not name}
+        folder, sets, codes = self._sets(data)
         steps = _Steps(progress, sets)
         pools = {}
         for name, one in sets.items():
@@ -145,6 +145,29 @@ class PassageTask(abc.ABC):
             **grouped(self._members(subsets)),
             **options(self),
         )
+
+    def embed_shard(self, encoder: Embeds, data: Path, shard: tuple[int, int], *, progress: Progress = silent) -> None:
+        """Embeds each n-th portion of the passages, counted over all languages; see ``evaluation.shards``."""
+        _, sets, codes = self._sets(data)
+        steps = _Steps(progress, sets, has_questions=False)
+        numbers = itertools.count(1)
+        for name, one in sets.items():
+            steps.label = f"{name} passages"
+            passages = iter(one.passages())
+            while portion := list(itertools.islice(passages, PORTION_TEXTS)):
+                if (next(numbers) - shard[0]) % shard[1] == 0:
+                    _encode(portion, encoder.encode, codes[name])
+                steps.add(len(portion))
+
+    def _sets(self, data: Path) -> tuple[Path, dict[str, RetrievalSet], dict[str, str]]:
+        """The folder, the chosen sets by name, and the language of each."""
+        folder = find_folder(data, self.folders, self.files, self.expected)
+        files = self.files(folder)
+        codes = self.codes(files, folder)
+        chosen = self._chosen(codes, folder)
+        sets = {name or codes[name]: files[name]() for name in chosen}  # a lone set is called by its language
+        codes |= {code: code for name, code in codes.items() if not name}
+        return folder, sets, codes
 
     def parts(self, data: Path) -> list[str]:
         """See ``Task.parts``."""
@@ -182,28 +205,35 @@ class PassageTask(abc.ABC):
         return members
 
     def _embed_passages(self, encoder: Embeds, one: RetrievalSet, language: str, steps: _Steps) -> EmbeddedPassages:
-        ids: dict[str, None] = {}
+        """All passages of a language; see ``docs/how-to/evaluate.md`` for the memory and disk that they take."""
+        ids = PassageIds(language)
         digest = hashlib.sha256()
 
         def read() -> Iterator[Passage]:
             for passage in one.passages():
-                if passage.id in ids:
-                    twice = f"the passage id {passage.id!r} stands in the passages of {language} twice"
-                    raise DataError(f"{twice}; ids must differ")
-                ids[passage.id] = None
                 digest.update("\t".join(passage).encode() + b"\n")
                 yield passage
-            if not ids:
-                raise DataError(f"there are no passages of {language}; the file is empty")
 
-        def encode(portion: Sequence[Passage]) -> Float32[ndarray, "n d"]:
-            texts, titles = [passage.text for passage in portion], [passage.title for passage in portion]
-            vectors = encoder.encode(texts, titles=titles, language=language, role="passage")
+        def embed(portion: Sequence[Passage], by: Callable[..., T]) -> T:
+            ids.extend([passage.id for passage in portion])
+            found = _encode(portion, by, language)
             steps.add(len(portion))
-            return vectors
+            return found
 
-        vectors = stream_vectors(encode, read(), normalize=self._by_cosine(encoder))
-        return EmbeddedPassages([*ids], vectors, digest.hexdigest())
+        passages = iter(read())
+        first = next(passages, None)
+        if first is None:
+            raise DataError(f"there are no passages of {language}; the file is empty")
+        passages = itertools.chain([first], passages)
+        vectors: Any
+        if isinstance(encoder, KeepsVectors):
+            keep = functools.partial(embed, by=encoder.keep)
+            vectors = keep_vectors(keep, encoder.kept, passages, normalize=self._by_cosine(encoder))
+        else:
+            encode = functools.partial(embed, by=encoder.encode)
+            vectors = stream_vectors(encode, passages, normalize=self._by_cosine(encoder))
+        ids.close()
+        return EmbeddedPassages(ids, vectors, digest.hexdigest())
 
     @abc.abstractmethod
     def _score(
@@ -243,15 +273,24 @@ class PassageTask(abc.ABC):
 
 
 class _Steps:
-    """Counts the passages and questions embedded so far, out of all."""
+    """Counts the passages, and questions where these are embedded too, out of all."""
 
-    def __init__(self, progress: Progress, sets: Mapping[str, RetrievalSet]) -> None:
+    def __init__(self, progress: Progress, sets: Mapping[str, RetrievalSet], *, has_questions: bool = True) -> None:
         self._progress, self._done, self.label = progress, 0, ""
-        self._total = sum(len(one.queries) + one.passage_count() for one in sets.values())
+        self._total = sum(one.passage_count() for one in sets.values())
+        if has_questions:
+            self._total += sum(len(one.queries) for one in sets.values())
 
     def add(self, texts: int) -> None:
         self._done += texts
         self._progress(self.label, self._done, self._total)
+
+
+def _encode(portion: Sequence[Passage], by: Callable[..., T], language: str) -> T:
+    """What an encoder gives for passages."""
+    texts = [passage.text for passage in portion]
+    titles = [passage.title for passage in portion]
+    return by(texts, titles=titles, language=language, role="passage")
 
 
 def judged_questions(one: RetrievalSet, passages: Sequence[str]) -> tuple[Qrels, list[str]]:

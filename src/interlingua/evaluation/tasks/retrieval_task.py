@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -79,7 +79,7 @@ class RetrievalTask(PassageTask):
         vectors = self._embed_questions(encoder, asked, language)
         runs = {"": search([*asked], vectors, {"": pools[name]}, self._nearest)}
         if self.bm25:
-            runs["bm25_"] = self._bm25(asked, one, language)
+            runs["bm25_"] = self._bm25(asked, one, pools[name].ids, language)
             runs["hybrid_"] = reciprocal_rank_fusion([runs[""], runs["bm25_"]])
         values = {f"{system}{m}": v for system, run in runs.items() for m, v in ranking_metrics(judged, run).items()}
         expected = {query: next(p for p, grade in grades.items() if grade > 0) for query, grades in judged.items()}
@@ -104,18 +104,19 @@ class RetrievalTask(PassageTask):
         subset = SubsetScores(name=name, languages=(language, language), pairs=len(judged), scores=scores)
         return Scored(subset, Items(np.array([*values[self.main_metric].values()])), notes, missed, tables)
 
-    def _nearest(self, queries: Float32[ndarray, "n d"], passages: Float32[ndarray, "m d"]) -> Neighbours:
+    def _nearest(self, queries: Float32[ndarray, "n d"], passages: Any) -> Neighbours:
         """The nearest passages, as exactly as ``precision`` and ``rescore`` say."""
         if self.precision == "float32":
             return exact_nearest(queries, passages)
         codes = CodedVectors.of(passages, "int8" if self.precision == "int8" else "ubinary")
         return rescored_topk(queries, codes, passages, k=DEPTH, rescore=self.rescore, signs=self.precision == "hamming")
 
-    def _bm25(self, queries: Mapping[str, str], one: RetrievalSet, language: str) -> Run:
-        ids, titles, bodies = zip(*one.passages(), strict=True)
-        texts = [f"{title} {text}".strip() for title, text in zip(titles, bodies, strict=True)]
-        index = BM25Index.build(ids, texts, language=language, k1=self.bm25_k1, b=self.bm25_b)
-        found, scores = index.search(list(queries.values()), DEPTH)
+    def _bm25(self, queries: Mapping[str, str], one: RetrievalSet, ids: Sequence[str], language: str) -> Run:
+        texts = (f"{passage.title} {passage.text}".strip() for passage in one.passages())
+        of_queries = list(queries.values())
+        options: Any = {"language": language, "k1": self.bm25_k1, "b": self.bm25_b, "queries": of_queries}
+        index = BM25Index.build(ids, texts, **options)
+        found, scores = index.search(of_queries, DEPTH)
         return {
             query: dict(zip(passages, map(float, of_query), strict=True))
             for query, passages, of_query in zip(queries, found, scores, strict=True)

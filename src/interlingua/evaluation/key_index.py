@@ -1,0 +1,93 @@
+"""The rows of digests, in arrays of 24 bytes a key; a dictionary takes some 200.
+
+Keys stand sorted in 256 buckets, by their first byte, which spreads digests evenly. A lookup is a binary search in one
+bucket. New keys wait in a dictionary of bounded size. When it is full, its keys are merged into the buckets, one bucket
+at a time, so that a merge copies a 256th of the keys at once and needs no second copy of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from jaxtyping import Int64
+from numpy import ndarray
+
+KEY_BYTES = 16
+WAITING = 2**18
+"""Keys in the dictionary at most, some 40 MB."""
+_KEY = np.dtype(f"S{KEY_BYTES}")
+_BUCKETS = 256
+
+
+class KeyIndex:
+    """Key -> row, for any number of keys of ``KEY_BYTES`` bytes that are spread evenly, as digests are."""
+
+    def __init__(self) -> None:
+        self._keys = [np.zeros(0, _KEY) for _ in range(_BUCKETS)]
+        self._rows = [np.zeros(0, np.int64) for _ in range(_BUCKETS)]
+        self._waiting: dict[bytes, int] = {}
+
+    def add(self, keys: Sequence[bytes], rows: Sequence[int]) -> None:
+        """Adds keys with their rows; a key that is there already gets the new row."""
+        self._waiting.update(zip(keys, rows, strict=True))
+        if len(self._waiting) >= WAITING:
+            self.merge()
+
+    def add_packed(self, keys: bytes, first_row: int) -> None:
+        """Adds keys that stand one after the other, as do their rows."""
+        self.merge()
+        found = np.frombuffer(keys, _KEY)
+        self._merge(found, np.arange(first_row, first_row + len(found), dtype=np.int64))
+
+    def find(self, keys: Sequence[bytes]) -> Int64[ndarray, " n"]:
+        """The row of each key; -1 where there is none."""
+        rows = np.full(len(keys), -1, dtype=np.int64)
+        wanted = np.frombuffer(b"".join(keys), _KEY)
+        order = np.argsort(wanted, kind="stable")
+        for bucket, places in _by_bucket(wanted, order):
+            at, known = _positions(self._keys[bucket], wanted[places])
+            rows[places[known]] = self._rows[bucket][at[known]]
+        if self._waiting:
+            for place, key in enumerate(keys):
+                rows[place] = self._waiting.get(key, rows[place])
+        return rows
+
+    def merge(self) -> None:
+        """Moves the keys of the dictionary into the arrays."""
+        if self._waiting:
+            keys = np.frombuffer(b"".join(self._waiting), _KEY)
+            rows = np.fromiter(self._waiting.values(), np.int64, len(self._waiting))
+            self._waiting = {}
+            self._merge(keys, rows)
+
+    def _merge(self, keys: np.ndarray[tuple[int], np.dtype[np.bytes_]], rows: Int64[ndarray, " n"]) -> None:
+        order = np.argsort(keys, kind="stable")
+        is_last = np.ones(len(order), dtype=bool)
+        is_last[:-1] = keys[order[1:]] != keys[order[:-1]]  # of equal keys the last one counts
+        for bucket, places in _by_bucket(keys, order[is_last]):
+            at, known = _positions(self._keys[bucket], keys[places])
+            self._rows[bucket][at[known]] = rows[places[known]]
+            new = places[~known]
+            self._keys[bucket] = np.insert(self._keys[bucket], at[~known], keys[new])
+            self._rows[bucket] = np.insert(self._rows[bucket], at[~known], rows[new])
+
+
+def _by_bucket(
+    keys: np.ndarray[tuple[int], np.dtype[np.bytes_]], order: Int64[ndarray, " n"]
+) -> Iterator[tuple[int, Int64[ndarray, " m"]]]:
+    """Each bucket that some keys are of, and the places of these keys in ascending order of the keys."""
+    first_bytes = keys.view(np.uint8).reshape(-1, KEY_BYTES)[order, 0]
+    edges = np.searchsorted(first_bytes, np.arange(_BUCKETS + 1))
+    for bucket in np.flatnonzero(np.diff(edges)).tolist():
+        yield bucket, order[edges[bucket] : edges[bucket + 1]]
+
+
+def _positions(
+    held: np.ndarray[tuple[int], np.dtype[np.bytes_]], keys: np.ndarray[tuple[int], np.dtype[np.bytes_]]
+) -> tuple[Int64[ndarray, " n"], np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+    """Where keys stand in a bucket, or would, and whether they do."""
+    at = np.searchsorted(held, keys)
+    known = at < len(held)
+    known[known] = held[at[known]] == keys[known]
+    return at, known

@@ -1,0 +1,135 @@
+"""Which passage holds which word how often, in a file, so that memory does not grow with the passages.
+
+Passages are taken apart one at a time. Their words wait as numbers in an array until a block is full. A block is then
+sorted by word and written: the length of each of its passages, its distinct words, and for each word the passages that
+hold it with the counts. What a score needs of the whole collection, in how many passages each word stands and how long
+passages are on average, is summed up over the blocks, and so known after the last one.
+
+In memory are the block being filled and the vocabulary. A vocabulary of millions of words is large itself; where the
+queries are known, only their words are kept, while all words count for the lengths.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from typing import IO, NamedTuple
+
+import numpy as np
+from jaxtyping import Int32, Int64
+from numpy import ndarray
+
+BLOCK_WORDS = 2**22
+"""Words that wait in memory, at most, but for one passage."""
+BLOCK_PASSAGES = 2**18
+
+
+class Block(NamedTuple):
+    """Some passages that stand one after the other.
+
+    Attributes:
+        first: number of its first passage.
+        lengths: words of each passage.
+        words: distinct ones, in ascending order.
+        ends: where the postings of each word end.
+        passages: postings: which passage of the block, in ascending order for each word.
+        counts: postings: how often it holds the word.
+    """
+
+    first: int
+    lengths: Int32[ndarray, " n"]
+    words: Int32[ndarray, " w"]
+    ends: Int32[ndarray, " w"]
+    passages: Int32[ndarray, " p"]
+    counts: Int32[ndarray, " p"]
+
+    def postings(self, word: int) -> tuple[Int32[ndarray, " m"], Int32[ndarray, " m"]]:
+        """The passages of the block that hold a word, and how often."""
+        at = int(np.searchsorted(self.words, word))
+        if at == len(self.words) or self.words[at] != word:
+            return self.passages[:0], self.counts[:0]
+        part = slice(self.ends[at - 1] if at else 0, self.ends[at])
+        return self.passages[part], self.counts[part]
+
+
+class Postings:
+    """The words of all passages.
+
+    Args:
+        passages: the words of each, in order.
+        only: words to keep postings of; all by default.
+
+    Attributes:
+        count: passages.
+        length: words of all passages together.
+        vocabulary: word -> its number.
+        document_frequencies: in how many passages each word stands, by its number.
+        keeps_all: whether there are postings of all words.
+    """
+
+    def __init__(self, passages: Iterable[Sequence[str]], only: Iterable[str] | None = None) -> None:
+        self.count, self.length = 0, 0
+        self.keeps_all = only is None
+        self.vocabulary: dict[str, int] = {}
+        for word in only or ():
+            self.vocabulary.setdefault(word, len(self.vocabulary))
+        self.document_frequencies: Int64[ndarray, " v"] = np.zeros(0, np.int64)
+        self._sizes: list[tuple[int, int, int]] = []
+        with tempfile.TemporaryFile(prefix="interlingua-") as file:
+            self._write(passages, file)
+            file.flush()
+            # one map of the whole file, as each map would hold a file descriptor
+            self._numbers: Int32[ndarray, " all"] = (
+                np.memmap(file, np.int32, mode="r") if self.count else np.zeros(0, np.int32)
+            )
+        self._make_room(len(self.vocabulary))
+
+    def blocks(self) -> Iterator[Block]:
+        """All blocks, in the order of the passages."""
+        first, start = 0, 0
+        for passages, words, postings in self._sizes:
+            sizes = (passages, words, words, postings, postings)
+            edges = start + np.cumsum((0, *sizes))
+            arrays = [self._numbers[edges[place] : edges[place + 1]] for place in range(len(sizes))]
+            yield Block(first, *arrays)
+            first += passages
+            start = int(edges[-1])
+
+    def _write(self, passages: Iterable[Sequence[str]], file: IO[bytes]) -> None:
+        numbers, kept, lengths = array("i"), array("i"), array("i")
+        for words in passages:
+            if self.keeps_all:
+                found = [self.vocabulary.setdefault(word, len(self.vocabulary)) for word in words]
+            else:
+                found = [self.vocabulary[word] for word in words if word in self.vocabulary]
+            numbers.extend(found)
+            kept.append(len(found))
+            lengths.append(len(words))
+            if len(numbers) >= BLOCK_WORDS or len(lengths) >= BLOCK_PASSAGES:
+                self._write_block(numbers, kept, lengths, file)
+                numbers, kept, lengths = array("i"), array("i"), array("i")
+        if lengths:
+            self._write_block(numbers, kept, lengths, file)
+
+    def _write_block(self, numbers: array[int], kept: array[int], lengths: array[int], file: IO[bytes]) -> None:
+        of_word = np.frombuffer(numbers, np.int32).astype(np.int64)
+        in_passage = np.repeat(np.arange(len(kept)), np.frombuffer(kept, np.int32))
+        # word and passage in one number, whose order is that of words and then of passages
+        pairs, counts = np.unique((of_word << 32) | in_passage, return_counts=True)
+        words, holders = np.unique(pairs >> 32, return_counts=True)
+        arrays = (np.frombuffer(lengths, np.int32), words, np.cumsum(holders), pairs & (2**32 - 1), counts)
+        for part in arrays:
+            file.write(part.astype(np.int32).tobytes())
+        self._sizes.append((len(lengths), len(words), len(pairs)))
+        self.count += len(lengths)
+        self.length += sum(lengths)
+        self._make_room(len(self.vocabulary))
+        self.document_frequencies[words] += holders
+
+    def _make_room(self, words: int) -> None:
+        """Document frequencies of so many words; grown by an eighth ahead, as new words come with every block."""
+        short = words - len(self.document_frequencies)
+        if short > 0:
+            ahead = max(short, len(self.document_frequencies) // 8)
+            self.document_frequencies = np.pad(self.document_frequencies, (0, ahead))
