@@ -166,6 +166,21 @@ def test_two_keys_judge_and_the_file_is_what_calibrate_reads(page, tmp_path):
     assert lines[:2] == ["kind\tscore\tsource\ttarget\treasons", "Best\t1\ts0\tt0\thub"]
 
 
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs the browser chromium")
+def test_no_table_is_cut_on_a_phone(page, tmp_path):
+    """In a window of 390 pixels nothing is wider than it, and the histogram's words can be read."""
+    measure = """<script>document.title = [document.documentElement.scrollWidth - window.innerWidth,
+      ...[...document.querySelectorAll(".scroll")].map((pane) => pane.scrollWidth - pane.clientWidth),
+      document.querySelector(".histogram text").getBoundingClientRect().height < 10 ? 1 : 0].join(" ");</script>"""
+    (tmp_path / "page.html").write_text(page.replace("</body>", f"{measure}</body>"), encoding="utf-8")
+    command = ["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=390,900", "--dump-dom",
+               f"--user-data-dir={tmp_path}/profile", (tmp_path / "page.html").as_uri()]  # fmt: skip
+    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    title = re.search("<title>(.*?)</title>", run.stdout)
+    assert title is not None
+    assert [int(number) > 0 for number in title[1].split()] == [False] * 4
+
+
 def test_bars_by_hand():
     scores = np.array([1.0] * 3 + [2.0])
     bars = histogram(scores, 1.5)
