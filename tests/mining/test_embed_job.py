@@ -121,8 +121,10 @@ def test_standard_input(tmp_path, monkeypatch):
 def test_the_text_is_not_written_over_and_must_be_whole(tmp_path):
     path = tmp_path / "a.txt.gz"
     path.write_bytes(gzip.compress(written(lines(99)))[:-9])
+    plain = tmp_path / "text"
+    plain.write_bytes(written(lines(3)))
     with pytest.raises(ConfigError, match="is read as well and would be lost"):
-        EmbedJob(files=[str(path)], output=str(path)).run(encode, model="m")
+        EmbedJob(files=[str(plain)], output=str(plain)).run(encode, model="m")
     with pytest.raises(DataError, match="cut short"):
         EmbedJob(files=[str(path)], output=str(tmp_path / "a.npy")).run(encode, model="m")
 
@@ -155,3 +157,21 @@ def test_vectors_are_not_written_under_another_formats_name(name, tmp_path, monk
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError, match=r"vectors are written as \.npy, not .*; name OUT\.npy"):
         EmbedJob(files=["a.txt"], output=name)
+
+
+def test_a_column_of_a_table_gives_a_vector_per_row(tmp_path):
+    (tmp_path / "m.csv").write_text("id,review\n1,de1 de2\n2,\n3,de3 de4\n")
+    told = []
+    job = EmbedJob(files=[str(tmp_path / "m.csv")], output=str(tmp_path / "a.npy"), column="review")
+    job.run(encode, model="m", progress=lambda *at: told.append(at))
+    np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), embed(["de1 de2", "", "de3 de4"]))
+    assert told == [(0, 3), (3, 3)]
+
+
+def test_a_table_without_a_known_column_is_refused(tmp_path):
+    (tmp_path / "m.csv").write_text("id,review\n1,de1 de2\n")
+    with pytest.raises(DataError, match="--column"):
+        EmbedJob(files=[str(tmp_path / "m.csv")], output=str(tmp_path / "a.npy")).run(encode, model="m")
+    with pytest.raises(ConfigError, match="'review'"):
+        EmbedJob(files=["x.txt"], output=str(tmp_path / "a.npy"), column="review").run(encode, model="m")
+    assert not (tmp_path / "a.npy").exists()

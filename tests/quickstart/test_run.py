@@ -75,7 +75,7 @@ def test_everything_is_left_behind(done):
 
 @pytest.fixture
 def stalled(catalogues, tmp_path, monkeypatch):
-    """A job with a budget, on a machine that becomes so slow in training that each look at the clock is a second later."""
+    """A job with a budget, on a machine so slow that training finds each look at the clock a second later."""
     monkeypatch.setattr("interlingua.train.budget._measured_steps", lambda *_: Fitted(400, 0.25, 0.5, ()))
     seconds = iter(range(100_000))
     monkeypatch.setattr(Clock, "seconds", property(lambda clock: float(next(seconds))))
