@@ -41,6 +41,10 @@ class DataError(InterlinguaError, ValueError):
         super().__init__(f"{place}{message}")
 
 
+class DamagedFileError(DataError):
+    """A file is damaged or cut short; what stands before that place could be read."""
+
+
 class LanguageAbsentError(DataError):
     """A data set has nothing in a language that was asked for.
 

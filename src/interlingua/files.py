@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO, TextIO, cast
 
 from interlingua.compression import ZstandardReader, zstandard_library
-from interlingua.errors import ConfigError, DataError
+from interlingua.errors import ConfigError, DamagedFileError, DataError
 from interlingua.limits import guard_expansion, guard_lines
 from interlingua.temporary import Temporary, replace_directory, sweep, sync_folder
 
@@ -214,7 +214,9 @@ def open_bytes(path: PathLike) -> Iterator[BinaryIO]:
         with stream:
             yield stream
     except (EOFError, lzma.LZMAError, gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(f"the compressed file is damaged or cut short ({error}); fetch it again", path=path) from error
+        raise DamagedFileError(
+            f"the compressed file is damaged or cut short ({error}); fetch it again", path=path
+        ) from error
 
 
 @contextlib.contextmanager

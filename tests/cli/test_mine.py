@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import gzip
 import inspect
 import json
+import random
 
 import numpy as np
 import pytest
@@ -145,3 +147,35 @@ def test_mistakes_are_one_line(capsys, tmp_path, texts, options, message):
     assert code == 2
     assert message in said.err
     assert len(said.err.strip().splitlines()) == 1
+
+
+def test_two_columns_of_one_table(capsys, tmp_path):
+    sources, targets, _ = corpora(30, 30)
+    rows = "".join(f"{number},{a},{b}\n" for number, (a, b) in enumerate(zip(sources, targets, strict=True)))
+    bad_line = len(sources) + 2  # behind the header
+    (tmp_path / "m.csv").write_text(f"id,de,words\n{rows}too,many,cells,here\n")
+    (tmp_path / "lines.de.txt").write_text("".join(f"{a}\n" for a in sources))
+    (tmp_path / "lines.en.txt").write_text("".join(f"{b}\n" for b in targets))
+    codes = ("--source-language", "de", "--target-language", "en", "--target-column", "words", "--on-error", "skip")
+    table = tmp_path / "m.csv"
+    code, said = run(capsys, *MODEL[:1], table, table, *MODEL[1:], *codes, "-o", tmp_path / "p.tsv", "--quiet")
+    assert code == 0, said.err
+    assert f"m.csv:{bad_line}: 4 columns, expected 3" in said.out
+    assert not (tmp_path / "p.tsv.work").exists()
+    files = (tmp_path / "lines.de.txt", tmp_path / "lines.en.txt")
+    code, said = run(capsys, *MODEL[:1], *files, *MODEL[1:], "-o", tmp_path / "q.tsv", "--quiet")
+    assert code == 0, said.err
+    assert (tmp_path / "p.tsv").read_text() == (tmp_path / "q.tsv").read_text()
+
+
+def test_lines_before_the_damage_of_a_side_are_mined(capsys, tmp_path, texts):
+    content = gzip.compress(random.Random(0).randbytes(200_000).hex("\n", 20).encode())
+    (tmp_path / "cut.de.gz").write_bytes(content[: len(content) // 2])
+    arguments = (*MODEL[:1], tmp_path / "cut.de.gz", texts[1], *MODEL[1:], "-o", tmp_path / "p.tsv", "--quiet")
+    code, said = run(capsys, *arguments)
+    assert code == 2
+    assert "cut.de.gz" in said.err
+    code, said = run(capsys, *arguments, "--on-error", "skip")
+    assert code == 0, said.err
+    assert "lines before that" in said.out
+    assert (tmp_path / "p.tsv.bad-lines.tsv").read_text().count("cut.de.gz") == 1

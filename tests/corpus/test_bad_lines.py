@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import gzip
 import json
+import lzma
+import random
 import zipfile
+from collections import Counter
 
 import pytest
 
 from interlingua.corpus.bad_lines import SHOWN, BadLines, has_bad_bytes
 from interlingua.corpus.formats import TextPair, read_pairs, write_pairs
-from interlingua.errors import ConfigError, DataError
+from interlingua.errors import ConfigError, DamagedFileError, DataError
 
 CODES = {"source_language": "de", "target_language": "en"}
 GOOD = [("eins", "one"), ("zwei", "two"), ("drei", "three")]
@@ -123,3 +127,82 @@ def test_rows_of_data_sets_are_left_out(tmp_path):
     bad = BadLines("skip")
     assert len(list(read_pairs(tmp_path / "b.json", format="huggingface", bad=bad))) == 1
     assert "row 2" in bad.first[0]
+
+
+MANY = [(f"{random.Random(n).random()} eins", f"{random.Random(-n - 1).random()} one") for n in range(5000)]
+"""More than any reader's buffer, and nothing that a packer shortens much."""
+
+
+def cut(path, content, share=0.7):
+    path.write_bytes(content[: int(share * len(content))])
+    return path
+
+
+def packed_pairs(folder, kind):
+    """A damaged file of ``MANY``, by what it is called after."""
+    lines = "".join(f"{a}\t{b}\n" for a, b in MANY).encode()
+    if kind == "x.tsv.gz":
+        return cut(folder / kind, gzip.compress(lines))
+    if kind == "x.tsv.xz":
+        return cut(folder / kind, lzma.compress(lines))
+    if kind == "x.jsonl.gz":
+        objects = "".join(json.dumps({"source": a, "target": b}) + "\n" for a, b in MANY)
+        return cut(folder / kind, gzip.compress(objects.encode()))
+    if kind == "x.csv.gz":
+        rows = "".join(f'"{a}",{b}\n' for a, b in [("source", "target"), *MANY])
+        return cut(folder / kind, gzip.compress(rows.encode()))
+    if kind in ("x.tmx", "x.tmx.gz"):
+        write_pairs([TextPair(*texts, "deu_Latn", "eng_Latn") for texts in MANY], folder / kind)
+        return cut(folder / kind, (folder / kind).read_bytes())
+    sides = [("".join(f"{pair[side]}\n" for pair in MANY)).encode() for side in (0, 1)]
+    if kind == "x.zip":
+        with zipfile.ZipFile(folder / kind, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("x.de", sides[0])
+            archive.writestr("x.en", sides[1])
+        content = bytearray((folder / kind).read_bytes())
+        middle = int(0.7 * zipfile.ZipFile(folder / kind).getinfo("x.en").header_offset)
+        content[middle : middle + 64] = b"\xff" * 64
+        (folder / kind).write_bytes(content)
+        return folder / kind
+    cut(folder / "x.de.gz", gzip.compress(sides[0]))
+    (folder / "x.en.gz").write_bytes(gzip.compress(sides[1]))
+    return folder / "x"
+
+
+@pytest.mark.parametrize(
+    "kind", ["x.tsv.gz", "x.tsv.xz", "x.jsonl.gz", "x.csv.gz", "x.tmx", "x.tmx.gz", "x.zip", "x.de.gz"]
+)
+def test_pairs_before_the_damage_are_kept_and_counted(tmp_path, kind):
+    path = packed_pairs(tmp_path, kind)
+    with pytest.raises(DamagedFileError):
+        read(path, None)
+    skipped = Counter()
+    with BadLines("skip", tmp_path / "bad.tsv") as bad:
+        found = [(pair.source, pair.target) for pair in read_pairs(path, bad=bad, skipped=skipped, **CODES)]
+    # What was packed wrong is random bytes, of which a line or two may be read before the packer notices.
+    right = next((n for n, pair in enumerate(found) if pair != MANY[n]), len(found))
+    assert right > 0.5 * len(MANY)
+    assert len(found) - right <= (2 if kind == "x.zip" else 0)
+    assert skipped["rest of a damaged file"] == 1
+    assert bad.damages[0].endswith(f"; kept: {len(found):,} pairs before that")
+    assert str(tmp_path) in bad.lines()[-1]
+    assert len((tmp_path / "bad.tsv").read_text(encoding="utf-8").splitlines()) == 2 + bad.count
+
+
+def test_a_file_without_a_readable_pair_stops(tmp_path):
+    cut(tmp_path / "x.tsv.gz", gzip.compress(b"eins\tone\n"), 0.3)
+    (tmp_path / "x.tmx").write_text("<tmx><header/><body><tu>")
+    with zipfile.ZipFile(tmp_path / "y.zip", "w") as archive:
+        archive.writestr("x.de", b"eins\n")
+        archive.writestr("x.en", b"one\n")
+    cut(tmp_path / "x.zip", (tmp_path / "y.zip").read_bytes())  # the list of contents is at its end
+    for name in ("x.tsv.gz", "x.tmx", "x.zip"):
+        with pytest.raises(DataError, match=name):
+            read(tmp_path / name, BadLines("skip"))
+
+
+def test_damage_counts_once_however_often_it_is_read(tmp_path):
+    path = packed_pairs(tmp_path, "x.tsv.gz")
+    bad = BadLines("skip")
+    assert read(path, bad) == read(path, bad)
+    assert len(bad.lines()) == 1

@@ -5,7 +5,7 @@ import pytest
 from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.formats import TextPair, read_pairs, write_pairs
 from interlingua.corpus.moses import aligned, moses_files
-from interlingua.errors import DataError
+from interlingua.errors import DamagedFileError, DataError
 
 ONE = TextPair("eins", "one", "deu_Latn", "eng_Latn")
 
@@ -116,8 +116,14 @@ def test_no_zip_and_a_damaged_member(tmp_path):
     opus(path, {"a.de-en.de": "eins\n" * 9, "a.de-en.en": "one\n" * 9})
     content = path.read_bytes()
     path.write_bytes(content.replace(b"eins\neins", b"eins\nzwei", 1))
-    with pytest.raises(DataError, match="not a whole zip archive"):
+    with pytest.raises(DamagedFileError, match=r"x\.zip!a\.de-en\.de: damaged"):
         list(read_pairs(path))
+
+
+def test_languages_of_two_files_that_are_named_as_text(tmp_path):
+    for name, text in (("b.de.txt", "eins\n"), ("b.en.txt", "one\n")):
+        (tmp_path / name).write_text(text)
+    assert list(read_pairs(f"{tmp_path}/b.de.txt,{tmp_path}/b.en.txt")) == [ONE]
 
 
 def test_aligned_and_moses_files(tmp_path):

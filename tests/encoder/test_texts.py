@@ -5,7 +5,7 @@ import types
 import numpy as np
 import pytest
 
-from interlingua.encoder.texts import check_text, checked_texts
+from interlingua.encoder.texts import PAIRS, check_text, checked_texts, refuse_container
 from interlingua.errors import ConfigError, DataError
 
 pandas = pytest.importorskip("pandas")
@@ -17,6 +17,12 @@ def test_texts_pass_as_they_are():
     assert list(checked_texts(iter(texts))) == texts
     assert list(checked_texts(pandas.Series(texts, index=[9, 8, 7, 6]))) == texts
     assert list(checked_texts(np.array(["a", "b"]))) == ["a", "b"]
+    assert list(checked_texts({"b": 1, "a": 2}.keys())) == ["b", "a"]
+
+
+def test_a_table_of_pairs_is_given_by_two_columns():
+    with pytest.raises(ConfigError, match="zip"):
+        refuse_container(pandas.DataFrame({"de": ["a"], "en": ["b"]}), PAIRS)
 
 
 @pytest.mark.parametrize(
@@ -28,6 +34,7 @@ def test_texts_pass_as_they_are():
         (pandas.DataFrame({"text": ["a"]}), "got a DataFrame; name one column"),
         ({"a", "b"}, "a set, which has no order"),
         (3, "expected a list of texts, got int"),
+        (np.array("one"), "expected a list of texts, got ndarray"),
     ],
 )
 def test_what_holds_no_list_of_texts_is_refused_at_once(texts, message):

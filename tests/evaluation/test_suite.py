@@ -150,7 +150,8 @@ def test_a_check_warns_and_is_in_the_results(pair_folder, short_encoder, caplog)
     sanity = result.provenance["sanity"]
     assert sanity["sentences"] == 204
     assert sanity["warnings"] == [record.message for record in caplog.records]
-    assert "unrelated sentences have a mean cosine" in sanity["warnings"][0]
+    assert "unrelated sentences have a mean cosine of" in sanity["warnings"][0]
+    assert not any("E5" in warning for warning in sanity["warnings"])  # no advice by the model's name
     json.dumps(sanity)
 
 
@@ -238,3 +239,5 @@ def test_a_model_may_be_a_folder_and_a_suite_a_name(pair_folder, word_vocabulary
         evaluate(encoder, "tatoeba")
     with pytest.raises(ConfigError, match=r"got list; the order is evaluate\(encoder, suite, data\)"):
         evaluate(["tatoeba"], encoder, pair_folder)
+    with pytest.raises(ConfigError, match=r"got str; the order is evaluate\(encoder, suite, data\)"):
+        evaluate("tatoeba", encoder)

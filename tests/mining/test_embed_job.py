@@ -168,3 +168,21 @@ def test_vectors_are_not_written_under_another_formats_name(name, tmp_path, monk
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError, match=r"vectors are written as \.npy, not .*; name OUT\.npy"):
         EmbedJob(files=["a.txt"], output=name)
+
+
+def test_a_column_of_a_table_gives_a_vector_per_row(tmp_path):
+    (tmp_path / "m.csv").write_text("id,review\n1,de1 de2\n2,\n3,de3 de4\n")
+    told = []
+    job = EmbedJob(files=[str(tmp_path / "m.csv")], output=str(tmp_path / "a.npy"), column="review")
+    job.run(encode, model="m", progress=lambda *at: told.append(at))
+    np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), embed(["de1 de2", "", "de3 de4"]))
+    assert told == [(0, 3), (3, 3)]
+
+
+def test_a_table_without_a_known_column_is_refused(tmp_path):
+    (tmp_path / "m.csv").write_text("id,review\n1,de1 de2\n")
+    with pytest.raises(DataError, match="--column"):
+        EmbedJob(files=[str(tmp_path / "m.csv")], output=str(tmp_path / "a.npy")).run(encode, model="m")
+    with pytest.raises(ConfigError, match="'review'"):
+        EmbedJob(files=["x.txt"], output=str(tmp_path / "a.npy"), column="review").run(encode, model="m")
+    assert not (tmp_path / "a.npy").exists()

@@ -62,6 +62,21 @@ def test_a_threshold_that_cuts_much_is_warned_of(tmp_path, threshold, share):
     assert all(f"cuts {share} of the pairs" in line and "--learn" in line for line in warnings)
 
 
+def test_blank_pairs_count_in_no_quantile_and_no_share(tmp_path):
+    full = list(blocks(*(n / 100 for n in range(100))))
+    [blank] = blocks(*[0.0] * 200, size=200)
+    blank = blank._replace(pairs=[pair._replace(source=" \u3000") for pair in blank.pairs])
+    for threshold, warned in ((0.3, 0), (0.31, 1)):
+        _, kept = filtered([blank, *full], tmp_path, threshold=threshold)
+        lines = kept.report()
+        assert lines[0].startswith("300 pairs read, ")
+        assert lines[0].endswith("; 200 have a blank side and score 0")
+        assert lines[1] == "score quantiles: 5% 0.0495, 25% 0.2475, 50% 0.4950, 75% 0.7425, 95% 0.9405"
+        assert sum(line.startswith("warning: ") for line in lines) == warned
+    _, kept = filtered([blank], tmp_path)
+    assert len(kept.report()) == 1
+
+
 def test_a_learnt_threshold_is_not_warned_of(tmp_path):
     _, kept = filtered(blocks(*[1.2] * 10, *[0.8] * 90), tmp_path, calibration=CURVE, precision=0.95)
     assert kept.kept == 10

@@ -58,6 +58,15 @@ def test_empty_documents(text, tmp_path):
         read_sentences(written(tmp_path / "a.txt", text))
 
 
+def test_sentences_of_a_table_by_column_or_language(tmp_path):
+    table = written(tmp_path / "m.csv", "id,de,text\n1,eins,one\n2,,two\n")
+    assert read_sentences(table, language="de") == ["eins", ""]
+    assert read_sentences(table, column="text", language="de") == ["one", "two"]
+    assert read_sentences(table, split_as="", column="text") == ["one two"]
+    with pytest.raises(ConfigError, match="'text'"):
+        read_sentences(written(tmp_path / "m.txt", "eins\n"), column="text")
+
+
 def test_a_list(tmp_path):
     path = written(
         tmp_path / "list", "# German English\nde/1.txt\ten/1.txt\n\nde/2.txt.gz\ten/2\tout/2\nde/3\ten/3\t\tgold/3\n"

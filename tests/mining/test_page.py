@@ -166,6 +166,29 @@ def test_two_keys_judge_and_the_file_is_what_calibrate_reads(page, tmp_path):
     assert lines[:2] == ["kind\tscore\tsource\ttarget\treasons", "Best\t1\ts0\tt0\thub"]
 
 
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs the browser chromium")
+def test_no_table_is_cut_on_a_phone(page, tmp_path):
+    """In a frame of 390 pixels (windows are no narrower than 500) nothing is wider, and the histogram can be read."""
+    measure = """<script>parent.postMessage([document.documentElement.scrollWidth - 390,
+      ...[...document.querySelectorAll(".scroll")].map((pane) => pane.scrollWidth - pane.clientWidth),
+      document.querySelector(".histogram text").getBoundingClientRect().height < 10 ? 1 : 0].join(" "), "*");
+      </script>"""
+    (tmp_path / "page.html").write_text(page.replace("</body>", f"{measure}</body>"), encoding="utf-8")
+    frame = (
+        "<title>none</title><script>onmessage = (event) => { document.title = event.data; };</script>"
+        '<iframe src="page.html" style="width:390px; height:900px; border:0"></iframe>'
+    )
+    (tmp_path / "frame.html").write_text(frame, encoding="utf-8")
+    command = ["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000",
+               "--dump-dom", f"--user-data-dir={tmp_path}/profile", (tmp_path / "frame.html").as_uri()]  # fmt: skip
+    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    title = re.search("<title>(.*?)</title>", run.stdout)
+    assert title is not None
+    beyond = [int(number) for number in title[1].split()]
+    assert len(beyond) >= 4
+    assert max(beyond) <= 0
+
+
 def test_bars_by_hand():
     scores = np.array([1.0] * 3 + [2.0])
     bars = histogram(scores, 1.5)

@@ -47,6 +47,24 @@ def test_a_vocabulary_can_be_taken_over(tmp_path, shards):
     assert theirs.encode(["the tree"]) == vocabulary.encode(["the tree"])
 
 
+@pytest.mark.parametrize(("is_small", "count"), [(False, 0), (True, 1)])
+def test_trimming_to_few_pairs_warns_with_its_numbers(tmp_path, shards, monkeypatch, caplog, is_small, count):
+    full = made(shards, tmp_path)
+    Encoder.from_scratch(BackboneConfig.preset("ems-tiny", vocab_size=full.size), full).save(tmp_path / "model")
+    for shard in shards[1:]:
+        shard.fates[:] = Fate.duplicate
+    rows = sum(shards[0].count(fate) for fate in (Fate.train, Fate.valid))
+    monkeypatch.setattr("interlingua.prepare.vocabulary.SMALL_CORPUS", rows + is_small)
+    with caplog.at_level("WARNING", "interlingua"):
+        caplog.clear()
+        vocabulary = made(shards, tmp_path, path=str(tmp_path / "model"), trim=True)
+    said = [record.getMessage() for record in caplog.records if "trim" in record.getMessage()]
+    assert len(said) == count
+    for message in said:
+        assert f"{vocabulary.size:,} of {full.size:,} pieces, those of {rows:,} pairs" in message
+        assert "remove trim" in message
+
+
 def test_a_model_is_trimmed_to_the_pairs(tmp_path, shards):
     torch.manual_seed(0)
     full = made(shards, tmp_path)

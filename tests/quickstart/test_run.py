@@ -1,6 +1,8 @@
 import dataclasses
 import io
 import json
+import shlex
+from itertools import pairwise
 
 import pytest
 from rich.console import Console
@@ -9,6 +11,9 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, DataError
 from interlingua.locks import exclusive
 from interlingua.quickstart.run import Settings, quickstart
+from interlingua.train.budget import Fitted
+from interlingua.train.config import load_train_config
+from interlingua.train.result import Clock
 from tests.quickstart.conftest import write_catalogue
 
 
@@ -66,6 +71,32 @@ def test_everything_is_left_behind(done):
     assert "4/4" in said
     assert f"interlingua embed {output / 'model'}" in said.replace("\n", "")
     assert findings.demonstrations[0].query in said
+
+
+@pytest.fixture
+def stalled(catalogues, tmp_path, monkeypatch):
+    """A job with a budget, on a machine so slow that training finds each look at the clock a second later."""
+    monkeypatch.setattr("interlingua.train.budget._measured_steps", lambda *_: Fitted(400, 0.25, 0.5, ()))
+    seconds = iter(range(100_000))
+    monkeypatch.setattr(Clock, "seconds", property(lambda clock: float(next(seconds))))
+    output = tmp_path / "quickstart"
+    settings = Settings(output=output, budget_seconds=120, catalogues=(catalogues,), packages=())
+    return quickstart(settings, console=Console(quiet=True)), output
+
+
+def test_a_busy_machine_ends_with_the_budget(stalled):
+    findings, output = stalled
+    config = load_train_config(output / "run" / "config.toml")
+    assert 0 < findings.steps < config.run.max_steps / 2
+    records = [json.loads(line) for line in (output / "run" / "metrics.jsonl").read_text().splitlines()]
+    rates = [record["learning_rate"] for record in records if record["kind"] == "train"]
+    assert rates[-1] < 0.15 * config.optimizer.learning_rate  # the schedule went on to its end
+    # The command that the report names for a longer run is one that train takes.
+    command = shlex.split(next(line for line in findings.commands if line.startswith("interlingua train")))
+    changes = [word for before, word in pairwise(command) if before == "--set"]
+    longer = load_train_config(output / "run" / "config.toml", overrides=changes)
+    assert longer.run.budget_seconds == 3600
+    assert longer.run.max_steps is None
 
 
 def test_nothing_to_learn_from(tmp_path):

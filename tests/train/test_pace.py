@@ -49,3 +49,34 @@ def test_a_run_ends_with_its_budget_and_its_rate_has_decayed(tiny_config, monkey
 def test_position_of_a_stopped_run_ends_the_schedule():
     pace = Pace(10.0, 1000, stops=True)
     assert [pace.position(step, step / 2) for step in (0, 5, 10, 19, 20)] == [0, 250, 500, 950, 999]
+
+
+def test_rate_is_at_its_last_value_when_an_evaluation_is_due():
+    pace = Pace(100.0, 50, stops=True)
+    pace.evaluation_seconds = 20.0
+    assert pace.position(10, 79.9) == 49
+    assert pace.position(10, 40.0) == 25
+    assert not pace.is_over(79.9)
+
+
+def test_time_before_the_clock_is_part_of_the_budget():
+    pace = Pace(100.0, 50, stops=True, spent_before=30.0)
+    assert not pace.is_over(69.0)
+    assert pace.is_over(70.0)
+    assert pace.position(0, 35.0) == 25
+
+
+def test_budget_spent_before_the_clock_ends_at_one_step():
+    pace = Pace(10.0, 50, stops=True, spent_before=12.0)
+    assert pace.is_over(0.0)
+    assert pace.position(0, 0.0) == 0
+    assert pace.position(0, 0.1) == 49
+
+
+def test_time_spent_on_measuring_counts_against_the_budget(tiny_config, monkeypatch):
+    config = tiny_config(max_steps=400, budget_seconds=4.0, stop_at_budget=True, eval_steps=400)
+    seconds = iter(range(10_000))
+    monkeypatch.setattr(Clock, "seconds", property(lambda clock: next(seconds) / 10))
+    times = iter([0.0, 3.0])  # when the run began, and when its clock starts
+    monkeypatch.setattr("interlingua.train.loop.time.perf_counter", lambda: next(times, 3.0))
+    assert 0 < train(config, progress=False).step < 10

@@ -9,13 +9,13 @@ from typing import Annotated, Any
 import typer
 
 from interlingua.cli.common import bar
-from interlingua.cli.sides import MAX_LINE, MaxLine
+from interlingua.cli.sides import MAX_LINE, MaxLine, SourceColumn, TargetColumn
 
 Text = str | None
 File = Path | None
 
 Source = Annotated[
-    File, typer.Argument(help="A document: a sentence per line, or any text with --split; also .gz, .xz, .zst.")
+    File, typer.Argument(help="A document: a sentence per line, a table (.csv, .xlsx), or any text with --split.")
 ]
 Target = Annotated[File, typer.Argument(help="Its translation, likewise.")]
 List = Annotated[
@@ -58,6 +58,8 @@ def align(
         Text, typer.Option(help="Of the source, in any code; by the files' names by default: chapter.de.txt.")
     ] = None,
     target_language: Annotated[Text, typer.Option(help="Of the target, likewise.")] = None,
+    source_column: SourceColumn = None,
+    target_column: TargetColumn = None,
     prompt: Annotated[Text, typer.Option(help="Name of a prompt of the model, or text put before every block.")] = None,
     batch_tokens: Annotated[int, typer.Option(help="Tokens per batch at most.", min=1)] = 16_384,
     dtype: Annotated[Text, typer.Option(help="To compute in: float32 by default, bfloat16, float16, int8.")] = None,
@@ -78,6 +80,7 @@ def align(
     job = AlignJob(
         source=source, target=target, list=list, output=output, texts=texts, gold=gold,
         source_language=source_language, target_language=target_language, split=split,
+        source_column=source_column, target_column=target_column,
         config=AlignConfig(max_sentences=max_sentences, skip_quantile=skip_quantile, band=band),
     )  # fmt: skip
     choices: Any = {"backend": backend, "dtype": dtype, "device": device, "settings": set or ()}

@@ -42,6 +42,8 @@ def calibrate(
     seed: Seed = 0,
     source_language: sides.SourceLanguage = None,
     target_language: sides.TargetLanguage = None,
+    source_column: sides.SourceColumn = None,
+    target_column: sides.TargetColumn = None,
     layout: sides.LayoutOption = "auto",
     documents: sides.Documents = None,
     background: sides.Background = 1000,
@@ -77,6 +79,7 @@ def calibrate(
         model, (source, target), (source_language, target_language), layout, (source_vectors, target_vectors),
         folder=job.folder, prompt=prompt, batch_tokens=batch_tokens, dtype=dtype, device=device, backend=backend,
         settings=set or (), always_load=parallel is not None, documents=documents,
+        columns=(source_column, target_column),
     )  # fmt: skip
     with steps_bar(quiet) as progress:
         lines = job.run(*both, progress=progress)

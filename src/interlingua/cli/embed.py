@@ -13,7 +13,9 @@ from interlingua.cli.sides import MAX_LINE, MaxLine, Ray, RayCores
 Text = str | None
 Files = Annotated[
     list[str],
-    typer.Argument(help="Text, one per line, also .gz, .xz, .zst; 'part-*.gz', s3://bucket/name; - is standard input."),
+    typer.Argument(
+        help="Text, one per line, or .csv, .xlsx; also .gz, .xz, .zst; 'part-*.gz', s3://name; - is standard input."
+    ),
 ]
 Output = Annotated[
     str,
@@ -39,6 +41,9 @@ def embed(
     language: Annotated[
         Text, typer.Option(help="Language of the lines, in any code, where the model needs it.")
     ] = None,
+    column: Annotated[
+        Text, typer.Option(help="Column of .csv or .xlsx; the one called by --language, or text, by default.")
+    ] = None,
     backend: Annotated[
         str, typer.Option(help="interlingua, sentence-transformers, onnx, openai, vectors or function.")
     ] = "interlingua",
@@ -58,7 +63,7 @@ def embed(
     form = {name: value for name, value in (("dim", dim), ("precision", precision)) if value not in (None, "float32")}
     if form and backend != "interlingua":
         raise ConfigError(f"--{next(iter(form))} is for our own models; drop it, or say --backend interlingua")
-    job = EmbedJob(files=files, output=output, ray=ray, ray_cores=ray_cores)
+    job = EmbedJob(files=files, output=output, ray=ray, ray_cores=ray_cores, column=column, language=language)
     choices: Any = {"backend": backend, "dtype": dtype, "device": device, "settings": set or ()}
     encode, identity = encode_and_identity(
         model, **choices, prompt=prompt, batch_tokens=batch_tokens, identified=job.to_folder, elsewhere=ray is not None
@@ -67,7 +72,12 @@ def embed(
         lines = job.run(
             partial(encode, language=language, normalize=normalize, **form),
             model=" ".join(
-                [identity, f"normalize={normalize} language={language}", *(f"{key}={form[key]}" for key in form)]
+                [
+                    identity,
+                    f"normalize={normalize} language={language}",
+                    *([f"column={column}"] if column else []),
+                    *(f"{key}={form[key]}" for key in form),
+                ]
             ),
             progress=progress,
         )

@@ -49,6 +49,8 @@ def mine(
     output: Output,
     source_language: sides.SourceLanguage = None,
     target_language: sides.TargetLanguage = None,
+    source_column: sides.SourceColumn = None,
+    target_column: sides.TargetColumn = None,
     layout: sides.LayoutOption = "auto",
     documents: sides.Documents = None,
     background: sides.Background = 1000,
@@ -89,16 +91,14 @@ def mine(
 
     job = MineJob(
         output=output, documents=documents, background=background, k=k, margin=margin, retrieval=retrieval, equal=equal,
-        threshold=threshold, calibration=calibration, precision=precision, check=check, drop=drop,
+        threshold=threshold, calibration=calibration, precision=precision, check=check, drop=drop, on_error=on_error,
         columns=listed(columns), report=report, gold=gold, laser=laser, approximate=approximate,
         memory=parse_size(memory), work=work, shard=shard, ray=ray, ray_cores=ray_cores, device=device,
-        on_error=on_error,
     )  # fmt: skip
     both: Any = sides.two_sides(
         model, (source, target), (source_language, target_language), layout, (source_vectors, target_vectors),
-        folder=job.folder, prompt=prompt, batch_tokens=batch_tokens, dtype=dtype, device=device, backend=backend,
-        settings=set or (), elsewhere=ray is not None, documents=documents,
-    )  # fmt: skip
+        (source_column, target_column), folder=job.folder, prompt=prompt, batch_tokens=batch_tokens, dtype=dtype,
+        device=device, backend=backend, settings=set or (), elsewhere=ray is not None, documents=documents)  # fmt: skip
     with steps_bar(quiet or plan) as progress:
         lines = job.plan(*both) if plan else job.run(*both, progress=progress)
     print("\n".join(lines))

@@ -17,12 +17,17 @@ Model = Annotated[str, typer.Argument(help="Model directory or hf:owner/name, or
 Source = Annotated[
     str,
     typer.Argument(
-        help="Text of one language, a sentence per line; also .gz, .xz, .zst, 'part-*.gz', s3://bucket/name."
+        help="Text of one language, a sentence per line, or .csv, .xlsx; also .gz, .xz, .zst, 'part-*.gz', s3://..."
     ),
 ]
 Target = Annotated[str, typer.Argument(help="Text of the other language, likewise.")]
 SourceLanguage = Annotated[Text, typer.Option(help="Any code; from the file's name (news.de.txt, dev.zh) by default.")]
 TargetLanguage = Annotated[Text, typer.Option(help="Likewise.")]
+SourceColumn = Annotated[
+    Text,
+    typer.Option(help="Column of a source that is .csv or .xlsx; the one called by the language, or text, by default."),
+]
+TargetColumn = Annotated[Text, typer.Option(help="Column of the target, likewise.")]
 LayoutOption = Annotated[
     str,
     typer.Option(
@@ -89,6 +94,7 @@ def two_sides(
     languages: tuple[Text, Text],
     layout: str,
     vectors: tuple[Text, Text],
+    columns: tuple[Text, Text] = (None, None),
     *,
     folder: Path,
     prompt: Text,
@@ -133,6 +139,6 @@ def two_sides(
             batch_tokens=batch_tokens, elsewhere=elsewhere,
         )  # fmt: skip
         encoders = [functools.partial(encode, language=code) for code in codes]
-    sides = zip(paths, codes, layouts, encoders, known, ((), ()), parts, strict=True)
+    sides = zip(paths, codes, layouts, encoders, known, ((), ()), parts, (None, None), columns, strict=True)
     source, target = (TextFile(*side) for side in sides)
     return source, target, identity

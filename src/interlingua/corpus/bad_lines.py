@@ -1,7 +1,8 @@
 """Lines of a data file that can't be used: the first one stops the work, or all are left out, counted and kept.
 
-What stops in any case is what hides where the next good line is: files of unequal length, archives that are cut short,
-XML that is not well formed, a line beyond the limit.
+Of a compressed file or of XML that is damaged or cut short, what stands before that place is kept. What stops in any
+case is what makes pairs wrong, or hides where the next good line is: files of unequal length, which are aligned nowhere
+for certain, a line beyond the limit, and a file of which nothing can be read.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Literal, TextIO, get_args
 
-from interlingua.errors import ConfigError, DataError
+from interlingua.errors import ConfigError, DamagedFileError, DataError
 from interlingua.files import PathLike, open_text_writer
 
 OnError = Literal["stop", "skip"]
@@ -31,6 +32,7 @@ class BadLines:
     Attributes:
         count: lines left out.
         first: what is wrong with the first ones.
+        damages: of damaged files, each with what was read before the damage.
 
     Raises:
         ConfigError: there is no such way.
@@ -42,6 +44,7 @@ class BadLines:
         self.skips, self.path = on_error == "skip", path
         self.count = 0
         self.first: list[str] = []
+        self.damages: list[str] = []
         self._file: TextIO | None = None
         self._stack = contextlib.ExitStack()
         self._seen: set[tuple[str, int]] = set()
@@ -76,6 +79,24 @@ class BadLines:
         if self.path is not None:
             self._write(error, content)
 
+    def damaged(self, error: DamagedFileError, read: str, *, is_empty: bool) -> None:
+        """Raises the error, or takes note that a file ends where it is damaged; one that is read again counts once.
+
+        Args:
+            error: what is wrong.
+            read: what was read before, as ``"1,200 pairs"``.
+            is_empty: whether that is nothing, which stops in any case.
+        """
+        if not self.skips or is_empty:
+            raise error
+        place = (str(error.path), -1)
+        if place in self._seen:
+            return
+        self._seen.add(place)
+        self.damages.append(f"{error}; kept: {read} before that")
+        if self.path is not None:
+            self._write(error, "")
+
     def numbered(self, lines: Iterable[str], path: PathLike) -> Iterator[tuple[int, str]]:
         """The lines with their numbers from 1, without those that are not UTF-8."""
         for number, line in enumerate(lines, 1):
@@ -91,12 +112,13 @@ class BadLines:
 
     def lines(self) -> list[str]:
         """What there is to tell, in lines."""
+        damages = [f"warning: {damage}" for damage in self.damages]
         if not self.count:
-            return []
+            return damages
         kept = "" if self.path is None else f"; all of them are in {self.path}"
         head = f"warning: {self.count:,} lines could not be read and were left out{kept}"
         more = [f"and {self.count - len(self.first):,} more"] if self.count > len(self.first) else []
-        return [head, *(f"  {line}" for line in [*self.first, *more])]
+        return [head, *(f"  {line}" for line in [*self.first, *more]), *damages]
 
     def _write(self, error: DataError, content: str) -> None:
         if self._file is None:

@@ -19,7 +19,7 @@ from typing import NamedTuple, Protocol, cast
 
 from interlingua import languages, registry
 from interlingua.corpus.bad_lines import BadLines
-from interlingua.errors import DataError
+from interlingua.errors import DamagedFileError, DataError
 from interlingua.files import COMPRESSIONS, stem_and_suffix
 
 PathLike = str | os.PathLike[str]
@@ -38,6 +38,8 @@ FORMAT_OF_SUFFIX = {
     ".parquet": "huggingface",
     ".arrow": "huggingface",
 }
+DAMAGED = "rest of a damaged file"
+"""Counts files of which only what stands before the damage was read."""
 
 
 class TextPair(NamedTuple):
@@ -92,7 +94,8 @@ def read_pairs(
             name (``news.de-en.tsv``) when not given.
         target_language: likewise.
         skipped: counts what the reader leaves out, by reason (``"fuzzy"``, ``"untranslated"``, ...).
-        bad: what becomes of lines that can't be read; by default the first one stops.
+        bad: what becomes of lines that can't be read, and of what stands before the damage in a file; by default
+            the first fault stops.
 
     Raises:
         DataError: the file is missing, broken or misaligned, with its name and line, or its languages are unknown.
@@ -103,7 +106,9 @@ def read_pairs(
     source = languages.resolve(source_language).code if source_language else None
     target = languages.resolve(target_language).code if target_language else None
     counts: Counter[str] = Counter() if skipped is None else skipped
-    return _undamaged(_format(format or guess_format(path)).read(path, source, target, counts, bad or BadLines()), path)
+    bad = bad or BadLines()
+    pairs = _format(format or guess_format(path)).read(path, source, target, counts, bad)
+    return _until_damage(pairs, path, counts, bad)
 
 
 def write_pairs(pairs: Iterable[TextPair], path: PathLike, *, format: str | None = None) -> int:
@@ -215,11 +220,20 @@ _LINE_END = re.compile("[\t\n\r]")
 _LINE_ENDS = {ord(c): " " for c in "\t\n\r"}
 
 
-def _undamaged(pairs: Iterator[TextPair], path: str) -> Iterator[TextPair]:
+def _until_damage(pairs: Iterator[TextPair], path: str, skipped: Counter[str], bad: BadLines) -> Iterator[TextPair]:
+    """The pairs of a file; of one that is damaged those before that place, where bad lines are skipped."""
+    read = 0
     try:
-        yield from pairs
+        for pair in pairs:
+            read += 1
+            yield pair
+    except DamagedFileError as error:
+        bad.damaged(error, f"{read:,} pairs", is_empty=not read)
+        skipped[DAMAGED] += 1
     except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
-        raise DataError(f"damaged or cut short ({error}); fetch it again", path=path) from error
+        damage = DamagedFileError(f"damaged or cut short ({error}); fetch it again", path=path)
+        bad.damaged(damage, f"{read:,} pairs", is_empty=not read)
+        skipped[DAMAGED] += 1
 
 
 def _format(name: str) -> PairFormat:

@@ -22,7 +22,7 @@ from interlingua.corpus.formats import (
     one_line,
     uncompressed_name,
 )
-from interlingua.errors import DataError, InterlinguaError
+from interlingua.errors import DamagedFileError, DataError, InterlinguaError
 from interlingua.files import COMPRESSIONS, PathLike, atomic_write, open_text, open_text_writer
 from interlingua.limits import MAX_MEMBERS, guard_expansion, guard_lines
 
@@ -208,8 +208,9 @@ def _member_lines(archive: zipfile.ZipFile, name: str, path: str, errors: str) -
                 yield line.decode("utf-8-sig" if number == 1 else "utf-8", errors)
         except UnicodeDecodeError as error:
             raise DataError("not UTF-8; convert it first", path=place, line=number) from error
-        except EOFError as error:
-            raise DataError("the archive is cut short; fetch it again", path=place, line=number) from error
+        except (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
+            problem = f"damaged or cut short in the archive ({error}); fetch it again"
+            raise DamagedFileError(problem, path=place, line=number or None) from error
 
 
 def _members(
@@ -263,7 +264,11 @@ def _sides(prefix: Path) -> dict[str, Path]:
 
 
 def _language_of_suffix(path: Path) -> str | None:
-    return _language(Path(uncompressed_name(path)).suffix[1:])
+    """Of ``news.de`` and of ``news.de.txt``."""
+    plain = Path(uncompressed_name(path))
+    if plain.suffix.lower() == ".txt":
+        plain = plain.with_suffix("")
+    return _language(plain.suffix[1:])
 
 
 def _language(code: str) -> str | None:

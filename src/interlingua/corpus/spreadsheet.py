@@ -66,7 +66,7 @@ class Csv:
     ) -> Iterator[TextPair]:
         """Streams the rows."""
         with open_text(path, errors=bad.errors) as lines:
-            rows = _csv_rows(lines, path, bad)
+            rows = csv_rows(lines, path, bad)
             yield from pairs_of_rows(rows, path, source_language, target_language, skipped, bad)
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
@@ -270,7 +270,7 @@ class _Rewindable:
         return first
 
 
-def _csv_rows(lines: Iterator[str], path: str, bad: BadLines) -> Iterator[tuple[int, list[str]]]:
+def csv_rows(lines: Iterator[str], path: str, bad: BadLines) -> Iterator[tuple[int, list[str]]]:
     """The rows with the number of the line that each begins in.
 
     Of a row with a quotation mark too many or too few one line is rejected; such a row would else swallow those behind.

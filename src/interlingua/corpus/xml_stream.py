@@ -10,7 +10,7 @@ from typing import Any
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
-from interlingua.errors import DataError
+from interlingua.errors import DamagedFileError, DataError
 from interlingua.files import PathLike, open_bytes
 from interlingua.limits import refuse_long
 
@@ -68,11 +68,11 @@ def _events(parser: Any, path: PathLike) -> Iterator[tuple[str, Element]]:
     try:
         yield from parser.read_events()
     except ElementTree.ParseError as error:
-        raise DataError(f"not well-formed XML: {error}", path=path, line=error.position[0]) from error
+        raise DamagedFileError(f"not well-formed XML: {error}", path=path, line=error.position[0]) from error
 
 
 def _finish(parser: Any, path: PathLike) -> None:
     try:
         parser.close()
     except ElementTree.ParseError as error:
-        raise DataError(f"not well-formed XML: {error}", path=path, line=error.position[0]) from error
+        raise DamagedFileError(f"not well-formed XML: {error}", path=path, line=error.position[0]) from error

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, KeysView, Mapping, Set
 from typing import Any
 
 from interlingua.errors import ConfigError, DataError
+
+PAIRS = "pairs"
+"""What errors call an iterable of pairs."""
 
 
 def checked_texts(texts: Iterable[str], what: str = "texts") -> Iterator[str]:
@@ -35,10 +38,15 @@ def refuse_container(texts: Any, what: str) -> None:
         raise ConfigError(f"{what}: expected a list of texts, got bytes; decode them and put the text in a list")
     if isinstance(texts, Mapping) or hasattr(texts, "columns"):
         kind = type(texts).__name__
+        if what == PAIRS:
+            raise ConfigError(
+                f"{what}: expected pairs of texts, got a {kind}; give two columns: zip(table['de'], table['en'])"
+            )
         raise ConfigError(f"{what}: expected a list of texts, got a {kind}; name one column of it, as in table['text']")
-    if isinstance(texts, Set):
+    # The keys of a dictionary are a set, too, but one in order.
+    if isinstance(texts, Set) and not isinstance(texts, KeysView):
         raise ConfigError(f"{what}: expected a list of texts, got a set, which has no order; give sorted(texts)")
-    if not isinstance(texts, Iterable):
+    if not isinstance(texts, Iterable) or getattr(texts, "ndim", 1) == 0:
         raise ConfigError(f"{what}: expected a list of texts, got {type(texts).__name__}")
 
 

@@ -31,6 +31,7 @@ from interlingua.files import PathLike
 from interlingua.registry import SUITES, TASKS, did_you_mean, resolve
 
 log = logging.getLogger("interlingua")
+ORDER = "the order is evaluate(encoder, suite, data)"
 LATE = "late"
 """A warning told with the first result: an encoder that fails for good says the same by its error."""
 
@@ -80,7 +81,7 @@ def evaluate(
         DataError: files are missing, broken or misaligned, or a language is not among them.
         TaskError: the encoder gave no usable vectors.
     """
-    folder = _data_folder(data)
+    folder = _data_folder(data, encoder, suite)
     encoder, model = _loaded(encoder, model)
     tasks = build_tasks(suite, languages=languages, compare=compare, data=folder)
     part = None if shard is None else checked_shard(shard, tasks, cache)
@@ -116,7 +117,10 @@ def _results(
     return results
 
 
-def _data_folder(data: PathLike | None) -> Path:
+def _data_folder(data: PathLike | None, encoder: Any, suite: Any) -> Path:
+    """Where the data are, once it is clear that the arguments are in their order."""
+    if not isinstance(suite, str) and callable(getattr(suite, "encode", None)):
+        raise ConfigError(f"evaluate takes an encoder first, got {type(encoder).__name__}; {ORDER}")
     given = data if data is not None else os.environ.get("INTERLINGUA_DATA")
     if given is None:
         raise DataError("no data: name the folder of the data sets, or set INTERLINGUA_DATA")
@@ -130,8 +134,8 @@ def _loaded(encoder: EmbedsText | PathLike, model: ModelInfo | None) -> tuple[Em
         return loaded, model or info
     if not callable(getattr(encoder, "encode", None)):
         raise ConfigError(
-            f"evaluate takes an encoder (interlingua.load) or a model's folder first, got {type(encoder).__name__}; the"
-            " order is evaluate(encoder, suite, data)"
+            f"evaluate takes an encoder (interlingua.load) or a model's folder first, got {type(encoder).__name__};"
+            f" {ORDER}"
         )
     return encoder, model
 

@@ -92,6 +92,7 @@ class Aligner:
         source_language: in any code, for encoders that need it and for the pairs; default: that of the file's name.
         target_language: likewise.
         split: the documents are plain text, to be split into sentences first.
+        columns: with the sentences, of tables (CSV, XLSX); default: those called by the languages, or ``text``.
     """
 
     def __init__(
@@ -102,7 +103,9 @@ class Aligner:
         source_language: str | None = None,
         target_language: str | None = None,
         split: bool = False,
+        columns: tuple[str | None, str | None] = (None, None),
     ) -> None:
+        self.columns = columns
         self.encode, self.config = encode, config or AlignConfig()
         self.languages = source_language, target_language
         self.split = split
@@ -172,8 +175,7 @@ class Aligner:
             told = _part_of(sizes, number, progress)
             languages = pair_languages(pair.source, pair.target, self.languages)
             try:
-                source = read_sentences(pair.source, split_as=languages[0] if self.split else None)
-                target = read_sentences(pair.target, split_as=languages[1] if self.split else None)
+                source, target = (self._read(pair, languages, side) for side in (0, 1))
                 gold = read_links(pair.gold, (len(source), len(target))) if pair.gold else None
             except DataError as error:
                 if not lenient:
@@ -195,6 +197,12 @@ class Aligner:
                 if link.source and link.target:
                     texts = joined(source, link.source), joined(target, link.target)
                     yield TextPair(texts[0], texts[1], languages[0], languages[1], score=1 - link.cost)
+
+    def _read(self, pair: DocumentPair, languages: tuple[str, str], side: int) -> list[str]:
+        """The sentences of the source (0) or the target (1)."""
+        language = languages[side]
+        split_as = language if self.split else None
+        return read_sentences(pair[side] or "", split_as=split_as, column=self.columns[side], language=language or None)
 
     def _write(self, links: Sequence[Link], pair: DocumentPair, stdout: TextIO, journal: Journal | None) -> None:
         if pair.output is None:

@@ -37,6 +37,8 @@ class AlignJob:
     source_language: str | None = None
     target_language: str | None = None
     split: bool = False
+    source_column: str | None = None
+    target_column: str | None = None
     config: AlignConfig = field(default_factory=AlignConfig)
 
     def __post_init__(self) -> None:
@@ -90,10 +92,11 @@ class AlignJob:
         self, encode: Encode, model: str, stdout: TextIO, progress: Callable[[str, float, float], None]
     ) -> AlignReport:
         languages = {"source_language": self.source_language, "target_language": self.target_language}
-        aligner = Aligner(encode, self.config, split=self.split, **languages)
+        columns = (self.source_column, self.target_column)
+        aligner = Aligner(encode, self.config, split=self.split, columns=columns, **languages)
         journal = None
         if self.list is not None:
-            journal = AlignJournal(self._journal, f"{model} {self.config} {languages} split={self.split}")
+            journal = AlignJournal(self._journal, f"{model} {self.config} {languages} split={self.split} {columns}")
         found = aligner.pairs(self.documents, stdout=stdout, lenient=journal is not None, journal=journal,
                               progress=progress)  # fmt: skip
         if self.texts is None:

@@ -16,7 +16,7 @@ from numpy import ndarray
 from interlingua.corpus.formats import TextPair
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.encoder import EmbedsText, Encoder
-from interlingua.encoder.texts import check_text, checked_texts, refuse_container
+from interlingua.encoder.texts import PAIRS, check_text, checked_texts, refuse_container
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike
 from interlingua.functional.margin import Margin
@@ -138,7 +138,7 @@ def score(
     """
     config = ScoreConfig(margin=margin, k=k, window=window)
     scorer = PairScorer(encode_with(encoder, prompt), config)
-    refuse_container(pairs, "pairs")
+    refuse_container(pairs, PAIRS)
     stream = _checked_pairs(pairs, source_language or "", target_language or "")
     return (value for block in scorer.score(stream) for value in block.scores.tolist())
 

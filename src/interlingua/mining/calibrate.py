@@ -21,6 +21,7 @@ from interlingua.mining.job import named
 from interlingua.mining.pipeline import MineConfig, Mined, TextFile, Told, mine_files
 from interlingua.mining.probes import Probes, answers, make_probes
 from interlingua.mining.share import doubted, separation, share_interval
+from interlingua.mining.side_tables import with_lines
 from interlingua.mining.work_folder import at_work
 from interlingua.remote import check_writable
 
@@ -99,6 +100,7 @@ class CalibrateJob:
         if probes is not None:
             source, target = source._replace(extra=probes.source), target._replace(extra=probes.target)
         with named(self.folder), at_work(self.folder, keep=self.work is not None):
+            source, target = (with_lines(side, self.folder) for side in (source, target))
             mined = mine_files(source, target, self.config, self.folder, model=model, progress=progress)
             return self._learn(mined, probes, labels, gold, languages, model)
 

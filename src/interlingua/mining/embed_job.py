@@ -18,9 +18,10 @@ from typing import NamedTuple
 from jaxtyping import Float32
 from numpy import ndarray
 
+from interlingua.corpus.sentence_table import is_table, read_column, refuse_column
 from interlingua.encoder.encode import EncodeReport, collect, windows
 from interlingua.errors import ConfigError, DataError
-from interlingua.files import atomic_write, open_text, stem_and_suffix
+from interlingua.files import PathLike, atomic_write, open_text, stem_and_suffix
 from interlingua.json_text import parse_json
 from interlingua.limits import guard_lines
 from interlingua.locks import exclusive
@@ -69,6 +70,8 @@ class EmbedJob:
     output: str
     ray: str | None = None
     ray_cores: int = 1
+    column: str | None = None
+    language: str | None = None
 
     def __post_init__(self) -> None:
         if STANDARD_INPUT in self.files and (len(self.files) > 1 or self.output.endswith("/")):
@@ -93,6 +96,8 @@ class EmbedJob:
         """
         started, report = time.perf_counter(), EncodeReport()
         targets = self._targets()
+        for name in targets:
+            refuse_column(self.column, name)
         keep_inputs(targets.values(), self.names)
         with self._alone():
             return self._embed(encode, model, targets, report, started, progress)
@@ -119,12 +124,17 @@ class EmbedJob:
             check_writable(targets[name])
         made: list[Made] = []
         with tempfile.TemporaryDirectory() as scratch, connected(self.ray, cores=self.ray_cores) as workers:
-            work = _Work(encode, Path(scratch), report, _Count(left, progress), workers)
+            count = _Count(left, progress, self._sentences)
+            work = _Work(encode, Path(scratch), report, count, workers, self._sentences)
             for name, vectors in work.files(left, targets):
                 made.append(vectors)
                 if record is not None:
                     record.add(name)
         return self._told(made, len(names) - len(left), report, time.perf_counter() - started)
+
+    def _sentences(self, path: PathLike) -> Iterator[str]:
+        """Of a table."""
+        return read_column(path, column=self.column, language=self.language)
 
     @property
     def names(self) -> list[str]:
@@ -160,8 +170,15 @@ class _Work:
     """Embeds files, one after the other or several at once, and puts the vectors where they belong."""
 
     def __init__(
-        self, encode: Encode, scratch: Path, report: EncodeReport, count: _Count, workers: OnRay | None
+        self,
+        encode: Encode,
+        scratch: Path,
+        report: EncodeReport,
+        count: _Count,
+        workers: OnRay | None,
+        sentences: Callable[[PathLike], Iterator[str]],
     ) -> None:
+        self.sentences = sentences
         self.encode, self.scratch, self.report, self.count, self.workers = encode, scratch, report, count, workers
 
     def files(self, names: Sequence[str], targets: dict[str, str]) -> Iterator[tuple[str, Made]]:
@@ -218,8 +235,11 @@ class _Work:
             return
         path = fetch(name, self.scratch / "fetched")
         self.count.open(name, path)
-        with open_text(path) as text:
-            yield (line.rstrip("\r\n") for line in text)
+        if is_table(path):
+            yield self.sentences(path)
+        else:
+            with open_text(path) as text:
+                yield (line.rstrip("\r\n") for line in text)
         if is_remote(name):
             path.unlink()
 
@@ -232,17 +252,21 @@ def _is_stream(name: str) -> bool:
 class _Count:
     """Lines that are done, and all; a file elsewhere is taken to have as many as the others until it is here."""
 
-    def __init__(self, names: Sequence[str], progress: Told) -> None:
+    def __init__(self, names: Sequence[str], progress: Told, sentences: Callable[[PathLike], Iterator[str]]) -> None:
+        self.sentences = sentences
         self.progress, self.files, self.done = progress, len(names), 0
         # Counting what is in a pipe would leave nothing to embed.
         self.known = all(is_remote(name) or not _is_stream(name) for name in names)
-        self.lines = {name: count_lines(name) for name in names if self.known and not is_remote(name)}
+        self.lines = {name: self._count(name) for name in names if self.known and not is_remote(name)}
 
     def open(self, name: str, path: Path) -> None:
         """Takes note of a file that is read now."""
         if name not in self.lines and self.known:
-            self.lines[name] = count_lines(path)
+            self.lines[name] = self._count(path)
         self.advance(0)
+
+    def _count(self, path: PathLike) -> int:
+        return sum(1 for _ in self.sentences(path)) if is_table(path) else count_lines(path)
 
     def advance(self, texts: int) -> None:
         """So many more are done."""

@@ -90,7 +90,8 @@ class Filter:
         kept: of these.
         reasons: reason -> pairs rejected for it; a pair may have several.
         threshold: given, or found for the precision among the first pairs.
-        first_scores: of up to ``LOOKED_AT`` pairs and the rest of their block, for the quantiles.
+        blank: pairs with a blank side, which have no score; they count in no quantile and in no share.
+        first_scores: of up to ``LOOKED_AT`` other pairs and the rest of their block, for the quantiles.
         prior: share of right pairs, given or estimated from the first pairs.
     """
 
@@ -103,7 +104,7 @@ class Filter:
             )
         self.config, self.calibration = config, calibration
         self.checker = Checker(config.checks, *languages, Path(folder))
-        self.read = self.kept = 0
+        self.read = self.kept = self.blank = 0
         self.reasons: Counter[str] = Counter()
         self.threshold, self.prior = config.threshold, config.prior
         self.first_scores: list[Float64[ndarray, " n"]] = []
@@ -111,8 +112,10 @@ class Filter:
     def rows(self, blocks: Iterable[ScoredPairs]) -> Iterator[PairRow]:
         """All pairs, kept or not, in their order."""
         for block in blocks:
+            has_text = np.array([bool(pair.source.strip() and pair.target.strip()) for pair in block.pairs], bool)
+            self.blank += int(np.count_nonzero(~has_text))
             if sum(map(len, self.first_scores)) < LOOKED_AT:
-                self.first_scores.append(block.scores)
+                self.first_scores.append(block.scores[has_text])
             probabilities = self._probabilities(block)
             texts = [pair.source for pair in block.pairs], [pair.target for pair in block.pairs]
             measured = self.checker.measure(Pairs(*texts, block.hubs))
@@ -154,14 +157,18 @@ class Filter:
         if self.reasons:
             told = ", ".join(f"{reason} {count:,}" for reason, count in self.reasons.most_common())
             lines[0] += f"; rejected (a pair may have several reasons): {told}"
-        if self.first_scores:
+        if self.blank:
+            lines[0] += f"; {self.blank:,} have a blank side and score 0"
+        if sum(map(len, self.first_scores)):
             lines.append(quantile_line(np.concatenate(self.first_scores)))
         if self.prior is not None:
             lines.append(f"translations among the pairs: {self.prior:.1%}")
         if self.config.precision is not None and self.threshold is not None:
             cut = "reached by no pair" if math.isinf(self.threshold) else f"threshold {self.threshold:.4f}"
             lines.append(f"precision {self.config.precision:g}: {cut}, by the first pairs of the stream")
-        below = self.reasons[BELOW] / max(self.read, 1)
+        # A pair with a blank side scores 0, so that any threshold above that cuts it.
+        cut_blank = self.blank if self.config.threshold is not None and self.config.threshold > 0 else 0
+        below = (self.reasons[BELOW] - cut_blank) / max(self.read - self.blank, 1)
         if self.config.threshold is not None and below > MUCH:
             lines.append(
                 f"warning: the threshold of {self.config.threshold:g} cuts {below:.0%} of the pairs, and the same"

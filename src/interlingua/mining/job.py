@@ -24,6 +24,7 @@ from interlingua.mining.page import write_page
 from interlingua.mining.pipeline import MineConfig, Mined, TextFile, Told, mine_files
 from interlingua.mining.plan import estimate
 from interlingua.mining.share import doubted
+from interlingua.mining.side_tables import with_lines
 from interlingua.mining.work_folder import at_work
 from interlingua.mining.workers import connected
 from interlingua.remote import check_writable, destination, is_remote, keep_inputs, name_of
@@ -156,6 +157,7 @@ class MineJob:
         """What it will take, in lines."""
         self._check_places(source, target)
         source, target = (side._replace(bad=BadLines(self.on_error)) for side in (source, target))
+        source, target = (with_lines(side, self.folder) for side in (source, target))
         with connected(self.ray, cores=self.ray_cores) as workers:
             slots, tiles = 1 if workers is None else workers.slots, tiles_for(workers)
         return estimate(source, target, self.config, self.folder, least_tiles=tiles, at_once=slots).lines()
@@ -168,7 +170,7 @@ class MineJob:
         gold = read_gold(self.gold) if self.gold else None
         shard = parse_shard(self.shard) if self.shard else None
         with named(self.folder), at_work(self.folder, shard, keep=self.work is not None), self._bad_lines() as bad:
-            source, target = (side._replace(bad=bad) for side in (source, target))
+            source, target = (with_lines(side._replace(bad=bad), self.folder) for side in (source, target))
             return [*self._run(source, target, model, calibration, gold, shard, progress), *bad.lines()]
 
     def _run(

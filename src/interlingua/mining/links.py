@@ -10,6 +10,7 @@ from typing import NamedTuple
 from interlingua.corpus.formats import guess_format
 from interlingua.corpus.monolingual import language_of
 from interlingua.corpus.sentence_splitting import split_text
+from interlingua.corpus.sentence_table import is_table, read_column, refuse_column
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, atomic_write, open_text
 from interlingua.languages import resolve
@@ -34,18 +35,26 @@ class DocumentPair(NamedTuple):
     gold: str | None = None
 
 
-def read_sentences(path: PathLike, *, split_as: str | None = None) -> list[str]:
-    """The lines of a text file, blank ones too, or the sentences of plain text.
+def read_sentences(
+    path: PathLike, *, split_as: str | None = None, column: str | None = None, language: str | None = None
+) -> list[str]:
+    """The lines of a text file, blank ones too, those of a table's column, or the sentences of plain text.
 
     Args:
         path: the file.
         split_as: the language by which plain text is split, empty where it is unknown; None = a sentence per line.
+        column: of a table, see ``sentence_table.read_column``.
+        language: that a table's column may be called by.
 
     Raises:
         DataError: the file is missing, is not UTF-8, or holds nothing but blank lines.
     """
-    with open_text(path) as lines:
-        sentences = [line.rstrip("\r\n") for line in lines]
+    refuse_column(column, path)
+    if is_table(path):
+        sentences = list(read_column(path, column=column, language=language))
+    else:
+        with open_text(path) as lines:
+            sentences = [line.rstrip("\r\n") for line in lines]
     if not any(map(str.strip, sentences)):
         raise DataError("the document is empty; expected a sentence per line", path=path)
     return sentences if split_as is None else split_text(sentences, split_as)

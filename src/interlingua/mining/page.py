@@ -150,7 +150,7 @@ def histogram(scores: Float64[ndarray, " n"], threshold: float | None) -> str:
     labels = f'<text x="0" y="116">{low:.3f}</text><text x="600" y="116" text-anchor="end">{high:.3f}</text>'
     return (
         '<figure style="margin:0"><p class="soft">scores of all pairs found</p>'
-        f'<svg viewBox="0 0 600 120">{bars}{labels}</svg></figure>'
+        f'<svg class="histogram" viewBox="0 0 600 120">{bars}{labels}</svg></figure>'
     )
 
 
@@ -176,7 +176,8 @@ def _reasons(written: Written, found: int) -> str:
     )
     return (
         '<div class="scroll"><p class="soft">why pairs were rejected; one may have several reasons</p><table>'
-        f"<tr><th>reason</th><th>pairs</th><th>of all</th><th class=words>what rejects</th></tr>{rows}</table></div>"
+        "<tr><th class=words>reason</th><th>pairs</th><th>of all</th><th class=words>what rejects</th></tr>"
+        f"{rows}</table></div>"
     )
 
 

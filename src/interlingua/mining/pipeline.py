@@ -68,6 +68,7 @@ class TextFile(NamedTuple):
         extra: lines that stand behind those of the file.
         parts: the files that are read one behind the other, if they are several or copies.
         bad: what becomes of lines that can't be read; by default the first one stops.
+        column: of a table; see ``side_tables.with_lines``.
     """
 
     path: PathLike
@@ -78,6 +79,7 @@ class TextFile(NamedTuple):
     extra: Sequence[Line] = ()
     parts: Sequence[PathLike] = ()
     bad: BadLines | None = None
+    column: str | None = None
 
     @property
     def files(self) -> Sequence[PathLike]:
@@ -309,10 +311,7 @@ def _search(
     plan = plan.begun([own, *shards], config.memory)
     if shards and shard is None:
         join_shards(plan, shards, folder)
-
-    def told(done: int, total: int) -> None:
-        progress("nearest neighbours", done, total)
-
+    told = functools.partial(progress, "nearest neighbours")
     if how is not None:
         return plan, folder, find_approximately(x, y, plan, folder, how, memory=config.memory, progress=told)
     if workers is None:

@@ -99,7 +99,8 @@ class ScoreJob:
         """They go to a file where one is named, or next to the output."""
         path = self.bad_lines
         if path is None and self.output is not None:
-            path = self.output.with_name(f"{self.output.name}.bad-lines.tsv")
+            output = Path(self.output)  # from Python it may be given as a text
+            path = output.with_name(f"{output.name}.bad-lines.tsv")
         return BadLines(self.on_error, path)
 
     def run(

@@ -20,7 +20,8 @@ from numpy import ndarray
 
 from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.keys import EMPTY_KEY, text_keys
-from interlingua.errors import ConfigError, DataError
+from interlingua.corpus.sentence_table import is_table
+from interlingua.errors import ConfigError, DamagedFileError, DataError
 from interlingua.files import PathLike, open_bytes, open_text
 from interlingua.mining.side_files import SideRecord, describe, has_vectors, remove_files
 from interlingua.mining.strings import Strings, StringsWriter, mapped, mapped_zeros
@@ -66,7 +67,7 @@ def read_lines(
     """
     number = 0
     bad = bad or BadLines()
-    for path, at, line in _numbered(paths, bad.errors):
+    for path, at, line in _numbered(paths, bad):
         number += 1
         if not bad.is_text(line, path, at):
             yield Line("", str(number), UNREADABLE if layout == "documents" else "")
@@ -86,11 +87,15 @@ def read_lines(
         yield Line(text.strip() if strip else text, name.strip(), document.strip())
 
 
-def _numbered(paths: Sequence[PathLike], errors: str) -> Iterator[tuple[PathLike, int, str]]:
+def _numbered(paths: Sequence[PathLike], bad: BadLines) -> Iterator[tuple[PathLike, int, str]]:
     for path in paths:
-        with open_text(path, errors=errors) as lines:
-            for number, line in enumerate(lines, 1):
-                yield path, number, line
+        number = 0
+        try:
+            with open_text(path, errors=bad.errors) as lines:
+                for number, line in enumerate(lines, 1):
+                    yield path, number, line
+        except DamagedFileError as error:
+            bad.damaged(error, f"{number:,} lines", is_empty=not number)
 
 
 def count_lines(path: PathLike) -> int:
@@ -108,6 +113,8 @@ def guess_layout(path: PathLike) -> Layout:
     Raises:
         DataError: the file is missing or empty.
     """
+    if is_table(path):
+        return "lines"
     with open_text(path, errors="surrogateescape") as lines:  # bad bytes are reported when all is read
         first = [line.rstrip("\r\n").split("\t") for line in itertools.islice(lines, LOOKED_AT)]
     if not first:

@@ -37,6 +37,7 @@ _OWN = {
     r"seen": r"",
     r"seen/seen-[xy]": r"keys-\d+\.u64",
     r"made": r"",
+    r"tables": r"[0-9a-f]{8}-.*\.txt",
 }
 """Our folders below a work folder, and our files in each; both are regular expressions."""
 

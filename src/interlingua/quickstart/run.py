@@ -250,7 +250,7 @@ def _commands(output: Path) -> list[str]:
         "# measure again, or measure any other model on the same held-out sentences",
         f"interlingua evaluate {model} --suite tatoeba --data {output / 'heldout' / 'sentences'}",
         "# train the same model for an hour",
-        f"interlingua train {config} --set run.output={output / 'longer'} --set run.max_steps=20000",
+        f"interlingua train {config} --set run.output={output / 'longer'} --set run.budget_seconds=3600",
         "# use it from sentence-transformers",
         f"python -c \"from sentence_transformers import SentenceTransformer as S; print(S('{model}').encode('Hi'))\"",
         "# your own parallel text: interlingua prepare --help, interlingua train --help",

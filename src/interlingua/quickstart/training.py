@@ -25,7 +25,7 @@ class RunLength(NamedTuple):
     """How long to train: one of the two."""
 
     budget_seconds: float | None = None
-    """Wall time of the whole run."""
+    """Wall time of the whole run, which ends with it even where the machine becomes slower."""
     max_steps: int | None = None
 
 
@@ -64,6 +64,7 @@ def recipe(corpus: Path, output: Path, length: RunLength) -> TrainConfig:
         run=RunConfig(
             output=output,
             budget_seconds=length.budget_seconds,
+            stop_at_budget=length.budget_seconds is not None,
             max_steps=length.max_steps,
             global_batch_size=256,
             max_grad_norm=1.0,

@@ -8,6 +8,7 @@ and resumed ends with the bytes of one that was not.
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -83,6 +84,7 @@ def _train(
     evaluate: Evaluate | None,
     progress: bool,
 ) -> TrainResult:
+    began_at = time.perf_counter()
     folder = RunFolder(asked.run.output)
     config = fix_length(engine.settle(start.config), data, engine, evaluate)
     if engine.is_main:
@@ -111,7 +113,8 @@ def _train(
     end = state.step if out_of_patience(state, run) else max_steps
     peak = peak_learning_rate(config.optimizer, max_steps)
     meter, clock = Meter(engine, folder.checkpoints), Clock(state.seconds, state.cpu_seconds, state.tokens)
-    pace = Pace(asked.run.budget_seconds, max_steps, stops=run.stop_at_budget)
+    spent_before = engine.share(time.perf_counter() - began_at)
+    pace = Pace(asked.run.budget_seconds, max_steps, stops=run.stop_at_budget, spent_before=spent_before)
     loss_scale = LossScale(enabled=engine.precision == "fp16")
     term_gradients = TermGradients(engine, loss_scale)
     metrics, stop = dict[str, float](), False

@@ -18,10 +18,17 @@ class Pace:
         budget_seconds: of the whole run, where it has a budget.
         max_steps: that were found to fit in.
         stops: whether the run ends with the budget.
+        spent_before: seconds of the budget that were spent before the run's clock starts: on measuring how many steps
+            fit in, and on building the model.
     """
 
-    def __init__(self, budget_seconds: float | None, max_steps: int, *, stops: bool = False) -> None:
-        self.budget_seconds, self.max_steps, self.stops = budget_seconds, max_steps, stops
+    def __init__(
+        self, budget_seconds: float | None, max_steps: int, *, stops: bool = False, spent_before: float = 0.0
+    ) -> None:
+        self.budget_seconds = budget_seconds
+        self.max_steps = max_steps
+        self.stops = stops
+        self.spent_before = spent_before
         self.evaluation_seconds = 0.0
 
     def agreed(self, seconds: float, engine: Engine) -> float:
@@ -32,7 +39,7 @@ class Pace:
         """Whether the step in hand has to be the last one, so that its evaluation still fits in."""
         if not self.stops or self.budget_seconds is None:
             return False
-        return seconds + self.evaluation_seconds >= self.budget_seconds
+        return seconds >= self._last_step_at(self.budget_seconds)
 
     def position(self, step: int, seconds: float) -> int:
         """The step whose learning rate is due: the present one, or a later one where time runs ahead of steps.
@@ -43,8 +50,14 @@ class Pace:
         """
         if not self.stops or self.budget_seconds is None:
             return step
-        by_time = int(seconds / self.budget_seconds * self.max_steps)
+        # The share of the time until the last step, not of the budget: else the rate would end above its last value.
+        share = seconds / max(self._last_step_at(self.budget_seconds), 1e-9)
+        by_time = int(min(share, 1.0) * self.max_steps)
         return min(max(step, by_time), self.max_steps - 1)
+
+    def _last_step_at(self, budget_seconds: float) -> float:
+        """Seconds of the run's clock at which the last step begins, so that its evaluation fits in."""
+        return budget_seconds - self.spent_before - self.evaluation_seconds
 
     def warning(self, done: int, seconds: float) -> str | None:
         """After a tenth of the steps: how long all will take, where that is beyond the budget.

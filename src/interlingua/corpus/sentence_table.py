@@ -1,0 +1,128 @@
+"""Sentences out of one column of a table (CSV, or the first sheet of an Excel workbook), for what takes plain text.
+
+The first row names the columns. The sentence of row i below it is sentence i, also where its cell is empty, so that
+what is computed from the sentences can be put back into the table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from interlingua import languages
+from interlingua.corpus import workbook
+from interlingua.corpus.bad_lines import BadLines
+from interlingua.corpus.formats import one_line
+from interlingua.corpus.spreadsheet import csv_rows
+from interlingua.errors import ConfigError, DataError
+from interlingua.files import PathLike, open_text, stem_and_suffix
+
+SUFFIXES = (".csv", ".xlsx", ".xlsm")
+NAMES = ("text", "sentence", "sentences", "texts")
+"""Columns that are taken where none is named, in this order."""
+SHOWN = 8
+"""Columns that an error names."""
+
+
+def is_table(path: PathLike) -> bool:
+    """Whether a file's name is that of a table."""
+    return stem_and_suffix(path)[1] in SUFFIXES
+
+
+def read_column(
+    path: PathLike, *, column: str | None = None, language: str | None = None, bad: BadLines | None = None
+) -> Iterator[str]:
+    """The sentences of a table, a line each; empty rows at its end are none.
+
+    Args:
+        path: a file for which ``is_table`` holds.
+        column: name of the column; by default the one called by the language, else one of ``NAMES``, else the only one.
+        language: of the sentences, in any code.
+        bad: what becomes of rows that can't be read; those that are left out come as blank sentences.
+
+    Raises:
+        DataError: there is no such column, a row has other columns than the first, or the file can't be read.
+    """
+    bad = bad or BadLines()
+    rows = _rows(path, bad)
+    first = next(rows, None)
+    if first is None:
+        raise DataError("the table is empty; expected a first row that names the columns", path=path)
+    header = first[1]
+    place = find_column(header, path, column=column, language=language)
+    for number, cells in rows:
+        if len(cells) != len(header):
+            problem = f"{len(cells)} columns, expected {len(header)}; put quotes around a text that holds the delimiter"
+            bad.reject(DataError(problem, path=path, line=number), "\t".join(cells))
+            yield ""
+            continue
+        yield one_line(cells[place]).strip()
+
+
+def refuse_column(column: str | None, path: PathLike) -> None:
+    """Refuses a column of what has none.
+
+    Raises:
+        ConfigError: a column is named, and the file is no table.
+    """
+    if column is not None and not is_table(path):
+        raise ConfigError(
+            f"{path}: the column {column!r} is named, but only tables ({', '.join(SUFFIXES)}) have columns; drop it"
+        )
+
+
+def find_column(cells: Sequence[str], path: PathLike, *, column: str | None, language: str | None) -> int:
+    """The number of the column with the sentences, by the first row; see ``read_column``.
+
+    Raises:
+        DataError: there is none, or several are called so.
+    """
+    names = [_folded(cell) for cell in cells]
+    shown = ", ".join(cell.strip()[:30] or "(no name)" for cell in cells[:SHOWN])
+    if column is not None:
+        found = [number for number, name in enumerate(names) if name == _folded(column)]
+        if len(found) != 1:
+            count = "no column is" if not found else f"{len(found)} columns are"
+            raise DataError(f"{count} called {column!r}; its first row is: {shown}", path=path, line=1)
+        return found[0]
+    code = languages.resolve(language).code if language else None
+    by_language = [number for number, cell in enumerate(cells) if code and _language(cell) == code]
+    if len(by_language) == 1:
+        return by_language[0]
+    for name in NAMES:
+        if names.count(name) == 1:
+            return names.index(name)
+    raise DataError(
+        f"a table, and which column holds the sentences is not known; name one of its first row ({shown}) with --column"
+        " (mine, align: --source-column, --target-column), or call it text",
+        path=path,
+        line=1,
+    )
+
+
+def _rows(path: PathLike, bad: BadLines) -> Iterator[tuple[int, list[str]]]:
+    """The rows as other programs count them.
+
+    Lines without anything in a CSV file are no rows, and neither are empty rows at a sheet's end.
+    """
+    if stem_and_suffix(path)[1] == ".csv":
+        with open_text(path, errors=bad.errors) as lines:
+            yield from (row for row in csv_rows(lines, str(path), bad) if row[1])
+        return
+    empty: list[tuple[int, list[str]]] = []
+    for row in workbook.read_rows(str(path)):
+        if not any(row[1]):
+            empty.append(row)
+            continue
+        yield from empty
+        empty.clear()
+        yield row
+
+
+def _folded(name: str) -> str:
+    return re.sub(r"[\s_-]+", " ", name.strip().casefold())
+
+
+def _language(cell: str) -> str | None:
+    found = languages.find(cell.strip()) if cell.strip() else None
+    return None if found is None else found.language.code
