@@ -133,7 +133,8 @@ def _check_backbone(stored: dict[str, StoredTensor], config: BackboneConfig, pre
     blank = {name: torch.empty(tensor.shape, dtype=kinds[name], device="meta") for name, tensor in stored.items()}
     types = prefix + huggingface_name(TOKEN_TYPES)
     if types in blank and len(blank[types]) == 1 and config.type_vocab_size < 2:
-        del blank[types]  # one row may be all zeros, which nobody can tell without reading it
+        # A model without token types may store one row of zeros, and only its values would show that.
+        del blank[types]
     from_huggingface_names(blank, config, place)
 
 

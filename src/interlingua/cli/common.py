@@ -96,8 +96,8 @@ def steps_bar(quiet: bool) -> Iterator[Steps]:
         task = shown.add_task("", total=None, left="")
 
         def show(what: str, done: int, total: int, left: float | None) -> None:
-            told = "" if left is None else f"{clock(left)} left for all"
-            shown.update(task, description=what, completed=done, total=total or None, left=told)
+            remaining = "" if left is None else f"{clock(left)} left for all"
+            shown.update(task, description=what, completed=done, total=total or None, left=remaining)
 
         yield Steps(show)
 

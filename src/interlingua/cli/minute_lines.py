@@ -16,7 +16,7 @@ State = Callable[[float], str]
 
 @contextlib.contextmanager
 def minute_lines(quiet: bool, *, last: bool) -> Iterator[Callable[[State], None]]:
-    """Gives what is told the latest state; a thread writes it, so that a long step is not silent.
+    """Yields a function that takes the latest state; a thread prints that once a minute, also during a long step.
 
     Args:
         quiet: write nothing.

@@ -20,14 +20,14 @@ Source = Annotated[
         help="Text of one language, a sentence per line, or .csv, .xlsx; also .gz, .xz, .zst, 'part-*.gz', s3://..."
     ),
 ]
-Target = Annotated[str, typer.Argument(help="Text of the other language, likewise.")]
+Target = Annotated[str, typer.Argument(help="Text of the other language, in any of these formats.")]
 SourceLanguage = Annotated[Text, typer.Option(help="Any code; from the file's name (news.de.txt, dev.zh) by default.")]
-TargetLanguage = Annotated[Text, typer.Option(help="Likewise.")]
+TargetLanguage = Annotated[Text, typer.Option(help="Any code; from the file's name by default.")]
 SourceColumn = Annotated[
     Text,
     typer.Option(help="Column of a source that is .csv or .xlsx; the one called by the language, or text, by default."),
 ]
-TargetColumn = Annotated[Text, typer.Option(help="Column of the target, likewise.")]
+TargetColumn = Annotated[Text, typer.Option(help="Column of a target that is .csv or .xlsx.")]
 LayoutOption = Annotated[
     str,
     typer.Option(
@@ -53,7 +53,7 @@ Memory = Annotated[str, typer.Option(help="For reading, search and choosing pair
 SourceVectors = Annotated[
     Text, typer.Option(help="Vectors of the source's lines, .npy or LASER's raw float32, instead of the model.")
 ]
-TargetVectors = Annotated[Text, typer.Option(help="Likewise of the target's.")]
+TargetVectors = Annotated[Text, typer.Option(help="Vectors of the target's lines, in the same formats.")]
 Ray = Annotated[
     Text,
     typer.Option(help="Share the work out: local (processes of this machine), auto, host:6379 or ray://host:10001."),

@@ -1,4 +1,4 @@
-"""Models of the Hugging Face hub: asked for only where a user writes ``hf:owner/name``."""
+"""Models of the Hugging Face hub: downloaded only where a user writes ``hf:owner/name``."""
 
 from __future__ import annotations
 

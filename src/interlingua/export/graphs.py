@@ -67,7 +67,8 @@ def export_graphs(
         told: is given what was compared, also where vectors differ.
 
     Raises:
-        CheckpointError: there is no model at ``source``, it gives NaN or can't be expressed, or vectors differ.
+        CheckpointError: there is no model at ``source``, its vectors contain NaN, the format has no form for it,
+            or the exported vectors differ.
         ConfigError: weights can't be kept in this dtype.
         MissingExtraError: a library is not installed.
     """

@@ -39,8 +39,9 @@ class PassageIds(Sequence[str]):
         in_this_call: set[bytes] = set()
         for name, digest, row in zip(ids, digests, self._present.find(digests).tolist(), strict=True):
             if row >= 0 or digest in in_this_call:
-                twice = f"the passage id {name!r} stands in the passages of {self._language} twice"
-                raise DataError(f"{twice}; ids must differ")
+                raise DataError(
+                    f"passage id {name!r} occurs twice in the passages of {self._language}; ids must differ"
+                )
             in_this_call.add(digest)
         self._present.add(digests, range(len(self), len(self) + len(ids)))
         for own_bytes in encoded:
