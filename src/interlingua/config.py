@@ -151,6 +151,31 @@ def to_mapping(config: Any) -> dict[str, Any]:
     return plain
 
 
+def with_absolute_paths(config: T) -> T:
+    """The same dataclass with absolute paths, so that it means the same from any working directory and in any file.
+
+    A ``PathText`` that names a model of a hub or an address stays as it is.
+    """
+    hints = typing.get_type_hints(type(config), include_extras=True)
+    fields = [field.name for field in dataclasses.fields(config) if field.init]  # type: ignore[arg-type]
+    absolute = {name: _absolute(hints[name], getattr(config, name)) for name in fields}
+    return dataclasses.replace(config, **absolute)  # type: ignore[type-var]
+
+
+def _absolute(hint: Any, value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return with_absolute_paths(value)
+    if isinstance(value, Path):
+        return value.absolute()
+    if isinstance(value, tuple):
+        inner = (*typing.get_args(hint), None)[0]
+        return tuple(_absolute(inner, item) for item in value)
+    is_path_text = hint == PathText or PathText in typing.get_args(hint)
+    if is_path_text and value and not _is_elsewhere(value):
+        return os.path.abspath(os.path.expanduser(value))
+    return value
+
+
 def refuse_unread(config: Any, *names: str, reason: str, when: bool) -> None:
     """Refuses an option that was changed from its default though nothing would read it.
 
@@ -286,10 +311,14 @@ def _convert_tuple(arguments: tuple[Any, ...], value: list[Any], where: str) -> 
 
 def _from_folder(path: str, value: str) -> str:
     """The path, from the folder of the file that it stands in; what is no path of this machine stays."""
-    elsewhere = path.startswith((HUB_PREFIX, "{")) or "://" in path  # {stage.best} is filled in later
-    if elsewhere or os.path.isabs(path) or not isinstance(value, FileText):
+    if _is_elsewhere(path) or os.path.isabs(path) or not isinstance(value, FileText):
         return str(path)
     return os.path.normpath(value.folder / path)
+
+
+def _is_elsewhere(path: str) -> bool:
+    """Whether it names a model of a hub, an address, or {stage.best}, which is filled in later."""
+    return path.startswith((HUB_PREFIX, "{")) or "://" in path
 
 
 def _expand(value: str, where: str) -> str:

@@ -65,6 +65,19 @@ def test_trains_and_says_what_next(config, tmp_path, capsys):
     assert rest == out
 
 
+@pytest.mark.parametrize("method", ["[method]\nname", "[method]\nname = 'combination'\n[method.terms.follow]\nmethod"])
+def test_relative_path_of_a_teacher_and_resumed(config, prepared, tmp_path, monkeypatch, method):
+    assert run(config(1), "--quiet") == 0
+    distilled = TOML.replace('[method]\nname = "ems"', f'{method} = "distill"\nteacher = "../run/best"')
+    folder = tmp_path / "experiments"
+    folder.mkdir()
+    (folder / "distill.toml").write_text(distilled.format(corpus=prepared, output="../runs/distilled", steps=4))
+    monkeypatch.chdir(tmp_path)
+    assert run("experiments/distill.toml", "--set", "run.max_steps=2", "--quiet") == 0
+    assert run("experiments/distill.toml", "--set", "run.max_steps=2", "--quiet") == 0
+    assert run("runs/distilled/config.toml", "--resume", "never", "--quiet") == 0
+
+
 def test_quiet(config, capsys):
     assert run(config(2), "--quiet") == 0
     assert capsys.readouterr() == ("", "")

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from interlingua.config import FileText, with_absolute_paths
 from interlingua.errors import ConfigError
 from interlingua.methods.matryoshka import Matryoshka
 from interlingua.train.config import (
@@ -126,10 +127,27 @@ def test_absolute_paths_mean_the_same_elsewhere(tiny_table, tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     tiny_table["encoder"] = {"path": "backbone"}
     tiny_table["run"]["output"] = "run"
-    config = train_config_from(tiny_table).with_absolute_paths()
+    config = with_absolute_paths(train_config_from(tiny_table))
     assert (config.run.output, config.encoder.path) == (tmp_path / "run", str(tmp_path / "backbone"))
-    hub = dataclasses.replace(config, encoder=EncoderConfig(path="someone/model")).with_absolute_paths()
-    assert hub.encoder.path == "someone/model"
+    hub = with_absolute_paths(EncoderConfig(path="hf:someone/model"))
+    assert hub.path == "hf:someone/model"
+
+
+@pytest.mark.parametrize("from_file", [False, True])
+def test_a_methods_paths_become_absolute(tiny_table, tmp_path, monkeypatch, from_file):
+    monkeypatch.chdir(tmp_path)
+    teacher = FileText.in_folder("../teacher", Path("experiments")) if from_file else "teacher"
+    tiny_table["method"] = {"name": "anchor", "teachers": [teacher, "hf:a/b"], "teacher_prompts": ["", ""]}
+    options = with_absolute_paths(train_config_from(tiny_table)).method.options
+    assert options.teachers == (str(tmp_path / "teacher"), "hf:a/b")
+
+
+def test_paths_in_terms_become_absolute(tiny_table, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    teacher = FileText.in_folder("../teacher", Path("experiments"))
+    tiny_table["method"] = {"name": "combination", "terms": {"follow": {"method": "distill", "teacher": teacher}}}
+    config = train_config_from(tiny_table)
+    assert config.method.options.terms["follow"]["teacher"] == str(tmp_path / "teacher")
 
 
 @pytest.mark.parametrize("processes", [5, 25])

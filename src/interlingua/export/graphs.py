@@ -67,8 +67,7 @@ def export_graphs(
         told: is given what was compared, also where vectors differ.
 
     Raises:
-        CheckpointError: there is no model at ``source``, its vectors contain NaN, the format has no form for it,
-            or the exported vectors differ.
+        CheckpointError: no model at ``source``, or its vectors contain NaN or differ after export.
         ConfigError: weights can't be kept in this dtype.
         MissingExtraError: a library is not installed.
     """

@@ -6,28 +6,18 @@ import contextlib
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import nn
 
 from interlingua.batches.feeds import FEEDS, FeedName
-from interlingua.config import from_mapping
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.shared_passes import SharedPasses
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.methods.objective import LabelKind, LossOutput, Objective
-from interlingua.registry import METHODS, resolve
-
-
-class Term(NamedTuple):
-    """One of the methods of a combination."""
-
-    method: type[Objective]
-    options: Any
-    """An instance of the method's ``Config``."""
-    weight: float
+from interlingua.methods.terms import Term, read_term, with_absolute_values
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,6 +34,8 @@ class CombinationConfig:
         if not self.terms:
             raise ConfigError("terms is empty; give at least one table [method.terms.LABEL] with a method")
         terms = self.resolved()
+        absolute = {label: with_absolute_values(table, terms[label]) for label, table in self.terms.items()}
+        object.__setattr__(self, "terms", absolute)
         learners = {kind: label for label, term in terms.items() if (kind := term.method.label_kind)}
         if len(learners) > 1:
             nli, sts = learners["nli"], learners["sts"]
@@ -58,7 +50,10 @@ class CombinationConfig:
         Raises:
             ConfigError: a term names no method that can be part of a sum, or its weight or its options are wrong.
         """
-        return {label: _term(label, table) for label, table in self.terms.items()}
+        for label, table in self.terms.items():
+            if isinstance(table, Mapping) and table.get("method") == "combination":
+                raise ConfigError(f"terms.{label}: a combination can't be part of one; give its terms here")
+        return {label: read_term(label, table) for label, table in self.terms.items()}
 
 
 class Combination(Objective):
@@ -159,22 +154,3 @@ class Combination(Objective):
             super().save(folder)
         else:
             saver.save(folder)
-
-
-def _term(label: str, table: Any) -> Term:
-    where = f"terms.{label}"
-    if not isinstance(table, Mapping) or not isinstance(table.get("method"), str):
-        raise ConfigError(f"{where}: a term is a table with a method; known: {', '.join(sorted(METHODS))}")
-    if not label.isidentifier():
-        raise ConfigError(f"{where}: a label is made of letters, digits and underscores; got {label!r}")
-    try:
-        method: type[Objective] = resolve(METHODS, table["method"])
-    except ConfigError as error:
-        raise ConfigError(f"{where}: {error}") from error
-    if issubclass(method, Combination):
-        raise ConfigError(f"{where}: a combination can't be part of one; give its terms here")
-    weight = table.get("weight", 1.0)
-    if isinstance(weight, bool) or not isinstance(weight, int | float) or not weight > 0:
-        raise ConfigError(f"{where}: weight is {weight!r}; it must be a number above 0")
-    options = {name: value for name, value in table.items() if name not in ("method", "weight")}
-    return Term(method, from_mapping(method.Config, options, where=where), float(weight))

@@ -338,15 +338,6 @@ class TrainConfig:
         """The same config with some of [run] changed."""
         return dataclasses.replace(self, run=dataclasses.replace(self.run, **changes))
 
-    def with_absolute_paths(self) -> TrainConfig:
-        """The same config, meaning the same from any working directory."""
-        encoder = self.encoder
-        if encoder.path is not None and Path(encoder.path).expanduser().exists():
-            encoder = dataclasses.replace(encoder, path=str(Path(encoder.path).expanduser().absolute()))
-        return dataclasses.replace(self, data=self.data.with_absolute_paths(), encoder=encoder).replace_run(
-            output=self.run.output.absolute()
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class _AsFile:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from interlingua.batches.mixture import named_pair
 from interlingua.config import check_bounds
@@ -143,26 +142,6 @@ class DataConfig:
             raise ConfigError("data: nothing to train on; give corpus, the folder that interlingua prepare wrote")
         for name in self.language_pairs:
             named_pair(name)
-
-    def with_absolute_paths(self) -> DataConfig:
-        """The same config, meaning the same from any working directory."""
-
-        def whole(section: Any) -> Any:
-            if section is None:
-                return None
-            lists = {name: getattr(section, name) for name in ("paths", "valid") if hasattr(section, name)}
-            return dataclasses.replace(
-                section, **{name: tuple(path.absolute() for path in paths) for name, paths in lists.items()}
-            )
-
-        return dataclasses.replace(
-            self,
-            corpus=self.corpus.absolute() if self.corpus is not None else None,
-            similarity=tuple(path.absolute() for path in self.similarity),
-            labelled=whole(self.labelled),
-            questions=whole(self.questions),
-            monolingual=whole(self.monolingual),
-        )
 
 
 def _refuse_no_files(section: str, paths: Sequence[Path]) -> None:

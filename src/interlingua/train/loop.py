@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from interlingua.batches.prefetch import Prefetcher
+from interlingua.config import with_absolute_paths
 from interlingua.train.banks import fill_banks
 from interlingua.train.budget import fix_length
 from interlingua.train.build import MicroBatches, build_objective, feeds_of, fewer_negatives, remember_lengths
@@ -58,7 +59,7 @@ def train(
         NotFiniteError: a loss term became NaN or infinite; the last checkpoint is kept.
     """
     # Where does it begin, and how long is it?
-    asked = config.with_absolute_paths()
+    asked = with_absolute_paths(config)
     folder = RunFolder(asked.run.output)
     with folder.alone() if is_first_process() else contextlib.nullcontext():  # one process locks for all
         start = folder.start(asked, resume, warn)

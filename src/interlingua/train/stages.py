@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from interlingua.config import apply_override, from_mapping, load_toml, to_mapping
+from interlingua.config import apply_override, from_mapping, load_toml, to_mapping, with_absolute_paths
 from interlingua.errors import CheckpointError, ConfigError
 from interlingua.files import PathLike, atomic_write, sha256_file, sha256_tree
 from interlingua.json_text import parse_json
@@ -159,7 +159,7 @@ def load_stages(path: PathLike, *, overrides: Sequence[str] = ()) -> tuple[Path,
             asked = _changed(load_toml(stage.config), config.set)
             asked = _resolved(_changed(asked, stage.set), output, kinds, inputs, where)
             asked.setdefault("run", {})["output"] = str(output / stage.name)
-            run = train_config_from(asked, where=f"{where}: {stage.config}").with_absolute_paths()
+            run = with_absolute_paths(train_config_from(asked, where=f"{where}: {stage.config}"))
             ready.append(Stage(stage.name, run, tuple(inputs)))
         kinds[stage.name] = stage.kind
     return output, ready
