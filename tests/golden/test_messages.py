@@ -1,0 +1,80 @@
+"""The wording of every error and warning, in one file: UPDATE_GOLDEN=1 writes it anew after a change of wording.
+
+The templates are read from the source, with the expressions of f-strings as placeholders. Other tests match the class,
+the option or the path of a message.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+from pathlib import Path
+
+import pytest
+
+import interlingua
+
+SOURCE = Path(interlingua.__file__).parent
+FROZEN = Path(__file__).with_name("messages.txt")
+SPEAKERS = {"warn", "warning", "note"}
+"""Functions that show their first argument to the user, besides exceptions."""
+
+
+def templates(tree: ast.AST) -> list[str]:
+    """The texts of exceptions and warnings of a module, in the order of its lines."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            found.append((node.lineno, _name(node.exc.func), node.exc.args))
+        elif isinstance(node, ast.Call) and _name(node.func) in SPEAKERS:
+            found.append((node.lineno, _name(node.func), node.args))
+    found.sort(key=lambda entry: entry[0])
+    return [f"{name}: {text}" for _, name, arguments in found if (text := _first_text(arguments))]
+
+
+def _name(function: ast.expr) -> str:
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else ""
+
+
+def _first_text(arguments: list[ast.expr]) -> str:
+    """The first argument with ``{...}`` for what is filled in."""
+    return _text(arguments[0]).replace("\n", "\\n") if arguments else ""
+
+
+def _text(node: ast.expr) -> str:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        return "".join(_text(part) for part in node.values)
+    if isinstance(node, ast.FormattedValue):
+        return f"{{{ast.unparse(node.value)}}}"
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return _text(node.left) + _text(node.right)
+    return f"{{{ast.unparse(node)}}}"
+
+
+def test_the_wording_of_messages_is_the_frozen_one():
+    lines = []
+    for path in sorted(SOURCE.rglob("*.py")):
+        found = templates(ast.parse(path.read_text(encoding="utf-8")))
+        lines += [f"{path.relative_to(SOURCE)}: {line}" for line in found]
+    if os.environ.get("UPDATE_GOLDEN"):
+        FROZEN.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    assert lines == FROZEN.read_text(encoding="utf-8").splitlines()
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("raise ConfigError(f'{where}: got {x!r}; ' 'give one')", ["ConfigError: {where}: got {x}; give one"]),
+        ("raise errors.DataError('no line') from error", ["DataError: no line"]),
+        ("def f():\n    warn('slow: ' + name)", ["warn: slow: {name}"]),
+        ("raise ConfigError(message)", ["ConfigError: {message}"]),
+        ("raise ValueError", []),
+        ("x = ConfigError('kept for later')", []),
+    ],
+)
+def test_templates_of_a_module(source, expected):
+    assert templates(ast.parse(source)) == expected

@@ -1,0 +1,81 @@
+"""What every verb writes on a small world, file for file: what a change of the code must not change by accident.
+
+``verbs.json`` holds a summary of each file; UPDATE_GOLDEN=1 writes it anew. ``--help`` is frozen in docs/reference.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+from interlingua.cli.main import main
+from tests.golden.summaries import differences, same, summary
+from tests.golden.world import steps, write_inputs
+
+FROZEN = Path(__file__).with_name("verbs.json")
+TOLERANCE = 2e-3
+"""Thirty steps of training round otherwise on another processor; no change of a method stays below this."""
+MODEL_DIGEST = re.compile(r"/[0-9a-f]{12}(?=[-/])")
+LEFT_OUT = ("events.out", ".lock", "checkpoints/", "fixed.bin")
+"""Files of which the names or the content are another tool's, or that a resume test covers."""
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """The summaries of the files that each step has written."""
+    folder = tmp_path_factory.mktemp("world")
+    write_inputs(folder)
+    found: dict[str, dict[str, object]] = {}
+    threads = torch.get_num_threads()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("INTERLINGUA_KERNELS", "0")
+        patch.setenv("INTERLINGUA_DATA", str(folder / "nothing"))
+        torch.set_num_threads(1)
+        for name, command in steps().items():
+            before = set(folder.rglob("*"))
+            with pytest.raises(SystemExit) as stop:
+                main(command if command[0] == "export" else [*command, "--quiet"])
+            assert not stop.value.code, f"{name} ended with {stop.value.code}"
+            new = sorted(path for path in set(folder.rglob("*")) - before if path.is_file())
+            kept = [path for path in new if not any(part in str(path) for part in LEFT_OUT)]
+            found[name] = {_steady_name(path.relative_to(folder)): summary(path, folder) for path in kept}
+    torch.set_num_threads(threads)
+    if os.environ.get("UPDATE_GOLDEN"):
+        FROZEN.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return found
+
+
+def _steady_name(path: Path) -> str:
+    """The name without the folder that results put the model's digest into."""
+    return MODEL_DIGEST.sub("/MODEL", str(path))
+
+
+@pytest.mark.parametrize("name", steps())
+def test_a_verb_writes_what_it_wrote(written, name):
+    frozen = json.loads(FROZEN.read_text(encoding="utf-8"))
+    found = json.loads(json.dumps(written[name]))
+    assert differences(found, frozen[name], TOLERANCE) == []
+
+
+@pytest.mark.parametrize(
+    ("found", "frozen", "equal"),
+    [
+        ({"a": 1.0001}, {"a": 1.0}, True),
+        ({"a": 1.01}, {"a": 1.0}, False),
+        ({"a": 1}, {"a": 2}, False),
+        ({"a": 1, "b": 1}, {"a": 1}, False),
+        (["x 1.0001 y"], ["x 1.0 y"], True),
+        (["x 1.1 y"], ["x 1.0 y"], False),
+        (["x 1.0 z"], ["x 1.0 y"], False),
+        ([1], [1, 2], False),
+    ],
+)
+def test_summaries_differ_beyond_the_tolerance(found, frozen, equal):
+    assert same(found, frozen, TOLERANCE) is equal
+    assert (differences(found, frozen, TOLERANCE) == []) is equal
