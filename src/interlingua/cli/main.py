@@ -31,6 +31,8 @@ VERBS = {
     "average": "Mix the weights of models, by shares that development data choose.",
     "extend": "Teach a model another language without forgetting the others.",
     "export": "Write a model for sentence-transformers and check the round trip.",
+    "index": "Store passages with their vectors, to be searched in any language.",
+    "search": "Find the passages of an index that answer a question.",
     "serve": "Answer embedding requests over HTTP, and show a page to try the model.",
     "quickstart": "From translation catalogues to a trained, measured encoder in minutes.",
 }

@@ -1,0 +1,124 @@
+"""An encoder as an index needs it: passages and questions with their prompts, and a language map on both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float32
+from numpy import ndarray
+
+from interlingua.encoder.encode import COMPUTE_DTYPES, Dtype
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.language_maps import LanguageMap
+from interlingua.errors import ConfigError, DataError
+from interlingua.languages import resolve
+from interlingua.search.passage_files import Passage
+from interlingua.search.passage_index import IndexSettings
+
+QUESTION_PROMPTS = ("query",)
+PASSAGE_PROMPTS = ("passage", "document", "corpus")
+"""What models call their prompts for each."""
+
+
+class IndexedModel:
+    """Embeds passages and questions alike, so that their vectors can be compared.
+
+    Args:
+        encoder: the model.
+        path: where it was read from, for the index's record.
+        prompt: of passages: a prompt's name or a text; None = the model's own for passages, if it has one.
+        question_prompt: of questions, in the same way.
+        language_map: applied to all vectors; None = none.
+        dtype: to compute in.
+
+    Raises:
+        ConfigError: the model has no such prompt, the dtype is unknown, or the map is of another width.
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        path: str,
+        *,
+        prompt: str | None = None,
+        question_prompt: str | None = None,
+        language_map: LanguageMap | None = None,
+        dtype: Dtype = "float32",
+    ) -> None:
+        if dtype not in COMPUTE_DTYPES:
+            raise ConfigError(f"dtype {dtype!r} is unknown; there are: {', '.join(COMPUTE_DTYPES)}")
+        if language_map is not None and len(language_map.bias) != encoder.dim:
+            raise ConfigError(
+                f"the map takes vectors of {len(language_map.bias)} elements, the model has {encoder.dim}"
+            )
+        self.encoder = encoder
+        self.path = path
+        self.language_map = language_map
+        self.dtype: Dtype = dtype
+        self.passage_prompt = self._prompt_text(prompt, PASSAGE_PROMPTS)
+        self.question_prompt = self._prompt_text(question_prompt, QUESTION_PROMPTS)
+
+    @property
+    def settings(self) -> IndexSettings:
+        """What an index of this model records."""
+        return IndexSettings(
+            model=self.path,
+            digest=self.encoder.digest(),
+            dim=self.encoder.dim,
+            passage_prompt=self.passage_prompt,
+            question_prompt=self.question_prompt,
+            has_map=self.language_map is not None,
+        )
+
+    @property
+    def needs_language(self) -> bool:
+        """Whether the vector of a text depends on its language's code."""
+        by_shift = self.language_map is not None and self.language_map.shifts is not None
+        return by_shift or self.encoder.vocabulary.pre_tokenizer != "none" or self.encoder.language_shift is not None
+
+    def embed_passages(self, passages: Sequence[Passage]) -> Float32[ndarray, "n d"]:
+        """One vector of length 1 for each passage.
+
+        Raises:
+            DataError: the model needs a language that a passage lacks.
+        """
+        if not self.needs_language:
+            return self._embed([passage.embedded_text for passage in passages], self.passage_prompt, None)
+        vectors = np.empty((len(passages), self.encoder.dim), dtype=np.float32)
+        for language in sorted({passage.language for passage in passages}):
+            rows = [row for row, passage in enumerate(passages) if passage.language == language]
+            if not language:
+                raise DataError(f"{passages[rows[0]].id}: no language, which this model needs; give --language")
+            texts = [passages[row].embedded_text for row in rows]
+            vectors[rows] = self._embed(texts, self.passage_prompt, language)
+        return vectors
+
+    def embed_question(self, question: str, language: str | None = None) -> Float32[ndarray, " d"]:
+        """The vector of a question, of length 1.
+
+        Args:
+            question: any text.
+            language: its language in any code, where the model needs it.
+
+        Raises:
+            ConfigError: the model needs the language.
+        """
+        if self.needs_language and language is None:
+            raise ConfigError("this model needs the question's language; give --language")
+        code = resolve(language).code if language is not None else None
+        vector: Float32[ndarray, " d"] = self._embed([question], self.question_prompt, code)[0]
+        return vector
+
+    def _prompt_text(self, prompt: str | None, own_names: Sequence[str]) -> str:
+        own = next((name for name in own_names if name in self.encoder.settings.prompts), None)
+        return self.encoder.settings.prompt_text(own if prompt is None else prompt)
+
+    def _embed(self, texts: list[str], prompt: str, language: str | None) -> Float32[ndarray, "n d"]:
+        # The prompt is put in front here: a text such as "query" would be looked up as a name.
+        prompted = [prompt + text for text in texts]
+        vectors = self.encoder.encode(prompted, prompt="", language=language, dtype=self.dtype)
+        if self.language_map is None:
+            return np.asarray(vectors, dtype=np.float32)
+        languages = None if language is None else [language] * len(texts)
+        return self.language_map.apply(vectors, languages=languages)

@@ -1,0 +1,163 @@
+"""Passages to search in, out of files: lines of text, JSON Lines, Parquet.
+
+A line of a text file is a passage. A record of JSON Lines or Parquet has a ``text``, and may have an ``id``, a
+``title`` and a ``language``; everything else in it is metadata, kept with the passage and usable in filters. Files are
+read as a stream, so their size does not matter.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from interlingua.corpus.monolingual import language_of
+from interlingua.encoder.texts import check_text
+from interlingua.errors import DataError, MissingExtraError
+from interlingua.files import PathLike, open_text, stem_and_suffix
+from interlingua.json_text import parse_json
+from interlingua.languages import resolve
+
+ID_KEYS = ("id", "_id", "docid")
+TEXT_KEYS = ("text", "contents", "sentence")
+LANGUAGE_KEYS = ("language", "lang")
+PARQUET_ROWS = 1024
+"""Rows of a Parquet file that are in memory at a time."""
+
+
+class Passage(NamedTuple):
+    """A text that a search may find."""
+
+    id: str
+    """Unique in an index."""
+    text: str
+    title: str = ""
+    language: str = ""
+    """Its code, such as ``deu_Latn``; empty if it is not known."""
+    metadata: str = "{}"
+    """Everything else that was known of it, as JSON."""
+
+    @property
+    def embedded_text(self) -> str:
+        """What the encoder reads: the title, if there is one, and the text."""
+        return f"{self.title} {self.text}" if self.title else self.text
+
+
+def read_passages(path: PathLike, *, language: str | None = None) -> Iterator[Passage]:
+    """The passages of a file.
+
+    Args:
+        path: ``.jsonl`` or ``.ndjson``, ``.parquet``, or text, a passage a line; all but Parquet also .gz, .xz, .zst.
+        language: any code, of passages that name none; by default that in the file's name (``de.txt``), if any.
+
+    Raises:
+        DataError: the file is missing or damaged, or a record has no text.
+        MissingExtraError: Parquet without the extra ``search``.
+    """
+    code = resolve(language).code if language else _named_language(Path(path))
+    _, suffix = stem_and_suffix(path)
+    if suffix in (".jsonl", ".ndjson"):
+        records = _json_records(path)
+    elif suffix == ".parquet":
+        records = _parquet_records(path)
+    else:
+        yield from _lines(path, code)
+        return
+    for number, record in records:
+        try:
+            yield _passage(record, f"{Path(path).name}:{number}", code)
+        except DataError as error:
+            raise DataError(str(error), path=path, line=number) from error
+
+
+def _named_language(path: Path) -> str:
+    try:
+        return language_of(path)
+    except DataError:
+        return ""
+
+
+def _lines(path: PathLike, language: str) -> Iterator[Passage]:
+    name = Path(path).name
+    with open_text(path) as lines:
+        for number, line in enumerate(lines, start=1):
+            if text := line.strip():
+                yield Passage(f"{name}:{number}", text, language=language)
+
+
+def _json_records(path: PathLike) -> Iterator[tuple[int, Any]]:
+    with open_text(path) as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            try:
+                record = parse_json(line)
+            except ValueError as error:
+                raise DataError(f"not JSON: {error}", path=path, line=number) from error
+            yield number, record
+
+
+def _parquet_records(path: PathLike) -> Iterator[tuple[int, Any]]:
+    try:
+        from pyarrow import ArrowException
+        from pyarrow.parquet import ParquetFile
+    except ImportError as error:
+        raise MissingExtraError("pyarrow", "search") from error
+    if not Path(path).is_file():
+        raise DataError("no such file; check the path", path=path)
+    number = 0
+    try:
+        with ParquetFile(path) as file:
+            for batch in file.iter_batches(PARQUET_ROWS):
+                for record in batch.to_pylist():
+                    number += 1
+                    yield number, record
+    except (ArrowException, OSError) as error:
+        raise DataError(f"not a readable Parquet file: {error}", path=path) from error
+
+
+def _passage(record: Any, default_id: str, default_language: str) -> Passage:
+    if not isinstance(record, Mapping):
+        raise DataError(f"expected an object with a text, got {type(record).__name__}")
+    fields = {key: value for key, value in record.items() if value is not None}
+    text = _taken(fields, TEXT_KEYS)
+    if not isinstance(text, str) or not text.strip():
+        raise DataError(f"no text; expected a string called {', '.join(TEXT_KEYS)}")
+    own_id = _taken(fields, ID_KEYS)
+    if own_id is not None and (isinstance(own_id, bool) or not isinstance(own_id, str | int)):
+        raise DataError(f"its id is of type {type(own_id).__name__}; expected a string or a whole number")
+    named = _taken(fields, LANGUAGE_KEYS)
+    title = fields.pop("title", "")
+    if not isinstance(title, str):
+        raise DataError(f"its title is of type {type(title).__name__}; expected a string")
+    return Passage(
+        id=check_text(default_id if own_id is None else str(own_id), 0, "id"),
+        text=check_text(text, 0, "text"),
+        title=check_text(title, 0, "title"),
+        language=resolve(str(named)).code if named else default_language,
+        metadata=json.dumps(_plain(fields), ensure_ascii=False, sort_keys=True),
+    )
+
+
+def _taken(fields: dict[str, Any], keys: tuple[str, ...]) -> Any:
+    """Removes the first of the keys that is there, and returns its value."""
+    for key in keys:
+        if key in fields:
+            return fields.pop(key)
+    return None
+
+
+def _plain(value: Any) -> Any:
+    """A value of Parquet as JSON has it: dates in ISO 8601, and no NaN."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, str | int | float | bool | None) else str(value)

@@ -1,0 +1,354 @@
+"""An index of passages on disk: LanceDB's table, and the model that its vectors are of.
+
+``DIR/index.json`` names the model with the digest of its weights, and the prompts. ``DIR/passages.lance`` holds the
+passages with their vectors of length 1. Passages are added in commits of some thousand rows: a killed run loses the
+commit that it was working on, and the same command goes on behind the last one. Full text is split into words by
+Unicode's rules (ICU), which suits an index of many languages; stemming would suit one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float32
+from numpy import ndarray
+
+from interlingua.errors import CheckpointError, ConfigError, DataError, MissingExtraError
+from interlingua.files import PathLike, atomic_write, has_format
+from interlingua.json_text import load_json
+from interlingua.locks import exclusive
+from interlingua.search.passage_files import Passage
+from interlingua.search.ranking import Hit
+
+FORMAT = "interlingua-passage-index-1"
+SETTINGS_FILE = "index.json"
+TABLE = "passages"
+COMMIT_PASSAGES = 4096
+"""Passages of a commit."""
+SHOWN = ("id", "text", "title", "language", "metadata")
+EmbedPassages = Callable[[Sequence[Passage]], Float32[ndarray, "n d"]]
+"""Vectors of length 1."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IndexSettings:
+    """What vectors of an index are of; a question has to be embedded alike."""
+
+    model: str
+    """Folder or ``hf:owner/name``."""
+    digest: str
+    """Of its weights and settings."""
+    dim: int
+    """Width of the vectors."""
+    passage_prompt: str = ""
+    """Text in front of passages."""
+    question_prompt: str = ""
+    """Text in front of questions."""
+    has_map: bool = False
+    """Whether a language map beside this file is applied to all vectors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What became of the passages that were given."""
+
+    added: int
+    replaced: int
+    """The id was there with another text, title, language or metadata."""
+    unchanged: int
+
+
+class PassageIndex:
+    """An index that exists.
+
+    Args:
+        folder: where.
+
+    Raises:
+        ConfigError: there is no index.
+        CheckpointError: its settings are damaged.
+        MissingExtraError: the extra ``search`` is not installed.
+    """
+
+    def __init__(self, folder: PathLike) -> None:
+        os.environ.setdefault("LANCE_LOG", "error")  # its warnings are of no use to the user of an index
+        try:
+            import lancedb
+        except ImportError as error:
+            raise MissingExtraError("lancedb", "search") from error
+        self.folder = Path(folder)
+        path = self.folder / SETTINGS_FILE
+        if not path.is_file():
+            raise ConfigError(f"{self.folder}: no index; make one: interlingua index build MODEL FILES -o {folder}")
+        content = load_json(path)
+        names = {field.name for field in dataclasses.fields(IndexSettings)}
+        if not isinstance(content, dict) or content.get("format") != FORMAT or names - content.keys():
+            raise CheckpointError(f"{path}: damaged, or of another version; build the index again")
+        self.settings = IndexSettings(**{name: content[name] for name in names})
+        self._table = self._open_table(lancedb.connect(self.folder))
+
+    @classmethod
+    def create(cls, folder: PathLike, settings: IndexSettings) -> PassageIndex:
+        """Makes an index, or opens that of the same settings.
+
+        Raises:
+            ConfigError: the folder holds other files, or an index of other settings.
+        """
+        path = Path(folder)
+        if path.is_file():
+            raise ConfigError(f"{path} is a file; name another folder")
+        if path.is_dir() and any(path.iterdir()) and not has_format(path, SETTINGS_FILE, FORMAT):
+            raise ConfigError(f"{path} holds other files; name another folder")
+        if has_format(path, SETTINGS_FILE, FORMAT):
+            index = cls(path)
+            index.require(settings)
+            return index
+        with atomic_write(path / SETTINGS_FILE) as file:
+            json.dump({"format": FORMAT, **dataclasses.asdict(settings)}, file, ensure_ascii=False, indent=1)
+        return cls(path)
+
+    def require(self, settings: IndexSettings) -> None:
+        """Refuses to mix vectors of two models or two prompts.
+
+        Raises:
+            ConfigError: something that moves vectors differs; it is named.
+        """
+        for name in ("digest", "dim", "passage_prompt", "question_prompt", "has_map"):
+            ours, given = getattr(self.settings, name), getattr(settings, name)
+            if ours != given:
+                what = "the model" if name in ("digest", "dim") else name.replace("_", " ")
+                raise ConfigError(
+                    f"{self.folder} was built with another value of {what} ({str(ours)[:40]!r}, not"
+                    f" {str(given)[:40]!r}); use that, or build another index"
+                )
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[None]:
+        """Keeps other writers out until the block ends.
+
+        Raises:
+            ConfigError: another process writes; it is named.
+        """
+        with exclusive(self.folder, remedy="wait for it, or build another index"):
+            yield
+
+    def add(
+        self,
+        passages: Iterable[Passage],
+        embed: EmbedPassages,
+        *,
+        progress: Callable[[int], None] = lambda _: None,
+    ) -> Added:
+        """Embeds the passages that are new or changed, and commits them some thousand at a time.
+
+        Memory: one commit, and about 200 bytes for each passage that is indexed or given.
+
+        Args:
+            passages: any number.
+            embed: their vectors, of length 1.
+            progress: is called with the number of passages that are committed.
+
+        Raises:
+            DataError: an id occurs twice, or the disk is full.
+        """
+        known = self._contents()
+        seen: set[int] = set()
+        counts: Counter[str] = Counter()
+        stream = iter(passages)
+        while block := list(islice(stream, COMMIT_PASSAGES)):
+            wanted: list[Passage] = []
+            replaces = False
+            for passage in block:
+                key, content = _key(passage.id), _content(passage)
+                if key in seen:
+                    raise DataError(f"the id {passage.id!r} occurs twice; ids must differ")
+                seen.add(key)
+                state = "added" if key not in known else "unchanged" if known[key] == content else "replaced"
+                counts[state] += 1
+                if state != "unchanged":
+                    wanted.append(passage)
+                    replaces |= state == "replaced"
+            if wanted:
+                self._commit(wanted, embed(wanted), replaces=replaces)
+            progress(sum(counts.values()))
+        return Added(counts["added"], counts["replaced"], counts["unchanged"])
+
+    def delete(self, ids: Sequence[str] = (), where: str | None = None) -> int:
+        """Removes passages and returns their number.
+
+        Args:
+            ids: of passages; those that are not there are left out.
+            where: a condition in SQL on ``id``, ``language``, ``title``, ``text`` or ``metadata``.
+
+        Raises:
+            ConfigError: the condition is not valid.
+        """
+        before = self.count()
+        stream = iter(ids)
+        while block := list(islice(stream, COMMIT_PASSAGES)):
+            self._table.delete(f"id IN ({_quoted(block)})")
+        if where is not None:
+            with _condition(where):
+                self._table.delete(where)
+        return before - self.count()
+
+    def finish(self) -> None:
+        """Brings the full-text index up to date and joins the commits."""
+        from lancedb.index import FTS
+
+        with _disk(self.folder):
+            if self.count() and not self._table.list_indices():
+                words = FTS(base_tokenizer="icu", stem=False, remove_stop_words=False)
+                self._table.create_index("text", config=words)
+            self._table.optimize()
+
+    def count(self) -> int:
+        """Passages in the index."""
+        return int(self._table.count_rows())
+
+    def languages(self) -> dict[str, int]:
+        """Number of passages by language, largest first."""
+        counts: Counter[str] = Counter()
+        for batch in self._table.search().select(["language"]).to_batches():
+            counts.update(batch.column("language").to_pylist())
+        return dict(counts.most_common())
+
+    def nearest(
+        self, vector: Float32[ndarray, " d"], top: int, *, languages: Sequence[str] = (), where: str | None = None
+    ) -> list[Hit]:
+        """The passages of largest cosine, found by comparing with every vector.
+
+        Args:
+            vector: of the question, of length 1.
+            top: hits at most.
+            languages: codes to search in; () = all.
+            where: a condition in SQL, see ``delete``.
+
+        Raises:
+            ConfigError: the condition is not valid.
+        """
+        query = self._table.search(vector).distance_type("dot").select([*SHOWN, "_distance"])
+        # LanceDB's "dot" distance is 1 - x'y.
+        return self._hits(query, top, languages, where, lambda row: 1.0 - row["_distance"])
+
+    def matching(self, text: str, top: int, *, languages: Sequence[str] = (), where: str | None = None) -> list[Hit]:
+        """The passages of largest BM25 score for the words of a text; see ``nearest``."""
+        if not self.count():
+            return []
+        query = self._table.search(text, query_type="fts").select([*SHOWN, "_score"])
+        return self._hits(query, top, languages, where, lambda row: row["_score"])
+
+    def _hits(
+        self,
+        query: Any,
+        top: int,
+        languages: Sequence[str],
+        where: str | None,
+        score: Callable[[Mapping[str, Any]], float],
+    ) -> list[Hit]:
+        conditions = [f"language IN ({_quoted(languages)})"] if languages else []
+        if where is not None:
+            conditions.append(f"({where})")
+        if conditions:
+            query = query.where(" AND ".join(conditions), prefilter=True)
+        with _condition(where):
+            rows = query.limit(top).to_list()
+        hits = [Hit(score=float(score(row)), **{name: row[name] for name in SHOWN}) for row in rows]
+        return sorted(hits, key=lambda hit: (-hit.score, hit.id))
+
+    def _open_table(self, database: Any) -> Any:
+        import pyarrow
+
+        width = self.settings.dim
+        schema = pyarrow.schema(
+            [
+                *((name, pyarrow.string()) for name in ("id", "text", "title", "language")),
+                ("metadata", pyarrow.json_()),
+                ("content", pyarrow.int64()),
+                ("vector", pyarrow.list_(pyarrow.float32(), width)),
+            ]
+        )
+        self._schema = schema
+        if (self.folder / f"{TABLE}.lance").is_dir():
+            return database.open_table(TABLE)
+        return database.create_table(TABLE, schema=schema)
+
+    def _commit(self, passages: Sequence[Passage], vectors: Float32[ndarray, "n d"], *, replaces: bool) -> None:
+        import pyarrow
+
+        texts = {name: [getattr(passage, name) for passage in passages] for name in ("id", "text", "title", "language")}
+        flat = pyarrow.array(np.ascontiguousarray(vectors, dtype=np.float32).ravel())
+        rows = pyarrow.table(
+            {
+                **texts,
+                "metadata": pyarrow.array([passage.metadata for passage in passages], pyarrow.json_()),
+                "content": [_content(passage) for passage in passages],
+                "vector": pyarrow.FixedSizeListArray.from_arrays(flat, self.settings.dim),
+            },
+            schema=self._schema,
+        )
+        with _disk(self.folder):
+            if replaces:
+                upsert = self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
+                upsert.execute(rows)
+            else:
+                self._table.add(rows)
+
+    def _contents(self) -> dict[int, int]:
+        """A digest of what every passage holds, by a digest of its id."""
+        found: dict[int, int] = {}
+        for batch in self._table.search().select(["id", "content"]).to_batches():
+            keys = map(_key, batch.column("id").to_pylist())
+            found.update(zip(keys, batch.column("content").to_pylist(), strict=True))
+        return found
+
+
+@contextlib.contextmanager
+def _disk(folder: Path) -> Iterator[None]:
+    """LanceDB reports a full disk or a damaged file as a RuntimeError or OSError with Rust's words."""
+    try:
+        yield
+    except (RuntimeError, OSError) as error:
+        first = str(error).splitlines()[0][:200]
+        raise DataError(
+            f"LanceDB can't write: {first}; check the disk, then run the same command again", path=folder
+        ) from (error)
+
+
+@contextlib.contextmanager
+def _condition(where: str | None) -> Iterator[None]:
+    """A condition that LanceDB does not understand is a user's error."""
+    try:
+        yield
+    except (RuntimeError, ValueError, OSError) as error:
+        if where is None:
+            raise
+        first = str(error).splitlines()[0][:200]
+        raise ConfigError(f"--where {where!r} is not a valid condition: {first}") from error
+
+
+def _quoted(values: Iterable[str]) -> str:
+    """Strings of SQL, with commas."""
+    escaped = (value.replace("'", "''") for value in values)
+    return ", ".join(f"'{value}'" for value in escaped)
+
+
+def _key(text: str) -> int:
+    """A digest of 8 bytes; a signed integer, as Arrow's int64."""
+    digest = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)
+
+
+def _content(passage: Passage) -> int:
+    return _key(json.dumps(passage[1:], ensure_ascii=False))

@@ -1,0 +1,78 @@
+"""Rankings of passages: joined, shared out between languages, and described by the languages in them.
+
+A multilingual encoder may prefer passages in the question's own language, so that a pool of many languages hides
+answers in the others. Two things help: a map that takes the language out of the vectors, and a ranking that takes the
+best passages of every language before it sorts them by score.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+RRF_CONSTANT = 60
+"""k of reciprocal rank fusion; the paper's value."""
+
+
+class Hit(NamedTuple):
+    """A passage that was found."""
+
+    id: str
+    score: float
+    """Cosine with the question, BM25, or the sum of reciprocal ranks."""
+    text: str
+    title: str
+    language: str
+    metadata: str
+    """JSON."""
+
+
+class LanguageShare(NamedTuple):
+    """How much of a ranking is in one language."""
+
+    language: str
+    found: float
+    """Share of the ranking, from 0 to 1."""
+    indexed: float
+    """Share of the passages searched."""
+
+
+def merged(rankings: Sequence[Sequence[Hit]], top: int) -> list[Hit]:
+    """The best hits of several rankings with comparable scores; of equal scores the smaller id comes first."""
+    hits = [hit for ranking in rankings for hit in ranking]
+    hits.sort(key=lambda hit: (-hit.score, hit.id))
+    return hits[:top]
+
+
+def fused(rankings: Sequence[Sequence[Hit]], top: int) -> list[Hit]:
+    """Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009): score(d) = sum over rankings of 1 / (60 + rank(d)).
+
+    Args:
+        rankings: with scores that can't be compared, best first.
+        top: hits to keep.
+    """
+    scores: Counter[str] = Counter()
+    by_id: dict[str, Hit] = {}
+    for ranking in rankings:
+        for rank, hit in enumerate(ranking, start=1):
+            scores[hit.id] += 1 / (RRF_CONSTANT + rank)  # type: ignore[assignment]
+            by_id.setdefault(hit.id, hit)
+    best = sorted(scores, key=lambda name: (-scores[name], name))
+    return [by_id[name]._replace(score=scores[name]) for name in best[:top]]
+
+
+def language_shares(hits: Sequence[Hit], indexed: Mapping[str, int]) -> list[LanguageShare]:
+    """Every language's share of a ranking next to its share of the passages searched, largest first.
+
+    Args:
+        hits: the ranking.
+        indexed: number of passages by language, of the languages searched.
+    """
+    found = Counter(hit.language for hit in hits)
+    total = sum(indexed.values())
+    shares = [
+        LanguageShare(language, found[language] / len(hits) if hits else 0.0, count / total)
+        for language, count in indexed.items()
+    ]
+    return sorted(shares, key=lambda share: (-share.found, -share.indexed, share.language))

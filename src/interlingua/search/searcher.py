@@ -1,0 +1,236 @@
+"""Building an index from files, and answering questions from it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from interlingua.encoder.encode import Dtype
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.language_map_files import MAP_FILE, read_map
+from interlingua.errors import ConfigError, DataError
+from interlingua.files import PathLike
+from interlingua.languages import resolve
+from interlingua.search.indexed_model import IndexedModel
+from interlingua.search.passage_files import Passage, read_passages
+from interlingua.search.passage_index import Added, PassageIndex
+from interlingua.search.ranking import Hit, LanguageShare, fused, language_shares, merged
+
+SearchMode = Literal["vector", "text", "hybrid"]
+MODES: tuple[SearchMode, ...] = ("vector", "text", "hybrid")
+FUSED_DEPTH = 5
+"""Hits of each ranking that fusion reads, as a multiple of those wanted."""
+MOST_HITS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """What a search found."""
+
+    hits: list[Hit]
+    """Best first."""
+    shares: list[LanguageShare]
+    """How much of the ranking is in each language, next to its share of the passages searched."""
+
+
+def build_index(
+    model: str,
+    files: Sequence[PathLike],
+    folder: PathLike,
+    *,
+    prompt: str | None = None,
+    question_prompt: str | None = None,
+    language_map: PathLike | None = None,
+    language: str | None = None,
+    dtype: Dtype = "float32",
+    device: str | None = None,
+    progress: Callable[[int], None] = lambda _: None,
+) -> Added:
+    """Makes an index of the passages in files, or goes on with one that was not finished.
+
+    Args:
+        model: a model directory, a training run or ``hf:owner/name``.
+        files: see ``read_passages``.
+        folder: of the index.
+        prompt: of passages: a prompt's name or a text; by default the model's own.
+        question_prompt: of questions, in the same way.
+        language_map: folder that ``interlingua debias --vectors`` wrote, or its file; applied to all vectors.
+        language: any code, of passages that name none; by default that in a file's name.
+        dtype: to compute in.
+        device: cpu, cuda, cuda:1.
+        progress: is called with the number of passages committed.
+
+    Raises:
+        ConfigError: the folder holds other files, or an index of another model, prompt or map.
+        CheckpointError: there is no such model or map.
+        DataError: a file can't be read, or an id occurs twice.
+    """
+    _refuse_missing(files)
+    map_read = None if language_map is None else read_map(language_map)
+    encoder = Encoder.load(model, device=device)
+    embedder = IndexedModel(
+        encoder, _absolute(model), prompt=prompt, question_prompt=question_prompt, language_map=map_read, dtype=dtype
+    )
+    index = PassageIndex.create(folder, embedder.settings)
+    if language_map is not None:
+        path = Path(language_map)
+        shutil.copyfile(path / MAP_FILE if path.is_dir() else path, index.folder / MAP_FILE)
+    with index.writing():
+        added = index.add(_read_all(files, language), embedder.embed_passages, progress=progress)
+        index.finish()
+    return added
+
+
+def add_to_index(
+    folder: PathLike,
+    files: Sequence[PathLike],
+    *,
+    language: str | None = None,
+    dtype: Dtype = "float32",
+    device: str | None = None,
+    progress: Callable[[int], None] = lambda _: None,
+) -> Added:
+    """Adds the passages of files to an index; one whose id is there is replaced. See ``build_index``."""
+    _refuse_missing(files)
+    index = PassageIndex(folder)
+    embedder = model_of(index, dtype=dtype, device=device)
+    with index.writing():
+        added = index.add(_read_all(files, language), embedder.embed_passages, progress=progress)
+        index.finish()
+    return added
+
+
+def delete_from_index(folder: PathLike, ids: Sequence[str] = (), where: str | None = None) -> int:
+    """Removes passages from an index and returns their number; see ``PassageIndex.delete``."""
+    index = PassageIndex(folder)
+    with index.writing():
+        deleted = index.delete(ids, where)
+        index.finish()
+    return deleted
+
+
+def model_of(
+    index: PassageIndex, *, model: str | None = None, dtype: Dtype = "float32", device: str | None = None
+) -> IndexedModel:
+    """The model that an index was built with.
+
+    Args:
+        index: which.
+        model: where it is now; by default where it was.
+        dtype: to compute in.
+        device: cpu, cuda, cuda:1.
+
+    Raises:
+        ConfigError: it is another model.
+        CheckpointError: it is not there any more.
+    """
+    settings = index.settings
+    path = model or settings.model
+    embedder = IndexedModel(
+        Encoder.load(path, device=device),
+        path,
+        prompt=settings.passage_prompt,
+        question_prompt=settings.question_prompt,
+        language_map=read_map(index.folder) if settings.has_map else None,
+        dtype=dtype,
+    )
+    index.require(embedder.settings)
+    return embedder
+
+
+class Searcher:
+    """An index with its model.
+
+    Args:
+        index: which.
+        model: that it was built with, see ``model_of``.
+    """
+
+    def __init__(self, index: PassageIndex, model: IndexedModel) -> None:
+        self.index = index
+        self.model = model
+        self._languages = index.languages()
+
+    def search(
+        self,
+        question: str,
+        *,
+        top: int = 10,
+        mode: SearchMode = "vector",
+        languages: Sequence[str] = (),
+        per_language: int | None = None,
+        where: str | None = None,
+        language: str | None = None,
+    ) -> Ranking:
+        """The passages that answer a question best.
+
+        Args:
+            question: in any language.
+            top: hits at most.
+            mode: by vectors, by the words of the text (BM25), or by both with reciprocal rank fusion.
+            languages: codes of the languages to search in; () = all.
+            per_language: take no more hits than that from each language, so that none fills the ranking; None = any.
+            where: a condition in SQL, such as ``json_extract(metadata, '$.year') = '2024'``.
+            language: of the question, where the model needs it.
+
+        Raises:
+            ConfigError: the mode is unknown, a number is out of range, or the condition is not valid.
+            DataError: the index has no passage in one of the languages.
+        """
+        if mode not in MODES:
+            raise ConfigError(f"mode {mode!r} is unknown; there are: {', '.join(MODES)}")
+        for name, number in (("top", top), ("per_language", per_language)):
+            if number is not None and not 1 <= number <= MOST_HITS:
+                raise ConfigError(f"{name} is {number}; it must be from 1 to {MOST_HITS}")
+        searched = self._searched(languages)
+        depth = top if mode != "hybrid" else min(FUSED_DEPTH * top, MOST_HITS)
+        vector = None if mode == "text" else self.model.embed_question(question, language)
+
+        def ranking(kind: str, codes: Sequence[str], most: int) -> list[Hit]:
+            if kind == "text" or vector is None:
+                return self.index.matching(question, most, languages=codes, where=where)
+            return self.index.nearest(vector, most, languages=codes, where=where)
+
+        def balanced(kind: str) -> list[Hit]:
+            if per_language is None:
+                return ranking(kind, [resolve(code).code for code in languages], depth)
+            parts = [ranking(kind, [code], min(per_language, depth)) for code in searched]
+            return merged(parts, depth)
+
+        hits = balanced(mode) if mode != "hybrid" else fused([balanced("vector"), balanced("text")], top)
+        return Ranking(hits, language_shares(hits, searched))
+
+    def _searched(self, languages: Sequence[str]) -> dict[str, int]:
+        """Number of passages of every language searched."""
+        if not languages:
+            return self._languages
+        codes = [resolve(code).code for code in languages]
+        missing = next((code for code in codes if code not in self._languages), None)
+        if missing is not None:
+            known = ", ".join(code or "(none)" for code in self._languages)
+            raise DataError(f"the index has no passage in {missing}; there are: {known}")
+        return {code: self._languages[code] for code in codes}
+
+
+def _read_all(files: Sequence[PathLike], language: str | None) -> Iterator[Passage]:
+    for path in files:
+        yield from read_passages(path, language=language)
+
+
+def _refuse_missing(files: Sequence[PathLike]) -> None:
+    """Before a model is loaded."""
+    if not files:
+        raise ConfigError("no files to read passages from; name some")
+    for path in files:
+        if not Path(path).exists():
+            raise DataError("no such file; check the path", path=path)
+        if Path(path).is_dir():
+            raise DataError("is a folder; name the files in it", path=path)
+
+
+def _absolute(model: str) -> str:
+    """A path that means the same from any working directory; a model of a hub as it is."""
+    return str(Path(model).absolute()) if Path(model).exists() else model

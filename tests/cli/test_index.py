@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import pytest
+
+from interlingua.cli import main
+from interlingua.search.passage_index import PassageIndex
+from tests.search.test_searcher import files, model  # noqa: F401
+
+pytest.importorskip("lancedb")
+
+
+def run(capsys, *arguments):
+    with pytest.raises(SystemExit) as stop:
+        main.main(["index", *map(str, arguments)])
+    return stop.value.code or 0, capsys.readouterr()
+
+
+def test_an_index_is_built_extended_and_cut(capsys, model, files, tmp_path):  # noqa: F811
+    folder = tmp_path / "index"
+    code, printed = run(capsys, "build", model, *files[:2], "-o", folder)
+    assert code == 0, printed.err
+    assert "40 passages added, 0 replaced, 0 as they were" in printed.err
+    code, printed = run(capsys, "build", model, *files, "-o", folder)
+    assert (code, printed.out) == (0, "")
+    assert "20 passages added, 0 replaced, 40 as they were" in printed.err
+    code, printed = run(capsys, "add", folder, files[0], "--language", "fr", "--quiet")
+    assert (code, printed.err) == (0, "")
+    code, printed = run(capsys, "delete", folder, "fra_Latn.txt:1", "--where", "language = 'fra_Latn'")
+    assert code == 0
+    assert "20 passages deleted" in printed.err
+    assert PassageIndex(folder).count() == 40
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        (["bild", "m"], "did you mean 'build'"),
+        (["build", "m", "a.txt"], "-o DIR"),
+        (["build", "m", "a.txt", "-o", "x"], "a.txt"),
+        (["build", "m", "-o", "x"], "no files"),
+        (["add", "x", "a.txt", "--prompt", "p"], "--prompt is not an option of index add"),
+        (["add", "x", "a.txt", "--dtype", "int8", "--question-prompt", "p"], "--question-prompt"),
+        (["delete", "x"], "--where"),
+        (["delete", "x", "id", "--language", "de"], "--language is not an option of index delete"),
+        (["delete", "nothing", "id"], "no index"),
+    ],
+)
+def test_users_errors_are_one_line(capsys, tmp_path, monkeypatch, arguments, match):
+    monkeypatch.chdir(tmp_path)
+    code, printed = run(capsys, *arguments)
+    assert code == 2
+    assert match in printed.err
+    assert printed.err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []

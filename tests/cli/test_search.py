@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+
+from interlingua.cli import main
+from interlingua.search.searcher import build_index
+from tests.search.test_searcher import files, model  # noqa: F401
+
+pytest.importorskip("lancedb")
+
+
+@pytest.fixture
+def index(model, files, tmp_path):  # noqa: F811
+    build_index(model, files, tmp_path / "index")
+    return tmp_path / "index"
+
+
+def run(capsys, *arguments):
+    with pytest.raises(SystemExit) as stop:
+        main.main(["search", *map(str, arguments)])
+    return stop.value.code or 0, capsys.readouterr()
+
+
+def test_hits_are_lines_and_languages_are_reported(capsys, index):
+    code, printed = run(capsys, index, "Die Katze", "--top", 4, "--per-language", 1)
+    assert code == 0, printed.err
+    rows = [line.split() for line in printed.out.splitlines()]
+    assert [row[0] for row in rows] == ["1", "2", "3"]
+    assert {row[2] for row in rows} == {"deu_Latn", "eng_Latn", "tha_Thai"}
+    assert "deu_Latn 33% (33% of the index)" in printed.err
+    code, printed = run(capsys, index, "Die Katze", "--languages", "de", "--quiet")
+    assert {line.split()[2] for line in printed.out.splitlines()} == {"deu_Latn"}
+    assert printed.err == ""
+
+
+def test_questions_are_read_from_standard_input_as_json(capsys, index, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("Die Katze\n\nthe mat\n"))
+    code, printed = run(capsys, index, "-", "--json", "--top", 2, "--mode", "hybrid")
+    assert code == 0, printed.err
+    first, second = map(json.loads, printed.out.splitlines())
+    assert (first["question"], second["question"]) == ("Die Katze", "the mat")
+    assert [set(hit) for hit in first["hits"]] == [{"id", "score", "text", "title", "language", "metadata"}] * 2
+    assert sum(share["found"] for share in first["languages"]) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        (["--mode", "vektor"], "vektor"),
+        (["--languages", "fr"], "fra_Latn"),
+        (["--where", "nonsense ="], "--where"),
+        (["--model", "gone"], "gone"),
+        (["--top", "0"], "--top"),
+    ],
+)
+def test_users_errors_are_one_line(capsys, index, options, match):
+    code, printed = run(capsys, index, "Die Katze", *options)
+    assert code == 2
+    assert match in printed.err
+    assert printed.err.count("\n") == 1

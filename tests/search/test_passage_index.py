@@ -1,0 +1,175 @@
+"""The index on disk: exact search, filters, replacement, resuming, and what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from interlingua.errors import CheckpointError, ConfigError, DataError
+from interlingua.search import passage_index
+from interlingua.search.passage_files import Passage
+from interlingua.search.passage_index import Added, IndexSettings, PassageIndex
+
+pytest.importorskip("lancedb")
+WIDTH = 8
+SETTINGS = IndexSettings(model="somewhere", digest="d1", dim=WIDTH, passage_prompt="p: ")
+
+
+def embed(passages):
+    """A vector of length 1 that depends on the text alone."""
+    rows = [np.random.default_rng(list(passage.text.encode())).standard_normal(WIDTH) for passage in passages]
+    table = np.array(rows)
+    return (table / np.linalg.norm(table, axis=1, keepdims=True)).astype(np.float32)
+
+
+def invented(count, *, first=0):
+    languages = ("deu_Latn", "eng_Latn", "tha_Thai")
+    return [
+        Passage(f"p{n}", f"text number {n}", "", languages[n % 3], json.dumps({"year": 2000 + n % 5}))
+        for n in range(first, first + count)
+    ]
+
+
+@pytest.fixture
+def index(tmp_path):
+    made = PassageIndex.create(tmp_path / "index", SETTINGS)
+    made.add(invented(60), embed)
+    made.finish()
+    return made
+
+
+def test_nearest_is_the_exact_order_of_cosines(index):
+    passages = invented(60)
+    vectors = embed(passages)
+    question = embed([Passage("q", "a question")])[0]
+    cosines = vectors @ question
+    expected = [passages[row].id for row in np.argsort(-cosines)[:7]]
+    found = index.nearest(question, 7)
+    assert [hit.id for hit in found] == expected
+    assert [hit.score for hit in found] == pytest.approx(sorted(cosines, reverse=True)[:7], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "keeps"),
+    [
+        ({"languages": ["tha_Thai"]}, lambda n: n % 3 == 2),
+        ({"where": "json_get_int(metadata, 'year') = 2003"}, lambda n: n % 5 == 3),
+        ({"languages": ["deu_Latn", "eng_Latn"], "where": "id <> 'p0' OR id = 'p1'"}, lambda n: n % 3 < 2 and n),
+    ],
+)
+def test_a_filter_leaves_all_that_meets_it(index, options, keeps):
+    found = index.nearest(embed([Passage("q", "a question")])[0], 60, **options)
+    assert {hit.id for hit in found} == {f"p{n}" for n in range(60) if keeps(n)}
+
+
+def test_words_are_found_in_scripts_without_spaces(tmp_path):
+    index = PassageIndex.create(tmp_path / "index", SETTINGS)
+    index.add(
+        [Passage("zh", "东京是日本的首都"), Passage("th", "กรุงเทพเป็นเมืองหลวง"), Passage("de", "Die Hauptstadt")], embed
+    )
+    index.finish()
+    assert [hit.id for hit in index.matching("首都", 3)] == ["zh"]
+    assert [hit.id for hit in index.matching("เมืองหลวง", 3)] == ["th"]
+    assert [hit.id for hit in index.matching("HAUPTSTADT", 3)] == ["de"]
+    assert index.matching("capital", 3) == []
+
+
+def test_an_empty_index_finds_nothing(tmp_path):
+    index = PassageIndex.create(tmp_path / "index", SETTINGS)
+    index.finish()
+    assert index.nearest(np.ones(WIDTH, np.float32), 3) == []
+    assert index.matching("word", 3) == []
+    assert index.languages() == {}
+
+
+def test_same_changed_and_new_passages_are_counted(index):
+    same, changed, new = invented(1)[0], invented(2)[1]._replace(text="another"), invented(1, first=60)[0]
+    assert index.add([same, changed, new], embed) == Added(added=1, replaced=1, unchanged=1)
+    assert index.count() == 61
+    (found,) = index.nearest(embed([changed])[0], 1)
+    assert (found.id, found.text) == ("p1", "another")
+    assert found.score == pytest.approx(1, abs=1e-6)
+
+
+def test_unchanged_passages_are_not_embedded_again(index):
+    def refuse(passages):
+        raise AssertionError(passages)
+
+    assert index.add(invented(60), refuse) == Added(0, 0, 60)
+
+
+@pytest.mark.parametrize("commits", range(5))
+def test_what_was_committed_before_a_failure_stays(tmp_path, monkeypatch, commits):
+    monkeypatch.setattr(passage_index, "COMMIT_PASSAGES", 10)
+    index = PassageIndex.create(tmp_path / "index", SETTINGS)
+    done = []
+
+    def fail(passages):
+        if len(done) == commits:
+            raise KeyboardInterrupt
+        done.append(len(passages))
+        return embed(passages)
+
+    with pytest.raises(KeyboardInterrupt):
+        index.add(invented(60), fail)
+    again = PassageIndex(tmp_path / "index")
+    assert again.count() == 10 * commits
+    assert again.add(invented(60), embed) == Added(60 - 10 * commits, 0, 10 * commits)
+    assert again.count() == 60
+
+
+def test_passages_are_deleted_by_id_and_condition(index):
+    assert index.delete(["p0", "p1", "nothing", "it's"]) == 2
+    assert index.delete(where="language = 'tha_Thai'") == 20
+    assert index.languages() == {"deu_Latn": 19, "eng_Latn": 19}
+
+
+def test_an_id_that_occurs_twice_is_refused(index):
+    with pytest.raises(DataError, match="'a' occurs twice"):
+        index.add([Passage("a", "one"), Passage("a", "two")], embed)
+
+
+@pytest.mark.parametrize("where", ["nonsense =", "colour = 'red'"])
+def test_a_condition_that_is_not_valid_is_refused(index, where):
+    for search in (
+        lambda: index.nearest(np.ones(WIDTH, np.float32), 1, where=where),
+        lambda: index.delete(where=where),
+    ):
+        with pytest.raises(ConfigError, match="--where"):
+            search()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("digest", "d2"), ("dim", 9), ("passage_prompt", ""), ("question_prompt", "q"), ("has_map", True)],
+)
+def test_another_model_or_prompt_is_refused(index, name, value):
+    import dataclasses
+
+    other = dataclasses.replace(SETTINGS, **{name: value})
+    with pytest.raises(ConfigError, match="another value"):
+        PassageIndex.create(index.folder, other)
+    assert PassageIndex.create(index.folder, dataclasses.replace(SETTINGS, model="moved")).count() == 60
+
+
+def test_a_folder_of_other_files_is_refused(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    for place in (tmp_path, tmp_path / "notes.txt"):
+        with pytest.raises(ConfigError, match="another folder"):
+            PassageIndex.create(place, SETTINGS)
+    with pytest.raises(ConfigError, match="no index"):
+        PassageIndex(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("content", ['{"format": "interlingua-passage-index-9"}', "[]", "{"])
+def test_damaged_settings_are_one_line(index, content):
+    (index.folder / "index.json").write_text(content)
+    with pytest.raises((CheckpointError, DataError), match=r"index\.json"):
+        PassageIndex(index.folder)
+
+
+def test_a_second_writer_is_refused(index):
+    with index.writing(), pytest.raises(ConfigError, match="wait for it"), PassageIndex(index.folder).writing():
+        pass
