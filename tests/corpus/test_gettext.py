@@ -1,3 +1,4 @@
+import random
 import struct
 from collections import Counter
 
@@ -185,3 +186,75 @@ def test_a_source_that_comes_again_is_kept(tmp_path):
     assert list(read_pairs(tmp_path / "x.po")) == pairs
     with pytest.raises(DataError, match="is not compressed"):
         write_pairs(pairs, tmp_path / "x.mo.gz")
+
+
+PARTS = ["", "one", " two ", r"\n", r"\"three\"", r"four\\", "# five", "\u2028six", "#~ seven"]
+COMMENTS = ["# note", "#", "#. extracted", "#: file.c:3", '#| msgid "before"', "", "  ", "#~| old"]
+
+
+def random_catalogue(draw, entries):
+    """Entries with comments, strings in parts, flags and obsolete ones, as translators' tools write them."""
+    lines = []
+    for number in range(entries):
+        mark = draw.choice(["", "", "", "#~ "])
+        lines += draw.choices(COMMENTS, k=draw.randrange(3))
+        lines += ["#, c-format, fuzzy"] if draw.random() < 0.2 and not mark else []
+        plural = ["msgid_plural"] if draw.random() < 0.3 else []
+        forms = ["msgstr[0]", "msgstr[1]"] if plural else ["msgstr"]
+        for keyword in ["msgid", *plural, *forms]:
+            lines.append(f'{mark}{keyword} "{number} {keyword}"')
+            lines += [f'{mark}"{part}"' for part in draw.choices(PARTS, k=draw.randrange(4))]
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_entries_are_those_that_polib_reads_of_the_whole(tmp_path, seed):
+    path = po(tmp_path / "messy.po")
+    with path.open("a", encoding="utf-8") as file:
+        file.write(random_catalogue(random.Random(seed), 40))
+    expected = []
+    skipped = Counter()
+    for entry in polib.pofile(str(path), encoding="utf-8"):
+        if entry.obsolete or entry.fuzzy:
+            skipped["obsolete" if entry.obsolete else "fuzzy"] += 1
+        elif entry.msgid_plural:
+            expected += [(entry.msgid, entry.msgstr_plural[0]), (entry.msgid_plural, entry.msgstr_plural[1])]
+        elif entry.msgstr:
+            expected.append((entry.msgid, entry.msgstr))
+    found = Counter()
+    assert texts(path, skipped=found) == expected
+    assert {name: found[name] for name in skipped} == skipped
+    assert len(expected) > 15
+
+
+LONG_ENTRIES = {
+    "comment": "# a\n" * 5000 + 'msgid "b"\n',
+    "previous": '#| msgid "a"\n' * 5000 + 'msgid "b"\n',
+    "string": 'msgid ""\n' + '"a"\n' * 5000,
+    "obsolete": '#~ msgid ""\n' + '#~ "a"\n' * 5000 + '#~ msgstr "a"\nmsgid "b"\n',
+}
+
+
+@pytest.mark.parametrize("name", list(LONG_ENTRIES))
+def test_many_lines_of_one_entry_are_few_for_polib(tmp_path, monkeypatch, name):
+    path = po(tmp_path / "long.po")
+    with path.open("a", encoding="utf-8") as file:
+        file.write(f'{LONG_ENTRIES[name]}msgstr "c"\n')
+    lengths = []
+    read = polib.pofile
+
+    def count_lines(path, **options):
+        with open(path, encoding="utf-8") as given:
+            lengths.append(len(given.readlines()))
+        return read(path, **options)
+
+    monkeypatch.setattr(polib, "pofile", count_lines)
+    assert texts(path)[-1][1] == "c"
+    assert lengths[0] < 40  # polib's time grows with the square of the lines of one comment or string
+
+
+def test_a_syntax_error_has_its_line_behind_comments(tmp_path):
+    path = tmp_path / "wrong.de.po"
+    path.write_text('# one\n# two\n\nmsgid ""\n"a"\n"b"\nmsgstr "c"\n# d\nnonsense "e"\n', encoding="utf-8")
+    with pytest.raises(DataError, match=r"wrong\.de\.po:9:"):
+        texts(path)

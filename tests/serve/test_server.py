@@ -114,6 +114,28 @@ def test_a_worker_that_dies_is_replaced(launch):
     assert httpx.post(f"{address}/embed", json={"inputs": "en1"}).status_code == 200
 
 
+def test_workers_end_with_a_killed_parent(launch):
+    process, _ = launch("--workers", "2")
+    workers = workers_of(process)
+    process.kill()
+    process.wait()
+    deadline = time.monotonic() + 30
+    while any(map(is_alive, workers)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    left = [worker for worker in workers if is_alive(worker)]
+    for worker in left:
+        os.kill(worker, signal.SIGKILL)
+    assert not left
+
+
+def is_alive(pid):
+    """Whether a process is there and no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 def test_a_signal_at_once_ends_all_workers(launch):
     process, _ = launch("--workers", "2")
     process.terminate()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
 from interlingua import align, mine
 
@@ -59,3 +60,21 @@ def test_what_can_not_be_done(start, path, body, status):
 def test_more_tokens_than_a_request_may_have(start):
     client = start(max_request_tokens=5)
     assert client.post("/mine", json={"source": SOURCE, "target": TARGET}).status_code == 413
+
+
+@pytest.mark.parametrize("path", ["/mine", "/align", "/tokens"])
+def test_numbers_that_are_not_finite_are_not_sent(start, encoder, path):
+    broken = encoder.backbone.embedding_norm.weight
+    kept = broken.detach().clone()
+    client = start()
+    sides = {"source": "en1", "target": "de1"} if path == "/tokens" else {"source": SOURCE, "target": TARGET}
+    try:
+        with torch.no_grad():
+            broken.fill_(float("nan"))
+        reply = client.post(path, json=sides)
+    finally:
+        with torch.no_grad():
+            broken.copy_(kept)
+    assert reply.status_code == 500
+    assert "NaN or infinity" in reply.json()["error"]
+    assert client.post(path, json=sides).status_code == 200

@@ -33,3 +33,9 @@ def test_a_sentence_equal_to_itself(encoder):
     assert found.cosines.diagonal().numpy().tolist() == [1.0, 1.0] or np.allclose(
         found.cosines.diagonal(), 1, atol=1e-6
     )
+
+
+def test_a_text_without_tokens_has_no_cosines(encoder):
+    found = match_tokens(ServedModel(encoder, "tiny"), " ", "en1 en2", language=(None, None))
+    assert found.source == []
+    assert found.cosines.shape == (0, 2)

@@ -23,6 +23,7 @@ ENGLISH = "eng_Latn"
 MAGIC = {b"\xde\x12\x04\x95": "<", b"\x95\x04\x12\xde": ">"}
 OPENED = re.compile(r'\s*(#~\s*)?(#?\|\s*)?([a-z_]+(\[\d+\])?\s*)?"')
 CLOSED = re.compile(r'(?<!\\)(\\\\)*"\s*$')
+OBSOLETE = "#~"
 MANY = 100  # a number that takes the form of most counts
 MAX_CATALOGUE_BYTES = 1 << 26
 SHARED_STRINGS = 4
@@ -144,18 +145,19 @@ def _read_po(content: bytes, path: str, skipped: Counter[str]) -> tuple[dict[str
         raise DataError(
             f"not in its declared character set {charset}; convert it to UTF-8", path=path, line=line
         ) from error
-    _check_quotes(text, path)
+    lines = re.split(r"\r\n|\r|\n", text)
+    _check_quotes(lines, path)
+    strings, numbers = _join_lines(lines)
     # Through a file, since polib breaks the lines of a string at U+2028 and its like.
     with tempfile.NamedTemporaryFile("w", encoding="utf-8", newline="\n", suffix=".po") as file:
-        file.write(text)
+        file.writelines(f"{line}\n" for line in strings)
         file.flush()
         try:
             catalogue: Any = polib.pofile(file.name, encoding="utf-8")
         except (OSError, ValueError) as error:
             found = re.search(r"line (\d+)", str(error))
-            raise DataError(
-                "syntax error; check it with: msgfmt -c", path=path, line=int(found[1]) if found else None
-            ) from error
+            line = numbers[int(found[1]) - 1] if found else None
+            raise DataError("syntax error; check it with: msgfmt -c", path=path, line=line) from error
     messages = []
     for entry in catalogue:
         if entry.obsolete or entry.fuzzy:
@@ -166,9 +168,31 @@ def _read_po(content: bytes, path: str, skipped: Counter[str]) -> tuple[dict[str
     return dict(catalogue.metadata), messages
 
 
-def _check_quotes(text: str, path: str) -> None:
+def _join_lines(lines: list[str]) -> tuple[list[str], list[int]]:
+    """The lines of a catalogue without comments, the parts of a string on one line; and the number of each.
+
+    polib adds each line of a comment or of a string to what it has of it, which takes time that grows with the square
+    of their number. Comments other than flags have no use here.
+    """
+    joined: list[list[str]] = []
+    numbers: list[int] = []
+    for number, line in enumerate(lines, 1):
+        content = line.strip()
+        mark = OBSOLETE if content.startswith(OBSOLETE) else ""
+        content = content.removeprefix(OBSOLETE).lstrip() if mark else content
+        is_part = len(content) > 1 and content[0] == '"' and content[-1] == '"'
+        if is_part and joined and joined[-1][0].startswith(f"{mark} msg".lstrip()):
+            joined[-1][-1] = joined[-1][-1][:-1]  # its closing quote
+            joined[-1].append(content[1:])
+        elif content and (content.startswith("#,") or content[0] not in ("|" if mark else "#")):
+            joined.append([f"{mark} {content}".lstrip()])
+            numbers.append(number)
+    return ["".join(parts) for parts in joined], numbers
+
+
+def _check_quotes(lines: list[str], path: str) -> None:
     """Refuses a string that does not end where its line does; polib would take its last character for the quote."""
-    for number, line in enumerate(re.split(r"\r\n|\r|\n", text), 1):
+    for number, line in enumerate(lines, 1):
         found = OPENED.match(line)
         if found and not CLOSED.search(line, found.end()):
             raise DataError("the string has no closing quote; is the file cut short?", path=path, line=number)

@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -151,6 +152,7 @@ def _supervise(work: Callable[[], None], count: int) -> None:
     """Keeps so many processes at work, until a signal to stop, which they get too."""
     children: set[int] = set()
     is_stopping = False
+    life = os.pipe()
 
     def stop(number: int, _: FrameType | None) -> None:
         nonlocal is_stopping
@@ -161,7 +163,7 @@ def _supervise(work: Callable[[], None], count: int) -> None:
     for number in STOP_SIGNALS:
         signal.signal(number, stop)
     while not is_stopping and len(children) < count:
-        _fork(work, children)
+        _fork(work, children, life)
     while children:
         child, status = os.wait()
         children.discard(child)
@@ -169,10 +171,29 @@ def _supervise(work: Callable[[], None], count: int) -> None:
             print(f"a worker ended with status {os.waitstatus_to_exitcode(status)}; starting another", file=sys.stderr)
             time.sleep(RESTART_SECONDS)
         if not is_stopping:
-            _fork(work, children)
+            _fork(work, children, life)
 
 
-def _fork(work: Callable[[], None], children: set[int]) -> None:
+def _stop_with_parent(life: tuple[int, int]) -> None:
+    """Stops this worker, as SIGTERM does, when the one that started it has ended, even by SIGKILL.
+
+    Otherwise it would hold the port for ever, and nothing would replace it or stop it.
+
+    Args:
+        life: a pipe's ends for reading and for writing. The system closes the latter with its last process, and only
+            the parent keeps it open.
+    """
+    reading, writing = life
+    os.close(writing)
+
+    def wait() -> None:
+        os.read(reading, 1)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def _fork(work: Callable[[], None], children: set[int], life: tuple[int, int]) -> None:
     """Starts a process and adds it to the children; a signal to stop waits until both know of it."""
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     child = os.fork()
@@ -184,6 +205,7 @@ def _fork(work: Callable[[], None], children: set[int]) -> None:
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
     try:
+        _stop_with_parent(life)
         work()
         code = 0
     except BaseException as error:

@@ -146,6 +146,18 @@ class Service:
         finally:
             if not waiting.done():
                 waiting.cancel()  # which cancels the texts that wait in the queue
-        if not np.isfinite(vectors).all():
-            raise RequestError(500, "the model gave NaN or infinity for this text; are its weights whole?")
+        refuse_not_finite(vectors)
         return vectors
+
+
+def refuse_not_finite(numbers: Float32[ndarray, "n m"]) -> None:
+    """Keeps NaN and infinity, which JSON has no words for, out of replies.
+
+    Args:
+        numbers: what was computed for a request.
+
+    Raises:
+        RequestError: one is not finite.
+    """
+    if not np.isfinite(numbers).all():
+        raise RequestError(500, "the model gave NaN or infinity for this text; are its weights whole?")

@@ -20,7 +20,7 @@ from interlingua.mining.api import align, mine
 from interlingua.serve.errors import RequestError
 from interlingua.serve.json_route import StrictRoute, json_response
 from interlingua.serve.model import language_code, shape_vectors
-from interlingua.serve.service import Service
+from interlingua.serve.service import Service, refuse_not_finite
 from interlingua.serve.token_matches import match_tokens
 
 Sentences = Annotated[list[StrictStr], Field(min_length=1)]
@@ -117,6 +117,7 @@ def text_router(service: Service, documented: dict[int | str, dict[str, Any]]) -
             return match_tokens(service.model, body.source, body.target, language=codes)
 
         found = await _in_thread(match)
+        refuse_not_finite(found.cosines.numpy())
         source, target = [span._asdict() for span in found.source], [span._asdict() for span in found.target]
         return json_response({"source": source, "target": target, "cosines": found.cosines.numpy()})
 
@@ -166,6 +167,8 @@ def _embed_in_queue(service: Service, prompt: str | None) -> Callable[..., Float
         if tokenized.tokens > limit:
             raise RequestError(413, f"the texts have {tokenized.tokens:,} tokens; send at most {limit:,} at a time")
         future = service.submit(tokenized, language_code(language))
-        return shape_vectors(future.result(), service.model.vector_format())
+        vectors = future.result()
+        refuse_not_finite(vectors)
+        return shape_vectors(vectors, service.model.vector_format())
 
     return embed

@@ -67,6 +67,10 @@ def match_tokens(
     states = encoder.frozen_backbone(COMPUTE_DTYPES[model.dtype])(batch.input_ids, batch.cu_seqlens)
     is_text = ~torch.isin(batch.input_ids, encoder.special_ids)
     first = len(tokenized[0])
+    # A text without tokens has an unknown one in their place, which stands for no part of it.
+    for text, tokens in ((source, is_text[:first]), (target, is_text[first:])):
+        if not _offsets(model, text):
+            tokens.fill_(False)
     directions = F.normalize(states.float(), dim=1)
     one, other = directions[:first][is_text[:first]], directions[first:][is_text[first:]]
     source_spans = _spans(model, source, is_text[:first].tolist())
@@ -75,6 +79,14 @@ def match_tokens(
 
 
 def _spans(model: ServedModel, text: str, keep: list[bool]) -> list[TokenSpan]:
-    offsets = model.encoder.vocabulary.tokenizer.encode(text).offsets[: len(keep)]
+    offsets = _offsets(model, text)[: len(keep)]
+    if not offsets:
+        return []
     kept = [span for span, is_text in zip(offsets, keep, strict=True) if is_text]
     return [TokenSpan(text[start:end], start, end) for start, end in kept]
+
+
+def _offsets(model: ServedModel, text: str) -> list[tuple[int, int]]:
+    """First and last character of each token, special tokens included."""
+    offsets: list[tuple[int, int]] = model.encoder.vocabulary.tokenizer.encode(text).offsets
+    return offsets
