@@ -85,7 +85,10 @@ class MonolingualConfig:
     """[data.monolingual]: sentences without translations."""
 
     paths: tuple[Path, ...]
-    """Text files of one sentence a line, called by their language (``ru.txt``, ``news.swh_Latn.txt.gz``)."""
+    """Text files of one sentence a line, or tables (``.csv``, ``.xlsx``), called by their language (``ru.txt``,
+    ``news.swh_Latn.txt.gz``)."""
+    column: str | None = None
+    """Column of tables; default: the one called by the language of the file's name, or ``text``."""
     batch_size: int = 48
     """Sentences per step, over all processes."""
     max_sentences: int = 0
@@ -150,7 +153,8 @@ class DataConfig:
         def whole(section: Any) -> Any:
             if section is None:
                 return None
-            lists = {name: getattr(section, name) for name in ("paths", "valid") if hasattr(section, name)}
+            names = ("paths", "valid", "decontaminate")
+            lists = {name: getattr(section, name) for name in names if hasattr(section, name)}
             return dataclasses.replace(
                 section, **{name: tuple(path.absolute() for path in paths) for name, paths in lists.items()}
             )
