@@ -13,6 +13,7 @@ from interlingua.adapt.average import average
 from interlingua.adapt.extend import extend
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
+from interlingua.errors import InterlinguaError
 from interlingua.evaluation.suite import evaluate
 from interlingua.mining import api
 
@@ -20,6 +21,7 @@ from interlingua.mining import api
 def test_each_name_is_what_it_says():
     assert set(interlingua.__all__) <= set(dir(interlingua))
     assert interlingua.Encoder is Encoder
+    assert interlingua.InterlinguaError is InterlinguaError
     assert interlingua.evaluate is evaluate
     assert interlingua.load == Encoder.load
     assert [interlingua.average, interlingua.extend] == [average, extend]
@@ -39,7 +41,8 @@ def test_another_name_is_an_attribute_error():
 
 def test_names_cost_nothing_until_they_are_used():
     code = (
-        "import sys, interlingua; assert 'load' in dir(interlingua); assert 'torch' not in sys.modules;"
+        "import sys, interlingua; assert 'load' in dir(interlingua); interlingua.InterlinguaError;"
+        "assert 'torch' not in sys.modules;"
         "interlingua.load; assert 'torch' in sys.modules"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from interlingua.adapt.extend import extend as extend
     from interlingua.analysis.debias import debias as debias
     from interlingua.encoder.encoder import Encoder as Encoder
+    from interlingua.errors import InterlinguaError as InterlinguaError
     from interlingua.evaluation.suite import evaluate as evaluate
     from interlingua.mining.api import align as align
     from interlingua.mining.api import mine as mine
@@ -19,11 +20,24 @@ if TYPE_CHECKING:
     load = Encoder.load
 
 __version__ = "0.1.0"
-__all__ = ["Encoder", "__version__", "align", "average", "debias", "evaluate", "extend", "load", "mine", "score"]
+__all__ = [
+    "Encoder",
+    "InterlinguaError",
+    "__version__",
+    "align",
+    "average",
+    "debias",
+    "evaluate",
+    "extend",
+    "load",
+    "mine",
+    "score",
+]
 
 # Public names are imported on first use, so that `import interlingua` does not import torch.
 _HOMES = {
     "Encoder": "interlingua.encoder.encoder:Encoder",
+    "InterlinguaError": "interlingua.errors:InterlinguaError",
     "align": "interlingua.mining.api:align",
     "average": "interlingua.adapt.average:average",
     "debias": "interlingua.analysis.debias:debias",

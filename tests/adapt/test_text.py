@@ -65,6 +65,11 @@ def test_replay_takes_texts_and_both_sides_of_pairs(tmp_path):
     }  # fmt: skip
 
 
+def test_replay_takes_a_table_in_one_language(tmp_path):
+    table = write_lines(tmp_path / "de.csv", ["id,text", '1,"eins, zwei"', "2,drei"])
+    assert read_replay(settings(tmp_path, table, replay=(table,))) == {"deu_Latn": ["eins, zwei", "drei"]}
+
+
 def test_sentences_of_the_check_sets_are_not_replayed(tmp_path):
     texts = write_lines(tmp_path / "de.txt", ["Eins.", "zwei"])
     write_lines(tmp_path / "check" / "deu-eng.tsv", ["eins\tone"])

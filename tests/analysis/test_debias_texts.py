@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from interlingua.analysis.debias_texts import read_language_texts
-from interlingua.errors import DataError
+from interlingua.errors import ConfigError, DataError
 
 
 def write(folder, **files):
@@ -47,6 +47,28 @@ def test_single_files_of_pairs_and_of_lines(tmp_path):
     found = read_language_texts([folder / "news.de-en.tsv", folder / "more.fr.txt"], sentences=10)
     assert found.codes == ("deu_Latn", "eng_Latn", "fra_Latn")
     assert len(found.texts) == 4
+
+
+def test_tables_in_one_language_and_of_pairs(tmp_path):
+    tables = {
+        "fr.csv": '\ufeffid,text,note\n1,"Bonjour, vous",x\n2,Salut,y\n',
+        "pairs.csv": "German,English\nJa,Yes\n",
+    }
+    for name, content in tables.items():
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    paths = [tmp_path / name for name in tables]
+    found = read_language_texts(paths, sentences=10)
+    assert sorted(found.texts) == ["Bonjour, vous", "Ja", "Salut", "Yes"]
+    assert found.codes == ("deu_Latn", "eng_Latn", "fra_Latn")
+    (tmp_path / "de.csv").write_text("x,note\nJa,z\n", encoding="utf-8")
+    noted = read_language_texts([tmp_path / "fr.csv", tmp_path / "de.csv"], sentences=10, column="note")
+    assert sorted(noted.texts) == ["x", "y", "z"]
+
+
+def test_a_column_of_what_is_no_table_is_refused(tmp_path):
+    folder = write(tmp_path / "f", de__txt=["Ja"], en__txt=["Yes"])
+    with pytest.raises(ConfigError, match="column 'text'"):
+        read_language_texts([folder], sentences=9, column="text")
 
 
 def test_prepared_corpus_gives_its_training_pairs(prepared):

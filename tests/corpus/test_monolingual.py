@@ -3,13 +3,31 @@ import gzip
 import pytest
 
 from interlingua.corpus.monolingual import language_of, read_sentences
-from interlingua.errors import DataError
+from interlingua.corpus.spreadsheet import open_sheet
+from interlingua.errors import ConfigError, DataError
 
 
 def test_lines_that_are_not_blank(tmp_path):
     file = tmp_path / "ru.txt.gz"
     file.write_bytes(gzip.compress("Да.\n\n  Нет. \r\n".encode()))
     assert list(read_sentences(file)) == ["Да.", "Нет."]
+
+
+@pytest.mark.parametrize("name", ["de.csv", "de.xlsx"])
+def test_a_tables_sentences_are_a_column_of_it(tmp_path, name):
+    if name.endswith("xlsx"):
+        pytest.importorskip("openpyxl")
+    path = tmp_path / name
+    with open_sheet(path, path.suffix[1:]) as write:
+        for row in (["id", "text", "note"], [1, "Eins, zwei.", "a"], [2, "", "b"], [3, "Drei.", "c"]):
+            write(row)
+    assert list(read_sentences(path)) == ["Eins, zwei.", "Drei."]
+    assert list(read_sentences(path, column="note")) == ["a", "b", "c"]
+
+
+def test_a_text_file_has_no_columns(tmp_path):
+    with pytest.raises(ConfigError, match="column 'text'"):
+        list(read_sentences(tmp_path / "de.txt", column="text"))
 
 
 @pytest.mark.parametrize(

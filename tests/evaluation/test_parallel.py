@@ -74,6 +74,8 @@ def test_files_of_ones_own_in_any_name(tmp_path):
     names = {"German.txt": "eins\n", "pt-BR.txt": "um\n", "en.txt": "one\n", "notes.md": "x\n"}
     named = read_parallel(write_texts(tmp_path / "a", **names))
     assert named.lines == {"deu_Latn": ["eins"], "eng_Latn": ["one"], "por_Latn": ["um"]}
+    tables = {"German.csv": "\ufeffid,text\n1,eins\n", "en.csv": "text\none\n"}
+    assert read_parallel(write_texts(tmp_path / "t", **tables)).lines == {"deu_Latn": ["eins"], "eng_Latn": ["one"]}
     ends = write_texts(tmp_path / "b", **{"corpus.de": "eins\n", "corpus.zh-Hant": "一\n", "corpus.en": "one\n"})
     assert read_parallel(ends).languages == ("deu_Latn", "eng_Latn", "zho_Hant")
 

@@ -179,6 +179,39 @@ def test_a_column_of_a_table_gives_a_vector_per_row(tmp_path):
     assert told == [(0, 3), (3, 3)]
 
 
+def test_lines_that_can_not_be_read_become_blank_rows(tmp_path):
+    """Row i stays line i; of a damaged file the lines before the damage are embedded."""
+    (tmp_path / "a.txt").write_bytes(b"de1 de2\nde3 \xff\nde3 de4\n")
+    job = EmbedJob(files=[str(tmp_path / "a.txt")], output=str(tmp_path / "a.npy"), on_error="skip")
+    said = job.run(encode, model="m")
+    np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), embed(["de1 de2", "", "de3 de4"]))
+    assert f"1 lines could not be read and were left out; all of them are in {tmp_path}/a.npy.bad-lines.tsv" in said[1]
+    assert "a.txt\t2\tnot UTF-8\tde3 \\xff\n" in (tmp_path / "a.npy.bad-lines.tsv").read_text()
+    with pytest.raises(DataError, match=r"a\.txt:2: not UTF-8"):
+        EmbedJob(files=[str(tmp_path / "a.txt")], output=str(tmp_path / "b.npy")).run(encode, model="m")
+    with pytest.raises(ConfigError, match="on_error is 'ignore'"):
+        EmbedJob(files=["a.txt"], output="b.npy", on_error="ignore")
+
+
+def test_bad_rows_of_tables_and_damaged_files_in_a_folder(tmp_path):
+    (tmp_path / "m.csv").write_text("id,text\n1,de1 de2\n2\n3,de3 de4\n")
+    whole = gzip.compress(written(lines(5000)))
+    (tmp_path / "n.txt.gz").write_bytes(whole[: len(whole) // 2])
+    files = [str(tmp_path / "m.csv"), str(tmp_path / "n.txt.gz")]
+    said = EmbedJob(files=files, output=f"{tmp_path}/out/", on_error="skip").run(encode, model="m")
+    np.testing.assert_array_equal(np.load(tmp_path / "out" / "m.npy"), embed(["de1 de2", "", "de3 de4"]))
+    rows = len(np.load(tmp_path / "out" / "n.npy"))
+    assert 0 < rows < 5000
+    assert any("n.txt.gz: " in line and f"kept: {rows:,} lines before that" in line for line in said)
+    assert len((tmp_path / "out" / "bad-lines.tsv").read_text().splitlines()) == 3
+
+
+def test_standard_input_with_a_bad_line(tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"de1\n\xff\nde2\n")))
+    EmbedJob(files=["-"], output=str(tmp_path / "a.npy"), on_error="skip").run(encode, model="m")
+    np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), embed(["de1", "", "de2"]))
+
+
 def test_a_table_without_a_known_column_is_refused(tmp_path):
     (tmp_path / "m.csv").write_text("id,review\n1,de1 de2\n")
     with pytest.raises(DataError, match="--column"):

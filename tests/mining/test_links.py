@@ -28,6 +28,15 @@ def test_links_as_vecalign_writes_them(tmp_path):
     assert read_links(written(tmp_path / "a.align", "".join(lines))) == links
 
 
+@pytest.mark.parametrize("name", ["a.csv", "a.XLSX", "a.tmx.gz"])
+def test_links_under_the_name_of_a_bitext_are_refused(tmp_path, name):
+    with pytest.raises(ConfigError, match=f"--texts {name}"):
+        document_pairs("a.txt", "b.txt", output=name)
+    listed = written(tmp_path / "list", f"a.txt\tb.txt\t{name}\n")
+    with pytest.raises(ConfigError, match=f"--texts {name}"):
+        document_pairs(None, None, listed)
+
+
 def test_links_without_costs_or_spaces(tmp_path):
     path = written(tmp_path / "gold", "[0,1]:[2]\n\n[3]:[]:1e-3\r\n [] : [4] \n")
     assert read_links(path, (4, 5)) == [Link((0, 1), (2,), 0.0), Link((3,), (), 0.001), Link((), (4,), 0.0)]

@@ -117,6 +117,15 @@ def test_too_small_a_budget_says_how_much_it_needs(catalogues, tmp_path):
         quickstart(settings, console=Console(quiet=True))
 
 
+def test_a_budget_for_no_step_names_the_commands_own_option(catalogues, tmp_path, monkeypatch):
+    nothing = Fitted(0, 0.25, 0.5, (), least_seconds=50.0)
+    monkeypatch.setattr("interlingua.train.budget._measured_steps", lambda *_: nothing)
+    settings = Settings(output=tmp_path, budget_seconds=120, catalogues=(catalogues,), packages=())
+    with pytest.raises(ConfigError, match=r"^--budget-seconds 120 leaves") as caught:
+        quickstart(settings, console=Console(quiet=True))
+    assert 60 <= int(str(caught.value).split()[-1]) < 120  # 50 s with some to spare, and what all the rest takes
+
+
 @pytest.mark.parametrize("name", ["collected", "heldout", "model", "results", "quickstart.json"])
 def test_what_no_quickstart_wrote_is_not_touched(catalogues, tmp_path, name):
     mine = tmp_path / name if name.endswith(".json") else tmp_path / name / "w"

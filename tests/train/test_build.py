@@ -52,7 +52,12 @@ def test_pretrained_backbone_with_another_vocabulary(tiny_config, tiny_table, wo
     build_encoder(tiny_config(), word_vocabulary).save(tmp_path / "model")
     other = Vocabulary(word_vocabulary.tokenizer.to_str(), special_tokens=word_vocabulary.special_tokens)
     tiny_table["encoder"] = {"path": str(tmp_path / "model")}
-    with pytest.raises(ConfigError, match="another vocabulary than the corpus"):
+    with pytest.raises(ConfigError, match=r"another vocabulary than the corpus.*prepare the corpus with"):
+        build_encoder(train_config_from(tiny_table), other)
+    corpus = tmp_path / "corpus"
+    (corpus / "backbone").mkdir(parents=True)
+    tiny_table["data"]["corpus"] = str(corpus)
+    with pytest.raises(ConfigError, match=r"trim = true.*corpus/backbone: set encoder\.path to that"):
         build_encoder(train_config_from(tiny_table), other)
 
 

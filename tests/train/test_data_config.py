@@ -17,12 +17,13 @@ def test_data_paths_become_absolute(tmp_path, monkeypatch):
     config = DataConfig(
         corpus=Path("prepared"),
         labelled=LabelledConfig(paths=(Path("a.tsv"),), valid=(Path("b.tsv"),), kind="nli"),
-        monolingual=MonolingualConfig(paths=(Path("ru.txt"),)),
+        monolingual=MonolingualConfig(paths=(Path("ru.txt"),), decontaminate=(Path("tests"),)),
     )
     config = with_absolute_paths(config)
     assert config.corpus == tmp_path / "prepared"
     assert (config.labelled.paths, config.labelled.valid) == ((tmp_path / "a.tsv",), (tmp_path / "b.tsv",))
     assert config.monolingual.paths == (tmp_path / "ru.txt",)
+    assert config.monolingual.decontaminate == (tmp_path / "tests",)
     assert config.questions is None
 
 

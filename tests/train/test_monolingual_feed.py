@@ -39,6 +39,13 @@ def test_sentences_are_spelled_as_those_of_pairs(tmp_path):
     assert drawn(path) == ['"Gut" gemacht...']
 
 
+def test_a_table_gives_a_column(tmp_path):
+    path = tmp_path / "de.csv"
+    path.write_text('\ufeffid,text,note\n1,"Eins, zwei",x\n2,Drei,y\n', encoding="utf-8")
+    assert drawn(path) == ["Eins, zwei", "Drei"]
+    assert drawn(path, column="note") == ["x", "y"]
+
+
 def test_sentences_of_evaluation_sets_are_left_out_before_the_draw(text, tmp_path, word_vocabulary, caplog):
     held_out = tmp_path / "tests"
     held_out.mkdir()

@@ -12,7 +12,8 @@ from interlingua.adapt.settings import ExtendSettings
 from interlingua.corpus.decontaminate import EvaluationKeys
 from interlingua.corpus.formats import TextPair, guess_format, languages_from_name, read_pairs
 from interlingua.corpus.keys import text_keys
-from interlingua.corpus.monolingual import language_of, read_sentences
+from interlingua.corpus.monolingual import find_language, language_of, read_sentences
+from interlingua.corpus.sentence_table import has_sentences
 from interlingua.errors import DataError
 from interlingua.files import PathLike, atomic_directory, stem_and_suffix
 from interlingua.languages import resolve
@@ -98,7 +99,8 @@ def prepare_config(settings: ExtendSettings, vocabulary: Path | str, prompt: str
 def read_replay(settings: ExtendSettings) -> dict[str, list[str]]:
     """Sentences of other languages by their code, without those of the check sets.
 
-    Text files are called by their language (``ru.txt``); of bitexts both sides are taken.
+    Text files, and tables with a column of sentences, are called by their language (``ru.txt``); of bitexts both sides
+    are taken.
 
     Raises:
         DataError: a file is broken or has no language, or nothing is left.
@@ -121,7 +123,8 @@ def read_replay(settings: ExtendSettings) -> dict[str, list[str]]:
 
 
 def _sentences(path: Path) -> list[tuple[str, str]]:
-    if stem_and_suffix(path)[1] == ".txt" and languages_from_name(path) is None:
+    is_text = stem_and_suffix(path)[1] == ".txt" and languages_from_name(path) is None
+    if is_text or has_sentences(path, language=find_language(path)):
         code = language_of(path)
         return [(code, text) for text in read_sentences(path)]
     sentences: list[tuple[str, str]] = []

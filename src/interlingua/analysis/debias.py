@@ -64,6 +64,8 @@ class DebiasOptions:
     """Share of the sentences that the map is measured on."""
     languages: tuple[str, ...] | None = None
     """Languages to read, in any code; default: all."""
+    column: str | None = None
+    """Column of tables that hold sentences of one language; default: the one called by it, or ``text``."""
     prompts: tuple[str | None, ...] = (None,)
     """Prompts to embed with, names or texts; the map is estimated on the vectors of all, measured with the first."""
     seed: int = 0
@@ -77,6 +79,12 @@ class DebiasOptions:
             raise ConfigError(f"held_out_share is {self.held_out_share}; it must be above 0 and below 1")
         if self.rank is not None and self.rank < 0:
             raise ConfigError(f"rank is {self.rank}; it must be at least 0")
+
+    def read(self, paths: Sequence[Path]) -> LanguageTexts:
+        """The sentences that these options draw from files and folders."""
+        return read_language_texts(
+            paths, sentences=self.sentences, languages=self.languages, seed=self.seed, column=self.column
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -214,9 +222,7 @@ def run_debias(
         DataError: texts are missing, broken or too few.
     """
     options = options or DebiasOptions()
-    read = read_language_texts(
-        [Path(path) for path in texts], sentences=options.sentences, languages=options.languages, seed=options.seed
-    )
+    read = options.read([Path(path) for path in texts])
     if Path(output).exists() and not overwrite:
         raise DataError("already there; remove it, choose another place or overwrite it", path=output)
     encoder, info = load_encoder(model, backend=backend, dtype=dtype, device=device, options=backend_options)

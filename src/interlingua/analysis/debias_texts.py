@@ -5,7 +5,8 @@ Every source gives sentences with their language, and groups of sentences that m
 - a folder of ``<lang>.txt`` files: one line of each file makes a group if the files have equally many lines;
 - a folder of ``<a>-<b>.tsv`` pair files, a single file of pairs in any known format, or a prepared corpus: a pair makes
   a group, and pairs that share a sentence are one group;
-- a text file that is called by its language: each sentence is a group of its own.
+- a text file, or a table with a column of sentences, that is called by its language: each sentence is a group of its
+  own.
 
 Equal numbers of lines do not prove that lines are translations; ``debias`` asks the encoder before it relies on it.
 """
@@ -25,8 +26,9 @@ from interlingua.analysis.grouped_pool import join_groups
 from interlingua.batches.records import TokenStore
 from interlingua.corpus.evaluation_sets import aligned_files, pair_files, read_pair_file
 from interlingua.corpus.formats import read_pairs
-from interlingua.corpus.monolingual import language_of, read_sentences
+from interlingua.corpus.monolingual import find_language, language_of, read_sentences
 from interlingua.corpus.reservoir import reservoir
+from interlingua.corpus.sentence_table import has_sentences, is_table, refuse_column
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import DataError
 from interlingua.evaluation.tasks.folders import full_code
@@ -69,7 +71,12 @@ class LanguageTexts(NamedTuple):
 
 
 def read_language_texts(
-    paths: Sequence[Path], *, sentences: int, languages: Sequence[str] | None = None, seed: int = 0
+    paths: Sequence[Path],
+    *,
+    sentences: int,
+    languages: Sequence[str] | None = None,
+    seed: int = 0,
+    column: str | None = None,
 ) -> LanguageTexts:
     """Draws sentences from all sources.
 
@@ -78,15 +85,19 @@ def read_language_texts(
         sentences: at most so many of each language and source are drawn.
         languages: codes to keep; default: all.
         seed: of the draw.
+        column: of tables that hold sentences of one language; default: the one called by the language, or ``text``.
 
     Raises:
+        ConfigError: a column is named, and no file is a table.
         DataError: a source is missing, broken or of no known kind, or there are fewer than two languages.
     """
+    if not any(is_table(path) for path in paths):
+        refuse_column(column, paths[0])
     wanted = None if languages is None else {full_code(language) for language in languages}
     place_of: dict[tuple[str, str], int] = {}
     links: list[tuple[int, int]] = []
     for path in paths:
-        for group in _groups_of(path, sentences, seed):
+        for group in _groups_of(path, sentences, seed, column):
             kept = [item for item in group if wanted is None or item[0] in wanted]
             if len(kept) < min(2, len(group)):  # else English would come from the pairs of all other languages, too
                 continue
@@ -105,11 +116,11 @@ def read_language_texts(
     )
 
 
-def _groups_of(path: Path, sentences: int, seed: int) -> Iterator[Group]:
+def _groups_of(path: Path, sentences: int, seed: int, column: str | None) -> Iterator[Group]:
     """A draw of one source's groups."""
     path = path.expanduser()
     if not path.is_dir():
-        return _of_file(path, sentences, seed)
+        return _of_file(path, sentences, seed, column)
     if (path / "train").is_dir() and (path / "vocabulary").is_dir():
         return _of_corpus(path, sentences, seed)
     if files := aligned_files(path):
@@ -131,10 +142,13 @@ def _groups_of(path: Path, sentences: int, seed: int) -> Iterator[Group]:
     )
 
 
-def _of_file(path: Path, sentences: int, seed: int) -> Iterator[Group]:
-    if stem_and_suffix(path)[1] == ".txt":
+def _of_file(path: Path, sentences: int, seed: int, column: str | None) -> Iterator[Group]:
+    # A table without a column of sentences is one of pairs.
+    named = column if is_table(path) else None
+    is_table_of_one = named is not None or has_sentences(path, language=find_language(path))
+    if is_table_of_one or stem_and_suffix(path)[1] == ".txt":
         language = language_of(path)
-        return _drawn((((language, text),) for text in read_sentences(path)), sentences, seed)
+        return _drawn((((language, text),) for text in read_sentences(path, column=named)), sentences, seed)
     pairs = read_pairs(path)
     return _drawn((((p.source_language, p.source), (p.target_language, p.target)) for p in pairs), sentences, seed)
 

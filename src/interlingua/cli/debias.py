@@ -18,9 +18,16 @@ Text = str | None
 Arguments = Annotated[
     list[str] | None,
     typer.Argument(
-        help="MODEL, then TEXTS: folders of <lang>.txt or <a>-<b>.tsv, prepared corpora, files of lines or pairs.",
+        help="MODEL, then TEXTS: folders of <lang>.txt or <a>-<b>.tsv, prepared corpora, files or tables.",
         metavar="MODEL TEXTS...",
     ),
+]
+
+Prompts = Annotated[
+    list[str] | None, typer.Option(help="Prompt to embed with, a name or a text; repeat it for several.")
+]
+Column = Annotated[
+    Text, typer.Option(help="Column of .csv or .xlsx in one language; the one called by it, or text, by default.")
 ]
 
 
@@ -32,9 +39,8 @@ def debias(
     sentences: Annotated[int, typer.Option(help="Sentences of a language drawn from each source.", min=8)] = 1300,
     held_out: Annotated[float, typer.Option(help="Share of them that the map is measured on.")] = 0.25,
     languages: Annotated[Text, typer.Option(help="Languages to read, in any code, with commas.")] = None,
-    prompt: Annotated[
-        list[str] | None, typer.Option(help="Prompt to embed with, a name or a text; repeat it for several.")
-    ] = None,
+    column: Column = None,
+    prompt: Prompts = None,
     vectors: Annotated[Path | None, typer.Option(help="A .npy file of vectors to map, in place of MODEL.")] = None,
     labels: Annotated[Path | None, typer.Option(help="With --vectors: the language of each, a line each.")] = None,
     map: Annotated[Path | None, typer.Option(help="With --vectors: a map that debias wrote, to apply.")] = None,
@@ -61,6 +67,7 @@ def debias(
         sentences=sentences,
         held_out_share=held_out,
         languages=tuple(split(languages)) if languages else None,
+        column=column,
         prompts=tuple(prompt) if prompt else (None,),
         seed=seed,
     )

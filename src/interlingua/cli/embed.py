@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from interlingua.cli.common import rate_bar
-from interlingua.cli.sides import MAX_LINE, MaxLine, Ray, RayCores
+from interlingua.cli.sides import MAX_LINE, MaxLine, OnError, Ray, RayCores
 
 Text = str | None
 Files = Annotated[
@@ -38,9 +38,7 @@ def embed(
     precision: Annotated[
         str, typer.Option(help="Of the vectors: float32, int8, or bits in signed (binary) or plain bytes (ubinary).")
     ] = "float32",
-    language: Annotated[
-        Text, typer.Option(help="Language of the lines, in any code, where the model needs it.")
-    ] = None,
+    language: Annotated[Text, typer.Option(help="Of the lines, in any code, where the model needs it.")] = None,
     column: Annotated[
         Text, typer.Option(help="Column of .csv or .xlsx; the one called by --language, or text, by default.")
     ] = None,
@@ -48,6 +46,7 @@ def embed(
         str, typer.Option(help="interlingua, sentence-transformers, onnx, openai, vectors or function.")
     ] = "interlingua",
     set: Annotated[list[str] | None, typer.Option("--set", help="BACKEND.OPTION=VALUE: openai.dimensions=256.")] = None,
+    on_error: OnError = "stop",
     ray: Ray = None,
     ray_cores: RayCores = 1,
     max_line: MaxLine = MAX_LINE,
@@ -63,7 +62,8 @@ def embed(
     form = {name: value for name, value in (("dim", dim), ("precision", precision)) if value not in (None, "float32")}
     if form and backend != "interlingua":
         raise ConfigError(f"--{next(iter(form))} is for our own models; drop it, or say --backend interlingua")
-    job = EmbedJob(files=files, output=output, ray=ray, ray_cores=ray_cores, column=column, language=language)
+    job = EmbedJob(files=files, output=output, ray=ray, ray_cores=ray_cores, column=column, language=language,
+                   on_error=on_error)  # fmt: skip
     choices: Any = {"backend": backend, "dtype": dtype, "device": device, "settings": set or ()}
     encode, identity = encode_and_identity(
         model, **choices, prompt=prompt, batch_tokens=batch_tokens, identified=job.to_folder, elsewhere=ray is not None

@@ -3,7 +3,8 @@
 - pairs: ``<a>-<b>.tsv`` (text TAB text), or LASER's own ``tatoeba.<a>-<b>.<a>`` beside ``tatoeba.<a>-<b>.<b>``;
 - line-aligned languages: ``<lang>.txt``, or FLORES' own ``<lang>.devtest`` and ``<lang>.dev``;
 - NTREX-128: ``newstest2019-src.eng.txt`` and ``newstest2019-ref.<lang>.txt``, line-aligned;
-- line-aligned files of the user's own, named after their language in any way: ``German.txt``, ``corpus.de``.
+- line-aligned files of the user's own, named after their language in any way: ``German.txt``, ``corpus.de``,
+  ``German.csv`` with a column ``text``.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from interlingua.corpus.monolingual import find_language
+from interlingua.corpus.sentence_table import is_table, read_column
 from interlingua.errors import DataError
 from interlingua.files import COMPRESSIONS, open_text
 from interlingua.languages import resolve
@@ -65,6 +68,20 @@ def named_files(folder: Path) -> dict[str, Path]:
     for path in _files(folder):
         language, _, ending = _uncompressed(path.name).rpartition(".")
         if ending == "txt" and _is_language(language):
+            found.append((language, path))
+    return one_each(found)
+
+
+def table_files(folder: Path) -> dict[str, Path]:
+    """The tables (CSV, XLSX) of a folder that are named after a language, ``German.csv`` or ``pt-BR.xlsx``.
+
+    Raises:
+        DataError: two files are of one language.
+    """
+    found = []
+    for path in _files(folder):
+        language, _, _ = _uncompressed(path.name).rpartition(".")
+        if is_table(path) and _is_language(language):
             found.append((language, path))
     return one_each(found)
 
@@ -151,13 +168,16 @@ def read_aligned(paths: Sequence[Path]) -> tuple[list[str], list[str]]:
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines of a file.
+    """The lines of a file; of a table (CSV, XLSX) the column called by the language of the file's name, or ``text``.
 
     Raises:
-        DataError: the file is missing or empty, or a line is blank.
+        DataError: the file is missing or empty, a line is blank, or a table has no such column.
     """
-    with open_text(path) as lines:
-        texts = [line.rstrip("\r\n") for line in lines]
+    if is_table(path):
+        texts = list(read_column(path, language=find_language(path)))
+    else:
+        with open_text(path) as lines:
+            texts = [line.rstrip("\r\n") for line in lines]
     if not texts:
         raise DataError("the file is empty; expected one sentence per line", path=path)
     for number, text in enumerate(texts, 1):

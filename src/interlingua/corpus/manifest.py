@@ -14,6 +14,8 @@ from interlingua.json_text import parse_json, read_json_text
 
 FORMAT = "interlingua-corpus-1"
 NAME = "manifest.json"
+TRIMMED_FOLDER = "backbone"
+"""Of a corpus: the model that goes with its trimmed vocabulary."""
 
 
 def is_corpus(folder: Path) -> bool:

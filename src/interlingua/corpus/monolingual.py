@@ -1,4 +1,4 @@
-"""Texts in one language: one sentence a line, the language in the file's name."""
+"""Texts in one language: one sentence a line or a row of a table, the language in the file's name."""
 
 from __future__ import annotations
 
@@ -6,21 +6,39 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from interlingua.corpus.sentence_table import is_table, read_column, refuse_column
 from interlingua.errors import DataError
 from interlingua.files import PathLike, open_text, stem_and_suffix
 from interlingua.languages import resolve
 
 
-def read_sentences(path: PathLike) -> Iterator[str]:
-    """The lines of a text file (.gz, .xz or .zst too) that are not blank.
+def read_sentences(path: PathLike, *, column: str | None = None) -> Iterator[str]:
+    """The lines of a text file (.gz, .xz or .zst too) that are not blank, or a table's sentences.
+
+    Args:
+        path: a text file, or a table (CSV, XLSX).
+        column: of a table; by default the one called by the language of the file's name, or ``text``.
 
     Raises:
-        DataError: the file is missing, or has a byte that is no UTF-8.
+        ConfigError: a column is named, and the file is no table.
+        DataError: the file is missing, has a byte that is no UTF-8, or is a table without such a column.
     """
+    refuse_column(column, path)
+    if is_table(path):
+        yield from filter(None, read_column(path, column=column, language=find_language(Path(path))))
+        return
     with open_text(path) as lines:
         for line in lines:
             if text := line.strip():
                 yield text
+
+
+def find_language(path: Path) -> str | None:
+    """The language that a file is called by, or None; see ``language_of``."""
+    try:
+        return language_of(path)
+    except DataError:
+        return None
 
 
 def language_of(path: Path) -> str:

@@ -59,6 +59,18 @@ def read_column(
         yield one_line(cells[place]).strip()
 
 
+def has_sentences(path: PathLike, *, column: str | None = None, language: str | None = None) -> bool:
+    """Whether a file is a table of which one column is known to hold the sentences; see ``read_column``."""
+    if not is_table(path):
+        return False
+    first = next(_rows(path, BadLines()), None)
+    try:
+        find_column(first[1] if first else [], path, column=column, language=language)
+    except DataError:
+        return False
+    return True
+
+
 def refuse_column(column: str | None, path: PathLike) -> None:
     """Refuses a column of what has none.
 
@@ -94,7 +106,7 @@ def find_column(cells: Sequence[str], path: PathLike, *, column: str | None, lan
             return names.index(name)
     raise DataError(
         f"a table, and which column holds the sentences is not known; name one of its first row ({shown}) with --column"
-        " (mine, align: --source-column, --target-column), or call it text",
+        " (mine, align: --source-column, --target-column; in a config column = ...), or call it text",
         path=path,
         line=1,
     )

@@ -12,7 +12,14 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.corpus.evaluation_sets import aligned_files, named_files, one_each, read_lines, suffixed_files
+from interlingua.corpus.evaluation_sets import (
+    aligned_files,
+    named_files,
+    one_each,
+    read_lines,
+    suffixed_files,
+    table_files,
+)
 from interlingua.errors import DataError
 from interlingua.evaluation.metrics.retrieval import normalized
 from interlingua.evaluation.task import Embeds, Progress, silent
@@ -66,7 +73,7 @@ def language_files(folder: Path) -> dict[str, Path]:
     """The line-aligned files of a folder by language; nothing where it has none.
 
     NTREX-128's files, ``<lang>.txt`` (FLORES), or files of the user's own that are named after a language in another
-    way, ``German.txt`` or ``corpus.de``.
+    way, ``German.txt``, ``corpus.de`` or, where there are no text files, tables such as ``German.csv``.
 
     Raises:
         DataError: two files are of one language, or files of several texts lie there.
@@ -75,7 +82,7 @@ def language_files(folder: Path) -> dict[str, Path]:
         return ntrex
     files = max(aligned_files(folder), named_files(folder), key=len)
     if len(files) < 2:
-        files = suffixed_files(folder) or files
+        files = suffixed_files(folder) or table_files(folder) or files
     return one_each((full_code(spelled), path) for spelled, path in files.items())
 
 

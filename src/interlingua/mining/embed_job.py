@@ -12,15 +12,17 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from jaxtyping import Float32
 from numpy import ndarray
 
+from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.sentence_table import is_table, read_column, refuse_column
 from interlingua.encoder.encode import EncodeReport, collect, windows
-from interlingua.errors import ConfigError, DataError
+from interlingua.errors import ConfigError, DamagedFileError, DataError
 from interlingua.files import PathLike, atomic_write, open_text, stem_and_suffix
 from interlingua.json_text import parse_json
 from interlingua.limits import guard_lines
@@ -72,8 +74,10 @@ class EmbedJob:
     ray_cores: int = 1
     column: str | None = None
     language: str | None = None
+    on_error: str = "stop"
 
     def __post_init__(self) -> None:
+        BadLines(self.on_error)  # refuses what it does not know
         if STANDARD_INPUT in self.files and (len(self.files) > 1 or self.output.endswith("/")):
             raise ConfigError("standard input is one text by itself; name one .npy file for it")
         suffix = Path(name_of(self.output)).suffix
@@ -94,13 +98,19 @@ class EmbedJob:
         Returns:
             What there is to tell, in lines.
         """
-        started, report = time.perf_counter(), EncodeReport()
         targets = self._targets()
         for name in targets:
             refuse_column(self.column, name)
         keep_inputs(targets.values(), self.names)
-        with self._alone():
-            return self._embed(encode, model, targets, report, started, progress)
+        with self._alone(), BadLines(self.on_error, self._bad_lines_path) as bad:
+            return [*self._embed(encode, model, targets, bad, progress), *bad.lines()]
+
+    @property
+    def _bad_lines_path(self) -> Path:
+        """Of the file that keeps lines that can't be read; for vectors in a store it is here."""
+        if is_remote(self.output):
+            return Path(f"{name_of(self.output.rstrip('/'))}.bad-lines.tsv")
+        return Path(self.output, "bad-lines.tsv") if self.to_folder else Path(f"{self.output}.bad-lines.tsv")
 
     def _alone(self) -> contextlib.AbstractContextManager[None]:
         """Keeps other runs out of a folder of vectors; a store elsewhere has no locks."""
@@ -113,10 +123,10 @@ class EmbedJob:
         encode: Encode,
         model: str,
         targets: dict[str, str],
-        report: EncodeReport,
-        started: float,
+        bad: BadLines,
         progress: Told,
     ) -> list[str]:
+        started, report = time.perf_counter(), EncodeReport()
         record = _Record(self.output, model) if self.to_folder else None
         names = list(targets)
         left = [name for name in names if record is None or not record.has(name, targets[name])]
@@ -124,17 +134,14 @@ class EmbedJob:
             check_writable(targets[name])
         made: list[Made] = []
         with tempfile.TemporaryDirectory() as scratch, connected(self.ray, cores=self.ray_cores) as workers:
-            count = _Count(left, progress, self._sentences)
-            work = _Work(encode, Path(scratch), report, count, workers, self._sentences)
+            sentences = partial(read_column, column=self.column, language=self.language, bad=bad)
+            count = _Count(left, progress, sentences, skips=bad.skips)
+            work = _Work(encode, Path(scratch), report, count, workers, sentences, bad)
             for name, vectors in work.files(left, targets):
                 made.append(vectors)
                 if record is not None:
                     record.add(name)
         return self._told(made, len(names) - len(left), report, time.perf_counter() - started)
-
-    def _sentences(self, path: PathLike) -> Iterator[str]:
-        """Of a table."""
-        return read_column(path, column=self.column, language=self.language)
 
     @property
     def names(self) -> list[str]:
@@ -177,8 +184,10 @@ class _Work:
         count: _Count,
         workers: OnRay | None,
         sentences: Callable[[PathLike], Iterator[str]],
+        bad: BadLines,
     ) -> None:
         self.sentences = sentences
+        self.bad = bad
         self.encode, self.scratch, self.report, self.count, self.workers = encode, scratch, report, count, workers
 
     def files(self, names: Sequence[str], targets: dict[str, str]) -> Iterator[tuple[str, Made]]:
@@ -225,10 +234,8 @@ class _Work:
         """The lines without their ends; blank ones stay, so that row i is line i."""
         if name == STANDARD_INPUT:
             try:
-                yield (
-                    line.rstrip("\r\n")
-                    for line in io.TextIOWrapper(guard_lines(sys.stdin.buffer, "-"), encoding="utf-8")
-                )
+                stream = guard_lines(sys.stdin.buffer, name)
+                yield self._read(io.TextIOWrapper(stream, encoding="utf-8", errors=self.bad.errors), name)
             except UnicodeDecodeError as error:
                 byte = error.object[error.start]
                 raise DataError(f"not UTF-8 (byte 0x{byte:02x}); convert it first", path="-") from error
@@ -238,10 +245,25 @@ class _Work:
         if is_table(path):
             yield self.sentences(path)
         else:
-            with open_text(path) as text:
-                yield (line.rstrip("\r\n") for line in text)
+            yield self._text(path)
         if is_remote(name):
             path.unlink()
+
+    def _read(self, lines: Iterable[str], path: PathLike) -> Iterator[str]:
+        """The lines; one that can't be read and is left out comes as a blank one, so that row i is line i."""
+        for number, line in enumerate(lines, 1):
+            yield line.rstrip("\r\n") if self.bad.is_text(line, path, number) else ""
+
+    def _text(self, path: PathLike) -> Iterator[str]:
+        """The lines of a text file, or those before the place where it is damaged."""
+        count = 0
+        try:
+            with open_text(path, errors=self.bad.errors) as text:
+                for line in self._read(text, path):
+                    count += 1
+                    yield line
+        except DamagedFileError as error:
+            self.bad.damaged(error, f"{count:,} lines", is_empty=not count)
 
 
 def _is_stream(name: str) -> bool:
@@ -252,8 +274,16 @@ def _is_stream(name: str) -> bool:
 class _Count:
     """Lines that are done, and all; a file elsewhere is taken to have as many as the others until it is here."""
 
-    def __init__(self, names: Sequence[str], progress: Told, sentences: Callable[[PathLike], Iterator[str]]) -> None:
+    def __init__(
+        self,
+        names: Sequence[str],
+        progress: Told,
+        sentences: Callable[[PathLike], Iterator[str]],
+        *,
+        skips: bool = False,
+    ) -> None:
         self.sentences = sentences
+        self.skips = skips
         self.progress, self.files, self.done = progress, len(names), 0
         # Counting what is in a pipe would leave nothing to embed.
         self.known = all(is_remote(name) or not _is_stream(name) for name in names)
@@ -266,7 +296,14 @@ class _Count:
         self.advance(0)
 
     def _count(self, path: PathLike) -> int:
-        return sum(1 for _ in self.sentences(path)) if is_table(path) else count_lines(path)
+        if is_table(path):
+            return sum(1 for _ in self.sentences(path))
+        try:
+            return count_lines(path)
+        except DamagedFileError:  # it is reported when the file is read
+            if not self.skips:
+                raise
+            return 0
 
     def advance(self, texts: int) -> None:
         """So many more are done."""

@@ -12,10 +12,12 @@ from interlingua.corpus.monolingual import language_of
 from interlingua.corpus.sentence_splitting import split_text
 from interlingua.corpus.sentence_table import is_table, read_column, refuse_column
 from interlingua.errors import ConfigError, DataError
-from interlingua.files import PathLike, atomic_write, open_text
+from interlingua.files import PathLike, atomic_write, open_text, stem_and_suffix
 from interlingua.languages import resolve
 from interlingua.mining.alignment import Link
 
+BITEXT_SUFFIXES = (".csv", ".xlsx", ".xlsm", ".tmx", ".jsonl", ".ndjson")
+"""Of files that hold the linked sentences, and not the links."""
 _LINK = re.compile(r"\s*\[([\d\s,]*)\]\s*:\s*\[([\d\s,]*)\]\s*(?::\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*)?")
 
 
@@ -114,12 +116,14 @@ def document_pairs(
         gold: links that are right; a list names its own.
 
     Raises:
-        ConfigError: neither or both are given, or a list without a place for the links.
+        ConfigError: neither or both are given, a list without a place for the links, or links under the name of a
+            bitext.
     """
     if list_file is None:
         if source is None or target is None:
             raise ConfigError("name two documents, SOURCE and TARGET, or a list of many with --list")
         links, right = (None if name is None else str(name) for name in (output, gold))
+        refuse_bitext_name(links)
         return [DocumentPair(str(source), str(target), links, right)]
     if source is not None or gold is not None:
         raise ConfigError("--list names documents, and gold links in its fourth column; drop SOURCE, TARGET and --gold")
@@ -144,6 +148,20 @@ def check_texts(path: PathLike | None, languages: Iterable[tuple[str, str]]) -> 
         raise ConfigError(
             f"{path} tells its languages; name both with --source-language and --target-language, or call the documents"
             " by them (chapter.de.txt)"
+        )
+
+
+def refuse_bitext_name(links: str | None) -> None:
+    """Refuses a file of links that is called as one of linked sentences.
+
+    Raises:
+        ConfigError: it is.
+    """
+    suffix = stem_and_suffix(links)[1] if links else ""
+    if suffix in BITEXT_SUFFIXES:
+        raise ConfigError(
+            f"{links}: links are written as lines of text ([0, 1]:[2]:0.12), not {suffix}; name another file, and for"
+            f" the linked sentences --texts {links}"
         )
 
 
@@ -178,6 +196,7 @@ def read_list(path: PathLike, folder: PathLike | None = None) -> list[DocumentPa
                     path=path,
                     line=number,
                 )
+            refuse_bitext_name(output)
             outputs[output] = number
             found.append(DocumentPair(source, target, output or None, gold or None))
     if not found:

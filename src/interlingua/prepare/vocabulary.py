@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from interlingua.corpus.manifest import TRIMMED_FOLDER
 from interlingua.prepare.config import PrepareConfig
 from interlingua.prepare.progress import Progress
 from interlingua.prepare.sampling import balanced_sentences
@@ -70,7 +71,7 @@ def _trimmed(shards: list[Shard], config: PrepareConfig, folder: Path, progress:
             " remove trim unless the model is for such texts alone",
             *(f"{number:,}" for number in (small.vocabulary.size, encoder.vocabulary.size, rows)),
         )
-    small.save(folder / "backbone")
+    small.save(folder / TRIMMED_FOLDER)
     stage.done()
     return small.vocabulary
 

@@ -7,6 +7,7 @@ import datetime
 import importlib.metadata
 import json
 import logging
+import math
 import platform
 import shutil
 import time
@@ -34,6 +35,7 @@ from interlingua.quickstart.demo import Demonstration, demonstrate
 from interlingua.quickstart.report import FORMAT, Findings, write_html, write_json
 from interlingua.quickstart.scores import Kind, LanguageScore, averages, score
 from interlingua.quickstart.training import MAX_TOKENS, VOCABULARY_SIZE, RunLength, recipe
+from interlingua.train.budget import BudgetError
 from interlingua.train.loop import train
 from interlingua.train.result import TrainResult
 
@@ -195,7 +197,14 @@ def _train(settings: Settings, output: Path, seconds_left: float) -> TrainResult
             f"give at least {settings.budget_seconds - seconds + MIN_TRAIN_SECONDS:.0f}"
         )
     length = RunLength(budget_seconds=seconds) if settings.steps is None else RunLength(max_steps=settings.steps)
-    result = train(recipe(output / "corpus", output / "run", length), resume="never")
+    try:
+        result = train(recipe(output / "corpus", output / "run", length), resume="never")
+    except BudgetError as error:  # which names the key of a config
+        enough = settings.budget_seconds - seconds + error.needed_seconds
+        raise ConfigError(
+            f"--budget-seconds {settings.budget_seconds:g} leaves {seconds:.0f} s for training, too few for one step;"
+            f" give at least {math.ceil(enough)}"
+        ) from error
     if result.interrupted:
         raise InterlinguaError(f"stopped in training; to go on with it: interlingua train {output / 'run'}/config.toml")
     return result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import tempfile
 import time
 from pathlib import Path
@@ -35,15 +36,30 @@ MOST_OVERHEAD = 1 / 3
 SPACED = (0.2, 0.25, 0.34, 0.5)
 """Shares of the run, one of which is enough; else both are made at the end alone."""
 FEW_STEPS = 50
+SPARE = 1.2
+"""Times the least seconds that were measured, so that a budget of that size is enough the next time."""
 SHARE_FOR_MEASURING = 0.04
 """Of the budget, spent on timing steps."""
+
+
+class BudgetError(ConfigError):
+    """A budget is too small for a single step.
+
+    Args:
+        message: see ``ConfigError``.
+        needed_seconds: a budget that is enough.
+    """
+
+    def __init__(self, message: str, *, needed_seconds: float) -> None:
+        super().__init__(message)
+        self.needed_seconds = needed_seconds
 
 
 def fix_length(config: TrainConfig, data: TrainingData, engine: Engine, evaluate: Evaluate | None) -> TrainConfig:
     """The config with ``max_steps`` in place of ``num_train_epochs`` or ``budget_seconds``.
 
     Raises:
-        ConfigError: the budget is too small for a single step.
+        BudgetError: the budget is too small for a single step.
     """
     run = config.run
     if run.max_steps is not None:
@@ -54,7 +70,11 @@ def fix_length(config: TrainConfig, data: TrainingData, engine: Engine, evaluate
     assert run.budget_seconds is not None
     fitted = engine.share(_measured_steps(config, data, engine, evaluate, run.budget_seconds))
     if fitted.steps < 1:
-        raise ConfigError(f"run: budget_seconds {run.budget_seconds:g} is too small for one step; give more")
+        raise BudgetError(
+            f"run: budget_seconds {run.budget_seconds:g} is too small for one step with an evaluation and a checkpoint,"
+            f" which take {fitted.least_seconds:.1f} s here; give at least {math.ceil(fitted.least_seconds * SPARE)}",
+            needed_seconds=fitted.least_seconds * SPARE,
+        )
     for line in fitted.warnings:
         warn(line)
     kept = run.budget_seconds if run.stop_at_budget else None
@@ -80,6 +100,8 @@ class Fitted(NamedTuple):
     eval_steps: float
     save_steps: float
     warnings: tuple[str, ...]
+    least_seconds: float = 0.0
+    """What one step takes with all that goes before and after it."""
 
 
 def fit(seconds: float, run: RunConfig, costs: Costs) -> Fitted:
@@ -108,7 +130,7 @@ def fit(seconds: float, run: RunConfig, costs: Costs) -> Fitted:
     if 0 < steps < FEW_STEPS:
         warnings.append(
             f"{steps} steps of {costs.step:.2f} s fit into the budget, and fewer than {FEW_STEPS} teach little; give"
-            " run.budget_seconds more, or lower run.global_batch_size or data.valid_pairs"
+            " more budget_seconds, or lower run.global_batch_size or data.valid_pairs"
         )
     return Fitted(steps, spaced.eval_steps, spaced.save_steps, tuple(warnings))
 
@@ -171,7 +193,8 @@ def _measured_steps(
     left = budget_seconds - (time.perf_counter() - started) - build_seconds - checkpoint_seconds
     pretrained = config.encoder.path is not None
     costs = Costs(step_seconds, evaluation_seconds, checkpoint_seconds, evaluates_start=pretrained)
-    return fit(max(left, 1e-9), config.run, costs)
+    least = budget_seconds - left + step_seconds + _overhead(1, config.run, costs)
+    return fit(max(left, 1e-9), config.run, costs)._replace(least_seconds=least)
 
 
 def _time_steps(

@@ -12,7 +12,7 @@ import torch
 from interlingua.batches.feeds import FeedName, Plan, to_device
 from interlingua.batches.mixture import ParallelPlan
 from interlingua.batches.seeds import seed_for
-from interlingua.corpus.manifest import prompt_of
+from interlingua.corpus.manifest import TRIMMED_FOLDER, prompt_of
 from interlingua.encoder.backbone import BackboneConfig, Layer
 from interlingua.encoder.directory import EncodingSettings
 from interlingua.encoder.dual_encoder import PASSAGE_PROMPT, QUERY_PROMPT
@@ -132,9 +132,14 @@ def _chosen_encoder(config: TrainConfig, vocabulary: Vocabulary) -> Encoder:
         return Encoder.from_scratch(backbone, vocabulary, choice.pooling or "mean", initialisation=initialisation)
     encoder = Encoder.load(str(choice.path))
     if encoder.vocabulary.digest() != vocabulary.digest():
+        remedy = f"prepare the corpus with the vocabulary of {choice.path}"
+        if config.data.corpus is not None and (config.data.corpus / TRIMMED_FOLDER).is_dir():
+            remedy = (
+                "the corpus was prepared with trim = true, and the model with its vocabulary is"
+                f" {config.data.corpus / TRIMMED_FOLDER}: set encoder.path to that"
+            )
         raise ConfigError(
-            f"encoder: {choice.path} has another vocabulary than the corpus {config.data.corpus}; prepare the corpus"
-            f" with the vocabulary of {choice.path}"
+            f"encoder: {choice.path} has another vocabulary than the corpus {config.data.corpus}; {remedy}"
         )
     if choice.pooling is not None:
         encoder.settings = dataclasses.replace(encoder.settings, pooling=choice.pooling)

@@ -84,7 +84,10 @@ class MonolingualConfig:
     """[data.monolingual]: sentences without translations."""
 
     paths: tuple[Path, ...]
-    """Text files of one sentence a line, called by their language (``ru.txt``, ``news.swh_Latn.txt.gz``)."""
+    """Text files of one sentence a line, or tables (``.csv``, ``.xlsx``), called by their language (``ru.txt``,
+    ``news.swh_Latn.txt.gz``)."""
+    column: str | None = None
+    """Column of tables; default: the one called by the language of the file's name, or ``text``."""
     batch_size: int = 48
     """Sentences per step, over all processes."""
     max_sentences: int = 0

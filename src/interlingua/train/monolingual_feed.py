@@ -54,15 +54,15 @@ def drawn_sentences(path: Path, section: MonolingualConfig, evaluation: Evaluati
     Raises:
         DataError: none is left.
     """
-    clean = _clean_sentences(path, evaluation)
+    clean = _clean_sentences(path, section.column, evaluation)
     texts = reservoir(clean, section.max_sentences, seed=section.seed) if section.max_sentences else list(clean)
     if not texts:
         raise DataError("no sentences in it, or all of them are in evaluation sets", path=path)
     return texts
 
 
-def _clean_sentences(path: Path, evaluation: EvaluationKeys) -> Iterator[str]:
-    stream = read_sentences(path)
+def _clean_sentences(path: Path, column: str | None, evaluation: EvaluationKeys) -> Iterator[str]:
+    stream = read_sentences(path, column=column)
     while chunk := list(islice(stream, CHUNK)):
         texts = normalize_texts(chunk)
         known = evaluation.contaminated_keys(text_keys(texts)) if len(evaluation) else np.zeros(len(texts), bool)

@@ -67,8 +67,8 @@ def template(recipe: str) -> str:
         ConfigError: there is no such recipe.
     """
     if recipe not in RECIPES:
-        hint = did_you_mean(recipe, list(RECIPES))
-        raise ConfigError(f"--init {recipe!r} is unknown{hint}; there are: {', '.join(RECIPES)}")
+        # It names the nearest, or all of them where none is near.
+        raise ConfigError(f"--init {recipe!r} is unknown{did_you_mean(recipe, list(RECIPES))}")
     heading, values = RECIPES[recipe]
     lines = [f"# {line}" for line in heading.splitlines()]
     lines += [
