@@ -40,6 +40,7 @@ def test_an_index_is_built_extended_and_cut(capsys, model, files, tmp_path):  # 
         (["build", "m", "-o", "x"], "no files"),
         (["add", "x", "a.txt", "--prompt", "p"], "--prompt is not an option of index add"),
         (["add", "x", "a.txt", "--dtype", "int8", "--question-prompt", "p"], "--question-prompt"),
+        (["add", "x", "a.txt", "--approximate"], "--approximate"),
         (["delete", "x"], "--where"),
         (["delete", "x", "id", "--language", "de"], "--language is not an option of index delete"),
         (["delete", "nothing", "id"], "no index"),

@@ -76,6 +76,32 @@ def test_words_are_found_in_scripts_without_spaces(tmp_path):
     assert index.matching("capital", 3) == []
 
 
+def test_an_approximate_index_finds_nearly_the_same(tmp_path, monkeypatch):
+    monkeypatch.setattr(passage_index, "LEAST_APPROXIMATE", 2000)
+    index = PassageIndex.create(tmp_path / "index", SETTINGS)
+    index.add(invented(2000), embed)
+    index.finish(approximate=True)
+    assert index.is_approximate
+    questions = embed([Passage("q", f"question {n}") for n in range(20)])
+    shared = 0
+    for question in questions:
+        exact = index.nearest(question, 10, exact=True)
+        found = index.nearest(question, 10)
+        scores = {hit.id: hit.score for hit in exact}
+        assert all(hit.score == pytest.approx(scores[hit.id], abs=1e-5) for hit in found if hit.id in scores)
+        shared += len({hit.id for hit in found} & scores.keys())
+    assert shared >= 150
+    index.add(invented(5, first=2000), embed)
+    index.finish()
+    assert index.nearest(embed(invented(1, first=2003))[0], 1)[0].id == "p2003"
+
+
+def test_too_few_passages_for_an_approximate_index(index):
+    with pytest.raises(ConfigError, match="at least 5,000 passages"):
+        index.finish(approximate=True)
+    assert not index.is_approximate
+
+
 def test_an_empty_index_finds_nothing(tmp_path):
     index = PassageIndex.create(tmp_path / "index", SETTINGS)
     index.finish()

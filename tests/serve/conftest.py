@@ -10,6 +10,8 @@ from fastapi.testclient import TestClient
 
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
+from interlingua.search.passage_index import PassageIndex
+from interlingua.search.searcher import Searcher, build_index, model_for
 from interlingua.serve.app import make_app
 from interlingua.serve.model import ServedModel
 from interlingua.serve.settings import ServeSettings
@@ -25,6 +27,19 @@ def encoder(word_vocabulary):
     encoder = Encoder.from_scratch(config, word_vocabulary).eval()
     encoder.settings = dataclasses.replace(encoder.settings, max_tokens=12, prompts={"query": "en0 "})
     return encoder
+
+
+@pytest.fixture(scope="module")
+def searcher(encoder, tmp_path_factory):
+    """An index of thirty passages in two languages."""
+    pytest.importorskip("lancedb")
+    folder = tmp_path_factory.mktemp("search")
+    encoder.save(folder / "model")
+    for code in ("deu_Latn", "eng_Latn"):
+        lines = [f"{code[:2]}{n} {code[:2]}{n + 1} {code[:2]}{n % 5}" for n in range(15)]
+        (folder / f"{code}.txt").write_text("".join(f"{line}\n" for line in lines))
+    build_index(str(folder / "model"), sorted(folder.glob("*.txt")), folder / "index")
+    return Searcher(PassageIndex(folder / "index"), model_for(folder / "index", encoder, "tiny"))
 
 
 @pytest.fixture

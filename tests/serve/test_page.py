@@ -22,9 +22,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="no 
 
 
 @pytest.fixture(scope="module")
-def address(encoder):
-    """A server in a thread that asks for a key."""
-    app = make_app(ServedModel(encoder, "tiny"), ServeSettings(api_key="secret"), write_line=lambda _: None)
+def address(encoder, searcher):
+    """A server in a thread that asks for a key, with an index."""
+    settings = ServeSettings(api_key="secret")
+    app = make_app(ServedModel(encoder, "tiny"), settings, write_line=lambda _: None, searcher=searcher)
     server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
     listener = socket.create_server(("127.0.0.1", 0))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
@@ -97,12 +98,27 @@ def test_tokens_that_match(page):
     assert page.locator("#tokens td.best").all_inner_texts() == ["1.00", "1.00"]
 
 
+def test_passages_are_found(page):
+    page.click("#tab-search")
+    page.fill("#question", "de3 en4")
+    page.select_option("#in-language", "eng_Latn")
+    page.fill("#per-language", "4")
+    page.press("#question", "Enter")
+    playwright.expect(page.locator("#search .status")).to_contain_text("4 passages")
+    playwright.expect(page.locator("#search li")).to_have_count(4)
+    assert page.locator("#search tbody td").all_inner_texts() == ["eng_Latn", "100 %", "100 %"]
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= page.viewport_size["width"]
+
+
 def test_tabs_by_keyboard(page):
     page.focus("#tab-similarity")
     page.keyboard.press("ArrowRight")
     playwright.expect(page.locator("#tab-align")).to_be_focused()
     playwright.expect(page.locator("#align")).to_be_visible()
     playwright.expect(page.locator("#similarity")).to_be_hidden()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    playwright.expect(page.locator("#tab-search")).to_be_focused()
 
 
 def test_an_error_is_shown(page):

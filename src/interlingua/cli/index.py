@@ -33,6 +33,9 @@ def index(
     where: Annotated[
         Text, typer.Option(help="SQL condition, such as \"language = 'deu_Latn'\"; delete, in place of ids.")
     ] = None,
+    approximate: Annotated[
+        bool, typer.Option("--approximate", help="Many times faster for 100,000 passages and more; build.")
+    ] = False,
     dtype: Annotated[
         str, typer.Option(help="To compute in: float32, bfloat16, float16, int8; build, add.")
     ] = "float32",
@@ -47,7 +50,8 @@ def index(
     if action not in ACTIONS:
         raise ConfigError(f"no such action {action!r}{did_you_mean(action, ACTIONS)}; there are: {', '.join(ACTIONS)}")
     given = {"output": output, "prompt": prompt, "question_prompt": question_prompt, "map": map}
-    _refuse_others(action, {**given, "language": language, "where": where, "device": device})
+    chosen = {"approximate": "" if approximate else None, "language": language, "where": where, "device": device}
+    _refuse_others(action, {**given, **chosen})
     first, *rest = arguments
     if action == "delete":
         if not rest and where is None:
@@ -63,7 +67,12 @@ def index(
         else:
             if output is None:
                 raise ConfigError("name the folder of the index: -o DIR")
-            options |= {"prompt": prompt, "question_prompt": question_prompt, "language_map": map}
+            options |= {
+                "approximate": approximate,
+                "prompt": prompt,
+                "question_prompt": question_prompt,
+                "language_map": map,
+            }
             added = build_index(first, rest, output, progress=lambda done: show(done, None), **options)
     if not quiet:
         folder = output if action == "build" else first
@@ -78,7 +87,7 @@ def _refuse_others(action: str, given: dict[str, Text]) -> None:
     from interlingua.errors import ConfigError
 
     read = {
-        "build": {"output", "prompt", "question_prompt", "map", "language", "device"},
+        "build": {"output", "prompt", "question_prompt", "map", "approximate", "language", "device"},
         "add": {"language", "device"},
         "delete": {"where"},
     }[action]

@@ -28,6 +28,9 @@ def search(
     where: Annotated[
         Text, typer.Option(help="SQL condition, such as \"json_extract(metadata, '$.year') = '2024'\".")
     ] = None,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Compare with all vectors, also where the index is approximate.")
+    ] = False,
     language: Annotated[Text, typer.Option(help="Of the question, where the model needs it.")] = None,
     model: Annotated[Text, typer.Option(help="Where the index's model is now, if it was moved.")] = None,
     dtype: Annotated[str, typer.Option(help="To compute in: float32, bfloat16, float16, int8.")] = "float32",
@@ -54,6 +57,7 @@ def search(
             languages=wanted,
             per_language=per_language,
             where=where,
+            exact=exact,
             language=language,
         )
         if jsonl:

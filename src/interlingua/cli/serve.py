@@ -18,6 +18,7 @@ def _flag(name: str, help: str, **limits: Any) -> Any:
 
 
 Model = Annotated[str, typer.Argument(help="Model directory, training run or hf:owner/name.")]
+Index = Annotated[str | None, _flag("index", "Folder of an index of this model, for /search.")]
 Host = Annotated[str, _flag("host", "Address to listen on; 0.0.0.0 for all.")]
 Port = Annotated[int, _flag("port", "Port; 0 for any free one.", min=0, max=65_535)]
 Name = Annotated[str | None, _flag("name", "The model's name in requests; default: its folder's.")]
@@ -47,6 +48,7 @@ ApiKey = Annotated[
 
 def serve(
     model: Model,
+    index: Index = None,
     host: Host = "127.0.0.1",
     port: Port = 8000,
     name: Name = None,
@@ -78,4 +80,4 @@ def serve(
         api_key=api_key,
     )
     encoder = served_model(model, name=name, prompt=prompt, dtype=dtype, device=device, threads=threads)
-    serve_forever(encoder, settings, host=host, port=port, workers=workers)
+    serve_forever(encoder, settings, host=host, port=port, workers=workers, index=index)

@@ -114,11 +114,20 @@ class IndexedModel:
         own = next((name for name in own_names if name in self.encoder.settings.prompts), None)
         return self.encoder.settings.prompt_text(own if prompt is None else prompt)
 
+    def map_vectors(self, vectors: Float32[ndarray, "n d"], language: str | None) -> Float32[ndarray, "n d"]:
+        """The encoder's vectors after the language map, if there is one.
+
+        Args:
+            vectors: of length 1.
+            language: code of the language of all texts.
+        """
+        if self.language_map is None:
+            return np.asarray(vectors, dtype=np.float32)
+        languages = None if language is None else [language] * len(vectors)
+        return self.language_map.apply(vectors, languages=languages)
+
     def _embed(self, texts: list[str], prompt: str, language: str | None) -> Float32[ndarray, "n d"]:
         # The prompt is put in front here: a text such as "query" would be looked up as a name.
         prompted = [prompt + text for text in texts]
         vectors = self.encoder.encode(prompted, prompt="", language=language, dtype=self.dtype)
-        if self.language_map is None:
-            return np.asarray(vectors, dtype=np.float32)
-        languages = None if language is None else [language] * len(texts)
-        return self.language_map.apply(vectors, languages=languages)
+        return self.map_vectors(vectors, language)

@@ -36,6 +36,12 @@ SETTINGS_FILE = "index.json"
 TABLE = "passages"
 COMMIT_PASSAGES = 4096
 """Passages of a commit."""
+LEAST_APPROXIMATE = 5000
+"""Fewer passages are compared one by one in some milliseconds."""
+PROBED_CELLS = 40
+"""Cells of vectors that an approximate search looks into."""
+REFINED = 10
+"""Candidates whose true cosine is computed, as a multiple of the hits wanted."""
 SHOWN = ("id", "text", "title", "language", "metadata")
 EmbedPassages = Callable[[Sequence[Passage]], Float32[ndarray, "n d"]]
 """Vectors of length 1."""
@@ -69,6 +75,44 @@ class Added:
     unchanged: int
 
 
+def read_settings(folder: PathLike) -> IndexSettings:
+    """The settings of an index; needs no package of the extra ``search``.
+
+    Raises:
+        ConfigError: there is no index.
+        CheckpointError: the file is damaged.
+    """
+    path = Path(folder) / SETTINGS_FILE
+    if not path.is_file():
+        raise ConfigError(f"{folder}: no index; make one: interlingua index build MODEL FILES -o {folder}")
+    content = load_json(path)
+    names = {field.name for field in dataclasses.fields(IndexSettings)}
+    if not isinstance(content, dict) or content.get("format") != FORMAT or names - content.keys():
+        raise CheckpointError(f"{path}: damaged, or of another version; build the index again")
+    return IndexSettings(**{name: content[name] for name in names})
+
+
+def require_same(folder: PathLike, ours: IndexSettings, given: IndexSettings) -> None:
+    """Refuses to mix vectors of two models or two prompts.
+
+    Args:
+        folder: of the index.
+        ours: its settings.
+        given: those of a model.
+
+    Raises:
+        ConfigError: something that moves vectors differs; it is named.
+    """
+    for name in ("digest", "dim", "passage_prompt", "question_prompt", "has_map"):
+        built, other = getattr(ours, name), getattr(given, name)
+        if built != other:
+            what = "the model" if name in ("digest", "dim") else name.replace("_", " ")
+            raise ConfigError(
+                f"{folder} was built with another value of {what} ({str(built)[:40]!r}, not {str(other)[:40]!r}); use"
+                " that, or build another index"
+            )
+
+
 class PassageIndex:
     """An index that exists.
 
@@ -88,14 +132,7 @@ class PassageIndex:
         except ImportError as error:
             raise MissingExtraError("lancedb", "search") from error
         self.folder = Path(folder)
-        path = self.folder / SETTINGS_FILE
-        if not path.is_file():
-            raise ConfigError(f"{self.folder}: no index; make one: interlingua index build MODEL FILES -o {folder}")
-        content = load_json(path)
-        names = {field.name for field in dataclasses.fields(IndexSettings)}
-        if not isinstance(content, dict) or content.get("format") != FORMAT or names - content.keys():
-            raise CheckpointError(f"{path}: damaged, or of another version; build the index again")
-        self.settings = IndexSettings(**{name: content[name] for name in names})
+        self.settings = read_settings(folder)
         self._table = self._open_table(lancedb.connect(self.folder))
 
     @classmethod
@@ -111,27 +148,11 @@ class PassageIndex:
         if path.is_dir() and any(path.iterdir()) and not has_format(path, SETTINGS_FILE, FORMAT):
             raise ConfigError(f"{path} holds other files; name another folder")
         if has_format(path, SETTINGS_FILE, FORMAT):
-            index = cls(path)
-            index.require(settings)
-            return index
+            require_same(path, read_settings(path), settings)
+            return cls(path)
         with atomic_write(path / SETTINGS_FILE) as file:
             json.dump({"format": FORMAT, **dataclasses.asdict(settings)}, file, ensure_ascii=False, indent=1)
         return cls(path)
-
-    def require(self, settings: IndexSettings) -> None:
-        """Refuses to mix vectors of two models or two prompts.
-
-        Raises:
-            ConfigError: something that moves vectors differs; it is named.
-        """
-        for name in ("digest", "dim", "passage_prompt", "question_prompt", "has_map"):
-            ours, given = getattr(self.settings, name), getattr(settings, name)
-            if ours != given:
-                what = "the model" if name in ("digest", "dim") else name.replace("_", " ")
-                raise ConfigError(
-                    f"{self.folder} was built with another value of {what} ({str(ours)[:40]!r}, not"
-                    f" {str(given)[:40]!r}); use that, or build another index"
-                )
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
@@ -203,15 +224,39 @@ class PassageIndex:
                 self._table.delete(where)
         return before - self.count()
 
-    def finish(self) -> None:
-        """Brings the full-text index up to date and joins the commits."""
-        from lancedb.index import FTS
+    def finish(self, *, approximate: bool = False) -> None:
+        """Brings the indexes of words and of vectors up to date and joins the commits.
 
+        Args:
+            approximate: make an index of vectors (IVF-PQ), by which ``nearest`` is approximate and many times faster.
+
+        Raises:
+            ConfigError: there are too few passages for an index of vectors.
+            DataError: the disk is full.
+        """
+        from lancedb.index import FTS, IvfPq
+
+        if approximate and self.count() < LEAST_APPROXIMATE:
+            raise ConfigError(
+                f"an approximate search takes at least {LEAST_APPROXIMATE:,} passages, the index has {self.count():,};"
+                " the exact one is fast for so few"
+            )
         with _disk(self.folder):
-            if self.count() and not self._table.list_indices():
+            indexed = self._indexed_columns()
+            if self.count() and "text" not in indexed:
                 words = FTS(base_tokenizer="icu", stem=False, remove_stop_words=False)
                 self._table.create_index("text", config=words)
+            if approximate and "vector" not in indexed:
+                self._table.create_index("vector", config=IvfPq(distance_type="dot"))
             self._table.optimize()
+
+    @property
+    def is_approximate(self) -> bool:
+        """Whether ``nearest`` reads an index of vectors."""
+        return "vector" in self._indexed_columns()
+
+    def _indexed_columns(self) -> set[str]:
+        return {column for index in self._table.list_indices() for column in index.columns}
 
     def count(self) -> int:
         """Passages in the index."""
@@ -225,20 +270,31 @@ class PassageIndex:
         return dict(counts.most_common())
 
     def nearest(
-        self, vector: Float32[ndarray, " d"], top: int, *, languages: Sequence[str] = (), where: str | None = None
+        self,
+        vector: Float32[ndarray, " d"],
+        top: int,
+        *,
+        languages: Sequence[str] = (),
+        where: str | None = None,
+        exact: bool = False,
     ) -> list[Hit]:
-        """The passages of largest cosine, found by comparing with every vector.
+        """The passages of largest cosine.
+
+        Without an index of vectors the question is compared with all of them. With one, the vectors of the nearest
+        cells are compared by their codes, and the best of these by their true cosines.
 
         Args:
             vector: of the question, of length 1.
             top: hits at most.
             languages: codes to search in; () = all.
             where: a condition in SQL, see ``delete``.
+            exact: compare with all vectors, even where there is an index of them.
 
         Raises:
             ConfigError: the condition is not valid.
         """
         query = self._table.search(vector).distance_type("dot").select([*SHOWN, "_distance"])
+        query = query.bypass_vector_index() if exact else query.nprobes(PROBED_CELLS).refine_factor(REFINED)
         # LanceDB's "dot" distance is 1 - x'y.
         return self._hits(query, top, languages, where, lambda row: 1.0 - row["_distance"])
 

@@ -6,7 +6,10 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+
+from jaxtyping import Float32
+from numpy import ndarray
 
 from interlingua.encoder.encode import Dtype
 from interlingua.encoder.encoder import Encoder
@@ -16,7 +19,7 @@ from interlingua.files import PathLike
 from interlingua.languages import resolve
 from interlingua.search.indexed_model import IndexedModel
 from interlingua.search.passage_files import Passage, read_passages
-from interlingua.search.passage_index import Added, PassageIndex
+from interlingua.search.passage_index import Added, PassageIndex, read_settings, require_same
 from interlingua.search.ranking import Hit, LanguageShare, fused, language_shares, merged
 
 SearchMode = Literal["vector", "text", "hybrid"]
@@ -45,6 +48,7 @@ def build_index(
     question_prompt: str | None = None,
     language_map: PathLike | None = None,
     language: str | None = None,
+    approximate: bool = False,
     dtype: Dtype = "float32",
     device: str | None = None,
     progress: Callable[[int], None] = lambda _: None,
@@ -59,6 +63,7 @@ def build_index(
         question_prompt: of questions, in the same way.
         language_map: folder that ``interlingua debias --vectors`` wrote, or its file; applied to all vectors.
         language: any code, of passages that name none; by default that in a file's name.
+        approximate: make an index of vectors too, see ``PassageIndex.finish``.
         dtype: to compute in.
         device: cpu, cuda, cuda:1.
         progress: is called with the number of passages committed.
@@ -80,7 +85,7 @@ def build_index(
         shutil.copyfile(path / MAP_FILE if path.is_dir() else path, index.folder / MAP_FILE)
     with index.writing():
         added = index.add(_read_all(files, language), embedder.embed_passages, progress=progress)
-        index.finish()
+        index.finish(approximate=approximate)
     return added
 
 
@@ -127,17 +132,32 @@ def model_of(
         ConfigError: it is another model.
         CheckpointError: it is not there any more.
     """
-    settings = index.settings
-    path = model or settings.model
+    path = model or index.settings.model
+    return model_for(index.folder, Encoder.load(path, device=device), path, dtype=dtype)
+
+
+def model_for(folder: PathLike, encoder: Encoder, path: str, *, dtype: Dtype = "float32") -> IndexedModel:
+    """An encoder with the prompts and the map of an index.
+
+    Args:
+        folder: of the index.
+        encoder: that the index was built with.
+        path: where it was read from.
+        dtype: to compute in.
+
+    Raises:
+        ConfigError: the index was built with another encoder.
+    """
+    settings = read_settings(folder)
     embedder = IndexedModel(
-        Encoder.load(path, device=device),
+        encoder,
         path,
         prompt=settings.passage_prompt,
         question_prompt=settings.question_prompt,
-        language_map=read_map(index.folder) if settings.has_map else None,
+        language_map=read_map(folder) if settings.has_map else None,
         dtype=dtype,
     )
-    index.require(embedder.settings)
+    require_same(folder, settings, embedder.settings)
     return embedder
 
 
@@ -152,7 +172,8 @@ class Searcher:
     def __init__(self, index: PassageIndex, model: IndexedModel) -> None:
         self.index = index
         self.model = model
-        self._languages = index.languages()
+        self.languages = index.languages()
+        """Number of passages of every language."""
 
     def search(
         self,
@@ -163,18 +184,52 @@ class Searcher:
         languages: Sequence[str] = (),
         per_language: int | None = None,
         where: str | None = None,
+        exact: bool = False,
         language: str | None = None,
     ) -> Ranking:
-        """The passages that answer a question best.
+        """The passages that answer a question best; see ``rank``.
 
         Args:
             question: in any language.
+            top: hits at most.
+            mode: what is compared.
+            languages: codes of the languages to search in; () = all.
+            per_language: hits of each language at most.
+            where: a condition in SQL.
+            exact: see ``PassageIndex.nearest``.
+            language: of the question, where the model needs it.
+
+        Raises:
+            ConfigError: the model needs the language, or see ``rank``.
+            DataError: see ``rank``.
+        """
+        vector = None if mode == "text" else self.model.embed_question(question, language)
+        options: Any = {"mode": mode, "languages": languages, "per_language": per_language}
+        return self.rank(question, vector, top=top, where=where, exact=exact, **options)
+
+    def rank(
+        self,
+        question: str,
+        vector: Float32[ndarray, " d"] | None,
+        *,
+        top: int = 10,
+        mode: SearchMode = "vector",
+        languages: Sequence[str] = (),
+        per_language: int | None = None,
+        where: str | None = None,
+        exact: bool = False,
+    ) -> Ranking:
+        """The passages that answer a question best, given its vector.
+
+        Args:
+            question: its words are read by the modes text and hybrid.
+            vector: of length 1; None is for the mode text.
             top: hits at most.
             mode: by vectors, by the words of the text (BM25), or by both with reciprocal rank fusion.
             languages: codes of the languages to search in; () = all.
             per_language: take no more hits than that from each language, so that none fills the ranking; None = any.
             where: a condition in SQL, such as ``json_extract(metadata, '$.year') = '2024'``.
-            language: of the question, where the model needs it.
+            exact: see ``PassageIndex.nearest``.
 
         Raises:
             ConfigError: the mode is unknown, a number is out of range, or the condition is not valid.
@@ -187,12 +242,11 @@ class Searcher:
                 raise ConfigError(f"{name} is {number}; it must be from 1 to {MOST_HITS}")
         searched = self._searched(languages)
         depth = top if mode != "hybrid" else min(FUSED_DEPTH * top, MOST_HITS)
-        vector = None if mode == "text" else self.model.embed_question(question, language)
 
         def ranking(kind: str, codes: Sequence[str], most: int) -> list[Hit]:
             if kind == "text" or vector is None:
                 return self.index.matching(question, most, languages=codes, where=where)
-            return self.index.nearest(vector, most, languages=codes, where=where)
+            return self.index.nearest(vector, most, languages=codes, where=where, exact=exact)
 
         def balanced(kind: str) -> list[Hit]:
             if per_language is None:
@@ -206,13 +260,13 @@ class Searcher:
     def _searched(self, languages: Sequence[str]) -> dict[str, int]:
         """Number of passages of every language searched."""
         if not languages:
-            return self._languages
+            return self.languages
         codes = [resolve(code).code for code in languages]
-        missing = next((code for code in codes if code not in self._languages), None)
+        missing = next((code for code in codes if code not in self.languages), None)
         if missing is not None:
-            known = ", ".join(code or "(none)" for code in self._languages)
+            known = ", ".join(code or "(none)" for code in self.languages)
             raise DataError(f"the index has no passage in {missing}; there are: {known}")
-        return {code: self._languages[code] for code in codes}
+        return {code: self.languages[code] for code in codes}
 
 
 def _read_all(files: Sequence[PathLike], language: str | None) -> Iterator[Passage]:

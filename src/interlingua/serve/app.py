@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator, Callable
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
@@ -23,6 +23,9 @@ from interlingua.serve.openai_routes import openai_router
 from interlingua.serve.service import Service
 from interlingua.serve.settings import ServeSettings
 from interlingua.serve.text_routes import text_router
+
+if TYPE_CHECKING:
+    from interlingua.search.searcher import Searcher
 
 PAGE_FILES = {
     "/": ("index.html", "text/html"),
@@ -50,6 +53,7 @@ def make_app(
     *,
     metrics: ServerMetrics | None = None,
     write_line: WriteLine = write_json_line,
+    searcher: Searcher | None = None,
 ) -> Guards:
     """The ASGI application of one process.
 
@@ -58,6 +62,7 @@ def make_app(
         settings: limits and the key.
         metrics: counters; default: of this process alone.
         write_line: takes the log's records.
+        searcher: an index of the same model, for /search; None = there is none.
     """
     counters = metrics or ServerMetrics()
     service = Service(model, settings, counters)
@@ -74,7 +79,11 @@ def make_app(
     documented: dict[int | str, dict[str, Any]] = {code: {"description": text} for code, text in STATUSES.items()}
     for make_router in (openai_router, inference_router, text_router):
         app.include_router(make_router(service, documented))
-    app.include_router(status_router(service))
+    if searcher is not None:
+        from interlingua.serve.search_routes import search_router
+
+        app.include_router(search_router(service, searcher, documented))
+    app.include_router(status_router(service, searcher))
     for path, (name, kind) in PAGE_FILES.items():
         app.add_api_route(path, _page_file(name, kind), methods=["GET"], include_in_schema=False)
     app.add_exception_handler(RequestError, _on_request_error)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from fastapi import APIRouter
@@ -13,6 +13,9 @@ from starlette.responses import PlainTextResponse, Response
 from interlingua import __version__
 from interlingua.serve.json_route import StrictRoute, json_response
 from interlingua.serve.service import Service
+
+if TYPE_CHECKING:
+    from interlingua.search.searcher import Searcher
 
 Texts = Annotated[list[StrictStr], Field(min_length=1)]
 
@@ -90,11 +93,12 @@ def inference_router(service: Service, documented: dict[int | str, dict[str, Any
     return router
 
 
-def status_router(service: Service) -> APIRouter:
+def status_router(service: Service, searcher: Searcher | None = None) -> APIRouter:
     """The routes that say what is served and how it is doing.
 
     Args:
         service: what embeds.
+        searcher: the index, if there is one.
     """
     router = APIRouter(tags=["status"])
     model, settings = service.model, service.settings
@@ -113,6 +117,7 @@ def status_router(service: Service) -> APIRouter:
                 "max_client_batch_size": settings.max_texts,
                 "auto_truncate": settings.auto_truncate,
                 "prompts": sorted(model.encoder.settings.prompts),
+                "indexed_passages": searcher.languages if searcher is not None else None,
                 "version": __version__,
             }
         )

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from types import FrameType
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import torch
 
@@ -22,6 +22,9 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, InterlinguaError, MissingExtraError
 from interlingua.serve.model import ServedModel
 from interlingua.serve.settings import ServeSettings
+
+if TYPE_CHECKING:
+    from interlingua.search.indexed_model import IndexedModel
 
 BACKLOG = 2048
 """Connections that wait to be accepted."""
@@ -68,7 +71,9 @@ def served_model(
     return ServedModel(encoder, called, prompt=prompt, dtype=cast(Dtype, dtype))
 
 
-def serve_forever(model: ServedModel, settings: ServeSettings, *, host: str, port: int, workers: int = 1) -> None:
+def serve_forever(
+    model: ServedModel, settings: ServeSettings, *, host: str, port: int, workers: int = 1, index: str | None = None
+) -> None:
     """Answers requests until SIGTERM or Ctrl-C; what was accepted is finished first.
 
     Args:
@@ -78,6 +83,7 @@ def serve_forever(model: ServedModel, settings: ServeSettings, *, host: str, por
         port: to listen on; 0 = any free one, which is printed.
         workers: processes, each with its share of the threads. They are forked after the weights are laid out, and so
             share their memory.
+        index: folder of an index of the same model, which /search reads.
 
     Raises:
         InterlinguaError: the address is in use or not this machine's.
@@ -88,6 +94,7 @@ def serve_forever(model: ServedModel, settings: ServeSettings, *, host: str, por
     if workers > 1 and model.encoder.device.type != "cpu":
         raise ConfigError("several workers are for the CPU; start one server for each GPU")
     threads = max(1, torch.get_num_threads() // workers)
+    indexed = None if index is None else _indexed_model(model, index)
     listener = _listen(host, port)
     address = listener.getsockname()
     shown = f"[{address[0]}]" if ":" in address[0] else address[0]
@@ -97,16 +104,25 @@ def serve_forever(model: ServedModel, settings: ServeSettings, *, host: str, por
     print(f"serving {model.name} at http://{shown}:{address[1]}", file=sys.stderr, flush=True)
     with listener:
         if workers == 1:
-            _run(model, settings, listener)
+            _run(model, settings, listener, index=index, indexed=indexed)
             return
         with tempfile.TemporaryDirectory(prefix="interlingua-metrics-") as folder:
             os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
 
             def work() -> None:
                 torch.set_num_threads(threads)
-                _run(model, settings, listener, folder)
+                _run(model, settings, listener, folder, index=index, indexed=indexed)
 
             _supervise(work, workers)
+
+
+def _indexed_model(model: ServedModel, index: str) -> IndexedModel:
+    """The model as the index needs it, before any process is forked."""
+    from interlingua.search.searcher import model_for
+
+    if find_spec("lancedb") is None:
+        raise MissingExtraError("lancedb", "search")
+    return model_for(index, model.encoder, model.name, dtype=model.dtype)
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -127,7 +143,13 @@ def _warm_up(model: ServedModel) -> None:
 
 
 def _run(
-    model: ServedModel, settings: ServeSettings, listener: socket.socket, metrics_folder: str | None = None
+    model: ServedModel,
+    settings: ServeSettings,
+    listener: socket.socket,
+    metrics_folder: str | None = None,
+    *,
+    index: str | None = None,
+    indexed: IndexedModel | None = None,
 ) -> None:
     # The metrics library looks for its folder's variable when it is imported, so that is here.
     import uvicorn
@@ -135,8 +157,15 @@ def _run(
     from interlingua.serve.app import make_app
     from interlingua.serve.metrics import ServerMetrics
 
+    searcher = None
+    if index is not None and indexed is not None:
+        # LanceDB starts threads when it is imported, which do not survive a fork, so that is here too.
+        from interlingua.search.passage_index import PassageIndex
+        from interlingua.search.searcher import Searcher
+
+        searcher = Searcher(PassageIndex(index), indexed)
     config = uvicorn.Config(
-        make_app(model, settings, metrics=ServerMetrics(metrics_folder)),
+        make_app(model, settings, metrics=ServerMetrics(metrics_folder), searcher=searcher),
         backlog=BACKLOG,
         access_log=False,  # the guards write a line of JSON
         log_level="warning",

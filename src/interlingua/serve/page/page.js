@@ -132,6 +132,34 @@ onSubmit(byId("tokens"), async (place) => {
   return "Tokens that are each other's nearest are underlined";
 });
 
+const percent = (share) => `${Math.round(100 * share)} %`;
+
+onSubmit(byId("search"), async (place) => {
+  const language = byId("in-language").value;
+  const most = byId("per-language").value;
+  const body = { query: byId("question").value, mode: byId("mode").value, languages: language ? [language] : [] };
+  if (most) body.per_language = Number(most);
+  const found = await call("search", body);
+  const list = element("ol", "", { class: "hits" });
+  for (const hit of found.hits) {
+    const item = element("li");
+    const title = hit.title ? `${hit.title}: ` : "";
+    item.append(element("p", title + hit.text, { dir: "auto", lang: hit.language.slice(0, 3) }));
+    item.append(element("p", `${hit.language || "language unknown"} · ${hit.id} · ${hit.score.toFixed(3)}`, { class: "origin" }));
+    list.append(item);
+  }
+  const table = element("table");
+  const head = table.createTHead().insertRow();
+  head.append(...["Language", "Of the passages found", "Of the index"].map((name) => element("th", name, { scope: "col" })));
+  const rows = table.createTBody();
+  for (const share of found.languages) {
+    const cells = [share.language || "unknown", percent(share.found), percent(share.indexed)];
+    rows.insertRow().append(...cells.map((text) => element("td", text)));
+  }
+  place.replaceChildren(list, table);
+  return `${found.hits.length} passages`;
+});
+
 const tabs = [...document.querySelectorAll("[role=tab]")];
 
 function choose(tab) {
@@ -143,11 +171,12 @@ function choose(tab) {
   tab.focus();
 }
 
-tabs.forEach((tab, i) => {
+tabs.forEach((tab) => {
   tab.addEventListener("click", () => choose(tab));
   tab.addEventListener("keydown", (event) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (step) choose(tabs[(i + step + tabs.length) % tabs.length]);
+    const shown = tabs.filter((other) => !other.hidden);
+    if (step) choose(shown[(shown.indexOf(tab) + step + shown.length) % shown.length]);
   });
 });
 
@@ -156,6 +185,9 @@ async function describe() {
     const info = await call("info");
     byId("model").textContent = `${info.model_id}: ${info.dimensions} dimensions, texts of up to ${info.max_input_length} tokens`;
     byId("prompt").replaceChildren(element("option", "the server's", { value: "" }), ...info.prompts.map((name) => element("option", name)));
+    byId("tab-search").hidden = !info.indexed_passages;
+    const languages = Object.keys(info.indexed_passages ?? {}).filter(Boolean);
+    byId("in-language").replaceChildren(element("option", "all languages", { value: "" }), ...languages.map((name) => element("option", name)));
   } catch (error) {
     byId("model").textContent = error.message;
   }

@@ -1,0 +1,128 @@
+"""What a language map and balanced rankings change in an index of many languages: XQuAD-R, all languages in one pool.
+
+    python experiments/search/fairness.py MODEL MAP --cache cache --folder indexes --questions 100
+
+MAP is a folder that ``interlingua debias`` wrote for MODEL. Two indexes are built, with and without the map, and every
+question is searched in both, plainly and with ``per_language = 2``; ``own`` is the search with the question's language
+as ``languages``. The passages are XQuAD-R's sentences; each question has a right one in every language.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import shutil
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from interlingua.corpus.retrieval_sets import answer_sentence_sets
+from interlingua.encoder.language_map_files import read_map
+from interlingua.encoder.language_maps import LanguageMap
+from interlingua.evaluation.cache import CachedEncoder
+from interlingua.evaluation.encoders import load_encoder
+from interlingua.evaluation.kept import kept_folder
+from interlingua.evaluation.metrics.retrieval import normalized
+from interlingua.languages import resolve
+from interlingua.search.passage_files import Passage
+from interlingua.search.passage_index import IndexSettings, PassageIndex
+from interlingua.search.ranking import Hit, merged
+
+DEPTH = 20
+"""Hits whose languages are looked at, as in the task lareqa."""
+MRR_DEPTH = 100
+PER_LANGUAGE = 2
+
+
+def reciprocal_rank(hits: Sequence[Hit], right: set[str]) -> float:
+    """1 / rank of the first right passage; 0 if there is none."""
+    return next((1 / rank for rank, hit in enumerate(hits, start=1) if hit.id in right), 0.0)
+
+
+def recall(hits: Sequence[Hit], right: set[str]) -> float:
+    """Share of the right passages among the first hits."""
+    return sum(hit.id in right for hit in hits[:DEPTH]) / len(right)
+
+
+def main() -> None:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model")
+    parser.add_argument("map", type=Path, help="folder written by interlingua debias")
+    parser.add_argument("--data", type=Path, default=Path(os.environ.get("INTERLINGUA_DATA", ".")) / "xquad_r")
+    parser.add_argument("--cache", type=Path, required=True)
+    parser.add_argument("--folder", type=Path, required=True, help="of the indexes; removed first")
+    parser.add_argument("--questions", type=int, default=100, help="of each language")
+    parser.add_argument("--query-prompt", default="query: ")
+    parser.add_argument("--passage-prompt", default="passage: ")
+    options = parser.parse_args()
+
+    encoder, info = load_encoder(options.model)
+
+    def cached(prompt: str) -> CachedEncoder:
+        return CachedEncoder(encoder, prompt=prompt, kept=kept_folder(info, encoder, prompt, options.cache))
+
+    passages: list[Passage] = []
+    questions: list[tuple[str, str, dict[str, set[str]]]] = []  # text, language, right ids by language
+    for spelled, read in answer_sentence_sets(options.data).items():
+        code = resolve(spelled).code
+        found = read()
+        passages += [Passage(f"{spelled} {name}", text, language=code) for name, text in _texts(found)]
+        ids = random.Random(0).sample(sorted(found.queries), min(options.questions, len(found.queries)))
+        for name in ids:
+            right = {f"{spelled} {passage}" for passage, relevance in found.qrels[name].items() if relevance > 0}
+            questions.append((found.queries[name], code, {code: right, "name": {name}}))
+    _join_languages(questions, options.data)
+
+    with cached(options.passage_prompt) as passage_store, cached(options.query_prompt) as question_store:
+        passage_vectors = normalized(passage_store.encode([passage.text for passage in passages]))
+        question_vectors = normalized(question_store.encode([text for text, _, _ in questions]))
+    rows = {passage.id: row for row, passage in enumerate(passages)}
+    codes = sorted({passage.language for passage in passages})
+    shutil.rmtree(options.folder, ignore_errors=True)
+    maps: dict[str, LanguageMap | None] = {"plain": None, "map": read_map(options.map)}
+    for name, language_map in maps.items():
+        settings = IndexSettings(model=options.model, digest=info.digest or "", dim=encoder.dim, has_map=name == "map")
+        index = PassageIndex.create(options.folder / name, settings)
+        mapped = passage_vectors if language_map is None else language_map.apply(passage_vectors)
+        vectors = question_vectors if language_map is None else language_map.apply(question_vectors)
+        index.add(passages, lambda block, table=mapped: table[[rows[passage.id] for passage in block]])
+        scores: dict[str, list[float]] = defaultdict(list)
+        for vector, (_, code, right) in zip(vectors, questions, strict=True):
+            own, everywhere = right[code], set().union(*right.values())
+            plain = index.nearest(vector, MRR_DEPTH)
+            parts = [index.nearest(vector, PER_LANGUAGE, languages=[other]) for other in codes]
+            for way, hits in (("", plain), (f", {PER_LANGUAGE} of each language", merged(parts, MRR_DEPTH))):
+                scores[f"recall@{DEPTH} of answers in other languages{way}"].append(recall(hits, everywhere - own))
+                scores[f"MRR@{MRR_DEPTH} of the first answer in any language{way}"].append(
+                    reciprocal_rank(hits, everywhere)
+                )
+            alone = index.nearest(vector, MRR_DEPTH, languages=[code])
+            scores[f"MRR@{MRR_DEPTH} within the question's language"].append(reciprocal_rank(alone, own))
+        for measure, values in scores.items():
+            print(f"{name:<6} {measure:<64} {100 * np.mean(values):5.1f}", flush=True)
+    print(f"{len(questions):,} questions, {len(passages):,} passages in {len(codes)} languages")
+
+
+def _texts(found: Any) -> list[tuple[str, str]]:
+    return [(passage.id, passage.text) for passage in found.passages()]
+
+
+def _join_languages(questions: list[tuple[str, str, dict[str, set[str]]]], data: Path) -> None:
+    """Adds the right passages of the other languages: the same question has the same id in each of them."""
+    by_language = {spelled: read() for spelled, read in answer_sentence_sets(data).items()}
+    for _, _, right in questions:
+        (name,) = right.pop("name")
+        for spelled, found in by_language.items():
+            qrels = found.qrels.get(name, {})
+            ids = {f"{spelled} {passage}" for passage, relevance in qrels.items() if relevance > 0}
+            if ids:
+                right[resolve(spelled).code] = ids
+
+
+if __name__ == "__main__":
+    main()

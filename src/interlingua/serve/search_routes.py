@@ -1,0 +1,83 @@
+"""Questions to an index of passages: ``/search``."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field, StrictInt, StrictStr
+from starlette.requests import Request
+from starlette.responses import Response
+
+from interlingua.errors import InterlinguaError
+from interlingua.search.searcher import Ranking, Searcher
+from interlingua.serve.errors import RequestError
+from interlingua.serve.json_route import StrictRoute, json_response
+from interlingua.serve.model import language_code
+from interlingua.serve.service import Service
+
+MOST_HITS = 100
+"""Of a request."""
+MAX_QUESTION = 10_000
+"""Characters of a question."""
+Hits = Annotated[StrictInt, Field(ge=1, le=MOST_HITS)]
+
+
+class SearchRequest(BaseModel):
+    """The body of ``/search``."""
+
+    query: Annotated[StrictStr, Field(min_length=1, max_length=MAX_QUESTION)]
+    top: Hits = Field(10, description="Passages found at most.")
+    mode: Literal["vector", "text", "hybrid"] = "vector"
+    languages: Annotated[list[StrictStr], Field(max_length=1000)] = Field([], description="Search in these only.")
+    per_language: Hits | None = Field(None, description="At most so many passages of each language.")
+    language: StrictStr | None = Field(None, description="Of the question, for models that need it.")
+
+
+def search_router(service: Service, searcher: Searcher, documented: dict[int | str, dict[str, Any]]) -> APIRouter:
+    """The route.
+
+    Args:
+        service: what embeds questions.
+        searcher: the index, of the same model.
+        documented: replies other than 200, for the OpenAPI document.
+    """
+    router = APIRouter(route_class=StrictRoute, tags=["search"], responses=documented)
+    model = searcher.model
+
+    @router.post("/search")
+    async def search(request: Request, body: SearchRequest) -> Response:
+        """The passages that answer a question best, and how much of them is in each language."""
+        if not body.query.strip():
+            raise RequestError(422, "the query is blank; send some text")
+        vector = None
+        if body.mode != "text":
+            if model.needs_language and body.language is None:
+                raise RequestError(422, "this model needs the question's language; send language")
+            text = model.question_prompt + body.query
+            vectors, _ = await service.embed_texts(request, [text], prompt="", language=body.language)
+            try:
+                vector = model.map_vectors(vectors, language_code(body.language))[0]
+            except InterlinguaError as error:  # a language that a map does not know
+                raise RequestError(422, str(error)) from error
+
+        def rank() -> Ranking:
+            return searcher.rank(
+                body.query,
+                vector,
+                top=body.top,
+                mode=body.mode,
+                languages=body.languages,
+                per_language=body.per_language,
+            )
+
+        try:
+            ranking = await asyncio.to_thread(rank)
+        except InterlinguaError as error:
+            raise RequestError(422, str(error)) from error
+        hits = [{**hit._asdict(), "metadata": json.loads(hit.metadata)} for hit in ranking.hits]
+        return json_response({"hits": hits, "languages": [share._asdict() for share in ranking.shares]})
+
+    return router

@@ -1,0 +1,59 @@
+"""/search: the same ranking as in Python, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+from fastapi.testclient import TestClient
+
+from interlingua.serve.app import make_app
+from interlingua.serve.model import ServedModel
+from interlingua.serve.settings import ServeSettings
+
+pytest.importorskip("lancedb")
+
+
+@pytest.fixture(scope="module")
+def client(encoder, searcher):
+    app = make_app(ServedModel(encoder, "tiny"), ServeSettings(), write_line=lambda _: None, searcher=searcher)
+    with TestClient(app, raise_server_exceptions=False) as client:
+        yield client
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"mode": "text"}, {"mode": "hybrid", "top": 3}, {"per_language": 2}, {"languages": ["de"]}]
+)
+def test_the_ranking_is_that_of_python(client, searcher, options):
+    reply = client.post("/search", json={"query": "de3 en4", **options}).json()
+    expected = searcher.search("de3 en4", **options)
+    assert [hit["id"] for hit in reply["hits"]] == [hit.id for hit in expected.hits]
+    assert [hit["score"] for hit in reply["hits"]] == pytest.approx([hit.score for hit in expected.hits], abs=1e-5)
+    assert reply["languages"] == [share._asdict() for share in expected.shares]
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({}, 400),
+        ({"query": ""}, 400),
+        ({"query": " "}, 422),
+        ({"query": "x" * 20_000}, 400),
+        ({"query": "x", "top": 0}, 400),
+        ({"query": "x", "top": 1000}, 400),
+        ({"query": "x", "mode": "vektor"}, 400),
+        ({"query": "x", "languages": ["fr"]}, 422),
+        ({"query": "x", "languages": ["Klingonese"]}, 422),
+        ({"query": "x", "language": "Klingonese"}, 422),
+        ({"query": "x", "per_language": 0}, 400),
+    ],
+)
+def test_what_can_not_be_done(client, body, status):
+    reply = client.post("/search", json=body)
+    assert reply.status_code == status
+    assert isinstance(reply.json()["error"], str)
+
+
+def test_info_counts_the_passages(client, encoder):
+    assert client.get("/info").json()["indexed_passages"] == {"deu_Latn": 15, "eng_Latn": 15}
+    with TestClient(make_app(ServedModel(encoder, "tiny"), ServeSettings(), write_line=lambda _: None)) as other:
+        assert other.get("/info").json()["indexed_passages"] is None
+        assert other.post("/search", json={"query": "x"}).status_code == 404
