@@ -1,0 +1,81 @@
+"""docs/how-to/search.md: its commands are run on a tiny model and texts, its Python too."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+import torch
+
+from interlingua.cli import main
+from interlingua.encoder.backbone import BackboneConfig
+from interlingua.encoder.encoder import Encoder
+from interlingua.search.passage_index import PassageIndex
+from tests.conftest import WORDS
+from tests.docs.markdown import run_python, steps
+
+pytest.importorskip("lancedb")
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "search.md"
+LANGUAGES = ("deu_Latn", "eng_Latn", "rus_Cyrl")
+
+
+@pytest.fixture(scope="module")
+def workplace(tmp_path_factory, word_vocabulary):
+    folder = tmp_path_factory.mktemp("search")
+    torch.manual_seed(0)
+    config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
+    Encoder.from_scratch(config, word_vocabulary).save(folder / "models" / "multilingual-e5-small")
+    (folder / "texts").mkdir()
+    for code in LANGUAGES:
+        lines = [f"{code[:2]}{n % WORDS} {code[:2]}{(n * 7 + 1) % WORDS} Pago" for n in range(40)]
+        (folder / "texts" / f"{code}.txt").write_text("".join(f"{line}\n" for line in lines))
+    records = [{"id": f"n{n}", "text": f"en{n}", "language": "en", "year": year} for n, year in enumerate((1999, 2024))]
+    (folder / "news.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def done(workplace):
+    """Command -> what it printed; the server is tested elsewhere."""
+    files = " ".join(f"texts/{code}.txt" for code in LANGUAGES)
+    printed = {}
+    with contextlib.chdir(workplace):
+        for step in steps(PAGE):
+            command = step.command.replace("texts/*.txt", files)
+            program, *arguments = shlex.split(command)
+            if program == "pip" or arguments[0] == "serve":
+                continue
+            out = io.StringIO()
+            with contextlib.redirect_stdout(out), pytest.raises(SystemExit) as stop:
+                main.main(arguments)
+            assert not stop.value.code, command
+            printed[step.command] = out.getvalue()
+    return printed
+
+
+def test_every_command_ends_well(done):
+    assert len(done) == 11
+
+
+def test_a_balanced_search_finds_every_language(done):
+    (output,) = [text for command, text in done.items() if "--per-language" in command]
+    assert {line.split()[2] for line in output.splitlines()} == set(LANGUAGES)
+
+
+def test_words_and_conditions_find_what_they_name(done):
+    by_words = next(text for command, text in done.items() if "--mode text" in command)
+    assert len(by_words.splitlines()) == 10
+    by_year = next(text for command, text in done.items() if "--where" in command and "search" in command)
+    assert [line.split()[3] for line in by_year.splitlines()] == ["n1"]
+
+
+def test_the_deleted_passage_is_gone(done, workplace):
+    assert PassageIndex(workplace / "index").count() == 3 * 40 + 1
+
+
+def test_its_python_runs(done, workplace, capsys):
+    assert len(run_python(PAGE, workplace)["ranking"].hits) == 5
