@@ -21,7 +21,7 @@ from interlingua.encoder.pooling import POOLING_MODES, HiddenStates
 from interlingua.encoder.schema import ANY_CONFIG, TOKENIZER
 from interlingua.encoder.static_directory import static_folder, static_settings
 from interlingua.encoder.vocabulary import Vocabulary, truncate
-from interlingua.errors import CheckpointError, ConfigError, MissingExtraError
+from interlingua.errors import CheckpointError, ConfigError, MissingExtraError, TaskError
 from interlingua.evaluation.backends.foreign import Choices, ForeignEncoder
 from interlingua.evaluation.metrics.retrieval import normalized
 from interlingua.evaluation.provenance import ModelInfo
@@ -142,17 +142,17 @@ class OnnxEncoder(ForeignEncoder):
         """What the graph gives for a batch: a vector of each text, or of each token.
 
         Raises:
-            CheckpointError: onnxruntime fails on it, or it gives something else.
+            TaskError: onnxruntime fails on it, or it gives something else.
         """
         try:
             (found,) = self._session.run([self._output], feed)
         except Exception as error:  # its exceptions share no base
             reason = " ".join(str(error).split())[:150]
-            raise CheckpointError(f"{self._graph}: onnxruntime fails on a batch ({reason}); export it again") from error
+            raise TaskError(f"{self._graph}: onnxruntime fails on a batch ({reason}); export it again") from error
         states = np.asarray(found)
         expected = mask.shape[:1] if self._pooling is None else mask.shape
         if states.dtype.kind not in "fiu" or states.shape[:-1] != expected or not states.size:
-            raise CheckpointError(
+            raise TaskError(
                 f"{self._graph}: gives {states.dtype} of shape {states.shape} for {mask.shape[0]} texts of"
                 f" {mask.shape[1]} tokens, expected numbers of shape {(*expected, 'd')}; export it again"
             )
