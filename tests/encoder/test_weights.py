@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import pickle
 import struct
@@ -138,6 +139,15 @@ def test_tensors_of_other_kinds_in_a_pickle_are_refused(change, stored, tmp_path
     torch.save({**stored, name: change(stored[name])}, tmp_path / "pytorch_model.bin")
     with pytest.raises(CheckpointError, match=f"{name} is no plain tensor"):
         read_weights(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("layers", "message"),
+    [(1, "layers 1 are left over"), (4, r"layers 2, 3 are missing"), (12, r"7, 8, 9, \.\.\. are")],
+)
+def test_another_number_of_layers_is_named(layers, message, stored, tmp_path):
+    with pytest.raises(CheckpointError, match=message):
+        from_huggingface_names(stored, dataclasses.replace(CONFIG, num_hidden_layers=layers), tmp_path)
 
 
 def test_two_models_in_one_file_are_refused(stored, tmp_path):
