@@ -105,21 +105,25 @@ def test_the_hub_is_asked_once_and_for_the_tokenizer_alone(folder, monkeypatch):
     assert asked == [(name, ["*.json", "*.model", "*.txt"]) for name in ("owner/model", "nowhere/x")]
 
 
-def test_code_of_a_tokenizer_is_never_run(tmp_path, monkeypatch):
+@pytest.mark.parametrize("kind", ["bert", "own"])
+def test_code_of_a_tokenizer_is_never_run(tmp_path, monkeypatch, kind):
     """0.1.0 asked on standard input whether to run it, and ran it on "y"."""
     ran = tmp_path / "ran"
-    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": kind}))
     code = f"from pathlib import Path\nPath({str(ran)!r}).write_text('x')\nclass T:\n    pass\n"
     (tmp_path / "tokenization_own.py").write_text(code)
     named = {"tokenizer_class": "T", "auto_map": {"AutoTokenizer": ["tokenization_own.T", "tokenization_own.T"]}}
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(named))
+    asked = []
 
-    def ask(*_):
-        raise AssertionError("nothing asks")
+    def ask(*question):
+        asked.append(question)
+        return "y"
 
     monkeypatch.setattr("builtins.input", ask)
     with pytest.raises(DataError, match="no tokenizer here"):
         Vocabulary.from_huggingface(tmp_path)
+    assert not asked
     assert not ran.exists()
 
 

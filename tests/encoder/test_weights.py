@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import pickle
 import struct
+import warnings
 
 import pytest
 import torch
@@ -117,6 +119,41 @@ def test_a_pickle_with_code_is_refused(tmp_path):
         pickle.dump(Surprise(), file)
     with pytest.raises(CheckpointError, match="not plain tensors"):
         read_weights(tmp_path)
+
+
+def nested(_):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])
+
+
+def quantized(tensor):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return torch.quantize_per_tensor(tensor, 0.1, 0, torch.quint8)
+
+
+@pytest.mark.parametrize("change", [nested, quantized, torch.Tensor.to_sparse, lambda tensor: tensor.to("meta")])
+def test_tensors_of_other_kinds_in_a_pickle_are_refused(change, stored, tmp_path):
+    name = "encoder.layer.0.output.dense.weight"
+    torch.save({**stored, name: change(stored[name])}, tmp_path / "pytorch_model.bin")
+    with pytest.raises(CheckpointError, match=f"{name} is no plain tensor"):
+        read_weights(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("layers", "message"),
+    [(1, "layers 1 are left over"), (4, r"layers 2, 3 are missing"), (12, r"7, 8, 9, \.\.\. are")],
+)
+def test_another_number_of_layers_is_named(layers, message, stored, tmp_path):
+    with pytest.raises(CheckpointError, match=message):
+        from_huggingface_names(stored, dataclasses.replace(CONFIG, num_hidden_layers=layers), tmp_path)
+
+
+def test_two_models_in_one_file_are_refused(stored, tmp_path):
+    both = {f"{prefix}.{name}": tensor for prefix in ("question", "passage") for name, tensor in stored.items()}
+    with pytest.raises(CheckpointError, match=r"2 models, passage\..* and question\."):
+        from_huggingface_names(both, CONFIG, tmp_path)
 
 
 def test_a_folder_without_weights(tmp_path):

@@ -169,6 +169,7 @@ _TOKENIZER = {
     "pre_tokenizer": {"type": "Whitespace"},
     "model": {"type": "WordLevel", "vocab": _WORDS, "unk_token": "<unk>"},
 }
+_MAPPED = {"normalizer": {"type": "Precompiled", "precompiled_charsmap": "CAAAAAAAAAAAAAAAYQA="}}
 _DPR = [{"question": "a", "positive_ctxs": [{"title": "t", "text": "b"}], "hard_negative_ctxs": []}]
 TARGETS: dict[str, tuple[Callable[[], Callable[[bytes], None]], list[bytes]]] = {
     "tsv": (lambda: pairs(".tsv"), [b"eins\tone\n", b"0.5\teins\tone\n", *of_suffix(".tsv")]),
@@ -184,7 +185,7 @@ TARGETS: dict[str, tuple[Callable[[], Callable[[bytes], None]], list[bytes]]] = 
     "toml": (toml, [f"{key} = 1\n".encode() for key in ("output", "seed")] + [b'[run]\noutput = "x"\nmax_steps = 1\n']),
     "config": (model_config, [json.dumps(_CONFIG).encode()]),
     "settings": (model_settings, [b'{"pooling_mode": "mean"}', b'[{"type": "a.Pooling", "path": ""}]']),
-    "tokenizer": (tokenizer, [json.dumps(_TOKENIZER).encode()]),
+    "tokenizer": (tokenizer, [json.dumps(_TOKENIZER).encode(), json.dumps({**_TOKENIZER, **_MAPPED}).encode()]),
     "npy": (array, [made() for name, made in others.ARRAYS.items() if name.endswith(".npy")]),
     "result": (result, [content for content in others.RESULTS.values() if len(content) < 20_000]),
     "labelled": (labelled, [content for name, content in others.LABELLED.items() if name.startswith("nli")][:3]),

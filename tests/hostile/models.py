@@ -109,6 +109,28 @@ def shard_elsewhere(folder: Path) -> None:
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
 
 
+def shape_alone(folder: Path) -> None:
+    stored = load_file(folder / "model.safetensors")
+    name = "embeddings.position_embeddings.weight"
+    stored[name] = stored[name].to("meta")
+    (folder / "model.safetensors").unlink()
+    torch.save(stored, folder / "pytorch_model.bin")
+
+
+def two_models(stored: dict[str, torch.Tensor]) -> None:
+    stored.update({f"other.{name}": tensor.clone() for name, tensor in stored.items()})
+
+
+def normalizer(kind: dict[str, Any]) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        values("tokenizer.json", normalizer=kind)(folder)
+        (folder / "vocabulary.json").unlink()
+
+    return change
+
+
+GROWING = {"type": "Replace", "pattern": {"String": "e"}, "content": "e" * 100}
+
 CHANGES: dict[str, Callable[[Path], None]] = {
     "pad below 0": config(pad_token_id=-100),
     "pad beyond the vocabulary": config(pad_token_id=10**6),
@@ -200,6 +222,10 @@ CHANGES: dict[str, Callable[[Path], None]] = {
     "tokenizer empty": text("tokenizer.json", "{}"),
     "tokenizer bytes": text("tokenizer.json", b"\xff"),
     "tokenizer other ids": post_processor,
+    "tokenizer that grows": normalizer({"type": "Sequence", "normalizers": [GROWING] * 9}),
+    "tokenizer map damaged": normalizer({"type": "Precompiled", "precompiled_charsmap": "BAAAAP///wA="}),
+    "weights of two models": tensors(two_models),
+    "weights a shape alone": shape_alone,
     "weights cut": lambda folder: text("model.safetensors", (folder / "model.safetensors").read_bytes()[:-9])(folder),
     "weights head": text("model.safetensors", b"\xff" * 64),
     "weights empty": text("model.safetensors", b""),

@@ -69,8 +69,11 @@ int main(void) {{
         x[4] = 3e38f;
         to_bytes((const char *)x, 0, 32, turned, to, &scale, &start);
     }}
-    turned[0] = 0;
-    x[3] = 0;
+    for (int i = 0; i < 32; i++) {{  /* in one more place each time: each alone, and all together, leave the range */
+        x[i] = NAN;
+        to_bytes((const char *)x, 0, 32, turned, to, &scale, &start);
+    }}
+    memset(x, 0, sizeof(x));
     to_bytes((const char *)x, 0, 32, turned, to, &scale, &start);
     return 0;
 }}

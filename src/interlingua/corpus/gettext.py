@@ -156,8 +156,8 @@ def _read_po(content: bytes, path: str, skipped: Counter[str]) -> tuple[dict[str
             catalogue: Any = polib.pofile(file.name, encoding="utf-8")
         except (OSError, ValueError) as error:
             found = re.search(r"line (\d+)", str(error))
-            line = numbers[int(found[1]) - 1] if found else None
-            raise DataError("syntax error; check it with: msgfmt -c", path=path, line=line) from error
+            at = numbers[int(found[1]) - 1] if found else None
+            raise DataError("syntax error; check it with: msgfmt -c", path=path, line=at) from error
     messages = []
     for entry in catalogue:
         if entry.obsolete or entry.fuzzy:

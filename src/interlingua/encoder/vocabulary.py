@@ -13,6 +13,7 @@ from typing import Any, cast
 from interlingua.corpus.segmentation import PreTokenizer, segment
 from interlingua.encoder.locate import best_of_run
 from interlingua.encoder.schema import VOCABULARY
+from interlingua.encoder.tokenizer_checks import check_definition
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, atomic_write
 from interlingua.json_text import parse_json, read_json_text, refuse_surrogates
@@ -52,6 +53,7 @@ class Vocabulary:
     ) -> None:
         from tokenizers import Tokenizer
 
+        _check(tokenizer_json)
         try:
             self.tokenizer = Tokenizer.from_str(tokenizer_json)
         except BaseException as error:  # tokenizers raises bare Exception, and panics of Rust, which are none
@@ -257,7 +259,9 @@ class Vocabulary:
         except (TypeError, UnicodeEncodeError):
             _refuse_broken(begun)
             raise
-        except Exception as error:  # the library has one class for all; e.g. its unknown token is not in the vocabulary
+        except BaseException as error:  # as above; e.g. its unknown token is not in the vocabulary
+            if isinstance(error, KeyboardInterrupt | SystemExit):
+                raise
             raise DataError(f"the tokenizer can't cut a text into tokens ({error}); fetch or make it again") from error
         for index, (beginning, text) in enumerate(zip(begun, texts, strict=True)):
             if len(beginning) < len(text) and len(ids[index]) < (max_tokens or 0):
@@ -295,6 +299,15 @@ class Vocabulary:
 
     def _id(self, token: str) -> int:
         return cast(int, self.tokenizer.token_to_id(token))
+
+
+def _check(tokenizer_json: str) -> None:
+    try:
+        check_definition(parse_json(tokenizer_json))
+    except DataError:
+        raise
+    except (ValueError, TypeError, KeyError, AttributeError):
+        pass  # it has another form, which the library says better
 
 
 def _beginning(text: str, characters: int) -> str:

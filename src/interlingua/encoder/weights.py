@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import re
+import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -65,11 +66,17 @@ def from_huggingface_names(
         the weights, and the config without token types if their only row is zero.
 
     Raises:
-        CheckpointError: a parameter is missing or has another shape than ``config.json`` says.
+        CheckpointError: a parameter is missing or has another shape than ``config.json`` says, or there are several
+            models.
     """
     anchors = [name for name in stored if name.endswith(ANCHOR)]
     if not anchors:
         raise CheckpointError(f"{folder}: not a BERT-shaped model, none of its {len(stored)} parameters is {ANCHOR}")
+    if len(anchors) > 1:
+        raise CheckpointError(
+            f"{folder}: the weight file holds {len(anchors)} models, {' and '.join(sorted(anchors)[:2])}, and it is not"
+            " known which one is meant; fetch the model of one of them"
+        )
     prefix = anchors[0].removesuffix(ANCHOR)
     types = stored.get(prefix + huggingface_name(TOKEN_TYPES))
     if types is not None and config.type_vocab_size not in (0, len(types)):
@@ -176,7 +183,9 @@ def _read_safetensors(path: Path) -> dict[str, Tensor]:
 
 def _read_pickle(path: Path) -> dict[str, Tensor]:
     try:
-        tensors: dict[str, Tensor] = torch.load(path, map_location="cpu", weights_only=True)
+        with warnings.catch_warnings():  # of kinds of tensors that are refused
+            warnings.simplefilter("ignore")
+            tensors: dict[str, Tensor] = torch.load(path, map_location="cpu", weights_only=True)
         _check_tensors(tensors)
     except Exception as error:  # torch.load raises whatever the unpickler or the zip reader meets
         reason = " ".join(str(error).split())[:150]
@@ -193,10 +202,16 @@ def _check_tensors(tensors: object) -> None:
     if not isinstance(tensors, dict):
         raise ValueError(f"it holds a {type(tensors).__name__}")
     for name, tensor in tensors.items():
-        if not isinstance(name, str) or not isinstance(tensor, Tensor) or tensor.layout != torch.strided:
+        if not isinstance(name, str) or not isinstance(tensor, Tensor) or not _is_plain(tensor):
             raise ValueError(f"{str(name)[:60]} is no plain tensor")
         if tensor.untyped_storage().nbytes() < tensor.numel() * tensor.element_size():
             raise ValueError(f"{name[:60]} has {tensor.numel():,} numbers, more than are stored")
+
+
+def _is_plain(tensor: Tensor) -> bool:
+    """Whether a tensor is numbers in the memory: not sparse, nested, quantized, or a shape alone (``meta``)."""
+    special = tensor.is_nested or tensor.is_quantized or tensor.device.type != "cpu"
+    return tensor.layout == torch.strided and not special
 
 
 def weights_digest(weights: Mapping[str, Tensor], *, begin: str = "") -> str:

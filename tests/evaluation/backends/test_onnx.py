@@ -10,7 +10,7 @@ import torch
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.encoder import Encoder
-from interlingua.errors import CheckpointError, ConfigError, MissingExtraError
+from interlingua.errors import CheckpointError, ConfigError, MissingExtraError, TaskError
 from interlingua.evaluation.encoders import load_encoder
 
 onnx = pytest.importorskip("onnx")
@@ -151,3 +151,33 @@ def test_no_onnxruntime(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'interlingua\[onnx\]'"):
         load_encoder(str(folder), backend="onnx")
+
+
+WILD = {
+    "shape that fails": ("Reshape", [7, 777]),
+    "fewer vectors than texts": ("Reshape", [1, -1]),
+    "a memory of terabytes": ("ConstantOfShape", [4, 1 << 40]),
+    "no numbers": ("Cast", None),
+}
+
+
+@pytest.mark.parametrize("name", list(WILD))
+def test_a_graph_that_gives_something_else_is_one_line(name, folder):
+    helper, kind = onnx.helper, onnx.TensorProto
+    operator, shape = WILD[name]
+    constants = [] if shape is None else [onnx.numpy_helper.from_array(np.array(shape), "shape")]
+    given = {"Reshape": ["numbers", "shape"], "ConstantOfShape": ["shape"], "Cast": ["numbers"]}[operator]
+    options = {"to": kind.STRING} if operator == "Cast" else {}
+    nodes = [
+        helper.make_node("Cast", ["input_ids"], ["numbers"], to=kind.FLOAT),
+        helper.make_node(operator, given, ["sentence_embedding"], **options),
+    ]
+    put = helper.make_tensor_value_info("input_ids", kind.INT64, ["b", "t"])
+    out = helper.make_tensor_value_info("sentence_embedding", kind.STRING if options else kind.FLOAT, ["b", "d"])
+    graph = helper.make_graph(nodes, "wild", [put], [out], constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    onnx.save(model, folder / "onnx" / "model.onnx")
+    encoder, _ = load_encoder(str(folder), backend="onnx")
+    with pytest.raises(TaskError, match=r"model\.onnx: ") as caught:
+        encoder.encode(["de1 de2", "en7 en8"])
+    assert "\n" not in str(caught.value)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float32, Int64
+from jaxtyping import Bool, Float32, Int64
 from numpy import ndarray
 
 from interlingua.encoder.directory import ARCHITECTURES, read_backbone_config, read_json, read_settings
@@ -21,7 +21,7 @@ from interlingua.encoder.pooling import POOLING_MODES, HiddenStates
 from interlingua.encoder.schema import ANY_CONFIG, TOKENIZER
 from interlingua.encoder.static_directory import static_folder, static_settings
 from interlingua.encoder.vocabulary import Vocabulary, truncate
-from interlingua.errors import CheckpointError, ConfigError, MissingExtraError
+from interlingua.errors import CheckpointError, ConfigError, MissingExtraError, TaskError
 from interlingua.evaluation.backends.foreign import Choices, ForeignEncoder
 from interlingua.evaluation.metrics.retrieval import normalized
 from interlingua.evaluation.provenance import ModelInfo
@@ -68,6 +68,7 @@ class OnnxEncoder(ForeignEncoder):
         options, asked = self.own_options(choices, "onnx")
         folder = locate(model, patterns=("*.json", "*.txt", "*.model", "*.onnx*", "onnx/*"))
         graph = _graph(folder, options.file)
+        self._graph = graph
         self._vocabulary = Vocabulary.of_model(folder)
         self._session, version = _session(graph, choices.device)
         self._inputs = {put.name: _INTEGERS.get(put.type, np.int64) for put in self._session.get_inputs()}
@@ -134,9 +135,28 @@ class OnnxEncoder(ForeignEncoder):
         padded[mask] = np.concatenate(ids)
         known = {"input_ids": padded, "attention_mask": mask, "token_type_ids": np.zeros_like(padded)}
         feed = {name: known[name].astype(kind) for name, kind in self._inputs.items()}
-        (states,) = self._session.run([self._output], feed)
-        states = np.asarray(states, dtype=np.float32)
+        states = self._states(feed, mask)
         return states if self._pooling is None else self._pool(states[mask], padded[mask], lengths)
+
+    def _states(self, feed: dict[str, Any], mask: Bool[ndarray, "b t"]) -> Float32[ndarray, "b *t d"]:
+        """What the graph gives for a batch: a vector of each text, or of each token.
+
+        Raises:
+            TaskError: onnxruntime fails on it, or it gives something else.
+        """
+        try:
+            (found,) = self._session.run([self._output], feed)
+        except Exception as error:  # its exceptions share no base
+            reason = " ".join(str(error).split())[:150]
+            raise TaskError(f"{self._graph}: onnxruntime fails on a batch ({reason}); export it again") from error
+        states = np.asarray(found)
+        expected = mask.shape[:1] if self._pooling is None else mask.shape
+        if states.dtype.kind not in "fiu" or states.shape[:-1] != expected or not states.size:
+            raise TaskError(
+                f"{self._graph}: gives {states.dtype} of shape {states.shape} for {mask.shape[0]} texts of"
+                f" {mask.shape[1]} tokens, expected numbers of shape {(*expected, 'd')}; export it again"
+            )
+        return states.astype(np.float32, copy=False)
 
     def _pool(
         self, states: Float32[ndarray, "t d"], ids: Int64[ndarray, " t"], lengths: Int64[ndarray, " b"]
@@ -166,7 +186,7 @@ def _session(graph: Path, device: str) -> tuple[Any, str]:
         raise ConfigError(f"onnxruntime can't use device {device!r} here; say cpu, or install onnxruntime-gpu")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = torch.get_num_threads()
-    options.log_severity_level = 3  # errors
+    options.log_severity_level = 4  # what ends the process; errors are raised
     try:
         session = onnxruntime.InferenceSession(str(graph), options, providers=[provider])
     except Exception as error:  # its exceptions share no base

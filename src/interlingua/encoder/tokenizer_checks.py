@@ -1,0 +1,138 @@
+"""What in a stranger's ``tokenizer.json`` would fill the memory or end in the middle of the tokenizers library.
+
+Two steps of a tokenizer can write more than they read. A normalizer replaces a character by a text, and several of
+them multiply. A post-processor puts special tokens around a text, or puts the text there several times. Both are
+counted from the definition, before any text passes.
+
+SentencePiece's map of characters is a trie in an array, whose numbers are places in that array and in a list of texts.
+The library follows them without a look at the ends, so all that can be reached from the root is followed here first.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from jaxtyping import UInt32
+from numpy import ndarray
+
+from interlingua.errors import DataError
+
+MAX_GROWTH = 100
+"""Characters that one may become; Unicode's own forms (NFKC) make at most 18 of one."""
+MAX_PIECES = 100
+"""Special tokens around a text, and times that a template names anything."""
+_BYTES = np.arange(1, 256)
+"""That a text may hold; 0 ends it."""
+_LABEL, _VALUE = 0x8000_00FF, 0x7FFF_FFFF
+"""Bits of a unit of the trie; a unit with the highest bit is a value and no child."""
+
+
+def check_definition(definition: dict[str, Any]) -> None:
+    """Looks at a definition before the tokenizers library does, which refuses one of another form.
+
+    Args:
+        definition: content of ``tokenizer.json``.
+
+    Raises:
+        DataError: texts would grow more than any known tokenizer makes them, or a map of characters is damaged.
+    """
+    growth = math.prod(_most_characters(step) for step in _steps(definition.get("normalizer"), "normalizers"))
+    if growth > MAX_GROWTH:
+        raise DataError(
+            f"tokenizer.json: its normalizer makes up to {growth:,} characters of one, expected at most {MAX_GROWTH};"
+            " fetch the model again"
+        )
+    pieces = sum(_pieces(step) for step in _steps(definition.get("post_processor"), "processors"))
+    if pieces > MAX_PIECES:
+        raise DataError(
+            f"tokenizer.json: its post_processor adds {pieces:,} pieces to a text, expected at most {MAX_PIECES};"
+            " fetch the model again"
+        )
+
+
+def _steps(step: dict[str, Any] | None, inner: str) -> Iterator[dict[str, Any]]:
+    """The single steps of one that may be a sequence of others."""
+    if step is None:
+        return
+    if step.get("type") != "Sequence":
+        yield step
+    for part in step.get(inner, ()):
+        yield from _steps(part, inner)
+
+
+def _most_characters(normalizer: dict[str, Any]) -> int:
+    """That a normalizer makes of a character, or puts before a text."""
+    kind = normalizer.get("type")
+    if kind == "Replace":
+        return max(1, len(normalizer["content"]))
+    if kind == "Prepend":
+        return max(1, len(normalizer["prepend"]))
+    if kind == "Precompiled":
+        return _longest_mapped(normalizer["precompiled_charsmap"])
+    return 1
+
+
+def _longest_mapped(charsmap: str) -> int:
+    """Characters of the longest text in SentencePiece's map: the size of a trie, the trie, and texts that end in 0."""
+    try:
+        content = base64.b64decode(charsmap, validate=True)
+        (trie_bytes,) = struct.unpack_from("<I", content)
+        units = np.frombuffer(content[4 : 4 + trie_bytes], "<u4")
+        texts = content[4 + trie_bytes :]
+        longest = max(map(len, texts.decode("utf-8").split("\0")))
+        is_whole = 4 * len(units) == trie_bytes and _is_inside(units, texts)
+    except (ValueError, struct.error):  # no base64, no whole units, no UTF-8
+        is_whole = False
+    if not is_whole:
+        raise DataError("tokenizer.json: its precompiled_charsmap is damaged; fetch the model again")
+    return max(1, longest)
+
+
+def _is_inside(units: UInt32[ndarray, " n"], texts: bytes) -> bool:
+    """Whether a walk from the root of a double-array trie stays in it, and each value is where a character begins.
+
+    A node is the place p of a unit. Its child by byte c is the unit at p ^ c if that has the label c, and the child's
+    own place is p ^ c ^ the offset in that unit, where its value stands if it has one (Yata's darts-clone).
+    """
+    begins = np.array([byte & 0xC0 != 0x80 for byte in texts], bool)
+    nodes = _offsets(units[:1]).astype(np.int64)
+    seen = np.zeros(len(units), bool)
+    if not len(nodes):
+        return False
+    while len(nodes):
+        if nodes.max() >= len(units):
+            return False
+        nodes = np.unique(nodes[~seen[nodes]])
+        seen[nodes] = True
+        children = nodes[:, None] ^ _BYTES
+        if children.size and children.max() >= len(units):
+            return False
+        found = units[children]
+        is_child = (found & _LABEL) == _BYTES
+        next_nodes = children[is_child] ^ _offsets(found[is_child])
+        ends = next_nodes[(found[is_child] >> 8 & 1).astype(bool)]
+        if len(ends) and ends.max() >= len(units):
+            return False
+        values = units[ends] & _VALUE
+        if len(values) and (values.max() >= len(texts) or not begins[values].all()):
+            return False
+        nodes = next_nodes
+    return True
+
+
+def _offsets(units: UInt32[ndarray, " n"]) -> UInt32[ndarray, " n"]:
+    """How far from a node its children's places are; the ninth bit says that the number is in steps of 256."""
+    return (units >> 10) << ((units & (1 << 9)) >> 6)
+
+
+def _pieces(processor: dict[str, Any]) -> int:
+    """What a template names, and the ids of all of its special tokens."""
+    template = processor.get("single", ())
+    ids = {name: len(token["ids"]) for name, token in processor.get("special_tokens", {}).items()}
+    names = [piece["SpecialToken"]["id"] for piece in template if "SpecialToken" in piece]
+    return len(template) + sum(ids.get(name, 0) for name in names)
