@@ -45,7 +45,7 @@ def index(
     """Passages with their vectors on disk, to be searched by interlingua search."""
     from interlingua.errors import ConfigError
     from interlingua.registry import did_you_mean
-    from interlingua.search.searcher import add_to_index, build_index, delete_from_index
+    from interlingua.search.searcher import add_to_index, build_index
 
     if action not in ACTIONS:
         raise ConfigError(f"no such action {action!r}{did_you_mean(action, ACTIONS)}; there are: {', '.join(ACTIONS)}")
@@ -54,11 +54,7 @@ def index(
     _refuse_others(action, {**given, **chosen})
     first, *rest = arguments
     if action == "delete":
-        if not rest and where is None:
-            raise ConfigError("name ids, or a condition with --where")
-        deleted = delete_from_index(first, rest, where)
-        if not quiet:
-            print(f"{first}: {deleted:,} passages deleted", file=sys.stderr)
+        _delete(first, rest, where, quiet)
         return
     options: Any = {"language": language, "dtype": dtype, "device": device}
     with rate_bar(quiet, "passages") as show:
@@ -80,6 +76,17 @@ def index(
             f"{folder}: {added.added:,} passages added, {added.replaced:,} replaced, {added.unchanged:,} as they were",
             file=sys.stderr,
         )
+
+
+def _delete(folder: str, ids: list[str], where: Text, quiet: bool) -> None:
+    from interlingua.errors import ConfigError
+    from interlingua.search.searcher import delete_from_index
+
+    if not ids and where is None:
+        raise ConfigError("name ids, or a condition with --where")
+    deleted = delete_from_index(folder, ids, where)
+    if not quiet:
+        print(f"{folder}: {deleted:,} passages deleted", file=sys.stderr)
 
 
 def _refuse_others(action: str, given: dict[str, Text]) -> None:

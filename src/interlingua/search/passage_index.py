@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import hashlib
 import json
 import os
 from collections import Counter
@@ -20,7 +19,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
@@ -28,6 +26,15 @@ from interlingua.errors import CheckpointError, ConfigError, DataError, MissingE
 from interlingua.files import PathLike, atomic_write, has_format
 from interlingua.json_text import load_json
 from interlingua.locks import exclusive
+from interlingua.search.lance_table import (
+    content_key,
+    lance_writes,
+    sql_strings,
+    table_rows,
+    table_schema,
+    text_key,
+    valid_condition,
+)
 from interlingua.search.passage_files import Passage
 from interlingua.search.ranking import Hit
 
@@ -191,7 +198,7 @@ class PassageIndex:
             wanted: list[Passage] = []
             replaces = False
             for passage in block:
-                key, content = _key(passage.id), _content(passage)
+                key, content = text_key(passage.id), content_key(passage)
                 if key in seen:
                     raise DataError(f"the id {passage.id!r} occurs twice; ids must differ")
                 seen.add(key)
@@ -218,9 +225,9 @@ class PassageIndex:
         before = self.count()
         stream = iter(ids)
         while block := list(islice(stream, COMMIT_PASSAGES)):
-            self._table.delete(f"id IN ({_quoted(block)})")
+            self._table.delete(f"id IN ({sql_strings(block)})")
         if where is not None:
-            with _condition(where):
+            with valid_condition(where):
                 self._table.delete(where)
         return before - self.count()
 
@@ -241,7 +248,7 @@ class PassageIndex:
                 f"an approximate search takes at least {LEAST_APPROXIMATE:,} passages, the index has {self.count():,};"
                 " the exact one is fast for so few"
             )
-        with _disk(self.folder):
+        with lance_writes(self.folder):
             indexed = self._indexed_columns()
             if self.count() and "text" not in indexed:
                 words = FTS(base_tokenizer="icu", stem=False, remove_stop_words=False)
@@ -313,48 +320,24 @@ class PassageIndex:
         where: str | None,
         score: Callable[[Mapping[str, Any]], float],
     ) -> list[Hit]:
-        conditions = [f"language IN ({_quoted(languages)})"] if languages else []
+        conditions = [f"language IN ({sql_strings(languages)})"] if languages else []
         if where is not None:
             conditions.append(f"({where})")
         if conditions:
             query = query.where(" AND ".join(conditions), prefilter=True)
-        with _condition(where):
+        with valid_condition(where):
             rows = query.limit(top).to_list()
         hits = [Hit(score=float(score(row)), **{name: row[name] for name in SHOWN}) for row in rows]
         return sorted(hits, key=lambda hit: (-hit.score, hit.id))
 
     def _open_table(self, database: Any) -> Any:
-        import pyarrow
-
-        width = self.settings.dim
-        schema = pyarrow.schema(
-            [
-                *((name, pyarrow.string()) for name in ("id", "text", "title", "language")),
-                ("metadata", pyarrow.json_()),
-                ("content", pyarrow.int64()),
-                ("vector", pyarrow.list_(pyarrow.float32(), width)),
-            ]
-        )
-        self._schema = schema
         if (self.folder / f"{TABLE}.lance").is_dir():
             return database.open_table(TABLE)
-        return database.create_table(TABLE, schema=schema)
+        return database.create_table(TABLE, schema=table_schema(self.settings.dim))
 
     def _commit(self, passages: Sequence[Passage], vectors: Float32[ndarray, "n d"], *, replaces: bool) -> None:
-        import pyarrow
-
-        texts = {name: [getattr(passage, name) for passage in passages] for name in ("id", "text", "title", "language")}
-        flat = pyarrow.array(np.ascontiguousarray(vectors, dtype=np.float32).ravel())
-        rows = pyarrow.table(
-            {
-                **texts,
-                "metadata": pyarrow.array([passage.metadata for passage in passages], pyarrow.json_()),
-                "content": [_content(passage) for passage in passages],
-                "vector": pyarrow.FixedSizeListArray.from_arrays(flat, self.settings.dim),
-            },
-            schema=self._schema,
-        )
-        with _disk(self.folder):
+        rows = table_rows(passages, vectors)
+        with lance_writes(self.folder):
             if replaces:
                 upsert = self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
                 upsert.execute(rows)
@@ -365,46 +348,6 @@ class PassageIndex:
         """A digest of what every passage holds, by a digest of its id."""
         found: dict[int, int] = {}
         for batch in self._table.search().select(["id", "content"]).to_batches():
-            keys = map(_key, batch.column("id").to_pylist())
+            keys = map(text_key, batch.column("id").to_pylist())
             found.update(zip(keys, batch.column("content").to_pylist(), strict=True))
         return found
-
-
-@contextlib.contextmanager
-def _disk(folder: Path) -> Iterator[None]:
-    """LanceDB reports a full disk or a damaged file as a RuntimeError or OSError with Rust's words."""
-    try:
-        yield
-    except (RuntimeError, OSError) as error:
-        first = str(error).splitlines()[0][:200]
-        raise DataError(
-            f"LanceDB can't write: {first}; check the disk, then run the same command again", path=folder
-        ) from (error)
-
-
-@contextlib.contextmanager
-def _condition(where: str | None) -> Iterator[None]:
-    """A condition that LanceDB does not understand is a user's error."""
-    try:
-        yield
-    except (RuntimeError, ValueError, OSError) as error:
-        if where is None:
-            raise
-        first = str(error).splitlines()[0][:200]
-        raise ConfigError(f"--where {where!r} is not a valid condition: {first}") from error
-
-
-def _quoted(values: Iterable[str]) -> str:
-    """Strings of SQL, with commas."""
-    escaped = (value.replace("'", "''") for value in values)
-    return ", ".join(f"'{value}'" for value in escaped)
-
-
-def _key(text: str) -> int:
-    """A digest of 8 bytes; a signed integer, as Arrow's int64."""
-    digest = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "little", signed=True)
-
-
-def _content(passage: Passage) -> int:
-    return _key(json.dumps(passage[1:], ensure_ascii=False))

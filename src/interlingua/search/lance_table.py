@@ -1,0 +1,85 @@
+"""The rows of an index as LanceDB stores them, and its errors as a user can read them."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float32
+from numpy import ndarray
+
+from interlingua.errors import ConfigError, DataError
+from interlingua.search.passage_files import Passage
+
+TEXT_COLUMNS = ("id", "text", "title", "language")
+
+
+def table_schema(width: int) -> Any:
+    """Arrow's schema of the table.
+
+    Args:
+        width: of the vectors.
+    """
+    import pyarrow
+
+    fields = [(name, pyarrow.string()) for name in TEXT_COLUMNS]
+    fields += [("metadata", pyarrow.json_()), ("content", pyarrow.int64())]
+    return pyarrow.schema([*fields, ("vector", pyarrow.list_(pyarrow.float32(), width))])
+
+
+def table_rows(passages: Sequence[Passage], vectors: Float32[ndarray, "n d"]) -> Any:
+    """Passages with their vectors as a table of Arrow."""
+    import pyarrow
+
+    flat = pyarrow.array(np.ascontiguousarray(vectors, dtype=np.float32).ravel())
+    columns = {name: [getattr(passage, name) for passage in passages] for name in TEXT_COLUMNS}
+    columns["metadata"] = pyarrow.array([passage.metadata for passage in passages], pyarrow.json_())
+    columns["content"] = [content_key(passage) for passage in passages]
+    columns["vector"] = pyarrow.FixedSizeListArray.from_arrays(flat, vectors.shape[1])
+    return pyarrow.table(columns, schema=table_schema(vectors.shape[1]))
+
+
+@contextlib.contextmanager
+def lance_writes(folder: Path) -> Iterator[None]:
+    """LanceDB reports a full disk or a damaged file as a RuntimeError or OSError with Rust's words."""
+    try:
+        yield
+    except (RuntimeError, OSError) as error:
+        first = str(error).splitlines()[0][:200]
+        raise DataError(
+            f"LanceDB can't write: {first}; check the disk, then run the same command again", path=folder
+        ) from (error)
+
+
+@contextlib.contextmanager
+def valid_condition(where: str | None) -> Iterator[None]:
+    """A condition that LanceDB does not understand is a user's error."""
+    try:
+        yield
+    except (RuntimeError, ValueError, OSError) as error:
+        if where is None:
+            raise
+        first = str(error).splitlines()[0][:200]
+        raise ConfigError(f"--where {where!r} is not a valid condition: {first}") from error
+
+
+def sql_strings(values: Iterable[str]) -> str:
+    """Strings of SQL, with commas."""
+    escaped = (value.replace("'", "''") for value in values)
+    return ", ".join(f"'{value}'" for value in escaped)
+
+
+def text_key(text: str) -> int:
+    """A digest of 8 bytes; a signed integer, as Arrow's int64."""
+    digest = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)
+
+
+def content_key(passage: Passage) -> int:
+    """A digest of all of a passage but its id."""
+    return text_key(json.dumps(passage[1:], ensure_ascii=False))

@@ -1,0 +1,63 @@
+"""Rows of an index, its strings in SQL, and LanceDB's errors as one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from interlingua.errors import ConfigError, DataError
+from interlingua.search.lance_table import (
+    content_key,
+    lance_writes,
+    sql_strings,
+    table_rows,
+    table_schema,
+    text_key,
+    valid_condition,
+)
+from interlingua.search.passage_files import Passage
+
+
+def test_rows_hold_what_the_passages_hold():
+    pytest.importorskip("pyarrow")
+    passages = [Passage("a", "one", "t", "deu_Latn", '{"x": 1}'), Passage("b", "two")]
+    vectors = np.array([[1, 2], [3, 4]], np.float32)
+    rows = table_rows(passages, vectors)
+    assert rows.schema == table_schema(2)
+    first, second = rows.to_pylist()
+    assert [first[name] for name in ("id", "text", "title", "language")] == ["a", "one", "t", "deu_Latn"]
+    assert (first["vector"], second["vector"]) == ([1, 2], [3, 4])
+    assert (first["metadata"], second["content"]) == ('{"x": 1}', content_key(passages[1]))
+
+
+def test_strings_of_sql_are_escaped():
+    assert sql_strings(["a", "it's", "' OR 1=1 --"]) == "'a', 'it''s', ''' OR 1=1 --'"
+
+
+@pytest.mark.parametrize("field", ["text", "title", "language", "metadata"])
+def test_the_content_changes_with_each_field_but_the_id(field):
+    passage = Passage("a", "one")
+    assert content_key(passage._replace(**{field: "other"})) != content_key(passage)
+    assert content_key(passage._replace(id="b")) == content_key(passage)
+
+
+def test_a_key_is_the_same_everywhere_and_fits_in_64_bits():
+    assert text_key("a") == text_key("a") != text_key("b")
+    assert all(-(2**63) <= text_key(str(n)) < 2**63 for n in range(1000))
+    assert any(text_key(str(n)) < 0 for n in range(1000))
+
+
+@pytest.mark.parametrize("error", [RuntimeError("lance error: no space\nbacktrace"), OSError("disk full")])
+def test_a_failed_write_is_one_line(error):
+    with pytest.raises(DataError, match="folder: LanceDB can't write") as caught, lance_writes(Path("folder")):
+        raise error
+    assert "\n" not in str(caught.value)
+
+
+def test_only_a_users_condition_is_blamed():
+    with pytest.raises(ConfigError, match="--where 'x ='"), valid_condition("x ="):
+        raise ValueError("no such column")
+    with pytest.raises(ValueError, match="no such column"), valid_condition(None):
+        raise ValueError("no such column")
