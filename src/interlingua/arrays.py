@@ -61,7 +61,8 @@ def _check_members(path: PathLike) -> None:
         members = archive.infolist()
     if len(members) > limits.MAX_MEMBERS:
         raise DataError(f"{len(members):,} arrays, more than {limits.MAX_MEMBERS:,}; write fewer", path=path)
-    packed, unpacked = Path(path).stat().st_size, sum(member.file_size for member in members)
+    packed = Path(path).stat().st_size
+    unpacked = sum(member.file_size for member in members)
     if unpacked > max(limits.FREE_EXPANSION_BYTES, limits.max_expansion() * packed):
         raise DataError(f"its {packed:,} bytes would grow to {unpacked:,}; save it with numpy.savez", path=path)
 

@@ -244,7 +244,8 @@ def _without_place(message: str, where: str) -> str:
 
 
 def _convert(hint: Any, value: Any, where: str) -> Any:
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    origin = typing.get_origin(hint)
+    arguments = typing.get_args(hint)
     if hint is Any:
         return value
     if origin in (Union, types.UnionType):

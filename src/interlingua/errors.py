@@ -36,7 +36,9 @@ class DataError(InterlinguaError, ValueError):
     """
 
     def __init__(self, message: str, *, path: str | os.PathLike[str] | None = None, line: int | None = None) -> None:
-        self.path, self.line, self.problem = path, line, message
+        self.path = path
+        self.line = line
+        self.problem = message
         place = "" if path is None else f"{os.fspath(path)}: " if line is None else f"{os.fspath(path)}:{line}: "
         super().__init__(f"{place}{message}")
 
@@ -72,7 +74,8 @@ class MissingExtraError(InterlinguaError, ImportError):
     """
 
     def __init__(self, package: str, extra: str) -> None:
-        self.package, self.extra = package, extra
+        self.package = package
+        self.extra = extra
         super().__init__(f"{package} is needed for this and is not installed; run: pip install 'interlingua[{extra}]'")
 
 

@@ -80,7 +80,8 @@ def find(code_or_name: str) -> LanguageTag | None:
     """Like ``parse``, or None where nothing is called so, which is found out fast."""
     if len(code_or_name) > MAX_NAME_CHARACTERS:
         return None
-    index, key = _index(), _key(code_or_name)
+    index = _index()
+    key = _key(code_or_name)
     base, script, region, others = _subtags(key)
     exact = index.get(key)
     if exact is not None:
@@ -150,7 +151,9 @@ def _subtags(key: str) -> tuple[str, str | None, str | None, list[str]]:
     """Splits a BCP-47 tag or a locale; what is no script, region or variant comes back last."""
     tag, _, modifier = key.partition("@")
     base, *rest = tag.split("-")
-    script, region, others = _SCRIPT_OF_VARIANT.get(modifier), None, []
+    script = _SCRIPT_OF_VARIANT.get(modifier)
+    region = None
+    others = []
     for part in rest:
         if len(part) == 4 and part.isalpha():
             script = part.title()

@@ -123,10 +123,12 @@ class _LineGuard(_Guard):
     def __init__(self, stream: IO[bytes], path: Any) -> None:
         super().__init__(stream, path)
         self._limit = max_line_characters()
-        self._line, self._characters = 1, 0
+        self._line = 1
+        self._characters = 0
 
     def _look(self, data: bytes) -> None:
-        first, last = data.find(b"\n"), data.rfind(b"\n")
+        first = data.find(b"\n")
+        last = data.rfind(b"\n")
         self._add(data if first < 0 else data[:first])
         if first < 0:
             return
@@ -153,7 +155,9 @@ class _ExpansionGuard(_Guard):
 
     def __init__(self, stream: IO[bytes], path: Any, packed_bytes: int) -> None:
         super().__init__(stream, path)
-        self._times, self._packed, self._bytes = max_expansion(), packed_bytes, 0
+        self._times = max_expansion()
+        self._packed = packed_bytes
+        self._bytes = 0
 
     def _look(self, data: bytes) -> None:
         self._bytes += len(data)

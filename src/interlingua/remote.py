@@ -68,7 +68,8 @@ def fetch(path: PathLike, folder: Path) -> Path:
     if not is_remote(name):
         return Path(name)
     copy = folder / f"{hashlib.sha256(name.encode()).hexdigest()[:8]}-{name_of(name)}"
-    mark, found = copy.with_name(f"{copy.name}.state"), state(name)
+    mark = copy.with_name(f"{copy.name}.state")
+    found = state(name)
     if copy.is_file() and mark.is_file() and mark.read_text(encoding="utf-8") == found:
         return copy
     files, inner = filesystem(name)
@@ -131,7 +132,8 @@ def keep_inputs(outputs: Iterable[PathLike | None], inputs: Iterable[PathLike | 
     Raises:
         ConfigError: a file is to be read and written, or written twice.
     """
-    read, written = {_place(path) for path in inputs if path is not None}, set[str]()
+    read = {_place(path) for path in inputs if path is not None}
+    written = set[str]()
     for output in outputs:
         if output is None or not (is_remote(output) or os.path.isfile(output) or not os.path.exists(output)):
             continue  # a pipe or a device, into which all may go

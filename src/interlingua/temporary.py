@@ -30,7 +30,8 @@ A_DAY = 86_400.0
 """Seconds without a change after which a leftover is removed where the file system has no locks."""
 _NAME = re.compile(r"\.(?P<name>.+)\.(?P<host>[0-9a-f]{8})-(?P<pid>\d+)\.\w+\.(?P<kind>tmp|old)")
 """``.old`` is a folder that stepped aside for a new one, see ``replace_directory``."""
-_AT_WORKING_DIRECTORY, _EXCHANGE = -100, 2
+_AT_WORKING_DIRECTORY = -100
+_EXCHANGE = 2
 """``AT_FDCWD`` and ``RENAME_EXCHANGE`` of Linux."""
 _NOT_POSSIBLE = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EXDEV)
 

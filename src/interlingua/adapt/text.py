@@ -36,7 +36,8 @@ def read_sides(settings: ExtendSettings) -> Sides:
     Raises:
         DataError: there is none, or a file is broken.
     """
-    language, pivot = resolve(settings.language).code, resolve(settings.pivot).code
+    language = resolve(settings.language).code
+    pivot = resolve(settings.pivot).code
     sides = Sides([], [])
     others: set[str] = set()
     for path in settings.pairs:
@@ -75,7 +76,8 @@ def prepare_config(settings: ExtendSettings, vocabulary: Path | str, prompt: str
         vocabulary: the model whose vocabulary is taken over.
         prompt: put in front of every text.
     """
-    language, pivot = resolve(settings.language).code, resolve(settings.pivot).code
+    language = resolve(settings.language).code
+    pivot = resolve(settings.pivot).code
     sources = []
     for path in settings.pairs:
         first, second = _languages(path, language, pivot)

@@ -48,7 +48,8 @@ class Agnosticism:
         """See ``Analyser.run``."""
         start = time.perf_counter()
         texts = read_parallel(data, self.languages)
-        languages, work = texts.languages, len(texts.languages) * texts.sentences
+        languages = texts.languages
+        work = len(texts.languages) * texts.sentences
         vectors = unit_vectors(subject.embeds, texts, progress=progress, of_all=STAGES * work)
         pool = search_pool(
             vectors, k=self.k, progress=lambda label, done, _: progress(label, work + done, STAGES * work)

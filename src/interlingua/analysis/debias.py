@@ -103,7 +103,8 @@ class DebiasReport:
 
     def record(self) -> dict[str, Any]:
         """For ``debias.json``; NaN, where there were no translations, as null."""
-        found, language_map = self.fitted, self.fitted.language_map
+        found = self.fitted
+        language_map = self.fitted.language_map
         return {
             "interlingua": __version__,
             "method": language_map.method,

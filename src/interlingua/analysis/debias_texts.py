@@ -174,11 +174,13 @@ def _all_lines(file: Path) -> list[str]:
 
 def _of_corpus(folder: Path, sentences: int, seed: int) -> Iterator[Group]:
     """Training pairs of a prepared corpus, read back from their tokens."""
-    store, vocabulary = TokenStore.open(folder / "train"), Vocabulary.load(folder / "vocabulary")
+    store = TokenStore.open(folder / "train")
+    vocabulary = Vocabulary.load(folder / "vocabulary")
     for number, (source, target) in enumerate(store.language_pairs):
         rows = np.array(reservoir(range(store.count(number)), sentences, seed=seed), dtype=np.int64)
         for source_ids, target_ids in zip(*store.read(number, np.sort(rows)), strict=True):
-            first, second = vocabulary.decode(source_ids.tolist()), vocabulary.decode(target_ids.tolist())
+            first = vocabulary.decode(source_ids.tolist())
+            second = vocabulary.decode(target_ids.tolist())
             if first.strip() and second.strip():
                 yield (source, first), (target, second)
 

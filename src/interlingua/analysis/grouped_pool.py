@@ -50,7 +50,9 @@ def measure_pool(
         groups: sentences of equal numbers are translations of one another.
     """
     order = np.argsort(languages, kind="stable")
-    vectors, languages, groups = vectors[order], languages[order], groups[order]
+    vectors = vectors[order]
+    languages = languages[order]
+    groups = groups[order]
     count = int(languages[-1]) + 1
     starts = np.searchsorted(languages, np.arange(count))
     members = _members(groups)

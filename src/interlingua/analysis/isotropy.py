@@ -37,7 +37,8 @@ def isotropy(vectors: Float32[ndarray, "l n d"], languages: Sequence[str]) -> li
     if n < 2:
         raise DataError("one line in each language; isotropy compares different lines")
     gram = np.zeros((width, width))
-    by_line, by_language = np.zeros((n, width)), np.zeros((count, width))
+    by_line = np.zeros((n, width))
+    by_language = np.zeros((count, width))
     squares = np.zeros(count)
     for language in range(count):
         rows = np.asarray(vectors[language], np.float64)

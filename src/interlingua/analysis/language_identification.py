@@ -60,7 +60,9 @@ class _Probe:
     """Centre, scale and, per language, a weight vector and a bias."""
 
     def __init__(self, centre: Float64[Tensor, " d"], scale: float, parameters: Float64[Tensor, "d+1 l"]) -> None:
-        self.centre, self.scale, self.parameters = centre, scale, parameters
+        self.centre = centre
+        self.scale = scale
+        self.parameters = parameters
 
     def features(self, vectors: Float32[ndarray, "n d"]) -> Float64[Tensor, "n d+1"]:
         """Centred and scaled, with a 1 behind for the bias."""

@@ -132,8 +132,10 @@ def marked_text(text: str, start: int, end: int, kind: str, *, around: int = 110
     """
     while start < end and text[start].isspace():  # a piece may begin with the space before its word
         start += 1
-    first, last = max(0, start - around), min(len(text), end + around)
-    before, after = "…" * (first > 0) + text[first:start], text[end:last] + "…" * (last < len(text))
+    first = max(0, start - around)
+    last = min(len(text), end + around)
+    before = "…" * (first > 0) + text[first:start]
+    after = text[end:last] + "…" * (last < len(text))
     return f'{escape(before)}<mark class="{kind}">{escape(text[start:end])}</mark>{escape(after)}'
 
 

@@ -84,7 +84,8 @@ def _two(before: Analysis, after: Analysis) -> Table:
     for place, column in enumerate(("measure", before.model, after.model, "difference", "95 %", "", "better")):
         table.add_column(column, justify="right" if 0 < place < 5 else "left")
     for change in changes(before, after):
-        first, second = change.before, change.after
+        first = change.before
+        second = change.after
         values = (shown(first.value, first.unit), shown(second.value, second.unit))
         difference = shown(change.difference, first.unit, sign=True)
         table.add_row(first.title, *values, difference, difference_interval(change), change.verdict, first.better or "")

@@ -32,7 +32,8 @@ CLASSES = {
 }
 SAME_SENTENCE, SAME_LANGUAGE, TRANSLATION, OTHER = range(len(CLASSES))
 SHOWN_NEIGHBOURS = 3
-LINE_BITS, PLACE_BITS = 32, 16
+LINE_BITS = 32
+PLACE_BITS = 16
 NOTE = (
     "the paper's percentages are multiples of 1/1512 and not of 1/3750, so it did not count 250 x 3 x 5 neighbours;"
     " tokens are drawn at random there and here, and other vocabularies have other tokens"
@@ -141,7 +142,8 @@ class TokenMatching:
         if not len(vectors):
             raise DataError(f"no tokens of text in the first {len(asked)} lines of {query_language}", path=texts.folder)
         queries = Token(np.full(len(lines), own), lines, places)
-        best, done = nobody(len(vectors)), 0
+        best = nobody(len(vectors))
+        done = 0
         for number, (language, text) in enumerate(texts.lines.items()):
             ids = token_ids(encoder, text, language=language, prompt=subject.prompt)
             for window in token_windows(encoder, ids, **how):
@@ -184,7 +186,8 @@ def without_self(queries: Token, found: Neighbours, k: int) -> Matches:
         found: the k + 1 nearest, their indices being codes.
         k: fewer where there are fewer.
     """
-    codes, cosines = found.indices.numpy(), found.similarities.numpy()
+    codes = found.indices.numpy()
+    cosines = found.similarities.numpy()
     others = codes != queries.code[:, None]
     order = np.argsort(~others, axis=1, kind="stable")[:, : min(k, int(others.sum(axis=1).min()))]
     kept = np.take_along_axis(codes, order, axis=1)
@@ -192,7 +195,8 @@ def without_self(queries: Token, found: Neighbours, k: int) -> Matches:
 
 
 def _measures(matches: Matches, languages: Sequence[str]) -> list[Measure]:
-    classes, lines = matches.classes(), matches.queries.line
+    classes = matches.classes()
+    lines = matches.queries.line
     found = []
     for number, (name, meaning) in enumerate(CLASSES.items()):
         share = (classes == number).mean(axis=1)

@@ -60,11 +60,13 @@ def batches(encoder: Encoder, ids: Sequence[Sequence[int]], *, batch_tokens: int
         batch_tokens: tokens of a batch at most; one line at least.
     """
     limit = min(batch_tokens, CPU_BATCH_TOKENS) if encoder.device.type == "cpu" else batch_tokens
-    first, tokens = 0, 0
+    first = 0
+    tokens = 0
     for line in range(len(ids) + 1):
         if line == len(ids) or (line > first and tokens + len(ids[line]) > limit):
             yield first, TokenBatch.from_lists(ids[first:line], ("",) * (line - first)).to(encoder.device)
-            first, tokens = line, 0
+            first = line
+            tokens = 0
         if line < len(ids):
             tokens += len(ids[line])
 
@@ -89,7 +91,8 @@ def token_windows(
             states = F.normalize(backbone(batch.input_ids, batch.cu_seqlens).float(), dim=-1).cpu().numpy()
         check_finite(states, first)
         kept = text_mask(encoder, batch, prompt)
-        line, place = batch.sequence_ids().cpu().numpy() + first, batch.positions().cpu().numpy()
+        line = batch.sequence_ids().cpu().numpy() + first
+        place = batch.positions().cpu().numpy()
         yield TokenWindow(states[kept], line[kept], place[kept])
 
 

@@ -66,7 +66,8 @@ def mlm_mask(
     """
     if not 0 < ratio <= 1:
         raise ConfigError(f"mask ratio {ratio}; choose one in (0, 1]")
-    ids, special = batch.input_ids, _as_tensor(special_ids, batch.input_ids)
+    ids = batch.input_ids
+    special = _as_tensor(special_ids, batch.input_ids)
     maskable = ~torch.isin(ids, special)
     chosen = _choose(batch, place, maskable, ratio)
     kind = _draws(batch, place, "kind") if replace == "80-10-10" else torch.zeros_like(ids)
@@ -100,7 +101,8 @@ def one_token_mask(
     Returns:
         the masked batch, and for each sentence the token at the place drawn.
     """
-    ids, rows = batch.input_ids, batch.sequence_ids()
+    ids = batch.input_ids
+    rows = batch.sequence_ids()
     special = torch.isin(ids, _as_tensor(special_ids, ids))
     # A sentence hides the token of its smallest draw; the position in the low bits breaks ties.
     draws = (special.long() << 60) | (_draws(batch, place, "token") << POSITION_BITS) | batch.positions()

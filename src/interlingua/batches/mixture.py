@@ -117,7 +117,8 @@ class ParallelPlan:
         passes, position = np.divmod(draws, self._rows[pair_indices])
         rows = permute(position, self._rows[pair_indices], keys(self._row_key, pair_indices, passes))
         part = self._rows[pair_indices] < self._stored_rows[pair_indices]
-        drawn, key = self._stored_rows[pair_indices[part]], keys(self._subset_key, pair_indices[part])
+        drawn = self._stored_rows[pair_indices[part]]
+        key = keys(self._subset_key, pair_indices[part])
         rows[part] = permute(rows[part], drawn, key)
         return pair_indices, rows
 

@@ -47,7 +47,8 @@ def length_groups(cu_seqlens: Int32[Tensor, " b+1"]) -> LengthGroups:
     inverse = torch.empty_like(permutation)
     inverse[permutation] = tokens
     values, counts = torch.unique_consecutive(lengths, return_counts=True)
-    groups, start = [], 0
+    groups = []
+    start = 0
     for length, count in zip(values.tolist(), counts.tolist(), strict=True):
         groups.append(LengthGroup(start, count, length))
         start += count * length

@@ -54,7 +54,8 @@ def _feistel(
     low = bits >> np.uint64(1)
     low_mask = (np.uint64(1) << low) - np.uint64(1)
     high_mask = (np.uint64(1) << (bits - low)) - np.uint64(1)
-    left, right = values >> low, values & low_mask
+    left = values >> low
+    right = values & low_mask
     for turn in range(0, ROUNDS, 2):
         left = left ^ (mix(right ^ key ^ np.uint64(turn << 56)) & high_mask)
         right = right ^ (mix(left ^ key ^ np.uint64((turn + 1) << 56)) & low_mask)

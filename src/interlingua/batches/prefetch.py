@@ -28,7 +28,8 @@ class Prefetcher(Generic[BatchT]):
         self, batch_at: Callable[[int], BatchT], start_step: int = 0, *, stop_step: int | None = None, depth: int = 4
     ) -> None:
         self._batch_at = batch_at
-        self._start, self._stop = start_step, stop_step
+        self._start = start_step
+        self._stop = stop_step
         self._ready: queue.Queue[BatchT | _End] = queue.Queue(maxsize=depth)
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._work, name="prefetch", daemon=True)
@@ -62,7 +63,8 @@ class Prefetcher(Generic[BatchT]):
             self._thread.join(timeout=0.05)
 
     def _work(self) -> None:
-        step, end = self._start, _End(None)
+        step = self._start
+        end = _End(None)
         try:
             while not self._closed.is_set() and (self._stop is None or step < self._stop):
                 self._ready.put(self._batch_at(step))

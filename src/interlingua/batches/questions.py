@@ -68,7 +68,8 @@ class QuestionPlan:
                 f"data.questions: a batch of {global_batch_size} questions, but there are {len(rows)}; lower"
                 " run.global_batch_size"
             )
-        self.global_batch_size, self.seed = global_batch_size, seed
+        self.global_batch_size = global_batch_size
+        self.seed = seed
         self._rows = rows
         self._firsts = np.cumsum(rows.negative_counts) - rows.negative_counts
         self._order = RowOrder(len(rows), global_batch_size=global_batch_size, seed=seed, purpose="questions")
@@ -90,7 +91,8 @@ class QuestionPlan:
     def negatives_at(self, rows: Int64[np.ndarray, " n"], passes: Int64[np.ndarray, " n"]) -> Int64[np.ndarray, "n h"]:
         """The passages that stand as hard negatives of questions in the passes they are read in."""
         drawn = np.empty((len(rows), self._rows.hard_negatives), dtype=np.int64)
-        counts, key = self._rows.negative_counts[rows], keys(self._key, passes, rows)
+        counts = self._rows.negative_counts[rows]
+        key = keys(self._key, passes, rows)
         for place in range(self._rows.hard_negatives):
             own = counts > place
             nth = permute(np.full(int(own.sum()), place), counts[own], key[own])

@@ -212,7 +212,8 @@ class TokenStore:
                 f"token id {largest} for a vocabulary of {self.vocabulary_size}; prepare the store again",
                 path=self.path / "tokens.bin",
             )
-        are_possible, end = True, -1
+        are_possible = True
+        end = -1
         for offsets in self._verified("offsets.bin", "<u8"):
             # each greater than the one before; beyond 2^63 they are below 0 here, which fails as well
             are_possible &= bool((np.diff(offsets.astype(np.int64), prepend=end) > 0).all())

@@ -105,7 +105,8 @@ def by_pivot(batch: ParallelBatch, pivot: str) -> tuple[TokenBatch, TokenBatch]:
     Raises:
         DataError: a pair has no side in the pivot language.
     """
-    a, b = batch.a, batch.b
+    a = batch.a
+    b = batch.b
     if all(code == pivot for code in b.languages):
         return a, b
     wrong = [row for row, pair in enumerate(zip(a.languages, b.languages, strict=True)) if pivot not in pair]

@@ -71,7 +71,8 @@ def _header_problem(header: dict[str, Any]) -> str:
     names = [(pair["source"], pair["target"]) for pair in pairs]
     if names != sorted(set(names)):
         return "language_pairs are not each there once, in order"
-    sizes, digests = header.get("bytes"), header.get("sha256")
+    sizes = header.get("bytes")
+    digests = header.get("sha256")
     if not isinstance(sizes, dict) or sizes.keys() != set(FILES):
         return f"bytes has other files than {' and '.join(FILES)}"
     if not isinstance(digests, dict) or digests.keys() != set(FILES):

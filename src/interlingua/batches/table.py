@@ -74,7 +74,8 @@ class RowOrder:
     def __init__(self, count: int, *, global_batch_size: int, seed: int, purpose: str) -> None:
         if global_batch_size < 1 or count < 1:
             raise ConfigError(f"{purpose}: {count} rows in batches of {global_batch_size}; both must be 1 or more")
-        self.count, self.global_batch_size = count, global_batch_size
+        self.count = count
+        self.global_batch_size = global_batch_size
         self._key = seed_for(seed, "row order", purpose)
 
     def rows_at(self, step: int, *, rank: int = 0, world_size: int = 1) -> Int64[np.ndarray, " n"]:
@@ -133,7 +134,8 @@ class LabelledPlan:
     """
 
     def __init__(self, rows: LabelledRows, *, global_batch_size: int, seed: int = 0) -> None:
-        self.global_batch_size, self.seed = global_batch_size, seed
+        self.global_batch_size = global_batch_size
+        self.seed = seed
         self._rows = rows
         self._order = RowOrder(len(rows.labels), global_batch_size=global_batch_size, seed=seed, purpose="labelled")
 
@@ -165,7 +167,8 @@ class SentencePlan:
     """
 
     def __init__(self, sentences: TokenColumn, *, global_batch_size: int, seed: int = 0) -> None:
-        self.global_batch_size, self.seed = global_batch_size, seed
+        self.global_batch_size = global_batch_size
+        self.seed = seed
         self._sentences = sentences
         self._order = RowOrder(len(sentences), global_batch_size=global_batch_size, seed=seed, purpose="monolingual")
 

@@ -99,7 +99,8 @@ def table(report: DebiasReport) -> str:
 
     fitted = report.fitted
     language_map = fitted.language_map
-    before, after = panel_values(fitted.before), panel_values(fitted.after)
+    before = panel_values(fitted.before)
+    after = panel_values(fitted.after)
     titles = {
         "own_pool": "translations found, own pool",
         "mixed_pool": "translations found, mixed pool",

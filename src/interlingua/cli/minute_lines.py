@@ -22,7 +22,8 @@ def minute_lines(quiet: bool, *, last: bool) -> Iterator[Callable[[State], None]
         quiet: write nothing.
         last: write the last state at the end, however short the work was.
     """
-    started, over = time.monotonic(), threading.Event()
+    started = time.monotonic()
+    over = threading.Event()
     latest: list[State] = []
 
     def write() -> None:

@@ -23,7 +23,8 @@ SWAPS = 64
 """Changes of place that are tried."""
 _DIGITS = re.compile(r"\d+")
 _PIECE = re.compile(r"[^\s\u200b]+")  # Khmer has the zero-width space between words
-_HAN, _KATAKANA = r"\u3400-\u9fff\uf900-\ufaff", r"\u30a1-\u30fa\u30fc"
+_HAN = r"\u3400-\u9fff\uf900-\ufaff"
+_KATAKANA = r"\u30a1-\u30fa\u30fc"
 # characters that seldom belong to a content word: what stands between two of them is taken for one
 _FUNCTION = (
     "的了着是在和与與或及而也都就但把被从從对對向于於以为為有不这這那其之等个個们們会會要可能很更最并並她他它我你"
@@ -96,10 +97,13 @@ def _is_number(text: str, start: int, end: int) -> bool:
 
 def _other_digits(digits: str, draw: random.Random) -> str:
     zero = ord(digits[0]) - int(digits[0])
-    old, length = int(digits), len(digits)
-    low, high = 10 ** (length - 1) if int(digits[0]) else 0, 10**length - 1
+    old = int(digits)
+    length = len(digits)
+    low = 10 ** (length - 1) if int(digits[0]) else 0
+    high = 10**length - 1
     if length == 4 and 1100 <= old <= 2099:
-        low, high = old // 100 * 100, old // 100 * 100 + 99
+        low = old // 100 * 100
+        high = old // 100 * 100 + 99
     elif length == 2 and 10 <= old <= 31:
         high = 31
     new = draw.randrange(low, high)  # one less than there are, as the old one is passed over

@@ -41,7 +41,8 @@ class BadLines:
     def __init__(self, on_error: str = "stop", path: PathLike | None = None) -> None:
         if on_error not in get_args(OnError):
             raise ConfigError(f"on_error is {on_error!r}, expected stop or skip")
-        self.skips, self.path = on_error == "skip", path
+        self.skips = on_error == "skip"
+        self.path = path
         self.count = 0
         self.first: list[str] = []
         self.damages: list[str] = []

@@ -78,7 +78,8 @@ def read_bucc(files: BuccFiles) -> BuccSplit:
         DataError: a file is missing or empty, a line is no id TAB sentence, an id or a gold pair stands there twice,
             or a gold pair names an id that is not in the texts.
     """
-    source, target = _read_text(files.source), _read_text(files.target)
+    source = _read_text(files.source)
+    target = _read_text(files.target)
     rows = [{name: row for row, name in enumerate(side.ids)} for side in (source, target)]
     gold: dict[tuple[int, int], None] = {}
     for number, line in _lines(files.gold):

@@ -186,7 +186,8 @@ class Cleaner:
         yield "too_short", np.minimum(a.characters, b.characters) < config.min_characters
         yield "too_long", np.maximum(a.characters, b.characters) > config.max_characters
         if config.max_length_ratio:
-            long, short = np.maximum(a.width, b.width), np.minimum(a.width, b.width)
+            long = np.maximum(a.width, b.width)
+            short = np.minimum(a.width, b.width)
             yield "length_ratio", long + config.length_slack > config.max_length_ratio * (short + config.length_slack)
         if config.min_script_share:
             share = config.min_script_share

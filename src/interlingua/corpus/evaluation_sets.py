@@ -134,7 +134,8 @@ def read_pair_file(file: PairFile) -> tuple[list[str], list[str]]:
     """
     if file.target_path is not None:
         return read_aligned([file.source_path, file.target_path])
-    sources, targets = [], []
+    sources = []
+    targets = []
     with open_text(file.source_path) as lines:
         for number, line in enumerate(lines, 1):
             columns = line.rstrip("\r\n").split("\t")

@@ -101,7 +101,8 @@ def read_pairs(
         DataError: the file is missing, broken or misaligned, with its name and line, or its languages are unknown.
     """
     if isinstance(path, tuple):
-        format, path = format or "moses", ",".join(os.fspath(side) for side in path)
+        format = format or "moses"
+        path = ",".join(os.fspath(side) for side in path)
     path = os.fspath(path)
     source = languages.resolve(source_language).code if source_language else None
     target = languages.resolve(target_language).code if target_language else None
@@ -161,7 +162,8 @@ def languages_from_name(path: PathLike) -> tuple[str, str] | None:
     for part in Path(path).name.split("."):
         pieces = part.split("-")
         for cut in range(1, len(pieces)):
-            left, right = _code("-".join(pieces[:cut])), _code("-".join(pieces[cut:]))
+            left = _code("-".join(pieces[:cut]))
+            right = _code("-".join(pieces[cut:]))
             if left and right:
                 return left, right
     return None

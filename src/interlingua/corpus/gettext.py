@@ -219,7 +219,8 @@ def _plural_forms(header: dict[str, str], path: str) -> tuple[int, int]:
     except (ValueError, RecursionError, MemoryError):  # the placeholder EXPRESSION, or what a parser can't hold
         rule = gettext.c2py("n!=1")
     try:
-        one, many = int(rule(1)), int(rule(MANY))
+        one = int(rule(1))
+        many = int(rule(MANY))
     except (ArithmeticError, RecursionError) as error:
         raise DataError(f"its Plural-Forms can't be computed ({error}); mend the header", path=path) from error
     if min(one, many) < 0:

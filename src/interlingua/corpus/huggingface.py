@@ -55,7 +55,8 @@ class HuggingFace:
         """Writes a .parquet file with a ``translation`` column, of one language pair."""
         if stem_and_suffix(path)[1] != ".parquet":
             raise DataError("Hugging Face data is written as Parquet; call the file name.parquet", path=path)
-        arrow, parquet = _module("pyarrow"), _module("pyarrow.parquet")
+        arrow = _module("pyarrow")
+        parquet = _module("pyarrow.parquet")
         iterator = one_language_pair(pairs, path)
         rows = list(islice(iterator, ROWS_WRITTEN))
         if not rows:

@@ -39,8 +39,11 @@ class _Window:
     """The part of a file that is being parsed."""
 
     def __init__(self, file: TextIO, path: Path) -> None:
-        self._file, self._path = file, path
-        self._text, self._at, self._newlines = "", 0, 0
+        self._file = file
+        self._path = path
+        self._text = ""
+        self._at = 0
+        self._newlines = 0
 
     @property
     def line(self) -> int:
@@ -87,7 +90,8 @@ class _Window:
     def _read(self, at_least: int = 0) -> bool:
         more = self._file.read(max(CHUNK_CHARACTERS, at_least))
         self._newlines += self._text.count("\n", 0, self._at)
-        self._text, self._at = self._text[self._at :] + more, 0
+        self._text = self._text[self._at :] + more
+        self._at = 0
         return bool(more)
 
     def _fail(self, message: str) -> NoReturn:

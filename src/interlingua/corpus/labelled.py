@@ -141,7 +141,8 @@ def _table_rows(path: Path, kind: Kind, split: str) -> Iterator[tuple[int, _Row]
             fields = line.rstrip("\r\n").split("\t")  # none of these files is quoted: quotation marks are text
             if number == 1:
                 if {"sentence1", "premise"} & set(fields):
-                    header, chosen = fields, _columns(fields, kind, path, number)
+                    header = fields
+                    chosen = _columns(fields, kind, path, number)
                     continue
                 chosen = _layout(fields, kind, path)
             if len(fields) < (len(header) or 1 + max(chosen.values())):

@@ -162,7 +162,8 @@ def moses_files(path: str, source_language: str | None, target_language: str | N
             f"expected two files {prefix.name}.<source> and {prefix.name}.<target>, found {there}; name both as a,b",
             path=path,
         )
-    first_language, second_language = str(order[0]), str(order[1])
+    first_language = str(order[0])
+    second_language = str(order[1])
     return MosesFiles((sides[first_language], sides[second_language]), (first_language, second_language))
 
 
@@ -226,7 +227,8 @@ def _members(
         if not all(order):
             order = languages_from_name(prefix) or tuple(members)  # type: ignore[assignment]
         if len(order) == 2 and all(language in members for language in order):
-            first, second = str(order[0]), str(order[1])
+            first = str(order[0])
+            second = str(order[1])
             return members[first], members[second], first, second
     names = archive.namelist()
     shown = ", ".join(names[:NAMED_MEMBERS])

@@ -96,9 +96,11 @@ class NearDuplicates:
         for band in range(self.bands):
             for later, earlier in self._candidates(band):
                 open_ = ~found[later] & (rejected[later] != earlier)
-                later, earlier = later[open_], earlier[open_]
+                later = later[open_]
+                earlier = earlier[open_]
                 for first in range(0, len(later), _VERIFIED):
-                    rows, partners = later[first : first + _VERIFIED], earlier[first : first + _VERIFIED]
+                    rows = later[first : first + _VERIFIED]
+                    partners = earlier[first : first + _VERIFIED]
                     near = self._are_near(rows, partners)
                     found[rows[near]] = True
                     rejected[rows[~near]] = partners[~near]
@@ -115,7 +117,8 @@ class NearDuplicates:
         partitions = -(-self._count // self._partition_rows)
         for partition in range(partitions):
             order = np.sort(self._partition(band, partition, partitions))  # by key, then by row
-            rows, keys = order.astype(np.uint32), (order >> np.uint64(32)).astype(np.uint32)
+            rows = order.astype(np.uint32)
+            keys = (order >> np.uint64(32)).astype(np.uint32)
             meets = np.append(False, keys[1:] == keys[:-1])
             del order, keys
             leaders = np.where(meets, 0, np.arange(len(rows), dtype=np.uint32))
@@ -148,7 +151,8 @@ class NearDuplicates:
             if row:
                 start, end = np.frombuffer(os.pread(self._ends.fileno(), 16, 8 * row - 8), np.int64).tolist()
             else:
-                start, end = 0, int.from_bytes(os.pread(self._ends.fileno(), 8, 0), "little")
+                start = 0
+                end = int.from_bytes(os.pread(self._ends.fileno(), 8, 0), "little")
             texts.append(os.pread(self._codes.fileno(), 2 * (end - start), 2 * start))
         lengths = np.fromiter(map(len, texts), np.int64, len(texts)) // 2
         return np.frombuffer(b"".join(texts), np.uint16), np.cumsum(lengths) - lengths

@@ -130,10 +130,12 @@ def _spelling() -> UInt32[ndarray, " planes"]:
 
 def _collapse_spaces(codes: UInt32[ndarray, " c"]) -> UInt32[ndarray, " d"]:
     """Leaves one space between words and none at either end of a text."""
-    space, end = codes == _SPACE, codes == SEPARATOR
+    space = codes == _SPACE
+    end = codes == SEPARATOR
     idle = space[:-1] & (space | end)[1:]
     if idle.any():
         codes = codes[~np.append(idle, False)]
-        space, end = codes == _SPACE, codes == SEPARATOR
+        space = codes == _SPACE
+        end = codes == SEPARATOR
     leading = space & np.concatenate(([True], end[:-1]))[: len(space)]
     return codes[~leading] if leading.any() else codes

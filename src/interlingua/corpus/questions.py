@@ -240,7 +240,8 @@ def _titled(item: dict[str, Any], where: dict[str, Any]) -> Passage:
 
 def _passage(text: str, title: str) -> Passage:
     """What has a title alone is called by its text."""
-    text, title = _one_line(text), _one_line(title)
+    text = _one_line(text)
+    title = _one_line(title)
     return Passage(text, title) if text else Passage(title)
 
 

@@ -96,7 +96,8 @@ def miracl_sets(folder: Path, split: str) -> Sets:
     for below in _folders(folder):
         if match := _MIRACL.fullmatch(below.name):
             name = f"{below.name}-{split}.tsv"
-            topics, qrels = below / "topics" / f"topics.{name}", below / "qrels" / f"qrels.{name}"
+            topics = below / "topics" / f"topics.{name}"
+            qrels = below / "qrels" / f"qrels.{name}"
             corpus = folder / f"miracl-corpus-v{match[1]}-{match[2]}"
             if topics.is_file():
                 shards = sorted(corpus.glob("docs-*.jsonl*"), key=_shard_number) or [corpus / "docs-0.jsonl.gz"]
@@ -207,7 +208,8 @@ def _documents(files: Iterable[Path], id_keys: tuple[str, ...]) -> Iterator[Pass
                 title, gap, text = _text(record, ("contents",), path, number).partition("\n\n")
                 title, text = (title, text) if gap else ("", title)
             else:
-                title, text = str(record.get("title") or ""), _text(record, ("text",), path, number)
+                title = str(record.get("title") or "")
+                text = _text(record, ("text",), path, number)
             yield Passage(name, title.strip(), text.strip())
 
 

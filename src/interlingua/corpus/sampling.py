@@ -102,11 +102,13 @@ def quotas(counts: Mapping[Name, int], total: int, temperature: float, *, held: 
     """
     weights = temperature_weights(counts, temperature)
     found = dict.fromkeys(counts, 0)
-    left, weight_left = float(total), 1.0
+    left = float(total)
+    weight_left = 1.0
     # From the name that can give least for its weight on: each takes its share of what is left.
     for name in sorted(filter(counts.__getitem__, counts), key=lambda name: held[name] / weights[name]):
         found[name] = min(held[name], max(1, round(left * weights[name] / weight_left)))
-        left, weight_left = max(0.0, left - found[name]), max(weight_left - weights[name], 1e-12)
+        left = max(0.0, left - found[name])
+        weight_left = max(weight_left - weights[name], 1e-12)
     return found
 
 

@@ -69,11 +69,15 @@ def sts17_files(folder: Path) -> dict[str, SimilarityFile]:
     for path in _files(folder):
         columns = (0, 1, 2)
         if match := _TRACK.fullmatch(path.name):
-            part, languages = match[1], (match[2], match[3])
+            part = match[1]
+            languages = (match[2], match[3])
         elif match := _EXTENDED.fullmatch(path.name):
-            part, languages, columns = "", (match[1], match[2]), (2, 0, 1)
+            part = ""
+            languages = (match[1], match[2])
+            columns = (2, 0, 1)
         elif match := _PAIR.fullmatch(path.name):
-            part, languages = "", (match[1], match[2])
+            part = ""
+            languages = (match[1], match[2])
         else:
             continue
         key = "-".join(sorted(languages, key=lambda code: code != "en")) + ("_4b" if part == "b" else "")
@@ -174,7 +178,8 @@ def _whole_rows(rows: Iterable[Sequence[str]], path: Path) -> Iterator[Sequence[
 
 def _rows_beside_gold(path: Path, gold: Path) -> Iterator[tuple[int, str, str, str]]:
     with open_text(path) as lines, open_text(gold) as judged:
-        texts, scores = list(map(_fields, lines)), [line.strip() for line in judged]
+        texts = list(map(_fields, lines))
+        scores = [line.strip() for line in judged]
     if len(texts) != len(scores):
         raise DataError(f"{len(texts)} lines, but {gold.name} has {len(scores)}; fetch both again", path=path)
     for number, (row, score) in enumerate(zip(texts, scores, strict=True), 1):
@@ -188,7 +193,8 @@ def _json_rows(lines: Iterable[str], path: Path) -> Iterator[tuple[int, str, str
         try:
             record = parse_json(line)
             score = record["score" if "score" in record else "similarity_score"]
-            first, second = record["sentence1"], record["sentence2"]
+            first = record["sentence1"]
+            second = record["sentence2"]
         except (ValueError, KeyError, TypeError) as error:
             expected = "an object with score, sentence1 and sentence2"
             raise DataError(f"expected {expected} ({type(error).__name__})", path=path, line=number) from error

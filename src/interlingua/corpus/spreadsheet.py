@@ -298,14 +298,16 @@ def csv_rows(lines: Iterator[str], path: str, bad: BadLines) -> Iterator[tuple[i
 
 def _delimiter(lines: Sequence[str]) -> str:
     """The one that parts the first lines into equally many cells; of several the one with most."""
-    best, most = ",", 1
+    best = ","
+    most = 1
     for delimiter in DELIMITERS:
         rows: list[int] = []
         with contextlib.suppress(csv.Error):  # it is reported when the rows are read
             rows += [len(row) for row in csv.reader(lines, delimiter=delimiter) if row]
         whole = rows[:-1] if len(lines) == LOOKED_AT and len(rows) > 1 else rows  # the last one may be cut
         if whole and min(whole) == max(whole) > most:
-            best, most = delimiter, whole[0]
+            best = delimiter
+            most = whole[0]
     if most == 1 and lines:  # a row is bad, so that no delimiter fits all
         best = max(DELIMITERS, key=lines[0].count)
     return best

@@ -89,7 +89,8 @@ class Jsonl:
     ) -> Iterator[TextPair]:
         """Streams the objects; blank lines are skipped and counted."""
         named = languages_from_name(path) or (None, None)
-        source, target = source_language or named[0], target_language or named[1]
+        source = source_language or named[0]
+        target = target_language or named[1]
         with open_text(path, errors=bad.errors) as lines:
             for number, line in bad.numbered(lines, path):
                 if not line.strip():
@@ -154,7 +155,8 @@ def pair_of_translation(item: dict[str, Any], source: str | None, target: str | 
     wanted = (source, target) if source in texts and target in texts else tuple(texts)
     if len(wanted) != 2:
         raise ValueError(f"translation holds {len(texts)} languages ({', '.join(item)}); name the two to read")
-    first, second = str(wanted[0]), str(wanted[1])
+    first = str(wanted[0])
+    second = str(wanted[1])
     if not isinstance(texts[first], str) or not isinstance(texts[second], str):
         raise ValueError("translation holds a value that is not a text")
     return TextPair(texts[first], texts[second], first, second)

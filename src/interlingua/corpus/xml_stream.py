@@ -31,7 +31,8 @@ def xml_events(path: PathLike, entry: str) -> Iterator[tuple[str, Element]]:
         DataError: it is no well-formed XML, of an encoding that the parser does not know, nested too deeply, or an
             entry is too long.
     """
-    depth, since_entry = 0, 0
+    depth = 0
+    since_entry = 0
     open_elements: list[Element] = []
     with open_bytes(path) as file:
         parser: Any = ElementTree.XMLPullParser(("start", "end"))

@@ -49,8 +49,10 @@ class AlteredSentences:
 
     def __init__(self, vocabulary: Vocabulary, language: str, request: HardRequest, *, max_tokens: int) -> None:
         check_request(request.kinds, request.most)
-        self._vocabulary, self._language = vocabulary, language
-        self._request, self._max_tokens = request, max_tokens
+        self._vocabulary = vocabulary
+        self._language = language
+        self._request = request
+        self._max_tokens = max_tokens
         self._alterer: Alterer | None = None
 
     def learn_names(self, texts: Iterable[str]) -> None:

@@ -85,7 +85,8 @@ class Anchors(nn.Module):
         self.alter: AlteredSentences | None = None
         if hard is not None:
             self.alter = AlteredSentences(student.vocabulary, self.pivot, hard, max_tokens=student.max_tokens)
-        self._vocabulary, self._dim = student.vocabulary, student.dim
+        self._vocabulary = student.vocabulary
+        self._dim = student.dim
         self.teacher: Encoder | None = None
         if len(self.teachers) < 2 and not any(map(is_matrix, self.teachers)):
             self.teacher = (Encoder.load(self.teachers[0]) if self.teachers else student.clone()).float()
@@ -121,7 +122,8 @@ class Anchors(nn.Module):
 
     def use_bank(self, bank: TeacherBank) -> None:
         """Takes the vectors from a bank from now on; the teacher is let go."""
-        self.bank, self.teacher = bank, None
+        self.bank = bank
+        self.teacher = None
 
     @torch.no_grad()
     def vectors(self, batch: TokenBatch) -> Float[Tensor, "b d"]:
@@ -179,14 +181,17 @@ class Anchors(nn.Module):
         """
         translations, originals = by_pivot(batch, self.pivot)
         keys = gather(torch.stack([sentence_keys(originals), sentence_keys(translations)], dim=1))
-        group, pivots = meaning_groups(keys), keys[:, 0]
+        group = meaning_groups(keys)
+        pivots = keys[:, 0]
         pairs = group[:, None] == group
         if self.bank is None:
             vectors = F.normalize(gather(read.anchors).float(), dim=1)
-            same_sentence, same_meaning = pivots[:, None] == pivots, pairs
+            same_sentence = pivots[:, None] == pivots
+            same_meaning = pairs
         else:
             window = self.bank.window(batch.step, read.anchors.device)
-            vectors, same_sentence = window.vectors, pivots[:, None] == window.keys
+            vectors = window.vectors
+            same_sentence = pivots[:, None] == window.keys
             same_meaning = same_sentence | (self.bank.groups(pivots)[:, None] == window.groups)
         count = len(read.sides)
         return Negatives(

@@ -71,7 +71,8 @@ def attend(
         heads: number of heads.
         dropout_rate: probability of zeroing an attention weight.
     """
-    tokens, width = qkv.shape[0], qkv.shape[1] // 3
+    tokens = qkv.shape[0]
+    width = qkv.shape[1] // 3
     split = (3, heads, width // heads)
     if layout.by_length is None:
         return _flash(qkv.view(tokens, *split), layout).reshape(tokens, width)
@@ -115,7 +116,8 @@ def _varlen_attn() -> Any:
 
 def _flash(qkv: Float[Tensor, "t 3 h w"], layout: Layout) -> Float[Tensor, "t h w"]:
     q, k, v = (part.contiguous() for part in qkv.unbind(1))
-    longest, bounds = layout.max_seqlen, layout.cu_seqlens
+    longest = layout.max_seqlen
+    bounds = layout.cu_seqlens
     context: Tensor = _varlen_attn()(q, k, v, bounds, bounds, longest, longest)
     return context
 

@@ -142,7 +142,9 @@ class Layer(nn.Module):
 
     def __init__(self, config: BackboneConfig) -> None:
         super().__init__()
-        width, inner, eps = config.hidden_size, config.intermediate_size, config.layer_norm_eps
+        width = config.hidden_size
+        inner = config.intermediate_size
+        eps = config.layer_norm_eps
         self.config = config
         self.attention_dropout = config.attention_probs_dropout_prob
         self.activation = ACTIVATIONS[config.hidden_act]
@@ -190,7 +192,8 @@ class Layer(nn.Module):
 
     def uses_flash(self) -> bool:
         """Whether attention runs as FlashAttention now; its variable-length entry knows no dropout."""
-        weight, config = self.query.weight, self.config
+        weight = self.query.weight
+        config = self.config
         kind = weight.device.type
         dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else weight.dtype
         drops = self.dropout_rates()[1] > 0

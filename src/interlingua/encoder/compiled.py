@@ -16,7 +16,9 @@ from interlingua.encoder.backbone import Backbone, Layer
 from interlingua.encoder.quantize import layer_dtypes, mixed, quantize
 from interlingua.kernels import library
 
-PANEL, LANES, ALIGNMENT = 32, 16, 64
+PANEL = 32
+LANES = 16
+ALIGNMENT = 64
 """As in kernels/products.h."""
 TYPES = {torch.float32: 0, torch.bfloat16: 1, torch.int8: 2}
 UNSIGNED = 128
@@ -71,7 +73,8 @@ class CompiledBackbone:
 
     def __init__(self, backbone: Backbone, dtype: torch.dtype) -> None:
         config = backbone.config
-        self.config, self.dtype = config, dtype
+        self.config = config
+        self.dtype = dtype
         self._kept: list[Any] = []  # what the pointers point to
         layers = [layer for layer in backbone.layers if isinstance(layer, Layer)]
         positions = backbone.position_embeddings.weight
@@ -145,7 +148,8 @@ class CompiledBackbone:
             scales = self._floats(_filled(factors[:, 0] / math.prod(mixed(inputs)) ** 0.5))  # the kernel's H is of +-1
         else:
             matrix = weight.detach().to(dtype)
-        filled, step = -(-outputs // PANEL) * PANEL, 4 // matrix.element_size()
+        filled = -(-outputs // PANEL) * PANEL
+        step = 4 // matrix.element_size()
         padded = torch.zeros(filled, inputs, dtype=matrix.dtype, device=matrix.device)
         padded[:outputs] = matrix
         panels = padded.view(filled // PANEL, PANEL, inputs // step, step).permute(0, 2, 1, 3)

@@ -18,7 +18,8 @@ from interlingua.files import PathLike, atomic_directory
 
 QUESTION_FOLDER = "question_encoder"
 """Where a model directory keeps the question tower, if that is another than the passage tower."""
-QUERY_PROMPT, PASSAGE_PROMPT = "query", "passage"
+QUERY_PROMPT = "query"
+PASSAGE_PROMPT = "passage"
 """Names of the prompts that the towers put in front, where the model has prompts of these names."""
 
 

@@ -37,7 +37,8 @@ WINDOW_CHARACTERS = 4_000_000
 """A window also ends here, so that memory is bounded for long texts as well."""
 CPU_BATCH_TOKENS = 4096
 """Beyond this a batch's activations fall out of the caches and a CPU slows down."""
-MIN_SHARE_TOKENS, SHARES = 512, 4
+MIN_SHARE_TOKENS = 512
+SHARES = 4
 """A batch for a thread has so many tokens at least, and there are so many for each, so that none waits for long."""
 Dtype = Literal["float32", "bfloat16", "float16", "int8"]
 DTYPES: Mapping[str, torch.dtype] = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -160,7 +161,8 @@ def _tokenized_windows(
     encoder: Encoder, texts: Iterable[str], prompt: str, language: str | None, report: EncodeReport
 ) -> Iterator[list[list[int]]]:
     """Token ids, a window of texts at a time; the next window is tokenized while this one is encoded."""
-    vocabulary, limit = encoder.vocabulary, encoder.max_tokens
+    vocabulary = encoder.vocabulary
+    limit = encoder.max_tokens
     report.max_tokens = limit
 
     def tokenize(window: list[str]) -> list[list[int]]:
@@ -175,7 +177,8 @@ def _tokenized_windows(
         return window_ids
 
     left = windows(texts)
-    first, second = next(left, []), next(left, None)
+    first = next(left, [])
+    second = next(left, None)
     if second is None:
         yield tokenize(first)
         return
@@ -197,7 +200,8 @@ def windows(texts: Iterable[str]) -> Iterator[list[str]]:
         characters += len(text)
         if len(window) == WINDOW_TEXTS or characters >= WINDOW_CHARACTERS:
             yield window
-            window, characters = [], 0
+            window = []
+            characters = 0
     if window:
         yield window
 
@@ -215,7 +219,8 @@ class _BatchRunner:
     """Runs the batches of a window, on the CPU one per thread: a busy neighbour then slows one batch, not all."""
 
     def __init__(self, encoder: Encoder, dtype: torch.dtype, normalize: bool, shift: Tensor | None) -> None:
-        self.encoder, self.normalize = encoder, normalize
+        self.encoder = encoder
+        self.normalize = normalize
         self.shift = shift
         self.backbone = encoder.frozen_backbone(dtype)
         self.on_cpu = encoder.device.type == "cpu"
@@ -268,7 +273,8 @@ def token_budget_batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[
     for row in order:
         if batch and tokens + lengths[row] > batch_tokens:
             yield batch
-            batch, tokens = [], 0
+            batch = []
+            tokens = 0
         batch.append(row)
         tokens += lengths[row]
     if batch:
@@ -290,12 +296,15 @@ def collect(windows: Iterator[Vectors], dim: int, out: PathLike | None) -> Vecto
         made = list(windows)
         return np.concatenate(made) if made else np.zeros((0, dim), dtype=np.float32)
     with atomic_write(out, "wb") as file:
-        rows, dtype = 0, np.dtype(np.float32)
+        rows = 0
+        dtype = np.dtype(np.float32)
         _write_header(file, rows, dim, dtype)
         for window in windows:
             check_finite(window, lambda row, rows=rows: _line(rows + row))  # type: ignore[misc]
             file.write(np.ascontiguousarray(window).data)
-            rows, dim, dtype = rows + len(window), window.shape[1], window.dtype
+            rows = rows + len(window)
+            dim = window.shape[1]
+            dtype = window.dtype
         file.seek(0)
         _write_header(file, rows, dim, dtype)
     mapped: Vectors = np.load(out, mmap_mode="r" if rows else None)

@@ -310,7 +310,8 @@ class Encoder(nn.Module):
         Raises:
             ConfigError: the folder holds something else.
         """
-        vocabulary, described = self.vocabulary, (self.settings, self.vocabulary.special_tokens)
+        vocabulary = self.vocabulary
+        described = (self.settings, self.vocabulary.special_tokens)
         spells = vocabulary.spells_special_tokens
         with atomic_directory(folder, overwrite=True, ours=is_ours) as temporary:
             vocabulary.save(temporary)

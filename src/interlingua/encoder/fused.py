@@ -30,7 +30,8 @@ ACTIVATIONS = {"gelu": 1, "gelu_new": 2, "gelu_pytorch_tanh": 2, "relu": 3, "sil
 
 def takes(layer: Layer, x: Float[Tensor, "t d"], layout: Layout) -> bool:
     """Whether the kernel is there, and layer and activations are such as it can do."""
-    weight, config = layer.query.weight, layer.config
+    weight = layer.query.weight
+    config = layer.config
     dtype = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else weight.dtype
     widths = (config.hidden_size, config.hidden_size // config.num_attention_heads, config.intermediate_size)
     fits = x.dtype == dtype and weight.dtype == torch.float32 and not any(width % LANES for width in widths)
@@ -39,9 +40,11 @@ def takes(layer: Layer, x: Float[Tensor, "t d"], layout: Layout) -> bool:
 
 def transform(layer: Layer, x: Float[Tensor, "t d"], layout: Layout) -> Float[Tensor, "t d"]:
     """What ``Layer.forward`` returns."""
-    config, (hidden_rate, attention_rate) = layer.config, layer.dropout_rates()
+    config = layer.config
+    hidden_rate, attention_rate = layer.dropout_rates()
     weight, bias = layer.joint_projection()
-    heads, activation = config.num_attention_heads, ACTIVATIONS[config.hidden_act]
+    heads = config.num_attention_heads
+    activation = ACTIVATIONS[config.hidden_act]
     context = _Attention.apply(F.linear(x, weight), bias, layout.by_length, heads, attention_rate)  # type: ignore[no-untyped-call]
     x = _after(layer.attention_output, context, x, layer.attention_norm, hidden_rate)
     inner = F.linear(x, layer.intermediate.weight)
@@ -84,7 +87,9 @@ class _ResidualNorm(torch.autograd.Function):
     ) -> Tensor:
         x, y, width = x.contiguous(), y.contiguous(), x.shape[1]
         random = random_bytes([x.numel()]) if rate else None
-        out, normal, inverse = torch.empty_like(x), torch.empty_like(x), _floats(x, len(x))
+        out = torch.empty_like(x)
+        normal = torch.empty_like(x)
+        inverse = _floats(x, len(x))
 
         def part(first: int, last: int) -> None:
             dropout = _Dropout.of(random, rate, first * width)
@@ -101,7 +106,9 @@ class _ResidualNorm(torch.autograd.Function):
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
         normal, inverse, weight, random = ctx.saved_tensors
         upstream, width = upstream.contiguous(), upstream.shape[1]
-        dx, dy, parts = torch.empty_like(upstream), torch.empty_like(upstream), even_parts(*upstream.shape)
+        dx = torch.empty_like(upstream)
+        dy = torch.empty_like(upstream)
+        parts = even_parts(*upstream.shape)
         sums = _floats(upstream, len(parts), 3, width)  # of weight, shift and bias
 
         def part(first: int, last: int) -> None:
@@ -120,7 +127,8 @@ class _Activation(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, bias: Tensor, kind: int) -> Tensor:
         x, width = x.contiguous(), x.shape[1]
-        y, which = torch.empty_like(x), ctypes.c_int64(kind)
+        y = torch.empty_like(x)
+        which = ctypes.c_int64(kind)
         in_threads(even_parts(*x.shape), lambda a, b: call("activation", x, which, b - a, width, x[a:], bias, y[a:]))
         ctx.save_for_backward(x, bias)
         ctx.which = which
@@ -130,7 +138,10 @@ class _Activation(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
         x, bias = ctx.saved_tensors
-        upstream, width, dx, parts = upstream.contiguous(), x.shape[1], torch.empty_like(x), even_parts(*x.shape)
+        upstream = upstream.contiguous()
+        width = x.shape[1]
+        dx = torch.empty_like(x)
+        parts = even_parts(*x.shape)
         sums = _floats(x, len(parts), width)
 
         def part(first: int, last: int) -> None:
@@ -147,7 +158,8 @@ class _Attention(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, qkv: Tensor, bias: Tensor, groups: LengthGroups, heads: int, rate: float) -> Tensor:
         qkv, width = qkv.contiguous(), qkv.shape[1] // 3
-        context, stats = qkv.new_empty(len(qkv), width), _floats(qkv, len(qkv), heads, 2)
+        context = qkv.new_empty(len(qkv), width)
+        stats = _floats(qkv, len(qkv), heads, 2)
         sizes = [sequences * heads * length**2 for _, sequences, length in groups.groups]
         random = random_bytes(sizes) if rate else None
         starts, places = _places(groups, heads)
@@ -159,14 +171,18 @@ class _Attention(torch.autograd.Function):
 
         in_threads(_by_work(starts), part)
         ctx.save_for_backward(qkv, bias, stats, random)
-        ctx.sentences, ctx.starts, ctx.places = sentences, starts, places
+        ctx.sentences = sentences
+        ctx.starts = starts
+        ctx.places = places
         return context
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
         qkv, bias, stats, random = ctx.saved_tensors
-        upstream, d_qkv, parts = upstream.contiguous(), torch.empty_like(qkv), _by_work(ctx.starts)
+        upstream = upstream.contiguous()
+        d_qkv = torch.empty_like(qkv)
+        parts = _by_work(ctx.starts)
         if 3 * upstream.numel() != qkv.numel():
             raise ValueError(f"attention takes slopes of {len(qkv)} tokens, got a tensor of {tuple(upstream.shape)}")
         if random is not None:  # where a hook has put it
@@ -197,9 +213,12 @@ def _floats(like: Tensor, *shape: int) -> Tensor:
 
 def _places(groups: LengthGroups, heads: int) -> tuple[Int64[np.ndarray, " b+1"], Int64[np.ndarray, " b"]]:
     """First token of each sentence and the total, and the first of each sentence's random bytes."""
-    starts, places, byte = [np.zeros(1, np.int64)], [], 0
+    starts = [np.zeros(1, np.int64)]
+    places = []
+    byte = 0
     for start, count, length in groups.groups:
-        index, size = np.arange(count), heads * length**2
+        index = np.arange(count)
+        size = heads * length**2
         starts.append(start + (index + 1) * length)
         places.append(byte + index * size)
         byte += 8 * whole_words(count * size)

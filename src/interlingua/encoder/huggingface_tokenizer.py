@@ -36,7 +36,8 @@ def read_tokenizer(path_or_id: PathLike) -> tuple[str, dict[str, str]]:
     path = _folder(path_or_id)
     file = path if path.is_file() else path / "tokenizer.json"
     if file.is_file():
-        definition, special_tokens = _read_object(file), _special_tokens(file.parent)
+        definition = _read_object(file)
+        special_tokens = _special_tokens(file.parent)
     else:
         definition, special_tokens = _from_transformers(path)
     definition["padding"] = definition["truncation"] = None

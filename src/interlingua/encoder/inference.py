@@ -39,8 +39,11 @@ class FrozenBackbone:
     """
 
     def __init__(self, backbone: Backbone, dtype: torch.dtype) -> None:
-        config, cast = backbone.config, _Cast(torch.float32 if dtype == torch.int8 else dtype)
-        self.config, self.dtype, self.between = config, dtype, cast.dtype
+        config = backbone.config
+        cast = _Cast(torch.float32 if dtype == torch.int8 else dtype)
+        self.config = config
+        self.dtype = dtype
+        self.between = cast.dtype
         self.words = backbone.word_embeddings.weight.detach()  # looked up, then cast: most rows are never asked for
         positions = backbone.position_embeddings.weight
         if backbone.token_type_embeddings is not None:
@@ -160,7 +163,8 @@ class _Cast:
 
 class _Norm:
     def __init__(self, norm: nn.LayerNorm, cast: _Cast) -> None:
-        self.shape, self.eps = norm.normalized_shape, norm.eps
+        self.shape = norm.normalized_shape
+        self.eps = norm.eps
         self.weight, self.bias = cast(norm.weight), cast(norm.bias)
 
     def __call__(self, x: Tensor) -> Tensor:

@@ -48,8 +48,11 @@ def read_map(path: PathLike) -> LanguageMap:
         with safe_open(file_path, framework="numpy") as file:
             described: dict[str, str] = file.metadata() or {}
             tensors: dict[str, Any] = {name: file.get_tensor(name).astype(np.float64) for name in file.keys()}  # noqa: SIM118
-        method, languages = described["method"], parse_json(described["languages"])
-        weight, bias, shifts = tensors["weight"], tensors["bias"], tensors.get("shifts")
+        method = described["method"]
+        languages = parse_json(described["languages"])
+        weight = tensors["weight"]
+        bias = tensors["bias"]
+        shifts = tensors.get("shifts")
         if bias.ndim != 1 or not isinstance(languages, list):
             raise ValueError("its parts are of another kind")
         width = len(bias)

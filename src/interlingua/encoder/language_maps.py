@@ -169,7 +169,8 @@ def fit_language_map(
     """
     if rank is not None and rank < 0:
         raise DataError(f"rank is {rank}; it must be at least 0")
-    center, width = statistics.center, statistics.means.shape[1]
+    center = statistics.center
+    width = statistics.means.shape[1]
     differences = statistics.means - center
     identity = np.eye(width)
     if method == "shift":

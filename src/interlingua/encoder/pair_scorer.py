@@ -42,7 +42,8 @@ class PairTemplate(NamedTuple):
         Raises:
             ConfigError: it treats pairs in a way that can't be made from single sentences.
         """
-        one, two = vocabulary.tokenizer.encode("a"), vocabulary.tokenizer.encode("a", "a")
+        one = vocabulary.tokenizer.encode("a")
+        two = vocabulary.tokenizer.encode("a", "a")
         text = [place for place, special in enumerate(one.special_tokens_mask) if not special]
         if not text or not any(two.special_tokens_mask):
             return cls(0, (vocabulary.mask_id,))
@@ -54,7 +55,9 @@ class PairTemplate(NamedTuple):
 
     def join(self, a: TokenBatch, b: TokenBatch) -> TokenBatch:
         """Row by row ``a`` and ``b`` in one sequence, still packed; nothing waits for the device."""
-        between, opening, rows = len(self.separator), self.opening_tokens, a.batch_size
+        between = len(self.separator)
+        opening = self.opening_tokens
+        rows = a.batch_size
         more = between - opening
         cu_seqlens = a.cu_seqlens + b.cu_seqlens + more * torch.arange(rows + 1, device=a.cu_seqlens.device).int()
         starts = cu_seqlens[:-1].long()
@@ -98,7 +101,8 @@ class PairScorer(nn.Module):
 
     def __init__(self, encoder: Encoder, *, pooling: PairPooling = "cls", dropout: float = 0.1) -> None:
         super().__init__()
-        self.encoder, self.pooling = encoder, pooling
+        self.encoder = encoder
+        self.pooling = pooling
         self.template = PairTemplate.of(encoder.vocabulary)
         self.head = PairHead(encoder.dim, dropout=dropout)
 
@@ -131,7 +135,8 @@ class PairScorer(nn.Module):
         backbone = FrozenBackbone(self.encoder.backbone, torch.float32)
         training = self.head.training
         self.head.eval()
-        vocabulary, limit = self.encoder.vocabulary, self.encoder.max_tokens // 2 - len(self.template.separator)
+        vocabulary = self.encoder.vocabulary
+        limit = self.encoder.max_tokens // 2 - len(self.template.separator)
         sides = [
             vocabulary.encode(texts, language=language, max_tokens=limit)
             for texts, language in zip((first, second), languages, strict=True)

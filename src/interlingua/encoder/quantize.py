@@ -13,7 +13,8 @@ import torch
 from jaxtyping import Float, Float32, Int8
 from torch import Tensor
 
-LANES, MOST = 16, 32
+LANES = 16
+MOST = 32
 """As in kernels/bytes.h."""
 LARGEST = 127
 PRECISE_LAYERS = 3

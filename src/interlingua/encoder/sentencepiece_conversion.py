@@ -68,7 +68,8 @@ def read_model(model: bytes) -> SentencePieceModel:
         processor = sentencepiece.SentencePieceProcessor(model_proto=model)
     except RuntimeError as error:
         raise DataError(f"not a SentencePiece model: {error}") from error
-    trainer, normalizer = _message(model, 2), _message(model, 3)
+    trainer = _message(model, 2)
+    normalizer = _message(model, 3)
     algorithm = {1: "unigram", 2: "bpe"}.get(next((value for key, value in _fields(trainer) if key == 3), 1))
     if algorithm is None:
         raise DataError("this SentencePiece model is neither unigram nor bpe; train one of these")
@@ -199,5 +200,6 @@ def _varint(message: bytes, at: int) -> tuple[int, int]:
     value = shift = 0
     while message[at] & 0x80:
         value |= (message[at] & 0x7F) << shift
-        at, shift = at + 1, shift + 7
+        at = at + 1
+        shift = shift + 7
     return value | message[at] << shift, at + 1

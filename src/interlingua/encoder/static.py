@@ -96,7 +96,8 @@ class StaticRunner:
     """
 
     def __init__(self, encoder: Encoder, normalize: bool, shift: Tensor | None = None) -> None:
-        self.encoder, self.normalize = encoder, normalize
+        self.encoder = encoder
+        self.normalize = normalize
         self.shift = shift
         self.counts = torch.ones(encoder.backbone.config.vocab_size, dtype=torch.bool, device=encoder.device)
         if not encoder.settings.include_special:
@@ -116,7 +117,8 @@ class StaticRunner:
         lengths = np.fromiter(map(len, window), dtype=np.int64, count=len(window))
         ends = np.concatenate([np.zeros(1, dtype=np.int64), lengths.cumsum()])
         ids = np.fromiter(itertools.chain.from_iterable(window), dtype=np.int64, count=int(ends[-1]))
-        backbone, tokens = self.encoder.backbone, torch.from_numpy(ids).to(self.encoder.device)
+        backbone = self.encoder.backbone
+        tokens = torch.from_numpy(ids).to(self.encoder.device)
         assert isinstance(backbone, StaticBackbone)
         means = backbone.means(tokens, torch.from_numpy(ends).to(tokens.device), self.counts[tokens])
         vectors = self.encoder.post_pooling(means)

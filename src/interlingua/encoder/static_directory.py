@@ -60,7 +60,8 @@ def read_static(folder: Path, table_folder: Path) -> tuple[BackboneConfig, dict[
     name = next((name for name in TABLES if name in stored), None)
     if name is None:
         raise CheckpointError(f"{table_folder}: none of its {len(stored)} tensors is {' or '.join(TABLES)}")
-    table, rows = stored[name], stored.get("mapping")
+    table = stored[name]
+    rows = stored.get("mapping")
     weights = stored.get("weights")
     _check_shapes(table_folder, table, rows, weights)
     if rows is not None:  # Model2Vec's tokens may share vectors

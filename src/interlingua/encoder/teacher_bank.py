@@ -91,7 +91,10 @@ class TeacherBank:
     """
 
     def __init__(self, path: PathLike, *, size: int = 1 << 15, every: int = 100, seed: int = 0) -> None:
-        self.path, self.size, self.every, self.seed = Path(path), size, every, seed
+        self.path = Path(path)
+        self.size = size
+        self.every = every
+        self.seed = seed
         record = read_record(self.path)
         if record is None:
             raise DataError("no bank of teacher vectors here; remove the folder and run the same command", path=path)
@@ -131,7 +134,8 @@ class TeacherBank:
 
     def rows(self, keys: Int64[Tensor, " b"]) -> Int64[np.ndarray, " b"]:
         """Where sentences stand in the bank, -1 where they do not."""
-        wanted, negatives = keys.cpu().numpy(), self.record.negatives
+        wanted = keys.cpu().numpy()
+        negatives = self.record.negatives
         rows = np.full(len(wanted), -1, dtype=np.int64)
         # the negatives last: a sentence that is in both parts is one of them
         for first, last in ((negatives, self.record.sentences), (0, negatives)):

@@ -64,8 +64,12 @@ class ModelTeacher:
         name: str = "",
         dtype: Dtype = "float32",
     ) -> None:
-        self.encoder, self.name, self.width = encoder.eval(), name or "the encoder itself", encoder.dim
-        self._student, self._prompt, self._dtype = student, prompt, dtype
+        self.encoder = encoder.eval()
+        self.name = name or "the encoder itself"
+        self.width = encoder.dim
+        self._student = student
+        self._prompt = prompt
+        self._dtype = dtype
         self._rereads = bool(prompt) or student.digest() != encoder.vocabulary.digest()
         if self._rereads:
             read_back = self.in_own_tokens(student.encode([PROBE], language=pivot), pivot)
@@ -87,7 +91,8 @@ class ModelTeacher:
 
     def in_own_tokens(self, sentences: Sentences, language: str) -> list[list[int]]:
         """The sentences in this model's tokens, cut to what it takes."""
-        own, limit = self.encoder.vocabulary, self.encoder.max_tokens
+        own = self.encoder.vocabulary
+        limit = self.encoder.max_tokens
         if self._rereads:
             texts = [self._prompt + self._student.decode(ids) for ids in sentences]
             return own.encode(texts, language=language, max_tokens=limit)
@@ -109,7 +114,8 @@ class VectorTeacher:
     """
 
     def __init__(self, path: str, student: Vocabulary, *, pivot: str, max_tokens: int) -> None:
-        self.name, self._student = path, student
+        self.name = path
+        self._student = student
         file = Path(path).expanduser()
         lines = file.with_suffix(".txt")
         try:

@@ -28,7 +28,8 @@ MAX_PIECES = 100
 """Special tokens around a text, and times that a template names anything."""
 _BYTES = np.arange(1, 256)
 """That a text may hold; 0 ends it."""
-_LABEL, _VALUE = 0x8000_00FF, 0x7FFF_FFFF
+_LABEL = 0x8000_00FF
+_VALUE = 0x7FFF_FFFF
 """Bits of a unit of the trie; a unit with the highest bit is a value and no child."""
 
 

@@ -54,7 +54,8 @@ class UnmaskingHead(nn.Module):
     def __init__(self, config: UnmaskingHeadConfig, encoder: Encoder, attention_dropout: float = 0.0) -> None:
         super().__init__()
         encoder.require_equal_widths()
-        dim, vocab_size = encoder.dim, encoder.backbone.config.vocab_size
+        dim = encoder.dim
+        vocab_size = encoder.backbone.config.vocab_size
         if dim % config.heads:
             raise ConfigError(f"head: {config.heads} heads can't share the encoder's width {dim}; choose a divisor")
         shape = BackboneConfig(

@@ -73,7 +73,8 @@ def attend_visible(
     assert by_length is not None
     lengths = layout.cu_seqlens.diff().long()
     rows = lengths.sort(stable=True).indices  # sentences in the layout's order
-    contexts, first = [], 0
+    contexts = []
+    first = 0
     pieces = zip(by_length.groups, *(torch.split(x, by_length.sizes) for x in (q, k, v)), strict=True)
     for (_, n, length), *qkv in pieces:
         queries, keys, values = (x.view(n, length, heads, -1).transpose(1, 2) for x in qkv)  # (n, heads, length, width)

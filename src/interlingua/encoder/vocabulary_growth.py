@@ -40,7 +40,8 @@ from interlingua.encoder.vocabulary_pieces import (
 from interlingua.errors import ConfigError
 
 KINDS = ("Unigram", "WordPiece", "BPE")
-LEARNT_PER_PIECE, MORE_MERGES = 3, 100
+LEARNT_PER_PIECE = 3
+MORE_MERGES = 100
 """Merges learnt for each piece that is wanted, and besides, as many turn out to be mere steps towards longer pieces."""
 MOST_ROUNDS = 20
 """Rounds in which pieces are left out; each can make shorter ones appear in their place."""

@@ -101,7 +101,8 @@ def balanced_sample(
     reservoirs: dict[str, list[str]] = {}
     draw = random.Random(seed_for(seed, "vocabulary sample"))
     room = 2 * sentences
-    capacity, held = room, 0
+    capacity = room
+    held = 0
     for language, text in sample:
         if not text or text.isspace():
             continue

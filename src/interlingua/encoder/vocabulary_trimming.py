@@ -82,7 +82,9 @@ def _ids_of(vocabulary: Vocabulary, texts: list[str], language: str | None) -> s
 
 def _matched_in_unknown_words(vocabulary: Vocabulary, model: dict[str, Any], text: str) -> set[int]:
     """The pieces that WordPiece's greedy match found before it gave a word up."""
-    tokenizer, pieces, prefix = vocabulary.tokenizer, model["vocab"], model["continuing_subword_prefix"]
+    tokenizer = vocabulary.tokenizer
+    pieces = model["vocab"]
+    prefix = model["continuing_subword_prefix"]
     normalized = tokenizer.normalizer.normalize_str(text) if tokenizer.normalizer else text
     words = tokenizer.pre_tokenizer.pre_tokenize_str(normalized) if tokenizer.pre_tokenizer else [(normalized, None)]
     matched = set()

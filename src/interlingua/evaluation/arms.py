@@ -49,7 +49,9 @@ def arms(results: Sequence[TaskResult], group: str | None = None, *, by_settings
     for place, result in enumerate(results):
         if result in results[:place]:  # the file was named twice
             continue
-        label, model, settings = label_of(result), model_of(result), settings_of(result)
+        label = label_of(result)
+        model = model_of(result)
+        settings = settings_of(result)
         asked = (*model["overrides"], *([settings] if by_settings and settings else []))
         data = "" if by_settings else result.data_sha256  # another set of that name is a section of its own
         measured = (result.task, data, model["name"], model["revision"], settings, *model["overrides"])

@@ -74,7 +74,8 @@ class CachedEncoder:
         budget: Budget | None = None,
     ) -> None:
         self._encoder = encoder
-        self._prompt, self._batch_tokens = prompt, batch_tokens
+        self._prompt = prompt
+        self._batch_tokens = batch_tokens
         self._role_prompts = role_prompts or {}
         self.two_towers = has_two_towers(encoder)
         self._own = isinstance(encoder, Encoder | OwnEncoder) and not self.two_towers
@@ -82,7 +83,8 @@ class CachedEncoder:
         self.report = EncodeReport() if self._own or getattr(encoder, "counts_tokens", False) else None
         self._portion = min(PORTION_TEXTS, getattr(encoder, "portion_texts", PORTION_TEXTS))
         self._store = VectorStore(unfinished) if kept is None else SharedStore(kept)
-        self._budget, self._only_kept = budget, False
+        self._budget = budget
+        self._only_kept = False
         self.start_counting()
 
     def __enter__(self) -> CachedEncoder:
@@ -201,7 +203,8 @@ class CachedEncoder:
 
     def _append(self, keys: list[bytes], pairs: list[tuple[str, str]], how: _How) -> None:
         start = time.perf_counter()
-        texts, titles = [text for text, _ in pairs], [title for _, title in pairs]
+        texts = [text for text, _ in pairs]
+        titles = [title for _, title in pairs]
         options: dict[str, Any] = {"language": how.language, "batch_tokens": self._batch_tokens}
         before, cuts_before = (0, 0) if self.report is None else (self.report.texts, len(self.report.cut_rows))
         if how.role is not None and self.two_towers:

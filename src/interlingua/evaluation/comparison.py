@@ -245,7 +245,8 @@ def differences(chosen: Chosen) -> tuple[list[bool], list[str]]:
         "settings": lambda result: settings_of(result) or "the protocol's own",
     }
     filled = [results for results in chosen if results]
-    comparable, notes = [True] * len(chosen), []
+    comparable = [True] * len(chosen)
+    notes = []
     for what, of in parts.items():
         for results in filled:
             if len({of(result) for result in results}) > 1:

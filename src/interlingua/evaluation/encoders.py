@@ -247,12 +247,15 @@ class OwnEncoder:
         questions: Encoder | None = None,
         pooling_from: str = "model",
     ) -> None:
-        self.encoder, self.own_pooling = encoder, encoder.pooling if pooling_from == "model" else None
+        self.encoder = encoder
+        self.own_pooling = encoder.pooling if pooling_from == "model" else None
         if pooling is not None:
             encoder.settings = dataclasses.replace(encoder.settings, pooling=pooling)
         if dim is not None and not 1 <= dim <= encoder.dim:
             raise ConfigError(f"dim is {dim}, but the model's vectors have {encoder.dim} elements; choose 1 to that")
-        self.dim, self.whole_dim, self.settings = dim or encoder.dim, encoder.dim, encoder.settings
+        self.dim = dim or encoder.dim
+        self.whole_dim = encoder.dim
+        self.settings = encoder.settings
         self.info = dataclasses.replace(
             describe(encoder, name=name),
             dim=self.dim,

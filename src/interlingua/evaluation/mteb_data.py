@@ -74,7 +74,8 @@ def fill(task: Any, subsets: Mapping[str, Columns]) -> None:
     for key, columns in subsets.items():
         turned = "-".join(reversed(key.split("-")))
         if key not in task.metadata.hf_subsets and turned in task.metadata.hf_subsets:
-            key, columns = turned, {**columns, "sentence1": columns["sentence2"], "sentence2": columns["sentence1"]}
+            key = turned
+            columns = {**columns, "sentence1": columns["sentence2"], "sentence2": columns["sentence1"]}
         if key in task.metadata.hf_subsets:
             # BUCC's columns are of unequal lengths
             task.dataset[key] = {split: columns if "gold" in columns else Dataset.from_dict(columns)}

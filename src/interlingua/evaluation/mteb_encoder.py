@@ -36,7 +36,9 @@ class MTEBEncoder:
 
         self.mteb_model_meta = ModelMeta.create_empty()
         self.digests: set[str] = set()
-        self._encoder, self._progress, self._done = encoder, progress, 0
+        self._encoder = encoder
+        self._progress = progress
+        self._done = 0
         self._by_subset: Mapping[str, list[str]] = task.metadata.hf_subsets_to_langscripts
         self._by_column = {
             content_sha256([list(columns[name])]): code

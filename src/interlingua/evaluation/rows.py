@@ -91,7 +91,8 @@ def rows_of(chosen: Chosen, by: str, metric: str, reference: int | None) -> list
         reference: the column that others are tested against, where the metric is the main one.
     """
     results = [result for one in chosen for result in one]
-    first, rows = results[0], []
+    first = results[0]
+    rows = []
     values = {id(result): _values(result, by, metric) for result in results}
     is_better_high = first.is_better_high(metric)
     for name in dict.fromkeys(name for of_result in values.values() for name in of_result):
@@ -147,8 +148,10 @@ def marked(row: Row, chosen: Chosen, reference: int, subsets: Sequence[str]) -> 
         reference: the column to compare with.
         subsets: by name.
     """
-    base, of_base = row.cells[reference], [result.items for result in chosen[reference]]
-    cells, data = list(row.cells), [{result.data_sha256 for result in results} for results in chosen]
+    base = row.cells[reference]
+    of_base = [result.items for result in chosen[reference]]
+    cells = list(row.cells)
+    data = [{result.data_sha256 for result in results} for results in chosen]
     for place, cell in enumerate(row.cells):
         if cell is None or base is None or place == reference or data[place] != data[reference]:
             continue

@@ -184,7 +184,8 @@ def _on_readings(retrieved: Mapping[str, Bool[ndarray, " m"]]) -> list[str]:
     """The best other reading, where it is clearly better."""
     asked = retrieved["as asked"]
     label, best = max(retrieved.items(), key=lambda one: one[1].mean())
-    won, lost = int((best & ~asked).sum()), int((asked & ~best).sum())
+    won = int((best & ~asked).sum())
+    lost = int((asked & ~best).sum())
     if best.mean() - asked.mean() < LEAST_GAIN or won - lost < LEAST_DEVIATIONS * np.sqrt(won + lost):
         return []
     scores = f"{100 * best.mean():.0f} % of {len(best)} searches instead of {100 * asked.mean():.0f} %"

@@ -30,7 +30,9 @@ class SharedStore:
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         last = max((int(path.stem) for path in folder.glob(f"[0-9]*{SUFFIX}")), default=-1)
-        own, self._others, number = None, [], 0
+        own = None
+        self._others = []
+        number = 0
         while own is None or number <= last:
             path = folder / f"{number}{SUFFIX}"
             store = _open(path, alone=own is None)

@@ -66,7 +66,8 @@ def paired_bootstrap(
         sides = [[[kept[subset] for subset in alike] for kept in side] for side in (first, second)]
         draws += _differences(*sides, resamples=resamples, seed=[seed, size]) * len(alike) / len(subsets)
     means = [mean_score([kept[s] for kept in second]) - mean_score([kept[s] for kept in first]) for s in subsets]
-    below, above = int((draws <= 0).sum()), int((draws >= 0).sum())
+    below = int((draws <= 0).sum())
+    above = int((draws >= 0).sum())
     return Difference(
         float(np.mean(means)), *interval(draws), p_value=min(1.0, 2 * (min(below, above) + 1) / (resamples + 1))
     )
@@ -181,7 +182,8 @@ def _draws(counts: Int64[ndarray, " n"], resamples: int, rng: np.random.Generato
         resamples: number of draws, each of as many items as there are.
         rng: of the draws.
     """
-    total, size = int(counts.sum()), max(1, CHUNK // len(counts))
+    total = int(counts.sum())
+    size = max(1, CHUNK // len(counts))
     for start in range(0, resamples, size):
         yield rng.multinomial(total, counts / total, size=min(size, resamples - start))
 

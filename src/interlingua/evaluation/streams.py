@@ -38,7 +38,9 @@ class KeptVectors:
     ndim = 2
 
     def __init__(self, read: Read, rows: Int64[ndarray, " n"], *, normalize: bool = False) -> None:
-        self._read, self._rows, self._normalize = read, rows, normalize
+        self._read = read
+        self._rows = rows
+        self._normalize = normalize
         self.shape = (len(rows), read(rows[:1]).shape[1])
 
     def __len__(self) -> int:
@@ -76,7 +78,8 @@ def keep_vectors(
     Raises:
         DataError: there are no texts.
     """
-    rows, left = array("q"), iter(texts)
+    rows = array("q")
+    left = iter(texts)
     while chunk := list(itertools.islice(left, portion)):
         rows.frombytes(np.asarray(keep(chunk), dtype=np.int64).tobytes())
     if not rows:
@@ -105,7 +108,9 @@ def stream_vectors(
     Raises:
         DataError: there are no texts.
     """
-    rows, dim, left = 0, 0, iter(texts)
+    rows = 0
+    dim = 0
+    left = iter(texts)
     with tempfile.TemporaryFile(prefix="interlingua-") as file:
         while chunk := list(itertools.islice(left, portion)):
             vectors = np.asarray(encode(chunk), dtype=np.float32)

@@ -187,7 +187,8 @@ class _SuiteProgress:
     """One count of sentences over all tasks; those to come are taken to be as long as those known."""
 
     def __init__(self, progress: Progress, tasks: int) -> None:
-        self._progress, self._tasks = progress, tasks
+        self._progress = progress
+        self._tasks = tasks
         self._totals: list[int] = []
 
     def of(self, task: str) -> Progress:

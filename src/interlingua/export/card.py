@@ -135,7 +135,8 @@ or, faster on a CPU, `interlingua.load({json.dumps(name)}).encode([...])`."""
 
 
 def _facts(encoder: Encoder, provenance: Provenance) -> str:
-    config, settings = encoder.backbone.config, encoder.settings
+    config = encoder.backbone.config
+    settings = encoder.settings
     shape = f"{config.model_type}, {config.num_hidden_layers} layers, {config.num_attention_heads} heads"
     static = isinstance(encoder.backbone, StaticBackbone)
     shorter = [dim for dim in settings.matryoshka_dims if dim < encoder.dim]
@@ -176,7 +177,8 @@ def _hub_licence(spdx: str) -> str:
 def _main_scores(paths: Iterable[Path], digest: str) -> tuple[tuple[str, str, str, float], ...]:
     """Task, settings, main measure and its mean over subsets, of the model's own results."""
     files = [file for path in paths for file in (sorted(path.rglob("*.json")) if path.is_dir() else [path])]
-    found, others = [], 0
+    found = []
+    others = 0
     for file in files:
         content = _read_json(file)
         try:

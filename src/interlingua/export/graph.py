@@ -16,7 +16,8 @@ from interlingua.encoder.static import StaticBackbone
 from interlingua.errors import MissingExtraError
 from interlingua.export.graph_weights import FLOAT, FloatWeights, Weights
 
-INPUTS, OUTPUT = ("input_ids", "attention_mask"), "sentence_embedding"
+INPUTS = ("input_ids", "attention_mask")
+OUTPUT = "sentence_embedding"
 OPSET = 20
 """The first with Gelu."""
 IR_VERSION = 9
@@ -74,7 +75,8 @@ class Graph:
             dim: width of the output.
             metadata: kept with the graph.
         """
-        helper, types = self._onnx.helper, self._onnx.TensorProto
+        helper = self._onnx.helper
+        types = self._onnx.TensorProto
         given = [helper.make_tensor_value_info(name, types.INT64, ["batch", "length"]) for name in INPUTS]
         output = helper.make_tensor_value_info(OUTPUT, types.FLOAT, ["batch", dim])
         constants = [self._onnx.numpy_helper.from_array(array, name) for name, array in self._constants.items()]
@@ -104,7 +106,9 @@ def build_graph(encoder: Encoder, weights: Weights) -> Any:
     Raises:
         MissingExtraError: the package ``onnx`` is not installed.
     """
-    graph, backbone, settings = Graph(), encoder.backbone, encoder.settings
+    graph = Graph()
+    backbone = encoder.backbone
+    settings = encoder.settings
     mask = graph.add("Cast", "attention_mask", to=FLOAT)
     states = weights.lookup(graph, _array(backbone.word_embeddings.weight), "word_embeddings")
     if not isinstance(backbone, StaticBackbone):
@@ -115,7 +119,8 @@ def build_graph(encoder: Encoder, weights: Weights) -> Any:
     for number, layer in enumerate(encoder.post_pooling):
         pooled = _after_pooling(graph, pooled, layer, f"post_pooling.{number}")
     if encoder.dim < encoder.full_dim:
-        start, end = graph.constant(np.array([0])), graph.constant(np.array([encoder.dim]))
+        start = graph.constant(np.array([0]))
+        end = graph.constant(np.array([encoder.dim]))
         pooled = graph.add("Slice", pooled, start, end, graph.constant(np.array([1])))
     if settings.normalize:
         pooled = _normalized(graph, pooled)
@@ -132,7 +137,8 @@ def build_graph(encoder: Encoder, weights: Weights) -> Any:
 def _transformer(graph: Graph, backbone: Backbone, weights: Weights, words: str, mask: str) -> str:
     """Hidden states (batch, length, D) of the last layer; between them tokens stand in one row, (batch * length, D)."""
     config = backbone.config
-    width, heads = config.hidden_size, config.num_attention_heads
+    width = config.hidden_size
+    heads = config.num_attention_heads
     table = backbone.position_embeddings.weight
     if backbone.token_type_embeddings is not None:
         table = table + backbone.token_type_embeddings.weight[0]
@@ -154,7 +160,8 @@ def _transformer(graph: Graph, backbone: Backbone, weights: Weights, words: str,
 
 
 def _layer(graph: Graph, layer: Layer, weights: Weights, x: str, bias: str, by_head: str, name: str) -> str:
-    width, heads = layer.config.hidden_size, layer.config.num_attention_heads
+    width = layer.config.hidden_size
+    heads = layer.config.num_attention_heads
     matrix, offset = (_array(part) for part in layer.joint_projection())
     scale = np.ones(len(offset), dtype=np.float32)
     scale[:width] = 1 / math.sqrt(width // heads)  # of the queries, and so of the scores
@@ -201,7 +208,8 @@ def _without_special(graph: Graph, encoder: Encoder, mask: str) -> str:
 
 def _pooled(graph: Graph, states: str, mask: str, mode: Literal["cls", "mean", "max"]) -> str:
     """(batch, D); zeros for a text without tokens."""
-    column, axis = graph.add("Unsqueeze", mask, graph.constant(np.array([2]))), graph.constant(np.array([1]))
+    column = graph.add("Unsqueeze", mask, graph.constant(np.array([2])))
+    axis = graph.constant(np.array([1]))
     if mode == "mean":
         total = graph.add("ReduceSum", graph.add("Mul", states, column), axis, keepdims=0)
         count = graph.add("ReduceSum", column, axis, keepdims=0)

@@ -15,7 +15,8 @@ FLOAT = 1
 """ONNX's number of float32."""
 LARGEST = 127
 """The integers of weights go from -127 to 127."""
-LARGEST_STATE, ZERO = 63, 64
+LARGEST_STATE = 63
+ZERO = 64
 """Those of states from -63 to 63, kept without sign: 64 stands for 0. More would overflow where there is no VNNI."""
 FINER = 2 * LARGEST_STATE
 """The second rounding reaches half a step of the first to either side."""

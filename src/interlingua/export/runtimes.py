@@ -98,7 +98,8 @@ class GraphRuntime(Runtime):
 
     def encode(self, texts: Sequence[str], *, prompt: str | None) -> Vectors:
         """See ``Runtime``."""
-        before, made = self.settings.prompt_text(prompt), []
+        before = self.settings.prompt_text(prompt)
+        made = []
         for start in range(0, len(texts), BATCH):
             batch = self.tokenizer.encode_batch([before + text for text in texts[start : start + BATCH]])
             ids = np.array([encoding.ids for encoding in batch], dtype=np.int64)

@@ -84,7 +84,8 @@ class Verification:
 
     def table(self) -> list[str]:
         """Lines for people: 1 - the smallest cosine of each language, a column for each runtime; ``!`` is too much."""
-        names, wrong = list(self.lowest), {(runtime, language) for runtime, language, _ in self.failures()}
+        names = list(self.lowest)
+        wrong = {(runtime, language) for runtime, language, _ in self.failures()}
         rows = [("1 - smallest cosine", *names)]
         for language in self.worst:
             cells = (
@@ -234,7 +235,8 @@ def difference(encoder: Encoder, stock: Any, text: str, *, language: str, prompt
     """The first stage, from tokens to vector, at which the two part."""
     own_name = encoder.settings.default_prompt if prompt is None else prompt
     stock_name = stock.default_prompt_name if prompt is None else prompt
-    own_prompt, stock_prompt = encoder.settings.prompts.get(own_name or "", ""), stock.prompts.get(stock_name or "", "")
+    own_prompt = encoder.settings.prompts.get(own_name or "", "")
+    stock_prompt = stock.prompts.get(stock_name or "", "")
     if own_prompt != stock_prompt:
         return f"its prompt is {stock_prompt!r}, the encoder's {own_prompt!r}"
     prompted = own_prompt + text

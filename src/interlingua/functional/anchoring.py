@@ -156,7 +156,9 @@ def split_softmax(
         ValueError: the temperature is not positive.
     """
     _need_positive(temperature)
-    x, y, h = _unit(queries), _unit(positives), _unit(hard_negatives)
+    x = _unit(queries)
+    y = _unit(positives)
+    h = _unit(hard_negatives)
     positive = (x * y).sum(dim=1) / temperature
     negative = (x[owners] * h).sum(dim=1) / temperature
     # log(1 + sum_j e^(n_j - p)), shifted by the query's largest so that nothing overflows

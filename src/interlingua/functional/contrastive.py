@@ -199,7 +199,8 @@ def language_contrastive(
         ValueError: a single pair and no other sentence, so that there is nothing to compare.
     """
     z = torch.cat([x, y] if others is None else [x, y, others])
-    pairs, sentences = len(x), len(z)
+    pairs = len(x)
+    sentences = len(z)
     if sentences <= 2:
         raise ValueError("one pair and no other sentence; the language contrast needs at least one sentence more")
     with torch.autocast(z.device.type, enabled=False):
@@ -218,8 +219,10 @@ class _LanguageContrast(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, differences: Float[Tensor, "b d"], units: Float[Tensor, "n d"]) -> Float[Tensor, ""]:
-        pairs, total = len(differences), units.new_zeros(())
-        grad_differences, grad_units = torch.empty_like(differences), torch.zeros_like(units)
+        pairs = len(differences)
+        total = units.new_zeros(())
+        grad_differences = torch.empty_like(differences)
+        grad_units = torch.zeros_like(units)
         size = max(1, CHUNK_COSINES // len(units))
         for start in range(0, pairs, size):
             rows = slice(start, start + size)

@@ -91,7 +91,8 @@ class _LinearCrossEntropy(torch.autograd.Function):
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
         hidden, weight, bias, targets, log_normaliser, *kept = ctx.saved_tensors
         d_hidden = torch.zeros_like(hidden, dtype=bias.dtype)
-        d_weight, d_bias = torch.empty_like(weight) if ctx.needs_input_grad[1] else None, torch.empty_like(bias)
+        d_weight = torch.empty_like(weight) if ctx.needs_input_grad[1] else None
+        d_bias = torch.empty_like(bias)
         for place, start in enumerate(range(0, len(weight), ctx.tile)):
             words = slice(start, start + ctx.tile)
             half = weight[words].to(hidden.dtype)

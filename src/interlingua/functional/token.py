@@ -62,7 +62,9 @@ def token_targets(
     lengths = cu_seqlens.long().diff()
     rows = torch.repeat_interleave(sentences, lengths, output_size=len(input_ids))
     if extra_ids is not None:
-        rows, input_ids, lengths = torch.cat([rows, sentences]), torch.cat([input_ids, extra_ids]), lengths + 1
+        rows = torch.cat([rows, sentences])
+        input_ids = torch.cat([input_ids, extra_ids])
+        lengths = lengths + 1
     counts = _counts_within(rows, input_ids).to(dtype)
     share = lengths.to(dtype).reciprocal()[rows]
     weights, p = (share, counts * share) if kind == "paper" else (share / counts, share)
@@ -104,7 +106,8 @@ def linear_token_divergence(
     device = hidden.device.type
     if torch.is_autocast_enabled(device):
         dtype = torch.get_autocast_dtype(device)
-        hidden, weight = hidden.to(dtype), weight.to(dtype)
+        hidden = hidden.to(dtype)
+        weight = weight.to(dtype)
     divergence: Tensor = _LinearTokenDivergence.apply(hidden, weight, *targets)  # type: ignore[no-untyped-call]
     return divergence
 

@@ -54,7 +54,8 @@ class CalibratedConfig:
             raise ConfigError(f"decay_steps is {self.decay_steps}; give a number of steps, or 0 to take decay as it is")
         if self.distillation_weight <= 0 or self.english_weight <= 0:
             raise ConfigError("distillation_weight and english_weight must be positive")
-        frozen, alone = self.teacher == "frozen", not self.english_through_student
+        frozen = self.teacher == "frozen"
+        alone = not self.english_through_student
         read_by_ema = ("decay", "decay_steps", "decay_schedule", "compensated_average")
         refuse_unread(self, *read_by_ema, reason="teacher = 'frozen'", when=frozen)
         refuse_unread(self, "english_weight", reason="english_through_student = false", when=alone)
@@ -105,7 +106,8 @@ class Calibrated(Objective):
 
     def notes(self) -> list[str]:
         """What the run's length did to the decay."""
-        config, length = self.config, self.total_steps
+        config = self.config
+        length = self.total_steps
         if config.teacher == "frozen":
             return ["the teacher is frozen"]
         if not config.decay_steps:

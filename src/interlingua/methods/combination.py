@@ -38,7 +38,8 @@ class CombinationConfig:
         object.__setattr__(self, "terms", absolute)
         learners = {kind: label for label, term in terms.items() if (kind := term.method.label_kind)}
         if len(learners) > 1:
-            nli, sts = learners["nli"], learners["sts"]
+            nli = learners["nli"]
+            sts = learners["sts"]
             raise ConfigError(f"terms.{nli} needs nli labels and terms.{sts} scores; a run reads one kind, remove one")
         savers = [label for label, term in terms.items() if term.method.save is not Objective.save]
         if len(savers) > 1:
@@ -119,7 +120,8 @@ class Combination(Objective):
         """The methods, told what the training loop has told this one."""
         methods: dict[str, Objective] = dict(self.methods.items())  # type: ignore[arg-type]
         for method in methods.values():
-            method.all_gather, method.total_steps = self.all_gather, self.total_steps
+            method.all_gather = self.all_gather
+            method.total_steps = self.total_steps
         return methods
 
     def batch_for(self, method: Objective, batch: Any) -> Any:

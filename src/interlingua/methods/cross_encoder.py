@@ -52,9 +52,13 @@ class CrossEncoder(Objective):
 
     def forward(self, batch: LabelledBatch) -> LossOutput:
         """Binary cross-entropy of the sigmoid with the score in [0, 1], mean over the pairs and their orders."""
-        a, b, scores = batch.a, batch.b, batch.labels
+        a = batch.a
+        b = batch.b
+        scores = batch.labels
         if self.config.both_orders:
-            a, b, scores = join(a, batch.b), join(b, batch.a), torch.cat([scores, scores])
+            a = join(a, batch.b)
+            b = join(b, batch.a)
+            scores = torch.cat([scores, scores])
         return self.weighted(cross_encoder=F.binary_cross_entropy_with_logits(self.scorer(a, b).float(), scores))
 
     @property

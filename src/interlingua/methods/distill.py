@@ -77,7 +77,9 @@ class Distill(Objective):
                 f"teacher: {config.teacher} has embeddings of width {self.teacher.dim}, the encoder of {encoder.dim};"
                 " choose an encoder or a teacher of the other's width"
             )
-        own, other, limit = encoder.vocabulary, self.teacher.vocabulary, self.teacher.max_tokens
+        own = encoder.vocabulary
+        other = self.teacher.vocabulary
+        limit = self.teacher.max_tokens
         self.retokenises = own.digest() != other.digest()
         read_back = self.in_teacher_tokens(own.encode([PROBE], language=self.pivot))
         if self.retokenises and read_back != other.encode([PROBE], language=self.pivot, max_tokens=limit):

@@ -112,7 +112,8 @@ class InfoXLM(TLM):
         with torch.no_grad():
             slow = self.keys.encoder.backbone
             keys = self.vectors(b, slow(*b[:2], positions=positions_b, num_layers=self.num_layers))
-        queries, keys = self.project(queries), self.project_keys(keys).detach()
+        queries = self.project(queries)
+        keys = self.project_keys(keys).detach()
         if self.training:
             self.waiting.append(self.all_gather(keys).detach())
         size = min(int(self.filled), len(self.queue))
@@ -120,7 +121,8 @@ class InfoXLM(TLM):
 
     def views(self, pairs: ParallelBatch) -> list[tuple[TokenBatch, Tensor | None]]:
         """What the two encoders read: translations, by a coin one way or the other; two pairs at a time with mixup."""
-        a, b = pairs.a, pairs.b
+        a = pairs.a
+        b = pairs.b
         if self.config.contrast_masked:
             sides = {"a": a, "b": b}
             a, b = (
@@ -132,7 +134,8 @@ class InfoXLM(TLM):
         )
         both = join(a, b)
         rows = [[row + size * (heads == side) for row, heads in enumerate(swap)] for side in (True, False)]
-        one, other = take(both, rows[0]), take(both, rows[1])
+        one = take(both, rows[0])
+        other = take(both, rows[1])
         if not self.config.mixup or size < 2:
             return [(one, None), (other, None)]
         return [self.mixed(side, heads) for side, heads in zip((one, other), orders, strict=True)]

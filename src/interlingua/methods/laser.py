@@ -145,10 +145,12 @@ class LASER(Objective):
         Raises:
             DataError: no sentence of the batch is in a target language.
         """
-        both, size = join(batch.a, batch.b), batch.a.batch_size
+        both = join(batch.a, batch.b)
+        size = batch.a.batch_size
         into = [row for row, code in enumerate(both.languages) if not self.targets or code in self.targets]
         if not into:
-            asked, there = ", ".join(sorted(self.targets)), ", ".join(sorted(set(both.languages)))
+            asked = ", ".join(sorted(self.targets))
+            there = ", ".join(sorted(set(both.languages)))
             raise DataError(f"no sentence of a batch is in one of the targets {asked}, but in {there}; change targets")
         return take(both, [(row + size) % (2 * size) for row in into]), take(both, into)
 
@@ -162,6 +164,7 @@ class LASER(Objective):
         counts = torch.bincount(rows, minlength=y.batch_size)
         cu_seqlens = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
         one = torch.arange(y.batch_size + 1, device=rows.device)
-        ends, tokens = y.input_ids.new_full((y.batch_size,), self.end), y.input_ids[text]
+        ends = y.input_ids.new_full((y.batch_size,), self.end)
+        tokens = y.input_ids[text]
         (before, bounds), (after, _) = chained(one, cu_seqlens), chained(cu_seqlens, one)
         return torch.cat([ends, tokens])[before], torch.cat([tokens, ends])[after], bounds

@@ -109,8 +109,10 @@ class MultilingualIR(Objective):
 
     def retrieve(self, batch: QuestionBatch) -> Term:
         """L_IR: each question has to find its passage among those of all processes."""
-        config, size = self.config, batch.questions.batch_size
-        q, answers = (self.question_encoder or self.encoder)(batch.questions), self.encoder(batch.passages)
+        config = self.config
+        size = batch.questions.batch_size
+        q = (self.question_encoder or self.encoder)(batch.questions)
+        answers = self.encoder(batch.passages)
         q, p, *hard = (self.all_gather(part) for part in (q, *torch.split(answers, size)))
         self.need_others(len(p) + sum(map(len, hard)), "question with its passage")
         excluded = None

@@ -96,7 +96,8 @@ class RetroMAE(Objective):
             sides = [(batch.sentences, batch.place())]
         else:
             sides = [(batch.a, batch.place("a")), (batch.b, batch.place("b"))]
-        embeddings, language_modelling = [], []
+        embeddings = []
+        language_modelling = []
         for sentences, place in sides:
             masked = self.mask(sentences, place, ratio=self.config.encoder_ratio)
             hidden = self.encoder.tokens(masked.batch)
@@ -121,7 +122,8 @@ class RetroMAE(Objective):
         self, sentences: TokenBatch, place: Place, h: Float[Tensor, "b d"]
     ) -> tuple[Float[Tensor, "n d"], Int64[Tensor, " n"]]:
         """The decoder's states, and the tokens that they have to tell."""
-        backbone, ratio = self.encoder.backbone, self.config.decoder_ratio
+        backbone = self.encoder.backbone
+        ratio = self.config.decoder_ratio
         if not self.config.enhanced:
             masked = self.mask(sentences, place, ratio=ratio, replace="always")
             return self.decoder(backbone, masked.batch, masked.labels, h)  # type: ignore[no-any-return]  # Eq. (2)

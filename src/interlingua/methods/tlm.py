@@ -135,16 +135,15 @@ class TLM(Objective):
         Raises:
             DataError: the encoder has no positions for two sentences together.
         """
-        first, skip = (
-            Tails.of(a.cu_seqlens, 0),
-            0 if self.config.reset_positions else self.encoder.vocabulary.opening_tokens,
-        )
+        first = Tails.of(a.cu_seqlens, 0)
+        skip = 0 if self.config.reset_positions else self.encoder.vocabulary.opening_tokens
         second = Tails.of(b.cu_seqlens, skip)
         order, cu_seqlens = chained(first.cu_seqlens, second.cu_seqlens)
         tokens = torch.cat([first.kept, second.kept + len(first.kept)])[order]
         if self.config.reset_positions:
             return tokens, cu_seqlens, torch.cat([first.positions, second.positions])[order]
-        longest, most = int(cu_seqlens.diff().max()), self.encoder.backbone.config.max_tokens
+        longest = int(cu_seqlens.diff().max())
+        most = self.encoder.backbone.config.max_tokens
         if longest > most:
             raise DataError(
                 f"two sentences have {longest} tokens together, but the encoder has {most} positions; set"

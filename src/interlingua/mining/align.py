@@ -134,7 +134,9 @@ class Aligner:
             block_texts([side[i] for i in lines], self.config.max_sentences - 1)
             for side, lines in zip((source, target), filled, strict=True)
         ]
-        total, done, blocks = sum(len(plan.texts) for plan in plans), 0, []
+        total = sum(len(plan.texts) for plan in plans)
+        done = 0
+        blocks = []
         for plan, language in zip(plans, languages or self.languages, strict=True):
             made = []
             for start in range(0, len(plan.texts), PORTION):
@@ -236,7 +238,8 @@ def _part_of(
     sizes: Sequence[float], number: int, progress: Callable[[str, float, float], None]
 ) -> Callable[[float], None]:
     """What is told the share that is done of one of several documents."""
-    what, before = f"document {number + 1} of {len(sizes)}, kB", sum(sizes[:number])
+    what = f"document {number + 1} of {len(sizes)}, kB"
+    before = sum(sizes[:number])
     return lambda share: progress(what, round(before + share * sizes[number]), round(sum(sizes)))
 
 

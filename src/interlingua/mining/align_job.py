@@ -21,7 +21,8 @@ from interlingua.mining.alignment import AlignConfig
 from interlingua.mining.links import DocumentPair, check_texts, document_pairs, pair_languages, sentence_files
 from interlingua.remote import keep_inputs
 
-JOURNAL, LOCK = "align.journal", ".align.lock"
+JOURNAL = "align.journal"
+LOCK = ".align.lock"
 
 
 @dataclass(frozen=True, kw_only=True)

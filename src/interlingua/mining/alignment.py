@@ -151,7 +151,8 @@ def align_blocks(source: Blocks, target: Blocks, config: AlignConfig | None = No
         x, y = levels[depth]
         shapes = ((1, 1),) if depth else config.shapes
         sides = sides_of(x, y)
-        n, m = x.shape[1], y.shape[1]
+        n = x.shape[1]
+        m = y.shape[1]
         band = full_band(n, m) if path is None else band_around(path, n, m, config.band + max(map(max, shapes)))
         found = search(*sides, shapes=shapes, skip=skip_cost(*sides, config), band=band)
         visited += len(band.first) * band.width
@@ -211,12 +212,14 @@ def skip_cost(source: Side, target: Side, config: AlignConfig) -> float:
     The cheapest min(n, m) of all n m pairs, as many as may be translations, are not counted: of short documents they
     are a large share.
     """
-    n, m = source.blocks.shape[1], target.blocks.shape[1]
+    n = source.blocks.shape[1]
+    m = target.blocks.shape[1]
     if n * m <= config.sample:
         x, y = (place.ravel() for place in np.indices((n, m)))
     else:
         draw = np.random.default_rng(config.seed)
-        x, y = draw.integers(n, size=config.sample), draw.integers(m, size=config.sample)
+        x = draw.integers(n, size=config.sample)
+        y = draw.integers(m, size=config.sample)
     products = np.einsum("sd,sd->s", source.blocks[0, x], target.blocks[0, y])
     found = costs(products, source.chance[0, x], target.chance[0, y], least=GRAIN)
     translations = 1 / max(n, m)
@@ -258,7 +261,8 @@ def search(source: Side, target: Side, *, shapes: tuple[Shape, ...], skip: float
     A place (x, y) lies behind the first x and the first y sentences. A link of shape (p, q) leads there from
     (x - p, y - q), which is on an earlier diagonal, so a diagonal is computed at once.
     """
-    n, m = source.blocks.shape[1], target.blocks.shape[1]
+    n = source.blocks.shape[1]
+    m = target.blocks.shape[1]
     steps = np.array([*shapes, (1, 0), (0, 1)])
     ahead = int(steps.sum(axis=1).max())
     # one row of nowhere for each diagonal before the first, and one column on either side
@@ -285,7 +289,8 @@ def _prices(
     source: Side, target: Side, shapes: tuple[Shape, ...], skip: float, band: Band, start: int, stop: int
 ) -> Float64[ndarray, "a t w"]:
     """Cost of the last link of every shape, for the places of some diagonals; infinite where there is none."""
-    n, m = source.blocks.shape[1], target.blocks.shape[1]
+    n = source.blocks.shape[1]
+    m = target.blocks.shape[1]
     y = band.first[start:stop, None] + np.arange(band.width)
     x = np.arange(start, stop)[:, None] - y
     inside = (x >= 0) & (x <= n) & (y >= 0) & (y <= m)
@@ -295,8 +300,10 @@ def _prices(
     linked = inside & (x > 0) & (y > 0)
     if not linked.any():
         return prices
-    lowest, highest = (x[linked].min(), y[linked].min()), (x[linked].max(), y[linked].max())
-    left, right = slice(lowest[0] - 1, highest[0]), slice(lowest[1] - 1, highest[1])
+    lowest = (x[linked].min(), y[linked].min())
+    highest = (x[linked].max(), y[linked].max())
+    left = slice(lowest[0] - 1, highest[0])
+    right = slice(lowest[1] - 1, highest[1])
     for k, (p, q) in enumerate(shapes):
         products = source.blocks[p - 1, left] @ target.blocks[q - 1, right].T
         found = costs(products, source.chance[p - 1, left, None], target.chance[q - 1, right], p * q, least=GRAIN)
@@ -309,7 +316,8 @@ def _links(
     chosen: Int16[ndarray, "a w"], steps: Int64[ndarray, "t 2"], source: Side, target: Side, band: Band
 ) -> tuple[Link, ...]:
     """Follows the choices back from the end."""
-    x, y = source.blocks.shape[1], target.blocks.shape[1]
+    x = source.blocks.shape[1]
+    y = target.blocks.shape[1]
     links = []
     while x or y:
         p, q = steps[chosen[x + y, y - band.first[x + y]]].tolist()
@@ -318,5 +326,6 @@ def _links(
             product = source.blocks[p - 1, x - 1] @ target.blocks[q - 1, y - 1]
             cost = float(costs(product, source.chance[p - 1, x - 1], target.chance[q - 1, y - 1]))
         links.append(Link(tuple(range(x - p, x)), tuple(range(y - q, y)), cost))
-        x, y = x - p, y - q
+        x = x - p
+        y = y - q
     return tuple(reversed(links))

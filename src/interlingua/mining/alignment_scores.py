@@ -77,5 +77,6 @@ def _agreement(links: set[Sides], right: set[Sides]) -> tuple[int, int, int]:
 
 
 def _scores(right: int, links: int, found: int, gold: int) -> LinkScores:
-    precision, recall = right / links if links else 0.0, found / gold if gold else 0.0
+    precision = right / links if links else 0.0
+    recall = found / gold if gold else 0.0
     return LinkScores(precision, recall, 2 * precision * recall / (precision + recall) if right and found else 0.0)

@@ -92,7 +92,8 @@ def mine(
     pairs = []
     for score, i, j in zip(found.scores.tolist(), found.x.tolist(), found.y.tolist(), strict=True):
         if threshold is None or score >= threshold:
-            one, other = texts[0][i], texts[1][j]
+            one = texts[0][i]
+            other = texts[1][j]
             pairs.append(MinedPair(score, one, other, rows[0][one], rows[1][other]))
     return pairs
 

@@ -117,7 +117,8 @@ def find_approximately(
             f"the approximate indexes take {needed / 2**20:,.0f} MiB and {memory / 2**20:,.0f} MiB are given; give more"
             " --memory, or search exactly, which needs no index"
         )
-    journal, indexes = TileJournal(folder, plan, progress=progress), dict[str, Any]()
+    journal = TileJournal(folder, plan, progress=progress)
+    indexes = dict[str, Any]()
     sides: dict[Side, tuple[NDArray[np.float32], NDArray[np.float32], int]] = {
         "x": (x, y, plan.rows),
         "y": (y, x, plan.columns),
@@ -128,7 +129,8 @@ def find_approximately(
             own, other, size = sides[name]
             if (known.indices < 0).all():
                 indexes[name] = indexes.get(name) or _index(other, approximate)
-                queries, count = read_block(own, start, size).vectors, approximate.candidates(plan.k)
+                queries = read_block(own, start, size).vectors
+                count = approximate.candidates(plan.k)
                 known = _search(indexes[name], queries, other, plan.k, count)
             lists.append(known)
         journal.write(tile, *lists)

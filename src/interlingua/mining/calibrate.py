@@ -98,7 +98,8 @@ class CalibrateJob:
         gold = read_gold(self.gold) if self.gold else None
         labels = read_labels(self.labels) if self.labels else {}
         if probes is not None:
-            source, target = source._replace(extra=probes.source), target._replace(extra=probes.target)
+            source = source._replace(extra=probes.source)
+            target = target._replace(extra=probes.target)
         with named(self.folder), at_work(self.folder, keep=self.work is not None):
             source, target = (with_lines(side, self.folder) for side in (source, target))
             mined = mine_files(source, target, self.config, self.folder, model=model, progress=progress)
@@ -193,7 +194,8 @@ def read_labels(path: Path) -> dict[tuple[str, str], bool]:
 
 def report(fit: Fit, found: Calibration, own: int) -> list[str]:
     """The curve and its quality, in lines."""
-    measures, compared = found.measures, fit.compared
+    measures = found.measures
+    compared = fit.compared
     lines = [
         f"{found.pairs:,} pairs with a known answer, {100 * found.fitted_prior:.1f} % right; {found.shape} curve"
         f" (log loss on unseen pairs: logistic {compared['logistic']:.4f}, isotonic {compared['isotonic']:.4f})",
@@ -213,7 +215,8 @@ def against_gold(
 ) -> list[str]:
     """How true the probabilities are where the right pairs are known after all, in lines."""
     known, _ = gold_pairs(gold, mined.x, mined.y)
-    right, scores = is_gold(mined, known)[own], mined.pairs["score"][own]
+    right = is_gold(mined, known)[own]
+    scores = mined.pairs["score"][own]
     probabilities = found.probability(scores)
     measures = measure(probabilities, right)
     lines = [

@@ -134,7 +134,8 @@ class Calibration:
             scores: of all pairs, not of those above a threshold alone.
         """
         gain = np.expm1(self.log_likelihood_ratios(scores))
-        low, high = 1e-6, 1 - 1e-6
+        low = 1e-6
+        high = 1 - 1e-6
         for _ in range(50):
             middle = (low + high) / 2
             low, high = (middle, high) if (gain / (1 + middle * gain)).mean() > 0 else (low, middle)

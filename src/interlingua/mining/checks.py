@@ -137,7 +137,8 @@ class Checker:
     """
 
     def __init__(self, plan: CheckPlan, source_language: str, target_language: str, folder: Path) -> None:
-        self.plan, self.languages = plan, (source_language, target_language)
+        self.plan = plan
+        self.languages = (source_language, target_language)
         self._seen = tuple(ExactDeduplicator(folder / f"seen-{side}") for side in "xy")
         self._identified = LanguageCheck(CONFIDENCE) if "language" in plan.columns else None
         self._measures: dict[str, Callable[[Pairs], Float64[ndarray, " n"]]] = {
@@ -248,9 +249,11 @@ def _script_shares(texts: Sequence[str], language: str) -> Float64[ndarray, " n"
 
     A number ("2.2.") is in every script: what there is to say against it the other checks say.
     """
-    widths, expected = letter_widths().copy(), scripts_of(language)
+    widths = letter_widths().copy()
+    expected = scripts_of(language)
     widths[0] = 0
-    letters, own = _sums(widths, texts), _sums(np.where(expected, widths, 0), texts)
+    letters = _sums(widths, texts)
+    own = _sums(np.where(expected, widths, 0), texts)
     return np.where(letters > 0, own / np.maximum(letters, 1e-9), 1.0)
 
 

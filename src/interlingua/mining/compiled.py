@@ -15,7 +15,9 @@ from interlingua.kernels import library
 from interlingua.mining.lists import Lists
 from interlingua.mining.scan import PART, STAGE, Block, Frame, Precision, view
 
-ROWS, GROUP, ALIGNMENT = 6, 64, 64
+ROWS = 6
+GROUP = 64
+ALIGNMENT = 64
 """As in kernels/neighbours.c."""
 ROWS_AT_ONCE = 1024
 """Their bytes stay in the second-level cache."""
@@ -50,7 +52,8 @@ class CompiledScanner:
     """
 
     def __init__(self, frame: Frame, *, threads: int = 1) -> None:
-        self.frame, self.threads = frame, threads
+        self.frame = frame
+        self.threads = threads
         self.stage = np.full(threads, len(frame.stages) - 1, np.int64)
 
     @staticmethod
@@ -61,9 +64,12 @@ class CompiledScanner:
     def prepare(self, block: Block, *, of_x: bool) -> Bytes:
         """See ``Scanner``; a part at a time, which stays in the cache."""
         (n, d), width = block.vectors.shape, -(-block.vectors.shape[1] // 4) * 4
-        room, stages = n if of_x else -(-n // GROUP) * GROUP, self.frame.stages
-        scales, terms = np.zeros(room, np.float32), np.full(room, -np.inf, np.float32)
-        sums, precision = np.zeros((n if of_x else 0, len(stages)), np.int32), Precision.empty(n, len(stages))
+        room = n if of_x else -(-n // GROUP) * GROUP
+        stages = self.frame.stages
+        scales = np.zeros(room, np.float32)
+        terms = np.full(room, -np.inf, np.float32)
+        sums = np.zeros((n if of_x else 0, len(stages)), np.int32)
+        precision = Precision.empty(n, len(stages))
         data = np.zeros((n + ROWS - 1, width), np.int8) if of_x else _aligned(room * width)
         each = np.full((0 if of_x else n, width), 128, np.uint8)
         for start in range(0, n, PART):
@@ -120,7 +126,8 @@ def _rows(
     stage: Int64[ndarray, " 1"],
 ) -> None:
     """One thread's rows; bars are what neighbours of y have to reach, the stage is where its last rows stood."""
-    kernel, m = library("neighbours"), len(y.block.vectors)
+    kernel = library("neighbours")
+    m = len(y.block.vectors)
     assert kernel is not None
     ends = np.array([*range(STAGE, STAGE * x.precision.tails.shape[1], STAGE), x.width], np.int64)
     columns = (ctypes.c_void_p * len(y.arrays))(*(_pointer(array).value for array in y.arrays))

@@ -275,7 +275,8 @@ def _groups(matches: UInt64[ndarray, "p 2"], x: _Documents, y: _Documents) -> It
     for stop, size in enumerate(sizes.tolist()):
         if stop > start and lines + size > GROUP:
             yield start, stop
-            start, lines = stop, 0
+            start = stop
+            lines = 0
         lines += size
     yield start, len(matches)
 
@@ -324,7 +325,8 @@ def _retrieved(
     """The pairs of two documents."""
     x_scores = torch.nan_to_num(score_neighbours(of_x.similarities, of_x.indices, x_means, y_means, margin=margin))
     y_scores = torch.nan_to_num(score_neighbours(of_y.similarities, of_y.indices, y_means, x_means, margin=margin))
-    ys, xs = best_neighbour(x_scores, of_x.indices).numpy(), best_neighbour(y_scores, of_y.indices).numpy()
+    ys = best_neighbour(x_scores, of_x.indices).numpy()
+    xs = best_neighbour(y_scores, of_y.indices).numpy()
     forward = Candidates(x_scores.amax(dim=1).double().numpy(), np.arange(len(ys)), ys)
     backward = Candidates(y_scores.amax(dim=1).double().numpy(), xs, np.arange(len(xs)))
     return retrieve(forward, backward, retrieval, refuses=refuses)

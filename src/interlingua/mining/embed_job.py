@@ -126,7 +126,8 @@ class EmbedJob:
         bad: BadLines,
         progress: Told,
     ) -> list[str]:
-        started, report = time.perf_counter(), EncodeReport()
+        started = time.perf_counter()
+        report = EncodeReport()
         record = _Record(self.output, model) if self.to_folder else None
         names = list(targets)
         left = [name for name in names if record is None or not record.has(name, targets[name])]
@@ -163,7 +164,8 @@ class EmbedJob:
         return targets
 
     def _told(self, made: Sequence[Made], before: int, report: EncodeReport, seconds: float) -> list[str]:
-        rows, width = sum(one.rows for one in made), max((one.width for one in made), default=0)
+        rows = sum(one.rows for one in made)
+        width = max((one.width for one in made), default=0)
         tokens = f", {report.tokens / seconds:,.0f} tokens/s" if report.tokens else ""
         files = f"{len(made)} files, " if self.output.endswith("/") or len(made) + before > 1 else ""
         there = f"; {before} files were there" if before else ""
@@ -188,7 +190,11 @@ class _Work:
     ) -> None:
         self.sentences = sentences
         self.bad = bad
-        self.encode, self.scratch, self.report, self.count, self.workers = encode, scratch, report, count, workers
+        self.encode = encode
+        self.scratch = scratch
+        self.report = report
+        self.count = count
+        self.workers = workers
 
     def files(self, names: Sequence[str], targets: dict[str, str]) -> Iterator[tuple[str, Made]]:
         """Every file when its vectors are there."""
@@ -324,14 +330,16 @@ class _Record:
     """
 
     def __init__(self, folder: str, model: str) -> None:
-        self.path, self.model = f"{folder.rstrip('/')}/{RECORD}", model
+        self.path = f"{folder.rstrip('/')}/{RECORD}"
+        self.model = model
         self.files: dict[str, str] = {}
         if not exists(self.path):
             return
         with tempfile.TemporaryDirectory() as scratch:
             try:
                 found = parse_json(fetch(self.path, Path(scratch)).read_text(encoding="utf-8"))
-                there, self.files = found["model"], dict(found["files"])
+                there = found["model"]
+                self.files = dict(found["files"])
             except (ValueError, KeyError, TypeError) as error:
                 raise DataError("can't be read; choose another folder or remove it", path=self.path) from error
         if there != model:

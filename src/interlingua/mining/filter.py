@@ -30,7 +30,8 @@ LOOKED_AT = 1_000_000
 """Pairs of a stream of which the quantiles are."""
 MUCH = 0.3
 """Share of the pairs that a threshold cuts, from which on a line warns."""
-BELOW, IMPROBABLE = "below the threshold", "improbable"
+BELOW = "below the threshold"
+IMPROBABLE = "improbable"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -102,11 +103,13 @@ class Filter:
             raise ConfigError(
                 f"{config.needs_calibration[0]} needs --calibration; make one with interlingua score --learn"
             )
-        self.config, self.calibration = config, calibration
+        self.config = config
+        self.calibration = calibration
         self.checker = Checker(config.checks, *languages, Path(folder))
         self.read = self.kept = self.blank = 0
         self.reasons: Counter[str] = Counter()
-        self.threshold, self.prior = config.threshold, config.prior
+        self.threshold = config.threshold
+        self.prior = config.prior
         self.first_scores: list[Float64[ndarray, " n"]] = []
 
     def rows(self, blocks: Iterable[ScoredPairs]) -> Iterator[PairRow]:

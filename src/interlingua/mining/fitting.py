@@ -96,7 +96,8 @@ def fit_logistic(scores: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> 
 
     A line that falls is made level: a higher score is never worse.
     """
-    middle, width = float(scores.mean()), float(scores.std()) or 1.0
+    middle = float(scores.mean())
+    width = float(scores.std()) or 1.0
     x = np.stack([(scores - middle) / width, np.ones(len(scores))], axis=1)
     count = int(right.sum())
     targets = np.where(right, (count + 1) / (count + 2), 1 / (len(right) - count + 2))
@@ -110,7 +111,8 @@ def fit_logistic(scores: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> 
             break
     slope, offset = (float(weight) for weight in weights)
     if slope < 0:
-        slope, offset = 0.0, float(np.log(targets.mean() / (1 - targets.mean())))
+        slope = 0.0
+        offset = float(np.log(targets.mean() / (1 - targets.mean())))
     return Curve("logistic", (middle - width, middle + width), (offset - slope, offset + slope))
 
 
@@ -125,7 +127,8 @@ def fit_isotonic(scores: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> 
     for score, pairs, good in zip(values.tolist(), counts.tolist(), hits.tolist(), strict=True):
         steps.append((pairs, good, score, score))
         while len(steps) > 1 and steps[-2][1] * steps[-1][0] >= steps[-1][1] * steps[-2][0]:
-            last, before = steps.pop(), steps.pop()
+            last = steps.pop()
+            before = steps.pop()
             steps.append((before[0] + last[0], before[1] + last[1], before[2], last[3]))
     table = np.array(steps)
     share = np.maximum.accumulate((table[:, 1] + 0.5) / (table[:, 0] + 1))

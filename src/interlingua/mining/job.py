@@ -159,7 +159,8 @@ class MineJob:
         source, target = (side._replace(bad=BadLines(self.on_error)) for side in (source, target))
         source, target = (with_lines(side, self.folder) for side in (source, target))
         with connected(self.ray, cores=self.ray_cores) as workers:
-            slots, tiles = 1 if workers is None else workers.slots, tiles_for(workers)
+            slots = 1 if workers is None else workers.slots
+            tiles = tiles_for(workers)
         return estimate(source, target, self.config, self.folder, least_tiles=tiles, at_once=slots).lines()
 
     def run(self, source: TextFile, target: TextFile, model: str, *, progress: Told) -> list[str]:
@@ -185,7 +186,8 @@ class MineJob:
     ) -> list[str]:
         languages = source.language, target.language
         with connected(self.ray, cores=self.ray_cores) as workers:
-            checks, folder = self.selection.checks, self.folder / "seen"
+            checks = self.selection.checks
+            folder = self.folder / "seen"
             mined = mine_files(source, target, self.config, self.folder, model=model, shard=shard, workers=workers,
                                refuses=Checker(checks, *languages, folder).refuses if checks.limits else None,
                                progress=progress)  # fmt: skip

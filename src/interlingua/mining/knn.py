@@ -107,7 +107,8 @@ def _search(
     check_sides(x, y, k)
     of_x = Lists.empty(len(x), min(k, len(y)))
     of_y = Lists.empty(len(y), min(k, len(x))) if both else None
-    rows, columns = even(len(x), rows), even(len(y), columns)
+    rows = even(len(x), rows)
+    columns = even(len(y), columns)
     scanner = make_scanner(make_frame(x, y, rows, columns), device=device)
     keep = len(x) > rows and prepared_bytes(*y.shape) <= KEPT_BYTES
     kept: dict[int, Any] = {}

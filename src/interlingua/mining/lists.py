@@ -48,15 +48,20 @@ class Lists:
         """
         if not len(at):
             return
-        k, touched = self.values.shape[1], np.unique(at)
+        k = self.values.shape[1]
+        touched = np.unique(at)
         known = self.indices[touched] >= 0
         at = np.concatenate([at, np.repeat(touched, known.sum(axis=1))])
         values = np.concatenate([values, self.values[touched][known]])
         indices = np.concatenate([indices, self.indices[touched][known]])
         order = _order(at, values, indices)
-        at, values, indices = at[order], values[order], indices[order]
+        at = at[order]
+        values = values[order]
+        indices = indices[order]
         new = np.append(True, (at[1:] != at[:-1]) | (indices[1:] != indices[:-1]))
-        at, values, indices = at[new], values[new], indices[new]
+        at = at[new]
+        values = values[new]
+        indices = indices[new]
         first = np.append(True, at[1:] != at[:-1])
         place = np.arange(len(at)) - np.flatnonzero(first)[first.cumsum() - 1]
         best = place < k

@@ -215,7 +215,8 @@ class _Sampler:
     """Takes note of counts and of samples for the report."""
 
     def __init__(self, written: Written, above: int, pairs: int) -> None:
-        self.written, self.above = written, above
+        self.written = written
+        self.above = above
         self.step = max(1, above // SHOWN)
         self.judged = set(np.linspace(0, pairs - 1, min(pairs, TO_JUDGE)).round().astype(int).tolist())
         self.edge = range(max(0, above - SHOWN), min(pairs, above + SHOWN))

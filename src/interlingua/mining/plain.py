@@ -15,10 +15,14 @@ from torch import Tensor
 from interlingua.mining.lists import Lists
 from interlingua.mining.scan import PART, Block, Frame, Precision, about, exact, lengths, product_error, view
 
-CHUNK, ROWS_OF_CHUNK = 64, 16
+CHUNK = 64
+ROWS_OF_CHUNK = 16
 """Products of a row, or of a column, whose largest is looked at first; those of a column lie far apart."""
-TILE_ROWS, TILE_COLUMNS = 2048, 4096
-LEAST_IN_VAIN, MOST_IN_VAIN, TOO_MANY = 2**-11, 2**-8, 2**-6
+TILE_ROWS = 2048
+TILE_COLUMNS = 4096
+LEAST_IN_VAIN = 2**-11
+MOST_IN_VAIN = 2**-8
+TOO_MANY = 2**-6
 """Shares of a tile's pairs looked at in vain: another stage would cost more, or less, or is taken at once."""
 CODES = {torch.bfloat16: torch.int16, torch.float32: torch.int32}
 """Positive numbers of either type are in the order of their bits, and whole numbers are compared much faster."""
@@ -61,13 +65,16 @@ class TorchScanner:
         """See ``Scanner``; the similarity of the means is left out of the products, so that little is rounded away."""
         n, d = block.vectors.shape
         matrix = torch.zeros(-(-n // CHUNK) * CHUNK, 4 + d, device=self.device, dtype=self.dtype)
-        precision, longest = Precision.empty(n, len(self.stages)), 0.0
+        precision = Precision.empty(n, len(self.stages))
+        longest = 0.0
         for start in range(0, n, PART):
             at = slice(start, min(start + PART, n))
             seen = view(Block(block.vectors[at], 0), self.frame, of_x=of_x, device=self.device)
             seen = seen._replace(term=seen.term - self.middle, size=seen.size + abs(self.middle)) if of_x else seen
-            rounded, high = seen.rest.to(self.dtype), seen.term.to(self.dtype)
-            low, one = (seen.term - high.float()).to(self.dtype), torch.ones_like(high)
+            rounded = seen.rest.to(self.dtype)
+            high = seen.term.to(self.dtype)
+            low = (seen.term - high.float()).to(self.dtype)
+            one = torch.ones_like(high)
             matrix[at, :4] = torch.stack([high, low, one, one] if of_x else [one, one, high, low], dim=1)
             matrix[at, 4:] = rounded
             precision.put(at, Precision.of(seen, rounded.float(), self.stages))
@@ -88,7 +95,8 @@ class TorchScanner:
         columns = slice(j, min(j + TILE_COLUMNS, len(y.block.vectors)))
         lists = of_x.part(rows.start, rows.stop), None if of_y is None else of_y.part(columns.start, columns.stop)
         full = not any(np.isneginf(part.bars).any() for part in lists if part is not None)
-        last, pairs = len(self.stages) - 1, (rows.stop - rows.start) * (columns.stop - columns.start)
+        last = len(self.stages) - 1
+        pairs = (rows.stop - rows.start) * (columns.stop - columns.start)
         stage = self.stage if full else last
         row, column = self._near(x, y, lists, rows, columns, stage)
         while len(row) > TOO_MANY * pairs and stage < last:
@@ -105,21 +113,26 @@ class TorchScanner:
             near |= near_columns
         vain = looked_at - int(near.sum())
         if full:
-            more, less = vain > MOST_IN_VAIN * pairs, vain < LEAST_IN_VAIN * pairs
+            more = vain > MOST_IN_VAIN * pairs
+            less = vain < LEAST_IN_VAIN * pairs
             self.stage = min(max(stage + int(more) - int(less), 0), last)
 
     def _near(
         self, x: Rounded, y: Rounded, lists: tuple[Lists, Lists | None], rows: slice, columns: slice, stage: int
     ) -> tuple[Int64[ndarray, " p"], Int64[ndarray, " p"]]:
         """Pairs of a tile whose bound reaches a bar."""
-        left, right = self._side(x, rows, stage), self._side(y, columns, stage)
+        left = self._side(x, rows, stage)
+        right = self._side(y, columns, stage)
         if self.room.numel() < len(left) * len(right):  # kept, as new pages cost time
             self.room = torch.empty(len(left) * len(right), device=self.device, dtype=self.dtype)
         tile = torch.mm(left, right.T, out=self.room[: len(left) * len(right)].view(len(left), len(right)))
         width = x.matrix.shape[1]
-        n, m = rows.stop - rows.start, columns.stop - columns.start
-        codes, real = tile.view(CODES[self.dtype]), tile[:n, :m]
-        own, other = x.precision.part(rows), y.precision.part(columns)
+        n = rows.stop - rows.start
+        m = columns.stop - columns.start
+        codes = tile.view(CODES[self.dtype])
+        real = tile[:n, :m]
+        own = x.precision.part(rows)
+        other = y.precision.part(columns)
         bars = self._codes(real, lists[0], own.slack(other, width, stage), len(left))
         places = _hits(codes, bars)
         if lists[1] is not None:
@@ -136,7 +149,8 @@ class TorchScanner:
     ) -> tuple[Int64[ndarray, " near"], Int64[ndarray, " near"]]:
         """Those of some pairs whose product in float32 does not stay below the bars of both."""
         bars = of_x.bars[row] if of_y is None else np.minimum(of_x.bars[row], of_y.bars[column])
-        left, right = x.block.vectors, y.block.vectors
+        left = x.block.vectors
+        right = y.block.vectors
         with np.errstate(over="ignore", invalid="ignore"):  # what is no number may be anything
             bound = about(left, right, row, column) + product_error(x.longest, y.longest, left.shape[1])
             near = ~(bound < bars)
@@ -160,7 +174,8 @@ class TorchScanner:
         Rounding keeps the order: a similarity that reaches the bar has a rounded product that reaches the rounded bar.
         """
         bars = lists.bars - np.float32(self.middle) - slack
-        new, k = np.flatnonzero(np.isneginf(lists.bars)), lists.values.shape[1]
+        new = np.flatnonzero(np.isneginf(lists.bars))
+        k = lists.values.shape[1]
         if len(new) and tile.shape[1] >= k:
             best = _kth(tile[torch.from_numpy(new).to(tile.device)], k).float().cpu().numpy()
             bars[new] = best - np.abs(best) * 2.0**-7 - 2 * slack[new]  # at least that good are k of the tile

@@ -80,7 +80,8 @@ class Estimate:
 
     def lines(self) -> list[str]:
         """For people."""
-        embedding, search = self.embedding_seconds / self.at_once, self.search_seconds / self.at_once
+        embedding = self.embedding_seconds / self.at_once
+        search = self.search_seconds / self.at_once
         total = embedding + self.pair_seconds + (0 if self.approximate else search)
         exactly = "approximate, not foretold; exactly " if self.approximate else ""
         left_out = ", without the search" if self.approximate else ""
@@ -114,15 +115,19 @@ def estimate(
     """
     files = (source, folder / "x"), (target, folder / "y")
     sides = [_measure(file, config, at) for file, at in files]
-    vectors, seconds = [], 0.0
+    vectors = []
+    seconds = 0.0
     for (file, _), side in zip(files, sides, strict=True):
         sample, rate = _trial(file, side)
         vectors.append(sample)
         seconds += side.characters * side.left / rate
     one_width((source, target), vectors)
-    width, (n, m) = vectors[0].shape[1], (side.texts for side in sides)
+    width = vectors[0].shape[1]
+    (n, m) = (side.texts for side in sides)
     rows, columns = block_sizes(n, m, width, config.k, config.memory, least_tiles)
-    search, tiles, pairs = 0.0, 0, (n + m) * DOCUMENT_SECONDS
+    search = 0.0
+    tiles = 0
+    pairs = (n + m) * DOCUMENT_SECONDS
     if config.documents is None:
         pairs = (n + m) * CHOICE_SECONDS
         search = search_speed(vectors[0], vectors[1], config.k, (n, m), config.device).seconds(n, m, config.k, rows)
@@ -188,7 +193,8 @@ def _trial(file: TextFile, side: Measured) -> tuple[Float32[ndarray, "n d"], flo
     assert file.encode is not None
     texts = iter(side.sample)
     vectors = [file.encode(list(islice(texts, 16)))]  # the first time is slower
-    start, characters = time.perf_counter(), 0
+    start = time.perf_counter()
+    characters = 0
     part = 128
     while time.perf_counter() - start < TRIAL_SECONDS and (some := list(islice(texts, part))):
         vectors.append(file.encode(some))

@@ -70,7 +70,8 @@ def make_probes(pairs: Iterable[tuple[str, str]], limit: int, *, seed: int = 0) 
     if len(drawn) < LEAST:
         raise DataError(f"{len(drawn)} held-out pairs are too few for a calibration; give at least {LEAST}")
     order = np.random.default_rng(seed).permutation(len(drawn))
-    half, rest = np.sort(order[: len(order) // 2]), order[len(order) // 2 :]
+    half = np.sort(order[: len(order) // 2])
+    rest = order[len(order) // 2 :]
     numbers = [np.concatenate([half, np.sort(rest[place::2])]) for place in (0, 1)]
     lines = [
         [Line(" ".join(drawn[number][place].split()), f"probe:{number}") for number in side.tolist()]
@@ -89,7 +90,9 @@ def answers(pairs: NDArray[np.void], x: Side, y: Side, probes: Probes) -> Answer
         probes: as they were put in.
     """
     sides = (x, probes.source_pairs, pairs["x"]), (y, probes.target_pairs, pairs["y"])
-    found, clean, spoilt = [], np.ones(len(pairs), bool), set[int]()
+    found = []
+    clean = np.ones(len(pairs), bool)
+    spoilt = set[int]()
     for side, numbers, texts in sides:
         probe_of, bad = _probe_of_text(side, numbers)
         found.append(probe_of[texts])

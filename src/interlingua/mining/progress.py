@@ -31,10 +31,13 @@ class Steps:
     """
 
     def __init__(self, show: Shown, clock: Callable[[], float] = time.perf_counter) -> None:
-        self.show, self.clock = show, clock
+        self.show = show
+        self.clock = clock
         self.to_come: dict[str, Expected] = {}
         self.speeds: dict[str, float] = {}
-        self.now, self.began, self.first = "", 0.0, 0
+        self.now = ""
+        self.began = 0.0
+        self.first = 0
 
     def expect(self, steps: Mapping[str, Expected]) -> None:
         """What is to come, by the names that it will be told by."""

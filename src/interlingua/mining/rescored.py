@@ -40,8 +40,10 @@ class CodedVectors:
         if codes.ndim != 2:
             raise DataError(f"expected a table of codes, got shape {codes.shape}; give a row per vector")
         dequantize_vectors(codes[:0], width, ranges)  # refuses what can't be read
-        self.codes, self.ranges = codes, ranges
-        self.shape, self.ndim = (len(codes), width), 2
+        self.codes = codes
+        self.ranges = ranges
+        self.shape = (len(codes), width)
+        self.ndim = 2
 
     def __len__(self) -> int:
         return len(self.codes)

@@ -116,7 +116,8 @@ def view(block: Block, frame: Frame, *, of_x: bool, device: torch.device) -> Vie
     vectors = torch.from_numpy(block.vectors).to(device)
     rest = vectors - own
     factor = vectors if of_x else rest
-    term, size = factor @ other, lengths(factor) * lengths(other)
+    term = factor @ other
+    size = lengths(factor) * lengths(other)
     if frame.axes is None:
         return View(rest, term, size, torch.zeros_like(term))
     rest = rest @ torch.from_numpy(frame.axes).to(device)
@@ -142,8 +143,10 @@ class Precision:
     @classmethod
     def of(cls, seen: View, rounded: Float32[Tensor, "n d"], stages: list[int]) -> Precision:
         """Measures it."""
-        rest, width = seen.rest, rounded.shape[1]
-        parts, lost = np.diff([0, *stages]).tolist(), LOST * width**0.5
+        rest = seen.rest
+        width = rounded.shape[1]
+        parts = np.diff([0, *stages]).tolist()
+        lost = LOST * width**0.5
         errors = _squares(rest - rounded, parts).cumsum(dim=1).sqrt() + lost + seen.error[:, None]
         behind = _squares(rest, parts).flip(1).cumsum(dim=1).flip(1)[:, 1:].sqrt() * (1 + width * FLOAT32_STEP) + lost
         tails = torch.cat([behind, torch.zeros_like(errors[:, :1])], dim=1)
@@ -212,7 +215,8 @@ def exact(
     x: Float32[ndarray, "n d"], y: Float32[ndarray, "m d"], rows: Int64[ndarray, " p"], columns: Int64[ndarray, " p"]
 ) -> Float32[ndarray, " p"]:
     """Inner products of pairs, in float64 and then rounded, some pairs at a time; added up as the kernel does."""
-    values, width = np.empty(len(rows), np.float32), x.shape[1]
+    values = np.empty(len(rows), np.float32)
+    width = x.shape[1]
     left, right = np.zeros((2, min(len(rows), PAIRS_AT_ONCE), -(-width // LANES) * LANES))
     for start in range(0, len(rows), PAIRS_AT_ONCE):
         at = slice(start, min(start + PAIRS_AT_ONCE, len(rows)))

@@ -100,7 +100,8 @@ class _Side:
     """The texts of one side of a window, each once, with their vectors."""
 
     def __init__(self, encode: Encode, language: str) -> None:
-        self.encode, self.language = encode, language
+        self.encode = encode
+        self.language = language
         self.tells_progress = takes_advance(encode)
         self.rows: dict[str, int] = {}
         self.vectors: Float32[ndarray, "n d"] = np.zeros((0, 0), np.float32)
@@ -185,7 +186,8 @@ class PairScorer:
         found.cosines[whole] = found.scores[whole] = cosines
         if self.config.margin == "absolute":
             return found
-        means, hubs = [], []
+        means = []
+        hubs = []
         for own, side, other in ((x, *sides), (y, *sides[::-1])):
             queries, place = np.unique(own, return_inverse=True)
             similar, indices = nearest_neighbours(side.vectors[queries], other.vectors, k=self.config.k)

@@ -164,7 +164,8 @@ class ScoreJob:
 
 def few_pairs(config: ScoreConfig, pairs: int) -> str:
     """Says that there are too few for a margin, and how many are enough."""
-    least, met = LEAST_PAIRS * config.k, min(pairs, config.window)
+    least = LEAST_PAIRS * config.k
+    met = min(pairs, config.window)
     return (
         f"warning: a margin needs neighbours, and {met:,} pairs at a time have too few of them for k = {config.k}; give"
         f" {least:,} or more, in a --window of as many, or choose --cosine"

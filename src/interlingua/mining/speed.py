@@ -16,13 +16,16 @@ from interlingua.mining.lists import Lists
 from interlingua.mining.scan import Block
 from interlingua.mining.vectors import unit
 
-TRIED_VECTORS, TRIED_NEIGHBOURS = 4096, 64
+TRIED_VECTORS = 4096
+TRIED_NEIGHBOURS = 64
 FEWEST_TRIED = 256
 """Vectors of the first trial, from whose time it is seen how many can be tried."""
 TRIAL_SECONDS = 2.0
 """Of one pass over the tile, at most. Where most vectors are equal, as in a corpus of a few lines or of a broken model,
 no pair can be passed over, and a pass takes a hundred times as long as elsewhere."""
-CHOICE_SECONDS, PAIR_SECONDS, DOCUMENT_SECONDS = 5e-6, 2e-5, 3e-5
+CHOICE_SECONDS = 5e-6
+PAIR_SECONDS = 2e-5
+DOCUMENT_SECONDS = 3e-5
 """Of a candidate that is looked at, of a pair that is checked and written, and of a text compared within documents; on
 one core of a server. They are little beside the model."""
 
@@ -72,7 +75,8 @@ def search_speed(
         DataError: their widths differ.
     """
     check_sides(x, y, k)
-    k, rng = min(k, TRIED_NEIGHBOURS), np.random.default_rng(0)
+    k = min(k, TRIED_NEIGHBOURS)
+    rng = np.random.default_rng(0)
     known = [np.nan_to_num(side, posinf=0, neginf=0) for side in (x, y)]  # the run itself tells which one is broken
     bars = _bars_of(known, k, sizes)
     most = min(TRIED_VECTORS, max(FEWEST_TRIED, *sizes))  # no more than the run itself will search
@@ -109,7 +113,9 @@ class _Trial:
         device: str,
         clock: Callable[[], float],
     ) -> None:
-        self._k, self._tile, self._clock = k, tile, clock
+        self._k = k
+        self._tile = tile
+        self._clock = clock
         drawn = [rng.permutation(np.resize(np.arange(len(side)), tile)) for side in known]
         self._bars = [of[at] for of, at in zip(bars, drawn, strict=True)]
         sides = [_beside(rng, side[at]) for side, at in zip(known, drawn, strict=True)]
@@ -153,7 +159,8 @@ def _bars(
     The squared distance to it goes by a power of their number, as in a space of some dimension; of which is seen where
     a quarter of the candidates become all of them.
     """
-    m, part = len(candidates), len(candidates) // 4
+    m = len(candidates)
+    part = len(candidates) // 4
     whole = nearest_neighbours(queries, candidates, k=k).similarities[:, -1].numpy()
     if part < k or size <= m:
         return whole

@@ -100,10 +100,12 @@ def _numbered(paths: Sequence[PathLike], bad: BadLines) -> Iterator[tuple[PathLi
 
 def count_lines(path: PathLike) -> int:
     """Lines of a file, plain or compressed, by their ends."""
-    count, last = 0, b"\n"
+    count = 0
+    last = b"\n"
     with open_bytes(path) as file:
         while chunk := file.read(1 << 20):
-            count, last = count + chunk.count(b"\n"), chunk[-1:]
+            count = count + chunk.count(b"\n")
+            last = chunk[-1:]
     return count + (last != b"\n")
 
 
@@ -361,7 +363,8 @@ def _write_texts(folder: Path, lines: Iterable[Line], progress: Callable[[int], 
                 if own == texts + len(fresh):
                     fresh.append(line.text)
             writer.extend(fresh)
-            texts, rows = texts + len(fresh), rows + len(chunk)
+            texts = texts + len(fresh)
+            rows = rows + len(chunk)
             progress(rows)
 
 

@@ -43,10 +43,12 @@ def best_threshold(scores: Float[ndarray, " n"], right: Bool[ndarray, " n"], *, 
         F1 is 0 and the threshold infinite where no candidate is right.
     """
     order = np.argsort(-scores, kind="stable")
-    ordered, correct = scores[order], np.cumsum(right[order])
+    ordered = scores[order]
+    correct = np.cumsum(right[order])
     if not len(correct) or not correct[-1]:
         return Extraction(np.inf, 0, 0.0, 0.0, 0.0)
-    precision, recall = correct / np.arange(1, len(order) + 1), correct / gold
+    precision = correct / np.arange(1, len(order) + 1)
+    recall = correct / gold
     # as the scripts have it and not 2 c / (n + gold), so that F1 that differ by rounding alone rank alike
     f1 = 2 * precision * recall / np.maximum(precision + recall, 1e-300)
     at = int(np.argmax(f1))

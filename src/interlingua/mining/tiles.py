@@ -39,7 +39,8 @@ from interlingua.mining.tile_files import (
 )
 
 PLAN = "plan.json"
-MOST_ROWS, MOST_COLUMNS = 2**18, 2**16
+MOST_ROWS = 2**18
+MOST_COLUMNS = 2**16
 """Vectors of a block at most, so that a tile is done within a minute; blocks of y are made ready anew for each of x."""
 LEAST = 4096
 """Vectors of a block that is not cut further."""
@@ -88,7 +89,9 @@ class TilePlan:
             ConfigError: not even small blocks fit.
         """
         check_sides(x, y, k)
-        n, m, width = len(x), len(y), x.shape[1]
+        n = len(x)
+        m = len(y)
+        width = x.shape[1]
         rows, columns = block_sizes(n, m, width, k, memory, least_tiles)
         return cls(rows=rows, columns=columns, n=n, m=m, width=width, k=k, digest=digest(x, y))
 
@@ -142,7 +145,8 @@ def block_sizes(n: int, m: int, width: int, k: int, memory: int, least_tiles: in
         least = -(-3 * each * 1024 // 2**20)
         lower = f", or a lower --k than {k:,}" if k > FEW_NEIGHBORS else ""
         raise ConfigError(f"{memory:,} bytes of memory are too little; expected at least --memory {least}MiB{lower}")
-    rows, columns = even(n, min(2 * block, MOST_ROWS)), even(m, min(block, MOST_COLUMNS))
+    rows = even(n, min(2 * block, MOST_ROWS))
+    columns = even(m, min(block, MOST_COLUMNS))
     while -(-n // rows) * -(-m // columns) < least_tiles and max(rows, columns) >= 2 * LEAST:
         rows, columns = (even(n, -(-rows // 2)), columns) if rows > columns else (rows, even(m, -(-columns // 2)))
     return rows, columns
@@ -229,7 +233,9 @@ class TileJournal:
         shard: tuple[int, int] = (1, 1),
         progress: Told = lambda done, total: None,
     ) -> None:
-        self.folder, self.plan, self.progress = Path(folder), plan, progress
+        self.folder = Path(folder)
+        self.plan = plan
+        self.progress = progress
         tiles = list(plan.tiles(shard))
         self._done = _begin(self.folder, plan, shard)
         self._read: dict[Side, BlockLists] = {}

@@ -78,12 +78,14 @@ def rewrite(path: Path, header: bytes) -> None:
 
 def read_crc(path: Path, start: int, rows: int, width: int) -> int | None:
     """CRC-32 of some vectors of a file; none where they are not all there."""
-    left, crc = rows * width * 4, 0
+    left = rows * width * 4
+    crc = 0
     try:
         with path.open("rb") as file:
             file.seek(len(header_of(rows, width)) + start * width * 4)
             while left > 0 and (part := file.read(min(left, PART))):
-                crc, left = zlib.crc32(part, crc), left - len(part)
+                crc = zlib.crc32(part, crc)
+                left = left - len(part)
     except OSError:
         return None
     return crc if left == 0 and rows > 0 else None
@@ -93,4 +95,5 @@ def put(file: int, content: bytes, at: int) -> None:
     """Writes all of some bytes at a place of a file."""
     while content:
         written = os.pwrite(file, content, at)
-        content, at = content[written:], at + written
+        content = content[written:]
+        at = at + written

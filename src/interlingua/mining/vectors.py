@@ -69,7 +69,8 @@ def embed_side(
     """
     number, shards = shard
     portions = range(0, len(side), PORTION)
-    own, done = portions[number - 1 :: shards], finished(folder)
+    own = portions[number - 1 :: shards]
+    done = finished(folder)
     texts = {start: min(PORTION, len(side) - start) for start in own}
     count = sum(size for start, size in texts.items() if start in done)
     progress(count, sum(texts.values()))
@@ -116,7 +117,8 @@ def drop_damaged(folder: Path, rows: int, shard: tuple[int, int] = (1, 1)) -> No
     portions = [portion for of_journal in found.values() for portion in of_journal]
     if not portions:
         return
-    path, width = folder / "vectors.npy", portions[0].width
+    path = folder / "vectors.npy"
+    width = portions[0].width
     if path.is_file():
         rewrite(path, header_of(rows, width))
     number, shards = shard
@@ -168,7 +170,8 @@ class KnownVectors:
     """
 
     def __init__(self, parts: Sequence[NDArray[np.floating]], paths: Sequence[PathLike] = ()) -> None:
-        self.parts, self.paths = parts, paths
+        self.parts = parts
+        self.paths = paths
         self.ends = np.cumsum([len(part) for part in parts])
 
     def __len__(self) -> int:
@@ -179,7 +182,8 @@ class KnownVectors:
         found = np.empty((len(rows), self.parts[0].shape[1]), np.result_type(*self.parts))
         which = np.searchsorted(self.ends, rows, side="right")
         for number in np.unique(which).tolist():
-            at, part = which == number, self.parts[number]
+            at = which == number
+            part = self.parts[number]
             found[at] = part[rows[at] - (self.ends[number] - len(part))]
         return found
 
@@ -227,7 +231,8 @@ def open_vectors(paths: Sequence[PathLike], rows: int) -> KnownVectors:
         DataError: a file is missing, or they have another number of rows.
     """
     tables = [_open_table(path, rows if len(paths) == 1 else None) for path in paths]
-    found, shapes = sum(map(len, tables)), {table.shape[1:] for table in tables}
+    found = sum(map(len, tables))
+    shapes = {table.shape[1:] for table in tables}
     if found != rows or len(shapes) != 1:
         shape = " and ".join(str((found, *rest)) for rest in sorted(shapes))
         raise DataError(

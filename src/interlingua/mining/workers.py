@@ -72,7 +72,8 @@ class OnRay:
     """
 
     def __init__(self, cores: int = 1) -> None:
-        self.ray, self.cores = _ray(), cores
+        self.ray = _ray()
+        self.cores = cores
         there = self.ray.cluster_resources()
         self.gpus = int(there.get("GPU", 0))
         self.slots = int(there.get("CPU", 0)) // cores

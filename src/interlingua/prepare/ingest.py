@@ -76,7 +76,8 @@ class _Worker:
     def clean(cls, chunk: Chunk) -> CleanBlock:
         before = dict(cls.cleaner.counts)
         pairs = cls.cleaner.clean_many(chunk.pairs())
-        sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
+        sources = [pair.source for pair in pairs]
+        targets = [pair.target for pair in pairs]
         dropped = {rule: count - before[rule] for rule, count in cls.cleaner.counts.items() if count > before[rule]}
         if chunk.below:
             dropped[BELOW_MIN_SCORE] = chunk.below
@@ -136,7 +137,8 @@ def _chunks(config: PrepareConfig, counts: list[SourceCounts], progress: Progres
     for index, path in files:
         source = config.sources[index]
         counts[index].files.append(describe_file(path, source))
-        before, skipped = bad.count, counts[index].skipped
+        before = bad.count
+        skipped = counts[index].skipped
         for chunk in read_chunks(path, source, index, skipped=skipped, wanted=wanted, bad=bad):
             stage.count(chunk.read)
             yield chunk

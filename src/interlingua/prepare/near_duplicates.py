@@ -27,7 +27,8 @@ def drop_near_duplicates(shards: list[Shard], threshold: float, folder: Path, pr
                 index.add([f"{source}\n{target}" for source, target in zip(sources, targets, strict=True)])
                 stage.count(len(sources))
             stage.advance()
-        found, first = index.duplicates(), 0
+        found = index.duplicates()
+        first = 0
     for shard in shards:
         rows = np.flatnonzero(shard.fates == Fate.train)
         shard.fates[rows[found[first : first + len(rows)]]] = Fate.near_duplicate

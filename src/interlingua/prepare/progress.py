@@ -12,8 +12,11 @@ class Stage:
     """One bar: items done of a known total, and a running number beside it."""
 
     def __init__(self, progress: Progress, name: str, total: int, unit: str) -> None:
-        self._progress, self._name, self._unit = progress, name, unit
-        self._started, self._counted = time.monotonic(), 0
+        self._progress = progress
+        self._name = name
+        self._unit = unit
+        self._started = time.monotonic()
+        self._counted = 0
         self._task = progress.bar.add_task(name, total=total, note="") if progress.bar is not None else None
 
     def advance(self, steps: int = 1) -> None:

@@ -114,6 +114,7 @@ def _candidates(
         ranks = splitmix64(target_keys ^ splitmix64(np.array([seed], np.uint64)))
         among &= ranks < np.uint64(int(share * 2**64))
     rows = np.flatnonzero(among)
-    sources, targets = shard.source_keys[rows], target_keys[rows]
+    sources = shard.source_keys[rows]
+    targets = target_keys[rows]
     eligible = ((shard.words[rows] < min_words) == short) & ~(is_in(taken, sources) | is_in(taken, targets))
     return _Candidates(shard, rows, sources, targets, eligible & allowed)

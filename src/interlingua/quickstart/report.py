@@ -204,9 +204,13 @@ def _curve(loss: Sequence[tuple[int, float]]) -> str:
     """The training loss as an inline drawing."""
     if len(loss) < 2:
         return ""
-    width, height, left, bottom = 720, 200, 46, 24
+    width = 720
+    height = 200
+    left = 46
+    bottom = 24
     last = loss[-1][0]
-    low, high = min(value for _, value in loss), max(value for _, value in loss)
+    low = min(value for _, value in loss)
+    high = max(value for _, value in loss)
     span = high - low or 1.0
 
     def x(step: float) -> float:

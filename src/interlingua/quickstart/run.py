@@ -105,7 +105,8 @@ def quickstart(settings: Settings, *, console: Console | None = None) -> Finding
 
 
 def _quickstart(settings: Settings, console: Console) -> Findings:
-    output, watch = settings.output, Stopwatch()
+    output = settings.output
+    watch = Stopwatch()
     _claim(output)
     with watch.time("collect"):
         tables.heading(console, 1, "Collecting translations from the catalogues of public packages")
@@ -252,7 +253,8 @@ def _losses(metrics: Path) -> list[tuple[int, float]]:
 
 
 def _commands(output: Path) -> list[str]:
-    model, config = output / "model", output / "run" / "config.toml"
+    model = output / "model"
+    config = output / "run" / "config.toml"
     return [
         "# embed a file of your own, one sentence a line",
         f"interlingua embed {model} FILE.txt -o FILE.npy",

@@ -34,7 +34,8 @@ from interlingua.errors import ConfigError, DataError, MissingExtraError
 from interlingua.languages import resolve
 from interlingua.search.postings import Block, Postings
 
-DEFAULT_K1, DEFAULT_B = 0.9, 0.4
+DEFAULT_K1 = 0.9
+DEFAULT_B = 0.4
 """Anserini's, as in Mr. TyDi's "BM25 (default)"."""
 K1_GRID = (0.3, 0.6, 0.9, 1.2, 1.5, 1.8)
 B_GRID = (0.2, 0.4, 0.6, 0.8, 1.0)
@@ -68,8 +69,11 @@ class BM25Index:
     def __init__(self, ids: Sequence[str], postings: Postings, language: str | None, k1: float, b: float) -> None:
         if k1 < 0 or not 0 <= b <= 1:
             raise ConfigError(f"BM25: k1 = {k1}, b = {b}; expected k1 of at least 0 and b in [0, 1]")
-        self.ids, self.language = ids, language
-        self._postings, self._k1, self._b = postings, k1, b
+        self.ids = ids
+        self.language = language
+        self._postings = postings
+        self._k1 = k1
+        self._b = b
 
     @classmethod
     def build(
@@ -166,7 +170,8 @@ class _BlockScorer:
 
     def __init__(self, block: Block, postings: Postings, k1: float, b: float) -> None:
         mean_length = postings.length / postings.count
-        self._block, self._postings = block, postings
+        self._block = block
+        self._postings = postings
         self._norms = k1 * ((1 - b) + b * block.lengths / mean_length)
         self._of_word: dict[int, tuple[Int32[np.ndarray, " m"], Float32[np.ndarray, " m"]]] = {}
 

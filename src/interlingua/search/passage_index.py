@@ -111,7 +111,8 @@ def require_same(folder: PathLike, ours: IndexSettings, given: IndexSettings) ->
         ConfigError: something that moves vectors differs; it is named.
     """
     for name in ("digest", "dim", "passage_prompt", "question_prompt", "has_map"):
-        built, other = getattr(ours, name), getattr(given, name)
+        built = getattr(ours, name)
+        other = getattr(given, name)
         if built != other:
             what = "the model" if name in ("digest", "dim") else name.replace("_", " ")
             raise ConfigError(
@@ -198,7 +199,8 @@ class PassageIndex:
             wanted: list[Passage] = []
             replaces = False
             for passage in block:
-                key, content = text_key(passage.id), content_key(passage)
+                key = text_key(passage.id)
+                content = content_key(passage)
                 if key in seen:
                     raise DataError(f"the id {passage.id!r} occurs twice; ids must differ")
                 seen.add(key)

@@ -69,7 +69,8 @@ class Postings:
     """
 
     def __init__(self, passages: Iterable[Sequence[str]], only: Iterable[str] | None = None) -> None:
-        self.count, self.length = 0, 0
+        self.count = 0
+        self.length = 0
         self.keeps_all = only is None
         self.vocabulary: dict[str, int] = {}
         for word in only or ():
@@ -87,7 +88,8 @@ class Postings:
 
     def blocks(self) -> Iterator[Block]:
         """All blocks, in the order of the passages."""
-        first, start = 0, 0
+        first = 0
+        start = 0
         for passages, words, postings in self._sizes:
             sizes = (passages, words, words, postings, postings)
             edges = start + np.cumsum((0, *sizes))
@@ -97,7 +99,9 @@ class Postings:
             start = int(edges[-1])
 
     def _write(self, passages: Iterable[Sequence[str]], file: IO[bytes]) -> None:
-        numbers, kept, lengths = array("i"), array("i"), array("i")
+        numbers = array("i")
+        kept = array("i")
+        lengths = array("i")
         for words in passages:
             if self.keeps_all:
                 found = [self.vocabulary.setdefault(word, len(self.vocabulary)) for word in words]
@@ -108,7 +112,9 @@ class Postings:
             lengths.append(len(words))
             if len(numbers) >= BLOCK_WORDS or len(lengths) >= BLOCK_PASSAGES:
                 self._write_block(numbers, kept, lengths, file)
-                numbers, kept, lengths = array("i"), array("i"), array("i")
+                numbers = array("i")
+                kept = array("i")
+                lengths = array("i")
         if lengths:
             self._write_block(numbers, kept, lengths, file)
 

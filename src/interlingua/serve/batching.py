@@ -82,8 +82,10 @@ class Batcher:
         queue_tokens: int,
         observe: Callable[[BatchRecord], None] = lambda _: None,
     ) -> None:
-        self._embed, self._observe = embed, observe
-        self._batch_tokens, self._queue_tokens = batch_tokens, queue_tokens
+        self._embed = embed
+        self._observe = observe
+        self._batch_tokens = batch_tokens
+        self._queue_tokens = queue_tokens
         self._waiting: deque[_Request] = deque()
         self._waiting_tokens = 0
         self._tokens_per_second = FIRST_GUESS

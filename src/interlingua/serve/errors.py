@@ -23,7 +23,8 @@ class RequestError(Exception):
 
     def __init__(self, status: int, message: str, headers: dict[str, str] | None = None) -> None:
         super().__init__(message)
-        self.status, self.message = status, message
+        self.status = status
+        self.message = message
         self.headers = headers or {}
 
 

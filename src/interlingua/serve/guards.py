@@ -47,7 +47,9 @@ class Guards:
         metrics: ServerMetrics,
         write_line: WriteLine = write_json_line,
     ) -> None:
-        self.app, self.settings, self.metrics = app, settings, metrics
+        self.app = app
+        self.settings = settings
+        self.metrics = metrics
         self.write_line = write_line
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -96,7 +98,8 @@ class Guards:
         if length.isdecimal() and int(length[:20]) > limit:
             raise too_large
         chunks: list[bytes] = []
-        size, is_more = 0, True
+        size = 0
+        is_more = True
         deadline = time.monotonic() + self.settings.body_seconds
         while is_more:
             try:

@@ -101,7 +101,8 @@ def status_router(service: Service, searcher: Searcher | None = None) -> APIRout
         searcher: the index, if there is one.
     """
     router = APIRouter(tags=["status"])
-    model, settings = service.model, service.settings
+    model = service.model
+    settings = service.settings
 
     @router.get("/info")
     async def info() -> Response:

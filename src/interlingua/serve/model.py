@@ -47,7 +47,9 @@ class ServedModel:
     """
 
     def __init__(self, encoder: Encoder, name: str, *, prompt: str | None = None, dtype: Dtype = "float32") -> None:
-        self.encoder, self.name, self.dtype = encoder, name, dtype
+        self.encoder = encoder
+        self.name = name
+        self.dtype = dtype
         self._prompt = prompt
         encoder.settings.prompt_text(prompt)
         self._opening_ids: list[int] = []
@@ -117,7 +119,8 @@ class ServedModel:
         return self._within_limit(wrapped, auto_truncate=auto_truncate)
 
     def _within_limit(self, sequences: list[list[int]], *, auto_truncate: bool) -> TokenizedTexts:
-        limit, closing = self.encoder.max_tokens, self.encoder.vocabulary.closing_tokens
+        limit = self.encoder.max_tokens
+        closing = self.encoder.vocabulary.closing_tokens
         too_long = [row for row, ids in enumerate(sequences) if len(ids) > limit]
         if too_long and not auto_truncate:
             raise DataError(

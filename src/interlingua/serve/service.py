@@ -36,7 +36,9 @@ class Service:
     """
 
     def __init__(self, model: ServedModel, settings: ServeSettings, metrics: ServerMetrics) -> None:
-        self.model, self.settings, self.metrics = model, settings, metrics
+        self.model = model
+        self.settings = settings
+        self.metrics = metrics
         self.batcher = Batcher(
             model.embed,
             batch_tokens=settings.batch_tokens,

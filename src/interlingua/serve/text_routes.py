@@ -118,7 +118,8 @@ def text_router(service: Service, documented: dict[int | str, dict[str, Any]]) -
 
         found = await _in_thread(match)
         refuse_not_finite(found.cosines.numpy())
-        source, target = [span._asdict() for span in found.source], [span._asdict() for span in found.target]
+        source = [span._asdict() for span in found.source]
+        target = [span._asdict() for span in found.target]
         return json_response({"source": source, "target": target, "cosines": found.cosines.numpy()})
 
     return router

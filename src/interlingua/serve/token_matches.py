@@ -72,7 +72,8 @@ def match_tokens(
         if not _offsets(model, text):
             tokens.fill_(False)
     directions = F.normalize(states.float(), dim=1)
-    one, other = directions[:first][is_text[:first]], directions[first:][is_text[first:]]
+    one = directions[:first][is_text[:first]]
+    other = directions[first:][is_text[first:]]
     source_spans = _spans(model, source, is_text[:first].tolist())
     target_spans = _spans(model, target, is_text[first:].tolist())
     return TokenMatches(source_spans, target_spans, (one @ other.T).cpu())

@@ -147,7 +147,8 @@ class RunSentences:
         """Keys, groups, the number of negatives, and language and token ids of all sentences, negatives first."""
         pivot = self._request.pivot
         others = {key: value for key, value in self._others.items() if key not in self._negatives}
-        first, second = sorted(self._negatives), sorted(others)
+        first = sorted(self._negatives)
+        second = sorted(others)
         ids = [(pivot, self._negatives[key].tolist()) for key in first]
         ids += [(others[key][0], others[key][1].tolist()) for key in second]
         keys = np.asarray([*first, *second], dtype=np.int64)
@@ -197,7 +198,8 @@ class BankBuilder:
     """
 
     def __init__(self, sentences: RunSentences, teachers: Sequence[Teacher], *, width: int) -> None:
-        self.teachers, self.width = teachers, width
+        self.teachers = teachers
+        self.width = width
         self.keys, self.groups, self.negatives, self.sentences = sentences.arranged()
         self.widths = tuple(teacher.width for teacher in teachers)
         if sum(self.widths) < width:
@@ -282,7 +284,8 @@ class BankBuilder:
     def _projection(self, files: Sequence[Path]) -> Projection:
         """The principal components of the negatives' joined vectors."""
         width = sum(self.widths)
-        total, products = np.zeros(width), np.zeros((width, width))
+        total = np.zeros(width)
+        products = np.zeros((width, width))
         for number, file in enumerate(files):
             vectors = _read_part(file)[0][: max(0, self.negatives - number * PART)].astype(np.float64)
             total += vectors.sum(axis=0)

@@ -163,7 +163,8 @@ def steps_within(seconds: float, run: RunConfig, costs: Costs) -> int:
     def needed(steps: int) -> float:
         return steps * costs.step + _overhead(steps, run, costs)
 
-    fits, too_many = 0, int(max(0.0, seconds) / costs.step) + 1
+    fits = 0
+    too_many = int(max(0.0, seconds) / costs.step) + 1
     while too_many - fits > 1:
         middle = (fits + too_many) // 2
         fits, too_many = (middle, too_many) if needed(middle) <= seconds else (fits, middle)

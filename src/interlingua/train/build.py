@@ -220,7 +220,8 @@ class MicroBatches:
 
     def __call__(self, step: int) -> list[Any]:
         """This process's consecutive part of the step's batch."""
-        slices, first = self._engine.world_size * self.accumulation, self._engine.rank * self.accumulation
+        slices = self._engine.world_size * self.accumulation
+        first = self._engine.rank * self.accumulation
         return [
             to_device(batch_of(self.plans, step, rank=first + i, world_size=slices), self._engine.device)
             for i in range(self.accumulation)

@@ -108,7 +108,8 @@ def load_checkpoint(path: Path, objective: nn.Module, optimizer: torch.optim.Opt
         raise CheckpointError(f"{path}: {problem}; resume from another checkpoint")
     record = parse_json(read_json_text(path / "state.json"))
     try:
-        weights, moments = load_file(path / "model.safetensors"), load_file(path / "optimizer.safetensors")
+        weights = load_file(path / "model.safetensors")
+        moments = load_file(path / "optimizer.safetensors")
     except SafetensorError as error:
         raise CheckpointError(f"{path}: not safetensors ({error}); resume from another checkpoint") from error
     expected = weights_of(objective)

@@ -20,7 +20,8 @@ class ColumnBuilder:
     """
 
     def __init__(self, vocabulary: Vocabulary, max_tokens: int) -> None:
-        self._vocabulary, self._max_tokens = vocabulary, max_tokens
+        self._vocabulary = vocabulary
+        self._max_tokens = max_tokens
         self._texts: list[str] = []
         self._languages: list[str] = []
         self._sequences: list[Int32[np.ndarray, " t"]] = []

@@ -25,7 +25,8 @@ from interlingua.train.data_config import DataConfig
 FOR_ALL_METHODS = ("matryoshka", "matryoshka_weights")
 """Keys of [method] that stand beside the method's own."""
 LENGTHS = ("max_steps", "num_train_epochs", "budget_seconds")
-LEARNING_RATE, FINE_TUNING_RATE = 3e-4, 5e-5
+LEARNING_RATE = 3e-4
+FINE_TUNING_RATE = 5e-5
 """From scratch, and of a pretrained encoder, where none is given."""
 SIZES = (
     "hidden_size",

@@ -16,7 +16,8 @@ def differences(a: TrainConfig, b: TrainConfig, *, ignore: frozenset[str] = froz
         b: the other.
         ignore: keys that may differ.
     """
-    flat_a, flat_b = dict(_flat(a.to_mapping())), dict(_flat(b.to_mapping()))
+    flat_a = dict(_flat(a.to_mapping()))
+    flat_b = dict(_flat(b.to_mapping()))
     keys = sorted((flat_a.keys() | flat_b.keys()) - ignore)
     return [f"{key} ({flat_a.get(key)}, {flat_b.get(key)})" for key in keys if flat_a.get(key) != flat_b.get(key)]
 

@@ -41,7 +41,8 @@ def fit_dense(encoder: Encoder, sentences: Sequence[list[int]], language: str, b
     encoder.eval()
     device = next(encoder.parameters()).device
     chosen = sorted(sentences[:SENTENCES], key=len)
-    students, targets = [], []
+    students = []
+    targets = []
     for start in range(0, len(chosen), TOGETHER):
         ids = chosen[start : start + TOGETHER]
         batch = TokenBatch.from_lists(ids, [language] * len(ids)).to(device)
@@ -71,8 +72,10 @@ def least_squares(
     Returns:
         W and b.
     """
-    x_mean, y_mean = x.mean(dim=0), y.mean(dim=0)
-    x_centered, y_centered = x - x_mean, y - y_mean
+    x_mean = x.mean(dim=0)
+    y_mean = y.mean(dim=0)
+    x_centered = x - x_mean
+    y_centered = y - y_mean
     products = x_centered.T @ x_centered
     penalty = ridge * products.diagonal().mean()
     regular = products + penalty * torch.eye(len(products), dtype=x.dtype, device=x.device)

@@ -151,7 +151,8 @@ class Engine:
     @contextmanager
     def alone(self, objective: Objective) -> Iterator[None]:
         """Lets one process call the objective while the others wait: it gathers nothing from them."""
-        gather, objective.all_gather = objective.all_gather, _itself
+        gather = objective.all_gather
+        objective.all_gather = _itself
         try:
             yield
         finally:

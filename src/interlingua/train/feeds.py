@@ -78,7 +78,8 @@ def open_data(config: TrainConfig, feeds: Sequence[FeedName]) -> TrainingData:
         ConfigError: a feed that the method takes is not given, or one that it does not take is.
         DataError: files are missing or broken, or have nothing to train on.
     """
-    data, name = config.data, config.method.name
+    data = config.data
+    name = config.method.name
     given = {"parallel": data.corpus, "labelled": data.labelled, "questions": data.questions,
              "monolingual": data.monolingual}  # fmt: skip
     for feed in feeds:

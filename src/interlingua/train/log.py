@@ -42,7 +42,8 @@ class Meter:
     """
 
     def __init__(self, engine: Engine, checkpoints: Path) -> None:
-        self._engine, self._checkpoints = engine, checkpoints
+        self._engine = engine
+        self._checkpoints = checkpoints
         self._late = 1 if engine.device.type == "cpu" else LATE_STEPS
         self._waiting: list[tuple[int, Sequence[str], Float[Tensor, " k"]]] = []
         self._sums: dict[str, float] = {}
@@ -64,7 +65,8 @@ class Meter:
         Raises:
             NotFiniteError: see ``add``.
         """
-        waiting, self._waiting = self._waiting, []
+        waiting = self._waiting
+        self._waiting = []
         for step, names, values in waiting:
             read = dict(zip(names, self._engine.mean(values).tolist(), strict=True))
             wrong = [name for name, value in read.items() if not math.isfinite(value)]
@@ -89,7 +91,8 @@ class Meter:
         """Means since the last call."""
         self.flush()
         means = {name: value / self._counts[name] for name, value in self._sums.items()}
-        self._sums, self._counts = {}, {}
+        self._sums = {}
+        self._counts = {}
         return means
 
 
@@ -164,7 +167,10 @@ class RunLog:
         console: Console | None = None,
     ) -> None:
         self._console = console or Console(stderr=True, highlight=False)
-        self._metrics, self._max_steps, self._first, self._shown = metrics, max_steps, step, progress
+        self._metrics = metrics
+        self._max_steps = max_steps
+        self._first = step
+        self._shown = progress
         _drop_records_after(metrics, step)
         # unbuffered: what a full disk did not take is not tried again while the file is closed
         self._file: IO[bytes] = metrics.open("ab", buffering=0)
@@ -255,7 +261,9 @@ class SilentLog(RunLog):
     """The log of the processes that are not the main one."""
 
     def __init__(self) -> None:
-        self._bar, self._board, self._shown = None, None, False
+        self._bar = None
+        self._board = None
+        self._shown = False
 
     def __exit__(self, *_: object) -> None:
         return

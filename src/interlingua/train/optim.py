@@ -93,7 +93,8 @@ class LARS(torch.optim.Optimizer):
 
 def trust_ratios(weights: list[Tensor], updates: list[Tensor], coefficient: float) -> list[Float[Tensor, ""]]:
     """The r of each tensor: coefficient |p| / |u|, or 1 where a norm is 0; nothing waits for the device."""
-    lengths, steps = torch.stack(torch._foreach_norm(weights)), torch.stack(torch._foreach_norm(updates))
+    lengths = torch.stack(torch._foreach_norm(weights))
+    steps = torch.stack(torch._foreach_norm(updates))
     ratios = torch.where((lengths > 0) & (steps > 0), coefficient * lengths / steps, 1.0)
     return list(ratios.unbind())
 

@@ -118,7 +118,8 @@ class _Reader:
 
 
 def _selected(rows: QuestionRows, chosen: Int64[np.ndarray, " n"]) -> QuestionRows:
-    questions, firsts = rows.questions.read(chosen), np.cumsum(rows.negative_counts) - rows.negative_counts
+    questions = rows.questions.read(chosen)
+    firsts = np.cumsum(rows.negative_counts) - rows.negative_counts
     sequences = np.split(questions.input_ids.numpy(), questions.cu_seqlens.numpy()[1:-1])
     counts = rows.negative_counts[chosen]
     negatives = [rows.negatives[firsts[row] : firsts[row] + rows.negative_counts[row]] for row in chosen]

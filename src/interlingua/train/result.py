@@ -133,7 +133,9 @@ class Count:
 
     def add(self, pairs: int, tokens: int, seconds: float) -> None:
         """Adds to each."""
-        self.pairs, self.tokens, self.seconds = self.pairs + pairs, self.tokens + tokens, self.seconds + seconds
+        self.pairs = self.pairs + pairs
+        self.tokens = self.tokens + tokens
+        self.seconds = self.seconds + seconds
 
     def rates(self) -> dict[str, float]:
         """Both per second; 0 where nothing was counted."""

@@ -48,7 +48,8 @@ class RowAdamW(torch.optim.AdamW):
                 if weight.grad is None or not weight.grad.is_sparse:
                     self._moving.pop(weight, None)
                     continue
-                gradient, weight.grad = weight.grad.coalesce(), None
+                gradient = weight.grad.coalesce()
+                weight.grad = None
                 rows = self._rows(weight, gradient, group)
                 if len(rows) > MOST_ROWS * len(weight):
                     weight.grad = gradient.to_dense()
@@ -74,12 +75,14 @@ class RowAdamW(torch.optim.AdamW):
         return moving.nonzero()[:, 0]
 
     def _step_of(self, weight: nn.Parameter, rows: Int64[Tensor, " n"], group: Group) -> None:
-        state, gradient = self.state[weight], weight.grad
+        state = self.state[weight]
+        gradient = weight.grad
         assert gradient is not None
         state["step"] += 1
         if group["weight_decay"]:
             weight.mul_(1 - group["lr"] * group["weight_decay"])
-        looked_up, slopes = torch.searchsorted(rows, gradient.indices()[0]), gradient.values()
+        looked_up = torch.searchsorted(rows, gradient.indices()[0])
+        slopes = gradient.values()
         whole = [weight.detach(), *(state[name] for name in _moments(group))]
         for first in range(0, len(rows), ROWS_AT_ONCE):
             part = rows[first : first + ROWS_AT_ONCE]

@@ -73,7 +73,8 @@ def notes(config: OptimizerConfig, max_steps: int) -> list[str]:
     """Lines for the user where the run's length decides the peak, and where that is more than LARS bears."""
     if not config.learning_rate_steps:
         return []
-    kept, peak = config.rate * config.learning_rate_steps, peak_learning_rate(config, max_steps)
+    kept = config.rate * config.learning_rate_steps
+    peak = peak_learning_rate(config, max_steps)
     lines = [
         f"learning rate: learning_rate * steps = {kept:.4g} is kept, so {config.rate:g} of"
         f" {config.learning_rate_steps:,} steps becomes {peak:.4g} in {max_steps:,}"

@@ -44,7 +44,9 @@ class WithPrompt:
     """
 
     def __init__(self, encoder: Encoder, prompt: str | None) -> None:
-        self.encoder, self.prompt, self.dim = encoder, prompt, encoder.dim
+        self.encoder = encoder
+        self.prompt = prompt
+        self.dim = encoder.dim
 
     def encode(self, texts: Any, *, prompt: str | None = None, **options: Any) -> Any:
         """See ``Encoder.encode``."""
@@ -122,7 +124,8 @@ def train_static(
     run = Path(work) / "run"
     config = static_config(start, corpus, run, retrieval=evaluate is not None, overrides=overrides)
     if not (start / "model.safetensors").is_file():
-        vocabulary, store = Vocabulary.load(corpus / "vocabulary"), TokenStore.open(corpus / "train")
+        vocabulary = Vocabulary.load(corpus / "vocabulary")
+        store = TokenStore.open(corpus / "train")
         store.verify()
         counts = store.token_counts()
         static_start(WithPrompt(teacher, usual_prompt(teacher)), vocabulary, counts, dim=dim).save(start)

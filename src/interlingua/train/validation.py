@@ -104,7 +104,8 @@ def check_metric(
     Raises:
         ConfigError: it is not measured.
     """
-    name, told = config.metric_for_best_model, () if evaluate is None else getattr(evaluate, "names", None)
+    name = config.metric_for_best_model
+    told = () if evaluate is None else getattr(evaluate, "names", None)
     if told is None or name in told or (name == "valid_loss" and batches):
         return
     measured = measure(objective, batches[:1], engine, evaluate=None, step=0).metrics
@@ -124,11 +125,14 @@ def take_note(state: TrainState, metrics: dict[str, float], config: RunConfig) -
     name = config.metric_for_best_model
     if name not in metrics:
         raise _unmeasured(name, metrics)
-    value, best = metrics[name], state.best_metric
+    value = metrics[name]
+    best = state.best_metric
     greater = not name.endswith("loss") if config.greater_is_better is None else config.greater_is_better
     better = math.isfinite(value) and (best is None or (value > best if greater else value < best))
     if better:
-        state.best_metric, state.best_step, state.evaluations_since_best = value, state.step, 0
+        state.best_metric = value
+        state.best_step = state.step
+        state.evaluations_since_best = 0
     else:
         state.evaluations_since_best += 1
     return better

@@ -119,7 +119,8 @@ class ForeignEncoder(abc.ABC):
         Raises:
             TaskError: the encoder gave another number of vectors, another width, or NaN.
         """
-        before, left = prompt_text(self, prompt), iter(checked_texts(texts))
+        before = prompt_text(self, prompt)
+        left = iter(checked_texts(texts))
         counts = EncodeReport() if report is None else report
 
         def windows() -> Iterator[Float32[ndarray, "n d"]]:

@@ -112,7 +112,8 @@ class OnnxEncoder(ForeignEncoder):
         return found
 
     def _embed(self, texts: list[str], prompt: str, batch_tokens: int, report: EncodeReport) -> Any:
-        vocabulary, limit = self._vocabulary, self.settings.max_tokens
+        vocabulary = self._vocabulary
+        limit = self.settings.max_tokens
         ids = vocabulary.encode([prompt + text for text in texts], max_tokens=limit + 1)  # one more tells of a cut
         report.max_tokens = limit
         for row, found in enumerate(ids):

@@ -93,7 +93,8 @@ class OpenAIEncoder(ForeignEncoder):
             raise ConfigError(f"base_url holds a password; put the key into ${self.options.key_variable} instead")
         self._url = f"{url}/embeddings"
         self.dim = self.options.dimensions
-        self._answered, self._dead = False, ""
+        self._answered = False
+        self._dead = ""
         identity = f"{url} {model} {self.options.dimensions or ''}".strip()
         self.info = ModelInfo(name=name or model, digest=None, library=f"openai endpoint {url}", kept_as=identity)
 
@@ -129,11 +130,13 @@ class OpenAIEncoder(ForeignEncoder):
                 self._answered = True
                 return vectors
             except urllib.error.HTTPError as error:
-                reason, pause = self._reason(error), error.headers.get("Retry-After", "")
+                reason = self._reason(error)
+                pause = error.headers.get("Retry-After", "")
                 if error.code not in TRY_AGAIN:
                     raise TaskError(f"{self._url} answered {error.code}: {reason}{self._remedy(error.code)}") from error
             except (OSError, EOFError) as error:  # no connection, or it broke, or timed out
-                reason, pause = str(getattr(error, "reason", error)) or type(error).__name__, ""
+                reason = str(getattr(error, "reason", error)) or type(error).__name__
+                pause = ""
             if tried < self.options.retries:
                 sleep(_pause(tried, pause))
         failure = (

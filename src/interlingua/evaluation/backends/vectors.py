@@ -43,7 +43,8 @@ class VectorsEncoder(ForeignEncoder):
         self._folder = folder
         self._arrays: list[Float32[ndarray, "n d"]] = []
         self._places: dict[bytes, tuple[int, int]] = {}
-        digest, unequal = hashlib.sha256(), 0
+        digest = hashlib.sha256()
+        unequal = 0
         for file, array_name, vectors in _arrays(folder):
             lines = _text_file(folder, array_name)
             unequal += self._add(lines, file, vectors)
@@ -68,7 +69,8 @@ class VectorsEncoder(ForeignEncoder):
         if self._arrays and vectors.shape[1] != self._arrays[0].shape[1]:
             width = self._arrays[0].shape[1]
             raise DataError(f"vectors of width {vectors.shape[1]}, where others here have {width}", path=file)
-        unequal, count = 0, 0
+        unequal = 0
+        count = 0
         with open_text(lines) as text:
             for count, line in enumerate(text, 1):
                 place = self._places.setdefault(_key(line), (len(self._arrays), count - 1))

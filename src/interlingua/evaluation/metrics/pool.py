@@ -22,7 +22,8 @@ from interlingua.evaluation.task import Progress, silent
 from interlingua.mining.dense import merge, nobody, padded_block, top_k
 from interlingua.mining.knn import Neighbours
 
-ROWS, COLUMNS = 2048, 4096
+ROWS = 2048
+COLUMNS = 4096
 
 
 class Pool(NamedTuple):

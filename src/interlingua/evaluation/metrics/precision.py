@@ -27,7 +27,8 @@ def resampled_average_precision(
         counts: how often each pair was drawn in each resample.
     """
     order = np.argsort(-np.asarray(scores), kind="stable")
-    ordered, is_positive = np.asarray(scores)[order], np.asarray(positive)[order]
+    ordered = np.asarray(scores)[order]
+    is_positive = np.asarray(positive)[order]
     last = np.flatnonzero(np.r_[ordered[1:] != ordered[:-1], True])  # where each distinct score ends
     positives = np.cumsum(is_positive)[last]
     rising = np.flatnonzero(np.diff(positives, prepend=0))  # only scores of positive pairs add to the sum

@@ -53,14 +53,16 @@ def nested_cross_validation(
 
     MR, CR, SUBJ and MPQA. The last training of a fold holds out 5 % of the others to stop by.
     """
-    vectors, numbers = torch.from_numpy(x), torch.from_numpy(y)
+    vectors = torch.from_numpy(x)
+    numbers = torch.from_numpy(y)
     outer = list(_folds(y, settings))
     jobs = [Job(train[inner], train[dev]) for train, _ in outer for inner, dev in _folds(y[train], settings)]
     inner = fit(vectors, numbers, jobs, classes=classes, settings=settings)
     grid = [_chosen(inner[first : first + settings.folds]) for first in range(0, len(inner), settings.folds)]
     last = [random_split(train, DEV_SHARE, l2) for (train, _), (l2, _) in zip(outer, grid, strict=True)]
     fitted = fit(vectors, numbers, last, classes=classes, settings=settings)
-    predicted, right = np.zeros(len(y), np.int64), np.zeros(len(y))
+    predicted = np.zeros(len(y), np.int64)
+    right = np.zeros(len(y))
     for (_, test), one in zip(outer, fitted, strict=True):
         predicted[test] = one.predict(vectors[torch.from_numpy(test)], 0)
         # folds count alike, whatever their sizes

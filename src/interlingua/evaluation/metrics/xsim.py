@@ -56,9 +56,11 @@ def xsim_search(x: Float32[ndarray, "n d"], y: Float32[ndarray, "m d"], *, k: in
         y: candidates; the first n are the translations, any others are distractors.
         k: neighbours, fewer where a side is smaller.
     """
-    x, y = normalized(x), normalized(y)
+    x = normalized(x)
+    y = normalized(y)
     of_x, of_y = mutual_neighbours(x, y, k=k)
-    x_means, y_means = of_x.similarities.mean(dim=1), of_y.similarities.mean(dim=1)
+    x_means = of_x.similarities.mean(dim=1)
+    y_means = of_y.similarities.mean(dim=1)
     predictions = {
         margin: best_neighbour(
             score_neighbours(of_x.similarities, of_x.indices, x_means, y_means, margin=margin), of_x.indices

@@ -140,7 +140,8 @@ def _line(data: Data, task: Mapping[str, Any], head: str, numbers: Mapping[str, 
         if value is None:
             cells.append(NONE)
             continue
-        text, below = number(task, value), ""
+        text = number(task, value)
+        below = ""
         if (spread := _at(numbers.get("spreads", ()), place)) is not None:
             text += f' <small class="sd">± {number(task, spread)}</small>'
         if (interval := _at(numbers.get("intervals", ()), place)) is not None:

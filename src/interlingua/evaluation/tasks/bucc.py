@@ -39,7 +39,8 @@ from interlingua.mining.mine import Candidates, Retrieval, best_both_ways, retri
 from interlingua.mining.threshold import Extraction, at_threshold, best_threshold, cross_validated
 
 DATASET = "bucc2018_zh_en"
-TRAINING, TEST = "training", "test"
+TRAINING = "training"
+TEST = "test"
 TRAINING_GOLD = {"de-en": 9580, "fr-en": 9086, "ru-en": 14435, "zh-en": 1899}
 """Gold pairs of the shared task's training data."""
 _TUNING = (TRAINING, "sample", "dev", TEST)
@@ -108,8 +109,13 @@ class BuccTask(abc.ABC):
         start = time.perf_counter()
         folder = find_folder(data, self.folders, self.files, self.expected)
         chosen = self._chosen(folder)
-        subsets, notes, digests, official, done = [], [], {}, [], 0
-        items, examples = {}, {}
+        subsets = []
+        notes = []
+        digests = {}
+        official = []
+        done = 0
+        items = {}
+        examples = {}
         for number, name in enumerate(chosen, 1):
             pair = self.read(name, folder)
             found = self.score(encoder, pair)
@@ -237,7 +243,8 @@ class BuccMargin(BuccTask):
     def score(self, encoder: Embeds, pair: BuccPair) -> _Found:
         """See ``BuccTask.score``."""
         candidates = self._mine(encoder, pair.languages, pair.data)
-        right, gold = _right(candidates, pair.data), len(pair.data.gold)
+        right = _right(candidates, pair.data)
+        gold = len(pair.data.gold)
         threshold = best_threshold(candidates.scores, right, gold=gold).threshold
         best = at_threshold(candidates.scores, right, gold=gold, threshold=threshold)
         halves = np.random.default_rng(self.seed).permutation(len(pair.data.source.ids)) % 2
@@ -249,7 +256,8 @@ class BuccMargin(BuccTask):
             said = f"no gold of a test split; threshold {threshold:.4f} is of the {pair.split} split"
             return _Found(scores, [said], _items(candidates.take(kept), pair.data))
         held_out = self._mine(encoder, pair.languages, pair.test)
-        right, gold = _right(held_out, pair.test), len(pair.test.gold)
+        right = _right(held_out, pair.test)
+        gold = len(pair.test.gold)
         found = at_threshold(held_out.scores, right, gold=gold, threshold=threshold)
         scores |= {"f1": found.f1, "precision": found.precision, "recall": found.recall}
         items = _items(held_out.take(held_out.scores >= threshold), pair.test)
@@ -257,14 +265,16 @@ class BuccMargin(BuccTask):
 
     def _mine(self, encoder: Embeds, languages: tuple[str, str], data: BuccSplit) -> Candidates:
         """The pairs retrieved, by the rows of their texts; those of repeated texts are gone."""
-        rows, vectors = [], []
+        rows = []
+        vectors = []
         for side, language in zip((data.source, data.target), languages, strict=True):
             counts = Counter(side.texts)
             row_of = {text: row for row, text in enumerate(side.texts)}
             vectors.append(_embed(encoder, list(counts), language))
             rows.append(np.array([row_of[text] if count == 1 else -1 for text, count in counts.items()]))
         found = retrieve(*best_both_ways(*vectors, k=self.k, margin=self.margin), self.retrieval)
-        x, y = rows[0][found.x], rows[1][found.y]
+        x = rows[0][found.x]
+        y = rows[1][found.y]
         return Candidates(found.scores, x, y).take((x >= 0) & (y >= 0))
 
 

@@ -56,7 +56,9 @@ class TextCounter:
     """Counts texts for a progress."""
 
     def __init__(self, progress: Progress, total: int) -> None:
-        self._progress, self._total, self._done = progress, total, 0
+        self._progress = progress
+        self._total = total
+        self._done = 0
 
     def __call__(self, label: str, texts: int) -> None:
         """So many texts more are done."""

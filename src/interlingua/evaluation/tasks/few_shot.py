@@ -56,7 +56,8 @@ class FewShotTask(ClassificationTask):
 
     def score(self, encoder: Embeds, sets: Sequence[LabelledLanguage], count: TextCounter) -> Scored:
         """See ``ClassificationTask.score``."""
-        subsets, items = [], {}
+        subsets = []
+        items = {}
         for one in sets:
             subset, items[one.key] = self._score(encoder, one)
             subsets.append(subset)
@@ -65,7 +66,8 @@ class FewShotTask(ClassificationTask):
         return Scored(subsets, items, {f"all_{len(subsets)}": mean_scores(subsets)}, {f"all_{len(subsets)}": names})
 
     def _score(self, encoder: Embeds, one: LabelledLanguage) -> tuple[SubsetScores, Items]:
-        train, test = one.splits["train"], one.splits["test"]
+        train = one.splits["train"]
+        test = one.splits["test"]
         y, test_y = (class_numbers(split.labels, _classes(one)) for split in (train, test))
         drawn = self._draws(one)
         used = sorted({row for rows in drawn for row in rows})

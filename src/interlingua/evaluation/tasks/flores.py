@@ -50,7 +50,8 @@ class FloresP1(PairwiseSearch):
     def pairs(self, files: Mapping[str, Path], folder: Path) -> list[tuple[str, str]]:
         """See ``PairwiseSearch.pairs``; those of a group together."""
         available = {code: code for code in files}
-        circles, single = [], []
+        circles = []
+        single = []
         for item in self.languages or ():
             if item in LANGUAGE_GROUPS:
                 circles.append([code for code in LANGUAGE_GROUPS[item] if code in files])

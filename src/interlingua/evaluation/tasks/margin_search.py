@@ -96,14 +96,17 @@ class MarginSearch(abc.ABC):
         chosen = self.chosen(pairs, folder)
         digests: dict[str, str] = {}
         pools: dict[str, list[Altered]] = {}
-        subsets, items, examples = [], {}, {}
+        subsets = []
+        items = {}
+        examples = {}
         for number, code in enumerate(chosen, 1):
             sources, targets = pairs[code].read()
             digests[code] = content_sha256([sources, targets])
             pool = content_sha256([[pairs[code].target], targets])
             if pool not in pools:
                 pools[pool] = self.altered(folder, pairs[code].target, targets)
-            name, found = pairs[code].name, self._score(encoder, pairs[code], sources, targets, pools[pool])
+            name = pairs[code].name
+            found = self._score(encoder, pairs[code], sources, targets, pools[pool])
             scores, items[name], examples[name] = found
             subsets.append(scores)
             progress(name, number * len(sources), len(chosen) * len(sources))
@@ -237,7 +240,8 @@ def translation_pairs(folder: Path, target: str | None = None) -> dict[str, Tran
         }
     found = {}
     for file in pair_files_by_key(folder).values():
-        first, second = full_code(file.source_language), full_code(file.target_language)
+        first = full_code(file.source_language)
+        second = full_code(file.target_language)
         if wanted in (None, second):
             found[file.name.removesuffix("-eng")] = TranslationPair(file.name, first, second, file)
         elif wanted == first:

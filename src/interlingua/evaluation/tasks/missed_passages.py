@@ -64,7 +64,8 @@ def misses(
     wrong = np.array([query in first and qrels[query].get(first[query], 0) <= 0 for query in asked], dtype=bool)
     found = []
     for item in sample(wrong, [queries.get(query, "") for query in asked], limit):
-        query, ranked = asked[item], run[asked[item]]
+        query = asked[item]
+        ranked = run[asked[item]]
         places = place(expected[query]), place(first[query])
         scores = ranked.get(expected[query]), ranked[first[query]]
         found.append(Miss(item, queries[query], language, *places, *scores))

@@ -74,8 +74,10 @@ class PairClassificationTask(abc.ABC):
         files = self.files(folder)
         codes = {key: full_code(key) for key in files}
         sets = {key: files[key]() for key in self.parts(data)}
-        total, done = sum(2 * len(pairs.positive) for pairs in sets.values()), 0
-        subsets, items = [], {}
+        total = sum(2 * len(pairs.positive) for pairs in sets.values())
+        done = 0
+        subsets = []
+        items = {}
         for key, pairs in sets.items():
             if len(set(pairs.positive)) < 2:
                 raise DataError(f"{key}: all pairs have one label; expected some of either", path=folder)

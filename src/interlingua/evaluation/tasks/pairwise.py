@@ -50,7 +50,9 @@ class PairwiseSearch(abc.ABC):
         for code in present[1:]:
             read_aligned([files[code], files[present[0]]])  # complains of unequal lengths
         digests = {code: content_sha256([lines]) for code, lines in texts.items()}
-        subsets, items, examples = {}, {}, {}
+        subsets = {}
+        items = {}
+        examples = {}
         for done, (first, second) in enumerate(pairs, 1):
             x, y = (encoder.encode(texts[code], language=full_code(code)) for code in (first, second))
             to_second, to_first = nearest_both_ways(x, y)
@@ -58,7 +60,8 @@ class PairwiseSearch(abc.ABC):
                 (first, second, to_second, cosine_of(x, y)),
                 (second, first, to_first, cosine_of(y, x)),
             ):
-                name, languages = f"{source}-{target}", (full_code(source), full_code(target))
+                name = f"{source}-{target}"
+                languages = (full_code(source), full_code(target))
                 scores, items[name] = self.score(nearest)
                 subsets[name] = SubsetScores(name=name, languages=languages, pairs=len(nearest), scores=scores)
                 how = (is_right(nearest), nearest, texts[source], texts[target], score)

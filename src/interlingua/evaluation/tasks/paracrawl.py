@@ -99,14 +99,19 @@ class ParaCrawlRetrieval:
         folder = find_folder(data, self.folders, self.files, self.expected)
         files = self.files(folder)
         chosen = self._chosen(folder)
-        subsets, items, examples, notes, digests = [], {}, {}, [], {}
+        subsets = []
+        items = {}
+        examples = {}
+        notes = []
+        digests = {}
         for done, code in enumerate(chosen, 1):
             sample = self._sample(files[code], code)
             name = f"{ENGLISH}-{code}" if self.direction == "en-x" else f"{code}-{ENGLISH}"
             subset, items[name], examples[name] = self._score(encoder, name, sample)
             subsets.append(subset)
             digests[name] = content_sha256([sample.queries, sample.candidates])
-            found, expected = len(sample.candidates), self.candidates
+            found = len(sample.candidates)
+            expected = self.candidates
             if found < expected:
                 notes.append(
                     f"{name}: {found:,} candidates instead of {expected:,}, {sample.repeated:,} repeated a text"
@@ -196,7 +201,8 @@ def _english_first(files: Sequence[Path], code: str) -> Iterator[tuple[str, str]
         for pair in read_pairs(path):
             if pair.source_language != ENGLISH:
                 pair = pair.swapped()
-            english, other = pair.source.strip(), pair.target.strip()
+            english = pair.source.strip()
+            other = pair.target.strip()
             if english and other and (pair.source_language, pair.target_language) == (ENGLISH, code):
                 yield english, other
 

@@ -276,7 +276,9 @@ class _Steps:
     """Counts the passages, and questions where these are embedded too, out of all."""
 
     def __init__(self, progress: Progress, sets: Mapping[str, RetrievalSet], *, has_questions: bool = True) -> None:
-        self._progress, self._done, self.label = progress, 0, ""
+        self._progress = progress
+        self._done = 0
+        self.label = ""
         self._total = sum(one.passage_count() for one in sets.values())
         if has_questions:
             self._total += sum(len(one.queries) for one in sets.values())

@@ -60,8 +60,10 @@ class SentEval:
         start = time.perf_counter()
         folder = find_folder(data, self.folders, senteval_sets, self.expected)
         sets = self._read(folder)
-        total, done = sum(_texts(one) for one in sets.values()), 0
-        subsets, items = [], {}
+        total = sum(_texts(one) for one in sets.values())
+        done = 0
+        subsets = []
+        items = {}
         for name, task in sets.items():
             shown = name if _of_protocol(name, task) else f"{name}_{len(task['train'].labels)}"
             subset, items[shown] = self._score(encoder, shown, task)

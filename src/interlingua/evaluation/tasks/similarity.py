@@ -65,8 +65,11 @@ class SimilarityTask(abc.ABC):
                     f"{name}: all judgements are {pairs.gold[0]:g}, nothing can be ranked; is it the right column?",
                     path=folder,
                 )
-        total, done = sum(2 * len(pairs.gold) for _, pairs in sets.values()), 0
-        subsets, items, draws = [], {}, {}
+        total = sum(2 * len(pairs.gold) for _, pairs in sets.values())
+        done = 0
+        subsets = []
+        items = {}
+        draws = {}
         for name, (languages, pairs) in sets.items():
             alike = cosines(
                 encoder.encode(pairs.first, language=languages[0]), encoder.encode(pairs.second, language=languages[1])
@@ -183,7 +186,8 @@ def _scores(name: str, languages: tuple[str, str], items: Items, draws: Float64[
 
 def cosines(x: Float32[ndarray, "n d"], y: Float32[ndarray, "n d"]) -> Float64[ndarray, " n"]:
     """The cosine of each pair of rows, rounded to ``DECIMALS``."""
-    x, y = x.astype(np.float64), y.astype(np.float64)
+    x = x.astype(np.float64)
+    y = y.astype(np.float64)
     lengths = np.linalg.norm(x, axis=1) * np.linalg.norm(y, axis=1)
     return np.asarray(np.round((x * y).sum(axis=1) / np.maximum(lengths, 1e-24), DECIMALS))
 

@@ -101,7 +101,8 @@ class STSBenchmark(SimilarityTask):
             codes = codes_of(item)
             if not all(code in languages for code in codes):
                 raise DataError(f"no file for {item!r} here; there are: {', '.join(files)}", path=folder)
-            first, last = languages[codes[0]], languages[codes[-1]]
+            first = languages[codes[0]]
+            last = languages[codes[-1]]
             wanted[first if first == last else f"{first}-{last}"] = files[first]._replace(languages=(first, last))
         return wanted
 

@@ -59,8 +59,11 @@ class Tatoeba:
         chosen = self.parts(folder)
         pairs = {code: read_pair_file(files[code]) for code in chosen}
         digests = {code: content_sha256(sides) for code, sides in pairs.items()}
-        total, done = sum(2 * len(sources) for sources, _ in pairs.values()), 0
-        subsets, items, examples = [], {}, {}
+        total = sum(2 * len(sources) for sources, _ in pairs.values())
+        done = 0
+        subsets = []
+        items = {}
+        examples = {}
         for code, (sources, targets) in pairs.items():
             file = files[code]
             scores, items[file.name], examples[file.name] = self._score(encoder, file.name, sources, targets)
@@ -101,12 +104,14 @@ class Tatoeba:
         self, encoder: Embeds, name: str, sources: list[str], targets: list[str]
     ) -> tuple[SubsetScores, Items, tuple[Example, ...]]:
         source, target = map(full_code, name.split("-"))
-        x, y = encoder.encode(sources, language=source), encoder.encode(targets, language=target)
+        x = encoder.encode(sources, language=source)
+        y = encoder.encode(targets, language=target)
         nearest_target, nearest_source = nearest_both_ways(x, y)
         by_text = self.compare == "text"
         right_forward = is_right(nearest_target, targets if by_text else None)
         right_backward = is_right(nearest_source, sources if by_text else None)
-        forward, backward = float(right_forward.mean()), float(right_backward.mean())
+        forward = float(right_forward.mean())
+        backward = float(right_backward.mean())
         scores = {"accuracy": (forward + backward) / 2, "accuracy_forward": forward, "accuracy_backward": backward}
         subset = SubsetScores(name=name, languages=(source, target), pairs=len(sources), scores=scores)
         there = (right_forward, nearest_target, sources, targets, cosine_of(x, y))

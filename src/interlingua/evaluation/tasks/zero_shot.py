@@ -161,11 +161,14 @@ def _scored(
     right: Mapping[tuple[str, str], Bool[ndarray, "s n"]],
     dev_accuracy: Mapping[str, Float64[ndarray, " s"]],
 ) -> Scored:
-    subsets, items, by_seed = [], {}, {}
+    subsets = []
+    items = {}
+    by_seed = {}
     for first, second in itertools.product(sets, sets):
         if (first, second) not in right:
             continue
-        source, target = sets[first], sets[second]
+        source = sets[first]
+        target = sets[second]
         name = f"{source.domain}.{source.code}-{target.code}".removeprefix(".")
         by_seed[name] = right[first, second].mean(axis=1)
         scores = {"accuracy": float(by_seed[name].mean())}
