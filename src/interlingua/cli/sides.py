@@ -121,10 +121,13 @@ def two_sides(
 
     if layout not in ("auto", *LAYOUTS):
         raise ConfigError(f"layout {layout!r} is unknown; there are: auto, {', '.join(LAYOUTS)}")
-    parts, known = (
-        [[fetch(part, folder / "fetched") for part in expand(name)] if name else [] for name in names]
-        for names in (paths, vectors)
-    )
+
+    def fetched(name: Text) -> list[Path]:
+        """The files of a name, which may be a pattern or an address; none of no name."""
+        return [fetch(part, folder / "fetched") for part in expand(name)] if name else []
+
+    parts = [fetched(name) for name in paths]
+    known = [fetched(name) for name in vectors]
     if documents is not None and layout == "auto":
         layout = "documents"
     codes = [

@@ -159,7 +159,12 @@ def _facts(encoder: Encoder, provenance: Provenance) -> str:
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     cells = [head, tuple("---" for _ in head), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in cells)
+    return "\n".join(map(_table_line, cells))
+
+
+def _table_line(cells: tuple[str, ...]) -> str:
+    escaped = [cell.replace("|", "\\|") for cell in cells]
+    return f"| {' | '.join(escaped)} |"
 
 
 def _corpus_manifest(corpus: str | None) -> Manifest | None:

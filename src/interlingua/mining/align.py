@@ -123,17 +123,17 @@ class Aligner:
 
         Args:
             source: a sentence each.
-            target: likewise.
+            target: a sentence each, its translation.
             languages: of both documents; default: those of the aligner.
-            progress: told the share of the texts that is embedded.
+            progress: is called with the share of the texts that is embedded.
         """
-        filled = [[i for i, text in enumerate(side) if text.strip()] for side in (source, target)]
+        filled = [_filled_lines(source), _filled_lines(target)]
         if not all(filled):
             raise DataError("one of two documents holds no sentence; there is nothing to align")
-        plans = [
-            block_texts([side[i] for i in lines], self.config.max_sentences - 1)
-            for side, lines in zip((source, target), filled, strict=True)
-        ]
+        plans = []
+        for side, lines in zip((source, target), filled, strict=True):
+            sentences = [side[line] for line in lines]
+            plans.append(block_texts(sentences, self.config.max_sentences - 1))
         total = sum(len(plan.texts) for plan in plans)
         done = 0
         blocks = []
@@ -275,6 +275,11 @@ def joined(sentences: Sequence[str], numbers: Iterable[int]) -> str:
     return " ".join(sentences[number].strip() for number in numbers)
 
 
+def _filled_lines(document: Sequence[str]) -> list[int]:
+    """Numbers of the lines that are not blank."""
+    return [number for number, text in enumerate(document) if text.strip()]
+
+
 def with_blank_lines(
     links: Iterable[Link], filled: Sequence[Sequence[int]], lengths: tuple[int, int]
 ) -> tuple[Link, ...]:
@@ -295,7 +300,8 @@ def with_blank_lines(
                 found.append(Link((), line, 0.0) if side else Link(line, (), 0.0))
 
     for link in links:
-        source, target = (tuple(lines[number] for number in side) for lines, side in zip(filled, link[:2], strict=True))
+        source = tuple(filled[0][number] for number in link.source)
+        target = tuple(filled[1][number] for number in link.target)
         leave_alone((source[-1] if source else 0, target[-1] if target else 0))
         found.append(Link(source, target, link.cost))
     leave_alone(lengths)

@@ -73,11 +73,12 @@ def make_probes(pairs: Iterable[tuple[str, str]], limit: int, *, seed: int = 0) 
     half = np.sort(order[: len(order) // 2])
     rest = order[len(order) // 2 :]
     numbers = [np.concatenate([half, np.sort(rest[place::2])]) for place in (0, 1)]
-    lines = [
-        [Line(" ".join(drawn[number][place].split()), f"probe:{number}") for number in side.tolist()]
-        for place, side in enumerate(numbers)
-    ]
-    return Probes(lines[0], lines[1], numbers[0], numbers[1])
+
+    def lines_of(place: int) -> list[Line]:
+        """The drawn texts of one side, each on one line."""
+        return [Line(" ".join(drawn[number][place].split()), f"probe:{number}") for number in numbers[place].tolist()]
+
+    return Probes(lines_of(0), lines_of(1), numbers[0], numbers[1])
 
 
 def answers(pairs: NDArray[np.void], x: Side, y: Side, probes: Probes) -> Answers:
