@@ -164,8 +164,8 @@ def main() -> None:
           f" missing; {seconds:.1f} s CPU, {found.nodes:,} places", flush=True)  # fmt: skip
     for most in (9.0, 0.8, 0.6, 0.4):
         scores = right_links(found.links, *sides, most)
-        told = "  all" if most == 9.0 else f"  cost up to {most}"
-        print(f"{told}: {scores['links']:,} links, precision {scores['precision']:.4f}, recall {scores['recall']:.4f}")
+        shown = "  all" if most == 9.0 else f"  cost up to {most}"
+        print(f"{shown}: {scores['links']:,} links, precision {scores['precision']:.4f}, recall {scores['recall']:.4f}")
     if options.flores:
         lines = [
             (options.flores / f"{code}.txt").read_text(encoding="utf-8").splitlines()[: options.lines] for code in codes
@@ -173,11 +173,11 @@ def main() -> None:
         source, target, gold = joined_lines(*lines)
         found, seconds = timed(aligner, source, target)
         counts = LinkCounts.of(found.links, gold)
-        told = "; ".join(
+        shown = "; ".join(
             f"{kind} P {p:.4f} R {r:.4f} F1 {f:.4f}"
             for kind, (p, r, f) in {"strict": counts.strict_scores, "lax": counts.lax_scores}.items()
         )
-        print(f"FLORES {'-'.join(codes)}, {len(source):,} x {len(target):,} sentences: {told}; {seconds:.1f} s CPU")
+        print(f"FLORES {'-'.join(codes)}, {len(source):,} x {len(target):,} sentences: {shown}; {seconds:.1f} s CPU")
 
 
 if __name__ == "__main__":

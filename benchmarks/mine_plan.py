@@ -105,28 +105,28 @@ def main() -> None:
     plan = TilePlan.of(x, y, k=options.k, memory=parse_size(options.memory))
     tried = [unit(side[np.linspace(0, len(side) - 1, TRIED_TEXTS).astype(np.int64)]) for side in (x, y)]
     speed = search_speed(*tried, options.k, (plan.n, plan.m), clock=clock)
-    foretold = speed.seconds(plan.n, plan.m, plan.k, plan.rows)
+    estimated = speed.seconds(plan.n, plan.m, plan.k, plan.rows)
     print(f"{plan.n:,} x {plan.m:,} vectors of width {plan.width}, k {plan.k}, {torch.get_num_threads()} threads,"
           f" {len(list(plan.tiles()))} tiles of {plan.rows:,} x {plan.columns:,}")  # fmt: skip
-    print(f"foretold: {duration(foretold)} ({speed.pair * 1e9:.3f} ns a pair, {speed.place * 1e9:.0f} ns a place in a"
+    print(f"estimated: {duration(estimated)} ({speed.pair * 1e9:.3f} ns a pair, {speed.place * 1e9:.0f} ns a place in a"
           f" list, {speed.vector * 1e6:.2f} us to make a vector ready)", flush=True)  # fmt: skip
     peak, before = Peak(), clock()
     peak.start()
-    told = {"first": None, "last": 0}
+    counts = {"first": None, "last": 0}
 
     def progress(done: int, total: int) -> None:
-        told["first"] = done if told["first"] is None else told["first"]
-        told["last"] = total
+        counts["first"] = done if counts["first"] is None else counts["first"]
+        counts["last"] = total
         print(f"  {done / total:6.1%} {duration(clock() - before)}", flush=True)
 
     find_neighbours(x, y, plan, neighbours, progress=progress)
     taken = clock() - before
     peak.stopped.set()
-    share = 1 - (told["first"] or 0) / told["last"]
+    share = 1 - (counts["first"] or 0) / counts["last"]
     print(f"taken: {duration(taken)} for {share:.1%} of the pairs, peak memory {size(peak.bytes)}")
     print(f"of {min(CHECKED, len(x))} vectors {wrong(x, y, plan, neighbours)} have a wrong neighbour")
     if share:
-        print(f"taken / foretold: {taken / (foretold * share):.3f}")
+        print(f"taken / estimated: {taken / (estimated * share):.3f}")
 
 
 if __name__ == "__main__":

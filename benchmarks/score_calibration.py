@@ -25,7 +25,7 @@ from interlingua.mining.score import PairScorer
 from interlingua.mining.score_learning import LearnJob, first_half, judged, mixed, wrong_targets
 
 
-def spoilt(pairs: list[TextPair], vectors: np.ndarray, kind: str) -> list[TextPair]:
+def damaged(pairs: list[TextPair], vectors: np.ndarray, kind: str) -> list[TextPair]:
     """The pairs, some with a wrong target."""
     draw, found = random.Random(0), []
     texts = [pair.target for pair in pairs]
@@ -74,7 +74,7 @@ def main() -> None:
 
     vectors = encode([pair.target for pair in pairs])
     for kind in ("hard", "misaligned"):
-        noisy = spoilt(pairs, vectors, kind)
+        noisy = damaged(pairs, vectors, kind)
         right = np.array([one.target == other.target for one, other in zip(pairs, noisy, strict=True)])
         labels = {(pair.source, pair.target): bool(answer) for pair, answer in zip(noisy[:300], right, strict=False)}
         scores = np.array([score for score, _ in judged(PairScorer(encode), noisy, {})])
@@ -87,11 +87,11 @@ def main() -> None:
         }  # fmt: skip
         for name, (found, basis) in ways.items():
             values, answers = (np.array(column) for column in zip(*found, strict=True))
-            told = np.array([answer is not None for answer in answers])
-            fit = fit_calibration(values[told], answers[told].astype(bool))
+            has_answer = np.array([answer is not None for answer in answers])
+            fit = fit_calibration(values[has_answer], answers[has_answer].astype(bool))
             job = LearnJob(output=Path("x"), **basis)
-            own = values if "labels" in basis else values[~told]
-            calibration = job._calibration(fit, own, int(told.sum()), ("deu_Latn", "eng_Latn"), "x")
+            own = values if "labels" in basis else values[~has_answer]
+            calibration = job._calibration(fit, own, int(has_answer.sum()), ("deu_Latn", "eng_Latn"), "x")
             probabilities = calibration.probability(scores)
             error = measure(probabilities, right)["ece"]
             print(f"  {name}: {calibration.prior:.1%} expected to be right, calibration error {error:.4f}")

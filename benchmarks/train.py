@@ -223,9 +223,9 @@ def padded_mexma(options: Options, pairs: Pairs) -> Iterator[float]:
     def loss_of(batch: Any) -> torch.Tensor:
         clean, masked, labels, there = [], [], [], []
         for name, side in (("a", batch.a), ("b", batch.b)):
-            (hidden, told), (ids, real) = mlm_mask(side, batch.place(name), **hide), side.padded(vocabulary.pad_id)
+            (hidden, labels_of), (ids, real) = mlm_mask(side, batch.place(name), **hide), side.padded(vocabulary.pad_id)
             there.append(real)
-            labels.append(side._replace(input_ids=told).padded(IGNORED)[0])
+            labels.append(side._replace(input_ids=labels_of).padded(IGNORED)[0])
             clean.append(encoder(ids, attention_mask=real.long()).last_hidden_state[:, 0])
             shown = hidden.padded(vocabulary.pad_id)[0]
             masked.append(encoder(shown, attention_mask=real.long()).last_hidden_state)

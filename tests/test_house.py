@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from itertools import pairwise
@@ -101,6 +102,17 @@ def test_files_and_functions_stay_small(path):
             # train/loop.py is one function one reads from top to bottom
             most = 150 if path.name == "loop.py" else 60
             assert node.end_lineno - node.lineno + 1 <= most, f"{node.name} is longer than {most} lines"
+
+
+OLD_WORDS = re.compile(r"\b(told|foretold|nobody|likewise|spoilt)\b", re.IGNORECASE)
+"""Words for which there are plainer ones: reported, estimated, none, the same, excluded."""
+DOCUMENTS = [*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md"), *(ROOT / "experiments").rglob("*.toml")]
+
+
+@pytest.mark.parametrize("path", [*SOURCES, *DOCUMENTS], ids=lambda path: str(path.relative_to(ROOT)))
+def test_plain_words(path):
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert [f"{number}: {line}" for number, line in enumerate(lines, 1) if OLD_WORDS.search(line)] == []
 
 
 @pytest.mark.parametrize("path", [p for p in SOURCES if p.name != "__init__.py"], ids=lambda p: p.name)

@@ -154,7 +154,7 @@ def _is_alive(pid: int) -> bool:
 
 
 def _release(handle: int, path: Path, kind: int) -> None:
-    """Removes the lock file while nobody else can hold it, then gives up the lock."""
+    """Removes the lock file while no other process can hold it, then gives up the lock."""
     try:
         if not kind & fcntl.LOCK_EX:  # the last one of several that share it removes it
             _remove_holder(handle)

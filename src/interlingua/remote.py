@@ -127,7 +127,7 @@ def keep_inputs(outputs: Iterable[PathLike | None], inputs: Iterable[PathLike | 
 
     Args:
         outputs: names, here or elsewhere; None where nothing is written.
-        inputs: likewise.
+        inputs: files that are read.
 
     Raises:
         ConfigError: a file is to be read and written, or written twice.

@@ -2,8 +2,8 @@
 
 A temporary name tells the machine and the process that made it, and the process holds a lock (``flock``) on what is
 behind the name. The lock ends with the process, however that ends. So another process may remove a temporary file when
-two things hold: no such process is alive here, and nobody holds the lock. The second one protects the files of another
-container with the same host name, whose processes can't be seen from here.
+two things hold: no such process is alive here, and no process holds the lock. The second one protects the files of
+another container with the same host name, whose processes can't be seen from here.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ def _lock(handle: int, name: str | Path) -> bool:
 
 
 def _if_abandoned(path: Path, action: Callable[[Path], None]) -> None:
-    """Does something with a leftover while holding its lock, if nobody else holds that."""
+    """Does something with a leftover while holding its lock, if no other process holds that."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     except OSError:

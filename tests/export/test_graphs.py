@@ -36,7 +36,7 @@ def prompted(encoder, tmp_path):
 def test_all_graphs_agree_and_need_no_weights_beside_them(prompted, tmp_path):
     encoder, model = prompted
     told = []
-    found = export_graphs(model, tmp_path / "out", ("onnx", "int8", "openvino"), licence="MIT", told=told.append)
+    found = export_graphs(model, tmp_path / "out", ("onnx", "int8", "openvino"), licence="MIT", on_verified=told.append)
     assert told == [found]
     assert list(found.lowest) == ["onnx", "onnx int8", "openvino"]
     assert found.lowest["onnx"].keys() == SAMPLES.keys()
@@ -91,7 +91,7 @@ def test_a_graph_that_differs_is_refused_by_language_and_text_and_leaves_nothing
     monkeypatch.setattr(graphs, "build_graph", damaged)
     told = []
     with pytest.raises(CheckpointError, match=r"/out: onnx gives another vector for '.*' \(\w+_\w{4}, cosine 0\.\d+"):
-        export_graphs(model, tmp_path / "out", ("onnx",), told=told.append)
+        export_graphs(model, tmp_path / "out", ("onnx",), on_verified=told.append)
     assert "!" in "".join(told[0].table())
     assert not (tmp_path / "out").exists()
     assert export_graphs(model, tmp_path / "out", ("onnx",), check=False) is None

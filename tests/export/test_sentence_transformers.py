@@ -126,7 +126,7 @@ def test_token_vectors_are_exported_in_int8_and_transformers_are_not(model, stat
 
 def test_more_texts_can_be_compared(model, tmp_path):
     told = []
-    export(model, tmp_path / "out", samples={"nob_Latn": ["Ja."]}, told=told.append)
+    export(model, tmp_path / "out", samples={"nob_Latn": ["Ja."]}, on_verified=told.append)
     assert told[0].texts == 1
     assert list(told[0].worst) == ["nob_Latn"]
 

@@ -80,7 +80,7 @@ def test_a_missing_package_is_named(encoder, model, monkeypatch):
 def test_every_runtime_is_a_column_and_every_language_a_row(encoder, model):
     write_graphs(encoder, model, ("onnx", "int8"))
     told = []
-    found = verify(encoder, model, told=told.append)
+    found = verify(encoder, model, on_verified=told.append)
     assert told == [found]
     lines = found.table()
     assert lines[0].split("  ")[0] == "1 - smallest cosine"
@@ -96,7 +96,7 @@ def test_the_table_is_told_before_the_first_failure_is_raised(encoder, model):
         encoder.backbone.layers[0].output.weight.normal_()
     told = []
     with pytest.raises(CheckpointError, match="sentence-transformers gives another vector"):
-        verify(encoder, model, told=told.append)
+        verify(encoder, model, on_verified=told.append)
     failures = told[0].failures()
     assert {name for name, _, _ in failures} == {"sentence-transformers", "onnx"}
     lowest = told[0].lowest["onnx"]["deu_Latn"]

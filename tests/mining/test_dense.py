@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from interlingua.errors import DataError
-from interlingua.mining.dense import EDGE, merge, nobody, padded_block, top_k
+from interlingua.mining.dense import EDGE, merge, no_neighbours, padded_block, top_k
 from interlingua.mining.knn import nearest_neighbours
 
 
@@ -20,7 +20,7 @@ def test_tiles_merged_are_the_nearest_neighbours(columns):
     rng = np.random.default_rng(0)
     x, y = (rng.integers(-2, 3, (n, 3)).astype(np.float32) for n in (9, 90))  # equal similarities abound
     queries, n = padded_block(x, 0, 9)
-    best = nobody(n)
+    best = no_neighbours(n)
     for start in range(0, len(y), columns):
         block, width = padded_block(y, start, columns)
         best = merge(best, top_k((queries @ block.T)[:n, :width], 4), offset=start, k=4)

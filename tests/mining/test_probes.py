@@ -52,4 +52,4 @@ def test_answers_by_hand(tmp_path):
     assert told.own.tolist() == [True, False, False, False, False, False]
     assert told.known.tolist() == [False, True, True, True, False, False]
     assert told.right[told.known].tolist() == [True, False, False]
-    assert told.spoilt == 1
+    assert told.excluded == 1

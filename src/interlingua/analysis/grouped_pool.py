@@ -25,7 +25,7 @@ class PoolMeasures(NamedTuple):
 
     Attributes:
         own_pool: translations found among the sentences of their own language; NaN where there are no translations.
-        mixed_pool: translations found among the sentences of all languages; NaN likewise without translations.
+        mixed_pool: translations found among the sentences of all languages; NaN too without translations.
         same_language: sentences whose nearest other sentence is of their own language.
     """
 

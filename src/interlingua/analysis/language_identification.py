@@ -35,7 +35,7 @@ def language_identification(
         languages: their codes.
         l2: weight of half the squared length of the probe's weights beside the mean cross-entropy; the vectors are
             centred and scaled to a variance of 1 per dimension, all dimensions by one factor.
-        progress: told after each half.
+        progress: called after each half.
 
     Raises:
         DataError: there are fewer than two lines.

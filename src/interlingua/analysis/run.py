@@ -82,7 +82,7 @@ def analyse(
         cache: a folder that keeps all vectors for further calls with the same model and settings.
         model: how files name the encoder; read off the encoder by default.
         skip_unfit: leave out what this model is not fit for, with a warning.
-        progress: told after each piece of work, with the sentences done and to be done in that analysis.
+        progress: called after each piece of work, with the sentences done and to be done in that analysis.
 
     Returns:
         One per analysis that was run.

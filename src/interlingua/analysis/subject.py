@@ -69,7 +69,7 @@ class Analyser(Protocol):
         Args:
             subject: the model.
             data: the folder of line-aligned texts, or one that holds it under its usual name.
-            progress: told after each piece of work.
+            progress: called after each piece of work.
 
         Raises:
             ConfigError: the model does not give what the analysis needs.

@@ -21,7 +21,7 @@ from interlingua.errors import DataError
 from interlingua.evaluation.parallel import ParallelTexts, read_parallel
 from interlingua.evaluation.task import Progress, options, silent
 from interlingua.evaluation.tasks.folders import full_code
-from interlingua.mining.dense import merge, nobody
+from interlingua.mining.dense import merge, no_neighbours
 from interlingua.mining.knn import Neighbours, nearest_neighbours
 
 CLASSES = {
@@ -142,7 +142,7 @@ class TokenMatching:
         if not len(vectors):
             raise DataError(f"no tokens of text in the first {len(asked)} lines of {query_language}", path=texts.folder)
         queries = Token(np.full(len(lines), own), lines, places)
-        best = nobody(len(vectors))
+        best = no_neighbours(len(vectors))
         done = 0
         for number, (language, text) in enumerate(texts.lines.items()):
             ids = token_ids(encoder, text, language=language, prompt=subject.prompt)

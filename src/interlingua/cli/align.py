@@ -17,7 +17,7 @@ File = Path | None
 Source = Annotated[
     File, typer.Argument(help="A document: a sentence per line, a table (.csv, .xlsx), or any text with --split.")
 ]
-Target = Annotated[File, typer.Argument(help="Its translation, likewise.")]
+Target = Annotated[File, typer.Argument(help="Its translation, in the same formats.")]
 List = Annotated[
     File, typer.Option("--list", help="Many documents: source TAB target [TAB links [TAB gold]] in every line.")
 ]
@@ -57,7 +57,7 @@ def align(
     source_language: Annotated[
         Text, typer.Option(help="Of the source, in any code; by the files' names by default: chapter.de.txt.")
     ] = None,
-    target_language: Annotated[Text, typer.Option(help="Of the target, likewise.")] = None,
+    target_language: Annotated[Text, typer.Option(help="Of the target.")] = None,
     source_column: SourceColumn = None,
     target_column: TargetColumn = None,
     prompt: Annotated[Text, typer.Option(help="Name of a prompt of the model, or text put before every block.")] = None,

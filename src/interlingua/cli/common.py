@@ -32,7 +32,7 @@ def resumable(keeps: bool, output: Path, cache: Path | None = None) -> Iterator[
     try:
         yield
     except KeyboardInterrupt:
-        if not keeps:  # nobody can tell whether a function is still the same
+        if not keeps:  # a change of a function would go unnoticed
             raise
         raise InterlinguaError(
             f"stopped; the vectors so far are kept below {cache or output / 'results'}, so the same command goes on"
@@ -63,12 +63,12 @@ def bar(quiet: bool, *, last: bool = True) -> Iterator[Callable[[str, float, flo
     shown = Progress(*columns, console=console, disable=quiet, speed_estimate_period=an_hour, transient=True)
     task = shown.add_task("", total=None)
 
-    def told(label: str, done: float, total: float) -> None:
+    def report(label: str, done: float, total: float) -> None:
         shown.live.transient = False
         shown.update(task, description=label, completed=done, total=total or None)
 
     with shown:
-        yield told
+        yield report
 
 
 @contextlib.contextmanager
@@ -121,11 +121,11 @@ def rate_bar(quiet: bool, unit: str) -> Iterator[Callable[[float, int | None], N
     with Progress(*columns, console=Console(stderr=True), disable=quiet, speed_estimate_period=3600.0) as shown:
         task = shown.add_task("", total=None, note="")
 
-        def told(done: float, total: int | None) -> None:
+        def report(done: float, total: int | None) -> None:
             seconds = shown.tasks[0].elapsed or 0.0
             shown.update(task, completed=done, total=total, note=_rate_note(done, total, unit, seconds))
 
-        yield told
+        yield report
 
 
 def _rate_note(done: float, total: int | None, unit: str, seconds: float) -> str:

@@ -81,5 +81,5 @@ def embed(
             ),
             progress=progress,
         )
-    for line in lines[1:] if quiet else lines:  # what was cut is always told
+    for line in lines[1:] if quiet else lines:  # what was cut is always printed
         print(line, file=sys.stderr)

@@ -63,7 +63,7 @@ def export(
     options: dict[str, Any] = {
         "dtype": dtype, "name": name, "licence": licence, "results": results or (), "check": verify,
         "overwrite": overwrite, "texts": vocabulary_of or (), "layers": layers, "truncate_dim": truncate_dim,
-        "ranges_of": ranges_of or (), "samples": samples, "told": _told,
+        "ranges_of": ranges_of or (), "samples": samples, "on_verified": _print_verification,
     }  # fmt: skip
     done = _run(model, output, kinds, static=(corpus, dim, set_ or ()) if static else None, only=verify_only, **options)
     print(f"{output}: " + ("as said above" if verify_only else "written" + ("" if done else "; not checked")))
@@ -78,7 +78,7 @@ def _run(model: str, output: Path, kinds: list[str], *, static: Any, only: bool,
 
         encoder = Encoder.load(find_model(model)[0])
         prompts = (None, *encoder.settings.prompts)
-        return verify(encoder, output, options["samples"], prompts=prompts, told=options["told"])
+        return verify(encoder, output, options["samples"], prompts=prompts, on_verified=options["on_verified"])
     if static is not None:
         from interlingua.cli.export_static import export_static
 
@@ -109,7 +109,7 @@ def _refuse(*, static: bool, kinds: list[str], only: bool, given: dict[str, Any]
         raise ConfigError(f"{alone[0]} is for --static; drop it, or say --static")
 
 
-def _told(found: Verification) -> None:
+def _print_verification(found: Verification) -> None:
     for line in found.table():
         print(line)
     print(

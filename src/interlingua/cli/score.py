@@ -40,7 +40,7 @@ Output = Annotated[
 Format = Annotated[Text, typer.Option(help="Of the output: tsv, jsonl or csv, to a file any format.")]
 InputFormat = Annotated[Text, typer.Option(help="By the name by default, tsv from standard input.")]
 SourceLanguage = Annotated[Text, typer.Option(help="Any code; by the file's name or content by default.")]
-TargetLanguage = Annotated[Text, typer.Option(help="Likewise.")]
+TargetLanguage = Annotated[Text, typer.Option(help="Any code; from the file's name by default.")]
 MarginOption = Annotated[str, typer.Option(help="ratio or distance.")]
 Window = Annotated[int, typer.Option(help="Pairs of the stream among whose texts neighbours are looked for.", min=2)]
 Cosine = Annotated[bool, typer.Option("--cosine", help="Plain cosine in place of a margin; needs no window.")]

@@ -24,8 +24,8 @@ def call(verb: str, summary: str, arguments: Sequence[str]) -> None:
     try:
         code = command(verb, summary)(args=list(arguments), prog_name=f"interlingua {verb}", standalone_mode=False)
     except slip as error:
-        told = error.format_message().rstrip(".")
-        raise InterlinguaError(f"{told}; see: interlingua {verb} --help") from None
+        message = error.format_message().rstrip(".")
+        raise InterlinguaError(f"{message}; see: interlingua {verb} --help") from None
     sys.exit(code or 0)
 
 

@@ -22,7 +22,7 @@ from interlingua.languages import resolve
 MISALIGNED = "misaligned"
 """The kind of a line of which nothing is known, and of an error that is no altered form of the right sentence."""
 GENERATED = "generated_"
-"""In front of the kinds of what ``corpus.hard_negatives`` made, so that nobody takes it for LASER's set."""
+"""In front of the kinds of what ``corpus.hard_negatives`` made, which tells it from LASER's set."""
 _FILE = re.compile(r"([A-Za-z]{2,3}(?:_[A-Za-z]{4})?)_augmented\.(txt|devtest|dev)")
 
 

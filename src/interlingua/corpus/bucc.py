@@ -1,6 +1,6 @@
 """Reader of BUCC: two monolingual texts with ids, and which ids are translations.
 
-``de-en/de-en.training.de``, ``de-en.training.en`` (id TAB sentence) and ``de-en.training.gold`` (two ids), likewise
+``de-en/de-en.training.de``, ``de-en.training.en`` (id TAB sentence) and ``de-en.training.gold`` (two ids), and the same
 ``test`` and ``sample``, which LASER and others call ``dev``; also without the language pair, ``dev.zh``.
 """
 

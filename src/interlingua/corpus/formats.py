@@ -92,7 +92,7 @@ def read_pairs(
         format: a name of ``registry.FORMATS``; guessed from the file's name when not given.
         source_language: any code or name ``languages.resolve`` takes. Taken from the file's content or its
             name (``news.de-en.tsv``) when not given.
-        target_language: likewise.
+        target_language: code of the target's language, or None.
         skipped: counts what the reader leaves out, by reason (``"fuzzy"``, ``"untranslated"``, ...).
         bad: what becomes of lines that can't be read, and of what stands before the damage in a file; by default
             the first fault stops.

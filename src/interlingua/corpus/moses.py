@@ -139,7 +139,7 @@ def moses_files(path: str, source_language: str | None, target_language: str | N
     Args:
         path: their common prefix, either of them, or both with a comma.
         source_language: a code, where it is known.
-        target_language: likewise.
+        target_language: code of the target's language, or None.
 
     Raises:
         DataError: there are no two files, or their languages are unknown.

@@ -60,7 +60,7 @@ class ScoredPairs(NamedTuple):
     second: list[str]
     gold: list[float]
     unjudged: int
-    """Pairs left out because nobody judged them (blank lines in SemEval's gold files)."""
+    """Pairs left out because they have no judgement (blank lines in SemEval's gold files)."""
 
 
 def sts17_files(folder: Path) -> dict[str, SimilarityFile]:

@@ -120,7 +120,7 @@ def pair_of_object(item: Any, source: str | None, target: str | None) -> TextPai
     Args:
         item: with the keys of ``Jsonl``, or with ``translation``.
         source: source language, where the object names none.
-        target: target language, likewise.
+        target: target language, as any code.
 
     Raises:
         ValueError: a key is missing, is no text, or the languages are unknown.

@@ -102,7 +102,7 @@ def encode(
             with NaN or infinity is given as it is; in a file it is an error.
         report: counts texts, tokens and cut texts. Without one, the first call of this process that cuts texts at
             the encoder's limit says how many, in a warning of the logger ``interlingua``.
-        advance: told how many texts more are embedded, in place of a bar.
+        advance: called with the number of texts embedded since the last call, in place of a bar.
 
     Returns:
         the vectors, memory-mapped if ``out`` is given.

@@ -43,7 +43,7 @@ class MaskedDecoder(nn.Module):
         Args:
             backbone: the encoder's.
             sentences: what is shown.
-            labels: the tokens to be told, ``IGNORED`` elsewhere.
+            labels: the tokens to be predicted, ``IGNORED`` elsewhere.
             h: the sentences' vectors.
 
         Returns:
@@ -66,7 +66,7 @@ class MaskedDecoder(nn.Module):
         *,
         hidden: float,
     ) -> tuple[Float[Tensor, "n d"], Int64[Tensor, " n"]]:
-        r"""Enhanced decoding, Eq. (4)-(7): every token is told, each from the vector and a context drawn for it alone.
+        r"""Enhanced decoding, Eq. (4)-(7): every token is predicted, each from the vector and a context of its own.
 
         .. math:: H_1 = [h + p_0, \dots, h + p_N], \quad H_2 = [h, e_1 + p_1, \dots, e_N + p_N], \quad
                   A = softmax(Q K' / \sqrt d + M) V, \quad Q = H_1 W_Q, K = H_2 W_K, V = H_2 W_V
@@ -76,7 +76,7 @@ class MaskedDecoder(nn.Module):
         Args:
             backbone: the encoder's.
             sentences: the whole sentences.
-            labels: the tokens to be told, ``IGNORED`` elsewhere.
+            labels: the tokens to be predicted, ``IGNORED`` elsewhere.
             h: the sentences' vectors.
             place: what the draws depend on.
             hidden: share of the other tokens that a token is not shown.

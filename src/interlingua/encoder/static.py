@@ -74,7 +74,7 @@ def static_config(vocab_size: int, dim: int, *, pad_token_id: int = 0) -> Backbo
 
 
 def make_backbone(config: BackboneConfig) -> Backbone:
-    """A backbone of this shape, with weights that nobody has chosen."""
+    """A backbone of this shape, with weights that are not initialized."""
     return (StaticBackbone if config.model_type == "static" else Backbone)(config)
 
 

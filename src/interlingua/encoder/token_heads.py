@@ -16,11 +16,11 @@ from interlingua.encoder.backbone import Backbone
 from interlingua.encoder.pooling import HiddenStates
 
 
-class Told(NamedTuple):
+class TokenPredictions(NamedTuple):
     """All that the cross-entropy of some tokens needs, in the order of ``linear_cross_entropy``."""
 
     hidden: Float[Tensor, "n d"]
-    """A vector for each token to be told."""
+    """A vector for each token to be predicted."""
     output_embeddings: Float[Tensor, "v d"]
     bias: Float[Tensor, " v"]
     targets: Int64[Tensor, " n"]
@@ -44,10 +44,10 @@ class MaskedTokenHead(nn.Module):
 
     def forward(
         self, states: Float[Tensor, "t d"], labels: Int64[Tensor, " t"], word_embeddings: Float[Tensor, "v d"]
-    ) -> Told:
+    ) -> TokenPredictions:
         """What tells the labels that are not ``IGNORED``; the other states are not looked at."""
         at = labels != IGNORED
-        return Told(self.transform(states[at]), word_embeddings, self.bias, labels[at])
+        return TokenPredictions(self.transform(states[at]), word_embeddings, self.bias, labels[at])
 
 
 class TranslationHead(nn.Module):
@@ -82,17 +82,17 @@ class TranslationHead(nn.Module):
         states: Float[Tensor, "t d"],
         skip: int = 0,
         language: Float[Tensor, "b d"] | None = None,
-    ) -> Told:
+    ) -> TokenPredictions:
         """What tells the labelled tokens of the targets.
 
         Args:
             source: the encoder's states of the translations.
-            targets: the sentences to be told.
+            targets: the sentences to be predicted.
             labels: their tokens, ``IGNORED`` at those that are shown.
             mask_id: the mask token.
-            states: the encoder's states of the targets, which are shown in the place of tokens that are not to be told.
+            states: the encoder's states of the targets, which are shown in the place of tokens that are not predicted.
             skip: first tokens of either side to leave out (``[CLS]``, which has the sentence's embedding to carry).
-            language: added to each mask: the language to be told, where it is not always the same.
+            language: added to each mask: the target language, where it is not always the same.
         """
         a, b = (Tails.of(cu_seqlens, skip) for cu_seqlens in (source.cu_seqlens, targets.cu_seqlens))
         labels = labels[b.kept]

@@ -17,15 +17,15 @@ INITIAL = 0.1
 
 
 class LstmDecoder(nn.Module):
-    """LASER's decoder (Artetxe and Schwenk 2019): an LSTM that is told the sentence at every step.
+    """LASER's decoder (Artetxe and Schwenk 2019): an LSTM that reads the sentence's vector at every step.
 
     Its first state is a linear map of the sentence's vector; each input is [token; sentence; language].
 
     Args:
         dim: width D of sentence vectors.
-        vocab_size: words that can be told.
+        vocab_size: words that can be predicted.
         token_dim: width E of its own token embeddings.
-        language_dim: width L of what it is told of the target language; may be 0.
+        language_dim: width L of the target language's vector; may be 0.
         hidden_dim: width of the LSTM's state.
         output_dim: width of the vectors that are compared with words.
         layers: of the LSTM.
@@ -55,14 +55,14 @@ class LstmDecoder(nn.Module):
             nn.init.uniform_(weight, -INITIAL, INITIAL)
 
     def forward(
-        self, inputs: Int64[Tensor, " t"], cu_seqlens: Int[Tensor, " b+1"], told: Float[Tensor, "b d+l"]
+        self, inputs: Int64[Tensor, " t"], cu_seqlens: Int[Tensor, " b+1"], condition: Float[Tensor, "b d+l"]
     ) -> Float[Tensor, "t o"]:
         """Vectors whose inner products with the output embeddings, plus the bias, are the logits of the next tokens.
 
         Args:
-            inputs: the tokens before those to be told, packed.
+            inputs: the tokens before those to be predicted, packed.
             cu_seqlens: boundaries of the sentences.
-            told: the sentences' vectors and, behind them, languages.
+            condition: the sentences' vectors and, behind them, languages.
         """
         lengths = cu_seqlens.diff().long()
         longest_first = lengths.argsort(descending=True, stable=True)
@@ -70,10 +70,10 @@ class LstmDecoder(nn.Module):
         rows = torch.repeat_interleave(torch.arange(len(lengths), device=lengths.device), lengths)
         positions = torch.arange(len(rows), device=rows.device) - cu_seqlens[:-1].long()[rows]
         order = (positions * len(lengths) + rank[rows]).argsort()  # step by step, the longest sentence first
-        x = torch.cat([self.dropout(self.tokens(inputs)), told[rows]], dim=1)[order]
-        state = self.initial(told[:, : self.initial.in_features]).view(len(told), self.lstm.num_layers, 2, -1)[
-            longest_first
-        ]
+        x = torch.cat([self.dropout(self.tokens(inputs)), condition[rows]], dim=1)[order]
+        state = self.initial(condition[:, : self.initial.in_features]).view(
+            len(condition), self.lstm.num_layers, 2, -1
+        )[longest_first]
         hidden, cell = state.permute(2, 1, 0, 3).contiguous().to(x.dtype).unbind(0)  # (layers, B, H) each
         states = self.lstm(PackedSequence(x, positions.bincount().cpu()), (hidden, cell))[0].data[order.argsort()]
         features: Tensor = self.dropout(self.narrow(self.dropout(states)))
@@ -88,15 +88,15 @@ class TransformerDecoder(nn.Module):
 
     Args:
         dim: width D of sentence vectors.
-        vocab_size: words that can be told.
+        vocab_size: words that can be predicted.
         max_tokens: positions.
         token_dim: width E of its own token embeddings.
-        language_dim: width L of what it is told of the target language; may be 0.
+        language_dim: width L of the target language's vector; may be 0.
         inner_dim: width of the feed-forward blocks.
         layers: how many.
         heads: attention heads of a layer; must divide E + D + L.
         dropout: probability of zeroing an activation, and an attention weight.
-        autoregressive: whether it is told the tokens before the one it has to tell.
+        autoregressive: whether it reads the tokens before the one that it predicts.
     """
 
     def __init__(
@@ -132,15 +132,15 @@ class TransformerDecoder(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(
-        self, inputs: Int64[Tensor, " t"], cu_seqlens: Int[Tensor, " b+1"], told: Float[Tensor, "b d+l"]
+        self, inputs: Int64[Tensor, " t"], cu_seqlens: Int[Tensor, " b+1"], condition: Float[Tensor, "b d+l"]
     ) -> Float[Tensor, "t w"]:
         """As of ``LstmDecoder``."""
         layout = Layout.of(cu_seqlens)
-        rows = torch.repeat_interleave(torch.arange(len(told), device=told.device), cu_seqlens.diff())
+        rows = torch.repeat_interleave(torch.arange(len(condition), device=condition.device), cu_seqlens.diff())
         x = self.positions(layout.positions)
         if self.tokens is not None:
             x = x + self.tokens(layout.arrange(inputs))
-        x = torch.cat([self.dropout(x), F.embedding(layout.arrange(rows), told).to(x.dtype)], dim=1)
+        x = torch.cat([self.dropout(x), F.embedding(layout.arrange(rows), condition).to(x.dtype)], dim=1)
         for layer in self.layers:
             x = layer(x, layout, visible=None if self.tokens is None else causal)
         return layout.restore(x)

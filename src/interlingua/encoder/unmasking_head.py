@@ -39,7 +39,7 @@ class UnmaskingHead(nn.Module):
     """Transformer layers over [S; H], the sentence vector S before the token states H, MEXMA (Janeiro et al. 2024).
 
     Post-LN layers of their own with torch's initial weights, without position embeddings: the encoder's states know
-    where they stand. Words are told by the inner product with the encoder's word embeddings, plus a bias of the head's.
+    where they stand. Words are predicted by the inner product with the encoder's word embeddings, plus the head's bias.
 
     Args:
         config: layers, heads and so on.
@@ -79,7 +79,7 @@ class UnmaskingHead(nn.Module):
         Args:
             states: of the masked sentences' tokens, packed.
             cu_seqlens: where each sentence begins, and the total at the end.
-            vectors: what the head is told about each sentence.
+            vectors: the sentence vector that the head is conditioned on.
         """
         one_each = torch.arange(len(cu_seqlens), device=cu_seqlens.device, dtype=cu_seqlens.dtype)
         if self.replaces_first:

@@ -37,7 +37,7 @@ class Against:
     slow_seconds: float
     """Processor time for the texts, all threads together."""
     fast_seconds: float
-    """Likewise."""
+    """Of the other results."""
 
     @property
     def speed(self) -> float:

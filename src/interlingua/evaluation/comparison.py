@@ -65,7 +65,7 @@ def compare(
         join: one table of all tasks for ``groups`` and ``languages`` too.
         costs: add what training cost, as far as the results know.
         strict: refuse what is otherwise marked: columns of other data, protocol versions or settings than the first.
-        progress: told each task before its differences from the baseline are tested, with the tasks done and in all.
+        progress: called with each task, and the tasks done and in all, before differences from the baseline are tested.
 
     Raises:
         ConfigError: no result has that metric, there are no such rows or columns, a pattern is no regular expression,
@@ -77,14 +77,14 @@ def compare(
         check_choice("metric", metric, known)
         results = [result for result in results if any(metric in scores for scores in result.groups.values())]
     by_task = {task: [one for one in results if one.task == task] for task in tasks_of(results)}
-    told = silent if baseline is None else progress
+    report = silent if baseline is None else progress
     if join or by == "tasks":
         columns = [arms(results, group, by_settings=False)]
-        tables = [_table_of_tasks(results, columns[0], by, metric, baseline, told)]
+        tables = [_table_of_tasks(results, columns[0], by, metric, baseline, report)]
     else:
         columns = [arms(found, group) for found in by_task.values()]
-        tables = list(_tables(columns, by, metric, baseline, told))
-    told("all tasks", 1, 1)
+        tables = list(_tables(columns, by, metric, baseline, report))
+    report("all tasks", 1, 1)
     if strict and (different := [table for table in tables if not all(table.comparable)]):
         raise ConfigError(
             f"{different[0].title.partition(':')[0]}: {different[0].notes[0]}; drop --strict to mark them"
@@ -105,7 +105,7 @@ def _tables(
 ) -> Iterator[Comparison]:
     """A table for each task."""
     for of_task in columns:
-        place_of(of_task, baseline)  # a mistake is told before anything else
+        place_of(of_task, baseline)  # refuses a wrong baseline before any work
     for done, of_task in enumerate(columns):
         progress(of_task[0].results[0].task, done, len(columns))
         yield _table(of_task, by, metric, baseline)
@@ -156,7 +156,7 @@ def sections(results: Sequence[TaskResult], columns: Sequence[Arm]) -> Iterator[
 
     Args:
         results: of any tasks.
-        columns: their arms, settings not told apart.
+        columns: their arms, without regard to settings.
     """
     for task in tasks_of(results):
         for settings in dict.fromkeys(settings_of(result) for result in results if result.task == task):

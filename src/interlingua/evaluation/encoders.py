@@ -167,7 +167,7 @@ def encode_and_identity(
         settings: see ``encode_function``.
         prompt: name of a prompt of the model, or a text to put in front.
         batch_tokens: tokens per batch at most.
-        identified: without it nobody looks at all weights, and nothing is told.
+        identified: False = no digest of the weights is computed, and nothing is printed.
         elsewhere: it is to work in other processes, which load the model by its name.
     """
     choices: Any = {"backend": backend, "dtype": dtype, "device": device}

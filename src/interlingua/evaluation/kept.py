@@ -25,7 +25,7 @@ def vector_places(
     """``unfinished`` and ``kept`` for a ``CachedEncoder``: the cache where there is one, else beside the results.
 
     Raises:
-        ConfigError: there is a cache, and nobody can tell whether the model is still the same.
+        ConfigError: there is a cache, and a change of the model would go unnoticed.
     """
     kept = None if cache is None else kept_folder(model, encoder, prompt, Path(cache))
     beside = None if output is None or kept else unfinished_file(model, encoder, prompt, Path(output))
@@ -36,13 +36,15 @@ def unfinished_file(model: ModelInfo, encoder: EmbedsText, prompt: str, folder: 
     """Where a suite that is stopped leaves its vectors, to go on with them when it is run again.
 
     Args:
-        model: what is known of the encoder; without a digest nobody can tell whether it is still the same.
+        model: what is known of the encoder; without a digest a change would go unnoticed.
         encoder: its settings count too.
         prompt: the text before every input.
         folder: of the results.
 
     Returns:
-        A file beside the model's results, its name a digest of all that vectors depend on; None if nobody can tell.
+        A file next to the model's results, named by a digest of all that vectors depend on.
+
+        None if a change of the model would go unnoticed.
     """
     if model.identity is None:
         return None
@@ -53,11 +55,11 @@ def kept_folder(model: ModelInfo, encoder: EmbedsText, prompt: str, cache: Path)
     """Where a cache keeps vectors of a model with certain settings; ``about.json`` in it says which.
 
     Raises:
-        ConfigError: nobody can tell whether the model is still the same.
+        ConfigError: a change of the model would go unnoticed.
     """
     if model.identity is None:
         raise ConfigError(
-            f"vectors of {model.name} can't be kept, since nobody can tell when it changes; drop the cache, or name a"
+            f"vectors of {model.name} can't be kept, since a change of it would go unnoticed; drop the cache, or name a"
             " version: --set function.version=1"
         )
     about = vectors_depend_on(model, encoder, prompt)
@@ -79,7 +81,7 @@ def vectors_depend_on(model: ModelInfo, encoder: EmbedsText, prompt: str) -> dic
         own = {name: value for name, value in own.items() if name not in UNREAD}
     overrides = [
         asked for asked in model.overrides if not asked.partition("=")[0].endswith(("prompt", "dim"))
-    ]  # told apart below
+    ]  # distinguished below
     return {**facts, "overrides": overrides, "device": kind, "settings": own, "prompt": prompt}
 
 

@@ -24,7 +24,7 @@ class MTEBEncoder:
     Args:
         encoder: with its prompt and settings bound.
         task: mteb's task, its data loaded.
-        progress: told the texts embedded so far.
+        progress: called with the texts embedded so far.
 
     Attributes:
         mteb_model_meta: what mteb wants to know of a model; nothing.

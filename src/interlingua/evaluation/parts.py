@@ -25,11 +25,11 @@ def evaluate_within(
     whose scoring takes long or needs several parts, by its method ``embed(encoder, data)``.
 
     Args:
-        budget: told what was left out; None for no limit.
+        budget: records what was left out; None for no limit.
         task: what to score.
         encoder: with that budget.
         data: the data's folder.
-        progress: told after each language pair.
+        progress: called after each language pair.
 
     Returns:
         None where nothing could be scored.

@@ -30,11 +30,11 @@ class ModelInfo:
 
     Attributes:
         name: as results and tables call it.
-        digest: hex SHA-256 of weights and vocabulary; none for a function or an endpoint, whose weights nobody can see.
+        digest: hex SHA-256 of weights and vocabulary; none for a function or an endpoint, whose weights are unknown.
         library: what computes the embeddings.
         dim: width of the vectors, where known before the first text.
         pooling: cls, mean or max.
-        pooling_from: ``model`` where it says so itself, ``asked``, or ``assumed`` where nobody says.
+        pooling_from: ``model`` where it says so itself, ``asked``, or ``assumed`` where it is not given.
         normalized: whether the model scales its vectors to length 1 by itself, where known.
         dtype: of the weights.
         max_tokens: longer texts are cut.
@@ -60,7 +60,7 @@ class ModelInfo:
 
     @property
     def identity(self) -> str | None:
-        """What tells whether vectors of an earlier run are this model's; None where nobody can tell."""
+        """Identifies the model whose vectors are kept; None where a change of the model would go unnoticed."""
         return self.digest or self.kept_as
 
     def with_overrides(self, asked: tuple[str, ...]) -> ModelInfo:

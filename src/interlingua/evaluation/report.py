@@ -89,7 +89,7 @@ def language_names(subset: SubsetScores) -> str:
 
 
 def look_up(code: str) -> Language:
-    """The language of a code; results that mteb wrote may have codes that nobody knows, which stand for themselves."""
+    """The language of a code; results that mteb wrote may have unknown codes, which stand for themselves."""
     try:
         return resolve(code)
     except DataError:

@@ -15,7 +15,7 @@ SUFFIX = ".vectors"
 
 
 class SharedStore:
-    """A folder of ``VectorStore`` files: all are read, and one that nobody else has open is written to.
+    """A folder of ``VectorStore`` files: all are read, and one that no other process has open is written to.
 
     Each process appends to a file of its own, so that none waits for another and none can spoil another's; what others
     add meanwhile is seen by the next run. There are as many files as processes ever ran at a time.

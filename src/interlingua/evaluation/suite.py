@@ -33,7 +33,7 @@ from interlingua.registry import SUITES, TASKS, did_you_mean, resolve
 log = logging.getLogger("interlingua")
 ORDER = "the order is evaluate(encoder, suite, data)"
 LATE = "late"
-"""A warning told with the first result: an encoder that fails for good says the same by its error."""
+"""A warning shown with the first result: an encoder that fails for good says the same by its error."""
 
 
 def evaluate(
@@ -71,7 +71,7 @@ def evaluate(
         check: try first whether pooling, prompt and scale look right, and warn where not.
         shard: ``2/8``: embed the second of eight parts of the passages into the cache, and score nothing.
         model: how results name the encoder; read off the encoder by default.
-        progress: told after each language pair, with the sentences done and to be done in the whole suite.
+        progress: called after each language pair, with the sentences done and to be done in the whole suite.
 
     Returns:
         One result per task, in the suite's order, but for those that the budget left out; none of a shard.
@@ -168,7 +168,7 @@ def _recorded(
 
 
 def _checked(encoder: EmbedsText, model: ModelInfo, prompt: str | None, tasks: Sequence[Task]) -> dict[str, Any] | None:
-    """What the probe says, its warnings told but a ``LATE`` one; none of vectors that were computed before."""
+    """What the probe says; its warnings are shown, except a ``LATE`` one; none of vectors that were computed before."""
     if model.library == PRECOMPUTED:
         return None
     by_dot = [task.name for task in tasks if getattr(task, "similarity", None) == "dot"]

@@ -14,7 +14,7 @@ from numpy import ndarray
 from interlingua.errors import ConfigError
 
 Progress = Callable[[str, int, int], None]
-"""Told the current piece of work, the sentences done and the sentences in all."""
+"""Called with the current piece of work, the sentences done and the sentences in all."""
 
 
 def silent(label: str, done: int, total: int) -> None:
@@ -203,7 +203,7 @@ class Task(Protocol):
         Args:
             encoder: what to score.
             data: the data set's folder, or a folder that holds it under its usual name.
-            progress: told after each language pair.
+            progress: called after each language pair.
 
         Raises:
             DataError: files are missing, broken or misaligned, or a language is not among them.

@@ -52,7 +52,7 @@ def read_provenance(
     Args:
         run: the folder that ``interlingua train`` wrote, or None.
         name: of the model.
-        digest: of the model, by which its results are told from others'.
+        digest: of the model, by which its results are recognized.
         licence: of the model; the licences of the data are listed beside it, whether they allow it is yours to judge.
         results: files that ``interlingua evaluate`` wrote, or folders of them; those of other models are left out, with
             a warning.

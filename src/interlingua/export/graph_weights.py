@@ -76,11 +76,11 @@ class FloatWeights:
 
 
 class Int8Weights:
-    """int8 matrices with a scale a row, and products of integers; the embedding tables likewise.
+    """int8 matrices with a scale a row, and products of integers; the embedding tables are kept so too.
 
     A token's state is rounded twice with scales of its own: to 7 bits, and what that left over to 7 bits more. One
-    scale for all states, as ``DynamicQuantizeLinear`` has it, is spoilt by a few large values, and one rounding alone
-    costs ten times the accuracy of both. All operators are ONNX's own.
+    scale for all states, as ``DynamicQuantizeLinear`` has it, is coarse where a few values are large, and one rounding
+    alone costs ten times the accuracy of both. All operators are ONNX's own.
     """
 
     name = "int8"

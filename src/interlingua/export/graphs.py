@@ -45,7 +45,7 @@ def export_graphs(
     truncate_dim: int | None = None,
     ranges_of: Iterable[PathLike] = (),
     samples: Mapping[str, Sequence[str]] = SAMPLES,
-    told: Callable[[Verification], None] = lambda _: None,
+    on_verified: Callable[[Verification], None] = lambda _: None,
 ) -> Verification | None:
     """Writes graphs of a model, with pooling and normalisation inside. Nothing appears at ``out`` unless they agree.
 
@@ -64,7 +64,7 @@ def export_graphs(
         truncate_dim: cut vectors to so many elements, from the first.
         ranges_of: files to measure the ranges of int8 vectors on, see ``shrink``.
         samples: texts to compare vectors of, by language.
-        told: is given what was compared, also where vectors differ.
+        on_verified: called with what was compared, also where vectors differ.
 
     Raises:
         CheckpointError: no model at ``source``, or its vectors contain NaN or differ after export.
@@ -88,7 +88,7 @@ def export_graphs(
         if not check:
             return None
         prompts = (None, *encoder.settings.prompts)
-        return verify(encoder, folder, samples, prompts=prompts, called=out, told=told)
+        return verify(encoder, folder, samples, prompts=prompts, called=out, on_verified=on_verified)
 
 
 def _library(kinds: Sequence[Kind]) -> str:

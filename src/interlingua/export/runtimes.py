@@ -149,7 +149,7 @@ class OnnxRuntime(GraphRuntime):
 
 
 class OpenVinoRuntime(GraphRuntime):
-    """OpenVINO on the CPU, told to compute in float32; by itself it takes bfloat16 where the processor has it.
+    """OpenVINO on the CPU, set to compute in float32; by default it takes bfloat16 where the processor has it.
 
     Args:
         folder: an exported directory.

@@ -37,7 +37,7 @@ def export(
     truncate_dim: int | None = None,
     ranges_of: Iterable[PathLike] = (),
     samples: Mapping[str, Sequence[str]] = SAMPLES,
-    told: Callable[[Verification], None] = lambda _: None,
+    on_verified: Callable[[Verification], None] = lambda _: None,
 ) -> Verification | None:
     """Writes a model for use elsewhere. Nothing appears at ``out`` unless the round trip succeeds.
 
@@ -55,7 +55,7 @@ def export(
         truncate_dim: cut vectors to so many elements, from the first.
         ranges_of: files to measure the ranges of int8 vectors on, see ``shrink``.
         samples: texts to compare vectors of, by language.
-        told: is given what was compared, also where vectors differ.
+        on_verified: called with what was compared, also where vectors differ.
 
     Returns:
         how close the vectors are, or None if not checked.
@@ -81,7 +81,7 @@ def export(
         if not check:
             return None
         prompts = (None, *encoder.settings.prompts)
-        return verify(encoder, folder, samples, prompts=prompts, called=out, told=told)
+        return verify(encoder, folder, samples, prompts=prompts, called=out, on_verified=on_verified)
 
 
 def find_model(source: PathLike) -> tuple[PathLike, Path | None]:

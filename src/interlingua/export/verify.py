@@ -106,7 +106,7 @@ def verify(
     *,
     prompts: Sequence[str | None] = (None,),
     called: PathLike | None = None,
-    told: Callable[[Verification], None] = lambda _: None,
+    on_verified: Callable[[Verification], None] = lambda _: None,
 ) -> Verification:
     """Encodes texts with the encoder and with everything that can run what is in an exported directory.
 
@@ -116,7 +116,7 @@ def verify(
         samples: texts by language code.
         prompts: names of the model's prompts to check too; None = as without asking for any.
         called: what errors call the directory; default: its path.
-        told: is given what was measured, also where it is too much.
+        on_verified: called with what was measured, also where it is too much.
 
     Raises:
         CheckpointError: a text's cosine is below 1 - the runtime's tolerance; says which language and text, and, for
@@ -125,7 +125,7 @@ def verify(
     """
     run_by = runtimes(folder)
     found = measure(encoder, run_by, samples, prompts)
-    told(found)
+    on_verified(found)
     for name, language, low in found.failures():
         runtime = next(runtime for runtime in run_by if runtime.name == name)
         reason = ""

@@ -1,4 +1,4 @@
-"""Contrastive objectives over sentence embeddings: a translation is told from the other sentences of the batch."""
+"""Contrastive objectives over sentence embeddings: each sentence is to find its translation in the batch."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def linear_cross_entropy(
         hidden: one vector a token.
         weight: the output embeddings.
         bias: one number a word.
-        targets: the words to be told.
+        targets: the words to predict.
         tile: words at a time; default: what suits the device.
         kept_bytes: of h W' to keep for the backward pass, at most.
 

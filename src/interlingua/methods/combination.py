@@ -97,8 +97,8 @@ class Combination(Objective):
         """The config with the corpus's languages in all the terms whose methods want them."""
         terms = dict(config.terms)
         for label, term in config.resolved().items():
-            told = term.method.with_languages(term.options, languages)
-            if told != term.options:
+            extended = term.method.with_languages(term.options, languages)
+            if extended != term.options:
                 terms[label] = {**terms[label], "languages": list(languages)}
         return dataclasses.replace(config, terms=terms)
 
@@ -117,7 +117,7 @@ class Combination(Objective):
         return LossOutput(torch.stack(losses).sum(), terms)
 
     def parts_by_label(self) -> dict[str, Objective]:
-        """The methods, told what the training loop has told this one."""
+        """The methods, with what the training loop has set on this one."""
         methods: dict[str, Objective] = dict(self.methods.items())  # type: ignore[arg-type]
         for method in methods.values():
             method.all_gather = self.all_gather

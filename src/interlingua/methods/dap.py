@@ -50,7 +50,7 @@ class DAPConfig:
     reconstruct: float = 1.0
     """Share of tokens to reconstruct, (0, 1]; the states of the others are shown (section 5.2)."""
     languages: tuple[str, ...] = ()
-    """Codes of the languages the head can be told to tell; default: the vocabulary's, else the corpus's."""
+    """Codes of the languages that the head can predict; default: the vocabulary's, else the corpus's."""
 
     def __post_init__(self) -> None:
         for name in ("rtl_weight", "tr_weight"):
@@ -134,7 +134,7 @@ class DAP(Objective):
     def reconstruct(
         self, head: TranslationHead, hidden: HiddenStates, x: TokenBatch, y: TokenBatch, place: Place
     ) -> Float[Tensor, ""]:
-        """CE(g(f_*(x), y)_i, y_i), a mean over the tokens to be told; without the first token if it is ``[CLS]``."""
+        """CE(g(f_*(x), y)_i, y_i), a mean over the predicted tokens; without the first token if it is ``[CLS]``."""
         size, half = x.batch_size, x.batch_size // 2
         to_pivot, from_pivot = (range(size), range(size, 2 * size)), (range(size, 2 * size), range(size))
         ways = {
@@ -143,10 +143,10 @@ class DAP(Objective):
             "both": [(range(half, size), range(size + half, 2 * size)), (range(size, size + half), range(half))],
         }[self.config.direction]
         vocabulary, both, losses = self.encoder.vocabulary, join(x, y), []
-        for read, told in (way for way in ways if len(way[0])):
-            source, (targets, states) = part(both, hidden, read)[1], part(both, hidden, told)
-            labels = self.labels(targets, place._replace(first_row=place.first_row + told.start % size))
-            language = self.tags(targets.languages) if self.tags is not None and told.start < size else None
+        for read, predicted in (way for way in ways if len(way[0])):
+            source, (targets, states) = part(both, hidden, read)[1], part(both, hidden, predicted)
+            labels = self.labels(targets, place._replace(first_row=place.first_row + predicted.start % size))
+            language = self.tags(targets.languages) if self.tags is not None and predicted.start < size else None
             tokens = linear_cross_entropy(
                 *head(
                     source,
@@ -162,7 +162,7 @@ class DAP(Objective):
         return torch.stack(losses).mean()
 
     def labels(self, targets: TokenBatch, place: Place) -> Tensor:
-        """Tokens to be told, what closes a sentence included; ``IGNORED`` at those that are shown."""
+        """Tokens to be predicted, what closes a sentence included; ``IGNORED`` at those that are shown."""
         if self.config.reconstruct == 1:
             return targets.input_ids
         chosen = mlm_mask(targets, place, ratio=self.config.reconstruct, mask_id=0, vocab_size=1, special_ids=())

@@ -128,20 +128,20 @@ class EMS(Objective):
         uv = self.encoder(join(a, b))  # Eq. (1)
         terms = {}
         if self.predict is not None:
-            told = join(b, a) if self.config.code_masking else join(batch.b, batch.a)
-            reconstruct = functools.partial(self.reconstruct, self.predict, told=told, hidden=hidden)
+            translations = join(b, a) if self.config.code_masking else join(batch.b, batch.a)
+            reconstruct = functools.partial(self.reconstruct, self.predict, translations=translations, hidden=hidden)
             terms["xtr"] = self.nested(reconstruct, uv)  # Eq. (6)
         if self.config.contrastive != "none":
             terms["contrastive"] = self.nested(functools.partial(self.contrast, batch=batch), uv)  # Eq. (8)-(9)
         return self.weighted(**terms)  # Eq. (12)
 
     def reconstruct(
-        self, predict: TokenPredictionHead, uv: Float[Tensor, "2*b d"], told: TokenBatch, hidden: Tensor | None
+        self, predict: TokenPredictionHead, uv: Float[Tensor, "2*b d"], translations: TokenBatch, hidden: Tensor | None
     ) -> Float[Tensor, ""]:
         """Divergence from the translations' token distributions: a mean over pairs, summed over both directions."""
-        features = predict(full_width(uv, self.encoder.dim), told.languages)  # Eq. (2)-(5) up to the softmax
+        features = predict(full_width(uv, self.encoder.dim), translations.languages)  # Eq. (2)-(5) up to the softmax
         kind: TargetKind = "code" if self.config.code_targets else "paper"
-        targets = token_targets(told.input_ids, told.cu_seqlens, extra_ids=hidden, kind=kind)  # Eq. (7)
+        targets = token_targets(translations.input_ids, translations.cu_seqlens, extra_ids=hidden, kind=kind)  # Eq. (7)
         output_embeddings = predict.output_embeddings(self.encoder.backbone.word_embeddings.weight)
         return 2 * linear_token_divergence(features, output_embeddings, targets).mean()
 
@@ -167,7 +167,7 @@ class EMS(Objective):
         )
 
     def masked(self, batch: ParallelBatch) -> tuple[TokenBatch, TokenBatch, Int64[Tensor, " 2*b"] | None]:
-        """What the encoder reads of both sides, and the tokens that were hidden if they are to be told."""
+        """What the encoder reads of both sides, and the tokens that were hidden if they are to be predicted."""
         a, b = batch.a, batch.b
         if self.config.generative != "ugt" and not self.config.code_masking:
             return a, b, None

@@ -30,13 +30,13 @@ class LASERConfig:
     decoder: Literal["lstm", "transformer"] = "lstm"
     """lstm: LASER's; transformer: without cross-attention, as fairseq's laser_transformer."""
     autoregressive: bool = True
-    """The decoder is shown the tokens before the one to be told; False: positions alone (transformer only)."""
+    """The decoder is shown the tokens before the one to be predicted; False: positions alone (transformer only)."""
     targets: tuple[str, ...] = ()
     """Languages that are translated into, LASER's English and Spanish; default: each side into the other."""
     language_dim: int = 32
-    """Width of what the decoder is told of the target language; 0 = nothing."""
+    """Width of the target language's vector in the decoder; 0 = nothing."""
     languages: tuple[str, ...] = ()
-    """Codes of the languages it can be told; default: ``targets``, or the vocabulary's, else the corpus's."""
+    """Codes of the languages it can translate into; default: ``targets``, or the vocabulary's, else the corpus's."""
     token_dim: int = 320
     """Width of the decoder's token embeddings."""
     hidden_dim: int = 2048
@@ -66,14 +66,14 @@ class LASERConfig:
 
 
 class LASER(Objective):
-    """A decoder has to translate a sentence, and all it is told of the sentence is the encoder's vector.
+    """A decoder has to translate a sentence, and all that it knows of the sentence is the encoder's vector.
 
     Args:
         config: the options.
         encoder: pools by the maximum in LASER.
 
     Raises:
-        ConfigError: the decoder is to be told languages and none are named, or its heads don't divide its width.
+        ConfigError: the decoder needs languages and none are named, or its heads don't divide its width.
     """
 
     Config = LASERConfig
@@ -131,16 +131,16 @@ class LASER(Objective):
 
     def translate(self, y: TokenBatch, embeddings: Float[Tensor, "b d"]) -> Float[Tensor, ""]:
         """The decoder's loss, given the embeddings of what it has to translate."""
-        inputs, told, cu_seqlens = self.shifted(y)
+        inputs, labels, cu_seqlens = self.shifted(y)
         vectors = full_width(embeddings, self.encoder.dim)
         if self.tags is not None:
             vectors = torch.cat([vectors, self.tags(y.languages)], dim=1)
         states = self.decoder(inputs, cu_seqlens, vectors)
         output = self.decoder.output
-        return self.mean_of_tokens(linear_cross_entropy(states, output.weight, output.bias, told))
+        return self.mean_of_tokens(linear_cross_entropy(states, output.weight, output.bias, labels))
 
     def directions(self, batch: ParallelBatch) -> tuple[TokenBatch, TokenBatch]:
-        """What is read, and what is told: each side of the pairs from the other, if its language is a target.
+        """What is read, and what is predicted: each side of the pairs from the other, if its language is a target.
 
         Raises:
             DataError: no sentence of the batch is in a target language.

@@ -85,7 +85,7 @@ class MEXMAConfig:
 
 
 class MEXMA(Objective):
-    """Masked tokens of one language are told with the help of the sentence vector of the other.
+    """Masked tokens of one language are predicted with the help of the sentence vector of the other.
 
     Raises:
         ConfigError: the encoder pools otherwise than by its first token, its vocabulary has no mask, or its width does

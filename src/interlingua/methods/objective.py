@@ -87,7 +87,7 @@ class Objective(nn.Module, ABC):
             return config
         try:
             return dataclasses.replace(config, languages=languages)
-        except ConfigError:  # with these options no language is told, and naming them would be refused
+        except ConfigError:  # with these options no language is predicted, and naming them would be refused
             return config
 
     @abstractmethod

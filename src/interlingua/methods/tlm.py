@@ -60,7 +60,7 @@ class TLMConfig:
 
 
 class TLM(Objective):
-    """Masked tokens are told from the rest of the sentence, and from the rest of the sentence and its translation.
+    """Masked tokens are predicted from the rest of the sentence, and from the rest of the sentence and its translation.
 
     Args:
         config: the options.

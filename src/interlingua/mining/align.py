@@ -90,7 +90,7 @@ class Aligner:
         encode: see ``Encode``.
         config: how to search.
         source_language: in any code, for encoders that need it and for the pairs; default: that of the file's name.
-        target_language: likewise.
+        target_language: code of the target's language, or None.
         split: the documents are plain text, to be split into sentences first.
         columns: with the sentences, of tables (CSV, XLSX); default: those called by the languages, or ``text``.
     """
@@ -167,14 +167,14 @@ class Aligner:
             stdout: for links without an output.
             lenient: note in the report what documents can't be aligned and why, and go on.
             journal: of the documents that are done, whose links are read and not made.
-            progress: told the document, and the kilobytes of all texts that are done, and all.
+            progress: called with the document, and the kilobytes of all texts that are done, and all.
 
         Raises:
             DataError: a file is missing, empty, not UTF-8, or its gold does not fit.
         """
         sizes = [(_size(pair.source) + _size(pair.target)) / 1000 for pair in documents]
         for number, pair in enumerate(documents):
-            told = _part_of(sizes, number, progress)
+            report = _part_of(sizes, number, progress)
             languages = pair_languages(pair.source, pair.target, self.languages)
             try:
                 source, target = (self._read(pair, languages, side) for side in (0, 1))
@@ -188,13 +188,13 @@ class Aligner:
                 links: Sequence[Link] = read_links(pair.output or "")
             else:
                 given = (languages[0] or None, languages[1] or None)
-                found = self.align(source, target, languages=given, progress=told).links
+                found = self.align(source, target, languages=given, progress=report).links
                 links = [link._replace(cost=round(link.cost, 6)) for link in found]  # as they are written
                 if self.split and pair.output is not None:
                     write_sentences(pair.output, source, target)
                 self._write(links, pair, stdout, journal)
             self._count(links, gold, source, target)
-            told(1)
+            report(1)
             for link in links:
                 if link.source and link.target:
                     texts = joined(source, link.source), joined(target, link.target)
@@ -237,7 +237,7 @@ def _blank_lines(document: Sequence[str]) -> int:
 def _part_of(
     sizes: Sequence[float], number: int, progress: Callable[[str, float, float], None]
 ) -> Callable[[float], None]:
-    """What is told the share that is done of one of several documents."""
+    """Reports the share that is done of one of several documents."""
     what = f"document {number + 1} of {len(sizes)}, kB"
     before = sum(sizes[:number])
     return lambda share: progress(what, round(before + share * sizes[number]), round(sum(sizes)))

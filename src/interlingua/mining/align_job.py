@@ -74,7 +74,7 @@ class AlignJob:
             encode: see ``Encode``.
             model: what tells the model and its settings from others.
             stdout: for links without an output.
-            progress: told the document, and the kilobytes that are done, and all.
+            progress: called with the document, and the kilobytes that are done, and all.
 
         Raises:
             DataError: one of two documents can't be aligned; those of a list are in the report.

@@ -67,7 +67,7 @@ class AlignConfig:
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
-        """Of links that leave nobody alone; one to one goes first, so that of equal chains the plainest is taken."""
+        """Of links with sentences on both sides; one to one is first, so that of equal chains the simplest is taken."""
         sizes = range(1, self.max_sentences)
         pairs = [(p, q) for p in sizes for q in sizes if p + q <= self.max_sentences]
         return tuple(sorted(pairs, key=sum))
@@ -78,7 +78,7 @@ class Link(NamedTuple):
 
     Attributes:
         source: their numbers, from 0.
-        target: likewise.
+        target: their numbers on the other side.
         cost: 0 for equal vectors, about 1 for unrelated ones, not weighted by the sizes; 0 where a side is empty.
     """
 
@@ -130,7 +130,7 @@ def align_blocks(source: Blocks, target: Blocks, config: AlignConfig | None = No
 
     Args:
         source: blocks of up to ``max_sentences - 1`` sentences.
-        target: likewise.
+        target: their numbers on the other side.
         config: how to search.
 
     Raises:

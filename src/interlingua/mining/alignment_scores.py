@@ -32,7 +32,7 @@ class LinkCounts:
         links: found, each once, sentences left alone too.
         strict: of these, right.
         lax: of these, right in the lax sense.
-        gold: links that leave nobody alone.
+        gold: links with sentences on both sides.
         gold_strict: of these, found.
         gold_lax: of these, found in the lax sense.
     """

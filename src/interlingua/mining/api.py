@@ -73,7 +73,7 @@ def mine(
         threshold: least score, in the margin's unit.
         prompt: name of a prompt of the encoder, or a text to put in front.
         source_language: in any code, where the encoder needs it.
-        target_language: likewise.
+        target_language: code of the target's language, or None.
 
     Returns:
         The pairs, best first.
@@ -128,7 +128,7 @@ def score(
         window: pairs of the stream among whose texts neighbours are looked for.
         prompt: name of a prompt of the encoder, or a text to put in front.
         source_language: in any code, where the encoder needs it.
-        target_language: likewise.
+        target_language: code of the target's language, or None.
 
     Returns:
         The score of each pair, in their order; 0 where a side is blank.
@@ -177,7 +177,7 @@ def align(
         band: sentences beside the coarse path among which the fine one is.
         prompt: name of a prompt of the encoder, or a text to put in front.
         source_language: in any code, where the encoder needs it.
-        target_language: likewise.
+        target_language: code of the target's language, or None.
 
     Returns:
         Numbers of source sentences, of target sentences and the cost of each link, every sentence in one of them.

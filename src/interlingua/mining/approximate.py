@@ -23,7 +23,7 @@ from interlingua.mining.knn import BLOCK, Neighbours, nearest_neighbours, read_b
 from interlingua.mining.lists import Lists
 from interlingua.mining.rescored import CodedVectors, best_of_found
 from interlingua.mining.tile_files import Side
-from interlingua.mining.tiles import TileJournal, TilePlan, Told, neighbour_blocks
+from interlingua.mining.tiles import Progress, TileJournal, TilePlan, neighbour_blocks
 
 Kind = Literal["ivf", "hnsw", "binary", "int8"]
 EFFORTS: Mapping[Kind, int] = {"ivf": 32, "hnsw": 64, "binary": 32, "int8": 2}
@@ -91,18 +91,18 @@ def find_approximately(
     approximate: Approximate,
     *,
     memory: int,
-    progress: Told = lambda done, total: None,
+    progress: Progress = lambda done, total: None,
 ) -> str:
     """Neighbours both ways, in the files of ``find_neighbours``; blocks that are there are not searched again.
 
     Args:
         x: (n, d), in memory or mapped.
-        y: (m, d), likewise.
+        y: (m, d), vectors of the target.
         plan: how they are cut.
         folder: of lists and journal; created.
         approximate: how to search.
         memory: bytes that the indexes of both sides may take.
-        progress: told after each tile.
+        progress: called after each tile.
 
     Returns:
         The recall of both sides, in a sentence.

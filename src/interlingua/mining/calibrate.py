@@ -18,15 +18,15 @@ from interlingua.mining.calibration import Bin, Calibration, expected_cuts, load
 from interlingua.mining.fitting import FITS, Fit, fit_calibration, measure, reliability_by_tenths
 from interlingua.mining.gold import gold_pairs, is_gold, read_gold
 from interlingua.mining.job import named
-from interlingua.mining.pipeline import MineConfig, Mined, TextFile, Told, mine_files
+from interlingua.mining.pipeline import MineConfig, Mined, Progress, TextFile, mine_files
 from interlingua.mining.probes import Probes, answers, make_probes
 from interlingua.mining.share import doubted, separation, share_interval
 from interlingua.mining.side_tables import with_lines
 from interlingua.mining.work_folder import at_work
 from interlingua.remote import check_writable
 
-TOLD = (0.5, 0.8, 0.9, 0.95, 0.99)
-"""Precisions that are told."""
+SHOWN_PRECISIONS = (0.5, 0.8, 0.9, 0.95, 0.99)
+"""Precisions that are printed."""
 Basis = Literal["probes", "gold", "labels"]
 
 
@@ -90,7 +90,7 @@ class CalibrateJob:
         """Of all that is made on the way."""
         return self.work or self.output.with_name(f"{self.output.name}.work")
 
-    def run(self, source: TextFile, target: TextFile, model: str, *, progress: Told) -> list[str]:
+    def run(self, source: TextFile, target: TextFile, model: str, *, progress: Progress) -> list[str]:
         """Does it; what there is to tell, in lines."""
         check_writable(self.output)
         languages = source.language, target.language
@@ -118,16 +118,16 @@ class CalibrateJob:
         assert mined is not None
         own = np.ones(len(mined.pairs), bool)
         if probes is not None:
-            told = answers(mined.pairs, mined.x, mined.y, probes)
-            own = told.own
-            right = told.right[told.known]
+            answered = answers(mined.pairs, mined.x, mined.y, probes)
+            own = answered.own
+            right = answered.right[answered.known]
             whole = len(np.intersect1d(probes.source_pairs, probes.target_pairs))
             note = (
                 f"held-out pairs: {len(probes.source) + len(probes.target):,} sides mixed in; of {whole:,} pairs with"
-                f" both sides {int(right.sum()):,} were found; {told.spoilt:,} left out, of which"
+                f" both sides {int(right.sum()):,} were found; {answered.excluded:,} left out, of which"
                 " a side is in the texts too"
             )
-            known = Known(mined.pairs["score"][told.known], right, [note])
+            known = Known(mined.pairs["score"][answered.known], right, [note])
         elif self.labels is not None:
             known = _judged(mined, labels, self.labels)
         else:
@@ -204,9 +204,9 @@ def report(fit: Fit, found: Calibration, own: int) -> list[str]:
     ]
     lines.append(f"translations among the {own:,} pairs found: {found.prior:.1%}, about {found.prior * own:,.0f}")
     for cut in found.cuts:
-        if cut.precision in TOLD:
-            told = f"{cut.pairs:,} pairs, from score {cut.score:.4f} on" if cut.pairs else "no pair is that likely"
-            lines.append(f"precision {cut.precision:.2f}: {told}")
+        if cut.precision in SHOWN_PRECISIONS:
+            outcome = f"{cut.pairs:,} pairs, from score {cut.score:.4f} on" if cut.pairs else "no pair is that likely"
+            lines.append(f"precision {cut.precision:.2f}: {outcome}")
     return lines
 
 
@@ -224,7 +224,7 @@ def against_gold(
         f" (ECE) {measures['ece']:.4f}, Brier {measures['brier']:.4f}",
         *_curve(reliability_by_tenths(probabilities, right, scores)),
     ]
-    for cut in expected_cuts(scores, probabilities, TOLD):
+    for cut in expected_cuts(scores, probabilities, SHOWN_PRECISIONS):
         kept = right[scores >= cut.score]
         if len(kept):
             lines.append(f"precision {cut.precision:.2f} asked: {kept.mean():.3f} found, of {len(kept):,} pairs")
@@ -232,7 +232,7 @@ def against_gold(
 
 
 def _curve(bins: Sequence[Bin]) -> list[str]:
-    """The reliability curve, in lines: what was told, what is true, of how many pairs, the worst one's score."""
+    """The reliability curve, in lines: what was predicted, what is true, of how many pairs, the worst one's score."""
     rows = [f"{one.probability:9.3f}  {one.right:5.3f}  {one.pairs:6,}  {one.lowest:10.4f}" for one in bins]
     return ["predicted  right   pairs  from score", *rows]
 

@@ -68,7 +68,7 @@ class Calibration:
 
     Attributes:
         source_language: a code such as ``zho_Hans``.
-        target_language: likewise.
+        target_language: code of the target's language, or None.
         model: what tells the model, see ``ModelInfo.identity``.
         scoring: how the scores are made, in words; those of other ways mean something else.
         basis: where right and wrong pairs are known from: ``probes``, held-out parallel text among the texts that
@@ -199,7 +199,7 @@ def load_calibration(
     Args:
         path: a file written by ``save_calibration``.
         source_language: in any code.
-        target_language: likewise.
+        target_language: code of the target's language, or None.
         model: refuse one of another model.
         scoring: refuse one of scores that were made in another way.
 

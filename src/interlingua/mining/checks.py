@@ -201,7 +201,7 @@ def hubs_of(hub_x: NDArray[np.integer], hub_y: NDArray[np.integer], n: int, m: i
 
     Args:
         hub_x: of each pair's source, the texts of the other side that have it for nearest.
-        hub_y: of its target, likewise.
+        hub_y: the same of its target.
         n: texts of the sources' side.
         m: texts of the other; where it is the longer, a source is the nearest of ``m / n`` by mere equal shares, which
             count as one.

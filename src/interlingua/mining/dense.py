@@ -35,7 +35,7 @@ def padded_block(
     return block.to(device), len(rows)
 
 
-def nobody(n: int) -> Neighbours:
+def no_neighbours(n: int) -> Neighbours:
     """Queries that have no neighbours yet, to merge into."""
     return Neighbours(torch.empty(n, 0), torch.empty(n, 0, dtype=torch.int64))
 

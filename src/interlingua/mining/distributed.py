@@ -14,7 +14,7 @@ from interlingua.locks import exclusive
 from interlingua.mining.knn import make_frame, make_scanner, read_block
 from interlingua.mining.lists import Lists
 from interlingua.mining.scan import Block, Frame
-from interlingua.mining.tiles import TileJournal, TilePlan, Told
+from interlingua.mining.tiles import Progress, TileJournal, TilePlan
 from interlingua.mining.workers import Workers
 
 TILES_PER_WORKER = 4
@@ -34,18 +34,18 @@ def find_neighbours_on(
     folder: PathLike,
     *,
     device: str = "cpu",
-    progress: Told = lambda done, total: None,
+    progress: Progress = lambda done, total: None,
 ) -> None:
     """As ``find_neighbours``, a tile a task; either goes on where the other stopped, and both end with the same bytes.
 
     Args:
         workers: who does them.
         x: (n, d), in memory or mapped.
-        y: (m, d), likewise.
+        y: (m, d), vectors of the target.
         plan: how they are cut.
         folder: of lists and journal; created.
         device: where the products are made, on the workers.
-        progress: told after each tile.
+        progress: called after each tile.
 
     Raises:
         ConfigError: the folder holds another plan.

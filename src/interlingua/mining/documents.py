@@ -76,7 +76,7 @@ def reader(
 
     Args:
         paths: see ``read_lines``.
-        layout: likewise.
+        layout: of both files.
         match: how documents are matched, if they are.
         language: of this side, any code.
         strip: see ``read_lines``.
@@ -175,14 +175,14 @@ def document_pairs(
         x: the texts of the source.
         y: those of the target.
         x_vectors: of length 1, in memory or mapped.
-        y_vectors: likewise.
+        y_vectors: of the target.
         match: which documents.
         k: neighbours.
         margin: which score.
         retrieval: within each pair of documents.
         background: size of the sample; 0 for the documents alone.
         refuses: see ``greedy_matches``; with ``max``.
-        progress: told the pairs of documents that are done, and all.
+        progress: called with the pairs of documents that are done, and all.
 
     Returns:
         ``FOUND`` records by descending score, and how many documents matched, in a sentence.

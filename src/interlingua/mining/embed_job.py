@@ -46,7 +46,7 @@ RECORD = "embedded.json"
 """In a folder of vectors: the model, and the files that are done."""
 Encode = Callable[..., Float32[ndarray, "n d"]]
 """Lines -> vectors; takes ``out``, ``report`` and ``advance``, see ``interlingua.encoder.encode.encode``."""
-Told = Callable[[float, int | None], None]
+Progress = Callable[[float, int | None], None]
 """Is given the lines that are done, and all where that is known."""
 
 
@@ -87,13 +87,13 @@ class EmbedJob:
                 " folder with / at its end"
             )
 
-    def run(self, encode: Encode, *, model: str, progress: Told = lambda done, total: None) -> list[str]:
+    def run(self, encode: Encode, *, model: str, progress: Progress = lambda done, total: None) -> list[str]:
         """Does it.
 
         Args:
             encode: see ``Encode``.
             model: what tells the model and its settings: a folder with vectors of another is refused.
-            progress: told the lines that are done.
+            progress: called with the lines that are done.
 
         Returns:
             What there is to tell, in lines.
@@ -124,7 +124,7 @@ class EmbedJob:
         model: str,
         targets: dict[str, str],
         bad: BadLines,
-        progress: Told,
+        progress: Progress,
     ) -> list[str]:
         started = time.perf_counter()
         report = EncodeReport()
@@ -283,7 +283,7 @@ class _Count:
     def __init__(
         self,
         names: Sequence[str],
-        progress: Told,
+        progress: Progress,
         sentences: Callable[[PathLike], Iterator[str]],
         *,
         skips: bool = False,

@@ -158,8 +158,8 @@ class Filter:
         """What was kept and what was not, in lines."""
         lines = [f"{self.read:,} pairs read, {self.kept:,} kept"]
         if self.reasons:
-            told = ", ".join(f"{reason} {count:,}" for reason, count in self.reasons.most_common())
-            lines[0] += f"; rejected (a pair may have several reasons): {told}"
+            counts = ", ".join(f"{reason} {count:,}" for reason, count in self.reasons.most_common())
+            lines[0] += f"; rejected (a pair may have several reasons): {counts}"
         if self.blank:
             lines[0] += f"; {self.blank:,} have a blank side and score 0"
         if sum(map(len, self.first_scores)):

@@ -1,4 +1,4 @@
-"""The whole of ``interlingua mine``: what the user asks for, checked before anything is loaded, then done and told."""
+"""The whole of ``interlingua mine``: the request, checked before anything is loaded, then done and reported."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from interlingua.mining.documents import DocumentMatch
 from interlingua.mining.gold import judged, read_gold
 from interlingua.mining.output import Selection, Written, check_output, write_mined
 from interlingua.mining.page import write_page
-from interlingua.mining.pipeline import MineConfig, Mined, TextFile, Told, mine_files
+from interlingua.mining.pipeline import MineConfig, Mined, Progress, TextFile, mine_files
 from interlingua.mining.plan import estimate
 from interlingua.mining.share import doubted
 from interlingua.mining.side_tables import with_lines
@@ -30,10 +30,10 @@ from interlingua.mining.workers import connected
 from interlingua.remote import check_writable, destination, is_remote, keep_inputs, name_of
 
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
-TOLD = (0.5, 0.8, 0.9, 0.95, 0.99)
-"""Precisions that are told."""
+SHOWN_PRECISIONS = (0.5, 0.8, 0.9, 0.95, 0.99)
+"""Precisions that are printed."""
 _UNSAID = {"precision": (None,), "check": ("", ",".join(CHEAP)), "drop": ("", "none", DROPPED)}
-"""What options are that LASER's script knows nothing of, where nobody asks for them."""
+"""What options are that LASER's script knows nothing of, where they are not given."""
 
 
 def parse_size(text: str) -> int:
@@ -163,7 +163,7 @@ class MineJob:
             tiles = tiles_for(workers)
         return estimate(source, target, self.config, self.folder, least_tiles=tiles, at_once=slots).lines()
 
-    def run(self, source: TextFile, target: TextFile, model: str, *, progress: Told) -> list[str]:
+    def run(self, source: TextFile, target: TextFile, model: str, *, progress: Progress) -> list[str]:
         """Does it; what there is to tell, in lines."""
         self._check_places(source, target)
         languages = source.language, target.language
@@ -182,7 +182,7 @@ class MineJob:
         calibration: Calibration | None,
         gold: Sequence[tuple[str, str]] | None,
         shard: tuple[int, int] | None,
-        progress: Told,
+        progress: Progress,
     ) -> list[str]:
         languages = source.language, target.language
         with connected(self.ray, cores=self.ray_cores) as workers:
@@ -256,7 +256,7 @@ def summary(path: PathLike, mined: Mined, written: Written) -> list[str]:
         right = written.prior * len(mined.pairs)
         lines.append(f"translations among all pairs found: {written.prior:.1%}, about {right:,.0f}")
         for cut in written.cuts:
-            if cut.precision in TOLD:
+            if cut.precision in SHOWN_PRECISIONS:
                 lines.append(
                     f"precision {cut.precision:.2f}: {cut.pairs:,} pairs, from score {cut.score:.4f} on; "
                     f"{cut.right / max(right, 1e-9):.0%} of the translations"

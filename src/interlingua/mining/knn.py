@@ -53,7 +53,7 @@ def nearest_neighbours(
 
     Args:
         queries: (n, d), in memory or mapped; read block by block as float32.
-        candidates: (m, d), likewise.
+        candidates: (m, d), vectors of the other side.
         k: neighbours per query; m where there are fewer candidates.
         rows: queries in a block, at most; blocks are of one size, as nearly as can be.
         columns: candidates in a block, at most.
@@ -78,7 +78,7 @@ def mutual_neighbours(
 
     Args:
         x: (n, d), in memory or mapped; read block by block as float32.
-        y: (m, d), likewise.
+        y: (m, d), vectors of the target.
         k: neighbours per vector; fewer where the other side is smaller than k.
         rows: vectors of x in a block, at most; blocks are of one size, as nearly as can be.
         columns: vectors of y in a block, at most.
@@ -148,7 +148,7 @@ def read_block(vectors: NDArray[np.floating], start: int, size: int) -> Block:
     block = np.empty((min(size, len(vectors) - start), vectors.shape[1]), np.float32)
     for at in range(0, len(block), PART):  # what is read and looked at stays in the cache
         part = block[at : at + PART]
-        with np.errstate(over="ignore"):  # of numbers that float32 does not hold, which are told here
+        with np.errstate(over="ignore"):  # of numbers that float32 does not hold, which are reported here
             part[:] = vectors[start + at : start + at + len(part)]
         good = np.einsum("nd,nd->n", part, part) <= LONGEST**2
         if not good.all():
@@ -168,7 +168,7 @@ def make_frame(
     *,
     pairs: int | None = None,
 ) -> Frame:
-    """Means and axes of some vectors of both sides, if they are finite; a broken one is told by its place later.
+    """Means and axes of some vectors of both sides, if they are finite; one that is not is reported by its row later.
 
     Args:
         x: (n, d).

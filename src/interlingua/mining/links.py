@@ -110,7 +110,7 @@ def document_pairs(
 
     Args:
         source: a file.
-        target: likewise.
+        target: sentences of the target.
         list_file: see ``read_list``; in place of these two.
         output: file for the links, standard output by default; with a list a folder.
         gold: links that are right; a list names its own.

@@ -37,7 +37,7 @@ def best_both_ways(
 
     Args:
         x: (n, d), rows of length 1, in memory or mapped.
-        y: (m, d), likewise.
+        y: (m, d), vectors of the target.
         k: neighbours scored, and averaged over in the margin; fewer where a side is smaller.
         margin: which score.
 

@@ -136,7 +136,7 @@ def write_mined(
         columns: see ``pair_rows.write_rows``.
         calibration: gives the probabilities; the share of right pairs is estimated anew from the scores.
         folder: for what the checks remember.
-        progress: told the pairs looked at, and all.
+        progress: called with the pairs looked at, and all.
 
     Returns:
         Counts, cuts and samples.

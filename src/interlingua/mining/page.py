@@ -33,7 +33,7 @@ LABELS = {
     "hub": ("nearest of how many", ""),
 }
 """What the values of checks are called, and their units."""
-TOLD = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
+SHOWN_PRECISIONS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
 """Precisions in the table."""
 
 
@@ -217,7 +217,7 @@ def _cuts(written: Written) -> str:
     rows = "".join(
         f"<tr><td>{cut.precision:.2f}</td><td>{cut.score:.4f}</td><td>{cut.pairs:,}</td><td>{cut.right:,.0f}</td></tr>"
         for cut in written.cuts
-        if cut.precision in TOLD and np.isfinite(cut.score)
+        if cut.precision in SHOWN_PRECISIONS and np.isfinite(cut.score)
     )
     return (
         '<div class="scroll"><p class="soft">what to expect, before the checks</p><table><tr><th>precision</th>'

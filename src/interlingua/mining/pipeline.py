@@ -52,8 +52,8 @@ FEW = 16
 """Texts of a side that are embedded to try the search."""
 RefusesTexts = Callable[[Sequence[str], Sequence[str]], Bool[ndarray, " n"]]
 """Marks pairs, by their sources and their targets."""
-Told = Callable[[str, int, int], None]
-"""Is given what is being done, how much of it is done, and all; ``Steps`` is also told what is to come."""
+Progress = Callable[[str, int, int], None]
+"""Is given what is being done, how much of it is done, and all; ``Steps`` also takes what is to come."""
 
 
 class TextFile(NamedTuple):
@@ -159,7 +159,7 @@ def mine_files(
     shard: tuple[int, int] | None = None,
     workers: Workers | None = None,
     refuses: RefusesTexts | None = None,
-    progress: Told = lambda what, done, total: None,
+    progress: Progress = lambda what, done, total: None,
 ) -> Mined | None:
     """Finds and scores pairs; all that takes time is resumed.
 
@@ -172,7 +172,7 @@ def mine_files(
         shard: do one of several parts, ``(2, 8)``, alone.
         workers: who embeds and searches; this process by default.
         refuses: marks pairs that are going to be rejected; in the retrieval ``max`` these keep no text from another.
-        progress: told the state of each step.
+        progress: called with the state of each step.
 
     Returns:
         The pairs; None where a shard was asked for, or vectors of other shards are not there yet.
@@ -226,7 +226,7 @@ def _within_documents(
     config: MineConfig,
     match: DocumentMatch,
     refuses: Refuses | None,
-    progress: Told,
+    progress: Progress,
 ) -> tuple[NDArray[np.void], str]:
     return document_pairs(
         sides["x"], sides["y"], load_vectors(work / "x"), load_vectors(work / "y"), match, k=config.k,
@@ -281,8 +281,8 @@ def one_width(files: Iterable[TextFile], tables: Sequence[NDArray[np.floating]])
         DataError: those of both sides are of two widths.
     """
     if tables[0].shape[1] != tables[1].shape[1]:
-        told = [f"{t.shape[1]} of {[*file.vectors, file.path][0]}" for file, t in zip(files, tables, strict=True)]
-        raise DataError(f"expected vectors of one width, got {' and '.join(told)}; take both from one model")
+        widths = [f"{t.shape[1]} of {[*file.vectors, file.path][0]}" for file, t in zip(files, tables, strict=True)]
+        raise DataError(f"expected vectors of one width, got {' and '.join(widths)}; take both from one model")
 
 
 def _warnings(file: TextFile, folder: Path) -> list[str]:
@@ -299,7 +299,7 @@ def _note(file: TextFile, side: Side) -> str:
 
 
 def _search(
-    work: Path, config: MineConfig, shard: tuple[int, int] | None, workers: Workers | None, progress: Told
+    work: Path, config: MineConfig, shard: tuple[int, int] | None, workers: Workers | None, progress: Progress
 ) -> tuple[TilePlan, Path, str]:
     """Finds the neighbours of all vectors, or of a shard: how they were cut, the folder of all, and what to tell."""
     x, y = load_vectors(work / "x"), load_vectors(work / "y")
@@ -311,17 +311,17 @@ def _search(
     plan = plan.begun([own, *shards], config.memory)
     if shards and shard is None:
         join_shards(plan, shards, folder)
-    told = functools.partial(progress, "nearest neighbours")
+    report = functools.partial(progress, "nearest neighbours")
     if how is not None:
-        return plan, folder, find_approximately(x, y, plan, folder, how, memory=config.memory, progress=told)
+        return plan, folder, find_approximately(x, y, plan, folder, how, memory=config.memory, progress=report)
     if workers is None:
-        find_neighbours(x, y, plan, own, shard=shard or (1, 1), device=config.device, progress=told)
+        find_neighbours(x, y, plan, own, shard=shard or (1, 1), device=config.device, progress=report)
     else:
-        find_neighbours_on(workers, x, y, plan, own, device=config.device, progress=told)
+        find_neighbours_on(workers, x, y, plan, own, device=config.device, progress=report)
     return plan, folder, ""
 
 
-def prepare_side(file: TextFile, config: MineConfig, folder: Path, progress: Told) -> Side:
+def prepare_side(file: TextFile, config: MineConfig, folder: Path, progress: Progress) -> Side:
     """Lays down the texts of a file; see ``build_side``."""
     strip = not config.like_laser
     read = reader(file.files, file.layout, config.documents, language=file.language, strip=strip, bad=file.bad)
@@ -350,7 +350,7 @@ def embed_file(
     model: str,
     shard: tuple[int, int],
     workers: Workers | None,
-    progress: Told,
+    progress: Progress,
 ) -> int:
     """Makes the vectors of a side; see ``embed_side``."""
     given = " ".join(map(sha256_file, file.vectors)) or None
@@ -380,7 +380,7 @@ def embed_file(
 
 
 def _retrieve(
-    plan: TilePlan, folder: Path, work: Path, config: MineConfig, refuses: Refuses | None, progress: Told
+    plan: TilePlan, folder: Path, work: Path, config: MineConfig, refuses: Refuses | None, progress: Progress
 ) -> NDArray[np.void]:
     """Writes the pairs of the retrieval, best first, and maps them."""
     blocks = functools.partial(neighbour_blocks, plan, folder)

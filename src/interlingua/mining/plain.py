@@ -188,7 +188,7 @@ class TorchScanner:
 
 @contextlib.contextmanager
 def _sums_in_float32() -> Iterator[None]:
-    """On a GPU torch may round parts of a product's sums to bfloat16, unless it is told not to."""
+    """On a GPU torch may round parts of a product's sums to bfloat16, unless that is switched off."""
     before = torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
     try:

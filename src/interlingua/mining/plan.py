@@ -65,7 +65,7 @@ class Estimate:
         pair_seconds: of choosing, checking and writing pairs.
         tiles: into which the search is cut.
         at_once: tasks done at once.
-        approximate: whether the search is, which nobody can foretell.
+        approximate: whether the search is, whose time can't be estimated.
     """
 
     texts: tuple[int, int]
@@ -83,7 +83,7 @@ class Estimate:
         embedding = self.embedding_seconds / self.at_once
         search = self.search_seconds / self.at_once
         total = embedding + self.pair_seconds + (0 if self.approximate else search)
-        exactly = "approximate, not foretold; exactly " if self.approximate else ""
+        exactly = "approximate, time not estimated; exactly " if self.approximate else ""
         left_out = ", without the search" if self.approximate else ""
         machines = f", {self.at_once} tasks at once" if self.at_once > 1 else ""
         return [

@@ -29,7 +29,7 @@ class Probes(NamedTuple):
         source: lines.
         target: lines.
         source_pairs: number of the pair that each line of the source is a side of.
-        target_pairs: likewise.
+        target_pairs: of the target.
     """
 
     source: list[Line]
@@ -46,13 +46,13 @@ class Answers(NamedTuple):
             probes, which are often of one source and near each other, tell nothing of the texts.
         right: both sides of one probe; of no meaning where not known.
         own: pairs without a probe.
-        spoilt: probes that are no probes, for the texts themselves hold a side of them, or two share one.
+        excluded: probes left out, since the texts themselves hold a side of them, or two share one.
     """
 
     known: Bool[ndarray, " n"]
     right: Bool[ndarray, " n"]
     own: Bool[ndarray, " n"]
-    spoilt: int
+    excluded: int
 
 
 def make_probes(pairs: Iterable[tuple[str, str]], limit: int, *, seed: int = 0) -> Probes:
@@ -93,16 +93,16 @@ def answers(pairs: NDArray[np.void], x: Side, y: Side, probes: Probes) -> Answer
     sides = (x, probes.source_pairs, pairs["x"]), (y, probes.target_pairs, pairs["y"])
     found = []
     clean = np.ones(len(pairs), bool)
-    spoilt = set[int]()
+    excluded = set[int]()
     for side, numbers, texts in sides:
         probe_of, bad = _probe_of_text(side, numbers)
         found.append(probe_of[texts])
         clean &= ~np.isin(texts, [text for text, _ in bad])
-        spoilt |= {number for _, number in bad}
+        excluded |= {number for _, number in bad}
     is_probe = [numbers >= 0 for numbers in found]
     right = is_probe[0] & (found[0] == found[1])
     one_side = is_probe[0] ^ is_probe[1]
-    return Answers((right | one_side) & clean, right, ~(is_probe[0] | is_probe[1]), len(spoilt))
+    return Answers((right | one_side) & clean, right, ~(is_probe[0] | is_probe[1]), len(excluded))
 
 
 def _probe_of_text(side: Side, numbers: Sequence[int] | NDArray[np.integer]) -> tuple[ndarray, list[tuple[int, int]]]:

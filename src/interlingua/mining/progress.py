@@ -23,7 +23,7 @@ class Expected(NamedTuple):
 
 
 class Steps:
-    """Told of a run's steps as they go, tells on how long all of them still take.
+    """Estimates, from the steps of a run that are done, how long the others take.
 
     Args:
         show: see ``Shown``.
@@ -40,7 +40,7 @@ class Steps:
         self.first = 0
 
     def expect(self, steps: Mapping[str, Expected]) -> None:
-        """What is to come, by the names that it will be told by."""
+        """What is to come, by the names that are passed later."""
         self.to_come = dict(steps)
 
     def __call__(self, what: str, done: int, total: int) -> None:

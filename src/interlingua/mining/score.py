@@ -139,7 +139,7 @@ class PairScorer:
     Args:
         encode: see ``Encode``.
         config: what a score is.
-        progress: told how many pairs more are embedded; a pair may be half done.
+        progress: called with how many pairs more are embedded; a pair may be half done.
     """
 
     def __init__(

@@ -119,7 +119,7 @@ class ScoreJob:
             encode: gives vectors of length 1.
             model: what tells the model, for the calibration.
             stdout: where pairs go unless a file is named.
-            progress: told how many pairs are done, and all where that is known.
+            progress: called with how many pairs are done, and all where that is known.
 
         Returns:
             What there is to tell, in lines.
@@ -186,7 +186,7 @@ def open_stream(
         path: as in ``read_pairs``, or ``-`` for standard input.
         format: a name of ``registry.FORMATS``; by the file's name by default, TSV on standard input.
         source_language: in any code.
-        target_language: likewise.
+        target_language: code of the target's language, or None.
         bad: what becomes of lines that can't be read; by default the first one stops.
 
     Raises:
@@ -231,7 +231,7 @@ def count_pairs(
             return count_lines(path)
         pairs = read_pairs(path, format=name, source_language=source_language, target_language=target_language)
         return sum(map(bool, pairs))
-    except (DataError, OSError):  # told when it is read
+    except (DataError, OSError):  # reported when it is read
         return None
 
 

@@ -26,7 +26,7 @@ MOST = 1_000_000
 EVERY = 4
 """Pairs of the stream from one held-out pair to the next."""
 Answer = bool | None
-"""Whether a pair is right; None where nobody knows."""
+"""Whether a pair is right; None where it is not known."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,7 +70,7 @@ class LearnJob:
             stream: the bitext, see ``open_stream``.
             encode: gives vectors of length 1.
             model: what tells the model.
-            progress: told how many pairs are done, and all where that is known.
+            progress: called with how many pairs are done, and all where that is known.
 
         Raises:
             DataError: too few pairs of a known answer are in the stream.

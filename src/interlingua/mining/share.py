@@ -1,4 +1,4 @@
-"""How sure the estimated share of right pairs is: its interval, and how well right and wrong pairs are told apart.
+"""How sure the estimated share of right pairs is: its interval, and how well right and wrong pairs are separated.
 
 The share is read from how the scores of all pairs lie between those of known right and known wrong ones. Where these
 overlap much, a small difference between the known pairs and the others makes a large one in the share.

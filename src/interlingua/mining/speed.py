@@ -65,7 +65,7 @@ def search_speed(
 
     Args:
         x: of length 1, at least one.
-        y: likewise.
+        y: vectors of the target.
         k: neighbours; of ever so many the trial itself would take minutes.
         sizes: vectors of either side that are to be searched.
         device: where the products are made.

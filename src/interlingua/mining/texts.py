@@ -193,7 +193,7 @@ def build_side(
 ) -> Side:
     """Reads a side twice and lays it down in a folder; what an earlier run finished is taken as it is.
 
-    Texts are told apart by 64-bit keys: ten million differing ones hold two of one key with a probability of 3e-6.
+    Texts are compared by 64-bit keys: ten million differing ones hold two of one key with a probability of 3e-6.
 
     Args:
         folder: made; what an unfinished run left there is removed.
@@ -205,7 +205,7 @@ def build_side(
         keep_blank: take blank lines for texts as well.
         memory: bytes that the comparison may take.
         replace: another side that is in the folder is removed.
-        progress: told the lines read, and all of both times; 0 while they are not known.
+        progress: called with the lines read, and all of both times; 0 while they are not known.
 
     Raises:
         ConfigError: the folder holds another side.

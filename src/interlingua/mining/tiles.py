@@ -46,7 +46,7 @@ LEAST = 4096
 """Vectors of a block that is not cut further."""
 SAMPLED = 64
 """Vectors of a side that its digest is taken of."""
-Told = Callable[[int, int], None]
+Progress = Callable[[int, int], None]
 """Is given the pairs that are done, and all."""
 
 
@@ -176,18 +176,18 @@ def find_neighbours(
     *,
     shard: tuple[int, int] = (1, 1),
     device: str = "cpu",
-    progress: Told = lambda done, total: None,
+    progress: Progress = lambda done, total: None,
 ) -> None:
     """Does the tiles that are not done yet; what is found lies in the folder.
 
     Args:
         x: (n, d), in memory or mapped.
-        y: (m, d), likewise.
+        y: (m, d), vectors of the target.
         plan: how they are cut.
         folder: of lists and journal; created.
         shard: which tiles, ``(2, 8)`` the second of eight parts.
         device: where the products are made.
-        progress: told after each tile.
+        progress: called after each tile.
 
     Raises:
         ConfigError: the folder holds another plan, or another process is at work there.
@@ -217,7 +217,7 @@ class TileJournal:
         folder: of lists and journal; created.
         plan: how the pairs are cut.
         shard: which tiles.
-        progress: told after each tile.
+        progress: called after each tile.
 
     Attributes:
         left: tiles to be done.
@@ -231,7 +231,7 @@ class TileJournal:
         folder: PathLike,
         plan: TilePlan,
         shard: tuple[int, int] = (1, 1),
-        progress: Told = lambda done, total: None,
+        progress: Progress = lambda done, total: None,
     ) -> None:
         self.folder = Path(folder)
         self.plan = plan

@@ -58,7 +58,7 @@ def embed_side(
         path: what errors call the side by; nothing by default.
         shard: which portions, ``(2, 8)`` every eighth from the second on.
         workers: who embeds, a portion a task; this process by default.
-        progress: told the texts that are done, and all of this shard.
+        progress: called with the texts that are done, and all of this shard.
 
     Returns:
         Portions that no process has done so far.

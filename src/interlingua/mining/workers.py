@@ -141,7 +141,7 @@ def connected(address: str | None, *, cores: int = 1) -> Iterator[OnRay | None]:
     """Others who do the tasks, as long as the block lasts.
 
     Args:
-        address: None for nobody, ``local`` for processes of this machine, ``auto`` for the cluster that this
+        address: None for no workers, ``local`` for processes of this machine, ``auto`` for the cluster that this
             machine is part of, ``host:6379`` or ``ray://host:10001`` for one elsewhere.
         cores: of each task.
 
@@ -180,7 +180,7 @@ def _reason(error: Exception) -> str:
 
 
 def _ray() -> Any:
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nobody is told of this run
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # sends no usage statistics
     try:
         import ray
     except ImportError as error:

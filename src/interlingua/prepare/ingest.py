@@ -110,7 +110,7 @@ def ingest(
     Args:
         config: what to read and how to clean.
         folder: where the shards go.
-        progress: told about every chunk.
+        progress: called after every chunk.
         bad: what becomes of lines that can't be read; by default the first one stops.
 
     Returns:

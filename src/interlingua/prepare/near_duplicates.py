@@ -18,7 +18,7 @@ def drop_near_duplicates(shards: list[Shard], threshold: float, folder: Path, pr
         shards: in order of preference, exact duplicates already dropped.
         threshold: Jaccard index of character shingles, 0 to 1.
         folder: for the index.
-        progress: told about every shard.
+        progress: called after every shard.
     """
     stage = progress.stage("near duplicates", total=len(shards), unit="pairs")
     with NearDuplicates(folder, threshold=threshold) as index:

@@ -36,7 +36,7 @@ def balanced_sentences(
         sentences: how many to draw over all languages; all where there are fewer.
         temperature: languages are weighted by n^(1/temperature), n distinct sentences each.
         seed: another seed, another sample.
-        count: told how many sentences have passed.
+        count: called with how many sentences have passed.
     """
     fresh = _first_occurrences(shards, folder)
     there: Counter[str] = Counter()

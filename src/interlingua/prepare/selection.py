@@ -35,7 +35,7 @@ def select(shards: list[Shard], config: PrepareConfig, folder: Path, progress: P
         shards: in order of preference; of equal pairs the first stays.
         config: the rules.
         folder: for the indexes of deduplication.
-        progress: told about every shard.
+        progress: called after every shard.
 
     Returns:
         What decontamination found.

@@ -37,7 +37,7 @@ def split(shards: list[Shard], config: PrepareConfig, progress: Progress) -> Non
     Args:
         shards: in the order of their language pairs; every other rule has been applied.
         config: how many pairs of which kind.
-        progress: told about every set and shard.
+        progress: called after every set and shard.
     """
     stage = progress.stage("held-out and validation", total=2 + len(shards), unit="pairs")
     taken = np.zeros(0, np.uint64)

@@ -32,7 +32,7 @@ def make_vocabulary(
         config: which vocabulary.
         folder: the corpus's.
         work: for temporary files.
-        progress: told how far it is.
+        progress: called with how far it is.
 
     Raises:
         ConfigError: a vocabulary that is no model's is to be trimmed with it, or can't be.

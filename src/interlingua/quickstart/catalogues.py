@@ -34,7 +34,7 @@ DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplemente
 SENTENCE_WORDS = 3
 
 Progress = Callable[[str, int, int], None]
-"""Told the current piece of work, the pieces done and the pieces in all."""
+"""Called with the current piece of work, the pieces done and the pieces in all."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -100,7 +100,7 @@ def fetch(wanted: Sequence[Package], cache: Path, *, progress: Progress) -> tupl
     Args:
         wanted: the packages.
         cache: folder for wheels and catalogues; kept for the next time.
-        progress: told after each package.
+        progress: called after each package.
 
     Returns:
         the sources, and for each package that couldn't be had, pip's last word.

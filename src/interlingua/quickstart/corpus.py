@@ -24,7 +24,7 @@ def collect(sources: Iterable[Source], folder: Path, *, progress: Progress) -> d
     Args:
         sources: where to read.
         folder: gets ``<source>/<language>-eng_Latn.tsv``.
-        progress: told after each source.
+        progress: called after each source.
 
     Returns:
         for each source, language code -> file; only languages with at least ``MIN_SENTENCES`` distinct sentences
@@ -64,7 +64,7 @@ def prepare_config(
     vocabulary_size: int,
     max_tokens: int,
 ) -> PrepareConfig:
-    """What ``interlingua prepare`` is told: placeholders stripped, sentences and names held out by English message."""
+    """The configuration of ``interlingua prepare``: no placeholders; sentences and names held out by English text."""
     named = {source.name: source for source in sources}
     return PrepareConfig(
         output=output,

@@ -240,7 +240,7 @@ def _errors_only() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _bar(label: str) -> Iterator[Progress]:
-    """A progress bar on stderr; its ``Progress`` is told (what, done, total)."""
+    """A progress bar on stderr; its ``Progress`` takes (what, done, total)."""
     columns = (TextColumn("{task.description:<28}"), BarColumn(30), MofNCompleteColumn(), TimeElapsedColumn())
     with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
         task = bars.add_task(label, total=None)

@@ -38,7 +38,7 @@ class LanguageScore:
     tfidf: tuple[float, float]
     """Character n-grams: from the language to English, and back."""
     model: tuple[float, float]
-    """The encoder, likewise."""
+    """Of the encoder."""
 
     @property
     def tfidf_mean(self) -> float:
@@ -78,7 +78,7 @@ def score(
         folders: for each kind, a folder of ``<lang>-eng.tsv`` files.
         name: the encoder's, in the result files.
         output: gets the task's own result files.
-        progress: told after each language.
+        progress: called after each language.
     """
     scores: list[LanguageScore] = []
     for kind, folder in folders.items():

@@ -1,4 +1,4 @@
-"""What a training run is told: six TOML sections as frozen dataclasses, and how they are read and written.
+"""The configuration of a training run: six TOML sections as frozen dataclasses, and how they are read and written.
 
 Options are called as in Hugging Face's ``TrainingArguments`` where they mean the same. A number of steps may be given
 as a fraction below 1, which means that share of the whole run.

@@ -64,7 +64,7 @@ class QuestionsConfig:
     question_prompt: str = ""
     """Put in front of questions, for backbones that were trained with a prompt; kept with the model."""
     passage_prompt: str = ""
-    """Put in front of passages, likewise."""
+    """Put in front of passages."""
     max_question_tokens: int = 256
     """Longer questions are cut to this many tokens."""
     max_passage_tokens: int = 256

@@ -6,7 +6,7 @@ from interlingua.train.engine import Engine
 from interlingua.train.log import duration
 
 TELLING_SHARE = 0.1
-"""Of the steps, after which the time of the whole run can be told."""
+"""Of the steps, after which the time of the whole run is estimated."""
 LATE = 1.25
 """Times the budget, from which a run is called late."""
 

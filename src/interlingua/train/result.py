@@ -51,7 +51,7 @@ class TrainResult:
     pairs_per_second: float = 0.0
     """Over the steps made now, evaluations and checkpoints not counted."""
     tokens_per_second: float = 0.0
-    """Tokens of both sides, likewise."""
+    """Tokens of both sides, counted in the same way."""
     peak_rss_bytes: int = 0
     """Largest resident memory of the process."""
     exposure: dict[str, int] = field(default_factory=dict)

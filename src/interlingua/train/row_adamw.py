@@ -26,7 +26,7 @@ class RowAdamW(torch.optim.AdamW):
     neither gradient nor moments. Every row that had one moves on in every step, looked up or not, as its moments ask;
     this is what ``torch.optim.SparseAdam`` leaves out.
 
-    Tables are told by the sparse gradients of an ``nn.Embedding`` with ``sparse=True``. A dense gradient, of a table
+    Tables are known by the sparse gradients of an ``nn.Embedding`` with ``sparse=True``. A dense gradient, of a table
     that is also an output layer, is worked off as any other weight's.
 
     Args:

@@ -77,7 +77,7 @@ class RunFolder:
         Args:
             config: what the user asks for, paths absolute.
             resume: "auto" goes on from the newest whole checkpoint, "never" starts over, a path goes on from there.
-            warn: is told of damaged checkpoints.
+            warn: called with a message on damaged checkpoints.
 
         Returns:
             the config (that of the run it goes on with) and the checkpoint, none at the beginning.
@@ -155,7 +155,7 @@ class RunFolder:
 
         Args:
             digests: of the data, by the manifest's keys.
-            warn: is told once of packages that have another version now.
+            warn: called once with the packages that have another version now.
 
         Raises:
             DataError: the data are others.

@@ -105,12 +105,12 @@ def check_metric(
         ConfigError: it is not measured.
     """
     name = config.metric_for_best_model
-    told = () if evaluate is None else getattr(evaluate, "names", None)
-    if told is None or name in told or (name == "valid_loss" and batches):
+    evaluated = () if evaluate is None else getattr(evaluate, "names", None)
+    if evaluated is None or name in evaluated or (name == "valid_loss" and batches):
         return
     measured = measure(objective, batches[:1], engine, evaluate=None, step=0).metrics
     if name not in measured:
-        raise _unmeasured(name, (*measured, *told))
+        raise _unmeasured(name, (*measured, *evaluated))
 
 
 def take_note(state: TrainState, metrics: dict[str, float], config: RunConfig) -> bool:

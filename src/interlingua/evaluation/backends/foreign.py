@@ -114,7 +114,7 @@ class ForeignEncoder(abc.ABC):
             normalize: scale the vectors to length 1.
             out: a ``.npy`` file to write instead of collecting in memory.
             report: counts texts, and tokens and cut texts where the encoder knows of them.
-            advance: told how many texts more are embedded.
+            advance: called with the number of texts embedded since the last call.
 
         Raises:
             TaskError: the encoder gave another number of vectors, another width, or NaN.

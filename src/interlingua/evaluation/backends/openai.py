@@ -62,7 +62,7 @@ class OpenAIOptions:
 class OpenAIEncoder(ForeignEncoder):
     """A model behind ``POST {base_url}/embeddings``: OpenAI's own, text-embeddings-inference, vLLM, llama.cpp, ollama.
 
-    Nobody can tell when the weights there change, so a result has no revision, and vectors are kept under the URL and
+    A change of the weights there goes unnoticed, so a result has no revision, and vectors are kept under the URL and
     the model's name. An empty text is sent as one space, which endpoints take.
 
     Args:

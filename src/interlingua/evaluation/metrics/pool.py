@@ -19,7 +19,7 @@ from numpy import ndarray
 from torch import Tensor
 
 from interlingua.evaluation.task import Progress, silent
-from interlingua.mining.dense import merge, nobody, padded_block, top_k
+from interlingua.mining.dense import merge, no_neighbours, padded_block, top_k
 from interlingua.mining.knn import Neighbours
 
 ROWS = 2048
@@ -139,7 +139,7 @@ def _search(vectors: Float32[ndarray, "l n d"], language: int, here: slice, *, k
     queries, size = padded_block(vectors[language], here.start, here.stop - here.start)
     translation, other = (torch.full((size, count), -torch.inf) for _ in range(2))
     other_line = torch.zeros((size, count), dtype=torch.int64)
-    best = nobody(size)
+    best = no_neighbours(size)
     for candidates in range(count):
         for first in range(0, n, columns):
             block, width = padded_block(vectors[candidates], first, columns)

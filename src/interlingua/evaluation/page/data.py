@@ -34,7 +34,7 @@ def page_data(
     strict: bool = False,
     progress: Progress = silent,
 ) -> dict[str, Any]:
-    """Everything on the page, ready for JSON. Scores are fractions, rounded by nobody but who shows them.
+    """Everything on the page, ready for JSON. Scores are fractions, rounded where they are shown.
 
     Args:
         results: of any tasks and models, with their examples.
@@ -42,7 +42,7 @@ def page_data(
         group: see ``comparison.compare``.
         baseline: the column that others are tested against; the first by default.
         strict: see ``comparison.compare``.
-        progress: told each task before its differences are tested, with the tasks done and in all.
+        progress: called with each task before its differences are tested, with the tasks done and in all.
 
     Raises:
         ConfigError: see ``comparison.compare``.

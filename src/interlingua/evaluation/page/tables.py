@@ -24,7 +24,7 @@ def overview(data: Data) -> str:
 
 
 def panel(data: Data) -> str:
-    """The section of the language-agnosticism panel; nothing where nobody analysed anything."""
+    """The section of the language-agnosticism panel; empty where there is no analysis."""
     measures = [task for task in data["tasks"] if task.get("panel")]
     if not measures:
         return ""

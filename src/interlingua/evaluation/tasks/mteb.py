@@ -76,7 +76,7 @@ class MTEB:
         data_sha256 = content_sha256([sorted(bridge.digests)])
         content = found.model_dump(mode="json")
         if origin is not None:
-            content["dataset_revision"] = data_sha256[:12]  # nobody knows the revision of local data
+            content["dataset_revision"] = data_sha256[:12]  # local data have no revision
         (entries,) = content["scores"].values()
         subsets = [self._subset(task, entry) for entry in entries]
         settings = options(self)

@@ -49,7 +49,7 @@ _GROUPS = (
 
 
 def language_files(folder: Path) -> dict[str, Path]:
-    """The files by code: ``deu_Latn``, and ``fra_CA`` for what is told apart by its region."""
+    """The files by code: ``deu_Latn``, and ``fra_CA`` for a language in one region."""
     return {_code(spelt): path for spelt, path in ntrex_files(folder).items()}
 
 
