@@ -7,15 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from interlingua.errors import ConfigError, DataError
+from interlingua.errors import CheckpointError, ConfigError, DataError
 from interlingua.search.lance_table import (
     content_key,
+    lance_reads,
     lance_writes,
     sql_strings,
     table_rows,
     table_schema,
     text_key,
-    valid_condition,
 )
 from interlingua.search.passage_files import Passage
 
@@ -56,8 +56,16 @@ def test_a_failed_write_is_one_line(error):
     assert "\n" not in str(caught.value)
 
 
-def test_only_a_users_condition_is_blamed():
-    with pytest.raises(ConfigError, match="--where 'x ='"), valid_condition("x ="):
+def test_a_condition_that_is_not_valid_is_the_users():
+    with pytest.raises(ConfigError, match="--where 'x ='"), lance_reads(Path("folder"), "x ="):
         raise ValueError("no such column")
-    with pytest.raises(ValueError, match="no such column"), valid_condition(None):
-        raise ValueError("no such column")
+
+
+@pytest.mark.parametrize("where", [None, "x = 1"])
+@pytest.mark.parametrize("error", [RuntimeError("lance error: LanceError(IO): cut"), OSError("gone")])
+def test_damage_is_never_the_conditions_fault(where, error):
+    with (
+        pytest.raises(CheckpointError, match="folder: a file is missing or damaged"),
+        lance_reads(Path("folder"), where),
+    ):
+        raise error

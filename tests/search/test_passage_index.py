@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -194,6 +195,17 @@ def test_damaged_settings_are_one_line(index, content):
     (index.folder / "index.json").write_text(content)
     with pytest.raises((CheckpointError, DataError), match=r"index\.json"):
         PassageIndex(index.folder)
+
+
+@pytest.mark.parametrize("damage", ["*.manifest", "data/*", "_indices/*/*", ""])
+def test_damaged_passages_are_one_line(index, damage):
+    table = index.folder / "passages.lance"
+    if not damage:
+        shutil.rmtree(table)
+    for path in table.rglob(damage) if damage else ():
+        path.write_bytes(path.read_bytes()[:20])
+    with pytest.raises(CheckpointError, match="build the index again"):
+        PassageIndex(index.folder).matching("number", 3)
 
 
 def test_a_second_writer_is_refused(index):

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.errors import ConfigError, DataError
+from interlingua.errors import CheckpointError, ConfigError, DataError
 from interlingua.search.passage_files import Passage
 
 TEXT_COLUMNS = ("id", "text", "title", "language")
@@ -57,15 +57,25 @@ def lance_writes(folder: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def valid_condition(where: str | None) -> Iterator[None]:
-    """A condition that LanceDB does not understand is a user's error."""
+def lance_reads(folder: Path, where: str | None = None) -> Iterator[None]:
+    """LanceDB reports a damaged file, and a condition that it does not understand, with Rust's words.
+
+    Args:
+        folder: of the index.
+        where: a user's condition that is being applied; None = none.
+
+    Raises:
+        ConfigError: the condition is not valid.
+        CheckpointError: a file of the index is missing or damaged.
+    """
     try:
         yield
     except (RuntimeError, ValueError, OSError) as error:
-        if where is None:
-            raise
         first = str(error).splitlines()[0][:200]
-        raise ConfigError(f"--where {where!r} is not a valid condition: {first}") from error
+        is_damage = isinstance(error, OSError) or "LanceError(IO)" in first or "Not found" in first
+        if where is not None and not is_damage:
+            raise ConfigError(f"--where {where!r} is not a valid condition: {first}") from error
+        raise CheckpointError(f"{folder}: a file is missing or damaged ({first}); build the index again") from error
 
 
 def sql_strings(values: Iterable[str]) -> str:

@@ -28,12 +28,12 @@ from interlingua.json_text import load_json
 from interlingua.locks import exclusive
 from interlingua.search.lance_table import (
     content_key,
+    lance_reads,
     lance_writes,
     sql_strings,
     table_rows,
     table_schema,
     text_key,
-    valid_condition,
 )
 from interlingua.search.passage_files import Passage
 from interlingua.search.ranking import Hit
@@ -126,14 +126,15 @@ class PassageIndex:
 
     Args:
         folder: where.
+        create: make the table of passages if it is missing.
 
     Raises:
         ConfigError: there is no index.
-        CheckpointError: its settings are damaged.
+        CheckpointError: its settings or its passages are missing or damaged.
         MissingExtraError: the extra ``search`` is not installed.
     """
 
-    def __init__(self, folder: PathLike) -> None:
+    def __init__(self, folder: PathLike, *, create: bool = False) -> None:
         os.environ.setdefault("LANCE_LOG", "error")  # its warnings are of no use to the user of an index
         try:
             import lancedb
@@ -141,7 +142,7 @@ class PassageIndex:
             raise MissingExtraError("lancedb", "search") from error
         self.folder = Path(folder)
         self.settings = read_settings(folder)
-        self._table = self._open_table(lancedb.connect(self.folder))
+        self._table = self._open_table(lancedb.connect(self.folder), create=create)
 
     @classmethod
     def create(cls, folder: PathLike, settings: IndexSettings) -> PassageIndex:
@@ -157,10 +158,10 @@ class PassageIndex:
             raise ConfigError(f"{path} holds other files; name another folder")
         if has_format(path, SETTINGS_FILE, FORMAT):
             require_same(path, read_settings(path), settings)
-            return cls(path)
+            return cls(path, create=True)
         with atomic_write(path / SETTINGS_FILE) as file:
             json.dump({"format": FORMAT, **dataclasses.asdict(settings)}, file, ensure_ascii=False, indent=1)
-        return cls(path)
+        return cls(path, create=True)
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
@@ -229,7 +230,7 @@ class PassageIndex:
         while block := list(islice(stream, COMMIT_PASSAGES)):
             self._table.delete(f"id IN ({sql_strings(block)})")
         if where is not None:
-            with valid_condition(where):
+            with lance_reads(self.folder, where):
                 self._table.delete(where)
         return before - self.count()
 
@@ -269,13 +270,15 @@ class PassageIndex:
 
     def count(self) -> int:
         """Passages in the index."""
-        return int(self._table.count_rows())
+        with lance_reads(self.folder):
+            return int(self._table.count_rows())
 
     def languages(self) -> dict[str, int]:
         """Number of passages by language, largest first."""
         counts: Counter[str] = Counter()
-        for batch in self._table.search().select(["language"]).to_batches():
-            counts.update(batch.column("language").to_pylist())
+        with lance_reads(self.folder):
+            for batch in self._table.search().select(["language"]).to_batches():
+                counts.update(batch.column("language").to_pylist())
         return dict(counts.most_common())
 
     def nearest(
@@ -327,15 +330,19 @@ class PassageIndex:
             conditions.append(f"({where})")
         if conditions:
             query = query.where(" AND ".join(conditions), prefilter=True)
-        with valid_condition(where):
+        with lance_reads(self.folder, where):
             rows = query.limit(top).to_list()
         hits = [Hit(score=float(score(row)), **{name: row[name] for name in SHOWN}) for row in rows]
         return sorted(hits, key=lambda hit: (-hit.score, hit.id))
 
-    def _open_table(self, database: Any) -> Any:
+    def _open_table(self, database: Any, *, create: bool) -> Any:
         if (self.folder / f"{TABLE}.lance").is_dir():
-            return database.open_table(TABLE)
-        return database.create_table(TABLE, schema=table_schema(self.settings.dim))
+            with lance_reads(self.folder):
+                return database.open_table(TABLE)
+        if not create:
+            raise CheckpointError(f"{self.folder}: its passages are missing; build the index again")
+        with lance_writes(self.folder):
+            return database.create_table(TABLE, schema=table_schema(self.settings.dim))
 
     def _commit(self, passages: Sequence[Passage], vectors: Float32[ndarray, "n d"], *, replaces: bool) -> None:
         rows = table_rows(passages, vectors)
@@ -349,7 +356,8 @@ class PassageIndex:
     def _contents(self) -> dict[int, int]:
         """A digest of what every passage holds, by a digest of its id."""
         found: dict[int, int] = {}
-        for batch in self._table.search().select(["id", "content"]).to_batches():
-            keys = map(text_key, batch.column("id").to_pylist())
-            found.update(zip(keys, batch.column("content").to_pylist(), strict=True))
+        with lance_reads(self.folder):
+            for batch in self._table.search().select(["id", "content"]).to_batches():
+                keys = map(text_key, batch.column("id").to_pylist())
+                found.update(zip(keys, batch.column("content").to_pylist(), strict=True))
         return found
