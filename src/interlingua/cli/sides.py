@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -107,7 +107,7 @@ def two_sides(
     elsewhere: bool = False,
     documents: Text = None,
 ) -> tuple[TextFile, TextFile, str]:
-    """Both sides with what embeds them, and what tells the model; what is elsewhere is fetched into the folder.
+    """Both sides with what embeds them, and the model's identity; remote files are fetched into the folder.
 
     The model is not loaded where all vectors are given and no model of that name is here.
     """
@@ -123,25 +123,28 @@ def two_sides(
         raise ConfigError(f"layout {layout!r} is unknown; there are: auto, {', '.join(LAYOUTS)}")
 
     def fetched(name: Text) -> list[Path]:
-        """The files of a name, which may be a pattern or an address; none of no name."""
         return [fetch(part, folder / "fetched") for part in expand(name)] if name else []
 
-    parts = [fetched(name) for name in paths]
-    known = [fetched(name) for name in vectors]
-    if documents is not None and layout == "auto":
-        layout = "documents"
-    codes = [
-        resolve(code).code if code else language_of(Path(path)) for code, path in zip(languages, paths, strict=True)
-    ]
-    layouts: list[Any] = [guess_layout(files[0]) if layout == "auto" else layout for files in parts]
-    encoders: list[Any] = [None, None]
+    layout = "documents" if documents is not None and layout == "auto" else layout
+
+    def text_file(place: int) -> TextFile:
+        files = fetched(paths[place])
+        code = languages[place]
+        return TextFile(
+            path=paths[place],
+            language=resolve(code).code if code else language_of(Path(paths[place])),
+            layout=guess_layout(files[0]) if layout == "auto" else cast(Any, layout),
+            vectors=fetched(vectors[place]),
+            parts=files,
+            column=columns[place],
+        )
+
+    sides = [text_file(0), text_file(1)]
     identity = f"vectors of {model}"
     if always_load or None in vectors or Path(model).exists():
         encode, identity = encode_and_identity(
             model, backend=backend, dtype=dtype, device=device, settings=settings, prompt=prompt,
             batch_tokens=batch_tokens, elsewhere=elsewhere,
         )  # fmt: skip
-        encoders = [functools.partial(encode, language=code) for code in codes]
-    sides = zip(paths, codes, layouts, encoders, known, ((), ()), parts, (None, None), columns, strict=True)
-    source, target = (TextFile(*side) for side in sides)
-    return source, target, identity
+        sides = [side._replace(encode=functools.partial(encode, language=side.language)) for side in sides]
+    return sides[0], sides[1], identity
