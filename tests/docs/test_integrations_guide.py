@@ -1,4 +1,4 @@
-"""docs/how-to/integrations.md: its command is run on a tiny model, then each of its Python parts whose package is here."""
+"""docs/how-to/integrations.md: its command is run on a tiny model, then its Python parts, if their package is here."""
 
 from __future__ import annotations
 
@@ -47,3 +47,31 @@ def test_parquet_holds_what_encode_gives(workplace):
     names = run_part("pyarrow", workplace)
     assert names["texts"] == LINES["en"] + LINES["de"]
     assert np.array_equal(names["vectors"], Encoder.load(workplace / "model").encode(names["texts"]))
+
+
+def ranked(workplace: Path) -> list[str]:
+    """The three texts of the page, the nearest to its query first."""
+    texts = ["de1 de2", "en3", "ru4 ru5"]
+    encoder = Encoder.load(workplace / "model")
+    similarities = encoder.encode(texts) @ encoder.encode(["en3 en4"])[0]
+    return [texts[row] for row in np.argsort(-similarities)]
+
+
+def test_langchain_finds_the_nearest(workplace):
+    found = run_part("langchain_core", workplace)["found"]
+    assert [document.page_content for document in found] == ranked(workplace)[:2]
+
+
+def test_chroma_finds_the_nearest(workplace):
+    found = run_part("chromadb", workplace)["found"]
+    assert found["documents"] == [ranked(workplace)[:2]]
+
+
+def test_a_pipeline_of_sklearn_classifies(workplace):
+    names = run_part("sklearn", workplace)
+    from sklearn.linear_model import LogisticRegression
+
+    encoder = Encoder.load(workplace / "model")
+    by_hand = LogisticRegression().fit(encoder.encode(LINES["en"]), ["news", "sports", "news"])
+    expected = by_hand.predict(encoder.encode(["de1 de2"]))
+    assert list(names["predicted"]) == list(expected)
