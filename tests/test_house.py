@@ -43,6 +43,7 @@ ORDER = [
     {"train"},
     {"mining"},
     {"search"},
+    {"integrations"},
     {"export"},
     {"evaluation"},
     {"analysis"},
@@ -56,6 +57,7 @@ ORDER = [
 NEVER = {
     "mining": {"methods", "train", "prepare", "batches"},
     "search": {"methods", "train", "prepare", "batches", "mining"},
+    "integrations": {"methods", "train", "prepare", "batches", "mining"},
     "export": {"methods", "train", "prepare", "batches", "mining"},
     "evaluation": {"methods", "train", "prepare", "export"},
     "analysis": {"methods", "train", "prepare", "export", "search"},

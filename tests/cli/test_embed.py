@@ -165,3 +165,18 @@ def test_a_runs_folder_stands_for_its_best_model(model, text, tmp_path):
     Encoder.load(model).save(run / "best")
     assert embed(run, text, "-o", tmp_path / "run.npy") == 0
     assert np.array_equal(np.load(tmp_path / "run.npy"), Encoder.load(model).encode(LINES))
+
+
+@pytest.mark.parametrize(("precision", "dim"), [("float32", 12), ("ubinary", 16), ("binary", 32)])
+def test_parquet_rows_are_those_of_encode(model, text, tmp_path, precision, dim, capsys):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    options = ("--dim", dim, "--precision", precision)
+    assert embed(model, text, "-o", tmp_path / "out.parquet", *options) == 0
+    found = parquet.read_table(tmp_path / "out.parquet")
+    expected = Encoder.load(model).encode(LINES, dim=dim, precision=precision)
+    assert found.column_names == ["text", "vector"]
+    assert found["text"].to_pylist() == LINES
+    vectors = found["vector"].combine_chunks().flatten().to_numpy().reshape(4, -1)
+    assert vectors.dtype == expected.dtype
+    assert np.array_equal(vectors, expected)
+    assert f"4 x {expected.shape[1]} {expected.dtype}" in capsys.readouterr().err

@@ -29,10 +29,10 @@ def test_the_lines_of_the_card_run_without_torch_and_give_our_vectors(encoder, t
 
 
 def test_what_is_there_is_named(encoder):
-    assert "onnx/model_int8.onnx" in graph_usage(encoder, ("int8",))
+    assert "onnx/model_quantized.onnx" in graph_usage(encoder, ("int8",))
     both = graph_usage(encoder, ("onnx", "int8"))
     assert 'InferenceSession("onnx/model.onnx")' in both
-    assert "The same with `onnx/model_int8.onnx`" in both
+    assert "The same with `onnx/model_quantized.onnx`" in both
     assert "openvino" not in both
     assert "length 1" in both
     encoder.settings = dataclasses.replace(encoder.settings, normalize=False)

@@ -42,12 +42,12 @@ def test_all_graphs_agree_and_need_no_weights_beside_them(prompted, tmp_path):
     assert found.lowest["onnx"].keys() == SAMPLES.keys()
     assert min(low.cosine for low in found.lowest["onnx"].values()) > 1 - 1e-6
     assert 1 - 5e-3 < min(low.cosine for low in found.lowest["onnx int8"].values()) < 1 - 1e-9
-    assert {"onnx/model.onnx", "onnx/model_int8.onnx", "tokenizer.json", "config.json", "README.md"} <= set(
+    assert {"onnx/model.onnx", "onnx/model_quantized.onnx", "tokenizer.json", "config.json", "README.md"} <= set(
         files(tmp_path / "out")
     )
     assert "model.safetensors" not in files(tmp_path / "out")
     own = encoder.encode(TEXTS)
-    for options in ({}, {"file": "onnx/model_int8.onnx"}):
+    for options in ({}, {"file": "onnx/model_quantized.onnx"}):
         there = OnnxEncoder(str(tmp_path / "out"), Choices(name="m", options=options))
         assert there.info.pooling == "in the graph"
         closeness = (there.encode(TEXTS) * own).sum(axis=1).min()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import json
@@ -166,7 +167,7 @@ def test_two_runs_do_not_fill_one_folder(tmp_path, parts):
 @pytest.mark.parametrize("name", ["t.csv", "t.xlsx", "s3://bucket/t.tsv", "t.npz"])
 def test_vectors_are_not_written_under_another_formats_name(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConfigError, match=r"vectors are written as \.npy, not .*; name OUT\.npy"):
+    with pytest.raises(ConfigError, match=r"OUT\.parquet"):
         EmbedJob(files=["a.txt"], output=name)
 
 
@@ -219,3 +220,73 @@ def test_a_table_without_a_known_column_is_refused(tmp_path):
     with pytest.raises(ConfigError, match="'review'"):
         EmbedJob(files=["x.txt"], output=str(tmp_path / "a.npy"), column="review").run(encode, model="m")
     assert not (tmp_path / "a.npy").exists()
+
+
+def table_of(path):
+    return pytest.importorskip("pyarrow.parquet").read_table(path)
+
+
+def test_parquet_holds_the_lines_of_all_files(tmp_path, parts):
+    job = EmbedJob(files=[parts], output=str(tmp_path / "v.parquet"))
+    at = []
+    said = job.run(encode, model="m", progress=lambda *done: at.append(done))
+    found = table_of(tmp_path / "v.parquet")
+    assert found["text"].to_pylist() == lines(5) + lines(3)
+    np.testing.assert_array_equal(found["vector"].to_pylist(), embed(lines(5) + lines(3)))
+    assert f"{tmp_path}/v.parquet: 8 x 24 float32, " in said[0]
+    assert at[-1] == (8, 8)
+    assert not list(tmp_path.glob("*.json"))
+
+
+def test_parquet_from_windows_has_the_same_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr("interlingua.encoder.encode.WINDOW_TEXTS", 4)
+    (tmp_path / "a.txt").write_bytes(written([*lines(9), "", "de1"]))
+    EmbedJob(files=[str(tmp_path / "a.txt")], output=str(tmp_path / "v.parquet")).run(encode, model="m")
+    found = table_of(tmp_path / "v.parquet")
+    assert found["text"].to_pylist() == [*lines(9), "", "de1"]
+    np.testing.assert_array_equal(found["vector"].to_pylist(), embed([*lines(9), "", "de1"]))
+
+
+def test_parquet_by_workers_keeps_the_order(tmp_path, parts, monkeypatch):
+    """The workers take three windows ahead before they give the first one back."""
+
+    class Ahead:
+        def run(self, function, tasks, *, encodes):
+            waiting = []
+            for task in tasks:
+                waiting.append(task)
+                if len(waiting) == 3:
+                    yield function(*waiting.pop(0))
+            yield from (function(*task) for task in waiting)
+
+    monkeypatch.setattr("interlingua.encoder.encode.WINDOW_TEXTS", 2)
+    monkeypatch.setattr(
+        "interlingua.mining.embed_job.connected", lambda address, cores: contextlib.nullcontext(Ahead())
+    )
+    EmbedJob(files=[parts], output=str(tmp_path / "v.parquet"), ray="local").run(encode, model="m")
+    found = table_of(tmp_path / "v.parquet")
+    assert found["text"].to_pylist() == lines(5) + lines(3)
+    np.testing.assert_array_equal(found["vector"].to_pylist(), embed(lines(5) + lines(3)))
+
+
+def test_parquet_of_an_empty_file_has_no_rows(tmp_path):
+    (tmp_path / "a.txt").write_text("")
+    EmbedJob(files=[str(tmp_path / "a.txt")], output=str(tmp_path / "v.parquet")).run(encode, model="m")
+    found = table_of(tmp_path / "v.parquet")
+    assert (found.num_rows, found.column_names) == (0, ["text", "vector"])
+
+
+def test_parquet_names_the_line_that_is_not_finite(tmp_path, parts):
+    def broken(texts, **how):
+        vectors = encode(texts, **how)
+        vectors[[text == "de2 de3" for text in texts]] = np.nan
+        return vectors
+
+    with pytest.raises(DataError, match=r"part-0\.txt:3"):
+        EmbedJob(files=[parts], output=str(tmp_path / "v.parquet")).run(broken, model="m")
+    assert not (tmp_path / "v.parquet").exists()
+
+
+def test_parquet_in_a_store(tmp_path, store, parts):
+    EmbedJob(files=[parts], output="memory://vectors/v.parquet").run(encode, model="m")
+    assert table_of(io.BytesIO(store.cat("/vectors/v.parquet"))).num_rows == 8

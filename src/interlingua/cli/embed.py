@@ -20,7 +20,10 @@ Files = Annotated[
 Output = Annotated[
     str,
     typer.Option(
-        "--output", "-o", help="The .npy file: one row per line. Of several files a folder, with one of each."
+        "--output",
+        "-o",
+        help="The .npy file: one row per line. Of several files a folder, with one of each. Or one .parquet file for"
+        " all: the columns text and vector.",
     ),
 ]
 

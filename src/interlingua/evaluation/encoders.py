@@ -192,7 +192,7 @@ def backend_settings(settings: Sequence[str], backend: str) -> tuple[dict[str, A
     """The options of the backend among ``--set`` strings, and those that are left for the tasks.
 
     Args:
-        settings: ``onnx.file=model_int8.onnx``, ``stsb.split=dev``.
+        settings: ``onnx.file=model_quantized.onnx``, ``stsb.split=dev``.
         backend: the one in use.
 
     Raises:

@@ -17,7 +17,7 @@ from interlingua.errors import CheckpointError, MissingExtraError
 Vectors = Float32[ndarray, "n d"]
 ROUNDING = {"float32": 1e-5, "float16": 1e-4, "bfloat16": 1e-2, "int8": 5e-3}
 """Largest 1 - cosine that is put down to rounding, by what the weights are kept in."""
-ONNX_FILES = {"onnx": "onnx/model.onnx", "onnx int8": "onnx/model_int8.onnx"}
+ONNX_FILES = {"onnx": "onnx/model.onnx", "onnx int8": "onnx/model_quantized.onnx"}
 OPENVINO_FILE = "openvino/openvino_model.xml"
 RECORDED = ["interlingua", "weights"]
 """Where a graph of OpenVINO says what its weights are kept in."""

@@ -22,11 +22,13 @@ from numpy import ndarray
 from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.sentence_table import is_table, read_column, refuse_column
 from interlingua.encoder.encode import EncodeReport, collect, windows
+from interlingua.encoder.finite import check_finite
 from interlingua.errors import ConfigError, DamagedFileError, DataError
 from interlingua.files import PathLike, atomic_write, open_text, stem_and_suffix
 from interlingua.json_text import parse_json
 from interlingua.limits import guard_lines
 from interlingua.locks import exclusive
+from interlingua.mining.parquet_vectors import ParquetVectors, is_parquet, require_pyarrow
 from interlingua.mining.texts import count_lines
 from interlingua.mining.workers import OnRay, connected
 from interlingua.remote import (
@@ -79,12 +81,14 @@ class EmbedJob:
     def __post_init__(self) -> None:
         BadLines(self.on_error)  # refuses what it does not know
         if STANDARD_INPUT in self.files and (len(self.files) > 1 or self.output.endswith("/")):
-            raise ConfigError("standard input is one text by itself; name one .npy file for it")
+            raise ConfigError("standard input is one text by itself; name one .npy or .parquet file for it")
         suffix = Path(name_of(self.output)).suffix
-        if suffix.lower() not in ("", ".npy") and not self.output.endswith("/") and not os.path.isdir(self.output):
+        if self.to_parquet:
+            require_pyarrow()
+        elif suffix.lower() not in ("", ".npy") and not self.output.endswith("/") and not os.path.isdir(self.output):
             raise ConfigError(
-                f"{self.output}: vectors are written as .npy, not {suffix}; name OUT.npy (numpy.load reads it), or a"
-                " folder with / at its end"
+                f"{self.output}: vectors are written as .npy or .parquet, not {suffix}; name OUT.npy (numpy.load reads"
+                " it), OUT.parquet (texts and vectors), or a folder with / at its end"
             )
 
     def run(self, encode: Encode, *, model: str, progress: Progress = lambda done, total: None) -> list[str]:
@@ -101,7 +105,7 @@ class EmbedJob:
         targets = self._targets()
         for name in targets:
             refuse_column(self.column, name)
-        keep_inputs(targets.values(), self.names)
+        keep_inputs(set(targets.values()), self.names)
         with self._alone(), BadLines(self.on_error, self._bad_lines_path) as bad:
             return [*self._embed(encode, model, targets, bad, progress), *bad.lines()]
 
@@ -138,10 +142,13 @@ class EmbedJob:
             sentences = partial(read_column, column=self.column, language=self.language, bad=bad)
             count = _Count(left, progress, sentences, skips=bad.skips)
             work = _Work(encode, Path(scratch), report, count, workers, sentences, bad)
-            for name, vectors in work.files(left, targets):
-                made.append(vectors)
-                if record is not None:
-                    record.add(name)
+            if self.to_parquet:
+                made.append(work.parquet(names, self.output))
+            else:
+                for name, vectors in work.files(left, targets):
+                    made.append(vectors)
+                    if record is not None:
+                        record.add(name)
         return self._told(made, len(names) - len(left), report, time.perf_counter() - started)
 
     @property
@@ -152,10 +159,17 @@ class EmbedJob:
     @property
     def to_folder(self) -> bool:
         """Whether there is a file of vectors for each of several."""
-        return len(self.names) > 1 or self.output.endswith("/")
+        return not self.to_parquet and (len(self.names) > 1 or self.output.endswith("/"))
+
+    @property
+    def to_parquet(self) -> bool:
+        """Whether the lines of all files and their vectors go into one Parquet file."""
+        return is_parquet(self.output) and not os.path.isdir(self.output)
 
     def _targets(self) -> dict[str, str]:
         names = self.names
+        if self.to_parquet:
+            return dict.fromkeys(names, self.output)
         if not self.to_folder:
             return {names[0]: self.output}
         targets = {name: f"{self.output.rstrip('/')}/{stem_and_suffix(name_of(name))[0]}.npy" for name in names}
@@ -206,14 +220,40 @@ class _Work:
                     del made
                 yield name, done
             return
-        tasks = ((self.encode, name, texts) for name in names for texts in self._windows(name))
-        found = self.workers.run(embed_window, tasks, encodes=True)
+        found = self.workers.run(embed_window, self._tasks(names), encodes=True)
         for name, parts in itertools.groupby(found, key=lambda part: part[0]):
             with destination(targets[name], self.scratch) as path:
                 made = collect(self._noted(parts), 0, path)
                 done = Made(len(made), made.shape[1], str(made.dtype))
                 del made
             yield name, done
+
+    def parquet(self, names: Sequence[str], target: str) -> Made:
+        """All files, one after the other, into one Parquet file of lines and vectors."""
+        with destination(target, self.scratch) as path, ParquetVectors(path) as table:
+            for name, parts in itertools.groupby(self._embedded(names), key=lambda part: part[0]):
+                row = 0
+                for _, texts, vectors in parts:
+                    check_finite(vectors, lambda at, name=name, row=row: f"{name}:{row + at + 1}")  # type: ignore[misc]
+                    table.write(texts, vectors)
+                    row += len(texts)
+        return Made(table.rows, table.width, table.dtype)
+
+    def _embedded(self, names: Sequence[str]) -> Iterator[tuple[str, list[str], Float32[ndarray, "n d"]]]:
+        """The lines of the files with their vectors, a window at a time."""
+        if self.workers is None:
+            for name in names:
+                for texts in self._windows(name):
+                    yield name, texts, self.encode(texts, report=self.report, advance=self.count.advance)
+            return
+        # One copy goes to the workers, who are some windows ahead; they give vectors back in the same order.
+        sent, kept = itertools.tee(self._tasks(names))
+        for part, (_, name, texts) in zip(self.workers.run(embed_window, sent, encodes=True), kept, strict=True):
+            (vectors,) = self._noted([part])
+            yield name, texts, vectors
+
+    def _tasks(self, names: Sequence[str]) -> Iterator[tuple[Encode, str, list[str]]]:
+        return ((self.encode, name, texts) for name in names for texts in self._windows(name))
 
     def _windows(self, name: str) -> Iterator[list[str]]:
         empty = True

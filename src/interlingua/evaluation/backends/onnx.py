@@ -27,7 +27,7 @@ from interlingua.evaluation.metrics.retrieval import normalized
 from interlingua.evaluation.provenance import ModelInfo
 from interlingua.files import sha256_file
 
-GRAPHS = ("model.onnx", "onnx/model.onnx", "onnx/model_int8.onnx")
+GRAPHS = ("model.onnx", "onnx/model.onnx", "onnx/model_quantized.onnx")
 POOLED = ("sentence_embedding", "sentence_embeddings")
 """What graphs that pool by themselves call their output."""
 TOKENS = ("last_hidden_state", "token_embeddings", "hidden_states")
@@ -41,7 +41,7 @@ class OnnxOptions:
 
     file: str = ""
     """The graph, from the directory on (``onnx/model_quantized.onnx``); default: model.onnx, onnx/model.onnx or
-    onnx/model_int8.onnx, whichever is there first."""
+    onnx/model_quantized.onnx, whichever is there first."""
 
 
 class OnnxEncoder(ForeignEncoder):

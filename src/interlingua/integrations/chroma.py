@@ -1,0 +1,67 @@
+"""Chroma's ``EmbeddingFunction``; importing this module also makes it known to Chroma by its name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from interlingua.encoder.encode import Dtype
+from interlingua.errors import MissingExtraError
+from interlingua.integrations.shared_model import SearchModel, lasting_name
+
+try:
+    from chromadb.api.types import Documents, EmbeddingFunction, Embeddings, Space
+    from chromadb.utils.embedding_functions import register_embedding_function
+except ImportError as error:
+    raise MissingExtraError("chromadb", "chroma") from error
+
+
+@register_embedding_function
+class InterlinguaEmbeddingFunction(EmbeddingFunction[Documents]):
+    """Embeds the documents and queries of a collection, with the model's own prompts for each.
+
+    Chroma keeps the configuration with the collection. ``get_collection`` then builds the function by itself, in a
+    process that has imported this module.
+
+    Args:
+        model: a model directory, a training run or ``hf:owner/name``; a directory is kept as an absolute path.
+        device: cpu, cuda, cuda:1; None = the CPU.
+        dtype: to compute in: float32, bfloat16, float16 or int8.
+        language: of all texts, in any code, where the model needs it.
+
+    Raises:
+        CheckpointError: there is no such model.
+        ConfigError: there is no such device or dtype.
+        MissingExtraError: chromadb is not installed; raised by the import of this module.
+    """
+
+    def __init__(
+        self, model: str, device: str | None = None, dtype: Dtype = "float32", language: str | None = None
+    ) -> None:
+        self._config = {"model": lasting_name(model), "device": device, "dtype": dtype, "language": language}
+        self._search_model = SearchModel(model, device=device, dtype=dtype, language=language)
+
+    def __call__(self, input: Documents) -> Embeddings:
+        """One vector of length 1 for each document."""
+        return list(self._search_model.embed_passages(input))
+
+    def embed_query(self, input: Documents) -> Embeddings:
+        """One vector of length 1 for each query."""
+        return list(self._search_model.embed_questions(input))
+
+    @staticmethod
+    def name() -> str:
+        """What Chroma keeps with a collection, next to the configuration."""
+        return "interlingua"
+
+    def default_space(self) -> Space:
+        """How Chroma compares vectors of length 1."""
+        return "cosine"
+
+    def get_config(self) -> dict[str, Any]:
+        """What ``build_from_config`` takes."""
+        return dict(self._config)
+
+    @staticmethod
+    def build_from_config(config: dict[str, Any]) -> InterlinguaEmbeddingFunction:
+        """The function of a collection that Chroma opens again."""
+        return InterlinguaEmbeddingFunction(**config)

@@ -1,0 +1,69 @@
+"""A model by its name, loaded once for all who use it at the same time."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float32
+from numpy import ndarray
+
+from interlingua.encoder.encode import Dtype
+from interlingua.encoder.encoder import Encoder
+from interlingua.languages import resolve
+from interlingua.search.indexed_model import IndexedModel
+from interlingua.search.passage_files import Passage
+
+# Libraries build several objects from one configuration. An encoder that no object holds any more is forgotten, so
+# that a model which was trained anew under the same name is read again.
+_LOADED: weakref.WeakValueDictionary[tuple[str, str | None], Encoder] = weakref.WeakValueDictionary()
+
+
+def shared_encoder(model: str, device: str | None) -> Encoder:
+    """Loads a model, or gives the one that another object holds.
+
+    Args:
+        model: a model directory, a training run or ``hf:owner/name``.
+        device: cpu, cuda, cuda:1; None = the CPU.
+
+    Raises:
+        CheckpointError: there is no such model.
+        ConfigError: there is no such device here.
+    """
+    key = (lasting_name(model), device)
+    encoder = _LOADED.get(key)
+    if encoder is None:
+        encoder = Encoder.load(model, device=device)
+        _LOADED[key] = encoder
+    return encoder
+
+
+def lasting_name(model: str) -> str:
+    """The name of a model that is the same from every working directory."""
+    return os.path.abspath(model) if os.path.exists(model) else model
+
+
+class SearchModel:
+    """Vectors of passages and of questions, with the model's own prompts for each.
+
+    Args:
+        model: a model directory, a training run or ``hf:owner/name``.
+        device: see ``shared_encoder``.
+        dtype: to compute in: float32, bfloat16, float16 or int8.
+        language: of all texts, in any code, where the model needs it.
+    """
+
+    def __init__(self, model: str, *, device: str | None, dtype: Dtype, language: str | None) -> None:
+        self.language = "" if language is None else resolve(language).code
+        self._model = IndexedModel(shared_encoder(model, device), model, dtype=dtype)
+
+    def embed_passages(self, texts: Sequence[str]) -> Float32[ndarray, "n d"]:
+        """One vector of length 1 for each text that is to be found."""
+        return self._model.embed_passages([Passage("text", text, language=self.language) for text in texts])
+
+    def embed_questions(self, texts: Sequence[str]) -> Float32[ndarray, "n d"]:
+        """One vector of length 1 for each text to search with."""
+        vectors = [self._model.embed_question(text, self.language or None) for text in texts]
+        return np.stack(vectors) if vectors else np.zeros((0, self._model.encoder.dim), np.float32)

@@ -1,0 +1,109 @@
+"""A Parquet file of sentences and their vectors, for pandas, polars, DuckDB and whatever else reads Arrow.
+
+Each portion of rows becomes a row group on the disk before the next one is made, so that memory does not grow with the
+file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from jaxtyping import Num
+from numpy import ndarray
+
+from interlingua.errors import DataError, MissingExtraError
+from interlingua.files import PathLike, atomic_write, is_special
+
+SUFFIX = ".parquet"
+COMPRESSION = {"text": "zstd", "vector.list.element": "none"}
+"""The numbers of a vector are nearly random, so compressing them takes time and saves little."""
+
+
+def require_pyarrow() -> None:
+    """Checks that Parquet can be written.
+
+    Raises:
+        MissingExtraError: pyarrow is not installed.
+    """
+    try:
+        import pyarrow.parquet  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError("pyarrow", "parquet") from error
+
+
+def is_parquet(path: PathLike) -> bool:
+    """Whether a name is that of a Parquet file."""
+    return str(path).lower().endswith(SUFFIX)
+
+
+class ParquetVectors:
+    """A file with the columns ``text`` and ``vector``, which appears under its name when it is whole.
+
+    Args:
+        path: the final name.
+
+    Attributes:
+        rows: written so far.
+        width: of a vector, once the first rows are written.
+        dtype: of its numbers.
+
+    Raises:
+        DataError: the path is a pipe or a device, or can't be written.
+        MissingExtraError: pyarrow is not installed.
+    """
+
+    def __init__(self, path: PathLike) -> None:
+        require_pyarrow()
+        if is_special(path):
+            raise DataError("a pipe or device can't hold Parquet; name a file", path=path)
+        self.path = path
+        self.rows = 0
+        self.width = 0
+        self.dtype = "float32"
+        self._writer: Any = None
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> ParquetVectors:
+        self._file = self._stack.enter_context(atomic_write(self.path, "wb"))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if self._writer is not None:
+                self._writer.close()
+        except OSError as problem:
+            # Of two errors the first one counts; the file goes with its temporary name.
+            if error is None:
+                kind, error, trace = OSError, problem, problem.__traceback__
+        self._stack.__exit__(kind, error, trace)
+
+    def write(self, texts: Sequence[str], vectors: Num[ndarray, "n d"]) -> None:
+        """Adds a row group.
+
+        Args:
+            texts: the first column.
+            vectors: of each text; all calls have the same width and type of numbers.
+        """
+        import pyarrow
+        from pyarrow.parquet import ParquetWriter
+
+        if self._writer is None:
+            self.width = vectors.shape[1]
+            self.dtype = str(vectors.dtype)
+            numbers = pyarrow.from_numpy_dtype(vectors.dtype)
+            fields = [("text", pyarrow.string()), ("vector", pyarrow.list_(numbers, self.width))]
+            self._schema = pyarrow.schema(fields)
+            self._writer = ParquetWriter(
+                self._file, self._schema, compression=COMPRESSION, use_dictionary=["text"], store_schema=True
+            )
+        flat = pyarrow.array(np.ascontiguousarray(vectors).ravel())
+        column = pyarrow.FixedSizeListArray.from_arrays(flat, self.width)
+        table = pyarrow.table({"text": pyarrow.array(texts, pyarrow.string()), "vector": column}, schema=self._schema)
+        self._writer.write_table(table, row_group_size=max(1, len(texts)))
+        self.rows += len(texts)
