@@ -53,13 +53,7 @@ Progress = Callable[[float, int | None], None]
 
 
 class Made(NamedTuple):
-    """A file of vectors.
-
-    Attributes:
-        rows: vectors.
-        width: columns of one.
-        dtype: of its numbers.
-    """
+    """A file of vectors: how many, of which width, and the type of their numbers."""
 
     rows: int
     width: int
