@@ -1,8 +1,15 @@
-"""docs/how-to/vector-stores.md: its Python part is run on a tiny model, where the store's client is installed."""
+"""docs/how-to/vector-stores.md: its Python parts are run on a tiny model, where the store and its client are there.
+
+``INTERLINGUA_TEST_POSTGRES`` is the URL of an empty PostgreSQL database with pgvector, on which its part is tested.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,23 +17,54 @@ import torch
 
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
-from tests.docs.markdown import run_python
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "vector-stores.md"
+PARTS = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S)
 LINES = {"en": ["en1 en2", "en3", "en4 en5 en6"], "de": ["de1 de2", "de3", "de4 de5 de6"]}
+TEXTS = LINES["en"] + LINES["de"]
 
 
-def test_qdrant_ranks_as_the_vectors_do(tmp_path, word_vocabulary):
-    pytest.importorskip("qdrant_client")
+@pytest.fixture
+def workplace(tmp_path, word_vocabulary):
     torch.manual_seed(0)
     config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
-    encoder = Encoder.from_scratch(config, word_vocabulary)
-    encoder.save(tmp_path / "model")
+    Encoder.from_scratch(config, word_vocabulary).save(tmp_path / "model")
     for language, texts in LINES.items():
         (tmp_path / f"news.{language}.txt").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
-    names = run_python(PAGE, tmp_path)
-    texts = LINES["en"] + LINES["de"]
-    order = np.argsort(-(encoder.encode(texts) @ encoder.encode(["en1 en2"])[0]))
-    assert [point.payload["text"] for point in names["found"]] == [texts[row] for row in order[:4]]
-    german = [texts[row] for row in order if texts[row] in LINES["de"]]
+    return tmp_path
+
+
+def run_part(code: str, folder: Path) -> dict[str, Any]:
+    names: dict[str, Any] = {}
+    with contextlib.chdir(folder):
+        exec(compile(code, PAGE.name, "exec"), names)
+    return names
+
+
+def ranked(folder: Path) -> list[str]:
+    """The texts, the nearest to the page's query first."""
+    encoder = Encoder.load(folder / "model")
+    similarities = encoder.encode(TEXTS) @ encoder.encode(["en1 en2"])[0]
+    return [TEXTS[row] for row in np.argsort(-similarities)]
+
+
+@pytest.mark.parametrize("code", PARTS)
+def test_a_recipe_has_at_most_30_lines(code):
+    assert len(code.splitlines()) <= 30
+
+
+def test_qdrant_ranks_as_the_vectors_do(workplace):
+    pytest.importorskip("qdrant_client")
+    names = run_part(PARTS[0], workplace)
+    assert [point.payload["text"] for point in names["found"]] == ranked(workplace)[:4]
+    german = [text for text in ranked(workplace) if text in LINES["de"]]
     assert [point.payload["text"] for point in names["only_german"]] == german[:2]
+
+
+def test_pgvector_ranks_as_the_vectors_do(workplace):
+    pytest.importorskip("psycopg")
+    url = os.environ.get("INTERLINGUA_TEST_POSTGRES")
+    if url is None:
+        pytest.skip("INTERLINGUA_TEST_POSTGRES names no database")
+    names = run_part(PARTS[1].replace("postgresql:///news", url), workplace)
+    assert [content for (content,) in names["found"]] == ranked(workplace)[:4]
