@@ -133,8 +133,8 @@ def test_a_suite_that_is_killed_goes_on_with_its_cache(pair_folder, short_encode
     assert (again.provenance["encoded_texts"], again.provenance["reused_texts"]) == (0, 60)
 
 
-def test_vectors_of_nobody_knows_what_are_not_kept(pair_folder, number_encoder, tmp_path):
-    with pytest.raises(ConfigError, match="of NumberEncoder can't be kept, since nobody can tell when it changes"):
+def test_vectors_of_an_unknown_model_are_not_kept(pair_folder, number_encoder, tmp_path):
+    with pytest.raises(ConfigError, match="of NumberEncoder can't be kept"):
         evaluate(number_encoder, ["tatoeba"], pair_folder, cache=tmp_path / "kept")
     named = dataclasses.replace(describe(number_encoder), kept_as="numbers 1")
     evaluate(number_encoder, ["tatoeba"], pair_folder, cache=tmp_path / "kept", model=named)
