@@ -72,10 +72,10 @@ def test_within_documents_nothing_is_searched(tmp_path, sides):
     assert (found.search_seconds, found.tiles) == (0, 0)
 
 
-def test_an_approximate_search_is_not_foretold(tmp_path, sides):
+def test_an_approximate_searchs_time_is_not_estimated(tmp_path, sides):
     exactly = estimate(*sides, MineConfig(), tmp_path / "work")
     found = estimate(*sides, MineConfig(approximate=Approximate("hnsw", 64)), tmp_path / "work")
-    assert "approximate, not foretold; exactly " in found.lines()[2]
+    assert "approximate, time not estimated; exactly " in found.lines()[2]
     assert "without the search" in found.lines()[4]
     assert found.memory_bytes >= exactly.memory_bytes + 500 * (2 * 24 + 256)
 
