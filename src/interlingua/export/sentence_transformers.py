@@ -61,8 +61,8 @@ def export(
         how close the vectors are, or None if not checked.
 
     Raises:
-        CheckpointError: there is no model at ``source``, its vectors contain NaN, the format has no form for it,
-            or the exported vectors differ.
+        CheckpointError: there is no model at ``source``, or sentence-transformers has no module for a part of it.
+            Also where its vectors contain NaN, or differ after export.
     """
     if dtype != "int8" and dtype not in DTYPES:
         raise ConfigError(f"dtype {dtype!r} is unknown; there are: {', '.join(DTYPES)}, and int8 for token vectors")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 from jaxtyping import Float32
@@ -68,7 +70,7 @@ class IndexedModel:
             dim=self.encoder.dim,
             passage_prompt=self.passage_prompt,
             question_prompt=self.question_prompt,
-            has_map=self.language_map is not None,
+            map_digest="" if self.language_map is None else map_digest(self.language_map),
         )
 
     @property
@@ -111,6 +113,8 @@ class IndexedModel:
         return vector
 
     def _prompt_text(self, prompt: str | None, own_names: Sequence[str]) -> str:
+        if prompt in self.encoder.settings.prompts.values():
+            return cast(str, prompt)  # an index holds the text of a prompt, not its name
         own = next((name for name in own_names if name in self.encoder.settings.prompts), None)
         return self.encoder.settings.prompt_text(own if prompt is None else prompt)
 
@@ -131,3 +135,12 @@ class IndexedModel:
         prompted = [prompt + text for text in texts]
         vectors = self.encoder.encode(prompted, prompt="", language=language, dtype=self.dtype)
         return self.map_vectors(vectors, language)
+
+
+def map_digest(language_map: LanguageMap) -> str:
+    """Hex SHA-256 of a map, as its file holds it: in float32."""
+    found = hashlib.sha256(f"{language_map.method} {' '.join(language_map.languages)}".encode())
+    for part in (language_map.weight, language_map.bias, language_map.shifts):
+        if part is not None:
+            found.update(np.ascontiguousarray(part, dtype=np.float32).tobytes())
+    return found.hexdigest()

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import math
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -49,6 +50,8 @@ PROBED_CELLS = 40
 """Cells of vectors that an approximate search looks into."""
 REFINED = 10
 """Candidates whose true cosine is computed, as a multiple of the hits wanted."""
+LEAST_REFINED = 200
+"""Candidates at least, so that a search for a few hits finds them too."""
 SHOWN = ("id", "text", "title", "language", "metadata")
 EmbedPassages = Callable[[Sequence[Passage]], Float32[ndarray, "n d"]]
 """Vectors of length 1."""
@@ -68,8 +71,8 @@ class IndexSettings:
     """Text in front of passages."""
     question_prompt: str = ""
     """Text in front of questions."""
-    has_map: bool = False
-    """Whether a language map beside this file is applied to all vectors."""
+    map_digest: str = ""
+    """Of the language map next to this file, which is applied to all vectors; empty = none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +113,12 @@ def require_same(folder: PathLike, ours: IndexSettings, given: IndexSettings) ->
     Raises:
         ConfigError: something that moves vectors differs; it is named.
     """
-    for name in ("digest", "dim", "passage_prompt", "question_prompt", "has_map"):
+    for name in ("digest", "dim", "passage_prompt", "question_prompt", "map_digest"):
         built = getattr(ours, name)
         other = getattr(given, name)
         if built != other:
-            what = "the model" if name in ("digest", "dim") else name.replace("_", " ")
+            called = {"digest": "the model", "dim": "the model", "map_digest": "the language map"}
+            what = called.get(name, name.replace("_", " "))
             raise ConfigError(
                 f"{folder} was built with another value of {what} ({str(built)[:40]!r}, not {str(other)[:40]!r}); use"
                 " that, or build another index"
@@ -228,7 +232,8 @@ class PassageIndex:
         before = self.count()
         stream = iter(ids)
         while block := list(islice(stream, COMMIT_PASSAGES)):
-            self._table.delete(f"id IN ({sql_strings(block)})")
+            with lance_writes(self.folder):
+                self._table.delete(f"id IN ({sql_strings(block)})")
         if where is not None:
             with lance_reads(self.folder, where):
                 self._table.delete(where)
@@ -306,7 +311,8 @@ class PassageIndex:
             ConfigError: the condition is not valid.
         """
         query = self._table.search(vector).distance_type("dot").select([*SHOWN, "_distance"])
-        query = query.bypass_vector_index() if exact else query.nprobes(PROBED_CELLS).refine_factor(REFINED)
+        refined = max(REFINED, math.ceil(LEAST_REFINED / top))
+        query = query.bypass_vector_index() if exact else query.nprobes(PROBED_CELLS).refine_factor(refined)
         # LanceDB's "dot" distance is 1 - x'y.
         return self._hits(query, top, languages, where, lambda row: 1.0 - row["_distance"])
 

@@ -154,7 +154,7 @@ def model_for(folder: PathLike, encoder: Encoder, path: str, *, dtype: Dtype = "
         path,
         prompt=settings.passage_prompt,
         question_prompt=settings.question_prompt,
-        language_map=read_map(folder) if settings.has_map else None,
+        language_map=read_map(folder) if settings.map_digest else None,
         dtype=dtype,
     )
     require_same(folder, settings, embedder.settings)
@@ -240,6 +240,8 @@ class Searcher:
         for name, number in (("top", top), ("per_language", per_language)):
             if number is not None and not 1 <= number <= MOST_HITS:
                 raise ConfigError(f"{name} is {number}; it must be from 1 to {MOST_HITS}")
+        if vector is None and mode != "text":
+            raise ConfigError(f"mode {mode} needs the question's vector; give it, or choose the mode text")
         searched = self._searched(languages)
         depth = top if mode != "hybrid" else min(FUSED_DEPTH * top, MOST_HITS)
 
