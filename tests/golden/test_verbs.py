@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import re
@@ -13,15 +15,17 @@ from pathlib import Path
 import pytest
 import torch
 
-from interlingua.cli.main import main
+from interlingua.cli.main import VERBS, main
 from tests.golden.summaries import differences, same, summary
-from tests.golden.world import steps, write_inputs
+from tests.golden.world import NOT_RUN, steps, write_inputs
 
 FROZEN = Path(__file__).with_name("verbs.json")
 TOLERANCE = 2e-3
 """Thirty steps of training round otherwise on another processor; no change of a method stays below this."""
 MODEL_DIGEST = re.compile(r"/[0-9a-f]{12}(?=[-/])")
-LEFT_OUT = ("events.out", ".lock", "checkpoints/", "fixed.bin")
+PRINTED = ("compare", "search")
+"""Verbs whose result is what they print."""
+LEFT_OUT = ("passages.lance", "events.out", ".lock", "checkpoints/", "fixed.bin")
 """Files of which the names or the content are another tool's, or that a resume test covers."""
 
 
@@ -39,12 +43,15 @@ def written(tmp_path_factory):
         torch.set_num_threads(1)
         for name, command in steps().items():
             before = set(folder.rglob("*"))
-            with pytest.raises(SystemExit) as stop:
+            out = io.StringIO()
+            with contextlib.redirect_stdout(out), pytest.raises(SystemExit) as stop:
                 main(command if command[0] == "export" else [*command, "--quiet"])
             assert not stop.value.code, f"{name} ended with {stop.value.code}"
             new = sorted(path for path in set(folder.rglob("*")) - before if path.is_file())
             kept = [path for path in new if not any(part in str(path) for part in LEFT_OUT)]
             found[name] = {_steady_name(path.relative_to(folder)): summary(path, folder) for path in kept}
+            if command[0] in PRINTED:
+                found[name]["standard output"] = [line.rstrip() for line in out.getvalue().splitlines()]
     torch.set_num_threads(threads)
     if os.environ.get("UPDATE_GOLDEN"):
         FROZEN.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -54,6 +61,11 @@ def written(tmp_path_factory):
 def _steady_name(path: Path) -> str:
     """The name without the folder that results put the model's digest into."""
     return MODEL_DIGEST.sub("/MODEL", str(path))
+
+
+def test_every_verb_has_a_step_or_a_reason(written):
+    assert {command[0] for command in steps().values()} | NOT_RUN.keys() == set(VERBS)
+    assert [name for name, files in written.items() if not files] == []
 
 
 @pytest.mark.parametrize("name", steps())

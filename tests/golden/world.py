@@ -38,6 +38,11 @@ threads = 1
 eval_steps = 60
 metric_for_best_model = "tatoeba_accuracy"
 """
+NOT_RUN = {
+    "quickstart": "it trains for minutes; tests/quickstart has its parts",
+    "serve": "it writes no file; tests/serve has its answers",
+}
+"""Verbs without a step, and why."""
 WORDS = ["tests.mining.invented:embed", "--backend", "function"]
 """An encoder of invented words, whose vectors lie far apart, so that no processor's rounding changes a choice."""
 
@@ -92,6 +97,8 @@ def steps() -> dict[str, list[str]]:
                                     "--precision", "0.9"],
         "score": ["score", WORDS[0], "known.de-en.tsv", *WORDS[1:], "-o", "scored.tsv"],
         "align": ["align", WORDS[0], "a.de", "a.en", *WORDS[1:], "-o", "links.align", "--texts", "linked.tsv"],
+        "index": ["index", "build", model, "texts/deu_Latn.txt", "texts/rus_Cyrl.txt", "-o", "index"],
+        "search": ["search", "index", "de3 de4 de3", "--per-language", "1"],
         "debias": ["debias", model, "texts", "-o", "debiased", "--sentences", "24"],
         "debias vectors": ["debias", "--vectors", "index.npy", "--labels", "labels.txt", "-o", "debiased-index"],
         "average": ["average", model, "run/model", "-o", "averaged", "--weights", "3,1"],
