@@ -8,7 +8,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.encoder.vocabulary_training import train_vocabulary
-from interlingua.encoder.vocabulary_trimming import ids_in_use, trim_vocabulary
+from interlingua.encoder.vocabulary_trimming import id_counts, ids_in_use, most_frequent_ids, trim_vocabulary
 from interlingua.errors import ConfigError
 
 from .multilingual import AWKWARD, LINES, SENTENCES, TEXTS
@@ -134,3 +134,63 @@ def test_other_models_are_refused():
     tokenizer = Tokenizer(models.WordLevel({"[UNK]": 0, "a": 1}, unk_token="[UNK]"))
     with pytest.raises(ConfigError, match="WordLevel tokenizer can't be trimmed"):
         trim_vocabulary(Vocabulary(tokenizer.to_str(), special_tokens={"unk_token": "[UNK]"}), [1])
+
+
+def test_id_counts_are_those_of_a_loop(monkeypatch):
+    monkeypatch.setattr("interlingua.encoder.vocabulary_trimming.CHUNK_TEXTS", 3)
+    vocabulary = sentencepiece(model_type="unigram")
+    expected = np.zeros(vocabulary.size, dtype=np.int64)
+    for text in KEPT:
+        for index in vocabulary.encode([text], language="eng_Latn")[0]:
+            expected[index] += 1
+    assert np.array_equal(id_counts(vocabulary, KEPT, language="eng_Latn"), expected)
+
+
+@pytest.fixture(scope="module")
+def counted():
+    """A vocabulary, and how often two languages use its pieces: one has much text, the other little."""
+    vocabulary = sentencepiece(model_type="unigram")
+    english = id_counts(vocabulary, SENTENCES["eng_Latn"] * 50, language="eng_Latn")
+    german = id_counts(vocabulary, SENTENCES["deu_Latn"], language="deu_Latn")
+    return vocabulary, {"eng": english, "deu": german}
+
+
+def test_a_vocabulary_of_given_size_keeps_what_is_frequent(counted):
+    vocabulary, counts = counted
+    total = counts["eng"] + counts["deu"]
+    in_use = most_frequent_ids(vocabulary, counts, vocabulary.size, temperature=1.0)
+    kept = most_frequent_ids(vocabulary, counts, len(in_use) - 20, temperature=1.0)
+    pieces = [piece for piece, _ in vocabulary.definition["model"]["vocab"]]
+    chosen = {index for index in kept if len(pieces[index]) > 1 and total[index]}
+    left_out = in_use - kept
+    assert len(left_out) == 20
+    assert chosen
+    assert min(total[index] for index in chosen) >= max(total[index] for index in left_out)
+
+
+def test_text_without_its_rare_pieces_has_no_unknown_token(counted):
+    vocabulary, counts = counted
+    in_use = most_frequent_ids(vocabulary, counts, vocabulary.size, temperature=1.0)
+    kept = most_frequent_ids(vocabulary, counts, len(in_use) - 40, temperature=1.0)
+    trimmed, _ = trim_vocabulary(vocabulary, kept)
+    assert trimmed.size <= len(kept) + 1  # the piece of lowest score
+    texts = [*SENTENCES["eng_Latn"], *SENTENCES["deu_Latn"]]
+    before = [vocabulary.unk_id in ids for ids in vocabulary.encode(texts, language="eng_Latn")]
+    after = [trimmed.unk_id in ids for ids in trimmed.encode(texts, language="eng_Latn")]
+    assert after == before
+
+
+def test_temperature_gives_a_small_language_more_pieces(counted):
+    vocabulary, counts = counted
+    size = len(most_frequent_ids(vocabulary, counts, vocabulary.size, temperature=1.0)) - 30
+    german = {}
+    for temperature in (1.0, 100.0):
+        kept = most_frequent_ids(vocabulary, counts, size, temperature=temperature)
+        german[temperature] = counts["deu"][sorted(kept)].sum()
+    assert german[100.0] > german[1.0]
+
+
+def test_a_size_below_the_characters_is_refused(counted):
+    vocabulary, counts = counted
+    with pytest.raises(ConfigError, match="max_size"):
+        most_frequent_ids(vocabulary, counts, 10, temperature=1.0)

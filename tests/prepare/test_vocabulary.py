@@ -83,3 +83,20 @@ def test_a_model_is_trimmed_to_the_pairs(tmp_path, shards):
 def test_trimming_needs_a_model():
     with pytest.raises(ConfigError, match="there is no path to a model"):
         VocabularyConfig(trim=True)
+
+
+def test_trimming_to_a_size_logs_what_is_spelled_otherwise(tmp_path, shards, caplog):
+    full = made(shards, tmp_path, model_type="unigram")
+    Encoder.from_scratch(BackboneConfig.preset("ems-tiny", vocab_size=full.size), full).save(tmp_path / "model")
+    exact = made(shards, tmp_path, path=str(tmp_path / "model"), trim=True)
+    size = exact.size - 10
+    with caplog.at_level("INFO", "interlingua"):
+        small = made(shards, tmp_path, path=str(tmp_path / "model"), trim=True, max_size=size)
+    assert small.size in (size, size + 1)  # and the piece of lowest score
+    assert any("% of all tokens" in message for message in caplog.messages)
+    assert Encoder.load(tmp_path / "made" / "backbone").vocabulary.digest() == small.digest()
+
+
+def test_max_size_without_trim_is_refused():
+    with pytest.raises(ConfigError, match="max_size"):
+        VocabularyConfig(max_size=100)

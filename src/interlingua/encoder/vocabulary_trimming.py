@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,13 +23,67 @@ def ids_in_use(vocabulary: Vocabulary, texts: Iterable[str], *, language: str | 
     unknown in the end: without them a shorter match might spell the word.
     """
     used: set[int] = set()
-    chunk: list[str] = []
-    for text in texts:
-        chunk.append(text)
-        if len(chunk) == CHUNK_TEXTS:
-            used |= _ids_of(vocabulary, chunk, language)
-            chunk.clear()
-    return used | _ids_of(vocabulary, chunk, language)
+    for chunk in _chunks(texts):
+        used |= _ids_of(vocabulary, chunk, language)
+    return used
+
+
+def id_counts(
+    vocabulary: Vocabulary, texts: Iterable[str], *, language: str | None = None
+) -> Int64[np.ndarray, " vocabulary"]:
+    """How often each id occurs in texts.
+
+    Args:
+        vocabulary: whose ids are counted.
+        texts: in one language.
+        language: code of that language, for vocabularies that segment by language.
+    """
+    counts = np.zeros(vocabulary.size, dtype=np.int64)
+    for chunk in _chunks(texts):
+        for ids in vocabulary.encode(chunk, language=language):
+            np.add.at(counts, ids, 1)
+    return counts
+
+
+def most_frequent_ids(
+    vocabulary: Vocabulary,
+    counts: Mapping[str, Int64[np.ndarray, " vocabulary"]],
+    size: int,
+    *,
+    temperature: float,
+) -> set[int]:
+    """The ids that a vocabulary of a given size should keep.
+
+    Languages count as in text that was sampled with weight n^(1/temperature), so that a small language keeps its
+    frequent pieces next to the rare ones of a large language. The single characters of all pieces that occur stay as
+    well: the pieces that go are spelled by shorter ones, and no character may become an unknown token.
+
+    Args:
+        vocabulary: whose ids these are.
+        counts: of each language, see ``id_counts``.
+        size: number of ids to return at most, special tokens included.
+        temperature: 1 keeps the languages' own shares; higher values bring them closer to equal ones.
+
+    Raises:
+        ConfigError: special tokens and single characters alone are more than ``size``.
+    """
+    expected = np.zeros(vocabulary.size)
+    for of_language in counts.values():
+        tokens = of_language.sum()
+        if tokens:
+            expected += of_language / tokens * tokens ** (1 / temperature)
+    entries = _entries(vocabulary.definition["model"])
+    characters = {character for piece, index in entries.items() if expected[index] for character in piece}
+    needed = {*vocabulary.special_ids, *(token["id"] for token in vocabulary.definition["added_tokens"])}
+    needed |= {entries[character] for character in characters if character in entries}
+    if len(needed) > size:
+        raise ConfigError(
+            f"vocabulary: max_size is {size:,}, less than the {len(needed):,} characters and special tokens in use"
+        )
+    by_frequency = np.argsort(-expected, kind="stable")
+    in_use = by_frequency[: np.count_nonzero(expected)].tolist()
+    others = [index for index in in_use if index not in needed]
+    return needed | set(others[: size - len(needed)])
 
 
 def trim_vocabulary(vocabulary: Vocabulary, ids: Iterable[int]) -> tuple[Vocabulary, Int64[np.ndarray, " kept"]]:
@@ -67,6 +122,12 @@ def trim_vocabulary(vocabulary: Vocabulary, ids: Iterable[int]) -> tuple[Vocabul
         pre_tokenizer=vocabulary.pre_tokenizer,
     )
     return trimmed, kept_ids
+
+
+def _chunks(texts: Iterable[str]) -> Iterator[list[str]]:
+    remaining = iter(texts)
+    while chunk := list(itertools.islice(remaining, CHUNK_TEXTS)):
+        yield chunk
 
 
 def _ids_of(vocabulary: Vocabulary, texts: list[str], language: str | None) -> set[int]:

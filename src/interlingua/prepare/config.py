@@ -24,6 +24,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
 }
 VOCABULARY_BOUNDS: dict[str, tuple[float, float]] = {
     "size": (1, 10_000_000),
+    "max_size": (1, 10_000_000),
     "character_coverage": (0.01, 1),
     "temperature": (0.01, 1e6),
     "sample_sentences": (1, MANY),
@@ -144,6 +145,10 @@ class VocabularyConfig:
     trim: bool = False
     """Keep of the model at ``path`` only the vocabulary that the pairs need; ``backbone/`` in the output is the model
     to train from, smaller and equal on these texts."""
+    max_size: int | None = None
+    """With ``trim``: ids to keep, those that are most frequent in text sampled at ``temperature``; rarer pieces are
+    spelled by shorter ones. None = all that the pairs need. BPE also keeps the parts that the kept pieces are merged
+    from."""
     size: int = 32_000
     """Ids."""
     model_type: Literal["bpe", "unigram"] = "bpe"
@@ -164,6 +169,8 @@ class VocabularyConfig:
     def __post_init__(self) -> None:
         if self.trim and not self.path:
             raise ConfigError("vocabulary: trim is set, but there is no path to a model whose vocabulary to trim")
+        if self.max_size is not None and not self.trim:
+            raise ConfigError("vocabulary: max_size needs trim = true; a vocabulary that is trained here takes size")
         check_bounds(self, "vocabulary", VOCABULARY_BOUNDS)
 
 

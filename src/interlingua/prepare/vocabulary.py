@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from interlingua.corpus.manifest import TRIMMED_FOLDER
 from interlingua.prepare.config import PrepareConfig
-from interlingua.prepare.progress import Progress
+from interlingua.prepare.progress import Progress, Stage
 from interlingua.prepare.sampling import balanced_sentences
 from interlingua.prepare.shards import Fate, Shard
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("interlingua")
 SMALL_CORPUS = 100_000
 """Pairs, below which their words are far from all words of their languages."""
+SHOWN_LANGUAGES = 5
+"""In a log line."""
 
 
 def make_vocabulary(
@@ -52,17 +54,14 @@ def make_vocabulary(
 
 def _trimmed(shards: list[Shard], config: PrepareConfig, folder: Path, progress: Progress) -> Vocabulary:
     from interlingua.encoder.encoder import Encoder
-    from interlingua.encoder.vocabulary_trimming import ids_in_use
 
     encoder = Encoder.load(config.vocabulary.path)
     rows = sum(shard.count(fate) for shard in shards for fate in (Fate.train, Fate.valid))
     stage = progress.stage("vocabulary", total=2 * rows, unit="pieces")
-    used: set[int] = set()
-    for shard in shards:
-        for language, texts in _texts(shard):
-            prompted = ((config.prompt or "") + text for text in texts)
-            used |= ids_in_use(encoder.vocabulary, prompted, language=language)
-            stage.advance(len(texts))
+    if config.vocabulary.max_size is None:
+        used = _all_ids(shards, config, encoder.vocabulary, stage)
+    else:
+        used = _frequent_ids(shards, config, encoder.vocabulary, stage)
     stage.count(len(used))
     small = encoder.trim(used)
     if rows < SMALL_CORPUS:
@@ -74,6 +73,53 @@ def _trimmed(shards: list[Shard], config: PrepareConfig, folder: Path, progress:
     small.save(folder / TRIMMED_FOLDER)
     stage.done()
     return small.vocabulary
+
+
+def _all_ids(shards: list[Shard], config: PrepareConfig, vocabulary: Vocabulary, stage: Stage) -> set[int]:
+    """Every id that the pairs need."""
+    from interlingua.encoder.vocabulary_trimming import ids_in_use
+
+    used: set[int] = set()
+    for language, texts in _prompted(shards, config):
+        used |= ids_in_use(vocabulary, texts, language=language)
+        stage.advance(len(texts))
+    return used
+
+
+def _frequent_ids(shards: list[Shard], config: PrepareConfig, vocabulary: Vocabulary, stage: Stage) -> set[int]:
+    """The ``max_size`` ids that are most frequent in the pairs."""
+    from interlingua.encoder.vocabulary_trimming import id_counts, most_frequent_ids
+
+    counts: dict[str, Any] = {}
+    for language, texts in _prompted(shards, config):
+        counts[language] = counts.get(language, 0) + id_counts(vocabulary, texts, language=language)
+        stage.advance(len(texts))
+    settings = config.vocabulary
+    kept = most_frequent_ids(vocabulary, counts, settings.max_size or 0, temperature=settings.temperature)
+    _log_lost_tokens(counts, kept)
+    return kept
+
+
+def _log_lost_tokens(counts: Mapping[str, Any], kept: set[int]) -> None:
+    """Logs the share of tokens that are not kept, and the languages where it is largest."""
+    rows = sorted(kept)
+    totals = {language: int(of_language.sum()) for language, of_language in counts.items()}
+    lost = {language: totals[language] - int(of_language[rows].sum()) for language, of_language in counts.items()}
+    shares = {language: 100 * lost[language] / totals[language] for language in counts if totals[language]}
+    worst = sorted(shares, key=shares.__getitem__, reverse=True)[:SHOWN_LANGUAGES]
+    log.info(
+        "%.2f %% of all tokens will be spelled by shorter pieces; most in %s",
+        100 * sum(lost.values()) / max(1, sum(totals.values())),
+        ", ".join(f"{language} ({shares[language]:.2f} %)" for language in worst),
+    )
+
+
+def _prompted(shards: list[Shard], config: PrepareConfig) -> Iterator[tuple[str, list[str]]]:
+    """Language and texts of each block, with the prompt in front."""
+    prompt = config.prompt or ""
+    for shard in shards:
+        for language, texts in _texts(shard):
+            yield language, [prompt + text for text in texts]
 
 
 def _texts(shard: Shard) -> Iterator[tuple[str, list[str]]]:
