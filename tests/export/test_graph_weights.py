@@ -6,14 +6,14 @@ import onnxruntime
 import pytest
 
 from interlingua.export.graph import Graph
-from interlingua.export.graph_weights import FloatWeights, Int8Weights, rounded_rows
+from interlingua.export.graph_weights import FloatWeights, Int8Weights, Matrix, rounded_rows
 
 
 def product(weights, x, weight, bias):
     """x W' + b by a graph whose states are given through an embedding table."""
     graph = Graph()
     states = graph.add("Reshape", weights_free_lookup(graph, x), graph.constant(np.array([-1, x.shape[1]])))
-    made = weights.linear(graph, states, weight, bias, "linear")
+    made = weights.linear(graph, states, Matrix({"linear.weight": weight}), bias, "linear")
     graph.add("Identity", made, name="sentence_embedding")
     model = graph.model(dim=len(bias), metadata={})
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])

@@ -21,6 +21,9 @@ def export(
     onnx: Annotated[bool, typer.Option("--onnx", help="Write an ONNX graph, pooling inside, for onnxruntime.")] = False,
     int8: Annotated[bool, typer.Option("--int8", help="Write an ONNX graph with int8 weights and products.")] = False,
     openvino: Annotated[bool, typer.Option("--openvino", help="Write a graph for OpenVINO.")] = False,
+    compact: Annotated[
+        bool, typer.Option("--compact", help="One directory for all libraries and ONNX, weights once, in eight bits.")
+    ] = False,
     static: Annotated[
         bool, typer.Option("--static", help="Train a vector for each token on --corpus: a hundred times faster.")
     ] = False,
@@ -55,7 +58,8 @@ def export(
     ] = False,
 ) -> None:
     """Writes a directory for sentence-transformers, or graphs, or token vectors, and checks that vectors stay."""
-    kinds = [kind for kind, asked in (("onnx", onnx), ("int8", int8), ("openvino", openvino)) if asked]
+    wanted = {"onnx": onnx, "int8": int8, "openvino": openvino, "compact": compact}
+    kinds = [kind for kind, is_wanted in wanted.items() if is_wanted]
     _refuse(static=static, kinds=kinds, only=verify_only, given={"corpus": corpus, "dim": dim, "set": set_})
     from interlingua.export.verify import with_texts_of
 

@@ -88,7 +88,7 @@ def model_card(encoder: Encoder, provenance: Provenance, *, usage: str = "", lib
         f"# {provenance.name}",
         f"A multilingual sentence encoder: texts in, vectors of {encoder.dim} numbers out; sentences that mean the same"
         " lie close together, whatever their language.",
-        usage or _usage(encoder, provenance.name),
+        usage or stock_usage(encoder, provenance.name),
         _facts(encoder, provenance),
     ]
     if provenance.sources:
@@ -116,7 +116,8 @@ def _front_matter(provenance: Provenance, library: str) -> str:
     return "\n".join([*lines, *(f"- {tag}" for tag in (library, *TAGS)), "---"])
 
 
-def _usage(encoder: Encoder, name: str) -> str:
+def stock_usage(encoder: Encoder, name: str) -> str:
+    """The section of a card that says how to use a model with sentence-transformers."""
     prompts = encoder.settings.prompts
     asked = f", prompt_name={json.dumps(next(iter(prompts)))}" if prompts else ""
     if encoder.settings.truncate_dim is not None and encoder.settings.normalize:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +15,7 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.post_pooling import Dense
 from interlingua.encoder.static import StaticBackbone
 from interlingua.errors import MissingExtraError
-from interlingua.export.graph_weights import FLOAT, FloatWeights, Weights
+from interlingua.export.graph_weights import FLOAT, FloatWeights, Matrix, Weights
 
 INPUTS = ("input_ids", "attention_mask")
 OUTPUT = "sentence_embedding"
@@ -44,12 +45,34 @@ class Graph:
         self._onnx: Any = onnx
         self._nodes: list[Any] = []
         self._constants: dict[str, Any] = {}
+        self._external: dict[str, Any] = {}
 
     def constant(self, values: Any, name: str = "") -> str:
         """A tensor of fixed values; small ones that are equal are kept once."""
         array = np.asarray(values)
         name = name or f"{array.dtype}{list(array.shape)}_{array.ravel().tolist()}".replace(" ", "")
         self._constants[name] = array
+        return name
+
+    def external(self, name: str, kind: int, shape: Sequence[int], file: str, offset: int, length: int) -> str:
+        """A tensor of fixed values that lie in another file of the graph's folder.
+
+        Args:
+            name: of the tensor.
+            kind: ONNX's number of its type.
+            shape: of the tensor.
+            file: name of the file.
+            offset: bytes before the values.
+            length: bytes of the values.
+        """
+        tensor = self._onnx.TensorProto(
+            name=name, data_type=kind, dims=shape, data_location=self._onnx.TensorProto.EXTERNAL
+        )
+        for key, value in (("location", file), ("offset", offset), ("length", length)):
+            entry = tensor.external_data.add()
+            entry.key = key
+            entry.value = str(value)
+        self._external[name] = tensor
         return name
 
     def add(self, operator: str, *inputs: str, name: str = "", domain: str = "", **attributes: Any) -> str:
@@ -80,6 +103,7 @@ class Graph:
         given = [helper.make_tensor_value_info(name, types.INT64, ["batch", "length"]) for name in INPUTS]
         output = helper.make_tensor_value_info(OUTPUT, types.FLOAT, ["batch", dim])
         constants = [self._onnx.numpy_helper.from_array(array, name) for name, array in self._constants.items()]
+        constants += self._external.values()
         graph = helper.make_graph(self._nodes, "encoder", given, [output], constants)
         foreign = {node.domain for node in self._nodes if node.domain}
         opsets = [helper.make_opsetid("", OPSET), *(helper.make_opsetid(domain, 1) for domain in sorted(foreign))]
@@ -94,7 +118,7 @@ class Graph:
         return model
 
 
-def build_graph(encoder: Encoder, weights: Weights) -> Any:
+def build_graph(encoder: Encoder, weights: Weights, *, exact: FloatWeights | None = None) -> Any:
     """The graph of an encoder, as a ``ModelProto`` of opset 20 with dynamic batch and length.
 
     Texts may be padded on either side. Vectors are cut, and have length 1, where the model's settings say so.
@@ -102,6 +126,7 @@ def build_graph(encoder: Encoder, weights: Weights) -> Any:
     Args:
         encoder: the model.
         weights: how its matrices are kept.
+        exact: how those after pooling are kept; default: in the graph, in float32.
 
     Raises:
         MissingExtraError: the package ``onnx`` is not installed.
@@ -117,7 +142,7 @@ def build_graph(encoder: Encoder, weights: Weights) -> Any:
         mask = _without_special(graph, encoder, mask)
     pooled = _pooled(graph, states, mask, settings.pooling)
     for number, layer in enumerate(encoder.post_pooling):
-        pooled = _after_pooling(graph, pooled, layer, f"post_pooling.{number}")
+        pooled = _after_pooling(graph, exact or FloatWeights(), pooled, layer, f"post_pooling.{number}")
     if encoder.dim < encoder.full_dim:
         start = graph.constant(np.array([0]))
         end = graph.constant(np.array([encoder.dim]))
@@ -139,13 +164,14 @@ def _transformer(graph: Graph, backbone: Backbone, weights: Weights, words: str,
     config = backbone.config
     width = config.hidden_size
     heads = config.num_attention_heads
-    table = backbone.position_embeddings.weight
-    if backbone.token_type_embeddings is not None:
-        table = table + backbone.token_type_embeddings.weight[0]
     counted = graph.add("CumSum", "attention_mask", graph.constant(np.int64(1)))
     places = graph.add("Add", counted, graph.constant(np.int64(config.first_position - 1)))
     places = graph.add("Max", places, graph.constant(np.int64(0)))  # padding on the left counts 0
-    positions = graph.add("Gather", weights.floats(graph, _array(table), "position_embeddings"), places)
+    table = weights.floats(graph, _array(backbone.position_embeddings.weight), "position_embeddings")
+    if backbone.token_type_embeddings is not None:
+        row = graph.constant(_array(backbone.token_type_embeddings.weight[0]), "token_type_embedding")
+        table = graph.add("Add", table, row)
+    positions = graph.add("Gather", table, places)
     x = graph.add("Reshape", graph.add("Add", words, positions), graph.constant(np.array([-1, width])))
     x = _norm(graph, x, backbone.embedding_norm, "embedding_norm")
     hidden = graph.add("Sub", graph.constant(np.float32(1)), mask)
@@ -162,10 +188,12 @@ def _transformer(graph: Graph, backbone: Backbone, weights: Weights, words: str,
 def _layer(graph: Graph, layer: Layer, weights: Weights, x: str, bias: str, by_head: str, name: str) -> str:
     width = layer.config.hidden_size
     heads = layer.config.num_attention_heads
-    matrix, offset = (_array(part) for part in layer.joint_projection())
+    projections = {f"{name}.{part}": getattr(layer, part) for part in ("query", "key", "value")}
+    offset = np.concatenate([_array(projection.bias) for projection in projections.values()])
     scale = np.ones(len(offset), dtype=np.float32)
     scale[:width] = 1 / math.sqrt(width // heads)  # of the queries, and so of the scores
-    joint = weights.linear(graph, x, matrix * scale[:, None], offset * scale, f"{name}.qkv")
+    matrices = {f"{part}.weight": _array(projection.weight) for part, projection in projections.items()}
+    joint = weights.linear(graph, x, Matrix(matrices, scale), offset * scale, f"{name}.qkv")
     query, key, value = (graph.add("Reshape", part, by_head) for part in graph.split(joint, 3))
     query, value = (graph.add("Transpose", part, perm=[0, 2, 1, 3]) for part in (query, value))
     scores = graph.add("MatMul", query, graph.add("Transpose", key, perm=[0, 2, 3, 1]))
@@ -181,7 +209,8 @@ def _layer(graph: Graph, layer: Layer, weights: Weights, x: str, bias: str, by_h
 
 
 def _linear(graph: Graph, weights: Weights, x: str, linear: nn.Linear, name: str) -> str:
-    return weights.linear(graph, x, _array(linear.weight), _array(linear.bias), name)
+    matrix = Matrix({f"{name}.weight": _array(linear.weight)})
+    return weights.linear(graph, x, matrix, _array(linear.bias), name)
 
 
 def _norm(graph: Graph, x: str, norm: nn.LayerNorm, name: str) -> str:
@@ -223,13 +252,13 @@ def _pooled(graph: Graph, states: str, mask: str, mode: Literal["cls", "mean", "
     return graph.add("GatherND", states, first, batch_dims=1)
 
 
-def _after_pooling(graph: Graph, vectors: str, layer: nn.Module, name: str) -> str:
+def _after_pooling(graph: Graph, exact: FloatWeights, vectors: str, layer: nn.Module, name: str) -> str:
     """A Dense or Normalize layer; weights stay in float32, since a map that is rounded removes nothing exactly."""
     if not isinstance(layer, Dense):
         return _normalized(graph, vectors)
     weight = _array(layer.linear.weight)
     bias = np.zeros(len(weight), dtype=np.float32) if layer.linear.bias is None else _array(layer.linear.bias)
-    transformed = FloatWeights().linear(graph, vectors, weight, bias, name)
+    transformed = exact.linear(graph, vectors, Matrix({f"{name}.weight": weight}), bias, name)
     if layer.activation == "identity":
         return transformed
     if layer.activation == "sigmoid":

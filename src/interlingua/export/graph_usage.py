@@ -18,9 +18,10 @@ def graph_usage(encoder: Encoder, kinds: Sequence[str]) -> str:
         encoder: the model.
         kinds: which graphs there are.
     """
-    parts = ["## Use", "No PyTorch is needed; run this in the directory of this file."]
+    heading = "## Use without PyTorch" if "compact" in kinds else "## Use"
+    parts = [heading, "No PyTorch is needed; run this in the directory of this file."]
     graphs = {"onnx": ONNX_FILES["onnx"], "int8": ONNX_FILES["onnx int8"]}
-    files = [file for kind, file in graphs.items() if kind in kinds]
+    files = [file for kind, file in graphs.items() if kind in kinds or "compact" in kinds]
     if files:
         other = f" The same with `{files[1]}`, which has int8 products." if len(files) > 1 else ""
         parts += ["`pip install onnxruntime tokenizers`", _block(_onnx(encoder, files[0])), other.strip()]

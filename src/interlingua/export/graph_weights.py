@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -24,6 +25,22 @@ SMALLEST = 1e-12
 """A token's scale is that of a state at least so large."""
 
 
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """W of X W' + b: one parameter of the encoder, or several stacked, whose rows may be scaled."""
+
+    parts: dict[str, Float32[ndarray, "_ in"]]
+    """The parameters by their names in the encoder, in order."""
+    row_scales: Float32[ndarray, " out"] | None = None
+    """What the rows are multiplied by."""
+
+    @property
+    def values(self) -> Float32[ndarray, "out in"]:
+        """The matrix itself."""
+        stacked = np.concatenate(list(self.parts.values()))
+        return stacked if self.row_scales is None else stacked * self.row_scales[:, None]
+
+
 class Weights(Protocol):
     """Puts an encoder's matrices into a graph."""
 
@@ -38,9 +55,7 @@ class Weights(Protocol):
         """The rows of a table that ``input_ids`` name."""
         ...
 
-    def linear(
-        self, graph: Graph, x: str, weight: Float32[ndarray, "out in"], bias: Float32[ndarray, " out"], name: str
-    ) -> str:
+    def linear(self, graph: Graph, x: str, matrix: Matrix, bias: Float32[ndarray, " out"], name: str) -> str:
         """X W' + b."""
         ...
 
@@ -64,11 +79,10 @@ class FloatWeights:
         rows = graph.add("Gather", graph.constant(table.astype(self.name), name), "input_ids")
         return self._widened(graph, rows)
 
-    def linear(
-        self, graph: Graph, x: str, weight: Float32[ndarray, "out in"], bias: Float32[ndarray, " out"], name: str
-    ) -> str:
+    def linear(self, graph: Graph, x: str, matrix: Matrix, bias: Float32[ndarray, " out"], name: str) -> str:
         """See ``Weights``."""
-        product = graph.add("MatMul", x, self.floats(graph, np.ascontiguousarray(weight.T), f"{name}.weight"))
+        weight = np.ascontiguousarray(matrix.values.T)
+        product = graph.add("MatMul", x, self.floats(graph, weight, f"{name}.weight"))
         return graph.add("Add", product, graph.constant(bias, f"{name}.bias"))
 
     def _widened(self, graph: Graph, tensor: str) -> str:
@@ -95,17 +109,14 @@ class Int8Weights:
         rows = graph.add("Cast", graph.add("Gather", graph.constant(rounded, name), "input_ids"), to=FLOAT)
         return graph.add("Mul", rows, graph.add("Gather", graph.constant(scales, f"{name}.scale"), "input_ids"))
 
-    def linear(
-        self, graph: Graph, x: str, weight: Float32[ndarray, "out in"], bias: Float32[ndarray, " out"], name: str
-    ) -> str:
+    def linear(self, graph: Graph, x: str, matrix: Matrix, bias: Float32[ndarray, " out"], name: str) -> str:
         """See ``Weights``."""
-        rounded, scales = rounded_rows(weight)
-        codes = graph.constant(np.ascontiguousarray(rounded.T), f"{name}.weight")
+        codes, row, finer_row = self.rounded(graph, matrix, name)
         zero = graph.constant(np.uint8(ZERO))
 
-        def product(states: str, scale: Float32[ndarray, " out"], part: str) -> str:
+        def product(states: str, scale: str) -> str:
             whole = graph.add("Cast", graph.add("MatMulInteger", states, codes, zero), to=FLOAT)
-            return graph.add("Mul", whole, graph.constant(scale, f"{name}.{part}"))
+            return graph.add("Mul", whole, scale)
 
         largest = graph.add("ReduceMax", graph.add("Abs", x), graph.constant(np.array([-1])), keepdims=0)
         largest = graph.add("Max", largest, graph.constant(np.float32(SMALLEST)))
@@ -115,10 +126,19 @@ class Int8Weights:
         left = graph.add("Sub", x, graph.add("DequantizeLinear", first, scale, zeros, axis=0))
         finer = graph.add("Mul", scale, graph.constant(np.float32(1 / FINER)))
         second = graph.add("QuantizeLinear", left, finer, zeros, axis=0)
-        row = scales[:, 0]
-        both = graph.add("Add", product(first, row, "scale"), product(second, row / np.float32(FINER), "finer_scale"))
+        both = graph.add("Add", product(first, row), product(second, finer_row))
         states = graph.add("Mul", both, graph.add("Unsqueeze", scale, graph.constant(np.array([1]))))
         return graph.add("Add", states, graph.constant(bias, f"{name}.bias"))
+
+    def rounded(self, graph: Graph, matrix: Matrix, name: str) -> tuple[str, str, str]:
+        """The matrix as int8, transposed, and what products with first and second roundings are multiplied by."""
+        codes, scales = rounded_rows(matrix.values)
+        row = scales[:, 0]
+        return (
+            graph.constant(np.ascontiguousarray(codes.T), f"{name}.weight"),
+            graph.constant(row, f"{name}.scale"),
+            graph.constant(row / np.float32(FINER), f"{name}.finer_scale"),
+        )
 
 
 def rounded_rows(rows: Float32[ndarray, "n d"]) -> tuple[Int8[ndarray, "n d"], Float32[ndarray, "n 1"]]:

@@ -12,18 +12,19 @@ import torch
 from interlingua.encoder.directory import is_ours
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, MissingExtraError
-from interlingua.export.card import model_card, read_provenance
+from interlingua.export.card import LIBRARY, model_card, read_provenance, stock_usage
+from interlingua.export.compact import write_compact
 from interlingua.export.graph import build_graph
 from interlingua.export.graph_usage import graph_usage
 from interlingua.export.graph_weights import FloatWeights, Int8Weights
 from interlingua.export.runtimes import ONNX_FILES, OPENVINO_FILE, RECORDED
-from interlingua.export.sentence_transformers import find_model, refuse_segmentation
+from interlingua.export.sentence_transformers import find_model, refuse_inexpressible, refuse_segmentation
 from interlingua.export.shrink import shrink
 from interlingua.export.verify import SAMPLES, Verification, check_model, verify
 from interlingua.files import PathLike, atomic_directory
 
 log = logging.getLogger("interlingua")
-Kind = Literal["onnx", "int8", "openvino"]
+Kind = Literal["onnx", "int8", "openvino", "compact"]
 DTYPES = {"float32": torch.float32, "float16": torch.float16}
 LARGEST_FILE_BYTES = 1 << 30
 """Beyond this the weights lie in a file beside the graph; protobuf can't hold more than twice as much."""
@@ -52,7 +53,7 @@ def export_graphs(
     Args:
         source: a model directory or ``hf:owner/name``, or a run's folder.
         out: the new directory.
-        kinds: onnx, int8 (ONNX with int8 products), openvino.
+        kinds: onnx, int8 (ONNX with int8 products), openvino; compact: all that ``export.compact`` writes.
         dtype: of the stored weights, float32 or float16; the graphs compute in float32.
         name: this and the following are those of ``sentence_transformers.export``, and so is what is returned.
         licence: for the card.
@@ -75,7 +76,9 @@ def export_graphs(
         raise ConfigError(f"dtype {dtype!r}: graphs keep their weights in {' or '.join(DTYPES)}; say --int8 for int8")
     model, run = find_model(source)
     encoder = shrink(Encoder.load(model), texts=texts, layers=layers, truncate_dim=truncate_dim, ranges_of=ranges_of)
-    if check:
+    if check and "compact" in kinds:
+        refuse_inexpressible(encoder, model)
+    elif check:
         refuse_segmentation(encoder, model)
     check_model(encoder, DTYPES[dtype])
     files, title = [Path(path) for path in results], name or Path(out).name
@@ -83,7 +86,10 @@ def export_graphs(
     with atomic_directory(out, overwrite=overwrite, ours=is_ours) as folder:
         encoder.save(folder, weights=False)
         write_graphs(encoder, folder, kinds, dtype)
-        card = model_card(encoder, provenance, usage=graph_usage(encoder, kinds), library=_library(kinds))
+        usage = graph_usage(encoder, kinds)
+        if "compact" in kinds:
+            usage = f"{stock_usage(encoder, title)}\n\n{usage}"
+        card = model_card(encoder, provenance, usage=usage, library=_library(kinds))
         (folder / "README.md").write_text(card, encoding="utf-8")
         if not check:
             return None
@@ -92,6 +98,8 @@ def export_graphs(
 
 
 def _library(kinds: Sequence[Kind]) -> str:
+    if "compact" in kinds:
+        return LIBRARY
     return "openvino" if tuple(kinds) == ("openvino",) else "onnx"
 
 
@@ -107,6 +115,8 @@ def write_graphs(encoder: Encoder, folder: Path, kinds: Sequence[Kind], dtype: s
     Raises:
         MissingExtraError: a library is not installed.
     """
+    if "compact" in kinds:
+        write_compact(encoder, folder)
     if "int8" in kinds:
         save_onnx(build_graph(encoder, Int8Weights()), folder / ONNX_FILES["onnx int8"])
     if "onnx" not in kinds and "openvino" not in kinds:

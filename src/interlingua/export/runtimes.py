@@ -15,8 +15,9 @@ from interlingua.encoder.directory import EncodingSettings, read_json
 from interlingua.errors import CheckpointError, MissingExtraError
 
 Vectors = Float32[ndarray, "n d"]
-ROUNDING = {"float32": 1e-5, "float16": 1e-4, "bfloat16": 1e-2, "int8": 5e-3}
+ROUNDING = {"float32": 1e-5, "float16": 1e-4, "bfloat16": 1e-2, "int8": 5e-3, "float8": 2e-2}
 """Largest 1 - cosine that is put down to rounding, by what the weights are kept in."""
+WEIGHT_FILES = ("model.safetensors", "model.safetensors.index.json")
 ONNX_FILES = {"onnx": "onnx/model.onnx", "onnx int8": "onnx/model_quantized.onnx"}
 OPENVINO_FILE = "openvino/openvino_model.xml"
 RECORDED = ["interlingua", "weights"]
@@ -188,7 +189,8 @@ def runtimes(folder: Path) -> list[Runtime]:
         CheckpointError: there is nothing to run.
         MissingExtraError: a library is not installed.
     """
-    found: list[Runtime] = [StockRuntime(folder)] if (folder / "model.safetensors").is_file() else []
+    has_weights = any((folder / file).is_file() for file in WEIGHT_FILES)
+    found: list[Runtime] = [StockRuntime(folder)] if has_weights else []
     found += [OnnxRuntime(folder, name) for name, file in ONNX_FILES.items() if (folder / file).is_file()]
     found += [OpenVinoRuntime(folder)] if (folder / OPENVINO_FILE).is_file() else []
     if not found:

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.post_pooling import Dense, PostPooling
+from interlingua.errors import ConfigError
+from interlingua.export.compact import FLOAT8, StoredMatrices, rounded_encoder, write_compact
+from interlingua.export.graph import Graph
+from interlingua.export.graphs import export_graphs
+from interlingua.export.runtimes import OnnxRuntime, StockRuntime
+from interlingua.export.verify import SAMPLES
+
+TEXTS = [text for texts in SAMPLES.values() for text in texts]
+
+
+def closeness(found, expected):
+    return float((found * expected).sum(axis=1).min())
+
+
+@pytest.fixture
+def compact(encoder, model, tmp_path):
+    found = export_graphs(model, tmp_path / "out", ("compact",))
+    assert list(found.lowest) == ["sentence-transformers", "onnx", "onnx int8"]
+    return tmp_path / "out"
+
+
+def test_every_runtime_computes_with_the_same_rounded_weights(encoder, compact):
+    expected = Encoder.load(compact).encode(TEXTS)
+    assert np.array_equal(expected, rounded_encoder(encoder).encode(TEXTS))
+    assert closeness(StockRuntime(compact).encode(TEXTS, prompt=None), expected) > 1 - 1e-6
+    assert closeness(OnnxRuntime(compact, "onnx").encode(TEXTS, prompt=None), expected) > 1 - 1e-6
+    assert closeness(OnnxRuntime(compact, "onnx int8").encode(TEXTS, prompt=None), expected) > 1 - 5e-3
+
+
+def test_rounding_changes_matrices_alone_and_little(encoder):
+    before = encoder.backbone.state_dict()
+    after = rounded_encoder(encoder).backbone.state_dict()
+    assert before.keys() == after.keys()
+    for name, tensor in before.items():
+        if tensor.ndim == 1:
+            assert torch.equal(after[name], tensor)
+        else:
+            half_step = torch.maximum(tensor.abs() / 16, torch.tensor(2.0**-10))  # 3 bits; the smallest step is 2^-9
+            assert ((after[name] - tensor).abs() <= half_step).all()
+    assert closeness(rounded_encoder(encoder).encode(TEXTS), encoder.encode(TEXTS)) < 1 - 1e-9
+
+
+def test_each_matrix_lies_in_the_directory_once(encoder, compact):
+    files = [path for path in compact.rglob("*") if path.is_file()]
+    matrices = sum(tensor.numel() for tensor in encoder.backbone.state_dict().values() if tensor.ndim == 2)
+    weights = [path for path in files if path.stat().st_size >= matrices]
+    assert [path.name for path in weights] == ["weights.safetensors"]
+    for name, tensor in load_file(weights[0]).items():
+        assert tensor.dtype == (FLOAT8 if tensor.ndim == 2 and len(tensor) > 2 else torch.float32), name
+    for graph in ("model.onnx", "model_quantized.onnx"):
+        onnx.checker.check_model(compact / "onnx" / graph)
+        held = onnx.load(compact / "onnx" / graph, load_external_data=False).graph.initializer
+        assert max(len(tensor.raw_data) for tensor in held) < min(matrices, 4 * 1024 + 1)
+
+
+def test_a_map_after_pooling_is_kept_exactly_and_once(encoder, tmp_path):
+    layer = Dense(encoder.dim, encoder.dim)
+    deep = Encoder(encoder.backbone, encoder.vocabulary, encoder.settings, PostPooling([layer])).eval()
+    deep.save(tmp_path / "mapped")
+    export_graphs(tmp_path / "mapped", tmp_path / "out", ("compact",))
+    stored = np.fromfile(tmp_path / "out" / "onnx" / "dense.bin", dtype="<f4")
+    assert np.array_equal(stored.reshape(encoder.dim, encoder.dim), layer.linear.weight.detach().numpy().T)
+    expected = Encoder.load(tmp_path / "out").encode(TEXTS)
+    assert closeness(OnnxRuntime(tmp_path / "out", "onnx").encode(TEXTS, prompt=None), expected) > 1 - 1e-6
+
+
+def test_all_codes_of_float8_are_looked_up(tmp_path):
+    from safetensors.torch import save_file
+
+    onnxruntime = pytest.importorskip("onnxruntime")
+    table = torch.arange(256, dtype=torch.uint8).view(FLOAT8)[:, None]
+    save_file({"embeddings.word_embeddings.weight": table}, tmp_path / "weights.safetensors")
+    graph = Graph()
+    rows = StoredMatrices(tmp_path / "weights.safetensors").rows(graph, "word_embeddings.weight")
+    graph.add("Reshape", rows, graph.constant(np.array([-1, 1])), name="sentence_embedding")
+    (tmp_path / "graph.onnx").write_bytes(graph.model(dim=1, metadata={}).SerializeToString())
+    session = onnxruntime.InferenceSession(str(tmp_path / "graph.onnx"), providers=["CPUExecutionProvider"])
+    ids = np.arange(256)[:, None]
+    (found,) = session.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids)})
+    assert np.array_equal(found, table.float().nan_to_num().numpy())
+
+
+def test_the_card_shows_every_way_to_use_it(compact):
+    card = (compact / "README.md").read_text(encoding="utf-8")
+    assert "SentenceTransformer(" in card
+    assert "onnx/model_quantized.onnx" in card
+    assert "library_name: sentence-transformers" in card
+
+
+def test_weights_too_large_for_float8_are_refused(encoder, tmp_path):
+    encoder.backbone.word_embeddings.weight.data[3, 1] = 500.0
+    with pytest.raises(ConfigError, match="--compact"):
+        write_compact(encoder, tmp_path)
+
+
+def test_token_vectors_are_refused(static_encoder, tmp_path):
+    with pytest.raises(ConfigError, match="--dtype int8"):
+        write_compact(static_encoder, tmp_path)
