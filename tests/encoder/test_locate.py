@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import sys
+
 import pytest
 
-from interlingua.encoder.locate import best_of_run, locate
+from interlingua.encoder.locate import best_of_run, installed_model, locate
 from interlingua.errors import CheckpointError
 
 
@@ -54,3 +56,40 @@ def test_locate_asks_the_hub_only_for_names(monkeypatch, tmp_path):
     with pytest.raises(CheckpointError, match="names no model of the hub"):
         locate("hf:../../etc")
     assert asked == ["owner/model", "owner/other", "owner/another"]
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """An installed package with an entry point for the model ``small``."""
+    (tmp_path / "site" / "small_package" / "files").mkdir(parents=True)
+    code = "from pathlib import Path\n\ndef folder():\n    return Path(__file__).parent / 'files'\n"
+    (tmp_path / "site" / "small_package" / "__init__.py").write_text(code)
+    described = tmp_path / "site" / "small_package-1.0.dist-info"
+    described.mkdir()
+    (described / "METADATA").write_text("Metadata-Version: 2.1\nName: small-package\nVersion: 1.0\n")
+    (described / "entry_points.txt").write_text("[interlingua.models]\nsmall = small_package:folder\n")
+    monkeypatch.delitem(sys.modules, "small_package", raising=False)
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "site" / "small_package" / "files"
+
+
+def test_an_installed_model_is_found_by_its_name(package, tmp_path):
+    assert locate("small") == package
+    assert installed_model("other") is None
+    assert installed_model("sm/all") is None
+    (tmp_path / "small").mkdir()
+    assert locate("small").resolve() == tmp_path / "small"
+
+
+def test_an_installed_model_without_its_folder_is_refused(package):
+    package.rmdir()
+    with pytest.raises(CheckpointError, match="small_package"):
+        locate("small")
+
+
+def test_a_model_of_ours_that_is_missing_names_its_extra(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("interlingua.encoder.locate.entry_points", lambda **_: ())
+    with pytest.raises(CheckpointError, match=r"interlingua\[mini\]"):
+        locate("mini")

