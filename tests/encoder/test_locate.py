@@ -86,10 +86,3 @@ def test_an_installed_model_without_its_folder_is_refused(package):
     package.rmdir()
     with pytest.raises(CheckpointError, match="small_package"):
         locate("small")
-
-
-def test_a_model_of_ours_that_is_missing_names_its_extra(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("interlingua.encoder.locate.entry_points", lambda **_: ())
-    with pytest.raises(CheckpointError, match=r"interlingua\[mini\]"):
-        locate("mini")

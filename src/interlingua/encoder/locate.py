@@ -16,9 +16,7 @@ RUN_CONFIG = "config.toml"
 """Tells the folder of a training run from that of a model."""
 RUN_MODELS = ("best", "model")
 ENTRY_POINTS = "interlingua.models"
-"""Group of entry points by which packages bring models: ``NAME = "package:function"``; the function returns a folder."""
-OWN_MODELS = ("mini",)
-"""Names of the models that are distributed with interlingua, each as the extra of its name."""
+"""Group of entry points by which packages bring models: ``NAME = "package:function"``, which returns a folder."""
 HUB_FILES = ["*.json", "*.model", "*.txt", "model.safetensors", "model-*.safetensors", "*_Dense/*"]
 
 
@@ -44,10 +42,6 @@ def locate(path_or_id: PathLike, *, patterns: Sequence[str] = (*HUB_FILES, "pyto
     installed = installed_model(os.fspath(path_or_id))
     if installed is not None:
         return installed
-    if os.fspath(path_or_id) in OWN_MODELS:
-        raise CheckpointError(
-            f"{path_or_id}: this model is not installed; install it with: pip install 'interlingua[{path_or_id}]'"
-        )
     raise CheckpointError(f"{os.fspath(path_or_id)}: no such model directory{hub_hint(path_or_id)}")
 
 
