@@ -14,7 +14,9 @@ import torch
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
 from tests.docs.markdown import follow
+from tests.export.test_gguf import encoder_of, unigram
 
+pytest.importorskip("xllamacpp")
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "export.md"
 QUICK = "run.max_steps=4 --set run.global_batch_size=8 --set data.valid_pairs=8 --set run.threads=1"
 
@@ -25,6 +27,7 @@ def workplace(tmp_path_factory, word_vocabulary, prepared):
     torch.manual_seed(0)
     config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
     Encoder.from_scratch(config, word_vocabulary).save(folder / "model")
+    encoder_of(unigram()).save(folder / "models" / "multilingual-e5-small")
     shutil.copytree(prepared, folder / "prepared")
     (folder / "texts").mkdir()
     (folder / "texts" / "de.txt").write_text("de1 de2\nde3\n", encoding="utf-8")
@@ -37,8 +40,10 @@ def done(workplace):
 
 
 def test_every_command_does_what_the_page_says(done, workplace):
-    exported, graphs, again, static = done.values()
+    exported, compact, gguf, graphs, again, static = done.values()
     assert "sentence-transformers" in exported
+    assert [word in compact for word in ("sentence-transformers", "onnx int8")] == [True, True]
+    assert "llama.cpp" in gguf
     header = next(line for line in graphs.splitlines() if line.startswith("1 - smallest cosine"))
     assert re.split("  +", header)[1:] == ["onnx", "onnx int8", "openvino"]
     assert header in PAGE.read_text(encoding="utf-8")

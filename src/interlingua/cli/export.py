@@ -24,6 +24,7 @@ def export(
     compact: Annotated[
         bool, typer.Option("--compact", help="One directory for all libraries and ONNX, weights once, in eight bits.")
     ] = False,
+    gguf: Annotated[bool, typer.Option("--gguf", help="Write a GGUF file for llama.cpp; see --dtype.")] = False,
     static: Annotated[
         bool, typer.Option("--static", help="Train a vector for each token on --corpus: a hundred times faster.")
     ] = False,
@@ -58,7 +59,7 @@ def export(
     ] = False,
 ) -> None:
     """Writes a directory for sentence-transformers, or graphs, or token vectors, and checks that vectors stay."""
-    wanted = {"onnx": onnx, "int8": int8, "openvino": openvino, "compact": compact}
+    wanted = {"onnx": onnx, "int8": int8, "openvino": openvino, "compact": compact, "gguf": gguf}
     kinds = [kind for kind, is_wanted in wanted.items() if is_wanted]
     _refuse(static=static, kinds=kinds, only=verify_only, given={"corpus": corpus, "dim": dim, "set": set_})
     from interlingua.export.verify import with_texts_of

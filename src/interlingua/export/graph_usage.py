@@ -6,17 +6,19 @@ import json
 from collections.abc import Sequence
 
 from interlingua.encoder.encoder import Encoder
+from interlingua.export.gguf import gguf_file
 from interlingua.export.runtimes import ONNX_FILES, OPENVINO_FILE
 
 TEXTS = ("The cat sits on the mat.", "Die Katze sitzt auf der Matte.")
 
 
-def graph_usage(encoder: Encoder, kinds: Sequence[str]) -> str:
+def graph_usage(encoder: Encoder, kinds: Sequence[str], *, dtype: str = "float32") -> str:
     """How to run the graphs without PyTorch.
 
     Args:
         encoder: the model.
         kinds: which graphs there are.
+        dtype: that their weights are stored in.
     """
     heading = "## Use without PyTorch" if "compact" in kinds else "## Use"
     parts = [heading, "No PyTorch is needed; run this in the directory of this file."]
@@ -28,6 +30,9 @@ def graph_usage(encoder: Encoder, kinds: Sequence[str]) -> str:
     if "openvino" in kinds:
         precision = "OpenVINO computes in bfloat16 where the processor can; the hint keeps float32."
         parts += ["`pip install openvino tokenizers`", _block(_openvino(encoder)), precision]
+    if "gguf" in kinds:
+        served = f"llama.cpp's own server: `llama-server -m {gguf_file(dtype)} --embedding`."
+        parts += ["`pip install xllamacpp`", _block(_gguf(encoder, dtype)), served]
     length = "Vectors have length 1: their inner product is the cosine." if encoder.settings.normalize else ""
     return "\n\n".join(part for part in (*parts, length) if part)
 
@@ -56,6 +61,22 @@ def _openvino(encoder: Encoder) -> list[str]:
         'feed = {"input_ids": np.array([t.ids for t in tokens]),'
         ' "attention_mask": np.array([t.attention_mask for t in tokens])}',
         'vectors = model(feed)["sentence_embedding"]',
+        "print(vectors @ vectors.T)",
+    ]
+
+
+def _gguf(encoder: Encoder, dtype: str) -> list[str]:
+    before = next(iter(encoder.settings.prompts.values()), "")
+    texts = json.dumps([before + text for text in TEXTS])
+    return [
+        "import numpy as np, xllamacpp",
+        "",
+        "options = xllamacpp.CommonParams()",
+        f'options.model.path = "{gguf_file(dtype)}"',
+        "options.embedding = True",
+        "server = xllamacpp.Server(options)",
+        f'answer = server.handle_embeddings({{"input": {texts}, "model": ""}})',
+        'vectors = np.array([item["embedding"] for item in answer["data"]])',
         "print(vectors @ vectors.T)",
     ]
 

@@ -14,6 +14,7 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, MissingExtraError
 from interlingua.export.card import LIBRARY, model_card, read_provenance, stock_usage
 from interlingua.export.compact import write_compact
+from interlingua.export.gguf import gguf_file, write_gguf
 from interlingua.export.graph import build_graph
 from interlingua.export.graph_usage import graph_usage
 from interlingua.export.graph_weights import FloatWeights, Int8Weights
@@ -24,7 +25,7 @@ from interlingua.export.verify import SAMPLES, Verification, check_model, verify
 from interlingua.files import PathLike, atomic_directory
 
 log = logging.getLogger("interlingua")
-Kind = Literal["onnx", "int8", "openvino", "compact"]
+Kind = Literal["onnx", "int8", "openvino", "compact", "gguf"]
 DTYPES = {"float32": torch.float32, "float16": torch.float16}
 LARGEST_FILE_BYTES = 1 << 30
 """Beyond this the weights lie in a file beside the graph; protobuf can't hold more than twice as much."""
@@ -53,8 +54,9 @@ def export_graphs(
     Args:
         source: a model directory or ``hf:owner/name``, or a run's folder.
         out: the new directory.
-        kinds: onnx, int8 (ONNX with int8 products), openvino; compact: all that ``export.compact`` writes.
-        dtype: of the stored weights, float32 or float16; the graphs compute in float32.
+        kinds: onnx, int8 (ONNX with int8 products), openvino; compact: all that ``export.compact`` writes; gguf:
+            a file for llama.cpp.
+        dtype: of the stored weights, float32 or float16, for gguf alone also int8; graphs compute in float32.
         name: this and the following are those of ``sentence_transformers.export``, and so is what is returned.
         licence: for the card.
         results: for the card.
@@ -72,7 +74,7 @@ def export_graphs(
         ConfigError: weights can't be kept in this dtype.
         MissingExtraError: a library is not installed.
     """
-    if dtype not in DTYPES:
+    if dtype not in DTYPES and not (tuple(kinds) == ("gguf",) and dtype == "int8"):
         raise ConfigError(f"dtype {dtype!r}: graphs keep their weights in {' or '.join(DTYPES)}; say --int8 for int8")
     model, run = find_model(source)
     encoder = shrink(Encoder.load(model), texts=texts, layers=layers, truncate_dim=truncate_dim, ranges_of=ranges_of)
@@ -80,13 +82,15 @@ def export_graphs(
         refuse_inexpressible(encoder, model)
     elif check:
         refuse_segmentation(encoder, model)
-    check_model(encoder, DTYPES[dtype])
+    check_model(encoder, DTYPES.get(dtype))
     files, title = [Path(path) for path in results], name or Path(out).name
     provenance = read_provenance(run, name=title, digest=encoder.digest(), licence=licence, results=files)
     with atomic_directory(out, overwrite=overwrite, ours=is_ours) as folder:
         encoder.save(folder, weights=False)
         write_graphs(encoder, folder, kinds, dtype)
-        usage = graph_usage(encoder, kinds)
+        if "gguf" in kinds:
+            write_gguf(encoder, folder / gguf_file(dtype), name=title, dtype=dtype)
+        usage = graph_usage(encoder, kinds, dtype=dtype)
         if "compact" in kinds:
             usage = f"{stock_usage(encoder, title)}\n\n{usage}"
         card = model_card(encoder, provenance, usage=usage, library=_library(kinds))
@@ -100,7 +104,7 @@ def export_graphs(
 def _library(kinds: Sequence[Kind]) -> str:
     if "compact" in kinds:
         return LIBRARY
-    return "openvino" if tuple(kinds) == ("openvino",) else "onnx"
+    return kinds[0] if len(kinds) == 1 and kinds[0] in ("openvino", "gguf") else "onnx"
 
 
 def write_graphs(encoder: Encoder, folder: Path, kinds: Sequence[Kind], dtype: str = "float32") -> None:

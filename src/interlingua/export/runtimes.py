@@ -16,9 +16,13 @@ from interlingua.errors import CheckpointError, MissingExtraError
 
 Vectors = Float32[ndarray, "n d"]
 ROUNDING = {"float32": 1e-5, "float16": 1e-4, "bfloat16": 1e-2, "int8": 5e-3, "float8": 2e-2}
-"""Largest 1 - cosine that is put down to rounding, by what the weights are kept in."""
+ROUNDING |= {"F32": 1e-3, "F16": 1e-3, "Q8_0": 5e-3}
+"""Largest 1 - cosine that is put down to rounding, by what the weights are kept in.
+
+The last three are llama.cpp's, which computes gelu by a table of half precision whatever the weights are."""
 WEIGHT_FILES = ("model.safetensors", "model.safetensors.index.json")
 ONNX_FILES = {"onnx": "onnx/model.onnx", "onnx int8": "onnx/model_quantized.onnx"}
+GGUF_FILES = "model-*.gguf"
 OPENVINO_FILE = "openvino/openvino_model.xml"
 RECORDED = ["interlingua", "weights"]
 """Where a graph of OpenVINO says what its weights are kept in."""
@@ -80,8 +84,8 @@ class StockRuntime(Runtime):
         return vectors
 
 
-class GraphRuntime(Runtime):
-    """A graph behind ``tokenizer.json``, both from an exported directory."""
+class TokenizedRuntime(Runtime):
+    """What runs behind ``tokenizer.json``, prompts and limits of an exported directory."""
 
     def __init__(self, folder: Path) -> None:
         from tokenizers import Tokenizer
@@ -96,6 +100,10 @@ class GraphRuntime(Runtime):
         self.tokenizer.enable_truncation(self.settings.max_tokens)
         pad = said.get("pad_token", "[PAD]")
         self.tokenizer.enable_padding(pad_id=self.tokenizer.token_to_id(pad) or 0, pad_token=pad)
+
+
+class GraphRuntime(TokenizedRuntime):
+    """A graph that takes token ids."""
 
     def encode(self, texts: Sequence[str], *, prompt: str | None) -> Vectors:
         """See ``Runtime``."""
@@ -182,6 +190,56 @@ class OpenVinoRuntime(GraphRuntime):
         return np.array(self.model({"input_ids": ids, "attention_mask": mask})["sentence_embedding"])
 
 
+class LlamaCppRuntime(TokenizedRuntime):
+    """llama.cpp on the CPU.
+
+    Args:
+        folder: an exported directory.
+        file: the GGUF file in it.
+
+    Raises:
+        MissingExtraError: xllamacpp is not installed.
+        CheckpointError: it can't run the file.
+    """
+
+    name = "llama.cpp"
+
+    def __init__(self, folder: Path, file: Path) -> None:
+        super().__init__(folder)
+        try:
+            import xllamacpp
+        except ImportError as error:
+            raise MissingExtraError("xllamacpp", "gguf") from error
+        self.weights = file.stem.rpartition("-")[2]
+        options = xllamacpp.CommonParams()
+        options.model.path = str(file)
+        options.embedding = True
+        options.n_parallel = 1
+        options.warmup = False
+        options.verbosity = -1  # silent
+        options.n_ctx = options.n_batch = options.n_ubatch = self.settings.max_tokens
+        try:
+            self.server: Any = xllamacpp.Server(options)
+        except RuntimeError as error:
+            raise CheckpointError(f"{file}: llama.cpp can't load it ({_short(error)}); export it again") from error
+
+    def encode(self, texts: Sequence[str], *, prompt: str | None) -> Vectors:
+        """See ``Runtime``."""
+        before = self.settings.prompt_text(prompt)
+        vectors = []
+        for text in texts:
+            answer = self.server.handle_embeddings({"input": [self._cut(before + text)], "model": ""})
+            if "data" not in answer:
+                raise CheckpointError(f"llama.cpp gives no vector for {text[:60]!r}: {str(answer)[:150]}")
+            vectors.append(answer["data"][0]["embedding"])
+        return np.array(vectors, dtype=np.float32)
+
+    def _cut(self, text: str) -> str:
+        """The part of a text that the model's limit keeps: llama.cpp refuses longer ones."""
+        encoding = self.tokenizer.encode(text)
+        return text[: max(end for _, end in encoding.offsets)] if encoding.overflowing else text
+
+
 def runtimes(folder: Path) -> list[Runtime]:
     """All that can run what is in an exported directory.
 
@@ -193,6 +251,7 @@ def runtimes(folder: Path) -> list[Runtime]:
     found: list[Runtime] = [StockRuntime(folder)] if has_weights else []
     found += [OnnxRuntime(folder, name) for name, file in ONNX_FILES.items() if (folder / file).is_file()]
     found += [OpenVinoRuntime(folder)] if (folder / OPENVINO_FILE).is_file() else []
+    found += [LlamaCppRuntime(folder, file) for file in sorted(folder.glob(GGUF_FILES))]
     if not found:
         raise CheckpointError(f"{folder}: no weights and no graph here; give a directory that interlingua export wrote")
     return found

@@ -1,0 +1,225 @@
+"""A model as one GGUF file, which llama.cpp and what is built on it run: the tokenizer is inside."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from interlingua.encoder.backbone import Backbone
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.static import StaticBackbone
+from interlingua.encoder.vocabulary import Vocabulary
+from interlingua.errors import ConfigError, MissingExtraError
+
+KINDS: dict[str, str] = {"float32": "F32", "float16": "F16", "int8": "Q8_0"}
+"""How matrices are stored, by the name of ``--dtype``; Q8_0 has a scale for each 32 numbers of a row."""
+Q8_BLOCK = 32
+NORMAL, UNKNOWN, CONTROL = 1, 2, 3
+"""llama.cpp's types of tokens."""
+SENTENCEPIECE_NORMALIZERS = {"Precompiled", "Replace", "Strip"}
+"""Replace joins spaces; llama.cpp does the same, and strips."""
+LAYER_NAMES = {
+    "query": "attn_q",
+    "key": "attn_k",
+    "value": "attn_v",
+    "attention_output": "attn_output",
+    "attention_norm": "attn_output_norm",
+    "intermediate": "ffn_up",
+    "output": "ffn_down",
+    "output_norm": "layer_output_norm",
+}
+OTHER_NAMES = {
+    "word_embeddings": "token_embd",
+    "position_embeddings": "position_embd",
+    "token_type_embeddings": "token_types",
+    "embedding_norm": "token_embd_norm",
+}
+
+
+def gguf_file(dtype: str) -> str:
+    """Name of the file in a directory."""
+    return f"model-{KINDS[dtype]}.gguf"
+
+
+def write_gguf(encoder: Encoder, path: Path, *, name: str, dtype: str = "float16") -> None:
+    """Writes a BERT- or XLM-R-shaped encoder.
+
+    Args:
+        encoder: the model.
+        path: of the file.
+        name: of the model, in the file.
+        dtype: of the matrices, a key of ``KINDS``; biases and norms stay in float32.
+
+    Raises:
+        ConfigError: llama.cpp has nothing for a part of the model.
+        MissingExtraError: the package ``gguf`` is not installed.
+    """
+    refuse_other_shapes(encoder)
+    if dtype == "int8" and encoder.backbone.config.hidden_size % Q8_BLOCK:
+        raise ConfigError(
+            f"--gguf --dtype int8: the width of the layers must be a multiple of {Q8_BLOCK}; take float16"
+        )
+    try:
+        import gguf
+    except ImportError as error:
+        raise MissingExtraError("gguf", "gguf") from error
+    backbone = encoder.backbone
+    assert isinstance(backbone, Backbone)
+    config = backbone.config
+    writer: Any = gguf.GGUFWriter(path, "bert")
+    writer.add_name(name)
+    writer.add_file_type(getattr(gguf.LlamaFileType, "ALL_F32" if dtype == "float32" else f"MOSTLY_{KINDS[dtype]}"))
+    writer.add_context_length(config.max_tokens)
+    writer.add_embedding_length(config.hidden_size)
+    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_block_count(config.num_hidden_layers)
+    writer.add_head_count(config.num_attention_heads)
+    writer.add_layer_norm_eps(config.layer_norm_eps)
+    writer.add_causal_attention(False)
+    writer.add_pooling_type(getattr(gguf.PoolingType, encoder.settings.pooling.upper()))
+    writer.add_vocab_size(encoder.vocabulary.size)
+    _add_tokenizer(writer, encoder.vocabulary)
+    for parameter, values in _tensors(backbone, encoder.vocabulary.size).items():
+        is_matrix = values.ndim == 2 and "token_types" not in parameter
+        kind = KINDS[dtype] if is_matrix else "F32"
+        quantization = getattr(gguf.GGMLQuantizationType, kind)
+        writer.add_tensor(parameter, gguf.quants.quantize(values, quantization), raw_dtype=quantization)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def refuse_other_shapes(encoder: Encoder) -> None:
+    """Refuses what a GGUF file of architecture ``bert`` can't hold.
+
+    Raises:
+        ConfigError: that, with the part.
+    """
+    settings = encoder.settings
+    if isinstance(encoder.backbone, StaticBackbone):
+        raise ConfigError("--gguf is for transformers, and this model is token vectors")
+    if settings.pooling == "max" or not settings.include_special:
+        raise ConfigError(
+            "--gguf: llama.cpp pools by the mean of all tokens or by the first one, and this model does not"
+        )
+    if len(encoder.post_pooling):
+        raise ConfigError("--gguf: llama.cpp has no layers after pooling, such as the map of interlingua debias")
+    if encoder.dim < encoder.full_dim:
+        raise ConfigError("--gguf: llama.cpp does not cut vectors; export without --truncate-dim")
+    if not encoder.backbone.config.hidden_act.startswith("gelu"):
+        raise ConfigError(
+            f"--gguf: llama.cpp computes BERT with gelu, this model has {encoder.backbone.config.hidden_act}"
+        )
+    kind = encoder.vocabulary.model_type
+    if kind not in ("Unigram", "WordPiece"):
+        raise ConfigError(f"--gguf takes Unigram (SentencePiece) and WordPiece tokenizers, this model has {kind}")
+    if kind == "WordPiece" and not _lowercases(encoder.vocabulary):
+        raise ConfigError("--gguf: llama.cpp lowercases WordPiece text, and this model's tokenizer keeps case")
+    foreign = {part["type"] for part in _normalizers(encoder.vocabulary)} - SENTENCEPIECE_NORMALIZERS
+    if kind == "Unigram" and foreign:
+        raise ConfigError(f"--gguf: llama.cpp normalizes text as SentencePiece does; this tokenizer has {min(foreign)}")
+    first, last = _frame(encoder.vocabulary)
+    if first is None or last is None:
+        raise ConfigError("--gguf: llama.cpp puts one token before and one after each text; this tokenizer does not")
+
+
+def _lowercases(vocabulary: Vocabulary) -> bool:
+    normalizer = vocabulary.tokenizer.normalizer
+    return normalizer is not None and normalizer.normalize_str("A") == "a"
+
+
+def _frame(vocabulary: Vocabulary) -> tuple[int | None, int | None]:
+    """The ids that stand before and after every text."""
+    ids = vocabulary.tokenizer.encode("a").ids
+    bare = vocabulary.tokenizer.encode("a", add_special_tokens=False).ids
+    return (ids[0], ids[-1]) if ids[1:-1] == bare else (None, None)
+
+
+def _add_tokenizer(writer: Any, vocabulary: Vocabulary) -> None:
+    """Pieces in the order of their ids, their scores and kinds, and the special tokens."""
+    model = vocabulary.definition["model"]
+    special = {token["id"] for token in vocabulary.definition["added_tokens"] if token["special"]}
+    if vocabulary.model_type == "Unigram":
+        writer.add_tokenizer_model("t5")
+        pieces = [piece for piece, _ in model["vocab"]]
+        scores = [score for _, score in model["vocab"]]
+        writer.add_add_space_prefix(True)
+        writer.add_remove_extra_whitespaces(True)
+        charsmap = _charsmap(vocabulary)
+        if charsmap is not None:
+            writer.add_precompiled_charsmap(charsmap)
+    else:
+        writer.add_tokenizer_model("bert")
+        writer.add_tokenizer_pre("default")
+        by_id = sorted(model["vocab"].items(), key=lambda entry: entry[1])
+        pieces = [piece if number in special else _phantom_space(piece) for piece, number in by_id]
+        scores = [-1000.0] * len(pieces)
+    added = range(len(pieces), vocabulary.size)
+    pieces += [vocabulary.tokenizer.id_to_token(number) for number in added]
+    scores += [0.0] * len(added)
+    unknown = vocabulary.unk_id
+    kinds = [UNKNOWN if n == unknown else CONTROL if n in special else NORMAL for n in range(len(pieces))]
+    writer.add_token_list([piece.encode("utf-8") for piece in pieces])
+    writer.add_token_scores(scores)
+    writer.add_token_types(kinds)
+    writer.add_token_type_count(1)
+    first, last = _frame(vocabulary)
+    writer.add_bos_token_id(first)
+    writer.add_eos_token_id(last)
+    writer.add_sep_token_id(last)
+    writer.add_unk_token_id(unknown)
+    writer.add_pad_token_id(vocabulary.pad_id)
+    writer.add_add_bos_token(True)
+    writer.add_add_eos_token(True)
+
+
+def _phantom_space(piece: str) -> str:
+    """A WordPiece entry as llama.cpp spells it: beginnings of words are marked, not continuations."""
+    return piece.removeprefix("##") if piece.startswith("##") else f"\u2581{piece}"
+
+
+def _normalizers(vocabulary: Vocabulary) -> list[dict[str, Any]]:
+    """The steps of normalization, in order."""
+    normalizer = vocabulary.definition.get("normalizer")
+    if normalizer is None:
+        return []
+    steps: list[dict[str, Any]] = normalizer.get("normalizers", [normalizer])
+    return steps
+
+
+def _charsmap(vocabulary: Vocabulary) -> bytes | None:
+    """SentencePiece's compiled normalization, if the tokenizer has one."""
+    for step in _normalizers(vocabulary):
+        if step["type"] == "Precompiled":
+            return base64.b64decode(step["precompiled_charsmap"])
+    return None
+
+
+def _tensors(backbone: Backbone, vocabulary_size: int) -> dict[str, Any]:
+    """The weights by llama.cpp's names, without rows that no token reaches; its positions begin at 0."""
+    found = {}
+    for name, tensor in backbone.state_dict().items():
+        module, kind = name.rsplit(".", 1)
+        values = _array(tensor)
+        if module == "word_embeddings":
+            values = values[:vocabulary_size]
+        if module == "position_embeddings":
+            values = values[backbone.config.first_position :]
+        if module == "token_type_embeddings":
+            values = values[:1]
+        if module.startswith("layers."):
+            _, number, part = module.split(".")
+            found[f"blk.{number}.{LAYER_NAMES[part]}.{kind}"] = values
+        else:
+            found[f"{OTHER_NAMES[module]}.{kind}"] = values
+    found.setdefault("token_types.weight", np.zeros((1, backbone.config.hidden_size), dtype=np.float32))
+    return found
+
+
+def _array(tensor: Tensor) -> Any:
+    return np.ascontiguousarray(tensor.detach().float().cpu().numpy())
