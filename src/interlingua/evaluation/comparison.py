@@ -69,7 +69,7 @@ def compare(
 
     Raises:
         ConfigError: no result has that metric, there are no such rows or columns, a pattern is no regular expression,
-            the seeds of an arm were not measured alike, or, being strict, any two columns were not.
+            the seeds of an arm differ in data or settings, or, with ``strict``, any two columns do.
     """
     check_choice("by", by, ROWS)
     if metric is not None:
@@ -119,10 +119,10 @@ def _table(columns: list[Arm], by: str, metric: str | None, baseline: str | None
     comparable, notes = differences(chosen)
     reference = place_of(columns, baseline)
     rows = rows_of(chosen, by, shown, reference)
-    asked = {name: ", ".join(arm.asked) for arm, name in zip(columns, names(columns), strict=True)}
-    if len(asked) > 1 and len(set(asked.values())) == 1:
-        asked = {"all columns": next(iter(asked.values()))}
-    notes += [f"{name}: {words}" for name, words in asked.items() if words and words not in name]
+    overrides = {name: ", ".join(arm.overrides) for arm, name in zip(columns, names(columns), strict=True)}
+    if len(overrides) > 1 and len(set(overrides.values())) == 1:
+        overrides = {"all columns": next(iter(overrides.values()))}
+    notes += [f"{name}: {words}" for name, words in overrides.items() if words and words not in name]
     notes += _notes_of(chosen, names(columns))
     return Comparison(
         title=f"{first.task}: {label(shown)}, %, {direction(first, shown)}",
@@ -160,10 +160,12 @@ def sections(results: Sequence[TaskResult], columns: Sequence[Arm]) -> Iterator[
     """
     for task in tasks_of(results):
         for settings in dict.fromkeys(settings_of(result) for result in results if result.task == task):
-            alike = [[r for r in arm.results if r.task == task and settings_of(r) == settings] for arm in columns]
-            for data, name in _sets_of_one_name(alike).items():
+            same_settings = [
+                [r for r in arm.results if r.task == task and settings_of(r) == settings] for arm in columns
+            ]
+            for data, name in _sets_of_one_name(same_settings).items():
                 label = ", ".join(filter(None, (settings, name)))
-                yield Section(task, label, [[r for r in own if data in ("", r.data_sha256)] for own in alike])
+                yield Section(task, label, [[r for r in own if data in ("", r.data_sha256)] for own in same_settings])
 
 
 def _sets_of_one_name(chosen: Chosen) -> dict[str, str]:
@@ -193,14 +195,14 @@ def _table_of_tasks(
     for done, (task, settings, chosen) in enumerate(found):
         progress(task, done, len(found))
         tail = f" ({settings})" if settings else ""
-        asked = f" ({brief(settings) if len(short) == len(found) else settings})" if settings else ""
+        shown_settings = f" ({brief(settings) if len(short) == len(found) else settings})" if settings else ""
         for shown in _metrics_shown(chosen, by, metric):
             for row in rows_of(chosen, by, shown, reference):
-                name = f"{task}: {_mean(shown, chosen) if by == 'tasks' else row.name}{asked}"
+                name = f"{task}: {_mean(shown, chosen) if by == 'tasks' else row.name}{shown_settings}"
                 rows.append(row._replace(name=name, task=f"{task}{tail}"))
-        alike, said = differences(chosen)
-        comparable = [before and now for before, now in zip(comparable, alike, strict=True)]
-        notes += [f"{task}: {note}" for note in [*said, *_notes_of(chosen, names(columns))]]
+        has_same_data, found_notes = differences(chosen)
+        comparable = [before and now for before, now in zip(comparable, has_same_data, strict=True)]
+        notes += [f"{task}: {note}" for note in [*found_notes, *_notes_of(chosen, names(columns))]]
     return Comparison(
         title="all tasks: " + ("means over language pairs, %" if by == "tasks" else "main scores, %"),
         corner="task" if by == "tasks" else f"task: {'language pair' if by == 'languages' else 'group'}",
@@ -213,7 +215,7 @@ def _table_of_tasks(
 
 
 def _metrics_shown(chosen: Chosen, by: str, metric: str | None) -> list[str]:
-    """What a table of all tasks shows of one: a metric that was asked for, or the main one and those next to it."""
+    """The metrics that a table of all tasks shows of one: ``metric``, or the main one and those next to it."""
     first = next(results[0] for results in chosen if results)
     if metric is not None:
         return [metric]
@@ -252,7 +254,7 @@ def differences(chosen: Chosen) -> tuple[list[bool], list[str]]:
             if len({of(result) for result in results}) > 1:
                 seeds = ", ".join(f"{model_of(result)['name']}: {of(result)}" for result in results)
                 raise ConfigError(
-                    f"{results[0].task}: the seeds of one arm differ in {what} ({seeds}); measure them alike"
+                    f"{results[0].task}: the seeds of one arm differ in {what} ({seeds}); use the same {what}"
                 )
         values = [of(results[0]) for results in filled]
         if len(set(values)) > 1:

@@ -52,7 +52,7 @@ from interlingua.evaluation.tasks.passage_search import EmbeddedPassages
 
 T = TypeVar("T")
 OF_ALL = "_all_languages"
-"""Ends the names of metrics and runs whose candidates are the passages of all languages together."""
+"""The suffix of metrics and runs with the passages of all languages together as candidates."""
 
 
 class Scored(NamedTuple):
@@ -85,7 +85,7 @@ class PassageTask(abc.ABC):
         similarity: cosine or dot, the inner product of the vectors as the model gives them; auto is dot for a model
             with two towers and cosine for all others.
         runs: a folder for TREC run files, one per language, pool and system.
-        examples: questions with a wrong first passage kept beside the result, per language; 0 for none.
+        examples: questions with a wrong first passage kept next to the result, per language; 0 for none.
     """
 
     name: ClassVar[str]
@@ -296,7 +296,7 @@ def _encode(portion: Sequence[Passage], by: Callable[..., T], language: str) -> 
 
 
 def judged_questions(one: RetrievalSet, passages: Sequence[str]) -> tuple[Qrels, list[str]]:
-    """The questions that count, and what is to be said about the others."""
+    """The questions that count, and notes about the others."""
     judged = {query: grades for query, grades in one.qrels.items() if any(grade > 0 for grade in grades.values())}
     if not judged:
         raise DataError("no question has a relevant passage; check that questions and judgements belong together")

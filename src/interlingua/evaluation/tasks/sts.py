@@ -47,7 +47,7 @@ class STS17(SimilarityTask):
 
     The averages of the calibrated-similarity paper are ``sts17_monolingual_3of3`` and ``sts17_crosslingual_7of7``;
     SemEval's own tracks hold three of the seven, and their average is called ``sts17_crosslingual_3of7``.
-    Track 4b (``en-es_4b``) and Korean are in no average and are scored only if asked for.
+    Track 4b (``en-es_4b``) and Korean are in no average and are scored only if requested.
     """
 
     name: ClassVar[str] = "sts17"
