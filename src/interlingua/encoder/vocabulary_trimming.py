@@ -16,7 +16,7 @@ CHUNK_TEXTS = 16_384
 
 
 def ids_in_use(vocabulary: Vocabulary, texts: Iterable[str], *, language: str | None = None) -> set[int]:
-    """The ids whose entries are needed to segment texts as the vocabulary does.
+    """The ids of the entries that are needed to segment texts as the vocabulary does.
 
     Besides the ids of the segmentation these are, for WordPiece, the pieces that were matched in words that became
     unknown in the end: without them a shorter match might spell the word.
