@@ -26,7 +26,7 @@ log = logging.getLogger("interlingua")
 Kind = Literal["onnx", "int8", "openvino"]
 DTYPES = {"float32": torch.float32, "float16": torch.float16}
 LARGEST_FILE_BYTES = 1 << 30
-"""Beyond this the weights lie in a file beside the graph; protobuf can't hold more than twice as much."""
+"""Beyond this the weights lie in a file next to the graph; protobuf can't hold more than twice as much."""
 
 
 def export_graphs(
@@ -123,7 +123,7 @@ def write_graphs(encoder: Encoder, folder: Path, kinds: Sequence[Kind], dtype: s
 
 
 def save_onnx(model: Any, path: Path) -> None:
-    """Writes a graph; the weights of a large one to ``NAME.onnx_data`` beside it."""
+    """Writes a graph; the weights of a large one to ``NAME.onnx_data`` next to it."""
     import onnx
 
     path.parent.mkdir(exist_ok=True)
