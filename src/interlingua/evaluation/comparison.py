@@ -75,8 +75,10 @@ def compare(
     if metric is not None:
         known = dict.fromkeys(name for result in results for scores in result.groups.values() for name in scores)
         check_choice("metric", metric, known)
-        results = [result for result in results if any(metric in scores for scores in result.groups.values())]
-    by_task = {task: [one for one in results if one.task == task] for task in tasks_of(results)}
+        results = [result for result in results if _has_metric(result, metric)]
+    by_task: dict[str, list[TaskResult]] = {task: [] for task in tasks_of(results)}
+    for result in results:
+        by_task[result.task].append(result)
     report = silent if baseline is None else progress
     if join or by == "tasks":
         columns = [arms(results, group, by_settings=False)]
@@ -160,17 +162,29 @@ def sections(results: Sequence[TaskResult], columns: Sequence[Arm]) -> Iterator[
     """
     for task in tasks_of(results):
         for settings in dict.fromkeys(settings_of(result) for result in results if result.task == task):
-            same_settings = [
-                [r for r in arm.results if r.task == task and settings_of(r) == settings] for arm in columns
-            ]
+            same_settings = [_with_settings(arm, task, settings) for arm in columns]
             for data, name in _sets_of_one_name(same_settings).items():
                 label = ", ".join(filter(None, (settings, name)))
-                yield Section(task, label, [[r for r in own if data in ("", r.data_sha256)] for own in same_settings])
+                yield Section(task, label, [_on_data(own, data) for own in same_settings])
+
+
+def _has_metric(result: TaskResult, metric: str) -> bool:
+    return any(metric in scores for scores in result.groups.values())
+
+
+def _with_settings(arm: Arm, task: str, settings: str) -> list[TaskResult]:
+    return [result for result in arm.results if result.task == task and settings_of(result) == settings]
+
+
+def _on_data(results: Sequence[TaskResult], data: str) -> list[TaskResult]:
+    """The results on the set with that digest; all of them without a digest."""
+    return [result for result in results if data in ("", result.data_sha256)]
 
 
 def _sets_of_one_name(chosen: Chosen) -> dict[str, str]:
     """Where one model was measured on several sets of a task's name: their digests, and the folders that tell them."""
-    if all(len({result.data_sha256 for result in own}) < 2 for own in chosen):
+    digests = [{result.data_sha256 for result in own} for own in chosen]
+    if all(len(own) < 2 for own in digests):
         return {"": ""}
     folders = {result.data_sha256: result.dataset for own in chosen for result in own}
     counts = Counter(folders.values())

@@ -65,7 +65,8 @@ def _matrix(name: str, cells: Mapping[str, float]) -> Table:
     places = [tuple(cell.split("-")) for cell in cells]
     rows = list(dict.fromkeys(row for row, _ in places))
     columns = list(dict.fromkeys([*rows, *(column for _, column in places)]))  # in the rows' order
-    columns = [column for column in columns if any(column == place[1] for place in places)]
+    has_cells = {column for _, column in places}
+    columns = [column for column in columns if column in has_cells]
     table = Table(title=f"{label(name)}, %")
     table.add_column("from \\ to")
     for column in _short(columns):

@@ -273,7 +273,8 @@ def _build(name: str, options_of: Mapping[str, Mapping[str, Any]], options: Mapp
     known = {field.name for field in dataclasses.fields(kind)}
     groups = [group for group, members in SUITES.items() if name in members and group in options_of]
     for group in groups:
-        unknown = [key for key in options_of[group] if not any(key in _fields_of(member) for member in SUITES[group])]
+        fields = {key for member in SUITES[group] for key in _fields_of(member)}
+        unknown = [key for key in options_of[group] if key not in fields]
         if unknown:
             raise ConfigError(f"--set {group}.{unknown[0]}: no task of {group} has that option")
     for_all = {key: value for group in groups for key, value in options_of[group].items()}

@@ -241,4 +241,8 @@ def mean_scores(subsets: Sequence[SubsetScores], *, by_pairs: bool = False) -> d
     """
     weighted = [(subset.pairs if by_pairs else 1, subset.scores) for subset in subsets]
     total = sum(weight for weight, _ in weighted)
-    return {metric: sum(weight * scores[metric] for weight, scores in weighted) / total for metric in subsets[0].scores}
+
+    def mean(metric: str) -> float:
+        return sum(weight * scores[metric] for weight, scores in weighted) / total
+
+    return {metric: mean(metric) for metric in subsets[0].scores}

@@ -106,9 +106,10 @@ def similarity_evaluator(paths: Sequence[Path], *, languages: tuple[str, str] = 
     sets = [read_labelled(path, kind="sts", split="dev", languages=languages) for path in paths]
 
     def evaluate(model: Any, step: int) -> dict[str, float]:
-        correlations = [
-            spearman(_similarities(model, pairs), np.array([pair.label for pair in pairs])) for pairs in sets
-        ]
+        correlations = []
+        for pairs in sets:
+            labels = np.array([pair.label for pair in pairs])
+            correlations.append(spearman(_similarities(model, pairs), labels))
         return {"valid_spearman": float(np.mean(correlations))}
 
     return Evaluator(evaluate, ("valid_spearman",))

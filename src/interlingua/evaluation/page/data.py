@@ -84,11 +84,11 @@ def _model(arm: Arm, name: str) -> dict[str, Any]:
     first = arm.results[0]
     model = model_of(first)
     models = {model_of(result)["revision"]: model_of(result).get("training") or {} for result in arm.results}
-    training = {
-        cost.name: cost.scale * sum(float(one[key]) for one in models.values()) / len(models)
-        for key, cost in COSTS.items()
-        if all(one.get(key) for one in models.values())
-    }
+    training = {}
+    for key, cost in COSTS.items():
+        if all(one.get(key) for one in models.values()):
+            total = sum(float(one[key]) for one in models.values())
+            training[cost.name] = cost.scale * total / len(models)
     facts = _facts(model)
     facts |= {"prompt": first.provenance["prompt"]} if first.provenance.get("prompt") else {}
     facts |= {"overrides": ", ".join(arm.overrides)} if arm.overrides else {}
@@ -210,7 +210,9 @@ def _rows(
 ) -> list[dict[str, Any]]:  # fmt: skip
     """One entry per row: what it is, its scores by metric, and the tests of the main metric, which comes first."""
     main, *others = by_metric
-    found = {metric: {row.of: row for row in rows} for metric, rows in by_metric.items()}
+    found = {}
+    for metric, rows in by_metric.items():
+        found[metric] = {row.of: row for row in rows}
     entries = []
     for name, row in found[main].items():
         entry = {"name": name, **_numbers(row, comparable)}

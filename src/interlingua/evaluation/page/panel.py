@@ -59,7 +59,9 @@ def panel_tasks(placed: Mapping[int, Analysis], width: int, reference: int) -> l
     if not placed:
         return []
     first = next(iter(placed.values()))
-    by_column = {place: {m["name"]: m for m in one["measures"]} for place, one in placed.items()}
+    by_column = {}
+    for place, one in placed.items():
+        by_column[place] = {measure["name"]: measure for measure in one["measures"]}
     comparable = [place not in placed or _data(placed[place]) == _data(first) for place in range(width)]
     names = dict.fromkeys(name for measures in by_column.values() for name in measures)
     tasks = [_measure(name, by_column, placed, first, comparable) for name in names]

@@ -255,14 +255,16 @@ class PassageTask(abc.ABC):
     def _judged_in_all(self, name: str, judged: Qrels, sets: Mapping[str, RetrievalSet]) -> Qrels:
         """Which passages of the pool of all languages answer; in parallel sets a question's in every language."""
         languages = sets if self.parallel else {name: sets[name]}
-        return {
-            query: {
-                f"{other}/{passage}": grade
-                for other, one in languages.items()
-                for passage, grade in (passages if other == name else one.qrels.get(query, {})).items()
-            }
-            for query, passages in judged.items()
-        }
+
+        def in_all(query: str, passages: Mapping[str, int]) -> dict[str, int]:
+            found = {}
+            for other, one in languages.items():
+                grades = passages if other == name else one.qrels.get(query, {})
+                for passage, grade in grades.items():
+                    found[f"{other}/{passage}"] = grade
+            return found
+
+        return {query: in_all(query, passages) for query, passages in judged.items()}
 
     def _write_runs(self, name: str, runs: Mapping[str, Run]) -> None:
         if self.runs is None:
@@ -297,7 +299,7 @@ def _encode(portion: Sequence[Passage], by: Callable[..., T], language: str) -> 
 
 def judged_questions(one: RetrievalSet, passages: Sequence[str]) -> tuple[Qrels, list[str]]:
     """The questions that count, and notes about the others."""
-    judged = {query: grades for query, grades in one.qrels.items() if any(grade > 0 for grade in grades.values())}
+    judged = {query: grades for query, grades in one.qrels.items() if max(grades.values(), default=0) > 0}
     if not judged:
         raise DataError("no question has a relevant passage; check that questions and judgements belong together")
     relevant = {passage for grades in judged.values() for passage, grade in grades.items() if grade > 0}

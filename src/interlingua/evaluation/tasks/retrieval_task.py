@@ -82,7 +82,7 @@ class RetrievalTask(PassageTask):
             runs["bm25_"] = self._bm25(questions, one, pools[name].ids, language)
             runs["hybrid_"] = reciprocal_rank_fusion([runs[""], runs["bm25_"]])
         values = {f"{system}{m}": v for system, run in runs.items() for m, v in ranking_metrics(judged, run).items()}
-        expected = {query: next(p for p, grade in grades.items() if grade > 0) for query, grades in judged.items()}
+        expected = {query: _first_relevant(grades) for query, grades in judged.items()}
         kept: Any = {"language": language, "limit": self.examples}
         fairness: dict[str, float] = {}
         tables: Mapping[str, Mapping[str, float]] = {}
@@ -121,3 +121,8 @@ class RetrievalTask(PassageTask):
             query: dict(zip(passages, map(float, of_query), strict=True))
             for query, passages, of_query in zip(queries, found, scores, strict=True)
         }
+
+
+def _first_relevant(grades: Mapping[str, int]) -> str:
+    """The first passage that answers a question."""
+    return next(passage for passage, grade in grades.items() if grade > 0)

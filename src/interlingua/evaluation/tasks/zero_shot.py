@@ -119,10 +119,14 @@ class ZeroShotTask(ClassificationTask):
         """Trains the classifiers of languages with equally large sets, and tests them on every language."""
         domain = sources[0].domain
         classes = sorted({label for one in sets if one.domain == domain for label in one.splits["train"].labels})
-        x, dev_x = (_stack([self._embed(encoder, one, split) for one in sources]) for split in ("train", "dev"))
-        y, dev_y = (
-            _stack([class_numbers(one.splits[split].labels, classes) for one in sources]) for split in ("train", "dev")
-        )
+
+        def numbers(split: str) -> Tensor:
+            return _stack([class_numbers(one.splits[split].labels, classes) for one in sources])
+
+        x = _stack([self._embed(encoder, one, "train") for one in sources])
+        dev_x = _stack([self._embed(encoder, one, "dev") for one in sources])
+        y = numbers("train")
+        dev_y = numbers("dev")
         nets = train_mlps(x, y, dev_x, dev_y, classes=len(classes), seeds=self.seeds, epochs=self.epochs)
         for number, source in enumerate(sources):
             dev_accuracy[source.key] = nets.dev_right[number].numpy() / dev_y.shape[1]
