@@ -76,9 +76,7 @@ def compare(
         known = dict.fromkeys(name for result in results for scores in result.groups.values() for name in scores)
         check_choice("metric", metric, known)
         results = [result for result in results if _has_metric(result, metric)]
-    by_task: dict[str, list[TaskResult]] = {task: [] for task in tasks_of(results)}
-    for result in results:
-        by_task[result.task].append(result)
+    by_task = _by_task(results)
     report = silent if baseline is None else progress
     if join or by == "tasks":
         columns = [arms(results, group, by_settings=False)]
@@ -166,6 +164,13 @@ def sections(results: Sequence[TaskResult], columns: Sequence[Arm]) -> Iterator[
             for data, name in _sets_of_one_name(same_settings).items():
                 label = ", ".join(filter(None, (settings, name)))
                 yield Section(task, label, [_on_data(own, data) for own in same_settings])
+
+
+def _by_task(results: Sequence[TaskResult]) -> dict[str, list[TaskResult]]:
+    found: dict[str, list[TaskResult]] = {task: [] for task in tasks_of(results)}
+    for result in results:
+        found[result.task].append(result)
+    return found
 
 
 def _has_metric(result: TaskResult, metric: str) -> bool:
