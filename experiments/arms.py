@@ -1,4 +1,4 @@
-"""Trains several arms with several seeds and evaluates them all alike, as a file says.
+"""Trains several arms with several seeds and evaluates them all in the same way, as a file says.
 
     python experiments/arms.py experiments/comparison/arms.toml
     python experiments/arms.py experiments/claims/mexma.toml --arms mexma no_koleo --seeds 1 2 3
@@ -36,7 +36,7 @@ class Arm:
     config: Path | None = None
     """The run's TOML file, relative to the file of arms."""
     model: PathText | None = None
-    """In place of ``config``: a model to be evaluated beside the trained ones."""
+    """In place of ``config``: a model to be evaluated together with the trained ones."""
     set: dict[str, Any] = field(default_factory=dict)
     """Keys of the run that are otherwise in this arm, as with ``--set``: paths start at the working directory."""
     seeds: tuple[int, ...] | None = None

@@ -106,15 +106,47 @@ def test_files_and_functions_stay_small(path):
             assert node.end_lineno - node.lineno + 1 <= most, f"{node.name} is longer than {most} lines"
 
 
-OLD_WORDS = re.compile(r"\b(told|foretold|nobody|likewise|spoilt)\b", re.IGNORECASE)
-"""Words for which there are plainer ones: reported, estimated, none, the same, excluded."""
-DOCUMENTS = [*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md"), *(ROOT / "experiments").rglob("*.toml")]
+OLD_WORDS = re.compile(
+    r"(?<![a-z])(told|foretold|nobody|likewise|spoilt|said|asked|whose|beside|alike)(?![a-z])", re.IGNORECASE
+)
+"""Words for which there are plainer ones: reported, given, requested, of which, next to, equal. Also within names."""
+QUOTED = re.compile(r"[\"`](as )?asked[\"`]|\"The mayor of Bonn .*\"")
+"""Fields and values of files that were written earlier, and sentences that are data."""
+STILL_OLD = {
+    "src/interlingua/analysis/debias.py",
+    "src/interlingua/analysis/debias_fit.py",
+    "src/interlingua/cli/align.py",
+    "src/interlingua/cli/calibrate.py",
+    "src/interlingua/cli/compare.py",
+    "src/interlingua/cli/evaluate.py",
+    "src/interlingua/cli/export.py",
+    "src/interlingua/cli/extend.py",
+    "src/interlingua/cli/score.py",
+    "src/interlingua/cli/sides.py",
+    "src/interlingua/mining/api.py",
+    "src/interlingua/mining/job.py",
+    "docs/results.md",
+    "docs/reference/cli.md",
+}
+"""Files that are still to be rewritten. A file leaves the list with its last old word; none is added."""
+DOCUMENTS = [
+    *(ROOT / "docs").rglob("*.md"),
+    *ROOT.glob("*.md"),
+    *(ROOT / "experiments").rglob("*.toml"),
+    *(ROOT / "experiments").rglob("*.py"),
+    *(path for path in PACKAGE.rglob("*") if path.suffix in {".c", ".h", ".js", ".html", ".css"}),
+    *(PACKAGE / "quickstart").glob("*.toml"),
+]
 
 
 @pytest.mark.parametrize("path", [*SOURCES, *DOCUMENTS], ids=lambda path: str(path.relative_to(ROOT)))
 def test_plain_words(path):
     lines = path.read_text(encoding="utf-8").splitlines()
-    assert [f"{number}: {line}" for number, line in enumerate(lines, 1) if OLD_WORDS.search(line)] == []
+    found = [f"{number}: {line}" for number, line in enumerate(lines, 1) if OLD_WORDS.search(QUOTED.sub("", line))]
+    if path.relative_to(ROOT).as_posix() in STILL_OLD:
+        assert found, "no old word is left: take the file out of STILL_OLD"
+    else:
+        assert found == []
 
 
 @pytest.mark.parametrize("path", [p for p in SOURCES if p.name != "__init__.py"], ids=lambda p: p.name)

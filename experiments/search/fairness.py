@@ -33,7 +33,7 @@ from interlingua.search.passage_index import IndexSettings, PassageIndex
 from interlingua.search.ranking import Hit, merged
 
 DEPTH = 20
-"""Hits whose languages are looked at, as in the task lareqa."""
+"""Hits to read the languages of, as in the task lareqa."""
 MRR_DEPTH = 100
 PER_LANGUAGE = 2
 

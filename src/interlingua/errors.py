@@ -5,7 +5,7 @@ InterlinguaError
 ├── DataError(ValueError)            a file is missing, broken, misaligned or empty (``path:line: ...``)
 ├── CheckpointError                  a model or checkpoint can't be read or written
 ├── MissingExtraError(ImportError)   an optional dependency is not installed
-└── TaskError                        an evaluation can't be run as asked
+└── TaskError                        an evaluation can't be run as requested
 
 A message is one line: what is wrong, what was found, what was expected, what to do about it.
 """
@@ -48,11 +48,11 @@ class DamagedFileError(DataError):
 
 
 class LanguageAbsentError(DataError):
-    """A data set has nothing in a language that was asked for.
+    """A data set has nothing in a requested language.
 
     Args:
         message: see ``DataError``.
-        item: what was asked for.
+        item: the requested language.
         path: the data set's folder.
     """
 
@@ -80,4 +80,4 @@ class MissingExtraError(InterlinguaError, ImportError):
 
 
 class TaskError(InterlinguaError):
-    """An evaluation task can't be run as asked."""
+    """An evaluation task can't be run as requested."""

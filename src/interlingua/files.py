@@ -83,7 +83,7 @@ def atomic_write(path: PathLike, mode: str = "w", *, encoding: str = "utf-8") ->
 def atomic_directory(
     path: PathLike, *, overwrite: bool = False, ours: Callable[[Path], bool] | None = None
 ) -> Iterator[Path]:
-    """Fills a folder under a temporary name beside ``path`` and renames it when the block ends well.
+    """Fills a folder under a temporary name next to ``path`` and renames it when the block ends well.
 
     Args:
         path: the final name.

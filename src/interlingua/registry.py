@@ -85,7 +85,7 @@ SUITES: dict[str, tuple[str, ...]] = {
     "pair_classification": ("pair_mrpc", "pair_xnli", "pair_paws_x", "pair_folder"),
     "bucc": ("bucc_margin", "bucc_best_f1", "bucc_mteb"),
 }
-"""Names for several tasks, of which those are run whose data are there."""
+"""Names for several tasks; those with data are run."""
 BACKENDS: dict[str, str] = {
     "interlingua": "interlingua.evaluation.encoders:OwnEncoder",
     "sentence-transformers": "interlingua.evaluation.backends.sentence_transformers:SentenceTransformersEncoder",

@@ -46,7 +46,7 @@ def expand(pattern: PathLike) -> list[str]:
         found = sorted(path for path in glob.glob(name) if os.path.isfile(path))
     else:
         files, inner = filesystem(name)
-        with _told(name):
+        with _errors_in_one_line(name):
             found = [files.unstrip_protocol(path) for path in sorted(files.glob(inner))]
     if not found:
         raise DataError("no file is called so; check the path and the pattern", path=pattern)
@@ -74,7 +74,7 @@ def fetch(path: PathLike, folder: Path) -> Path:
         return copy
     files, inner = filesystem(name)
     mark.unlink(missing_ok=True)
-    with _told(name), files.open(inner, "rb") as source, atomic_write(copy, "wb") as file:
+    with _errors_in_one_line(name), files.open(inner, "rb") as source, atomic_write(copy, "wb") as file:
         shutil.copyfileobj(source, file, 1 << 20)
     with atomic_write(mark) as file:
         file.write(found)
@@ -88,14 +88,14 @@ def state(path: PathLike) -> str:
         DataError: there is no such file, or it can't be reached.
     """
     files, inner = filesystem(path)
-    with _told(path):
+    with _errors_in_one_line(path):
         return str(files.ukey(inner))
 
 
 def exists(path: PathLike) -> bool:
     """Whether a file is there."""
     files, inner = filesystem(path)
-    with _told(path):
+    with _errors_in_one_line(path):
         return bool(files.exists(inner))
 
 
@@ -117,7 +117,7 @@ def destination(path: PathLike, folder: Path) -> Iterator[Path]:
     files, inner = filesystem(name)  # before the work
     made = folder / name_of(name)
     yield made
-    with _told(name, f"; what was made is kept in {made}"):
+    with _errors_in_one_line(name, f"; what was made is kept in {made}"):
         files.put_file(str(made), inner)
     made.unlink()
 
@@ -149,7 +149,7 @@ def check_writable(path: PathLike) -> None:
     """Finds out before the work whether a file can be written; nothing stays behind.
 
     Args:
-        path: of a file that need not be there, nor its folder. Elsewhere an empty file is sent beside it and removed.
+        path: of a file that need not be there, nor its folder. Elsewhere an empty file is sent next to it and removed.
 
     Raises:
         DataError: it is a folder, or nothing can be written there.
@@ -157,7 +157,7 @@ def check_writable(path: PathLike) -> None:
     """
     if is_remote(path):
         files, inner = filesystem(path)
-        with _told(path):
+        with _errors_in_one_line(path):
             files.pipe_file(f"{inner}.probe", b"")
         with contextlib.suppress(Exception):  # who may write need not be allowed to remove
             files.rm_file(f"{inner}.probe")
@@ -201,7 +201,7 @@ def filesystem(path: PathLike) -> tuple[Any, str]:
 
 
 @contextlib.contextmanager
-def _told(path: PathLike, kept: str = "") -> Iterator[None]:
+def _errors_in_one_line(path: PathLike, kept: str = "") -> Iterator[None]:
     """Turns what a store's own library raises, which may be anything, into one line."""
     try:
         yield

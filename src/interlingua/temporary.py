@@ -3,7 +3,7 @@
 A temporary name tells the machine and the process that made it, and the process holds a lock (``flock``) on what is
 behind the name. The lock ends with the process, however that ends. So another process may remove a temporary file when
 two things hold: no such process is alive here, and no process holds the lock. The second one protects the files of
-another container with the same host name, whose processes can't be seen from here.
+another container with the same host name; its processes can't be seen from here.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NOT_POSSIBLE = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTSUP, er
 
 
 class Temporary:
-    """A file or folder under a temporary name beside ``target``, locked until it is released.
+    """A file or folder under a temporary name next to ``target``, locked until it is released.
 
     Args:
         target: the final name.

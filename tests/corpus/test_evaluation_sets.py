@@ -66,7 +66,7 @@ def test_aligned_files(tmp_path):
 def test_misaligned_files_are_named_with_their_counts(tmp_path):
     (tmp_path / "deu_Latn.txt").write_text("eins\nzwei\ndrei\n")
     (tmp_path / "eng_Latn.txt").write_text("one\ntwo\n")
-    with pytest.raises(DataError, match=r"deu_Latn.txt: 3 lines, but eng_Latn.txt beside it has 2"):
+    with pytest.raises(DataError, match=r"deu_Latn.txt: 3 lines, but eng_Latn.txt .* has 2"):
         read_aligned([tmp_path / "deu_Latn.txt", tmp_path / "eng_Latn.txt"])
 
 
@@ -97,7 +97,7 @@ def test_ntrex_in_its_published_names(tmp_path):
 def test_two_files_of_one_language_are_not_one(tmp_path):
     for name in ("deu_Latn.devtest", "deu_Latn.dev"):
         (tmp_path / name).write_text("eins\n")
-    with pytest.raises(DataError, match=r"deu_Latn\.devtest: deu_Latn\.dev beside it is of the same language"):
+    with pytest.raises(DataError, match=r"deu_Latn\.devtest: deu_Latn\.dev .* is of the same language"):
         aligned_files(tmp_path)
 
 

@@ -185,8 +185,8 @@ def broken_topics(folder, **files):
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({"qrels": None}, r"there is no qrels.train.txt beside it"),
-        ({"docs": None}, r"there is no docs.jsonl beside it"),
+        ({"qrels": None}, r"there is no qrels.train.txt .*"),
+        ({"docs": None}, r"there is no docs.jsonl .*"),
         ({"qrels": "1 0 5#0\n"}, r"qrels.train.txt:1: '1 0 5#0', expected: question 0 passage grade"),
         ({"qrels": "1 0 99 1\n"}, r"docs.jsonl: 1 passages of the qrels are not in it, such as '99'"),
         ({"docs": '{"id": "5#0"}\n'}, r"docs.jsonl:1: 'text' is missing"),

@@ -92,7 +92,7 @@ def test_the_table_names_every_check_and_its_limit():
     for name, rule in RULES.items():
         limit = f"from {rule.limit:g} on" if rule.above else f"below {rule.limit:g}"
         assert limit in table[name]
-        assert ("if asked for" in table[name]) == (name not in DROPPED)
+        assert ("if requested" in table[name]) == (name not in DROPPED)
 
 
 def test_the_methods_page_names_what_is_there():

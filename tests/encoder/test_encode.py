@@ -123,7 +123,9 @@ def test_a_limit_is_warned_of_once(encoder, sentences, caplog, monkeypatch):
         encoder.settings = EncodingSettings(max_tokens=limit)
         encoder.encode(["Yes."])
         encoder.encode(["One two three four five six seven", "Yes."])
-    assert caplog.messages == [f"1 of 2 texts were cut to {limit} tokens; this is said once" for limit in (6, 5)]
+    first, second = caplog.messages
+    assert first.startswith("1 of 2 texts were cut to 6 tokens")
+    assert second.startswith("1 of 2 texts were cut to 5 tokens")
 
 
 def test_closing_tokens_survive_the_cut(framed_encoder, sentences):

@@ -46,7 +46,7 @@ def test_tags_and_bytes_can_not_be_spelled():
 def test_a_small_text_gives_a_smaller_vocabulary_with_a_note(caplog, capsys):
     vocabulary = train(size=20_000)
     assert 500 < vocabulary.size < 20_000
-    assert caplog.messages == [f"vocabulary: 20,000 pieces were asked for, the text yields {vocabulary.size:,}"]
+    assert caplog.messages == [f"vocabulary: 20,000 pieces were requested, the text yields {vocabulary.size:,}"]
     assert capsys.readouterr().out == ""
 
 

@@ -104,7 +104,8 @@ def test_a_pooling_that_is_not_the_models_own_is_said():
     encoder = Understands()
     encoder.own_pooling = "mean"
     (warning,) = check_encoder(encoder, info(pooling="cls", pooling_from="asked")).warnings
-    assert warning.startswith("pooling cls was asked for, but the model says mean; drop --pooling")
+    assert "pooling cls" in warning
+    assert "mean; drop --pooling" in warning
     assert check_encoder(encoder, info(pooling="mean", pooling_from="asked")).warnings == ()
     encoder.own_pooling = None
     assert check_encoder(encoder, info(pooling="cls", pooling_from="asked")).warnings == ()
@@ -163,7 +164,7 @@ def test_ours_are_tried_with_every_pooling(own):
     for encoder in (own, OwnEncoder(own, name="m", pooling="max")):
         found = check_encoder(encoder, encoder.info if encoder is not own else info("m", pooling="mean"))
         assert len(found.measured["retrieved"]) == 4  # three poolings and a prompt
-    assert any("pooling max was asked for, but the model says mean" in warning for warning in found.warnings)
+    assert any("pooling max" in warning for warning in found.warnings)
 
 
 def test_many_cut_texts_are_a_note():

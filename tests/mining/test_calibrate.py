@@ -60,8 +60,8 @@ def test_held_out_pairs_teach_and_gold_measures(folder, tmp_path):
     mined = mine_files(*sides(folder), MineConfig(), tmp_path / "work", model="model")
     assert found.prior == pytest.approx(80 / len(mined.pairs), abs=0.1)
     assert not (tmp_path / "c.json.work").exists()
-    (told,) = [line for line in lines if line.startswith("precision 0.95 asked")]
-    share, pairs = re.search(r"asked: ([\d.]+) found, of (\d+) pairs", told).groups()
+    (told,) = [line for line in lines if line.startswith("precision 0.95 requested")]
+    share, pairs = re.search(r"requested: ([\d.]+) found, of (\d+) pairs", told).groups()
     assert float(share) >= 0.9
     assert 60 <= int(pairs) <= 90
     assert [row[:3] for row in curves(lines)[0]] == [

@@ -11,9 +11,9 @@ from interlingua.train.interrupts import Interrupts
 def test_first_signal_asks_and_second_stops(number):
     before = signal.getsignal(number)
     with Interrupts() as interrupts:
-        assert not interrupts.asked
+        assert not interrupts.is_requested
         os.kill(os.getpid(), number)
-        assert interrupts.asked
+        assert interrupts.is_requested
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), number)
     assert signal.getsignal(number) is before

@@ -99,7 +99,7 @@ def average(
     overwrite: bool = False,
     on_point: OnPoint = lambda point: None,
 ) -> AverageResult:
-    """Writes a model whose weights are the weighted mean of those of other models.
+    """Writes a model with weights that are the weighted mean of those of other models.
 
     With development data and no weights a grid is measured and a rule chooses, see the module; without either it is the
     plain mean.
@@ -261,7 +261,7 @@ def write_average(folders: Sequence[Path], weights: Sequence[float], output: Pat
 def _write_place(
     opened: Sequence[WeightFiles], weights: Sequence[float], named: dict[str, StoredTensor], folder: Path
 ) -> None:
-    """One folder's tensors, whose names in the file are without the folder."""
+    """Writes one folder's tensors; their names in the file are without the folder."""
     prefix = {name.rpartition("/")[2]: name for name in named}
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / _file_name(named)

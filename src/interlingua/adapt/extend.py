@@ -167,7 +167,7 @@ class Extension:
     """One run, stage by stage.
 
     Args:
-        settings: what the user asked for.
+        settings: the user's options.
         progress: whether to show progress on stderr.
         on_stage: is called with a line at each stage.
     """

@@ -37,7 +37,7 @@ class ExtendSettings:
     pivot: str = "eng_Latn"
     """The language of the pairs that the model knows."""
     replay: tuple[Path, ...] = ()
-    """Text files of other languages (``ru.txt``), or bitexts, whose vectors shall stay where they are."""
+    """Text files of other languages (``ru.txt``), or bitexts; their vectors shall stay where they are."""
     replay_share: float = 0.25
     """Sentences to replay for each pair, in every step."""
     replay_weight: float = 1.0
@@ -115,21 +115,21 @@ def claim(settings: ExtendSettings) -> None:
     output = settings.output
     if output.exists() and not output.is_dir():
         raise ConfigError(f"{output} is a file; name another folder with --output")
-    asked = settings.to_record()
+    record = settings.to_record()
     if output.is_dir() and any(path.name != locks.NAME for path in output.iterdir()):
         if not has_format(output, RECORD, FORMAT):
             raise ConfigError(f"{output} holds other files; name another folder with --output")
         before = read_record(output).get("settings")
         if not isinstance(before, dict):
             raise DataError("has no settings; start over in another folder", path=output / RECORD)
-        unlike = [key for key in asked if before.get(key) != asked[key] and key not in MAY_CHANGE]
+        unlike = [key for key in record if before.get(key) != record[key] and key not in MAY_CHANGE]
         if unlike:
             raise ConfigError(
-                f"{output} holds a run of other settings: {unlike[0]} ({before.get(unlike[0])}, {asked[unlike[0]]})"
+                f"{output} holds a run of other settings: {unlike[0]} ({before.get(unlike[0])}, {record[unlike[0]]})"
                 " (then, now); name another folder with --output"
             )
         return
-    write_record(output, {"format": FORMAT, "version": __version__, "settings": asked})
+    write_record(output, {"format": FORMAT, "version": __version__, "settings": record})
 
 
 def read_record(output: Path) -> dict[str, Any]:

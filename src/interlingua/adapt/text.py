@@ -72,8 +72,8 @@ def prepare_config(settings: ExtendSettings, vocabulary: Path | str, prompt: str
     """How the pairs are cleaned, split and tokenized; sentences of the check sets stay out of training.
 
     Args:
-        settings: what the user asked for.
-        vocabulary: the model whose vocabulary is taken over.
+        settings: the user's options.
+        vocabulary: the model that gives the vocabulary.
         prompt: put in front of every text.
     """
     language = resolve(settings.language).code

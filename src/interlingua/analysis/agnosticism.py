@@ -38,7 +38,7 @@ class Agnosticism:
     k: int = 10
     """Neighbours counted for hubness."""
     l2: float = L2
-    """Weight of half the squared length of the probe's weights, beside nats per sentence."""
+    """Weight of half the squared length of the probe's weights, against nats per sentence."""
 
     def unfit(self, subject: Subject) -> str | None:
         """See ``Analyser.unfit``: any encoder will do."""

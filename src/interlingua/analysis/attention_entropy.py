@@ -24,8 +24,8 @@ from interlingua.evaluation.task import Progress, options, silent
 
 MEASURES = {
     "attention_entropy": "entropy of the first token's attention in the last layer, per head, mean over heads",
-    "attention_entropy_without_special": "the same over tokens of text alone, renormalised",
-    "uniform_entropy": "what it would be if the first token looked at all tokens alike: log of their number",
+    "attention_entropy_without_special": "the same over tokens of text alone, renormalized",
+    "uniform_entropy": "the entropy of equal attention to all tokens: log of their number",
     "attention_on_special": "share of the attention that goes to special tokens such as <s> and </s>",
 }
 SHOWN_CHARACTERS = 90
@@ -48,7 +48,7 @@ class AttentionEntropy:
     languages: tuple[str, ...] | None = None
     """Codes, names or groups; by default muse and English where they are there, else all."""
     examples: int = 2
-    """Lines whose attention is kept for the page, each in up to three languages."""
+    """Lines to keep the attention of for the page, each in up to three languages."""
 
     def unfit(self, subject: Subject) -> str | None:
         """See ``Analyser.unfit``."""

@@ -36,8 +36,8 @@ class Change(NamedTuple):
             return ""
         if self.tested is not None and self.tested.low <= 0 <= self.tested.high:
             return "unclear"
-        said = "better" if (self.difference > 0) == (self.before.better == "higher") else "worse"
-        return said if self.tested is not None else f"seems {said}"
+        verdict = "better" if (self.difference > 0) == (self.before.better == "higher") else "worse"
+        return verdict if self.tested is not None else f"seems {verdict}"
 
 
 def changes(before: Analysis, after: Analysis) -> list[Change]:
@@ -51,7 +51,7 @@ def changes(before: Analysis, after: Analysis) -> list[Change]:
         if sides[0] != sides[1]:
             raise ConfigError(
                 f"{before.model} and {after.model} can't be compared: {what} is {sides[0]!r} here and {sides[1]!r}"
-                " there; analyse both alike"
+                f" there; use the same {what} for both"
             )
     known = {measure.name: measure for measure in after.measures}
     return [_change(measure, known[measure.name]) for measure in before.measures if measure.name in known]

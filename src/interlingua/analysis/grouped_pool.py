@@ -17,7 +17,7 @@ from jaxtyping import Float32, Int64
 from numpy import ndarray
 
 BLOCK = 1024
-"""Queries whose similarities are held at once."""
+"""Queries to hold the similarities of at a time."""
 
 
 class PoolMeasures(NamedTuple):
@@ -26,7 +26,7 @@ class PoolMeasures(NamedTuple):
     Attributes:
         own_pool: translations found among the sentences of their own language; NaN where there are no translations.
         mixed_pool: translations found among the sentences of all languages; NaN too without translations.
-        same_language: sentences whose nearest other sentence is of their own language.
+        same_language: sentences with a nearest other sentence of their own language.
     """
 
     own_pool: float
@@ -58,7 +58,7 @@ def measure_pool(
     members = _members(groups)
     found_own = np.zeros((count, count))
     found_mixed = np.zeros((count, count))
-    asked = np.zeros((count, count))
+    counts = np.zeros((count, count))
     same = 0
     for start in range(0, len(vectors), BLOCK):
         similarities = vectors[start : start + BLOCK] @ vectors.T
@@ -75,15 +75,15 @@ def measure_pool(
                 language = languages[target]
                 if target == query or language == own_language:
                     continue
-                asked[own_language, language] += 1
+                counts[own_language, language] += 1
                 found_own[own_language, language] += score > nearest_by_language[language]
                 found_mixed[own_language, language] += score > nearest
                 abroad = max(abroad, score)
             same += nearest_by_language[own_language] > abroad
-    pairs = asked > 0
+    pairs = counts > 0
     with np.errstate(invalid="ignore"):
-        own_pool = float((found_own[pairs] / asked[pairs]).mean()) if pairs.any() else float("nan")
-        mixed_pool = float((found_mixed[pairs] / asked[pairs]).mean()) if pairs.any() else float("nan")
+        own_pool = float((found_own[pairs] / counts[pairs]).mean()) if pairs.any() else float("nan")
+        mixed_pool = float((found_mixed[pairs] / counts[pairs]).mean()) if pairs.any() else float("nan")
     return PoolMeasures(own_pool, mixed_pool, same / len(vectors))
 
 

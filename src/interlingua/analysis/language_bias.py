@@ -11,7 +11,7 @@ from interlingua.evaluation.metrics.pool import Pool
 def language_bias(pool: Pool, languages: Sequence[str]) -> list[Measure]:
     """How often the nearest sentence is of the query's own language, and what that costs.
 
-    - ``same_language_bias``: the share of sentences whose nearest other sentence is of their own language, although
+    - ``same_language_bias``: the share of sentences with a nearest other sentence of their own language, although
       their translations into all other languages are in the pool.
     - ``same_language_bias_without_translations``: the same with the query's translations taken out. Every language then
       has equally many candidates, so a space without language would give 1 / L.
@@ -19,7 +19,7 @@ def language_bias(pool: Pool, languages: Sequence[str]) -> list[Measure]:
       mean over all ordered pairs of languages.
     - ``accuracy_mixed_pool``: the same translation among the other lines of *all* languages, the query's own included;
       the query's other translations are no candidates, so it is only harder. The setting of LAReQA (Roy et al. 2020),
-      whose authors call the loss language bias.
+      and its authors call the loss language bias.
     - ``mixed_pool_drop``: the one minus the other.
 
     Args:
@@ -31,13 +31,13 @@ def language_bias(pool: Pool, languages: Sequence[str]) -> list[Measure]:
     return [
         mean_measure(
             "same_language_bias", pool.own_language, languages, unit="share", better="lower", ideal=0.0,
-            definition="share of sentences whose nearest other sentence is of their own language, though their"
+            definition="share of sentences with a nearest other sentence of their own language, though their"
             " translations are there",
         ),
         mean_measure(
             "same_language_bias_without_translations", pool.own_language_without_translations, languages, unit="share",
             better="lower", ideal=1 / len(languages),
-            definition="share of sentences whose nearest sentence, translations left out, is of their own language",
+            definition="share of sentences with a nearest sentence, translations left out, of their own language",
         ),
         mean_measure(
             "accuracy_own_pool", alone, languages, unit="share", better="higher",

@@ -23,7 +23,7 @@ STEPS = 200
 def language_identification(
     vectors: Float32[ndarray, "l n d"], languages: Sequence[str], *, l2: float = L2, progress: Progress = silent
 ) -> Measure:
-    """Accuracy of a linear language probe on sentences whose translations it has not seen.
+    """Accuracy of a linear language probe on sentences with translations that it has not seen.
 
     A multinomial logistic regression of the language on the vector, trained on the even lines and tested on the odd
     ones, and the other way round. A probe on fixed vectors is the usual test of what these hold (Conneau et al. 2018,
@@ -33,8 +33,8 @@ def language_identification(
     Args:
         vectors: of line-aligned sentences, in memory or mapped; L languages.
         languages: their codes.
-        l2: weight of half the squared length of the probe's weights beside the mean cross-entropy; the vectors are
-            centred and scaled to a variance of 1 per dimension, all dimensions by one factor.
+        l2: weight of half the squared length of the probe's weights against the mean cross-entropy; the vectors are
+            centered and scaled to a variance of 1 per dimension, all dimensions by one factor.
         progress: called after each half.
 
     Raises:

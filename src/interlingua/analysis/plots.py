@@ -1,4 +1,4 @@
-"""Drawings for the page: HTML and SVG fragments that need nothing beside the page's style sheet."""
+"""Drawings for the page: HTML and SVG fragments that need only the page's style sheet."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 CELL = 18
 """Side of a heat map's cell, SVG units."""
 LABEL = 74
-"""Room for a language's code beside a heat map."""
+"""Room for a language's code next to a heat map."""
 
 
 class Dot(NamedTuple):
@@ -72,7 +72,7 @@ def bars(rows: Sequence[tuple[str, Sequence[tuple[float, str]]]], *, highest: fl
 
 
 def stacked(rows: Sequence[tuple[str, Mapping[str, float]]]) -> str:
-    """A bar per row whose parts are shares, and a legend.
+    """A bar per row with shares as its parts, and a legend.
 
     Args:
         rows: name, and part -> share; the parts are the same in every row.
@@ -140,7 +140,7 @@ def marked_text(text: str, start: int, end: int, kind: str, *, around: int = 110
 
 
 def attention(tokens: Sequence[tuple[str, float, bool]]) -> str:
-    """A sentence whose tokens are the darker the more attention they get; special tokens stand in frames.
+    """A sentence with tokens that are darker the more attention they get; special tokens stand in frames.
 
     Args:
         tokens: text, weight and whether it is special; weights are shown relative to the largest one of text.

@@ -1,4 +1,4 @@
-"""What an analysis found, and its file beside the results: ``results/{model}/{revision}/{analysis}.analysis.json``."""
+"""What an analysis found, and its file next to the results: ``results/{model}/{revision}/{analysis}.analysis.json``."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def write_analysis(analysis: Analysis, folder: PathLike) -> Path:
 
 
 def analysis_path(analysis: Analysis, folder: Path) -> Path:
-    """Where an analysis belongs below ``folder``: beside the results of the same model and settings."""
+    """Where an analysis belongs below ``folder``: next to the results of the same model and settings."""
     return result_path(cast(Any, analysis), folder).with_suffix(ANALYSIS_SUFFIX)
 
 

@@ -42,14 +42,14 @@ def build_analyses(
         ConfigError: a name or an option is unknown, or what it is set to.
     """
     chosen = list(names or DEFAULT)
-    asked = settings_table(settings)
-    for name in asked:
+    options_of = settings_table(settings)
+    for name in options_of:
         if name not in chosen:
             raise ConfigError(f"--set {name}.…: there is no analysis {name!r} here{did_you_mean(name, chosen)}")
     built = []
     for name in chosen:
         kind = resolve(ANALYSES, name)
-        options = dict(asked.get(name, {}))
+        options = dict(options_of.get(name, {}))
         if languages is not None and "languages" in {field.name for field in dataclasses.fields(kind)}:
             options.setdefault("languages", list(languages))
         built.append(from_mapping(kind, options, where=f"--set {name}"))
@@ -126,7 +126,7 @@ def _run(analysis: Analyser, subject: Subject, cached: CachedEncoder, data: Path
 
 
 def states_of(encoder: Any) -> Encoder | None:
-    """The model whose hidden states can be read, behind whatever stands in front of it."""
+    """The model with hidden states that can be read, behind whatever stands in front of it."""
     if isinstance(encoder, OwnEncoder):
         return encoder.encoder
     return encoder if isinstance(encoder, Encoder) else None

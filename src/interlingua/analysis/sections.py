@@ -90,8 +90,8 @@ def _verdict(change: Change | None) -> str:
         return ""
     bounds = difference_interval(change)
     proven = change.verdict if change.tested is not None else ""
-    said = f'<span class="verdict {proven}">{shown(change.difference, change.before.unit, sign=True)}</span>'
-    return said + (f'<span class="soft">{bounds} {change.verdict}</span>' if bounds or change.verdict else "")
+    value = f'<span class="verdict {proven}">{shown(change.difference, change.before.unit, sign=True)}</span>'
+    return value + (f'<span class="soft">{bounds} {change.verdict}</span>' if bounds or change.verdict else "")
 
 
 def _range(measure: Measure, values: Sequence[float]) -> tuple[float, float]:

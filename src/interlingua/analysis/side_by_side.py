@@ -59,7 +59,7 @@ def _notes(columns: Sequence[str], found: Sequence[Analysis]) -> list[str]:
 
 
 def _facts(one: Analysis) -> tuple[object, ...]:
-    """What must be alike for numbers to be compared."""
+    """What must be the same for numbers to be compared."""
     return one.version, one.data_sha256, one.languages, dict(one.settings)
 
 

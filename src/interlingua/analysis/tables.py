@@ -1,4 +1,4 @@
-"""Analyses as tables for a terminal: one model's measures, or two models' beside each other."""
+"""Analyses as tables for a terminal: one model's measures, or two models' next to each other."""
 
 from __future__ import annotations
 

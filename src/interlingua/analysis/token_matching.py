@@ -132,15 +132,17 @@ class TokenMatching:
     ) -> Matches:
         how: dict[str, Any] = {"prompt": subject.prompt, "batch_tokens": subject.batch_tokens}
         own = texts.languages.index(query_language)
-        asked = texts.lines[query_language][: self.sentences]
-        ids = token_ids(encoder, asked, language=query_language, prompt=subject.prompt)
+        query_lines = texts.lines[query_language][: self.sentences]
+        ids = token_ids(encoder, query_lines, language=query_language, prompt=subject.prompt)
         drawn = [
             draw_tokens(window.states, window.line, window.place, count=self.tokens_per_sentence, seed=self.seed)
             for window in token_windows(encoder, ids, **how)
         ]
         vectors, lines, places = (np.concatenate(parts) for parts in zip(*drawn, strict=True))
         if not len(vectors):
-            raise DataError(f"no tokens of text in the first {len(asked)} lines of {query_language}", path=texts.folder)
+            raise DataError(
+                f"no tokens of text in the first {len(query_lines)} lines of {query_language}", path=texts.folder
+            )
         queries = Token(np.full(len(lines), own), lines, places)
         best = no_neighbours(len(vectors))
         done = 0
@@ -225,7 +227,7 @@ def _measures(matches: Matches, languages: Sequence[str]) -> list[Measure]:
 def _examples(
     matches: Matches, encoder: Encoder, texts: ParallelTexts, prompt: str, count: int
 ) -> list[Mapping[str, Any]]:
-    """Queries whose nearest neighbour is of each class in turn, with the neighbours shown."""
+    """Queries with a nearest neighbor of each class in turn, with the neighbors shown."""
     nearest = matches.classes()[:, 0]
     of_class = [np.flatnonzero(nearest == number).tolist() for number in range(len(CLASSES))]
     in_turn = [row for rows in itertools.zip_longest(*of_class) for row in rows if row is not None][:count]

@@ -131,7 +131,7 @@ def spell(encoder: Encoder, line: str, *, language: str, prompt: str = "") -> Sp
     """Where each token of a line stands in it.
 
     Args:
-        encoder: whose vocabulary it is.
+        encoder: with the vocabulary.
         line: the text.
         language: its code.
         prompt: that was put before it.

@@ -1,4 +1,4 @@
-"""What does a task lose when all tokens weigh alike? MEXMA (Janeiro et al. 2024), Table 10."""
+"""What does a task lose when all tokens have the same weight? MEXMA (Janeiro et al. 2024), Table 10."""
 
 from __future__ import annotations
 

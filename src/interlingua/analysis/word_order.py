@@ -20,7 +20,7 @@ SENTENCES = (
 PAPER = {"LASER": 0.90, "LaBSE": 0.95, "SBERT-distill": 0.97, "EMS": 0.97}
 NOTE = (
     f"the paper prints {', '.join(f'{model} {cosine:.2f}' for model, cosine in PAPER.items())}; the two do not have"
-    " identical words, as it says (steal and stole, save and saved); read the cosine beside the mean cosine of"
+    " identical words, as it says (steal and stole, save and saved); compare the cosine with the mean cosine of"
     " different lines"
 )
 

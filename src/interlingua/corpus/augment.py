@@ -26,7 +26,7 @@ HELD_OUT = {"dev", "devel", "development", "valid", "validation", "eval", "test"
 """Parts of a file's name that tell it is no training split."""
 SPLITS = ("train", "dev", "test")
 ROWS = 1024
-"""Sentences whose similarities with all others are held at once."""
+"""Sentences to hold the similarities with all others of at a time."""
 Scores = Callable[[Sequence[str], Sequence[str], str], Float[ndarray, " n"]]
 """From first sentences, second sentences and their language to scores in [0, 1]."""
 
@@ -78,7 +78,7 @@ def make_silver(
     exclude: Sequence[Path] = (),
     models: Mapping[str, Any],
 ) -> SilverReport:
-    """Finds pairs among the sentences of gold pairs, scores them and writes ``silver.tsv`` beside ``manifest.json``.
+    """Finds pairs among the sentences of gold pairs, scores them and writes ``silver.tsv`` next to ``manifest.json``.
 
     Args:
         gold: files of scored pairs; only training rows may be used, as test sentences must stay unseen.

@@ -2,7 +2,7 @@
 
 ``<lang>_augmented.devtest`` has an altered sentence per line, ``<lang>_errtype.devtest.json`` says of each what it was
 made from and how: ``{"altered": {"src": "original", "errtype": "kind"}}``. Both are in the folder of the line-aligned
-files or, as LASER has it, in one beside it: ``devtest_augmented`` for ``devtest``.
+files or, as LASER has it, in one next to it: ``devtest_augmented`` for ``devtest``.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class Altered(NamedTuple):
 def altered_file(folder: Path, language: str) -> Path | None:
     """The file of altered sentences of a language (any code) that belongs to a folder of line-aligned files."""
     code = resolve(language).code
-    beside = folder.resolve()
-    for place in (folder, beside.with_name(f"{beside.name}_augmented")):
+    absolute = folder.resolve()
+    for place in (folder, absolute.with_name(f"{absolute.name}_augmented")):
         for path in sorted(place.iterdir()) if place.is_dir() else ():
             if (match := _FILE.fullmatch(path.name)) and resolve(match[1]).code == code:
                 return path
@@ -55,7 +55,7 @@ def read_altered(path: Path) -> list[Altered]:
     """The altered sentences of a file, in its order.
 
     Raises:
-        DataError: the file is empty or has a blank line, the JSON file beside it is missing or of another form, or it
+        DataError: the file is empty or has a blank line, the JSON file next to it is missing or of another form, or it
             knows none of the lines.
     """
     texts = read_lines(path)

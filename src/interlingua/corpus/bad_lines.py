@@ -23,7 +23,7 @@ _LINE_ENDS = {ord(character): " " for character in "\t\n\r"}
 
 
 class BadLines:
-    """What becomes of them; a context, at whose end the file of them is complete.
+    """What becomes of them; a context that completes the file of them at its end.
 
     Args:
         on_error: ``stop`` raises the first one's error; ``skip`` goes on without it.

@@ -3,11 +3,11 @@
 - SIB-200: ``deu_Latn/train.tsv`` (id, topic, text), with or without its header;
 - MLDoc: ``german.train.1000``, ``german.dev``, ``german.test`` as its own script writes them (``CCAT`` TAB text), or
   the names LASER gives them, ``mldoc.train1000.de``;
-- CLS v1, Webis-CLS-10 unprocessed: ``de/books/train.review`` in XML, beside ``test.review`` and ``unlabeled.review``;
+- CLS v1, Webis-CLS-10 unprocessed: ``de/books/train.review`` in XML, next to ``test.review`` and ``unlabeled.review``;
 - CLS v2, the Multilingual Amazon Reviews Corpus: ``train/dataset_de_train.json``, one review a line;
 - your own: ``german.train.tsv`` or ``de/train.tsv`` (label TAB text), or ``.jsonl`` with ``text`` and ``label``.
 
-A split is read when it is asked for.
+A split is read when it is first used.
 """
 
 from __future__ import annotations

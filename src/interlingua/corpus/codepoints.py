@@ -61,7 +61,7 @@ def segment(codes: UInt32[ndarray, " c"]) -> CodePoints:
 
 @functools.cache
 def in_categories(prefixes: tuple[str, ...]) -> Bool[ndarray, " planes"]:
-    """Marks the code points whose Unicode general category starts with a prefix (such as ``"L"`` or ``"Sk"``)."""
+    """Marks the code points with a Unicode general category that starts with a prefix (``"L"``, ``"Sk"``)."""
     marks = np.zeros(PLANES, dtype=bool)
     low = 0x20000  # planes 0 and 1; above them are ideographs, tags and private use
     marks[:low] = np.fromiter((unicodedata.category(chr(c)).startswith(prefixes) for c in range(low)), bool, low)

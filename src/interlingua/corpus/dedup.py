@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool, UInt64
 from numpy import ndarray
 
-_ASKED = 1 << 19  # keys looked up at a time
+LOOKED_UP_AT_ONCE = 1 << 19  # keys
 RUN_KEYS = 1 << 22  # 32 MiB: what is sorted in memory at once
 
 
@@ -67,8 +67,8 @@ class ExactDeduplicator:
 def is_in(ordered: UInt64[ndarray, " m"], keys: UInt64[ndarray, " n"]) -> Bool[ndarray, " n"]:
     """Marks the ``keys`` that are among the sorted keys ``ordered``; quick where ``keys`` are sorted too."""
     found = np.zeros(len(keys), dtype=bool)
-    for first in range(0, len(keys) if len(ordered) else 0, _ASKED):
-        asked = keys[first : first + _ASKED]
-        places = np.searchsorted(ordered, asked)
-        found[first : first + _ASKED] = ordered[np.minimum(places, len(ordered) - 1)] == asked
+    for first in range(0, len(keys) if len(ordered) else 0, LOOKED_UP_AT_ONCE):
+        some_keys = keys[first : first + LOOKED_UP_AT_ONCE]
+        places = np.searchsorted(ordered, some_keys)
+        found[first : first + LOOKED_UP_AT_ONCE] = ordered[np.minimum(places, len(ordered) - 1)] == some_keys
     return found

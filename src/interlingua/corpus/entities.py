@@ -19,7 +19,7 @@ from interlingua.languages import resolve
 
 CASED = frozenset({"Latn", "Cyrl", "Grek", "Armn"})
 MOST_WORDS = 3
-ALIKE = 5
+MIN_SAME_ENDING = 5
 """Names of the same ending that must be known for the ending to be kept."""
 _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010\u2011][^\W\d_]+)*")
 _KATAKANA = r"[\u30a1-\u30fa\u30fc]+"
@@ -93,16 +93,18 @@ class Gazetteer:
         """One name put for another of the corpus, of as many words and, where there are enough, the same ending."""
         found = self.find(text)
         here = {name.text for name in found}
-        alike = ((name, [other for other in self._alike(name.text) if other not in here]) for name in found)
-        choices = [(name, others) for name, others in alike if others]
+        replacements = (
+            (name, [other for other in self._similar_names(name.text) if other not in here]) for name in found
+        )
+        choices = [(name, others) for name, others in replacements if others]
         while choices:
             name, others = draw.choice(choices)
             yield text[: name.start] + draw.choice(others) + text[name.end :]
 
-    def _alike(self, name: str) -> list[str]:
+    def _similar_names(self, name: str) -> list[str]:
         exact, loose = _shapes(name)
         near = self._names.get(exact, [])
-        return near if len(near) >= ALIKE else self._names.get(loose, [])
+        return near if len(near) >= MIN_SAME_ENDING else self._names.get(loose, [])
 
 
 def _shapes(name: str) -> tuple[_Shape, _Shape]:

@@ -1,6 +1,6 @@
 """Readers of evaluation folders, each in its data's original layout; every complaint names the file and line.
 
-- pairs: ``<a>-<b>.tsv`` (text TAB text), or LASER's own ``tatoeba.<a>-<b>.<a>`` beside ``tatoeba.<a>-<b>.<b>``;
+- pairs: ``<a>-<b>.tsv`` (text TAB text), or LASER's own ``tatoeba.<a>-<b>.<a>`` next to ``tatoeba.<a>-<b>.<b>``;
 - line-aligned languages: ``<lang>.txt``, or FLORES' own ``<lang>.devtest`` and ``<lang>.dev``;
 - NTREX-128: ``newstest2019-src.eng.txt`` and ``newstest2019-ref.<lang>.txt``, line-aligned;
 - line-aligned files of the user's own, named after their language in any way: ``German.txt``, ``corpus.de``,
@@ -90,7 +90,7 @@ def suffixed_files(folder: Path) -> dict[str, Path]:
     """The files of a folder that end with a language, ``corpus.de`` and ``corpus.en``; nothing where one does.
 
     Raises:
-        DataError: two files are of one language, or they are parts of several texts (``dev.de`` beside ``test.de``).
+        DataError: two files are of one language, or they are parts of several texts (``dev.de`` next to ``test.de``).
     """
     found = []
     texts = set()
@@ -154,7 +154,7 @@ def read_pair_file(file: PairFile) -> tuple[list[str], list[str]]:
 
 
 def read_aligned(paths: Sequence[Path]) -> tuple[list[str], list[str]]:
-    """Two files whose lines translate each other.
+    """Two files with lines that translate each other.
 
     Raises:
         DataError: a file is missing or empty, a line is blank, or the lengths differ.
@@ -162,7 +162,7 @@ def read_aligned(paths: Sequence[Path]) -> tuple[list[str], list[str]]:
     first, second = (read_lines(path) for path in paths)
     if len(first) != len(second):
         raise DataError(
-            f"{len(first)} lines, but {paths[1].name} beside it has {len(second)}; aligned files have equal lengths",
+            f"{len(first)} lines, but {paths[1].name} next to it has {len(second)}; aligned files have equal lengths",
             path=paths[0],
         )
     return first, second
@@ -196,7 +196,7 @@ def one_each(files: Iterable[tuple[str, Path]], what: str = "language") -> dict[
     found: dict[str, Path] = {}
     for language, path in files:
         if language in found:
-            raise DataError(f"{found[language].name} beside it is of the same {what}; remove one of them", path=path)
+            raise DataError(f"{found[language].name} next to it is of the same {what}; remove one of them", path=path)
         found[language] = path
     return found
 

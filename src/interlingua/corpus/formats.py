@@ -170,7 +170,7 @@ def languages_from_name(path: PathLike) -> tuple[str, str] | None:
 
 
 def named_languages(path: PathLike, source: str | None, target: str | None) -> tuple[str, str]:
-    """Both languages of a file whose content doesn't tell them.
+    """Both languages of a file with content that doesn't name them.
 
     Raises:
         DataError: they are neither given nor in the file's name.
@@ -186,7 +186,7 @@ def named_languages(path: PathLike, source: str | None, target: str | None) -> t
 
 
 def one_language_pair(pairs: Iterable[TextPair], path: PathLike) -> Iterator[TextPair]:
-    """Passes pairs on and refuses a second language pair, for formats whose files hold only one."""
+    """Passes pairs on and refuses a second language pair, for formats with one language pair per file."""
     first: tuple[str, str] | None = None
     for pair in pairs:
         found = (pair.source_language, pair.target_language)

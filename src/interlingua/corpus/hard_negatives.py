@@ -114,7 +114,7 @@ class Alterer:
 
 
 def check_request(kinds: Sequence[str], per_sentence: int) -> None:
-    """Says what may be asked for.
+    """Checks the kinds and the number per sentence.
 
     Raises:
         ConfigError: see ``hard_negatives``.

@@ -25,7 +25,7 @@ class HuggingFace:
 
     The path is a folder written by ``save_to_disk``, a folder of .parquet, .arrow or .json(l) files or one such file,
     or ``hf:NAME[:CONFIG[:SPLIT]]`` on the hub, e.g. ``hf:Helsinki-NLP/opus-100:de-en:train``. The split is ``train``
-    unless said.
+    by default.
     """
 
     def read(

@@ -69,7 +69,7 @@ def read_labelled(
     Args:
         path: the file, plain or compressed (.gz, .xz, .zst).
         kind: nli has one of three classes, sts a score from 0 to 5.
-        split: of a file whose rows name their split; others are read whole.
+        split: of a file with a split in every row; others are read whole.
         languages: of first and second sentences, where neither rows nor the file's name say.
         may_be_empty: whether a file without pairs of the split is none to complain of.
 

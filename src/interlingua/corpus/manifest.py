@@ -1,4 +1,4 @@
-"""The manifest beside a prepared corpus: where every pair came from, under which licence, and what became of it."""
+"""The manifest next to a prepared corpus: where every pair came from, under which license, and what became of it."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ class NearDuplicates:
             yield rows[meets_at[apart]], rows[meets_at[apart] - 1]
 
     def _partition(self, band: int, partition: int, partitions: int) -> ndarray:
-        """Key (high half) and row number (low half) of the rows whose key falls into the partition."""
+        """Key (high half) and row number (low half) of the rows with keys in the partition."""
         parts = [np.zeros(0, np.uint64)]
         for first in range(0, self._count, self._partition_rows):
             count = min(self._partition_rows, self._count - first)

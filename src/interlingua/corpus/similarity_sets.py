@@ -54,7 +54,7 @@ class SimilarityFile(NamedTuple):
 
 
 class ScoredPairs(NamedTuple):
-    """Pairs of sentences and their judgements, higher for more alike."""
+    """Pairs of sentences and their judgments, higher for more similar."""
 
     first: list[str]
     second: list[str]
@@ -83,7 +83,7 @@ def sts17_files(folder: Path) -> dict[str, SimilarityFile]:
         key = "-".join(sorted(languages, key=lambda code: code != "en")) + ("_4b" if part == "b" else "")
         if any(name in path.name for name in _ENGLISH_FIRST):
             languages = ("en", languages[0])
-        _keep(found, key, SimilarityFile(languages, path, _gold_beside(path), columns))
+        _keep(found, key, SimilarityFile(languages, path, _gold_file(path), columns))
     return found
 
 
@@ -110,7 +110,7 @@ def sts12_16_files(folder: Path) -> dict[str, SimilarityFile]:
         if year := _SENTEVAL_FOLDER.fullmatch(below.name):
             for path in _files(below):
                 if match := _SENTEVAL_SET.fullmatch(path.name):
-                    _keep(found, f"20{year[1]}.{match[1]}", SimilarityFile(("en", "en"), path, _gold_beside(path)))
+                    _keep(found, f"20{year[1]}.{match[1]}", SimilarityFile(("en", "en"), path, _gold_file(path)))
     return found
 
 
@@ -152,7 +152,7 @@ def read_scored_pairs(file: SimilarityFile) -> ScoredPairs:
 def _rows(file: SimilarityFile) -> Iterator[tuple[int, str, str, str]]:
     """Line number, judgement and the two texts."""
     if file.gold is not None:
-        yield from _rows_beside_gold(file.path, file.gold)
+        yield from _rows_with_gold(file.path, file.gold)
         return
     with open_text(file.path) as lines:
         if ".jsonl" in file.path.name:
@@ -176,7 +176,7 @@ def _whole_rows(rows: Iterable[Sequence[str]], path: Path) -> Iterator[Sequence[
         raise DataError(f"not CSV ({error}); fetch it again", path=path) from error
 
 
-def _rows_beside_gold(path: Path, gold: Path) -> Iterator[tuple[int, str, str, str]]:
+def _rows_with_gold(path: Path, gold: Path) -> Iterator[tuple[int, str, str, str]]:
     with open_text(path) as lines, open_text(gold) as judged:
         texts = list(map(_fields, lines))
         scores = [line.strip() for line in judged]
@@ -215,8 +215,8 @@ def _number(text: str, path: Path, line: int) -> float:
     return value
 
 
-def _gold_beside(path: Path) -> Path | None:
-    """SemEval's gold file for its input file, in the same folder or, for STS17, in ``STS2017.gs`` beside it."""
+def _gold_file(path: Path) -> Path | None:
+    """SemEval's gold file for its input file, in the same folder or, for STS17, in ``STS2017.gs`` next to it."""
     if not path.name.startswith("STS.input."):
         return None
     name = path.name.replace("STS.input.", "STS.gs.", 1)
@@ -227,7 +227,7 @@ def _gold_beside(path: Path) -> Path | None:
 def _keep(found: dict[str, SimilarityFile], key: str, file: SimilarityFile) -> None:
     """Adds a set, of which there may be one copy only: two layouts of it could differ."""
     if key in found:
-        raise DataError(f"{found[key].path.name} beside it is the same set, {key}; keep one of them", path=file.path)
+        raise DataError(f"{found[key].path.name} next to it is the same set, {key}; keep one of them", path=file.path)
     found[key] = file
 
 

@@ -149,7 +149,7 @@ def pair_of_translation(item: dict[str, Any], source: str | None, target: str | 
     """The pair in ``{"de": "...", "en": "..."}``, as Hugging Face's ``translation`` columns hold it.
 
     Raises:
-        ValueError: not exactly the two languages asked for are there.
+        ValueError: the languages there are not exactly the two requested.
     """
     texts = {languages.resolve(key).code: value for key, value in item.items()}
     wanted = (source, target) if source in texts and target in texts else tuple(texts)

@@ -18,7 +18,7 @@ from interlingua.encoder.vocabulary import Vocabulary
 
 
 class AlteredBatch(NamedTuple):
-    """Altered sentences, and whose they are."""
+    """Altered sentences, and the originals that they belong to."""
 
     sentences: TokenBatch
     owners: Int64[Tensor, " m"]

@@ -130,7 +130,7 @@ def _permute(x: Tensor, order: Tensor, inverse: Tensor) -> Tensor:
 
 
 class _Permute(torch.autograd.Function):
-    """Row permutation whose backward pass is a gather too, where index_select's would scatter and add."""
+    """Row permutation with a gather in its backward pass too, where index_select's would scatter and add."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, order: Tensor, inverse: Tensor) -> Tensor:

@@ -57,7 +57,7 @@ class EncodingSettings:
     prompts: dict[str, str] = field(default_factory=dict)
     """Named texts to put in front of an input, e.g. ``{"query": "query: "}``."""
     default_prompt: str | None = None
-    """Name of the prompt used where none is asked for."""
+    """Name of the prompt used where none is given."""
     matryoshka_dims: tuple[int, ...] = ()
     """Widths that the embeddings were trained to be cut to; none = as a whole only."""
     truncate_dim: int | None = None
@@ -129,7 +129,7 @@ def write_directory(
 
 
 def write_tensors(folder: Path, tensors: dict[str, Tensor]) -> None:
-    """Writes ``model.safetensors`` beside ``config.json``."""
+    """Writes ``model.safetensors`` next to ``config.json``."""
     from safetensors.torch import save_file
 
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})

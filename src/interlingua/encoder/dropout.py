@@ -1,4 +1,4 @@
-"""Dropout whose random numbers cost an eighth: one byte per element."""
+"""Dropout with random numbers at an eighth of the cost: one byte per element."""
 
 from __future__ import annotations
 

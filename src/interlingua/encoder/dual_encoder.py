@@ -88,8 +88,8 @@ class DualEncoder:
             CheckpointError: there is no such model, or it is damaged or of another kind.
         """
         model = best_of_run(path_or_id)
-        beside = Path(model).expanduser() / QUESTION_FOLDER
-        return cls(Encoder.load(model), Encoder.load(beside) if beside.is_dir() else None)
+        question_folder = Path(model).expanduser() / QUESTION_FOLDER
+        return cls(Encoder.load(model), Encoder.load(question_folder) if question_folder.is_dir() else None)
 
     def save(self, folder: PathLike) -> None:
         """Writes the passage tower as a model directory, and the question tower, if it is another, inside of it.
@@ -109,7 +109,7 @@ def with_title(text: str, title: str, vocabulary: Vocabulary | None) -> str:
     Args:
         text: of the passage.
         title: of the passage, or none.
-        vocabulary: of a passage tower beside one for questions, which reads its separator in between, as in DPR. None
+        vocabulary: of a passage tower with another one for questions: its separator stands in between, as in DPR. None
             for an encoder of both, which reads a space: so do the models and tools that have a single encoder.
     """
     separator = vocabulary.special_tokens.get("sep_token") if vocabulary is not None else None

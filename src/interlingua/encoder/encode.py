@@ -123,7 +123,7 @@ def encode(
         vectors = collect((form(run(made, batch_tokens, advance or shown)) for made in tokenized), form.width, out)
     if report is None and counts.cut_rows and counts.max_tokens not in _WARNED_LIMITS:
         _WARNED_LIMITS.add(counts.max_tokens)
-        log.warning("%s; this is said once", counts.cuts)
+        log.warning("%s; this warning appears once", counts.cuts)
     return vectors
 
 
@@ -133,7 +133,7 @@ def _check_request(batch_tokens: int, dtype: str, out: PathLike | None) -> None:
     if dtype not in COMPUTE_DTYPES:
         raise ConfigError(f"dtype {dtype!r} is unknown; there are: {', '.join(COMPUTE_DTYPES)}")
     if out is not None and is_special(out):
-        raise DataError("a pipe or device can't hold vectors, whose head is written last; name a file", path=out)
+        raise DataError("a pipe or device can't hold vectors, as their head is written last; name a file", path=out)
 
 
 def encode_tokens(

@@ -61,7 +61,7 @@ class Encoder(nn.Module):
 
     Args:
         backbone: the transformer.
-        vocabulary: tokenizer whose ids index the backbone's word embeddings.
+        vocabulary: tokenizer; its ids index the backbone's word embeddings.
         settings: pooling, prompts and limits.
         post_pooling: Dense and Normalize layers between pooling and the last scaling; default: none.
         language_shift: what ``encode(language=...)`` subtracts after them; training does not; default: nothing.
@@ -73,7 +73,7 @@ class Encoder(nn.Module):
 
     special_ids: Tensor
     gradcache_sentences: int | None = None
-    """Sentences whose activations are held at a time in training, see ``encoder/gradcache.py``; None = all."""
+    """Sentences to hold activations of at a time in training, see ``encoder/gradcache.py``; None = all."""
     shared_passes: SharedPasses | None = None
     """Of the terms of a sum of methods, while its loss is computed; parts of ``gradcache_sentences`` share none."""
 
@@ -228,7 +228,7 @@ class Encoder(nn.Module):
     def trim(self, ids_in_use: Iterable[int]) -> Encoder:
         """A smaller encoder that keeps the word embeddings of these ids (and of special tokens).
 
-        Vectors stay the same for all texts whose tokens are kept.
+        Vectors stay the same for all texts with only tokens that are kept.
 
         Args:
             ids_in_use: see :func:`interlingua.encoder.vocabulary_trimming.ids_in_use`.
@@ -305,7 +305,7 @@ class Encoder(nn.Module):
         Args:
             folder: replaced whole if one of our models is in it.
             dtype: of the stored weights; default: as they are. int8 for token vectors alone.
-            weights: False writes all but them, for a folder whose graphs hold them.
+            weights: False writes all but them, for a folder with graphs that hold them.
 
         Raises:
             ConfigError: the folder holds something else.

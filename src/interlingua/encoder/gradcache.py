@@ -16,7 +16,7 @@ from interlingua.batches.tokens import TokenBatch
 def in_parts(
     encode: Callable[[TokenBatch, Tensor], Tensor], batch: TokenBatch, word_embeddings: Float[Tensor, "t d"], size: int
 ) -> Tensor:
-    """Encodes a batch part by part, and computes each part a second time when its gradient is asked for.
+    """Encodes a batch part by part, and computes each part a second time when its gradient is needed.
 
     Between the two only the parts' inputs and results are held, so that a contrastive loss over a batch of any size
     costs the activations of one part; the price is a second forward pass. The gradients are those of the same parts

@@ -28,7 +28,7 @@ class ProjectionHead(nn.Sequential):
 
 
 class LanguageTags(nn.Module):
-    """One learned vector per language, normalised unless asked otherwise, then dropout.
+    """One learned vector per language, normalized by default, then dropout.
 
     Args:
         languages: codes that get a tag, ``deu_Latn``.
@@ -86,7 +86,7 @@ class TokenPredictionHead(nn.Module):
         self.output = None if shared else nn.Linear(output_width, vocab_size, bias=False)
 
     def forward(self, embeddings: Float[Tensor, "b d"], languages: Sequence[str]) -> Float[Tensor, "b h"]:
-        """The vector whose inner products with the output embeddings are the logits."""
+        """The vector to multiply the output embeddings by: the inner products are the logits."""
         joint = embeddings if self.tags is None else torch.cat([self.tags(languages), embeddings], dim=1)
         features: Tensor = self.norm(F.silu(self.dense(joint)))
         return features

@@ -25,7 +25,7 @@ def hub_hint(path_or_id: PathLike) -> str:
 
 
 def hub_snapshot(name: str, patterns: list[str]) -> Path:
-    """The local folder with these files of a model of the hub; asked once, without retries.
+    """The local folder with these files of a model of the hub; one request, without retries.
 
     Raises:
         CheckpointError: the hub has no such model or can't be reached.

@@ -13,7 +13,7 @@ from interlingua.files import PathLike
 from interlingua.json_text import parse_json, read_json_text
 
 HUB_FILES = ["*.json", "*.model", "*.txt"]
-# Tried where no configuration stands beside the tokenizer.
+# Tried where no configuration stands next to the tokenizer.
 USUAL_NAMES = {
     "pad_token": ("<pad>", "[PAD]"),
     "unk_token": ("<unk>", "[UNK]"),

@@ -44,7 +44,7 @@ class FrozenBackbone:
         self.config = config
         self.dtype = dtype
         self.between = cast.dtype
-        self.words = backbone.word_embeddings.weight.detach()  # looked up, then cast: most rows are never asked for
+        self.words = backbone.word_embeddings.weight.detach()  # looked up, then cast: most rows are never used
         positions = backbone.position_embeddings.weight
         if backbone.token_type_embeddings is not None:
             positions = positions + backbone.token_type_embeddings.weight[0]

@@ -166,7 +166,7 @@ class PairScorer(nn.Module):
         return pairs
 
     def save(self, folder: PathLike) -> None:
-        """Writes a model directory with the head beside the encoder; replaces one of our models."""
+        """Writes a model directory with the head next to the encoder; replaces one of our models."""
         with atomic_directory(folder, overwrite=True, ours=is_ours) as temporary:
             self.encoder.save(temporary)
             head = {name: tensor.contiguous() for name, tensor in self.head.state_dict().items()}

@@ -139,7 +139,7 @@ class ListOf:
 
 @dataclass(frozen=True, slots=True)
 class MapOf:
-    """An object with any keys, whose values are all of a kind."""
+    """An object with any keys and with values of one kind."""
 
     kind: Kind
 
@@ -177,7 +177,7 @@ def shown(value: Any) -> str:
 
 
 def check(value: Any, kind: Kind, path: Any) -> None:
-    """Refuses a file whose content is not of a kind.
+    """Refuses a file with content of another kind.
 
     Raises:
         CheckpointError: it is not; the key, what stands there, and what was expected.

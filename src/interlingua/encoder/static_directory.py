@@ -100,16 +100,16 @@ def static_settings(folder: Path) -> EncodingSettings:
         CheckpointError: a file is broken, or it has modules that are not supported.
     """
     kinds = [kind for _, kind in listed_modules(folder, (MODULE,))]
-    said = read_json(folder / "config_sentence_transformers.json", missing={}, schema=PROMPTS)
+    prompts_file = read_json(folder / "config_sentence_transformers.json", missing={}, schema=PROMPTS)
     own = {} if kinds else read_json(folder / "config.json", schema=BACKBONE)
     normalize = kinds[-1] == "Normalize" if kinds else own.get("normalize", False)
     return EncodingSettings(
-        include_special=(said.get("interlingua") or {}).get("include_special", False),
+        include_special=(prompts_file.get("interlingua") or {}).get("include_special", False),
         normalize=bool(normalize),
         max_tokens=MAX_TOKENS,
-        prompts={name: text for name, text in (said.get("prompts") or {}).items() if text},
-        default_prompt=said.get("default_prompt_name"),
-        **read_vector_settings(folder, said),
+        prompts={name: text for name, text in (prompts_file.get("prompts") or {}).items() if text},
+        default_prompt=prompts_file.get("default_prompt_name"),
+        **read_vector_settings(folder, prompts_file),
     )
 
 
@@ -157,7 +157,7 @@ def _stored(table: Tensor, dtype: torch.dtype | None) -> dict[str, Tensor]:
 
 
 def int8_rows(table: Tensor) -> tuple[Tensor, Tensor]:
-    """int8 values and a scale a row, whose product is nearest to the table; rows of zeros have scale 1."""
+    """int8 values and a scale per row, with the product nearest to the table; rows of zeros have scale 1."""
     largest = table.abs().amax(dim=1)
     scales = torch.where(largest > 0, largest / LARGEST, torch.ones_like(largest))
     return (table / scales[:, None]).round().to(torch.int8), scales

@@ -22,9 +22,9 @@ def static_start(
 ) -> Encoder:
     """An encoder of token vectors, as Model2Vec distils them, ready to be trained or used.
 
-    Each token's spelling is embedded as a text of its own. From these vectors their mean is taken away, in which all
-    are alike; the directions in which they differ most are kept; and a token gets the less weight the more often it is
-    seen. The vocabulary need not be the teacher's.
+    Each token's spelling is embedded as a text of its own. The mean of these vectors, their common part, is
+    subtracted. The directions in which they differ most are kept. The more often a token is seen, the less weight it
+    gets. The vocabulary need not be the teacher's.
 
     Args:
         teacher: the transformer.

@@ -105,7 +105,7 @@ class VectorTeacher:
 
     Args:
         path: of the .npy file.
-        student: the vocabulary of the sentences, by whose tokens lines are found.
+        student: the vocabulary of the sentences; lines are found by its tokens.
         pivot: language of the lines.
         max_tokens: what the student's sentences are cut to.
 

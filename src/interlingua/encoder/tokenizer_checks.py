@@ -4,8 +4,8 @@ Two steps of a tokenizer can write more than they read. A normalizer replaces a 
 them multiply. A post-processor puts special tokens around a text, or puts the text there several times. Both are
 counted from the definition, before any text passes.
 
-SentencePiece's map of characters is a trie in an array, whose numbers are places in that array and in a list of texts.
-The library follows them without a look at the ends, so all that can be reached from the root is followed here first.
+SentencePiece's map of characters is a trie in an array. Its numbers are indices into that array and into a list of
+texts. The library follows them without bounds checks, so all that can be reached from the root is followed here first.
 """
 
 from __future__ import annotations

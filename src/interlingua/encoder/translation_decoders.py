@@ -57,7 +57,7 @@ class LstmDecoder(nn.Module):
     def forward(
         self, inputs: Int64[Tensor, " t"], cu_seqlens: Int[Tensor, " b+1"], condition: Float[Tensor, "b d+l"]
     ) -> Float[Tensor, "t o"]:
-        """Vectors whose inner products with the output embeddings, plus the bias, are the logits of the next tokens.
+        """Vectors to multiply the output embeddings by: inner products plus bias are the logits of the next tokens.
 
         Args:
             inputs: the tokens before those to be predicted, packed.
@@ -81,7 +81,7 @@ class LstmDecoder(nn.Module):
 
 
 class TransformerDecoder(nn.Module):
-    """A transformer whose every input is [token + position; sentence; language], as fairseq's ``laser_transformer``.
+    """A transformer with the inputs [token + position; sentence; language], as fairseq's ``laser_transformer``.
 
     Without cross-attention, as there is but one vector to attend to. Each token is shown those before it, or, if it is
     not autoregressive, no token at all but every position.

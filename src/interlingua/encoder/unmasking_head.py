@@ -16,7 +16,7 @@ from interlingua.errors import ConfigError
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class UnmaskingHeadConfig:
-    """Shape of the unmasking head; the defaults are MEXMA's, for base and large encoders alike."""
+    """Shape of the unmasking head; the defaults are MEXMA's, for both base and large encoders."""
 
     layers: int = 6
     """Transformer layers."""
@@ -43,8 +43,8 @@ class UnmaskingHead(nn.Module):
 
     Args:
         config: layers, heads and so on.
-        encoder: whose states it is given, and whose vocabulary it tells. Where that begins sentences with a special
-            token, S takes the place of this token's state; where not, it is put before the first word's.
+        encoder: gives the states, and the vocabulary to predict. If the vocabulary begins sentences with a special
+            token, S takes the place of this token's state; else S is put before the first word's.
         attention_dropout: probability of zeroing an attention weight.
 
     Raises:
@@ -74,7 +74,7 @@ class UnmaskingHead(nn.Module):
     def forward(
         self, states: Float[Tensor, "t d"], cu_seqlens: Int[Tensor, " b+1"], vectors: Float[Tensor, "b d"]
     ) -> Float[Tensor, "t d"]:
-        """States whose inner products with the word embeddings, plus the bias, are the logits.
+        """States to multiply the word embeddings by: inner products plus bias are the logits.
 
         Args:
             states: of the masked sentences' tokens, packed.

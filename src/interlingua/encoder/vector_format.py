@@ -169,7 +169,7 @@ class VectorFormat:
     def of(
         cls, settings: _HasVectorSettings, width: int, *, dim: int | None, normalize: bool, precision: Precision
     ) -> VectorFormat:
-        """The format that is asked for, if the model can give it.
+        """The requested format, if the model can give it.
 
         Args:
             settings: of the model.
@@ -179,7 +179,7 @@ class VectorFormat:
             precision: see ``quantize_vectors``.
 
         Raises:
-            ConfigError: the vectors have fewer elements, or int8 is asked for without ranges for this width.
+            ConfigError: the vectors have fewer elements, or int8 is requested without ranges for this width.
         """
         longest = settings.truncate_dim or width
         if dim is not None and not 1 <= dim <= longest:
@@ -206,7 +206,7 @@ class VectorFormat:
         return quantize_vectors(self.cut(vectors), self.precision, self.ranges)
 
     def cut(self, vectors: Float32[ndarray, "n d"]) -> Float32[ndarray, "n w"]:
-        """The first elements, scaled to length 1 if asked for."""
+        """The first elements, scaled to length 1 if requested."""
         if not self.cuts:
             return vectors
         return first_elements(vectors, self.width, normalize=self.normalize)

@@ -25,7 +25,7 @@ def causal(rows: Int64[Tensor, " n"], length: int) -> Bool[Tensor, "1 l l"]:
 
 
 class VisibleLayer(Layer):
-    """A layer whose queries may come from another stream than keys and values, and whose tokens may be hidden."""
+    """A layer that may take its queries from another stream than keys and values, and may hide tokens."""
 
     def forward(
         self,

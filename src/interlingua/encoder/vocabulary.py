@@ -36,7 +36,7 @@ class Vocabulary:
         special_tokens: ``{"pad_token": "<pad>", ...}``, Hugging Face's names for the roles.
         language_tags: the tag of each language, e.g. ``{"deu_Latn": "<2de>"}``; each a single token.
         pre_tokenizer: word segmentation that comes first, see ``corpus.segmentation``.
-        sentencepiece: the SentencePiece model it was converted from, kept beside it.
+        sentencepiece: the SentencePiece model it was converted from, kept next to it.
 
     Raises:
         DataError: the JSON is no tokenizer, or a named token is not in it.

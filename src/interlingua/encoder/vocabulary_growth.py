@@ -1,4 +1,4 @@
-"""A larger vocabulary: new pieces for a language whose text falls apart, and other text tokenized as before.
+"""A larger vocabulary: new pieces for a language with text that falls apart; other text is tokenized as before.
 
 New pieces are learnt as in byte-pair encoding, on top of the tokens that the old vocabulary gives: the most frequent
 pair of neighbors within a word is joined, then the next one. So each new piece stands for a run of old tokens, and its

@@ -80,7 +80,7 @@ def train_vocabulary(
         )
     vocabulary = _converted(model, tags, pre_tokenizer)
     if vocabulary.size < size:
-        log.warning("vocabulary: %s pieces were asked for, the text yields %s", f"{size:,}", f"{vocabulary.size:,}")
+        log.warning("vocabulary: %s pieces were requested, the text yields %s", f"{size:,}", f"{vocabulary.size:,}")
     return vocabulary
 
 

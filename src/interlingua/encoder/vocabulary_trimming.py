@@ -17,7 +17,7 @@ CHUNK_TEXTS = 16_384
 
 
 def ids_in_use(vocabulary: Vocabulary, texts: Iterable[str], *, language: str | None = None) -> set[int]:
-    """The ids whose entries are needed to segment texts as the vocabulary does.
+    """The ids of the entries that are needed to segment texts as the vocabulary does.
 
     Besides the ids of the segmentation these are, for WordPiece, the pieces that were matched in words that became
     unknown in the end: without them a shorter match might spell the word.
@@ -34,7 +34,7 @@ def id_counts(
     """How often each id occurs in texts.
 
     Args:
-        vocabulary: whose ids are counted.
+        vocabulary: the ids are its own.
         texts: in one language.
         language: code of that language, for vocabularies that segment by language.
     """
@@ -59,7 +59,7 @@ def most_frequent_ids(
     well: the pieces that go are spelled by shorter ones, and no character may become an unknown token.
 
     Args:
-        vocabulary: whose ids these are.
+        vocabulary: the ids are its own.
         counts: of each language, see ``id_counts``.
         size: number of ids to return at most, special tokens included.
         temperature: 1 keeps the languages' own shares; higher values bring them closer to equal ones.

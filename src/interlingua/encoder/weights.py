@@ -118,8 +118,8 @@ def _check_layers(stored: Mapping[str, Tensor], prefix: str, config: BackboneCon
     pattern = re.compile(rf"{re.escape(prefix)}encoder\.layer\.(\d{{1,6}})\.")
     matches = map(pattern.match, stored)
     there = {int(match[1]) for match in matches if match}
-    said = set(range(config.num_hidden_layers))
-    for wrong, what in ((said - there, "are missing from"), (there - said, "are left over in")):
+    expected = set(range(config.num_hidden_layers))
+    for wrong, what in ((expected - there, "are missing from"), (there - expected, "are left over in")):
         if wrong:
             names = ", ".join(map(str, sorted(wrong)[:NAMED_LAYERS])) + ", ..." * (len(wrong) > NAMED_LAYERS)
             raise CheckpointError(

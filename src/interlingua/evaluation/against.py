@@ -29,7 +29,7 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Against:
-    """A fast encoder beside a slow one, on the same texts."""
+    """A fast encoder compared with a slow one on the same texts."""
 
     found: dict[str, Found]
     """By language pair, ``deu-eng``."""
@@ -106,8 +106,8 @@ def against(
             made: list[Float32[ndarray, "n d"]] = []
             for side, code in zip(sides, codes, strict=True):
                 started = time.process_time()
-                asked = prompt if encoder is slow else None
-                made.append(encoder.encode([side[row] for row in rows], prompt=asked, language=code))
+                slow_prompt = prompt if encoder is slow else None
+                made.append(encoder.encode([side[row] for row in rows], prompt=slow_prompt, language=code))
                 seconds[encoder is slow] += time.process_time() - started
             shares.append(float(np.mean([is_right(nearest).mean() for nearest in nearest_both_ways(*made)])))
         texts += 2 * len(rows)

@@ -21,13 +21,13 @@ class Arm(NamedTuple):
     Attributes:
         label: the model's name, or what its seeds' names share.
         revision: of the model; empty for several seeds.
-        asked: what was asked for beyond the model's and the task's own settings.
+        overrides: settings that differ from those of the model and of the task.
         results: one per task and seed.
     """
 
     label: str
     revision: str
-    asked: tuple[str, ...]
+    overrides: tuple[str, ...]
     results: list[TaskResult]
 
 
@@ -52,7 +52,7 @@ def arms(results: Sequence[TaskResult], group: str | None = None, *, by_settings
         label = label_of(result)
         model = model_of(result)
         settings = settings_of(result)
-        asked = (*model["overrides"], *([settings] if by_settings and settings else []))
+        overrides = (*model["overrides"], *([settings] if by_settings and settings else []))
         data = "" if by_settings else result.data_sha256  # another set of that name is a section of its own
         measured = (result.task, data, model["name"], model["revision"], settings, *model["overrides"])
         first = begun.setdefault(measured, result)
@@ -62,22 +62,22 @@ def arms(results: Sequence[TaskResult], group: str | None = None, *, by_settings
                 again = f"{model['name']} {model['revision']} was measured {times[measured]} times on {result.task}"
                 raise ConfigError(f"{again}; name one of these results, or compare without --group")
             is_other_set = first.data_sha256 != result.data_sha256
-            asked = (*asked, f"{result.dataset}" if is_other_set else "", f"result {times[measured]}")
-            asked = tuple(filter(None, asked))
-        found.setdefault((label, "" if group is not None else model["revision"], asked), []).append(result)
+            overrides = (*overrides, f"{result.dataset}" if is_other_set else "", f"result {times[measured]}")
+            overrides = tuple(filter(None, overrides))
+        found.setdefault((label, "" if group is not None else model["revision"], overrides), []).append(result)
     return [Arm(*key, same) for key, same in found.items()]
 
 
 def names(columns: Sequence[Arm]) -> list[str]:
-    """The columns' names, with revision and settings only where they would be alike, and the number of seeds."""
+    """The columns' names and their numbers of seeds, with revision and settings where two names would be the same."""
     labels = [arm.label for arm in columns]
     shown = []
     for arm in columns:
-        asked = f"({', '.join(arm.asked)})" if arm.asked else ""
-        alike = labels.count(arm.label) > 1
+        overrides = f"({', '.join(arm.overrides)})" if arm.overrides else ""
+        is_ambiguous = labels.count(arm.label) > 1
         seeds = seeds_of(arm)
         counted = f"({seeds} seeds)" if seeds > 1 else ""
-        shown.append(" ".join(filter(None, [arm.label, *([arm.revision, asked] if alike else []), counted])))
+        shown.append(" ".join(filter(None, [arm.label, *([arm.revision, overrides] if is_ambiguous else []), counted])))
     return shown
 
 
@@ -127,7 +127,7 @@ def _labels(results: Sequence[TaskResult], group: str | None) -> Callable[[TaskR
 
 
 def _shared(found: list[str]) -> str:
-    """What names begin with and end with alike: ``ems-s1-best``, ``ems-s2-best`` -> ``ems-best``."""
+    """The beginning and the end that the names share: ``ems-s1-best``, ``ems-s2-best`` -> ``ems-best``."""
     if len(set(found)) == 1:
         return found[0]
     start = _common_start(found)

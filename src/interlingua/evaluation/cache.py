@@ -29,7 +29,7 @@ from interlingua.evaluation.store import VectorStore
 from interlingua.evaluation.task import Role
 
 COUNTED_AT_ONCE = 2**20
-"""Rows whose marks are looked up together."""
+"""Rows to look up marks of at a time."""
 
 
 class _How(NamedTuple):
@@ -55,7 +55,7 @@ class CachedEncoder:
 
     Attributes:
         encoded_texts: texts embedded so far.
-        reused_texts: texts whose vectors were there already.
+        reused_texts: texts with a vector from before.
         encode_seconds: time spent in the encoder.
         report: on all texts embedded, where the encoder knows what it cuts.
         two_towers: whether the encoder embeds questions and passages by methods of their own.
@@ -95,7 +95,7 @@ class CachedEncoder:
 
     def start_counting(self) -> None:
         """Sets all counts to 0, for another task; vectors stay."""
-        self._is_asked: Bool[ndarray, " rows"] = np.zeros(0, dtype=bool)
+        self._is_requested: Bool[ndarray, " rows"] = np.zeros(0, dtype=bool)
         self.used_prompts: dict[str, str] = {}
         self.encoded_texts = 0
         self.reused_texts = 0
@@ -104,11 +104,11 @@ class CachedEncoder:
     def counts(self) -> dict[str, object]:
         """By name; ``truncated_texts`` of the task's distinct ``texts`` were cut, None if the encoder won't say."""
         truncated = 0
-        for first in range(0, len(self._is_asked), COUNTED_AT_ONCE):
-            asked = first + np.flatnonzero(self._is_asked[first : first + COUNTED_AT_ONCE])
-            truncated += int(np.count_nonzero(self._store.marked(asked)))
+        for first in range(0, len(self._is_requested), COUNTED_AT_ONCE):
+            rows = first + np.flatnonzero(self._is_requested[first : first + COUNTED_AT_ONCE])
+            truncated += int(np.count_nonzero(self._store.marked(rows)))
         return {
-            "texts": int(np.count_nonzero(self._is_asked)),
+            "texts": int(np.count_nonzero(self._is_requested)),
             "truncated_texts": truncated if self.report is not None else None,
             "encoded_texts": self.encoded_texts,
             "reused_texts": self.reused_texts,
@@ -175,18 +175,18 @@ class CachedEncoder:
 
     def _note(self, rows: Int64[ndarray, " n"]) -> None:
         """Marks rows as requested by this task."""
-        short = self._store.count - len(self._is_asked)
+        short = self._store.count - len(self._is_requested)
         if short > 0:
             # in large steps, as each copies the marks
-            step = max(short, len(self._is_asked) // 8)
-            self._is_asked = np.concatenate([self._is_asked, np.zeros(step, dtype=bool)])
-        self._is_asked[rows] = True
+            step = max(short, len(self._is_requested) // 8)
+            self._is_requested = np.concatenate([self._is_requested, np.zeros(step, dtype=bool)])
+        self._is_requested[rows] = True
 
     @contextlib.contextmanager
     def only_kept(self) -> Iterator[None]:
         """In this block a text without a vector ends what asks for it with ``BudgetUsed``, and no work is counted."""
         self._only_kept = True
-        self._is_asked = np.zeros(0, dtype=bool)
+        self._is_requested = np.zeros(0, dtype=bool)
         before = self.encoded_texts, self.reused_texts, self.encode_seconds
         try:
             yield

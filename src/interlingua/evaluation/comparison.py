@@ -69,14 +69,14 @@ def compare(
 
     Raises:
         ConfigError: no result has that metric, there are no such rows or columns, a pattern is no regular expression,
-            the seeds of an arm were not measured alike, or, being strict, any two columns were not.
+            the seeds of an arm differ in data or settings, or, with ``strict``, any two columns do.
     """
     check_choice("by", by, ROWS)
     if metric is not None:
         known = dict.fromkeys(name for result in results for scores in result.groups.values() for name in scores)
         check_choice("metric", metric, known)
-        results = [result for result in results if any(metric in scores for scores in result.groups.values())]
-    by_task = {task: [one for one in results if one.task == task] for task in tasks_of(results)}
+        results = [result for result in results if _has_metric(result, metric)]
+    by_task = _by_task(results)
     report = silent if baseline is None else progress
     if join or by == "tasks":
         columns = [arms(results, group, by_settings=False)]
@@ -119,10 +119,10 @@ def _table(columns: list[Arm], by: str, metric: str | None, baseline: str | None
     comparable, notes = differences(chosen)
     reference = place_of(columns, baseline)
     rows = rows_of(chosen, by, shown, reference)
-    asked = {name: ", ".join(arm.asked) for arm, name in zip(columns, names(columns), strict=True)}
-    if len(asked) > 1 and len(set(asked.values())) == 1:
-        asked = {"all columns": next(iter(asked.values()))}
-    notes += [f"{name}: {words}" for name, words in asked.items() if words and words not in name]
+    overrides = {name: ", ".join(arm.overrides) for arm, name in zip(columns, names(columns), strict=True)}
+    if len(overrides) > 1 and len(set(overrides.values())) == 1:
+        overrides = {"all columns": next(iter(overrides.values()))}
+    notes += [f"{name}: {words}" for name, words in overrides.items() if words and words not in name]
     notes += _notes_of(chosen, names(columns))
     return Comparison(
         title=f"{first.task}: {label(shown)}, %, {direction(first, shown)}",
@@ -160,15 +160,36 @@ def sections(results: Sequence[TaskResult], columns: Sequence[Arm]) -> Iterator[
     """
     for task in tasks_of(results):
         for settings in dict.fromkeys(settings_of(result) for result in results if result.task == task):
-            alike = [[r for r in arm.results if r.task == task and settings_of(r) == settings] for arm in columns]
-            for data, name in _sets_of_one_name(alike).items():
+            same_settings = [_with_settings(arm, task, settings) for arm in columns]
+            for data, name in _sets_of_one_name(same_settings).items():
                 label = ", ".join(filter(None, (settings, name)))
-                yield Section(task, label, [[r for r in own if data in ("", r.data_sha256)] for own in alike])
+                yield Section(task, label, [_on_data(own, data) for own in same_settings])
+
+
+def _by_task(results: Sequence[TaskResult]) -> dict[str, list[TaskResult]]:
+    found: dict[str, list[TaskResult]] = {task: [] for task in tasks_of(results)}
+    for result in results:
+        found[result.task].append(result)
+    return found
+
+
+def _has_metric(result: TaskResult, metric: str) -> bool:
+    return any(metric in scores for scores in result.groups.values())
+
+
+def _with_settings(arm: Arm, task: str, settings: str) -> list[TaskResult]:
+    return [result for result in arm.results if result.task == task and settings_of(result) == settings]
+
+
+def _on_data(results: Sequence[TaskResult], data: str) -> list[TaskResult]:
+    """The results on the set with that digest; all of them without a digest."""
+    return [result for result in results if data in ("", result.data_sha256)]
 
 
 def _sets_of_one_name(chosen: Chosen) -> dict[str, str]:
     """Where one model was measured on several sets of a task's name: their digests, and the folders that tell them."""
-    if all(len({result.data_sha256 for result in own}) < 2 for own in chosen):
+    digests = [{result.data_sha256 for result in own} for own in chosen]
+    if all(len(own) < 2 for own in digests):
         return {"": ""}
     folders = {result.data_sha256: result.dataset for own in chosen for result in own}
     counts = Counter(folders.values())
@@ -193,14 +214,14 @@ def _table_of_tasks(
     for done, (task, settings, chosen) in enumerate(found):
         progress(task, done, len(found))
         tail = f" ({settings})" if settings else ""
-        asked = f" ({brief(settings) if len(short) == len(found) else settings})" if settings else ""
+        shown_settings = f" ({brief(settings) if len(short) == len(found) else settings})" if settings else ""
         for shown in _metrics_shown(chosen, by, metric):
             for row in rows_of(chosen, by, shown, reference):
-                name = f"{task}: {_mean(shown, chosen) if by == 'tasks' else row.name}{asked}"
+                name = f"{task}: {_mean(shown, chosen) if by == 'tasks' else row.name}{shown_settings}"
                 rows.append(row._replace(name=name, task=f"{task}{tail}"))
-        alike, said = differences(chosen)
-        comparable = [before and now for before, now in zip(comparable, alike, strict=True)]
-        notes += [f"{task}: {note}" for note in [*said, *_notes_of(chosen, names(columns))]]
+        has_same_data, found_notes = differences(chosen)
+        comparable = [before and now for before, now in zip(comparable, has_same_data, strict=True)]
+        notes += [f"{task}: {note}" for note in [*found_notes, *_notes_of(chosen, names(columns))]]
     return Comparison(
         title="all tasks: " + ("means over language pairs, %" if by == "tasks" else "main scores, %"),
         corner="task" if by == "tasks" else f"task: {'language pair' if by == 'languages' else 'group'}",
@@ -213,7 +234,7 @@ def _table_of_tasks(
 
 
 def _metrics_shown(chosen: Chosen, by: str, metric: str | None) -> list[str]:
-    """What a table of all tasks shows of one: a metric that was asked for, or the main one and those next to it."""
+    """The metrics that a table of all tasks shows of one: ``metric``, or the main one and those next to it."""
     first = next(results[0] for results in chosen if results)
     if metric is not None:
         return [metric]
@@ -252,7 +273,7 @@ def differences(chosen: Chosen) -> tuple[list[bool], list[str]]:
             if len({of(result) for result in results}) > 1:
                 seeds = ", ".join(f"{model_of(result)['name']}: {of(result)}" for result in results)
                 raise ConfigError(
-                    f"{results[0].task}: the seeds of one arm differ in {what} ({seeds}); measure them alike"
+                    f"{results[0].task}: the seeds of one arm differ in {what} ({seeds}); use the same {what}"
                 )
         values = [of(results[0]) for results in filled]
         if len(set(values)) > 1:

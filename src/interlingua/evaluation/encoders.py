@@ -29,7 +29,7 @@ from interlingua.evaluation.training_record import training_record
 from interlingua.registry import BACKENDS, resolve
 
 HAVE_NO_FILES = ("function", "openai")
-"""Backends whose model is no directory."""
+"""Backends with a model that is no directory."""
 
 
 def load_encoder(
@@ -78,9 +78,9 @@ def load_encoder(
     )
     encoder = kind.load(model, choices)
     choice = {"pooling": pooling, "dtype": dtype, "dim": dim}
-    asked = tuple(f"{key}={value}" for key, value in choice.items() if value)
+    overrides = tuple(f"{key}={value}" for key, value in choice.items() if value)
     training = None if backend in HAVE_NO_FILES else training_record(model)
-    encoder.info = dataclasses.replace(encoder.info.with_overrides(asked), training=training)
+    encoder.info = dataclasses.replace(encoder.info.with_overrides(overrides), training=training)
     return encoder, encoder.info
 
 

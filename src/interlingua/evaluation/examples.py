@@ -1,4 +1,4 @@
-"""Wrong neighbours kept for a reader: what was asked, what was expected, and what came instead."""
+"""Wrong neighbors kept for a reader: the query, the expected answer, and the one that came instead."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TEXT_CHARACTERS = 400
 
 
 def sample(wrong: Bool[ndarray, " n"], texts: Sequence[str], limit: int, *, of: str = "") -> list[int]:
-    """Which wrong items to keep: those whose text has the lowest checksum.
+    """Which wrong items to keep: those with the lowest checksums of their texts.
 
     A sample that does not depend on how wrong they are, and yet the same for every encoder as far as the same items are
     wrong (bottom-k sampling), so that encoders can be read side by side. Its first entries are a smaller such sample.
@@ -52,7 +52,7 @@ def wrong_neighbours(
     limit: int,
     measure: str = "cosine",
 ) -> tuple[Example, ...]:
-    """Of the queries whose candidate was wrong a bounded sample, where candidate i is the translation of query i.
+    """A bounded sample of the queries with a wrong candidate, where candidate i is the translation of query i.
 
     Args:
         right: whether each was found.
@@ -97,7 +97,7 @@ def bounded(examples: Mapping[str, Sequence[Example]], most: int = PER_RESULT) -
 
 
 def examples_path(path: Path) -> Path:
-    """Where the wrong neighbours are kept, ``{Task}.examples.jsonl`` beside the result."""
+    """Where the wrong neighbors are kept: ``{Task}.examples.jsonl`` next to the result."""
     return path.with_suffix(".examples.jsonl")
 
 

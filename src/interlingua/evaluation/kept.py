@@ -16,20 +16,20 @@ from interlingua.evaluation.results import model_folder
 from interlingua.files import PathLike, atomic_write
 
 UNREAD = ("matryoshka_dims", "truncate_dim", "int8_ranges")
-"""Settings that change no vector, or whose effect is the width."""
+"""Settings that change no vector, or only its width."""
 
 
 def vector_places(
     model: ModelInfo, encoder: EmbedsText, prompt: str, output: PathLike | None, cache: PathLike | None
 ) -> dict[str, Path | None]:
-    """``unfinished`` and ``kept`` for a ``CachedEncoder``: the cache where there is one, else beside the results.
+    """``unfinished`` and ``kept`` for a ``CachedEncoder``: the cache where there is one, else next to the results.
 
     Raises:
         ConfigError: there is a cache, and a change of the model would go unnoticed.
     """
     kept = None if cache is None else kept_folder(model, encoder, prompt, Path(cache))
-    beside = None if output is None or kept else unfinished_file(model, encoder, prompt, Path(output))
-    return {"kept": kept, "unfinished": beside}
+    unfinished = None if output is None or kept else unfinished_file(model, encoder, prompt, Path(output))
+    return {"kept": kept, "unfinished": unfinished}
 
 
 def unfinished_file(model: ModelInfo, encoder: EmbedsText, prompt: str, folder: Path) -> Path | None:
@@ -75,12 +75,12 @@ def vectors_depend_on(model: ModelInfo, encoder: EmbedsText, prompt: str) -> dic
     settings = getattr(encoder, "settings", None)
     kind = (model.device or "").partition(":")[0]
     facts = {name: getattr(model, name) for name in ("identity", "library", "dim", "pooling", "dtype", "max_tokens")}
-    facts["dim"] = getattr(encoder, "whole_dim", model.dim)  # vectors are kept whole and cut when they are asked for
+    facts["dim"] = getattr(encoder, "whole_dim", model.dim)  # vectors are kept whole and cut when they are read
     own = dataclasses.asdict(settings) if dataclasses.is_dataclass(settings) else None  # type: ignore[arg-type]
     if own is not None:
         own = {name: value for name, value in own.items() if name not in UNREAD}
     overrides = [
-        asked for asked in model.overrides if not asked.partition("=")[0].endswith(("prompt", "dim"))
+        override for override in model.overrides if not override.partition("=")[0].endswith(("prompt", "dim"))
     ]  # distinguished below
     return {**facts, "overrides": overrides, "device": kind, "settings": own, "prompt": prompt}
 

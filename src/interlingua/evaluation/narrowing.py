@@ -20,7 +20,7 @@ def narrowed(tasks: Sequence[Task], data: Path) -> list[Task]:
     A lone task, and any other fault of the data, is left to the run to refuse.
 
     Args:
-        tasks: whose ``languages`` are those that were asked for.
+        tasks: with the requested languages in ``languages``.
         data: the folder that holds the data sets.
 
     Raises:

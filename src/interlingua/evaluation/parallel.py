@@ -133,7 +133,7 @@ def read_parallel(
     first = next(iter(lines))
     for code, texts in lines.items():
         if len(texts) != len(lines[first]):
-            there = f"{files[first].name} beside it has {len(lines[first])}"
+            there = f"{files[first].name} next to it has {len(lines[first])}"
             raise DataError(f"{len(texts)} lines, but {there}; aligned files have equal lengths", path=files[code])
     digests = {code: content_sha256([texts]) for code, texts in lines.items()}
     sha256 = content_sha256([list(digests), list(digests.values())])

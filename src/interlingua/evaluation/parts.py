@@ -1,4 +1,4 @@
-"""A task within a budget: whole if it can be, else those of its parts whose texts were embedded in time."""
+"""A task within a budget: whole if possible, else the parts for which all texts were embedded in time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def evaluate_within(
     A task with a method ``parts(data)``, which names what its ``languages`` may hold, is scored on the parts that were
     embedded in time; groups carry the count of what is in them, and a note names the rest. One without, or one that
     would begin after the time is over, is left out. Which parts were embedded is found by scoring each, or, of a task
-    whose scoring takes long or needs several parts, by its method ``embed(encoder, data)``.
+    with slow scoring or scores over several parts, by its method ``embed(encoder, data)``.
 
     Args:
         budget: records what was left out; None for no limit.

@@ -30,16 +30,16 @@ class ModelInfo:
 
     Attributes:
         name: as results and tables call it.
-        digest: hex SHA-256 of weights and vocabulary; none for a function or an endpoint, whose weights are unknown.
+        digest: hex SHA-256 of weights and vocabulary; none where the weights are unknown (a function, an endpoint).
         library: what computes the embeddings.
         dim: width of the vectors, where known before the first text.
         pooling: cls, mean or max.
-        pooling_from: ``model`` where it says so itself, ``asked``, or ``assumed`` where it is not given.
+        pooling_from: ``model`` where the model states it, ``asked`` where the user chose it, else ``assumed``.
         normalized: whether the model scales its vectors to length 1 by itself, where known.
         dtype: of the weights.
         max_tokens: longer texts are cut.
         device: where it runs.
-        overrides: what was asked to differ from the model's own settings, ``pooling=cls``.
+        overrides: settings that the user changed from the model's own, ``pooling=cls``.
         training: what the run that made it says of itself, see ``training_record``.
         kept_as: what vectors may be kept under without a digest: an endpoint's address, a version its user gave.
     """
@@ -60,12 +60,12 @@ class ModelInfo:
 
     @property
     def identity(self) -> str | None:
-        """Identifies the model whose vectors are kept; None where a change of the model would go unnoticed."""
+        """Identifies the model in the cache of vectors; None where a change of the model would go unnoticed."""
         return self.digest or self.kept_as
 
-    def with_overrides(self, asked: tuple[str, ...]) -> ModelInfo:
-        """The same with more that was asked to differ."""
-        return replace(self, overrides=(*self.overrides, *asked))
+    def with_overrides(self, added: tuple[str, ...]) -> ModelInfo:
+        """The same with more changed settings."""
+        return replace(self, overrides=(*self.overrides, *added))
 
     @property
     def revision(self) -> str:
@@ -99,7 +99,7 @@ def prompt_text(encoder: Any, prompt: str | None) -> str:
 
 
 def provenance(model: ModelInfo, prompt: str, measured: Mapping[str, object]) -> dict[str, object]:
-    """The record stored beside a task's scores.
+    """The record stored with a task's scores.
 
     Args:
         model: the encoder.

@@ -65,7 +65,8 @@ def _matrix(name: str, cells: Mapping[str, float]) -> Table:
     places = [tuple(cell.split("-")) for cell in cells]
     rows = list(dict.fromkeys(row for row, _ in places))
     columns = list(dict.fromkeys([*rows, *(column for _, column in places)]))  # in the rows' order
-    columns = [column for column in columns if any(column == place[1] for place in places)]
+    has_cells = {column for _, column in places}
+    columns = [column for column in columns if column in has_cells]
     table = Table(title=f"{label(name)}, %")
     table.add_column("from \\ to")
     for column in _short(columns):
@@ -104,7 +105,7 @@ def cut_texts(results: Sequence[TaskResult]) -> str | None:
 
 
 def format_of(format: str | None, output: PathLike | None) -> str:
-    """The format asked for, or the one that the file's suffix says; Markdown if neither does.
+    """The format given, else that of the file's suffix, else Markdown.
 
     Raises:
         ConfigError: there is no such format, or the suffix is that of none.
@@ -153,7 +154,8 @@ class Style(NamedTuple):
 
 def _text(table: Comparison, style: Style, rows: str) -> str:
     columns = [
-        name if alike else f"{name} {UNLIKE}" for name, alike in zip(table.columns, table.comparable, strict=True)
+        name if is_comparable else f"{name} {UNLIKE}"
+        for name, is_comparable in zip(table.columns, table.comparable, strict=True)
     ]
     lines = [[style.escape(name) for name in (table.corner, *columns)]]
     lines += [[style.escape(row.name), *_cells(row, table.comparable, style)] for row in table.rows]
@@ -180,11 +182,13 @@ def _cells(row: Row, comparable: Sequence[bool], style: Style) -> list[str]:
 def best_cells(row: Row, comparable: Sequence[bool]) -> list[bool]:
     """Which cells hold the row's best score, as rounded to what is shown; none where nothing can be compared."""
     shown = [None if cell is None else round(100 * cell.value, row.digits) for cell in row.cells]
-    ranked = [value for value, alike in zip(shown, comparable, strict=True) if value is not None and alike]
+    ranked = [
+        value for value, is_comparable in zip(shown, comparable, strict=True) if value is not None and is_comparable
+    ]
     if len(ranked) < 2 or row.higher_is_better is None:
         return [False] * len(shown)
     best = (max if row.higher_is_better else min)(ranked)
-    return [alike and value == best for value, alike in zip(shown, comparable, strict=True)]
+    return [is_comparable and value == best for value, is_comparable in zip(shown, comparable, strict=True)]
 
 
 def _with_spread(cell: Cell, scale: float, number: str, style: Style) -> str:
@@ -247,13 +251,13 @@ def _csv(tables: Sequence[Comparison]) -> str:
     writer.writerow(CSV_COLUMNS)
     for table in tables:
         for row in table.rows:
-            for model, alike, cell in zip(table.columns, table.comparable, row.cells, strict=True):
+            for model, is_comparable, cell in zip(table.columns, table.comparable, row.cells, strict=True):
                 if cell is None:
                     continue
                 tested = cell.difference
                 of_test = ("",) * 5 if tested is None else (table.baseline, *(f"{number:.6g}" for number in tested))
                 spread = "" if cell.spread is None else f"{cell.spread:.6g}"
-                values = (f"{cell.value:.6g}", spread, *of_test, "yes" if alike else "no")
+                values = (f"{cell.value:.6g}", spread, *of_test, "yes" if is_comparable else "no")
                 writer.writerow((row.task, row.of, row.metric, model, *values))
     return text.getvalue()
 

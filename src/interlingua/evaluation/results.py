@@ -83,15 +83,15 @@ def _place(result: TaskResult, folder: Path) -> Path:
 
 
 def items_path(path: Path) -> Path:
-    """Where the values of single items are kept, ``{Task}.items.npz`` beside the result."""
+    """Where the values of single items are kept: ``{Task}.items.npz`` next to the result."""
     return path.with_suffix(".items.npz")
 
 
 def result_path(result: TaskResult, folder: Path) -> Path:
     """Where a result belongs below ``folder``."""
     model: Any = result.provenance["model"]
-    asked = [f"{option}={result.settings[option]}" for option in result.changed] + list(model["overrides"])
-    suffix = hashlib.sha256("\n".join(asked).encode()).hexdigest()[:8] if asked else ""
+    overrides = [f"{option}={result.settings[option]}" for option in result.changed] + list(model["overrides"])
+    suffix = hashlib.sha256("\n".join(overrides).encode()).hexdigest()[:8] if overrides else ""
     revision = "-".join(filter(None, [model["revision"], suffix]))
     data = "" if result.data_revision else result.data_sha256[:8]  # every corpus's own folder is called "heldout"
     return model_folder(model["name"], folder) / revision / f"{'-'.join(filter(None, [result.task, data]))}.json"
@@ -150,7 +150,7 @@ def read_result(path: PathLike, *, examples: bool = False) -> TaskResult:
 
     Args:
         path: of the file.
-        examples: whether to read the wrong neighbours that lie beside it, which may be megabytes.
+        examples: whether to read the wrong neighbors too, a file of up to megabytes next to it.
 
     Raises:
         DataError: it is missing, or is no such file.

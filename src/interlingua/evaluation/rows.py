@@ -143,7 +143,7 @@ def marked(row: Row, chosen: Chosen, reference: int, subsets: Sequence[str]) -> 
     """The row with each score's difference from the reference's, where items tell; none between unlike data.
 
     Args:
-        row: whose scores are means over ``subsets``.
+        row: a row of means over ``subsets``.
         chosen: see ``Section``.
         reference: the column to compare with.
         subsets: by name.

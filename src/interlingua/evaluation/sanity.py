@@ -39,7 +39,7 @@ Columns = list[Float32[ndarray, "n d"]]
 
 
 class Sanity(NamedTuple):
-    """What the probe said.
+    """What the probe found.
 
     Attributes:
         warnings: a line for everything that looks wrong.
@@ -53,7 +53,7 @@ class Sanity(NamedTuple):
 def check_encoder(
     encoder: EmbedsText, model: ModelInfo, *, prompt: str | None = None, dot_tasks: Sequence[str] = ()
 ) -> Sanity:
-    """Tries an encoder on sentences whose translations and paraphrases are known.
+    """Tries an encoder on sentences with known translations and paraphrases.
 
     Args:
         encoder: as it is going to be measured.
@@ -87,7 +87,7 @@ def check_encoder(
 def probe() -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Columns of language and sentences; row i of each says the same, the second column in other words than the first.
 
-    Neighbouring rows are alike, so that it takes more than the topic to tell them apart. The sentences are ours.
+    Neighboring rows have similar sentences, so that the topic alone does not tell them apart. The sentences are ours.
     """
     text = (importlib.resources.files("interlingua") / "data" / "probe.tsv").read_text(encoding="utf-8")
     columns = zip(*(line.split("\t") for line in text.splitlines()), strict=True)
@@ -114,7 +114,7 @@ def _embedded(encoder: EmbedsText, prompt: str | None) -> Columns:
 
 
 def _readings(encoder: Any, model: ModelInfo, prompt: str | None) -> dict[str, Columns]:
-    """The probe as asked, by other poolings, where token states can be had, and with a prompt where none is asked for.
+    """The probe as requested, with other poolings if token states can be had, and with a prompt if none is set.
 
     One pass over the probe gives all poolings; a prompt, the first of the model's own or a common one, takes another.
     What the model is called decides nothing: a model that was trained further may need another prompt, or none.
@@ -124,8 +124,8 @@ def _readings(encoder: Any, model: ModelInfo, prompt: str | None) -> dict[str, C
     for language, texts in probe() if pooled else ():
         for mode, vectors in pooled(texts, language).items():
             by_mode.setdefault(mode, []).append(vectors)
-    asked = by_mode.pop(str(model.pooling), None) or _embedded(encoder, prompt)
-    found = {"as asked": asked, **{f"pooling={mode}": columns for mode, columns in by_mode.items()}}
+    requested = by_mode.pop(str(model.pooling), None) or _embedded(encoder, prompt)
+    found = {"as asked": requested, **{f"pooling={mode}": columns for mode, columns in by_mode.items()}}
     if not prompt_text(encoder, prompt):
         own = getattr(getattr(encoder, "settings", None), "prompts", {}).values()
         text = next((text for text in own if text), COMMON_PROMPT)
@@ -175,20 +175,18 @@ def _on_pooling(encoder: Any, model: ModelInfo) -> list[str]:
     own = getattr(encoder, "own_pooling", None)
     if model.pooling_from != "asked" or own in (None, model.pooling):
         return []
-    return [
-        f"pooling {model.pooling} was asked for, but the model says {own}; drop --pooling to read it as it was made"
-    ]
+    return [f"pooling {model.pooling} is not the model's own {own}; drop --pooling to read it as it was made"]
 
 
 def _on_readings(retrieved: Mapping[str, Bool[ndarray, " m"]]) -> list[str]:
     """The best other reading, where it is clearly better."""
-    asked = retrieved["as asked"]
+    requested = retrieved["as asked"]
     label, best = max(retrieved.items(), key=lambda one: one[1].mean())
-    won = int((best & ~asked).sum())
-    lost = int((asked & ~best).sum())
-    if best.mean() - asked.mean() < LEAST_GAIN or won - lost < LEAST_DEVIATIONS * np.sqrt(won + lost):
+    won = int((best & ~requested).sum())
+    lost = int((requested & ~best).sum())
+    if best.mean() - requested.mean() < LEAST_GAIN or won - lost < LEAST_DEVIATIONS * np.sqrt(won + lost):
         return []
-    scores = f"{100 * best.mean():.0f} % of {len(best)} searches instead of {100 * asked.mean():.0f} %"
+    scores = f"{100 * best.mean():.0f} % of {len(best)} searches instead of {100 * requested.mean():.0f} %"
     return [f"with {label} it finds its sentence in {scores} on a probe of translations; is it read as it was trained?"]
 
 

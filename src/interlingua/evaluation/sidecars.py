@@ -1,8 +1,8 @@
 """A result and the larger files that belong to it appear together, whatever moment the process is killed at.
 
 The larger files are written first, under a name that ends with ``.next``. The result names the digest of each, and with
-its own file all of them count. Then they get their names. A reader takes the file whose digest the result names, under
-either name, so scores never stand without their items, or with those of another run.
+its own file all of them count. Then they get their names. A reader looks under both names for the digest that the
+result names, so scores never stand without their items, or with those of another run.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def find_sidecar(path: Path, sidecar: Path, digests: Any) -> Path | None:
     Args:
         path: of the result.
         sidecar: the usual name of the file.
-        digests: what the result names; none in results of earlier versions, whose file has its usual name.
+        digests: what the result names; empty in results of earlier versions, which have the file under its usual name.
 
     Raises:
         DataError: there is a file, but another than the result was written with.

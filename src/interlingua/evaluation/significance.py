@@ -56,16 +56,23 @@ def paired_bootstrap(
     Returns:
         None where items were not kept, or are not the same on both sides.
     """
-    if not _alike([*first, *second], subsets):
+    if not _have_same_items([*first, *second], subsets):
         return None
     draws = np.zeros(resamples)
     by_size: dict[int, list[str]] = {}
     for subset in subsets:
         by_size.setdefault(len(first[0][subset].values), []).append(subset)
-    for size, alike in by_size.items():
-        sides = [[[kept[subset] for subset in alike] for kept in side] for side in (first, second)]
-        draws += _differences(*sides, resamples=resamples, seed=[seed, size]) * len(alike) / len(subsets)
-    means = [mean_score([kept[s] for kept in second]) - mean_score([kept[s] for kept in first]) for s in subsets]
+    for size, same_size in by_size.items():
+        first_items = [_items_of(kept, same_size) for kept in first]
+        second_items = [_items_of(kept, same_size) for kept in second]
+        gains = _differences(first_items, second_items, resamples=resamples, seed=[seed, size])
+        # each subset counts the same in the mean over all
+        draws += gains * len(same_size) / len(subsets)
+    means = []
+    for subset in subsets:
+        of_first = mean_score([kept[subset] for kept in first])
+        of_second = mean_score([kept[subset] for kept in second])
+        means.append(of_second - of_first)
     below = int((draws <= 0).sum())
     above = int((draws >= 0).sum())
     return Difference(
@@ -95,7 +102,11 @@ def _resampled(one: Items, counts: Int[ndarray, "r n"]) -> Float64[ndarray, " r"
     return score(one.values, one.gold, counts)
 
 
-def _alike(kept: Sequence[Kept], subsets: Sequence[str]) -> bool:
+def _items_of(kept: Kept, subsets: Sequence[str]) -> list[Items]:
+    return [kept[subset] for subset in subsets]
+
+
+def _have_same_items(kept: Sequence[Kept], subsets: Sequence[str]) -> bool:
     if not subsets or not all(subset in one for one in kept for subset in subsets):
         return False
     for subset in subsets:
@@ -123,16 +134,15 @@ def _differences(
     rng = np.random.default_rng(seed)
     items = [one for side in (first, second) for of_seed in side for one in of_seed]
     if all(one.gold is None for one in items):
-        # items alike in everything are drawn as one: most scores are 0 or 1, and most texts of BUCC in no pair
+        # items equal in everything are drawn as one: most scores are 0 or 1, and most texts of BUCC in no pair
         if all(one.weights is None for one in items):
-            gain = np.mean([[one.values for one in of_seed] for of_seed in second], axis=(0, 1))
-            gain -= np.mean([[one.values for one in of_seed] for of_seed in first], axis=(0, 1))
+            gain = _mean_values(second) - _mean_values(first)
             kinds, counts = np.unique(gain, return_counts=True)
             return np.concatenate([drawn @ kinds / len(gain) for drawn in _draws(counts, resamples, rng)])
         table = np.stack([column for one in items for column in (one.values, _weights(one))])
         kinds, counts = np.unique(table, axis=1, return_counts=True)
-        alike = iter([Items(values, None, weights) for values, weights in zip(kinds[::2], kinds[1::2], strict=True)])
-        first, second = ([[next(alike) for _ in of_seed] for of_seed in side] for side in (first, second))
+        columns = iter([Items(values, None, weights) for values, weights in zip(kinds[::2], kinds[1::2], strict=True)])
+        first, second = ([[next(columns) for _ in of_seed] for of_seed in side] for side in (first, second))
         return np.concatenate(
             [_mean_of(second, drawn) - _mean_of(first, drawn) for drawn in _draws(counts, resamples, rng)]
         )
@@ -141,6 +151,16 @@ def _differences(
         for side in (first, second)
     ]
     return np.asarray(np.mean(scores[1], axis=0) - np.mean(scores[0], axis=0))
+
+
+def _mean_values(of_seeds: Sequence[Sequence[Items]]) -> Float64[ndarray, " n"]:
+    """The mean value of each item over seeds and subsets."""
+    values = [_values_of(of_seed) for of_seed in of_seeds]
+    return np.asarray(np.mean(values, axis=(0, 1)))
+
+
+def _values_of(items: Sequence[Items]) -> list[Float64[ndarray, " n"]]:
+    return [one.values for one in items]
 
 
 class _Key:

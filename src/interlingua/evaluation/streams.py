@@ -66,7 +66,7 @@ def keep_vectors(
     normalize: bool = False,
     portion: int = PORTION_TEXTS,
 ) -> KeptVectors:
-    """Embeds texts whose vectors the encoder keeps itself.
+    """Embeds texts with an encoder that keeps the vectors itself.
 
     Args:
         keep: embeds a portion and gives the rows of its vectors.

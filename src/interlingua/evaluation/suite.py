@@ -141,9 +141,9 @@ def _loaded(encoder: EmbedsText | PathLike, model: ModelInfo | None) -> tuple[Em
 
 
 def _with_prompts(model: ModelInfo, prompt: str | None, role_prompts: Mapping[Role, str]) -> ModelInfo:
-    """The model's facts with the prompts that were asked for."""
-    asked = {"prompt": prompt, **{f"{role}_prompt": text for role, text in role_prompts.items()}}
-    return model.with_overrides(tuple(f"{name}={text!r}" for name, text in asked.items() if text is not None))
+    """The model's facts with the prompts that the user gave."""
+    given = {"prompt": prompt, **{f"{role}_prompt": text for role, text in role_prompts.items()}}
+    return model.with_overrides(tuple(f"{name}={text!r}" for name, text in given.items() if text is not None))
 
 
 def _recorded(
@@ -237,9 +237,9 @@ def build_tasks(
     if languages is not None and not languages:
         raise ConfigError("no language is named; name some, e.g. de,sw, or leave the choice out")
     options = {**({} if languages is None else {"languages": languages}), "compare": compare}
-    asked = settings_table(settings)
+    options_of = settings_table(settings)
     names = [member for name in suite if isinstance(name, str) for member in SUITES.get(name, (name,))]
-    for name in asked:
+    for name in options_of:
         if not set(SUITES.get(name, (name,))) & set(names):
             raise ConfigError(f"--set {name}.…: the suite has no task {name!r}{did_you_mean(name, names)}")
     tasks: list[Task] = []
@@ -247,7 +247,7 @@ def build_tasks(
         if not isinstance(item, str):
             tasks.append(item)
             continue
-        members = {name: _build(name, asked, options) for name in SUITES.get(item, (item,))}
+        members = {name: _build(name, options_of, options) for name in SUITES.get(item, (item,))}
         tasks += _with_data(item, members, data) if item in SUITES and data is not None else members.values()
     return tasks if languages is None or data is None else narrowed(tasks, Path(data))
 
@@ -266,18 +266,19 @@ def settings_table(settings: Sequence[str]) -> dict[str, dict[str, Any]]:
     return table
 
 
-def _build(name: str, asked: Mapping[str, Mapping[str, Any]], options: Mapping[str, Any]) -> Task:
+def _build(name: str, options_of: Mapping[str, Mapping[str, Any]], options: Mapping[str, Any]) -> Task:
     """One task with the options of its own; what is set for a name of several goes to those that have it."""
     family, _, of_family = name.partition(":")  # mteb:STS17
     kind = resolve(TASKS, family)
     known = {field.name for field in dataclasses.fields(kind)}
-    groups = [group for group, members in SUITES.items() if name in members and group in asked]
+    groups = [group for group, members in SUITES.items() if name in members and group in options_of]
     for group in groups:
-        unknown = [key for key in asked[group] if not any(key in _fields_of(member) for member in SUITES[group])]
+        fields = {key for member in SUITES[group] for key in _fields_of(member)}
+        unknown = [key for key in options_of[group] if key not in fields]
         if unknown:
             raise ConfigError(f"--set {group}.{unknown[0]}: no task of {group} has that option")
-    for_all = {key: value for group in groups for key, value in asked[group].items()}
-    own = {**{key: value for key, value in for_all.items() if key in known}, **asked.get(name, {})}
+    for_all = {key: value for group in groups for key, value in options_of[group].items()}
+    own = {**{key: value for key, value in for_all.items() if key in known}, **options_of.get(name, {})}
     if of_family:
         own["task"] = of_family
     task = from_mapping(kind, own, where=f"--set {name}")

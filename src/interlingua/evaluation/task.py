@@ -95,7 +95,7 @@ class Example(NamedTuple):
 
     Attributes:
         item: its place in the subset's items, counted from 0.
-        query: what was asked.
+        query: the text of the query.
         expected: what should have come.
         retrieved: what came instead.
         expected_score: of the expected text; None where it was not among those ranked.
@@ -126,7 +126,7 @@ class TaskResult:
         dataset: the folder's name.
         data_sha256: of the language pairs and texts that were scored.
         data_revision: the published revision, where the data were recognised as that.
-        settings: the task's options, the languages asked for among them.
+        settings: the task's options, the requested languages among them.
         changed: the options that differ from the protocol's defaults.
         subsets: one entry per language pair.
         groups: group -> metric -> fraction; a group's name carries the count of its languages.
@@ -138,7 +138,7 @@ class TaskResult:
         examples: subset -> a sample of what went wrong, for a reader; only tasks that retrieve have it.
         tables: name -> ``row-column`` -> fraction, such as an accuracy for every ordered pair of languages.
         shown: metrics that stand next to the main one in a table of all tasks.
-        lower_is_better: metrics that are better low in a task whose main one is better high.
+        lower_is_better: metrics that are better low, where the task's main one is better high.
         mteb: where mteb computed the scores its own ``result`` and ``model_meta``, written to files of their own.
     """
 
@@ -177,7 +177,7 @@ class TaskResult:
 class Task(Protocol):
     """An evaluation protocol, options included; one file in ``evaluation/tasks`` each.
 
-    One whose ``languages`` may be any selection of its parts says which there are, so that a budget that is used up
+    A task that accepts any selection of its parts as ``languages`` lists them, so that a budget that is used up
     leaves some of them out instead of all: ``def parts(self, data: Path) -> list[str]``. ``def embed(self, encoder:
     Embeds, data: Path) -> None`` embeds what its ``languages`` need and scores nothing, see ``evaluation.parts``.
     """
@@ -224,7 +224,7 @@ def check_choice(option: str, value: str | None, choices: Collection[str]) -> No
 def options(task: Any) -> dict[str, Any]:
     """The fields of a task for its result: ``settings``, and the names of the ``changed`` ones.
 
-    A field whose metadata say ``{"output": True}`` (a folder, what else to keep) decides no number and is left out.
+    A field with ``{"output": True}`` in its metadata (a folder, what else to keep) decides no number and is left out.
     """
     fields = [field for field in dataclasses.fields(task) if not field.metadata.get("output")]
     values = {field.name: getattr(task, field.name) for field in fields}
@@ -237,8 +237,12 @@ def mean_scores(subsets: Sequence[SubsetScores], *, by_pairs: bool = False) -> d
 
     Args:
         subsets: at least one.
-        by_pairs: weigh each by its number of sentence pairs, which pools their errors; else all alike.
+        by_pairs: weigh each by its number of sentence pairs, which pools their errors; else all the same.
     """
     weighted = [(subset.pairs if by_pairs else 1, subset.scores) for subset in subsets]
     total = sum(weight for weight, _ in weighted)
-    return {metric: sum(weight * scores[metric] for weight, scores in weighted) / total for metric in subsets[0].scores}
+
+    def mean(metric: str) -> float:
+        return sum(weight * scores[metric] for weight, scores in weighted) / total
+
+    return {metric: mean(metric) for metric in subsets[0].scores}

@@ -1,4 +1,4 @@
-"""What the run behind a model directory cost and was asked for, read from the folder that it stands in."""
+"""The cost and the configuration of the run behind a model directory, read from the folder that it stands in."""
 
 from __future__ import annotations
 

@@ -68,17 +68,17 @@ def validation_evaluator(
     chosen = choose_languages(languages, {key: file.source_language for key, file in files.items()}, {}, Path(folder))
     pairs = [(files[key], *_spread(*read_pair_file(files[key]), max_pairs_per_language)) for key in chosen]
 
-    said = False
+    is_reported = False
 
     def evaluate(encoder: EmbedsText, step: int) -> dict[str, float]:
-        nonlocal said
+        nonlocal is_reported
         if isinstance(encoder, PairScorer):  # it reads pairs and has no vectors
             return {}
         with CachedEncoder(encoder, prompt=prompt) as cached:
             scores = np.array([_both_ways(cached, *pair) for pair in pairs])
-        if cached.report and cached.report.cut_rows and not said:
+        if cached.report and cached.report.cut_rows and not is_reported:
             log.warning("in validation %s", cached.report.cuts)
-            said = True
+            is_reported = True
         forward, backward = (float(mean) for mean in scores.mean(axis=0))
         return {
             "tatoeba_accuracy": (forward + backward) / 2,
@@ -106,9 +106,10 @@ def similarity_evaluator(paths: Sequence[Path], *, languages: tuple[str, str] = 
     sets = [read_labelled(path, kind="sts", split="dev", languages=languages) for path in paths]
 
     def evaluate(model: Any, step: int) -> dict[str, float]:
-        correlations = [
-            spearman(_similarities(model, pairs), np.array([pair.label for pair in pairs])) for pairs in sets
-        ]
+        correlations = []
+        for pairs in sets:
+            labels = np.array([pair.label for pair in pairs])
+            correlations.append(spearman(_similarities(model, pairs), labels))
         return {"valid_spearman": float(np.mean(correlations))}
 
     return Evaluator(evaluate, ("valid_spearman",))

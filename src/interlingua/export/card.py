@@ -53,7 +53,7 @@ def read_provenance(
         run: the folder that ``interlingua train`` wrote, or None.
         name: of the model.
         digest: of the model, by which its results are recognized.
-        licence: of the model; the licences of the data are listed beside it, whether they allow it is yours to judge.
+        licence: of the model; the licenses of the data are listed next to it, whether they allow it is yours to judge.
         results: files that ``interlingua evaluate`` wrote, or folders of them; those of other models are left out, with
             a warning.
 
@@ -61,12 +61,12 @@ def read_provenance(
         CheckpointError: a result file is broken.
     """
     record = _read_json(run / MANIFEST) if run is not None and (run / MANIFEST).exists() else {}
-    asked = record.get("asked", {})
-    corpus = _corpus_manifest(asked.get("data", {}).get("corpus"))
+    config = record.get("asked", {})
+    corpus = _corpus_manifest(config.get("data", {}).get("corpus"))
     return Provenance(
         name=name,
         licence=licence,
-        method=asked.get("method", {}).get("name"),
+        method=config.get("method", {}).get("name"),
         languages=corpus.languages if corpus else (),
         sources=tuple((s.name, s.licence, s.train) for s in corpus.sources if s.train) if corpus else (),
         results=_main_scores(results, digest),
@@ -105,7 +105,7 @@ def model_card(encoder: Encoder, provenance: Provenance, *, usage: str = "", lib
 
 
 def _front_matter(provenance: Provenance, library: str) -> str:
-    """YAML whose strings are all quoted: ``no`` is Norwegian, not false."""
+    """YAML with all strings in quotes: ``no`` is Norwegian, not false."""
     languages = sorted({resolve(code).iso1 or resolve(code).iso3 for code in provenance.languages})
     lines = ["---"]
     if languages:
@@ -119,16 +119,16 @@ def _front_matter(provenance: Provenance, library: str) -> str:
 def stock_usage(encoder: Encoder, name: str) -> str:
     """The section of a card that says how to use a model with sentence-transformers."""
     prompts = encoder.settings.prompts
-    asked = f", prompt_name={json.dumps(next(iter(prompts)))}" if prompts else ""
+    arguments = f", prompt_name={json.dumps(next(iter(prompts)))}" if prompts else ""
     if encoder.settings.truncate_dim is not None and encoder.settings.normalize:
-        asked += ", normalize_embeddings=True"  # it cuts vectors after scaling them
+        arguments += ", normalize_embeddings=True"  # it cuts vectors after scaling them
     return f"""## Use
 
 ```python
 from sentence_transformers import SentenceTransformer
 
 model = SentenceTransformer({json.dumps(name)})  # or the path of this directory
-vectors = model.encode(["The cat sits on the mat.", "Die Katze sitzt auf der Matte."]{asked})
+vectors = model.encode(["The cat sits on the mat.", "Die Katze sitzt auf der Matte."]{arguments})
 print(model.similarity(vectors, vectors))
 ```
 

@@ -4,7 +4,7 @@ The matrices are float8 (e4m3: 4 bits of exponent, 3 of mantissa), a type that t
 read from a weight file as they read any other. ``onnx/weights.safetensors`` holds them, and everything refers to it:
 
 - ``model.safetensors.index.json``, from which transformers, sentence-transformers and interlingua load the model;
-- ``onnx/model.onnx``, whose tensors are ranges of bytes of that file, widened to float32 when a session starts;
+- ``onnx/model.onnx``: its tensors are ranges of bytes of that file, widened to float32 when a session starts;
 - ``onnx/model_quantized.onnx``, the same with products of integers: it rounds the widened matrices to int8 rows, which
   onnxruntime also does only once, when the session starts.
 

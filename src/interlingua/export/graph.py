@@ -76,7 +76,7 @@ class Graph:
         return name
 
     def add(self, operator: str, *inputs: str, name: str = "", domain: str = "", **attributes: Any) -> str:
-        """A node of one output, whose name is returned."""
+        """Adds a node of one output and returns the node's name."""
         name = name or f"{operator}_{len(self._nodes)}"
         self._nodes.append(
             self._onnx.helper.make_node(operator, inputs, [name], name=name, domain=domain, **attributes)

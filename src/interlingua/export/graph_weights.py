@@ -27,7 +27,7 @@ SMALLEST = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """W of X W' + b: one parameter of the encoder, or several stacked, whose rows may be scaled."""
+    """W of X W' + b: one parameter of the encoder, or several stacked; the rows may be scaled."""
 
     parts: dict[str, Float32[ndarray, "_ in"]]
     """The parameters by their names in the encoder, in order."""

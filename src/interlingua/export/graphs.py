@@ -12,7 +12,7 @@ import torch
 from interlingua.encoder.directory import is_ours
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, MissingExtraError
-from interlingua.export.card import LIBRARY, model_card, read_provenance, stock_usage
+from interlingua.export.card import LIBRARY, Provenance, model_card, read_provenance, stock_usage
 from interlingua.export.compact import write_compact
 from interlingua.export.gguf import gguf_file, write_gguf
 from interlingua.export.graph import build_graph
@@ -28,7 +28,7 @@ log = logging.getLogger("interlingua")
 Kind = Literal["onnx", "int8", "openvino", "compact", "gguf"]
 DTYPES = {"float32": torch.float32, "float16": torch.float16}
 LARGEST_FILE_BYTES = 1 << 30
-"""Beyond this the weights lie in a file beside the graph; protobuf can't hold more than twice as much."""
+"""Beyond this the weights lie in a file next to the graph; protobuf can't hold more than twice as much."""
 
 
 def export_graphs(
@@ -54,18 +54,17 @@ def export_graphs(
     Args:
         source: a model directory or ``hf:owner/name``, or a run's folder.
         out: the new directory.
-        kinds: onnx, int8 (ONNX with int8 products), openvino; compact: all that ``export.compact`` writes; gguf:
-            a file for llama.cpp.
+        kinds: onnx; int8, ONNX with int8 products; openvino; compact, see ``export.compact``; gguf, for llama.cpp.
         dtype: of the stored weights, float32 or float16, for gguf alone also int8; graphs compute in float32.
         name: this and the following are those of ``sentence_transformers.export``, and so is what is returned.
-        licence: for the card.
-        results: for the card.
+        licence: see there.
+        results: see there.
         check: run every graph and compare its vectors with ours.
         overwrite: replace ``out`` if one of our models is in it.
-        texts: keep only the vocabulary of these files.
-        layers: keep only so many layers, from the first.
-        truncate_dim: cut vectors to so many elements, from the first.
-        ranges_of: files to measure the ranges of int8 vectors on, see ``shrink``.
+        texts: see ``shrink``, and so the next three.
+        layers: see there.
+        truncate_dim: see there.
+        ranges_of: see there.
         samples: texts to compare vectors of, by language.
         on_verified: called with what was compared, also where vectors differ.
 
@@ -74,8 +73,7 @@ def export_graphs(
         ConfigError: weights can't be kept in this dtype.
         MissingExtraError: a library is not installed.
     """
-    if dtype not in DTYPES and not (tuple(kinds) == ("gguf",) and dtype == "int8"):
-        raise ConfigError(f"dtype {dtype!r}: graphs keep their weights in {' or '.join(DTYPES)}; say --int8 for int8")
+    _check_dtype(dtype, kinds)
     model, run = find_model(source)
     encoder = shrink(Encoder.load(model), texts=texts, layers=layers, truncate_dim=truncate_dim, ranges_of=ranges_of)
     if check and "compact" in kinds:
@@ -83,22 +81,34 @@ def export_graphs(
     elif check:
         refuse_segmentation(encoder, model)
     check_model(encoder, DTYPES.get(dtype))
-    files, title = [Path(path) for path in results], name or Path(out).name
-    provenance = read_provenance(run, name=title, digest=encoder.digest(), licence=licence, results=files)
+    title = name or Path(out).name
+    provenance = read_provenance(
+        run, name=title, digest=encoder.digest(), licence=licence, results=[Path(path) for path in results]
+    )
     with atomic_directory(out, overwrite=overwrite, ours=is_ours) as folder:
-        encoder.save(folder, weights=False)
-        write_graphs(encoder, folder, kinds, dtype)
-        if "gguf" in kinds:
-            write_gguf(encoder, folder / gguf_file(dtype), name=title, dtype=dtype)
-        usage = graph_usage(encoder, kinds, dtype=dtype)
-        if "compact" in kinds:
-            usage = f"{stock_usage(encoder, title)}\n\n{usage}"
-        card = model_card(encoder, provenance, usage=usage, library=_library(kinds))
-        (folder / "README.md").write_text(card, encoding="utf-8")
+        _fill(folder, encoder, kinds, dtype, provenance)
         if not check:
             return None
         prompts = (None, *encoder.settings.prompts)
         return verify(encoder, folder, samples, prompts=prompts, called=out, on_verified=on_verified)
+
+
+def _fill(folder: Path, encoder: Encoder, kinds: Sequence[Kind], dtype: str, provenance: Provenance) -> None:
+    """Writes all files of the directory."""
+    encoder.save(folder, weights=False)
+    write_graphs(encoder, folder, kinds, dtype, name=provenance.name)
+    usage = graph_usage(encoder, kinds, dtype=dtype)
+    if "compact" in kinds:
+        usage = f"{stock_usage(encoder, provenance.name)}\n\n{usage}"
+    card = model_card(encoder, provenance, usage=usage, library=_library(kinds))
+    (folder / "README.md").write_text(card, encoding="utf-8")
+
+
+def _check_dtype(dtype: str, kinds: Sequence[Kind]) -> None:
+    if dtype == "int8" and tuple(kinds) == ("gguf",):
+        return
+    if dtype not in DTYPES:
+        raise ConfigError(f"dtype {dtype!r}: graphs keep their weights in {' or '.join(DTYPES)}; say --int8 for int8")
 
 
 def _library(kinds: Sequence[Kind]) -> str:
@@ -107,7 +117,9 @@ def _library(kinds: Sequence[Kind]) -> str:
     return kinds[0] if len(kinds) == 1 and kinds[0] in ("openvino", "gguf") else "onnx"
 
 
-def write_graphs(encoder: Encoder, folder: Path, kinds: Sequence[Kind], dtype: str = "float32") -> None:
+def write_graphs(
+    encoder: Encoder, folder: Path, kinds: Sequence[Kind], dtype: str = "float32", *, name: str = ""
+) -> None:
     """Writes the graphs alone, each kind to its place in the directory.
 
     Args:
@@ -115,10 +127,14 @@ def write_graphs(encoder: Encoder, folder: Path, kinds: Sequence[Kind], dtype: s
         folder: an existing folder.
         kinds: see ``export_graphs``.
         dtype: see there.
+        name: of the model, in a GGUF file.
 
     Raises:
+        ConfigError: one of the kinds has nothing for a part of the model.
         MissingExtraError: a library is not installed.
     """
+    if "gguf" in kinds:
+        write_gguf(encoder, folder / gguf_file(dtype), name=name, dtype=dtype)
     if "compact" in kinds:
         write_compact(encoder, folder)
     if "int8" in kinds:
@@ -137,7 +153,7 @@ def write_graphs(encoder: Encoder, folder: Path, kinds: Sequence[Kind], dtype: s
 
 
 def save_onnx(model: Any, path: Path) -> None:
-    """Writes a graph; the weights of a large one to ``NAME.onnx_data`` beside it."""
+    """Writes a graph; the weights of a large one to ``NAME.onnx_data`` next to it."""
     import onnx
 
     path.parent.mkdir(exist_ok=True)

@@ -90,15 +90,17 @@ class TokenizedRuntime(Runtime):
     def __init__(self, folder: Path) -> None:
         from tokenizers import Tokenizer
 
-        said = read_json(folder / "tokenizer_config.json")
+        tokenizer = read_json(folder / "tokenizer_config.json")
         model = read_json(folder / "config_sentence_transformers.json")
         self.settings = EncodingSettings(
-            prompts=model["prompts"], default_prompt=model["default_prompt_name"], max_tokens=said["model_max_length"]
+            prompts=model["prompts"],
+            default_prompt=model["default_prompt_name"],
+            max_tokens=tokenizer["model_max_length"],
         )
         self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        self.tokenizer.encode_special_tokens = said.get("split_special_tokens", False)
+        self.tokenizer.encode_special_tokens = tokenizer.get("split_special_tokens", False)
         self.tokenizer.enable_truncation(self.settings.max_tokens)
-        pad = said.get("pad_token", "[PAD]")
+        pad = tokenizer.get("pad_token", "[PAD]")
         self.tokenizer.enable_padding(pad_id=self.tokenizer.token_to_id(pad) or 0, pad_token=pad)
 
 

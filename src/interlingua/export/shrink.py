@@ -34,7 +34,7 @@ def shrink(
 
     Args:
         encoder: stays as it is.
-        texts: files whose tokens are kept, or globs: ``.txt`` of one sentence a line, or pairs in any known format,
+        texts: files with the tokens to keep, or globs: ``.txt`` of one sentence a line, or pairs in any known format,
             both sides. None = the vocabulary stays whole.
         layers: how many to keep, from the first.
         truncate_dim: elements of each vector to keep, from the first.

@@ -142,7 +142,7 @@ def verify(
 def check_model(
     encoder: Encoder, dtype: torch.dtype | None = None, samples: Mapping[str, Sequence[str]] = SAMPLES
 ) -> None:
-    """Refuses a model whose vectors or weights are not finite, whether or not it is compared afterwards.
+    """Refuses a model with vectors or weights that are not finite, whether or not it is compared afterwards.
 
     Args:
         encoder: that is to be exported.

@@ -181,7 +181,7 @@ def principal_components(covariance: Float[Tensor, "w w"], count: int) -> tuple[
         every machine; and the share of the variance, 0 to 1.
 
     Raises:
-        ValueError: there are fewer directions than asked for.
+        ValueError: there are fewer directions than requested.
     """
     if count > len(covariance):
         raise ValueError(f"{count} components of vectors of width {len(covariance)}; there are no more than that")

@@ -70,7 +70,7 @@ def additive_margin_softmax(
 
     *Symbols*: phi_ij = cos(x_i, y_j); m ``margin``, taken from the positives only; tau ``temperature``.
 
-    Differs from the paper: LaBSE names no temperature beside the margin; EMS uses m = 0.3 and tau = 0.1 without saying
+    Differs from the paper: LaBSE names a margin and no temperature; EMS uses m = 0.3 and tau = 0.1 without saying
     in which order. The margin is taken before the division unless ``margin_after_temperature``.
 
     Args:
@@ -150,7 +150,7 @@ def semantic_contrastive(
         x: embeddings of one side.
         y: embeddings of the other; row i translates row i of ``x``.
         temperature: tau > 0, in cosine units.
-        excluded: pairs whose sentences, of either side, are not to count as negatives of one another.
+        excluded: pairs with sentences, on either side, that are not to count as negatives of one another.
 
     Returns:
         Nats, a mean over the 2B anchors.

@@ -1,4 +1,4 @@
-"""Cross-entropy of tokens over a large vocabulary, whose logits are looked at some words at a time."""
+"""Cross-entropy of tokens over a large vocabulary, with the logits computed some words at a time."""
 
 from __future__ import annotations
 

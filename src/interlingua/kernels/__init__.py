@@ -1,6 +1,6 @@
 """C code for what torch has no operation for: compiled at installation where a compiler is there, else left out.
 
-All of it has a path in plain torch beside it (the same neighbours, the same vectors to rounding), which
+All of it has a path in plain torch too (the same neighbours, the same vectors to rounding), which
 ``INTERLINGUA_KERNELS=0`` takes.
 """
 

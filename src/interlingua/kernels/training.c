@@ -3,7 +3,7 @@
    products' biases are added on the way.
 
    Activations and their gradients are float32 or bfloat16, all that is computed in between is float32. Dropout keeps an
-   element whose random byte is at least a threshold; no bytes: keeps all. Sums over rows are added to what is there.
+   element if its random byte is at least a threshold; no bytes: keeps all. Sums over rows are added to what is there.
    Widths are multiples of LANES, that of a vocabulary is not. Functions return 0, or 1 where there is no memory. */
 #include <immintrin.h>
 #include <stdint.h>

@@ -34,7 +34,7 @@ class AnchorConfig:
     """The loss and its terms; a weight of 0 leaves a term out."""
 
     teachers: tuple[PathText, ...] = ()
-    """Folders, hub ids, or ready vectors (``NAME.npy`` beside ``NAME.txt``); default: the encoder as it begins."""
+    """Folders, hub ids, or ready vectors (``NAME.npy`` next to ``NAME.txt``); default: the encoder as it begins."""
     teacher_prompts: tuple[str, ...] = ()
     """Text in front of what each teacher reads, in their order; default: none."""
     pivot: str = "eng_Latn"
@@ -95,7 +95,7 @@ class AnchorConfig:
 class Anchor(Objective):
     """The student's vectors of a sentence and of its translations are drawn to one anchor: the teacher's vector.
 
-    Without a bank, which the training loop fills, a teacher embeds each batch, whose targets are the negatives.
+    Without a bank, which the training loop fills, a teacher embeds each batch; the batch's targets are the negatives.
 
     Args:
         config: the options.

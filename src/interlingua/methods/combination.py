@@ -94,7 +94,7 @@ class Combination(Objective):
 
     @classmethod
     def with_languages(cls, config: CombinationConfig, languages: tuple[str, ...]) -> CombinationConfig:
-        """The config with the corpus's languages in all the terms whose methods want them."""
+        """The config with the corpus's languages in all the terms with methods that take them."""
         terms = dict(config.terms)
         for label, term in config.resolved().items():
             extended = term.method.with_languages(term.options, languages)

@@ -42,7 +42,7 @@ class DAPConfig:
     negatives: Literal["processes", "micro_batch"] = "processes"
     """Where the ranking's negatives come from: all processes' micro-batches, or a process's own."""
     pivot: str = "eng_Latn"
-    """The language whose sentences are reconstructed; each pair has a side in it."""
+    """The language of the sentences to reconstruct; each pair has a side in it."""
     direction: Literal["to_pivot", "from_pivot", "both"] = "to_pivot"
     """Which way is translated (Table 5); both: one half of the pairs each way."""
     head_layers: int = 2

@@ -29,7 +29,7 @@ class DistillConfig:
     """Distillation; the defaults are the paper's loss."""
 
     teacher: PathText = ""
-    """Model whose embeddings are to be learnt, folder or ``hf:owner/name``; default: the encoder before training."""
+    """Model with the embeddings to learn, folder or ``hf:owner/name``; default: the encoder before training."""
     pivot: str = "eng_Latn"
     """The language that the teacher reads; one side of every pair is in it."""
     translation_weight: float = 1.0

@@ -98,7 +98,7 @@ class EMS(Objective):
         encoder: pools by the mean in the paper.
 
     Raises:
-        ConfigError: a language tag is asked for and neither config nor vocabulary names languages.
+        ConfigError: a language tag is requested and neither config nor vocabulary names languages.
     """
 
     Config = EMSConfig

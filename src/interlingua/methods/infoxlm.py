@@ -43,7 +43,7 @@ class InfoXLMConfig(TLMConfig):
     decay: float = 0.9999
     """Momentum of the encoder of keys, per step; 0.999 for the paper's large model."""
     contrast_depth: float = 0.667
-    """Share of the layers whose output is contrasted: 8 of 12 (base); 0.5 for 12 of 24 (large); 1 = the last."""
+    """Share of the layers below the contrasted output: 8 of 12 (base); 0.5 for 12 of 24 (large); 1 = the last."""
     projection: bool = True
     """A linear map before the contrast."""
     mixup: bool = True

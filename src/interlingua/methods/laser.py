@@ -149,9 +149,11 @@ class LASER(Objective):
         size = batch.a.batch_size
         into = [row for row, code in enumerate(both.languages) if not self.targets or code in self.targets]
         if not into:
-            asked = ", ".join(sorted(self.targets))
+            expected = ", ".join(sorted(self.targets))
             there = ", ".join(sorted(set(both.languages)))
-            raise DataError(f"no sentence of a batch is in one of the targets {asked}, but in {there}; change targets")
+            raise DataError(
+                f"no sentence of a batch is in one of the targets {expected}, but in {there}; change targets"
+            )
         return take(both, [(row + size) % (2 * size) for row in into]), take(both, into)
 
     def shifted(self, y: TokenBatch) -> tuple[Tensor, Tensor, Float[Tensor, " b+1"]]:

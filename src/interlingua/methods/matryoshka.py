@@ -1,4 +1,4 @@
-"""Matryoshka representation learning (Kusupati et al. 2022): embeddings whose prefixes are embeddings too.
+"""Matryoshka representation learning (Kusupati et al. 2022): embeddings with prefixes that are embeddings too.
 
 An ordinary loss spreads what it learns over all elements of an embedding, so none can be left out. Here the encoder
 runs once and the method's own loss is then computed for several prefixes of the sentence embeddings, the first d

@@ -35,7 +35,7 @@ class MultilingualIRConfig:
     monolingual: bool = False
     """Sentences without translations take part in the language contrastive loss (Q of Eq. 3)."""
     towers: Literal["separate", "shared"] = "separate"
-    """separate: an encoder for questions beside that for passages, as in DPR; shared: one for both."""
+    """separate: one encoder for questions and one for passages, as in DPR; shared: one for both."""
     similarity: Literal["cosine", "dot"] = "cosine"
     """Of questions and passages in Eq. (1); dot is the inner product, as in DPR."""
     temperature: float = 1.0

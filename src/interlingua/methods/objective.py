@@ -102,7 +102,7 @@ class Objective(nn.Module, ABC):
         """Called when the optimizer has finished a step, e.g. to move a teacher."""
 
     def notes(self) -> list[str]:
-        """Lines for the user at the start of a run, where something that was asked for depends on the run's length."""
+        """Lines for the user at the start of a run, where a requested setting depends on the run's length."""
         return []
 
     @property

@@ -88,7 +88,7 @@ class TLM(Objective):
 
     @classmethod
     def feeds_for(cls, config: TLMConfig) -> tuple[FeedName, ...]:
-        """Pairs, and sentences if they are asked for."""
+        """Pairs, and sentences if they are requested."""
         return ("parallel", "monolingual") if config.mlm_text == "monolingual" else ("parallel",)
 
     def forward(self, batch: ParallelBatch | Mapping[str, Any]) -> LossOutput:
@@ -103,7 +103,7 @@ class TLM(Objective):
         return batch, None
 
     def language_modelling(self, pairs: ParallelBatch, sentences: SentenceBatch | None) -> dict[str, Float[Tensor, ""]]:
-        """The terms whose weight is not 0."""
+        """The terms with a weight other than 0."""
         terms = {}
         if self.config.tlm_weight:
             terms["tlm"] = self.translation_modelling(pairs)

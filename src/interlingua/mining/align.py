@@ -166,7 +166,7 @@ class Aligner:
             documents: what to align.
             stdout: for links without an output.
             lenient: note in the report what documents can't be aligned and why, and go on.
-            journal: of the documents that are done, whose links are read and not made.
+            journal: of finished documents; their links are read and not made.
             progress: called with the document, and the kilobytes of all texts that are done, and all.
 
         Raises:
@@ -251,7 +251,7 @@ class BlockTexts(NamedTuple):
     """The texts of all blocks of a document.
 
     Attributes:
-        texts: those that read alike once.
+        texts: each distinct text once.
         places: which text each block is, by size and last sentence; 0 where there is no such block.
     """
 

@@ -114,7 +114,7 @@ class AlignJournal:
 
     Args:
         path: of the journal, which goes when all documents are done.
-        settings: what decides the links beside the documents.
+        settings: what decides the links, together with the documents.
 
     Raises:
         ConfigError: a file of that name is there that is no such journal.
@@ -135,7 +135,7 @@ class AlignJournal:
         return bool(self.done) and os.path.isfile(pair.output or "") and self._line(pair) in self.done
 
     def add(self, pair: DocumentPair) -> None:
-        """Takes note of documents whose links are on the disk."""
+        """Takes note of documents after their links are on the disk."""
         with open(self.path, "a", encoding="utf-8") as file:
             file.write(f"{self._line(pair)}\n")
             file.flush()

@@ -29,7 +29,7 @@ from numpy import ndarray
 from interlingua.errors import ConfigError
 
 DIAGONALS_AT_ONCE = 64
-"""Whose costs are computed by one matrix product."""
+"""Diagonals with costs that are computed by one matrix product."""
 GRAIN = 1e-3
 """1 - cos below this is taken for this: where texts are copied, one to one is then cheaper than two to two."""
 Blocks = Float32[ndarray, "k n d"]
@@ -49,7 +49,7 @@ class AlignConfig:
     band: int = 5
     """Sentences on either side of the coarse path in which the fine one is looked for."""
     full_size: int = 300
-    """Sentences; documents whose product of lengths is at most the square of this are searched in full."""
+    """Sentences; documents with a product of lengths of at most the square of this are searched in full."""
     sample: int = 20_000
     """Random pairs of sentences of which the quantile is taken."""
     seed: int = 0
@@ -134,7 +134,7 @@ def align_blocks(source: Blocks, target: Blocks, config: AlignConfig | None = No
         config: how to search.
 
     Raises:
-        ConfigError: blocks are missing for the links that are asked for.
+        ConfigError: blocks are missing for the links that are requested.
     """
     config = config or AlignConfig()
     if min(len(source), len(target)) < config.max_sentences - 1:

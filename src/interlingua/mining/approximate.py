@@ -29,7 +29,7 @@ Kind = Literal["ivf", "hnsw", "binary", "int8"]
 EFFORTS: Mapping[Kind, int] = {"ivf": 32, "hnsw": 64, "binary": 32, "int8": 2}
 """By default."""
 MEASURED = 1000
-"""Vectors of a side whose neighbours are also searched exactly."""
+"""Vectors of a side to search the neighbors of exactly too."""
 SPARE = 2
 """So many times k are found by rounded vectors, for k of them to be the nearest exactly."""
 LEAST_IN_A_CELL = 39
@@ -149,7 +149,7 @@ def recall(
     """Share of the k nearest that are among those found, for some vectors drawn at random.
 
     Args:
-        own: whose neighbours they are.
+        own: the vectors that they are the neighbors of.
         other: the neighbours' side.
         k: of each.
         found: in blocks, with the number of the first vector of each.

@@ -1,4 +1,4 @@
-"""The whole of ``interlingua calibrate``: mines, learns from pairs whose answer is known, tells how good that is."""
+"""The whole of ``interlingua calibrate``: mines, learns from pairs with known answers, reports how good that is."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Basis = Literal["probes", "gold", "labels"]
 
 
 class Known(NamedTuple):
-    """Pairs whose answer is known.
+    """Pairs with known answers.
 
     Attributes:
         scores: theirs.
@@ -82,7 +82,7 @@ class CalibrateJob:
 
     @property
     def basis(self) -> Basis:
-        """Where the answers come from; gold beside another basis only measures."""
+        """Where the answers come from; gold next to another basis only measures."""
         return "probes" if self.parallel else "labels" if self.labels else "gold"
 
     @property
@@ -227,7 +227,7 @@ def against_gold(
     for cut in expected_cuts(scores, probabilities, SHOWN_PRECISIONS):
         kept = right[scores >= cut.score]
         if len(kept):
-            lines.append(f"precision {cut.precision:.2f} asked: {kept.mean():.3f} found, of {len(kept):,} pairs")
+            lines.append(f"precision {cut.precision:.2f} requested: {kept.mean():.3f} found, of {len(kept):,} pairs")
     return lines
 
 

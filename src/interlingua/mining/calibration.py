@@ -31,10 +31,10 @@ _MOST = 30.0
 
 
 class Cut(NamedTuple):
-    """The longest list of best pairs that is expected to be as precise as asked.
+    """The longest list of best pairs that is expected to have the requested precision.
 
     Attributes:
-        precision: what was asked, a share of the pairs.
+        precision: the requested one, a share of the pairs.
         score: of the last pair; infinite where no pair is good enough.
         pairs: that score as much or more.
         right: how many of them are expected to be translations.
@@ -47,7 +47,7 @@ class Cut(NamedTuple):
 
 
 class Bin(NamedTuple):
-    """Pairs of alike probability, of which it is known whether they are right.
+    """Pairs of similar probability and known answers.
 
     Attributes:
         probability: their mean.
@@ -163,7 +163,7 @@ def expected_cuts(
     probabilities: Float64[ndarray, " n"],
     precisions: Sequence[float] = PRECISIONS,
 ) -> tuple[Cut, ...]:
-    """Where to cut a list so that the mean probability of what is kept is as high as asked.
+    """Where to cut a list so that the mean probability of what is kept is as high as requested.
 
     Args:
         scores: of the pairs, in any order.

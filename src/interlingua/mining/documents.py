@@ -27,7 +27,7 @@ from interlingua.mining.scan import exact
 from interlingua.mining.texts import Layout, Line, Side, exact_keys, read_lines
 
 GROUP = 8192
-"""Texts of a side whose neighbours in the background are looked up at once."""
+"""Texts of a side to look up neighbors of in the background at a time."""
 _OTHER_CODES = {
     "deu": "ger", "fra": "fre", "zho": "chi cn", "nld": "dut", "ces": "cze cz", "ell": "gre gr", "jpn": "jp",
     "ron": "rum", "slk": "slo", "eus": "baq", "sqi": "alb", "hye": "arm", "kat": "geo", "isl": "ice", "mkd": "mac",
@@ -188,7 +188,7 @@ def document_pairs(
         ``FOUND`` records by descending score, and how many documents matched, in a sentence.
     """
     sides = _Documents.of(x), _Documents.of(y)
-    matches, asked = _matches(match, *sides)
+    matches, given = _matches(match, *sides)
     rng = np.random.default_rng(0)
     samples = [
         np.sort(rng.choice(len(vectors), min(background, len(vectors)), replace=False))
@@ -201,7 +201,7 @@ def document_pairs(
         found += _pairs_of_group(texts, (x_vectors, y_vectors), samples, k, margin, retrieval, refuses)
         progress(stop, len(matches))
     sizes = [f"{len(side.keys):,}" for side in sides]
-    note = f"{len(matches):,} of {asked:,} matches are documents of both sides, which have {' and '.join(sizes)}"
+    note = f"{len(matches):,} of {given:,} matches are documents of both sides, which have {' and '.join(sizes)}"
     return _each_once(np.concatenate(found), len(x), len(y)), note
 
 

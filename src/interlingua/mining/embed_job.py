@@ -143,7 +143,7 @@ class EmbedJob:
                     made.append(vectors)
                     if record is not None:
                         record.add(name)
-        return self._told(made, len(names) - len(left), report, time.perf_counter() - started)
+        return self._summary(made, len(names) - len(left), report, time.perf_counter() - started)
 
     @property
     def names(self) -> list[str]:
@@ -171,7 +171,7 @@ class EmbedJob:
             raise ConfigError(f"several of the {len(names)} files would go to one of the same name; embed them apart")
         return targets
 
-    def _told(self, made: Sequence[Made], before: int, report: EncodeReport, seconds: float) -> list[str]:
+    def _summary(self, made: Sequence[Made], before: int, report: EncodeReport, seconds: float) -> list[str]:
         rows = sum(one.rows for one in made)
         width = max((one.width for one in made), default=0)
         tokens = f", {report.tokens / seconds:,.0f} tokens/s" if report.tokens else ""

@@ -188,7 +188,7 @@ def quantile_line(scores: Float64[ndarray, " n"]) -> str:
 
 
 def output_format(path: PathLike | None, format: str | None) -> str:
-    """The format of an output: as asked, or by its name; TSV on standard output.
+    """The format of an output: as given, or by its name; TSV on standard output.
 
     Raises:
         ConfigError: standard output can't have that format, or there is no such format.

@@ -1,4 +1,4 @@
-"""Fits a calibration to pairs whose answer is known, and measures it on pairs that the fit has not seen."""
+"""Fits a calibration to pairs with known answers, and measures it on pairs that the fit has not seen."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class Scored:
                 part["cosine"] = similarities.gather(1, place)[:, 0].numpy()
                 part[side], part[other] = np.arange(start, stop), best.numpy()
 
-    def asked(self, retrieval: Retrieval) -> int:
+    def retrieved_count(self, retrieval: Retrieval) -> int:
         """Pairs that a retrieval goes through."""
         return {"max": self.n + self.m, "backward": self.m}.get(retrieval, self.n)
 
@@ -90,11 +90,11 @@ class Scored:
         Args:
             retrieval: forward, backward, intersection or max.
             memory: bytes that putting them in order may take.
-            ordered: whether by score, or else by the number of the text that was asked for; ``max`` is by score.
+            ordered: whether by score, or else by the number of the text that was searched for; ``max`` is by score.
             refuses: see ``greedy_matches``; with ``max``.
         """
         first = self.n if retrieval == "backward" else 0
-        stop = first + self.asked(retrieval)
+        stop = first + self.retrieved_count(retrieval)
         self.looked_at = 0
         taken = Taken(self.n, self.m, refuses)
         by_score = descending(self.pairs["score"][first:stop], memory)

@@ -1,4 +1,4 @@
-"""Pairs that are known to be right: read, found among the texts, and what mined pairs are worth beside them."""
+"""Pairs that are known to be right: read, found among the texts, and compared with mined pairs."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def gold_pairs(pairs: Iterable[tuple[str, str]], x: Side, y: Side) -> tuple[set[
     wanted = list(pairs)
     numbers: list[Mapping[str, int]] = []
     for place, side in enumerate((x, y)):
-        asked = {pair[place] for pair in wanted}
-        found = {name: int(text) for name, text in zip(side.names, side.text_of_line, strict=True) if name in asked}
-        found |= {text: number for number, text in enumerate(side.texts) if text in asked and text not in found}
+        names = {pair[place] for pair in wanted}
+        found = {name: int(text) for name, text in zip(side.names, side.text_of_line, strict=True) if name in names}
+        found |= {text: number for number, text in enumerate(side.texts) if text in names and text not in found}
         numbers.append(found)
     known = {(numbers[0][a], numbers[1][b]) for a, b in wanted if a in numbers[0] and b in numbers[1]}
     lost = sum(a not in numbers[0] or b not in numbers[1] for a, b in wanted)

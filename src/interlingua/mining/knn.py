@@ -26,7 +26,7 @@ KEPT_BYTES = 2**29
 """Blocks of y made ready are kept for all of x where they take no more."""
 PART = 4096
 SAMPLE = 4096
-"""Vectors of a side whose mean and axes are taken for those of all."""
+"""Vectors of a side; their mean and axes stand for those of all."""
 LONGEST = 1e18
 """Length of a vector, so that neither a product of two nor one of their distances from a mean is beyond float32."""
 PAIRS_OF_AXES = 512

@@ -68,7 +68,7 @@ def sentence_files(links: PathLike) -> tuple[str, str]:
 
 
 def write_sentences(links: PathLike, source: Sequence[str], target: Sequence[str]) -> None:
-    """Writes the sentences that the numbers of links stand for, a line each, beside the file of links."""
+    """Writes the sentences that the numbers of links stand for, a line each, next to the file of links."""
     for path, sentences in zip(sentence_files(links), (source, target), strict=True):
         with atomic_write(path) as file:
             file.writelines(f"{sentence}\n" for sentence in sentences)
@@ -89,14 +89,14 @@ def pair_languages(
     Raises:
         DataError: a language is given that is unknown.
     """
-    asked = [resolve(language).code if language else "" for language in given]
+    codes = [resolve(language).code if language else "" for language in given]
     try:
         named = [language_of(Path(path)) for path in (source, target)]
     except DataError:
         named = ["", ""]
     if named[0] == named[1]:
         named = ["", ""]
-    return asked[0] or named[0], asked[1] or named[1]
+    return codes[0] or named[0], codes[1] or named[1]
 
 
 def document_pairs(
@@ -134,7 +134,7 @@ def document_pairs(
 
 
 def check_texts(path: PathLike | None, languages: Iterable[tuple[str, str]]) -> None:
-    """Refuses a bitext whose format tells languages where none are known, before the work begins.
+    """Refuses a bitext of a format with languages where none are known, before the work begins.
 
     Args:
         path: of the bitext, if there is to be one.
@@ -171,7 +171,7 @@ def read_list(path: PathLike, folder: PathLike | None = None) -> list[DocumentPa
     Args:
         path: of the list, ``source TAB target`` in a line, then optionally TAB the file for their links, then
             optionally TAB that of the gold ones; blank lines and those that begin with ``#`` are left out.
-        folder: where links go whose file is not named: the source's name and ``.align``.
+        folder: where links without a named file go: the source's name and ``.align``.
 
     Raises:
         DataError: a line has another number of columns, two documents would be written to one file, or there is none.

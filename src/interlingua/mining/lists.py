@@ -42,7 +42,7 @@ class Lists:
         """Takes note of pairs.
 
         Args:
-            at: the vector whose neighbour it is.
+            at: the vector that it is a neighbor of.
             values: similarity of each pair.
             indices: the neighbour.
         """

@@ -80,7 +80,7 @@ class Written:
     Attributes:
         pairs: kept.
         rejected: reason -> pairs, which may have several reasons.
-        threshold: the score that was asked for, or found for the precision; None where neither was given.
+        threshold: the score that was given, or found for the precision; None where neither was given.
         prior: share of right pairs among all, by the calibration.
         cuts: pairs expected at each precision.
         best: of the kept ones, at even distances in the list.

@@ -96,12 +96,12 @@ class MineConfig:
         margin: ratio, distance or absolute (plain cosine).
         retrieval: forward, backward, intersection or max.
         equal: which lines hold the same text: exact, folded (but for case, punctuation and white space), never.
-        memory: bytes for reading, searching and choosing, beside the model.
+        memory: bytes for reading, searching and choosing, without those of the model.
         documents: how documents are matched, where texts are compared within matched ones alone.
         background: texts of the other side that the margins within documents are also taken over.
         approximate: search by FAISS or among codes, in place of exactly.
         like_laser: as LASER's mine_bitexts does it with ``--unify``, see docs/methods/mining.md.
-        device: where the products are made, but within documents, whose matrices are small.
+        device: where the products are made, except within documents, where matrices are small.
     """
 
     k: int = 4
@@ -175,7 +175,7 @@ def mine_files(
         progress: called with the state of each step.
 
     Returns:
-        The pairs; None where a shard was asked for, or vectors of other shards are not there yet.
+        The pairs; None where a shard was requested, or vectors of other shards are not there yet.
 
     Raises:
         ConfigError: the folder holds another run.
@@ -390,7 +390,7 @@ def _retrieve(
         ordered = not config.like_laser
         for part in scored.retrieved(config.retrieval, memory=config.memory, ordered=ordered, refuses=refuses):
             file.write(part.tobytes())
-            progress("choosing pairs", scored.looked_at, scored.asked(config.retrieval))
+            progress("choosing pairs", scored.looked_at, scored.retrieved_count(config.retrieval))
     return mapped(path, FOUND)
 
 

@@ -17,7 +17,7 @@ from interlingua.mining.scan import PART, Block, Frame, Precision, about, exact,
 
 CHUNK = 64
 ROWS_OF_CHUNK = 16
-"""Products of a row, or of a column, whose largest is looked at first; those of a column lie far apart."""
+"""Products of a row, or of a column, to take the largest of first; those of a column lie far apart."""
 TILE_ROWS = 2048
 TILE_COLUMNS = 4096
 LEAST_IN_VAIN = 2**-11
@@ -120,7 +120,7 @@ class TorchScanner:
     def _near(
         self, x: Rounded, y: Rounded, lists: tuple[Lists, Lists | None], rows: slice, columns: slice, stage: int
     ) -> tuple[Int64[ndarray, " p"], Int64[ndarray, " p"]]:
-        """Pairs of a tile whose bound reaches a bar."""
+        """Pairs of a tile with a bound that reaches a bar."""
         left = self._side(x, rows, stage)
         right = self._side(y, columns, stage)
         if self.room.numel() < len(left) * len(right):  # kept, as new pages cost time
@@ -147,7 +147,7 @@ class TorchScanner:
     def _reach(
         x: Rounded, y: Rounded, row: Int64[ndarray, " p"], column: Int64[ndarray, " p"], of_x: Lists, of_y: Lists | None
     ) -> tuple[Int64[ndarray, " near"], Int64[ndarray, " near"]]:
-        """Those of some pairs whose product in float32 does not stay below the bars of both."""
+        """The given pairs with a product in float32 that does not stay below the bars of both."""
         bars = of_x.bars[row] if of_y is None else np.minimum(of_x.bars[row], of_y.bars[column])
         left = x.block.vectors
         right = y.block.vectors

@@ -29,7 +29,7 @@ TRIED_TEXTS = 1024
 """Texts drawn for the trial of the model, of which as many are embedded as ``TRIAL_SECONDS`` allow."""
 TRIAL_SECONDS = 8.0
 LINE_BYTES = 48
-"""Of a line in the work folder, beside its text and its name: where it begins and what text it is."""
+"""Of a line in the work folder, without its text and its name: where it begins and what text it is."""
 
 
 class Measured(NamedTuple):
@@ -41,7 +41,7 @@ class Measured(NamedTuple):
         characters: of all of them.
         file_bytes: of texts and names.
         sample: some of the texts.
-        left: share of the texts whose vectors are not there yet.
+        left: share of the texts without vectors yet.
     """
 
     lines: int
@@ -54,7 +54,7 @@ class Measured(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Estimate:
-    """What is said before the start.
+    """What is reported before the start.
 
     Attributes:
         texts: of source and target.
@@ -65,7 +65,7 @@ class Estimate:
         pair_seconds: of choosing, checking and writing pairs.
         tiles: into which the search is cut.
         at_once: tasks done at once.
-        approximate: whether the search is, whose time can't be estimated.
+        approximate: whether the search is; its time can't be estimated then.
     """
 
     texts: tuple[int, int]
@@ -106,7 +106,7 @@ def estimate(
         source: the one side.
         target: the other.
         config: how pairs are to be found.
-        folder: the work folder, whose vectors need not be made again.
+        folder: the work folder; its vectors need not be made again.
         least_tiles: see ``TilePlan.of``.
         at_once: tasks that many workers do at once.
 

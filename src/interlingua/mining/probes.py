@@ -1,4 +1,4 @@
-"""Held-out translations among the texts that are mined: pairs whose answer is known without anyone's judgement.
+"""Held-out translations among the texts that are mined: pairs with answers that are known without judges.
 
 Of a half of them both sides go in. Of the others one side goes in alone, so that whatever it is paired with is wrong:
 wrong pairs come about in the same search and by the same retrieval as those among the texts themselves.

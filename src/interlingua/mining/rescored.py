@@ -58,7 +58,7 @@ class CodedVectors:
 
         Args:
             vectors: (n, d), in memory or mapped.
-            precision: int8, whose ranges are those of these vectors, binary or ubinary.
+            precision: int8, with the ranges of these vectors, binary or ubinary.
         """
         blocks = [slice(start, start + BLOCK) for start in range(0, len(vectors), BLOCK)]
         ranges: Int8Ranges | None = None
@@ -100,10 +100,12 @@ def rescored_topk(
     table: Any = candidates
     if not isinstance(candidates, CodedVectors):
         table = CodedVectors(candidates, queries.shape[1], ranges)
-    asked = queries
+    coded_queries = queries
     if signs:
-        asked = dequantize_vectors(quantize_vectors(np.asarray(queries, np.float32), "ubinary"), queries.shape[1])
-    found = nearest_neighbours(asked, table, k=max(k, rescore), device=device)
+        coded_queries = dequantize_vectors(
+            quantize_vectors(np.asarray(queries, np.float32), "ubinary"), queries.shape[1]
+        )
+    found = nearest_neighbours(coded_queries, table, k=max(k, rescore), device=device)
     if not rescore:
         return found
     if vectors is None or vectors.shape != table.shape:
@@ -118,7 +120,7 @@ def best_of_found(
     """The k of the candidates found that are nearest by their exact inner products; equal ones by index.
 
     Args:
-        queries: whose candidates they are.
+        queries: one per row of ``found``.
         vectors: of all candidates, in memory or mapped.
         found: rows of ``vectors`` for each query; -1 where there is none.
         k: neighbours per query.

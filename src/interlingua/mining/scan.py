@@ -44,7 +44,7 @@ FLOAT32_STEP = 2.0**-23
 LOST = 2.0**-63
 """Shorter numbers have squares that float32 rounds to few digits or to nothing."""
 ROUNDINGS = 40
-"""Of a bound, beside those of its products: 8, and 32 for what two pieces in bfloat16 leave of a term."""
+"""Of a bound, without those of its products: 8, and 32 for what two pieces in bfloat16 leave of a term."""
 STAGE = 64
 """Coordinates that a stage adds."""
 
@@ -90,7 +90,7 @@ class Scanner(Protocol, Generic[Prepared]):
         ...
 
     def scan(self, x: Prepared, y: Prepared, of_x: Lists, of_y: Lists | None) -> None:
-        """Brings the lists of both blocks up to date, those of y only where they are asked for."""
+        """Brings the lists of both blocks up to date, those of y only where they are given."""
         ...
 
 

@@ -1,10 +1,10 @@
 r"""Scores the pairs of a bitext of any length as they stream by: margins against neighbours from the same stream.
 
-A pair is scored by its cosine beside the mean cosines of its source and of its target to their k nearest on the other
-side (``functional.margin``), as mining does, with one difference: neighbours are looked for among the texts of a window
-of w pairs. The first w pairs are scored among themselves; from there on w/2 pairs at a time are read and scored among
-the w latest, themselves included. So every pair meets the texts of w pairs, or of all where there are fewer, and what
-is held is one window, whatever the length of the stream.
+A pair is scored by its cosine, compared with the mean cosines of its source and of its target to their k nearest on
+the other side (``functional.margin``), as mining does, with one difference: neighbors are searched among the texts of
+a window of w pairs. The first w pairs are scored among themselves; from there on w/2 pairs at a time are read and
+scored among the w latest, themselves included. So every pair meets the texts of w pairs, or of all where there are
+fewer, and what is held is one window, whatever the length of the stream.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from interlingua.mining.knn import nearest_neighbours
 PORTION = 2048
 """Texts embedded at once."""
 LEAST_PAIRS = 10
-"""Pairs for each of the k neighbours, below which margins are said to tell little."""
+"""Pairs per neighbor of k; with fewer, a warning says that margins mean little."""
 Encode = Callable[..., Float32[ndarray, "n d"]]
 """Texts -> vectors of length 1; takes ``language``, see ``interlingua.encoder.encode.encode``."""
 
@@ -43,7 +43,7 @@ class ScoreConfig:
     k: int = 4
     """Neighbours that the margin's means are taken over."""
     window: int = 8192
-    """Pairs among whose texts neighbours are looked for."""
+    """Pairs with the texts among which neighbors are searched."""
 
     def __post_init__(self) -> None:
         if self.margin not in MARGINS:
@@ -68,7 +68,7 @@ class ScoreConfig:
 
 
 def score_config(margin: str, *, k: int, window: int, cosine: bool) -> ScoreConfig:
-    """From options; plain cosines only where they are asked for.
+    """From options; plain cosines only where they are requested.
 
     Raises:
         ConfigError: a value can't be.

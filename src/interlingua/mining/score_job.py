@@ -217,7 +217,7 @@ def open_stream(
 def count_pairs(
     path: str, format: str | None = None, source_language: str | None = None, target_language: str | None = None
 ) -> int | None:
-    """Pairs of a file, which take little time beside embedding them; unknown for what can be read but once."""
+    """Counts the pairs of a file, fast compared with embedding them; None for an input that can be read only once."""
     if path == STANDARD_INPUT:
         return None
     name = format or guess_format(path)

@@ -162,8 +162,8 @@ def mixed(
 def wrong_targets(pairs: Sequence[TextPair], encode: Encode) -> list[str]:
     """A wrong target for every pair, in turn of each kind that bitexts are full of.
 
-    The next pair's, as where lines are misaligned; the most similar of all others, as where sentences were matched that
-    are much alike; the first half of its own, as where something is missing.
+    The next pair's, as where lines are misaligned; the most similar of all others, as where similar sentences were
+    matched; the first half of its own, as where something is missing.
     """
     targets = [pair.target.strip() for pair in pairs]
     distinct = list(dict.fromkeys(targets))

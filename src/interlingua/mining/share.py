@@ -53,7 +53,7 @@ def share_interval(
 ) -> tuple[float, float]:
     """The 95 % bootstrap interval of ``found.estimate_prior(scores)``: known pairs and all pairs drawn anew.
 
-    It says nothing of how alike the two kinds of text are.
+    It does not measure how similar the two kinds of text are.
 
     Args:
         found: learnt from the known pairs.

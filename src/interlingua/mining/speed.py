@@ -19,7 +19,7 @@ from interlingua.mining.vectors import unit
 TRIED_VECTORS = 4096
 TRIED_NEIGHBOURS = 64
 FEWEST_TRIED = 256
-"""Vectors of the first trial, from whose time it is seen how many can be tried."""
+"""Vectors of the first trial; its time decides how many can be tried."""
 TRIAL_SECONDS = 2.0
 """Of one pass over the tile, at most. Where most vectors are equal, as in a corpus of a few lines or of a broken model,
 no pair can be passed over, and a pass takes a hundred times as long as elsewhere."""
@@ -27,7 +27,7 @@ CHOICE_SECONDS = 5e-6
 PAIR_SECONDS = 2e-5
 DOCUMENT_SECONDS = 3e-5
 """Of a candidate that is looked at, of a pair that is checked and written, and of a text compared within documents; on
-one core of a server. They are little beside the model."""
+one core of a server. They are little compared with the model's."""
 
 
 class SearchSpeed(NamedTuple):
@@ -118,7 +118,7 @@ class _Trial:
         self._clock = clock
         drawn = [rng.permutation(np.resize(np.arange(len(side)), tile)) for side in known]
         self._bars = [of[at] for of, at in zip(bars, drawn, strict=True)]
-        sides = [_beside(rng, side[at]) for side, at in zip(known, drawn, strict=True)]
+        sides = [_with_noise(rng, side[at]) for side, at in zip(known, drawn, strict=True)]
         self._scanner = make_scanner(make_frame(sides[0], sides[1], pairs=pairs), device=device)
         self._scanner.prepare(Block(sides[0], 0), of_x=True)  # the first time is slower
         start = clock()
@@ -173,6 +173,6 @@ def _bars(
     return bars
 
 
-def _beside(rng: np.random.Generator, vectors: Float32[ndarray, "n d"]) -> Float32[ndarray, "n d"]:
-    """Vectors a little beside others, so that those of one are not equal."""
+def _with_noise(rng: np.random.Generator, vectors: Float32[ndarray, "n d"]) -> Float32[ndarray, "n d"]:
+    """Vectors a little away from others, so that those of one are not equal."""
     return unit(vectors + 1e-3 * rng.standard_normal(vectors.shape).astype(np.float32))

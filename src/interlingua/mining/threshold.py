@@ -49,7 +49,7 @@ def best_threshold(scores: Float[ndarray, " n"], right: Bool[ndarray, " n"], *, 
         return Extraction(np.inf, 0, 0.0, 0.0, 0.0)
     precision = correct / np.arange(1, len(order) + 1)
     recall = correct / gold
-    # as the scripts have it and not 2 c / (n + gold), so that F1 that differ by rounding alone rank alike
+    # as the scripts have it and not 2 c / (n + gold), so that F1 that differ by rounding alone have the same rank
     f1 = 2 * precision * recall / np.maximum(precision + recall, 1e-300)
     at = int(np.argmax(f1))
     threshold = (float(ordered[at]) + float(ordered[min(at + 1, len(order) - 1)])) / 2
@@ -59,7 +59,7 @@ def best_threshold(scores: Float[ndarray, " n"], right: Bool[ndarray, " n"], *, 
 def at_threshold(
     scores: Float[ndarray, " n"], right: Bool[ndarray, " n"], *, gold: int, threshold: float
 ) -> Extraction:
-    """Precision, recall and F1 of the candidates whose score is the threshold or more."""
+    """Precision, recall and F1 of the candidates with a score of at least the threshold."""
     kept = scores >= threshold
     return _extraction(threshold, int(kept.sum()), int(right[kept].sum()), gold)
 

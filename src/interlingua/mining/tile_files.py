@@ -1,6 +1,6 @@
 """What a tiled search keeps on disk: the lists of each block in a file of its own, and the journal of finished tiles.
 
-A file of lists names its block and the tiles whose pairs are in it, and its zip archive has a checksum of each part. So
+A file of lists names its block and the tiles with pairs in it, and its zip archive has a checksum of each part. So
 lists that are gone, damaged, swapped, or older than the journal are noticed where they are read: an error, and never a
 block without neighbors. Lists newer than the journal are fine: their tile is done again, which changes nothing.
 """
@@ -59,7 +59,7 @@ class BlockLists(NamedTuple):
 
     Attributes:
         lists: of its vectors.
-        partners: where the blocks of the other side begin whose vectors were compared with them.
+        partners: where the blocks of the other side begin that were compared with this one.
     """
 
     lists: Lists
@@ -129,7 +129,7 @@ def write_journal(folder: Path, done: DoneTiles) -> None:
 
 
 def add_to_journal(folder: Path, tile: Tile) -> None:
-    """Says that a tile is done, whose lists are on the disk."""
+    """Records a tile as done; its lists must be on the disk."""
     with open(folder / JOURNAL, "a", encoding="ascii") as journal:
         journal.write(f"{tile[0]} {tile[1]}\n")
         journal.flush()

@@ -76,7 +76,7 @@ class TilePlan:
     def of(
         cls, x: NDArray[np.floating], y: NDArray[np.floating], *, k: int, memory: int, least_tiles: int = 1
     ) -> TilePlan:
-        """Large blocks that go into ``memory`` bytes beside what they are worked on with.
+        """Large blocks that fit into ``memory`` bytes together with what they are worked on with.
 
         Args:
             x: (n, d).
@@ -282,7 +282,7 @@ def neighbour_blocks(plan: TilePlan, folder: PathLike, side: Side) -> Iterator[t
     """The neighbours of one side, a block at a time: the number of its first vector, and theirs.
 
     Args:
-        plan: all of whose tiles are done.
+        plan: with all tiles done.
         folder: of lists and journal.
         side: ``x`` or ``y``.
 

@@ -103,12 +103,12 @@ def finished(folder: Path) -> set[int]:
 def drop_damaged(folder: Path, rows: int, shard: tuple[int, int] = (1, 1)) -> None:
     """Compares finished vectors with their checksums, and takes those that differ out of the journal.
 
-    Reads all vectors once: 1 GB or so in a second, beside what the disk takes.
+    Reads all vectors once: 1 GB or so in a second, plus the disk's time.
 
     Args:
         folder: see ``embed_side``.
         rows: texts of the side.
-        shard: whose portions are embedded again by this run; ``(1, 1)`` for all.
+        shard: with the portions that this run embeds again; ``(1, 1)`` for all.
 
     Raises:
         DataError: vectors that another shard made are damaged.
@@ -221,7 +221,7 @@ def check_known(side: Side, known: KnownVectors, *, last: bool = False) -> None:
 
 
 def open_vectors(paths: Sequence[PathLike], rows: int) -> KnownVectors:
-    """Vectors of a file, mapped: ``.npy``, or LASER's plain float32 numbers, whose width is what a row takes.
+    """Vectors of a file, mapped: ``.npy``, or LASER's plain float32 numbers; the number of rows gives their width.
 
     Args:
         paths: the file, or several, which must be ``.npy``.

@@ -1,7 +1,7 @@
 """Work that is shared out: functions of tasks, done here one after the other or on the machines of a Ray cluster.
 
 Texts and vectors travel with the tasks, so machines need no disk in common, and what is made is written by the one that
-began. A task whose process or machine dies is done again somewhere else.
+began. If its process or machine dies, a task is done again somewhere else.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ class DeduplicateConfig:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class SplitConfig:
-    """A set of pairs whose sentences, on either side, occur nowhere in training."""
+    """A set of pairs; no sentence of it, on either side, occurs in training."""
 
     pairs: int = 0
     """Pairs per language pair."""
@@ -168,7 +168,7 @@ class VocabularyConfig:
 
     def __post_init__(self) -> None:
         if self.trim and not self.path:
-            raise ConfigError("vocabulary: trim is set, but there is no path to a model whose vocabulary to trim")
+            raise ConfigError("vocabulary: trim is set, but path names no model with a vocabulary to trim")
         if self.max_size is not None and not self.trim:
             raise ConfigError("vocabulary: max_size needs trim = true; a vocabulary that is trained here takes size")
         check_bounds(self, "vocabulary", VOCABULARY_BOUNDS)

@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Stage:
-    """One bar: items done of a known total, and a running number beside it."""
+    """One bar: items done of a known total, and a running number next to it."""
 
     def __init__(self, progress: Progress, name: str, total: int, unit: str) -> None:
         self._progress = progress

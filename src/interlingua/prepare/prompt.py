@@ -27,8 +27,8 @@ def with_prompt(config: PrepareConfig) -> PrepareConfig:
     """
     settings = _settings(config.vocabulary.path)
     if config.prompt is not None or settings is None:
-        asked = config.prompt or ""
-        return dataclasses.replace(config, prompt=settings.prompt_text(asked) if asked and settings else asked)
+        given = config.prompt or ""
+        return dataclasses.replace(config, prompt=settings.prompt_text(given) if given and settings else given)
     text = settings.prompt_text(None)
     if not text and settings.prompts:
         known = ", ".join(f"{name} ({prompt!r})" for name, prompt in settings.prompts.items())
@@ -42,7 +42,7 @@ def with_prompt(config: PrepareConfig) -> PrepareConfig:
 
 
 def _settings(path: str) -> EncodingSettings | None:
-    """Of the model whose vocabulary is taken; none of a mere tokenizer."""
+    """The settings of the model that gives the vocabulary; None for a tokenizer alone."""
     if not path or Path(path).is_file():
         return None
     from interlingua.encoder.directory import read_settings

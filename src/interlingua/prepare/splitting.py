@@ -1,4 +1,4 @@
-"""Third stage: the test set and the validation set, whose sentences occur nowhere in training."""
+"""Third stage: the test set and the validation set; none of their sentences occurs in training."""
 
 from __future__ import annotations
 

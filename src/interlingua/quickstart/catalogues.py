@@ -171,7 +171,7 @@ def read_catalogues(source: Source) -> Iterator[TextPair]:
 
 
 def catalogue_files(folder: Path) -> Iterator[Path]:
-    """The catalogues below a folder in a fixed order: each ``.mo``, and each ``.po`` that has no ``.mo`` beside it."""
+    """The catalogues below a folder in a fixed order: each ``.mo``, and each ``.po`` without a ``.mo`` next to it."""
     files = sorted(path for path in folder.rglob("*.[mp]o") if path.is_file())
     compiled = {path.with_suffix("") for path in files if path.suffix == ".mo"}
     return (path for path in files if path.suffix == ".mo" or path.with_suffix("") not in compiled)

@@ -58,12 +58,12 @@ def demonstrate(encoder: EmbedsText, folder: Path, *, queries: int = 4, language
     english = _shared_sentences([texts[code] for code in chosen], queries)
     if not english:
         return []
-    asked = normalized(encoder.encode(english, language="eng_Latn"))
+    english_vectors = normalized(encoder.encode(english, language="eng_Latn"))
     found: list[list[Neighbour]] = [[] for _ in english]
     for code in chosen:
         candidates = list(texts[code].values())
         vectors = normalized(encoder.encode(candidates, language=code))
-        nearest, _ = nearest_both_ways(asked, vectors)
+        nearest, _ = nearest_both_ways(english_vectors, vectors)
         for row, sentence in enumerate(english):
             translation = texts[code].get(sentence)
             if translation is None or len(found[row]) == languages:
@@ -73,7 +73,7 @@ def demonstrate(encoder: EmbedsText, folder: Path, *, queries: int = 4, language
                 Neighbour(
                     language=resolve(code).name,
                     text=candidates[best],
-                    cosine=float(asked[row] @ vectors[best]),
+                    cosine=float(english_vectors[row] @ vectors[best]),
                     right=candidates[best] == translation,
                     candidates=len(candidates),
                 )

@@ -1,4 +1,4 @@
-"""The quickstart's findings as one HTML page that needs nothing beside itself, and as one JSON file."""
+"""The quickstart's findings as one HTML page that needs no other file, and as one JSON file."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Findings:
         """Makes sure that the encoder beats character n-grams across scripts, on sentences.
 
         Args:
-            ratio: how many times their P@1 is asked for.
+            ratio: how many times their P@1 is required.
 
         Raises:
             TaskError: it is less, or no language of another script counts.
@@ -68,7 +68,7 @@ class Findings:
         if other.ratio < ratio:
             raise TaskError(
                 f"across scripts P@1 is {other.model:.3f}, {other.ratio:.2f} times that of character n-grams; "
-                f"{ratio:g} times was asked for: give it more --budget-seconds"
+                f"{ratio:g} times is required: give it more --budget-seconds"
             )
 
 

@@ -1,4 +1,4 @@
-"""How good the encoder is on the held-out messages, beside the baselines, per language and on average."""
+"""How good the encoder is on the held-out messages compared with the baselines, per language and on average."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def score(
     for kind, folder in folders.items():
         model = describe(encoder, name=name)
         result = evaluate(encoder, ["tatoeba"], folder, output=output, model=model, progress=progress)[0]
-        scores += _beside_baselines(result, kind, folder)
+        scores += _baseline_scores(result, kind, folder)
     return scores
 
 
@@ -115,7 +115,7 @@ def _row(score: LanguageScore) -> tuple[float, float, float]:
     return score.random, score.tfidf_mean, score.model_mean
 
 
-def _beside_baselines(result: TaskResult, kind: Kind, folder: Path) -> list[LanguageScore]:
+def _baseline_scores(result: TaskResult, kind: Kind, folder: Path) -> list[LanguageScore]:
     files = {file.name: file for file in pair_files(folder)}
     scores = []
     for subset in result.subsets:

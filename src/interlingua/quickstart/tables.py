@@ -88,7 +88,7 @@ def _show_demonstration(console: Console, demonstration: Demonstration) -> None:
 
 
 def _table(*columns: str, numbers: int) -> Table:
-    """A table whose last ``numbers`` columns are numbers."""
+    """A table with ``numbers`` columns of numbers at its end."""
     table = Table(title_justify="left", title_style="")
     for place, column in enumerate(columns):
         table.add_column(column, justify="right" if place >= len(columns) - numbers else "left", no_wrap=place == 0)

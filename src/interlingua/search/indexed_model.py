@@ -24,7 +24,7 @@ PASSAGE_PROMPTS = ("passage", "document", "corpus")
 
 
 class IndexedModel:
-    """Embeds passages and questions alike, so that their vectors can be compared.
+    """Embeds passages and questions in the same way, so that their vectors can be compared.
 
     Args:
         encoder: the model.

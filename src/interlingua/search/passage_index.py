@@ -49,7 +49,7 @@ LEAST_APPROXIMATE = 5000
 PROBED_CELLS = 40
 """Cells of vectors that an approximate search looks into."""
 REFINED = 10
-"""Candidates whose true cosine is computed, as a multiple of the hits wanted."""
+"""Candidates to compute the true cosine of, as a multiple of the hits wanted."""
 LEAST_REFINED = 200
 """Candidates at least, so that a search for a few hits finds them too."""
 SHOWN = ("id", "text", "title", "language", "metadata")
@@ -59,7 +59,7 @@ EmbedPassages = Callable[[Sequence[Passage]], Float32[ndarray, "n d"]]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class IndexSettings:
-    """What vectors of an index are of; a question has to be embedded alike."""
+    """How the vectors of an index were made; a question has to be embedded in the same way."""
 
     model: str
     """Folder or ``hf:owner/name``."""

@@ -121,7 +121,7 @@ class Postings:
     def _write_block(self, numbers: array[int], kept: array[int], lengths: array[int], file: IO[bytes]) -> None:
         of_word = np.frombuffer(numbers, np.int32).astype(np.int64)
         in_passage = np.repeat(np.arange(len(kept)), np.frombuffer(kept, np.int32))
-        # word and passage in one number, whose order is that of words and then of passages
+        # word and passage in one number, so that sorting orders by words and then by passages
         pairs, counts = np.unique((of_word << 32) | in_passage, return_counts=True)
         words, holders = np.unique(pairs >> 32, return_counts=True)
         arrays = (np.frombuffer(lengths, np.int32), words, np.cumsum(holders), pairs & (2**32 - 1), counts)

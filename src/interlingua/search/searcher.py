@@ -98,7 +98,7 @@ def add_to_index(
     device: str | None = None,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Added:
-    """Adds the passages of files to an index; one whose id is there is replaced. See ``build_index``."""
+    """Adds the passages of files to an index; one with the same id is replaced. See ``build_index``."""
     _refuse_missing(files)
     index = PassageIndex(folder)
     embedder = model_of(index, dtype=dtype, device=device)

@@ -174,7 +174,7 @@ class Batcher:
         for request, count in batch:
             self._waiting.remove(request)
             if request.taken + count < len(request.sequences):
-                self._waiting.append(request)  # behind those whose turn did not come
+                self._waiting.append(request)  # behind those that have not had their turn
         return batch
 
     def _drop_cancelled(self) -> None:

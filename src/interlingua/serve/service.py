@@ -61,7 +61,7 @@ class Service:
         """Vectors of texts.
 
         Args:
-            request: whose client may leave.
+            request: its client may leave.
             texts: of any number up to the limit.
             prompt: see ``ServedModel.tokenize``.
             language: in any code.

@@ -25,7 +25,7 @@ from interlingua.serve.token_matches import match_tokens
 
 Sentences = Annotated[list[StrictStr], Field(min_length=1)]
 MAX_TOKEN_TEXT = 4000
-"""Characters of a sentence whose tokens are matched."""
+"""Most characters of a sentence to match tokens of."""
 Result = TypeVar("Result")
 
 

@@ -46,7 +46,7 @@ class TokenMatches(NamedTuple):
 def match_tokens(
     model: ServedModel, source: str, target: str, *, language: tuple[str | None, str | None]
 ) -> TokenMatches:
-    """The tokens of two sentences and how alike their states are.
+    """The tokens of two sentences and how similar their states are.
 
     Args:
         model: the encoder.

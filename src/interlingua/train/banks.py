@@ -220,7 +220,7 @@ class BankBuilder:
         """Makes what is not there; all processes must call it.
 
         Args:
-            path: the bank's folder; parts lie beside it until it is whole.
+            path: the bank's folder; its parts lie next to it until it is whole.
             engine: the processes that share the work.
 
         Raises:

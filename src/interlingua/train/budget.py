@@ -122,10 +122,10 @@ def fit(seconds: float, run: RunConfig, costs: Costs) -> Fitted:
             steps = steps_within(seconds, spaced, costs)
             if _overhead(steps, spaced, costs) <= MOST_OVERHEAD * seconds:
                 break
-        said = f"every {100 * spaced.eval_steps:.0f} % of the run" if spaced.eval_steps < 1 else "at the end alone"
+        times = f"every {100 * spaced.eval_steps:.0f} % of the run" if spaced.eval_steps < 1 else "at the end alone"
         warnings.append(
             f"an evaluation takes {costs.evaluation:.1f} s and a checkpoint {costs.checkpoint:.1f} s,"
-            f" {100 * share:.0f} % of the budget as often as run.eval_steps and save_steps say; they are made {said}"
+            f" {100 * share:.0f} % of the budget as often as run.eval_steps and save_steps say; they are made {times}"
         )
     if 0 < steps < FEW_STEPS:
         warnings.append(
@@ -158,7 +158,7 @@ def ceil_div(n: int, m: int) -> int:
 
 
 def steps_within(seconds: float, run: RunConfig, costs: Costs) -> int:
-    """The largest number of steps whose steps, evaluations and checkpoints fit into the time."""
+    """The largest number of steps that fits into the time, evaluations and checkpoints included."""
 
     def needed(steps: int) -> float:
         return steps * costs.step + _overhead(steps, run, costs)

@@ -35,7 +35,7 @@ def build_objective(config: TrainConfig, vocabulary: Vocabulary, languages: Sequ
     Args:
         config: of the run.
         vocabulary: of the corpus.
-        languages: of the corpus, for a method that tells them apart and whose vocabulary names none.
+        languages: of the corpus, for a method that tells them apart, with a vocabulary that names none.
 
     Raises:
         ConfigError: the pretrained backbone has another vocabulary than the corpus, or the method can't do what [run]
@@ -82,8 +82,8 @@ def build_encoder(config: TrainConfig, vocabulary: Vocabulary) -> Encoder:
     encoder.settings = dataclasses.replace(encoder.settings, matryoshka_dims=(), truncate_dim=None, int8_ranges={})
     if config.data.corpus is not None and config.data.questions is None:
         encoder.settings = with_default_prompt(encoder.settings, prompt_of(config.data.corpus))
-    if asked := config.data.questions:
-        named = {QUERY_PROMPT: asked.question_prompt, PASSAGE_PROMPT: asked.passage_prompt}
+    if question_config := config.data.questions:
+        named = {QUERY_PROMPT: question_config.question_prompt, PASSAGE_PROMPT: question_config.passage_prompt}
         prompts = {**encoder.settings.prompts, **named}
         kept = {name: text for name, text in prompts.items() if text}
         encoder.settings = dataclasses.replace(encoder.settings, prompts=kept)
@@ -100,11 +100,15 @@ def remember_lengths(objective: Objective, config: TrainConfig) -> None:
         objective: its batches are built already, which may be longer than passages.
         config: of the run.
     """
-    if (asked := config.data.questions) is None:
+    if (question_config := config.data.questions) is None:
         return
     passages, *questions = objective.exported
-    own = asked.max_passage_tokens if questions else max(asked.max_passage_tokens, asked.max_question_tokens)
-    for tower, limit in ((passages, own), *((tower, asked.max_question_tokens) for tower in questions)):
+    own = (
+        question_config.max_passage_tokens
+        if questions
+        else max(question_config.max_passage_tokens, question_config.max_question_tokens)
+    )
+    for tower, limit in ((passages, own), *((tower, question_config.max_question_tokens) for tower in questions)):
         tower.settings = dataclasses.replace(tower.settings, max_tokens=min(limit, tower.max_tokens))
 
 
@@ -229,10 +233,10 @@ class MicroBatches:
 
 
 def fewer_negatives(config: TrainConfig, batches: MicroBatches, engine: Engine) -> str | None:
-    """A warning where a loss compares fewer rows with one another than a step has; to be asked for after a step.
+    """A warning where a loss compares fewer rows with one another than a step has; to be called after a step.
 
     Accumulated micro-batches give the gradient of a larger batch, but not its negatives. Of a loss that is meant to
-    stay within a process's micro-batch, such as EMS's, nothing is said.
+    stay within a process's micro-batch, such as EMS's, there is no warning.
     """
     if not engine.compares_rows or batches.accumulation == 1:
         return None

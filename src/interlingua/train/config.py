@@ -23,7 +23,7 @@ from interlingua.train.bounds import MANY, OPTIMIZER_BOUNDS, RUN_BOUNDS, check_m
 from interlingua.train.data_config import DataConfig
 
 FOR_ALL_METHODS = ("matryoshka", "matryoshka_weights")
-"""Keys of [method] that stand beside the method's own."""
+"""Keys of [method] that stand next to the method's own."""
 LENGTHS = ("max_steps", "num_train_epochs", "budget_seconds")
 LEARNING_RATE = 3e-4
 FINE_TUNING_RATE = 5e-5
@@ -42,7 +42,7 @@ SIZES = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EncoderConfig:
-    """[encoder]: a preset to train from scratch, whose sizes may be overridden, or a pretrained backbone."""
+    """[encoder]: a preset to train from scratch, with sizes that may be overridden, or a pretrained backbone."""
 
     preset: str | None = None
     """ems-base (the paper's), ems-small or ems-tiny."""
@@ -91,12 +91,12 @@ class EncoderConfig:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MethodConfig:
-    """[method]: a name of ``registry.METHODS`` and that method's own options, which stand beside it in the file."""
+    """[method]: a name of ``registry.METHODS`` and that method's own options, which stand next to it in the file."""
 
     name: str
     """The method, e.g. ems."""
     options: Any
-    """The method's own options, which stand beside its name; see the sections below."""
+    """The method's own options, which stand next to its name; see the sections below."""
     matryoshka: tuple[int, ...] = ()
     """Widths that embeddings shall be cut to, the whole one first, such as [384, 256, 128, 64]: the loss is that of
     each of these prefixes, see docs/methods/matryoshka.md; () = whole embeddings alone."""
@@ -115,7 +115,7 @@ class MethodConfig:
         return Matryoshka(dims=self.matryoshka, weights=self.matryoshka_weights) if self.matryoshka else None
 
     def to_mapping(self) -> dict[str, Any]:
-        """The section as it stands in a file: the method's own options beside what holds for every method."""
+        """The section as it stands in a file: the method's own options next to those of every method."""
         for_all = {name: value for name in FOR_ALL_METHODS if (value := list(getattr(self, name)))}
         return {"name": self.name, **for_all, **to_mapping(self.options)}
 
@@ -223,7 +223,7 @@ class RunConfig:
     micro_batch_size: int | None = None
     """Pairs in one forward pass of one process; in-batch negatives are within it. Default: a process's share."""
     gradcache_sentences: int | None = None
-    """Sentences whose encoder activations are held at a time, for in-batch negatives beyond the memory: each pass is
+    """Sentences to hold encoder activations of at a time, for in-batch negatives beyond the memory: each pass is
     computed twice, with the same gradients. Default: all of them, computed once."""
     gradient_checkpointing: bool = False
     """Keep of each transformer layer only what it is given, and compute its activations a second time on the way back:
@@ -326,7 +326,7 @@ class TrainConfig:
         return self.run.max_steps
 
     def to_mapping(self) -> dict[str, Any]:
-        """Nested dictionaries as in the file: the method's options beside its name."""
+        """Nested dictionaries as in the file: the method's options next to its name."""
         mapping = to_mapping(self)
         mapping["method"] = self.method.to_mapping()
         return mapping

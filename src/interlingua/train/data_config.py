@@ -58,7 +58,7 @@ class QuestionsConfig:
     languages: tuple[str, ...] = ()
     """Only questions of these languages; default: all."""
     held_out: int = 0
-    """Questions of paths to validate on instead of training, with all that share a passage; not beside valid."""
+    """Questions of paths to validate on instead of training, with all that share a passage; not together with valid."""
     hard_negatives: int = 0
     """Hard negatives a question, where the files have some."""
     question_prompt: str = ""
@@ -115,7 +115,7 @@ class DataConfig:
     batch_size: int = 0
     """Parallel pairs per step where another feed goes by ``run.global_batch_size``; 0 = as many."""
     temperature: float = 1.0
-    """T of the language pairs' shares, proportional to count^(1/T): 1 = as they are, large = all alike."""
+    """T of the language pairs' shares, proportional to count^(1/T): 1 = as they are, large = all equal."""
     caps: Caps = field(default_factory=Caps)
     """Limits to what a language pair gets, e.g. ``caps.max_pairs = 100000``."""
     language_pairs: tuple[str, ...] = ()

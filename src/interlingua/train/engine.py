@@ -49,7 +49,7 @@ class Engine:
         self.device_kind = _device(config.device)
         self.precision: Precision = _precision(config.precision, self.device_kind)
         self.compares_rows = False
-        """Whether a loss has asked for the embeddings of all processes."""
+        """Whether a loss has requested the embeddings of all processes."""
         if config.threads is not None:
             torch.set_num_threads(config.threads)
         started = int(os.environ.get("WORLD_SIZE", "1"))
@@ -115,7 +115,7 @@ class Engine:
         return model
 
     def twin(self, objective: Objective) -> Objective:
-        """What one process alone can call, evaluate and save; to be asked for before ``setup``.
+        """What one process alone can call, evaluate and save; to be called before ``setup``.
 
         The objective itself, or in the main process of a sharded run a whole copy of it on the CPU.
         """
@@ -198,7 +198,7 @@ class Engine:
         return self
 
     def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
-        """Ends the group of processes, whose threads would else abort this one at the interpreter's end.
+        """Ends the group of processes; otherwise its threads would abort this process at the interpreter's end.
 
         All meet first; but not where one met an error, of which the others may not know.
         """
@@ -248,7 +248,7 @@ def _numbers(gradient: Tensor | None) -> Tensor:
 
 
 def _let_go(model: DistributedDataParallel) -> None:
-    """Takes the group of processes from DDP, whose model can't be called any more.
+    """Takes the group of processes from DDP; its model can't be called any more.
 
     Its reducer, as the group's last holder, would wait for the group's threads without giving up the interpreter's
     lock, for which these threads may wait to free a tensor.
@@ -280,7 +280,7 @@ def _shard(objective: nn.Module, mesh: DeviceMesh) -> nn.Module:
 def _device(device: str) -> Literal["cpu", "cuda"]:
     available = torch.cuda.is_available()
     if device == "cuda" and not available:
-        raise ConfigError("run: device 'cuda' is asked for and there is none; use --set run.device=cpu")
+        raise ConfigError("run: device 'cuda' is requested and there is none; use --set run.device=cpu")
     return "cuda" if available and device != "cpu" else "cpu"
 
 

@@ -9,10 +9,10 @@ from typing import Self
 
 
 class Interrupts:
-    """While the block runs, the first SIGINT or SIGTERM only sets ``asked``; outside the main thread none is caught."""
+    """In the block, the first SIGINT or SIGTERM only sets ``is_requested``; outside the main thread none is caught."""
 
     def __init__(self) -> None:
-        self.asked = False
+        self.is_requested = False
         self._before: dict[signal.Signals, object] = {}
 
     def __enter__(self) -> Self:
@@ -25,6 +25,6 @@ class Interrupts:
             signal.signal(number, handler)  # type: ignore[arg-type]
 
     def _ask(self, number: int, _: FrameType | None) -> None:
-        if self.asked:
+        if self.is_requested:
             raise KeyboardInterrupt
-        self.asked = True
+        self.is_requested = True

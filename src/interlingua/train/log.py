@@ -1,4 +1,4 @@
-"""What a run says: a progress bar or plain lines, one JSON record per line in metrics.jsonl, TensorBoard if asked."""
+"""The output of a run: progress bar or plain lines, a JSON record per line in metrics.jsonl, TensorBoard files."""
 
 from __future__ import annotations
 
@@ -236,7 +236,7 @@ class RunLog:
             self._console.print(text, soft_wrap=True, markup=False)
 
     def warn(self, text: str) -> None:
-        """Shows a warning, asked for or not."""
+        """Shows a warning, even in a quiet run."""
         self._console.print(f"warning: {text}", soft_wrap=True, markup=False, style="yellow")
 
     def _record(self, kind: str, step: int, values: Mapping[str, Any]) -> None:

@@ -59,25 +59,25 @@ def train(
         NotFiniteError: a loss term became NaN or infinite; the last checkpoint is kept.
     """
     # Where does it begin, and how long is it?
-    asked = with_absolute_paths(config)
-    folder = RunFolder(asked.run.output)
+    given = with_absolute_paths(config)
+    folder = RunFolder(given.run.output)
     with folder.alone() if is_first_process() else contextlib.nullcontext():  # one process locks for all
-        start = folder.start(asked, resume, warn)
+        start = folder.start(given, resume, warn)
         if resume == "auto" and start.checkpoint is not None and (finished := read_result(folder)) is not None:
             return finished
-        data = open_data(asked, feeds_of(asked.method))
-        digests = data.digests(asked.data)
+        data = open_data(given, feeds_of(given.method))
+        digests = data.digests(given.data)
         if start.checkpoint is not None and is_first_process():
             RunFolder(start.checkpoint.parent.parent).compare(digests, warn)
         if is_first_process():
             data.verify()
         with Engine(start.config.run) as engine:
-            return _train(engine, asked, start, data, digests=digests, evaluate=evaluate, progress=progress)
+            return _train(engine, given, start, data, digests=digests, evaluate=evaluate, progress=progress)
 
 
 def _train(
     engine: Engine,
-    asked: TrainConfig,
+    given: TrainConfig,
     start: Start,
     data: TrainingData,
     *,
@@ -86,10 +86,10 @@ def _train(
     progress: bool,
 ) -> TrainResult:
     began_at = time.perf_counter()
-    folder = RunFolder(asked.run.output)
+    folder = RunFolder(given.run.output)
     config = fix_length(engine.settle(start.config), data, engine, evaluate)
     if engine.is_main:
-        folder.begin(asked, config, digests=digests, fresh=start.checkpoint is None)
+        folder.begin(given, config, digests=digests, fresh=start.checkpoint is None)
     engine.barrier()
     run, max_steps = config.run, config.length
 
@@ -115,7 +115,7 @@ def _train(
     peak = peak_learning_rate(config.optimizer, max_steps)
     meter, clock = Meter(engine, folder.checkpoints), Clock(state.seconds, state.cpu_seconds, state.tokens)
     spent_before = engine.share(time.perf_counter() - began_at)
-    pace = Pace(asked.run.budget_seconds, max_steps, stops=run.stop_at_budget, spent_before=spent_before)
+    pace = Pace(given.run.budget_seconds, max_steps, stops=run.stop_at_budget, spent_before=spent_before)
     loss_scale = LossScale(enabled=engine.precision == "fp16")
     term_gradients = TermGradients(engine, loss_scale)
     metrics, stop = dict[str, float](), False
@@ -196,7 +196,7 @@ def _train(
                 stop = out_of_patience(state, run)
             if (late := pace.warning(done, seconds)) is not None:
                 log.warn(late)
-            interrupted = engine.any_at(interrupts.asked, done)
+            interrupted = engine.any_at(interrupts.is_requested, done)
             if saves or stop or interrupted:
                 require_finite(objective, engine, folder.checkpoints, done)
                 meter.save(state)
@@ -216,7 +216,7 @@ def _train(
                 break
             clock.leave_out()
 
-        # The end: the last model beside the best.
+        # The end: the last model is saved too, next to the best.
         engine.refresh(twin, objective)
         if engine.is_main:
             twin.save(folder.model)

@@ -22,7 +22,7 @@ def build_optimizer(
         module: the objective: encoder, heads and whatever else it trains.
         config: which, and with what numbers.
         sparse_gradients: let embedding tables have sparse gradients from now on, where the optimizer gains by it:
-            AdamW, whose numbers stay the same. The others move every row in every step.
+            AdamW, with the same numbers. The others move every row in every step.
     """
     groups = parameter_groups(module, config)
     if config.name == "lars":

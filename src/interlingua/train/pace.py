@@ -42,7 +42,7 @@ class Pace:
         return seconds >= self._last_step_at(self.budget_seconds)
 
     def position(self, step: int, seconds: float) -> int:
-        """The step whose learning rate is due: the present one, or a later one where time runs ahead of steps.
+        """The step of the learning rate that is due: the present one, or a later one where time runs ahead of steps.
 
         Args:
             step: from 0.

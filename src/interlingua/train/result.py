@@ -28,7 +28,7 @@ class TrainResult:
     step: int
     """Optimizer steps done."""
     max_steps: int
-    """Optimizer steps asked for."""
+    """Optimizer steps requested."""
     interrupted: bool = False
     """Whether Ctrl-C or SIGTERM ended it; the same command goes on."""
     model: Path | None = None

@@ -115,9 +115,9 @@ class RunFolder:
             ConfigError: it asks for something else; the keys are named.
         """
         settled = load_train_config(self.config)
-        asked = train_config_from(self.read_manifest()["asked"], where=str(self.manifest))
+        given = train_config_from(self.read_manifest()["asked"], where=str(self.manifest))
         ignore = frozenset(f"run.{key}" for key in MAY_CHANGE)
-        unlike = min((differences(before, config, ignore=ignore) for before in (asked, settled)), key=len)
+        unlike = min((differences(before, config, ignore=ignore) for before in (given, settled)), key=len)
         if unlike:
             raise ConfigError(
                 f"{self.path} holds a run with another config: {', '.join(unlike[:3])}{' ...' if unlike[3:] else ''}"
@@ -173,11 +173,11 @@ class RunFolder:
         if others:
             warn(f"this run began with {', '.join(others)}: it may end otherwise than one that was not stopped")
 
-    def begin(self, asked: TrainConfig, settled: TrainConfig, *, digests: Mapping[str, str], fresh: bool) -> None:
+    def begin(self, given: TrainConfig, settled: TrainConfig, *, digests: Mapping[str, str], fresh: bool) -> None:
         """Writes manifest.json and config.toml; a fresh start first removes what an earlier run left.
 
         Args:
-            asked: the config as given.
+            given: the config as the user wrote it.
             settled: the config as it is computed with.
             digests: of the data, by the manifest's keys.
             fresh: whether the run begins at step 0.
@@ -189,7 +189,7 @@ class RunFolder:
         if fresh or not self.manifest.exists():
             record = {
                 "format": FORMAT,
-                "asked": asked.to_mapping(),
+                "asked": given.to_mapping(),
                 **digests,
                 "versions": versions(),
                 "python": platform.python_version(),

@@ -22,7 +22,7 @@ class SilverConfig:
     """[stage.silver]: Augmented SBERT's labelling."""
 
     gold: tuple[Path, ...]
-    """Files of scored training pairs, whose sentences are paired anew."""
+    """Files of scored training pairs; their sentences are paired anew."""
     exclude: tuple[Path, ...] = ()
     """Files of further scored pairs, none of which becomes a silver pair: the benchmark's dev and test split. Splits
     inside of the gold files are left out in any case."""

@@ -4,14 +4,14 @@
 
     [[stage]]
     name = "nli"
-    config = "nli.toml"                            # beside this file
+    config = "nli.toml"                            # next to this file
 
     [[stage]]
     name = "sts"
     config = "sts.toml"
     set.encoder.path = "{nli.best}"                # as in the file; {STAGE.best}, {STAGE.model}, {STAGE.silver}
 
-A stage's run lies in ``output/<name>``. ``output/stages.json`` keeps what each stage was asked for and the digests of
+A stage's run lies in ``output/<name>``. ``output/stages.json`` keeps each stage's configuration and the digests of
 what it took from earlier ones: what is done is not repeated, and what has changed since is refused.
 """
 
@@ -102,11 +102,11 @@ class Stage:
     """What it takes from earlier stages."""
 
     def mapping(self) -> dict[str, Any]:
-        """What it was asked for."""
+        """The stage's configuration."""
         return self.run.to_mapping() if isinstance(self.run, TrainConfig) else to_mapping(self.run)
 
     def unlike(self, earlier: Mapping[str, Any]) -> list[str]:
-        """The keys in which it differs from what was asked for earlier."""
+        """The keys in which it differs from an earlier configuration."""
         if isinstance(self.run, TrainConfig):
             ignore = frozenset(f"run.{key}" for key in MAY_CHANGE)
             return differences(train_config_from(earlier), self.run, ignore=ignore)
@@ -152,14 +152,14 @@ def load_stages(path: PathLike, *, overrides: Sequence[str] = ()) -> tuple[Path,
         inputs: list[Path] = []
         where = f"{path}: stage {stage.name}"
         if stage.silver is not None:
-            asked = _resolved(to_mapping(stage.silver), output, kinds, inputs, where)
-            ready.append(Stage(stage.name, from_mapping(SilverConfig, asked, where=where), tuple(inputs)))
+            table = _resolved(to_mapping(stage.silver), output, kinds, inputs, where)
+            ready.append(Stage(stage.name, from_mapping(SilverConfig, table, where=where), tuple(inputs)))
         else:
             assert stage.config is not None
-            asked = _changed(load_toml(stage.config), config.set)
-            asked = _resolved(_changed(asked, stage.set), output, kinds, inputs, where)
-            asked.setdefault("run", {})["output"] = str(output / stage.name)
-            run = with_absolute_paths(train_config_from(asked, where=f"{where}: {stage.config}"))
+            table = _changed(load_toml(stage.config), config.set)
+            table = _resolved(_changed(table, stage.set), output, kinds, inputs, where)
+            table.setdefault("run", {})["output"] = str(output / stage.name)
+            run = with_absolute_paths(train_config_from(table, where=f"{where}: {stage.config}"))
             ready.append(Stage(stage.name, run, tuple(inputs)))
         kinds[stage.name] = stage.kind
     return output, ready

@@ -78,10 +78,10 @@ def static_config(
     table["data"]["corpus"], table["encoder"], table["run"]["output"] = str(corpus), {"path": str(start)}, str(output)
     if not retrieval:
         table["run"]["metric_for_best_model"], table["run"]["greater_is_better"] = "valid_loss", False
-    asked: dict[str, Any] = {}
+    sections: dict[str, Any] = {}
     for override in overrides:
-        apply_override(asked, override)
-    for section, values in asked.items():
+        apply_override(sections, override)
+    for section, values in sections.items():
         if not isinstance(values, dict):
             raise ConfigError(f"--set {section}: expected SECTION.KEY=VALUE, e.g. run.max_steps=500")
         if section == "method" and values.get("name", "infonce") != "infonce":

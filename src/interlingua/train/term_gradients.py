@@ -20,7 +20,7 @@ from interlingua.train.engine import Engine
 from interlingua.train.loss_scale import LossScale
 
 FAINT = 1e-3
-"""A term is reported whose norm is below this share of the largest."""
+"""Terms with a norm below this share of the largest are reported."""
 
 
 class TermGradients:

@@ -60,13 +60,13 @@ def test_languages_are_paired_with_each_other(aligned_folder, number_encoder):
 def test_two_files_of_one_language(aligned_folder, number_encoder):
     (aligned_folder / "ita.txt").write_text("numero 1\n" * 8)
     for task in (FloresP1(), XSim()):
-        with pytest.raises(DataError, match=r"ita_Latn\.txt: ita\.txt beside it is of the same language; remove one"):
+        with pytest.raises(DataError, match=r"ita_Latn\.txt: ita\.txt .* is of the same language; remove one"):
             task.evaluate(number_encoder, aligned_folder)
 
 
 def test_unequal_lengths(aligned_folder, number_encoder):
     (aligned_folder / "ita_Latn.txt").write_text("numero 1\n")
-    with pytest.raises(DataError, match=r"ita_Latn.txt: 1 lines, but eng_Latn.txt beside it has 8"):
+    with pytest.raises(DataError, match=r"ita_Latn.txt: 1 lines, but eng_Latn.txt .* has 8"):
         FloresP1().evaluate(number_encoder, aligned_folder)
 
 

@@ -109,7 +109,7 @@ def test_all_sentences_stand_under_the_protocols_name(tmp_path, number_encoder):
 
 def test_wrong_layouts_are_one_line(folder, number_encoder, tmp_path):
     (folder / "newstest2019-ref.deu.txt").write_text("1 Wort\n")
-    for task, message in ((NtrexXSim(), "newstest2019-src.eng.txt beside it has 8"), (NtrexF1(), "beside it has 1;")):
+    for task, message in ((NtrexXSim(), "newstest2019-src.eng.txt .* has 8"), (NtrexF1(), "has 1;")):
         with pytest.raises(DataError, match=message):
             task.evaluate(number_encoder, folder)
     (folder / "newstest2019-src.eng.txt").unlink()

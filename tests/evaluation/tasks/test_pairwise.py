@@ -26,7 +26,7 @@ def test_both_directions_of_every_pair(aligned_folder, number_encoder):
 
 def test_unequal_lengths_are_one_line(aligned_folder, number_encoder):
     (aligned_folder / "ita_Latn.txt").write_text("numero 1\n")
-    with pytest.raises(DataError, match=r"ita_Latn.txt: 1 lines, but eng_Latn.txt beside it has 8"):
+    with pytest.raises(DataError, match=r"ita_Latn.txt: 1 lines, but eng_Latn.txt .* has 8"):
         FloresP1().evaluate(number_encoder, aligned_folder)
 
 

@@ -34,7 +34,7 @@ class NoOptions:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Choices:
-    """What was asked of a backend; of pooling, dtype, device and dim only what it takes.
+    """The settings requested of a backend; of pooling, dtype, device and dim only those that it supports.
 
     Attributes:
         name: as results call the encoder.
@@ -57,7 +57,7 @@ class ForeignEncoder(abc.ABC):
     """An encoder that batches as it likes; languages and, mostly, the token budget are nothing to it.
 
     Attributes:
-        takes: which of pooling, dtype and device it can be asked for.
+        takes: the ones of pooling, dtype and device that it supports.
         Options: the dataclass of its own options.
         portion_texts: texts given to it at once; what a run that is stopped may lose.
         counts_tokens: whether it knows which texts it cuts.
@@ -85,7 +85,7 @@ class ForeignEncoder(abc.ABC):
     def own_options(cls, choices: Choices, backend: str) -> tuple[Any, tuple[str, ...]]:
         """The backend's own options, and those of them that change vectors and differ from the default.
 
-        A field whose metadata say ``{"changes_vectors": False}`` is left out of the latter.
+        A field with ``{"changes_vectors": False}`` in its metadata is left out of the latter.
         """
         made: Any = from_mapping(cls.Options, choices.options, where=f"--set {backend}")
         deciding = [f for f in dataclasses.fields(cls.Options) if f.metadata.get("changes_vectors", True)]
@@ -104,7 +104,7 @@ class ForeignEncoder(abc.ABC):
         report: EncodeReport | None = None,
         advance: Callable[[int], None] = lambda texts: None,
     ) -> Float32[ndarray, "n d"]:
-        """One vector per text, in the order given; as the model makes them, unless ``normalize`` is asked for.
+        """One vector per text, in the order given, as the model makes them; of length 1 with ``normalize``.
 
         Args:
             texts: any iterable; read a portion at a time.

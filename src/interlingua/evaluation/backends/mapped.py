@@ -69,7 +69,7 @@ class MappedEncoder(ForeignEncoder):
         Raises:
             CheckpointError: it is no such folder, or damaged.
             ConfigError: the map needs the language of every text, or the folder names code or a server, and the user
-                has not said that it is trusted.
+                has not marked it as trusted.
         """
         from interlingua.evaluation.encoders import load_encoder  # which finds this module by its name
 

@@ -57,7 +57,7 @@ class OnnxEncoder(ForeignEncoder):
     Raises:
         MissingExtraError: onnxruntime is not installed.
         CheckpointError: there is no graph, or onnxruntime can't run it.
-        ConfigError: another pooling is asked for and the graph pools by itself, or the device can't be used.
+        ConfigError: ``pooling`` is given but the graph pools by itself, or the device can't be used.
     """
 
     takes = ("pooling", "device")
@@ -65,7 +65,7 @@ class OnnxEncoder(ForeignEncoder):
     counts_tokens = True
 
     def __init__(self, model: str, choices: Choices) -> None:
-        options, asked = self.own_options(choices, "onnx")
+        options, overrides = self.own_options(choices, "onnx")
         folder = locate(model, patterns=("*.json", "*.txt", "*.model", "*.onnx*", "onnx/*"))
         graph = _graph(folder, options.file)
         self._graph = graph
@@ -92,7 +92,7 @@ class OnnxEncoder(ForeignEncoder):
             dtype="as in the graph",
             max_tokens=self.settings.max_tokens,
             device=choices.device,
-            overrides=asked,
+            overrides=overrides,
         )
 
     @classmethod
@@ -208,7 +208,7 @@ def _output(session: Any, graph: Path, *, pooling: str | None) -> tuple[str, boo
     ranks = {out.name: len(out.shape or ()) for out in session.get_outputs()}
     tokens = [*(name for name in TOKENS if ranks.get(name) == 3), *(name for name, rank in ranks.items() if rank == 3)]
     pooled = [name for name in POOLED if ranks.get(name) == 2]
-    if not pooled and not tokens:  # BERT's pooler_output, beside token states, is no sentence vector
+    if not pooled and not tokens:  # next to token states, BERT's pooler_output is no sentence vector
         pooled = [name for name, rank in ranks.items() if rank == 2]
     if pooled and pooling is None:
         return pooled[0], True
@@ -226,13 +226,13 @@ def _limit(folder: Path) -> int:
     own = None
     if raw.get("model_type") in ARCHITECTURES:
         own = read_backbone_config(folder, raw).max_tokens
-    said = read_json(folder / "tokenizer_config.json", missing={}, schema=TOKENIZER).get("model_max_length")
-    limits = [own or raw.get("max_position_embeddings"), said]
+    longest = read_json(folder / "tokenizer_config.json", missing={}, schema=TOKENIZER).get("model_max_length")
+    limits = [own or raw.get("max_position_embeddings"), longest]
     return int(min((limit for limit in limits if limit), default=DEFAULT_MAX_TOKENS))
 
 
 def _digest(graph: Path, vocabulary: Vocabulary) -> str:
-    """Of the graph, weights that it keeps in files beside it, and the vocabulary."""
+    """The digest of the graph, of the files next to it that hold its weights, and of the vocabulary."""
     files = sorted(path for path in graph.parent.iterdir() if path.name.startswith(graph.name))
     parts = [*(f"{path.name} {sha256_file(path)}" for path in files), vocabulary.digest()]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()

@@ -40,7 +40,7 @@ class OpenAIOptions:
     dimensions: int = 0
     """Width to ask for; 0 = the model's own."""
     encoding: Literal["base64", "float"] = field(default="base64", metadata=_NO_VECTOR)
-    """How vectors travel; either is understood whatever was asked for."""
+    """The encoding of vectors to request; an answer in the other one is read too."""
     key_variable: str = field(default="OPENAI_API_KEY", metadata=_NO_VECTOR)
     """Environment variable with the API key; unset = none is sent."""
     batch_texts: int = field(default=64, metadata=_NO_VECTOR)
@@ -101,9 +101,9 @@ class OpenAIEncoder(ForeignEncoder):
     @classmethod
     def load(cls, model: str, choices: Choices) -> OpenAIEncoder:
         """See ``ForeignEncoder.load``; ``model`` is the model's name at the endpoint."""
-        options, asked = cls.own_options(choices, "openai")
+        options, overrides = cls.own_options(choices, "openai")
         made = cls(model, name=choices.name, options=options)
-        made.info = made.info.with_overrides(asked)
+        made.info = made.info.with_overrides(overrides)
         return made
 
     def _embed(self, texts: list[str], prompt: str, batch_tokens: int, report: EncodeReport) -> Any:
@@ -121,12 +121,12 @@ class OpenAIEncoder(ForeignEncoder):
         """One request, again and again while its failure may pass; an endpoint that never answered has had its time."""
         if self._dead:
             raise TaskError(self._dead)
-        asked: dict[str, Any] = {"model": self._model, "input": texts, "encoding_format": self.options.encoding}
+        body: dict[str, Any] = {"model": self._model, "input": texts, "encoding_format": self.options.encoding}
         if self.options.dimensions:
-            asked["dimensions"] = self.options.dimensions
+            body["dimensions"] = self.options.dimensions
         for tried in range(self.options.retries + 1):
             try:
-                vectors = self._vectors(self._post(asked), len(texts))
+                vectors = self._vectors(self._post(body), len(texts))
                 self._answered = True
                 return vectors
             except urllib.error.HTTPError as error:
@@ -146,8 +146,8 @@ class OpenAIEncoder(ForeignEncoder):
         self._dead = "" if self._answered else failure
         raise TaskError(failure)
 
-    def _post(self, asked: dict[str, Any]) -> bytes:
-        request = urllib.request.Request(self._url, json.dumps(asked).encode(), {"Content-Type": "application/json"})
+    def _post(self, body: dict[str, Any]) -> bytes:
+        request = urllib.request.Request(self._url, json.dumps(body).encode(), {"Content-Type": "application/json"})
         if key := os.environ.get(self.options.key_variable):
             request.add_unredirected_header("Authorization", f"Bearer {key}")  # for this host alone
         with urllib.request.urlopen(request, timeout=self.options.timeout_seconds) as answer:
@@ -169,12 +169,12 @@ class OpenAIEncoder(ForeignEncoder):
 
     def _reason(self, error: urllib.error.HTTPError) -> str:
         """What the endpoint says of a failure, in one line and without the key."""
-        said = error.read(2000).decode("utf-8", "replace")
+        answer = error.read(2000).decode("utf-8", "replace")
         with contextlib.suppress(ValueError, AttributeError):  # else it is the text itself
-            found = json.loads(said).get("error", said)
-            said = str(found.get("message", said) if isinstance(found, dict) else found)
+            found = json.loads(answer).get("error", answer)
+            answer = str(found.get("message", answer) if isinstance(found, dict) else found)
         key = os.environ.get(self.options.key_variable)
-        return " ".join((said.replace(key, "...") if key else said).split())[:200] or str(error.reason)
+        return " ".join((answer.replace(key, "...") if key else answer).split())[:200] or str(error.reason)
 
     def _remedy(self, code: int) -> str:
         if code in (401, 403):
@@ -188,7 +188,7 @@ def _vector(embedding: Any) -> Float32[ndarray, " d"]:
     return np.array(embedding, dtype=np.float32)
 
 
-def _pause(tried: int, asked: str) -> float:
-    """Seconds until the next try: what the endpoint asks for, or longer each time, never alike for two clients."""
+def _pause(tried: int, retry_after: str) -> float:
+    """Seconds until the next try: as the endpoint requests, else longer each time, with a random part."""
     own = 2.0**tried * (0.75 + random.random() / 2)
-    return min(LONGEST_PAUSE_SECONDS, float(asked) if asked.replace(".", "", 1).isdigit() else own)
+    return min(LONGEST_PAUSE_SECONDS, float(retry_after) if retry_after.replace(".", "", 1).isdigit() else own)

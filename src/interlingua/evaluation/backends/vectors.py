@@ -24,7 +24,7 @@ PRECOMPUTED = "precomputed vectors"
 
 
 class VectorsEncoder(ForeignEncoder):
-    """A folder of ``NAME.npy`` files, (n, d), each beside ``NAME.txt`` with the text of row i in line i.
+    """A folder of ``NAME.npy`` files, (n, d), each next to a ``NAME.txt`` with the text of row i in line i.
 
     An array of a ``.npz`` file has the array's name, or that of the file where it holds one. Texts are compared without
     regard to the white space around and between words. Of a text that stands there twice the first vector is taken.
@@ -39,7 +39,7 @@ class VectorsEncoder(ForeignEncoder):
 
     def __init__(self, folder: Path, *, name: str) -> None:
         if not folder.is_dir():
-            raise DataError("no such folder; it holds NAME.npy beside NAME.txt, a row per line", path=folder)
+            raise DataError("no such folder; it holds NAME.npy next to NAME.txt, a row per line", path=folder)
         self._folder = folder
         self._arrays: list[Float32[ndarray, "n d"]] = []
         self._places: dict[bytes, tuple[int, int]] = {}
@@ -50,7 +50,9 @@ class VectorsEncoder(ForeignEncoder):
             unequal += self._add(lines, file, vectors)
             digest.update(f"{array_name} {sha256_file(lines)} {sha256_file(file)}\n".encode())
         if not self._arrays:
-            raise DataError("no .npy or .npz file here; it holds NAME.npy beside NAME.txt, a row per line", path=folder)
+            raise DataError(
+                "no .npy or .npz file here; it holds NAME.npy next to NAME.txt, a row per line", path=folder
+            )
         if unequal:
             log.warning("%s: %d texts stand there again with another vector; the first one is taken", folder, unequal)
         self.dim = self._arrays[0].shape[1]

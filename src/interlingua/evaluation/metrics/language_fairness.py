@@ -1,6 +1,6 @@
 r"""Language fairness of rankings from a mixed pool: is each language ranked first as often as it is right?
 
-A question asked in Thai may be answered in eleven languages. A ranking is fair if, among its first 20 passages, each
+A question in Thai may be answered in eleven languages. A ranking is fair if, among its first 20 passages, each
 language has the share that it has among the passages that answer. Many encoders rank passages of the question's own
 language too high, and passages of other languages pay for it. With $p_\ell$ the share of language $\ell$ among the
 first 20 and $r_\ell$ its share of the relevant passages, both means over the questions of one language, fairness is one

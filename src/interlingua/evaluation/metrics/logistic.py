@@ -80,7 +80,7 @@ class Fitted(NamedTuple):
 
 
 def random_split(rows: Int64[ndarray, " n"], share: float, l2: float) -> Job:
-    """A job whose dev set is a random share of the rows, drawn as SentEval draws it."""
+    """A job with a random share of the rows as dev set, drawn as SentEval draws it."""
     order = np.random.RandomState(SEED).permutation(len(rows))
     cut = int(share * len(rows))
     return Job(rows[order[cut:]], rows[order[:cut]], (l2,), drawn_from=len(rows))
@@ -111,18 +111,18 @@ def fit(
     """
     ones = torch.cat([x, torch.ones(len(x), 1, dtype=x.dtype)], dim=1)  # a bias is the weight of a constant
     found: dict[int, Fitted] = {}
-    alike: dict[int, list[int]] = {}
+    by_size: dict[int, list[int]] = {}
     for place, job in enumerate(jobs):
-        alike.setdefault(len(job.train), []).append(place)
-    for places in alike.values():
+        by_size.setdefault(len(job.train), []).append(place)
+    for places in by_size.values():
         for first in range(0, len(places), JOBS_TOGETHER):
             some = places[first : first + JOBS_TOGETHER]
-            together = _fit_alike(ones, y, [jobs[place] for place in some], classes, settings)
+            together = _fit_same_size(ones, y, [jobs[place] for place in some], classes, settings)
             found |= dict(zip(some, together, strict=True))
     return [found[place] for place in range(len(jobs))]
 
 
-def _fit_alike(
+def _fit_same_size(
     x: Float[Tensor, "n d1"], y: Int64[Tensor, " n"], jobs: Sequence[Job], classes: int, settings: LogisticSettings
 ) -> list[Fitted]:
     """Jobs with training sets of one size, in step with each other; one leaves when all its classifiers have ended."""

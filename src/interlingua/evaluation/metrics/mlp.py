@@ -55,7 +55,7 @@ def train_mlps(
 
     Cross-entropy, Adam with a learning rate of 1e-3 and no decay, batches of 12, 500 epochs; the epoch with the most
     dev examples right is kept, of equal ones the last. On a CPU a seed's random numbers are those of LASER's script
-    run with it, whatever is trained beside it.
+    run with it, whatever is trained together with it.
 
     Args:
         x: training embeddings of each language, as they are, not normalised.

@@ -118,15 +118,16 @@ def search_pool(
 def accuracy_by_pair(pool: Pool, languages: Sequence[str]) -> Mapping[str, Mapping[str, float]]:
     """P@1 of every ordered pair of languages in both settings, ``deu_Latn-eng_Latn`` -> share."""
     kept = {"accuracy_own_pool": pool.found_alone, "accuracy_mixed_pool": pool.found_among_all}
-    return {
-        name: {
+
+    def shares(found: Bool[ndarray, "l n l"]) -> Mapping[str, float]:
+        return {
             f"{source}-{target}": float(found[i, :, j].mean())
             for i, source in enumerate(languages)
             for j, target in enumerate(languages)
             if i != j
         }
-        for name, found in kept.items()
-    }
+
+    return {name: shares(found) for name, found in kept.items()}
 
 
 def _mean_over_targets(found: Bool[ndarray, "l n l"]) -> Float64[ndarray, "l n"]:

@@ -1,7 +1,7 @@
 """Metrics of ranked passages as trec_eval computes them, fusion of rankings, and TREC run files.
 
-A run is query -> passage -> score, qrels are query -> passage -> relevance. Of equal scores trec_eval puts the passage
-whose id sorts last first, and it compares scores in single precision; so does everything here.
+A run is query -> passage -> score, qrels are query -> passage -> relevance. Among passages of equal score trec_eval
+ranks the largest id first, and it compares scores in single precision; so does everything here.
 """
 
 from __future__ import annotations

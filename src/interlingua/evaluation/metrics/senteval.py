@@ -65,7 +65,7 @@ def nested_cross_validation(
     right = np.zeros(len(y))
     for (_, test), one in zip(outer, fitted, strict=True):
         predicted[test] = one.predict(vectors[torch.from_numpy(test)], 0)
-        # folds count alike, whatever their sizes
+        # each fold counts the same, whatever its size
         right[test] = (predicted[test] == y[test]) * (len(y) / (settings.folds * len(test)))
     return Outcome(float(right.mean()), float(np.mean([dev for _, dev in grid])), right, predicted)
 

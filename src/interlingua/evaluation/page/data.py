@@ -84,14 +84,14 @@ def _model(arm: Arm, name: str) -> dict[str, Any]:
     first = arm.results[0]
     model = model_of(first)
     models = {model_of(result)["revision"]: model_of(result).get("training") or {} for result in arm.results}
-    training = {
-        cost.name: cost.scale * sum(float(one[key]) for one in models.values()) / len(models)
-        for key, cost in COSTS.items()
-        if all(one.get(key) for one in models.values())
-    }
+    training = {}
+    for key, cost in COSTS.items():
+        if all(one.get(key) for one in models.values()):
+            total = sum(float(one[key]) for one in models.values())
+            training[cost.name] = cost.scale * total / len(models)
     facts = _facts(model)
     facts |= {"prompt": first.provenance["prompt"]} if first.provenance.get("prompt") else {}
-    facts |= {"asked": ", ".join(arm.asked)} if arm.asked else {}
+    facts |= {"overrides": ", ".join(arm.overrides)} if arm.overrides else {}
     return {"name": name, "seeds": seeds_of(arm), "facts": facts, "training": training}
 
 
@@ -122,7 +122,7 @@ def _task(section: Section, reference: int, strict: bool) -> dict[str, Any]:
     if matrix:
         by_language = {metric: _of_languages(section, subsets, metric, reference) for metric in metrics}
     (mean,) = rows_of(section.chosen, "tasks", main, reference)
-    said = [note for found in section.chosen for result in found for note in result.notes]
+    found_notes = [note for found in section.chosen for result in found for note in result.notes]
     return {
         "name": section.task,
         "settings": section.settings,
@@ -134,7 +134,7 @@ def _task(section: Section, reference: int, strict: bool) -> dict[str, Any]:
         "dataset": first.dataset,
         "data": first.data_revision or first.data_sha256[:12],
         "comparable": comparable,
-        "notes": [*notes, *dict.fromkeys(said)],
+        "notes": [*notes, *dict.fromkeys(found_notes)],
         "matrix": matrix,
         "mean": _numbers(mean, comparable),
         "averaged": max(len(averaged(result)) for found in section.chosen for result in found),
@@ -210,7 +210,9 @@ def _rows(
 ) -> list[dict[str, Any]]:  # fmt: skip
     """One entry per row: what it is, its scores by metric, and the tests of the main metric, which comes first."""
     main, *others = by_metric
-    found = {metric: {row.of: row for row in rows} for metric, rows in by_metric.items()}
+    found = {}
+    for metric, rows in by_metric.items():
+        found[metric] = {row.of: row for row in rows}
     entries = []
     for name, row in found[main].items():
         entry = {"name": name, **_numbers(row, comparable)}

@@ -232,7 +232,7 @@ function say(task, columns, others) {
   const better = task.higher === null ? "" : task.higher ? "Higher is better. " : "Lower is better. ";
   const what = task.matrix && !task.panel ? "A language's score is the mean over its pairs, both ways. " : "";
   const chance = lines.length ? `Below: rows significantly better ▴ or worse ▾ than ${MODELS[BASE].name}; of equal models ${byChance(most)} would be marked by chance.` : "";
-  $("said").replaceChildren(h("p", { class: "note" }, better, task.definition ? `${task.definition[0].toUpperCase()}${task.definition.slice(1)}. ` : "", what, chance), h("ul", { class: "legend" }, lines));
+  $("task-note").replaceChildren(h("p", { class: "note" }, better, task.definition ? `${task.definition[0].toUpperCase()}${task.definition.slice(1)}. ` : "", what, chance), h("ul", { class: "legend" }, lines));
 }
 
 // ---- heat map
@@ -390,7 +390,7 @@ function card(one) {
 }
 function drawErrors() {
   const all = found();
-  $("e-said").textContent = all.length ? `${counted(all.length, "query", "queries")}${all.length > state.shown ? `, the first ${state.shown} shown` : ""}.` : "None of the queries kept is like that.";
+  $("e-note").textContent = all.length ? `${counted(all.length, "query", "queries")}${all.length > state.shown ? `, the first ${state.shown} shown` : ""}.` : "None of the queries kept is like that.";
   $("cards").replaceChildren(...all.slice(0, state.shown).map(card));
   $("more").hidden = all.length <= state.shown;
 }

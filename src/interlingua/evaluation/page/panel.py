@@ -59,37 +59,39 @@ def panel_tasks(placed: Mapping[int, Analysis], width: int, reference: int) -> l
     if not placed:
         return []
     first = next(iter(placed.values()))
-    by_column = {place: {m["name"]: m for m in one["measures"]} for place, one in placed.items()}
-    alike = [place not in placed or _data(placed[place]) == _data(first) for place in range(width)]
+    by_column = {}
+    for place, one in placed.items():
+        by_column[place] = {measure["name"]: measure for measure in one["measures"]}
+    comparable = [place not in placed or _data(placed[place]) == _data(first) for place in range(width)]
     names = dict.fromkeys(name for measures in by_column.values() for name in measures)
-    tasks = [_measure(name, by_column, placed, first, alike) for name in names]
+    tasks = [_measure(name, by_column, placed, first, comparable) for name in names]
     for task, name in zip(tasks, names, strict=True):
-        task["mean"] |= _tests(name, placed, reference, alike)
+        task["mean"] |= _tests(name, placed, reference, comparable)
     return tasks
 
 
-def _tests(name: str, placed: Mapping[int, Analysis], reference: int, alike: Sequence[bool]) -> dict[str, Any]:
+def _tests(name: str, placed: Mapping[int, Analysis], reference: int, comparable: Sequence[bool]) -> dict[str, Any]:
     """The differences from the reference, by paired bootstrap over the sentences, where these were kept."""
     values = {place: one.get("items", {}).get(name) for place, one in placed.items()}
     kept = {place: [{name: Items(of_place)}] for place, of_place in values.items() if of_place is not None}
     tests = [
         paired_bootstrap(kept[reference], kept[place], [name])
-        if reference in kept and place in kept and place != reference and alike[place] == alike[reference]
+        if reference in kept and place in kept and place != reference and comparable[place] == comparable[reference]
         else None
-        for place in range(len(alike))
+        for place in range(len(comparable))
     ]
     return {"tests": [test and list(test) for test in tests]} if any(tests) else {}
 
 
 def _measure(
     name: str, by_column: Mapping[int, Mapping[str, Any]], placed: Mapping[int, Analysis], first: Analysis,
-    alike: Sequence[bool],
+    comparable: Sequence[bool],
 ) -> dict[str, Any]:  # fmt: skip
     found = {place: measures[name] for place, measures in by_column.items() if name in measures}
     shown = next(iter(found.values()))
     share = shown["unit"] == "share"
     pairs = {place: one["tables"].get(name, {}) for place, one in placed.items()}
-    columns = range(len(alike))
+    columns = range(len(comparable))
     values = [found[place]["value"] if place in found else None for place in columns]
     return {
         "name": shown["title"],
@@ -106,8 +108,10 @@ def _measure(
         "version": first["version"],
         "dataset": first["dataset"],
         "data": first["dataset_revision"] or first["data_sha256"][:12],
-        "comparable": list(alike),
-        "notes": [] if all(alike) else ["the columns differ in data or settings and can't be compared as they are"],
+        "comparable": list(comparable),
+        "notes": []
+        if all(comparable)
+        else ["the columns differ in data or settings and can't be compared as they are"],
         "matrix": any(pairs.values()),
         "mean": {"values": values, "intervals": [_interval(found.get(place)) for place in columns]},
         "groups": [],

@@ -111,8 +111,8 @@ def _task(data: Data, task: Mapping[str, Any]) -> str:
 def _measure(data: Data, task: Mapping[str, Any]) -> str:
     better = {True: "higher is better", False: "lower is better"}.get(task["higher"], "")
     ideal = "" if task["ideal"] is None else f"ideal {number(task, task['ideal'])}"
-    said = ", ".join(filter(None, (task["unit"], better, ideal)))
-    name = f"<b>{escape(task['name'])}</b><small>{escape(said)}</small>"
+    details = ", ".join(filter(None, (task["unit"], better, ideal)))
+    name = f"<b>{escape(task['name'])}</b><small>{escape(details)}</small>"
     head = f'{name}<small class="definition">{escape(task["definition"])}</small>'
     return f"<tbody>{_line(data, task, head, task['mean'], 'main')}</tbody>"
 

@@ -1,4 +1,4 @@
-"""The page: the template with style, script and data in it, so that the file needs nothing beside itself."""
+"""The page: the template with style, script and data in it, so that the file needs no other file."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def summary(data: Mapping[str, Any]) -> str:
     """The result in two sentences: how much was measured, and who is best at how many tasks."""
     tasks = [task for task in data["tasks"] if not task.get("panel")]
     languages = {code for task in tasks for row in (*task["rows"], *task["pairs"]) for code in row["languages"]}
-    said = f"{_count(len(tasks), 'task')}, {_count(len(languages), 'language')}."
+    found = f"{_count(len(tasks), 'task')}, {_count(len(languages), 'language')}."
     wins = [0] * len(data["models"])
     for task in tasks:
         for place in task["mean"].get("best", ()):
@@ -58,8 +58,8 @@ def summary(data: Mapping[str, Any]) -> str:
     order = sorted((place for place, won in enumerate(wins) if won), key=lambda place: -wins[place])
     if order:
         named = [f"{data['models'][place]['name']} in {wins[place]}" for place in order]
-        said += f" Best scores: {_listed(named)}."
-    return said
+        found += f" Best scores: {_listed(named)}."
+    return found
 
 
 def _nav(data: Mapping[str, Any]) -> str:

@@ -91,7 +91,7 @@ class BuccTask(abc.ABC):
 
     Attributes:
         languages: languages or pairs (``zh``, ``zh-en``) to score; all by default.
-        split: training, sample or dev, or test; by default the first of these whose gold is there.
+        split: training, sample or dev, or test; by default the first of these that has gold.
     """
 
     name: ClassVar[str]
@@ -128,7 +128,7 @@ class BuccTask(abc.ABC):
             official.append(pair.is_official(name))
             done += pair.sentences()
             progress(name, done, done * len(chosen) // number)
-        subsets = _alike(subsets)
+        subsets = _with_shared_metrics(subsets)
         revision = recognise(DATASET, digests)
         tail = self.own_tail(subsets) if all(official) else "_dev" if revision else f"_{folder.resolve().name}"
         return TaskResult(
@@ -253,8 +253,8 @@ class BuccMargin(BuccTask):
         kept = cross_validated(candidates.scores, right, halves[candidates.x], gold=of_halves)
         scores = {**_best(best), "f1_crossvalidated": 2 * int(right[kept].sum()) / (int(kept.sum()) + gold)}
         if pair.test is None:
-            said = f"no gold of a test split; threshold {threshold:.4f} is of the {pair.split} split"
-            return _Found(scores, [said], _items(candidates.take(kept), pair.data))
+            note = f"no gold of a test split; threshold {threshold:.4f} is of the {pair.split} split"
+            return _Found(scores, [note], _items(candidates.take(kept), pair.data))
         held_out = self._mine(encoder, pair.languages, pair.test)
         right = _right(held_out, pair.test)
         gold = len(pair.test.gold)
@@ -307,8 +307,8 @@ class BuccBestF1(BuccTask):
         candidates = candidates.take(candidates.scores >= self.least)
         best = best_threshold(candidates.scores, _right(candidates, pair.data), gold=len(pair.data.gold))
         extracted = candidates.take(np.argsort(-candidates.scores, kind="stable")[: best.extracted])
-        said = f"threshold {best.threshold:.4f}, of the {pair.split} split itself"
-        return _Found(_best(best), [said], _items(extracted, pair.data))
+        note = f"threshold {best.threshold:.4f}, of the {pair.split} split itself"
+        return _Found(_best(best), [note], _items(extracted, pair.data))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -319,7 +319,7 @@ class BuccMTEB(BuccTask):
     with F1 over the English ids, weighted by how often each is gold. mteb's data are the shared task's training data.
 
     Attributes:
-        examples: wrong neighbours kept beside the result, per language pair; 0 for none.
+        examples: wrong neighbors kept next to the result, per language pair; 0 for none.
     """
 
     name: ClassVar[str] = "bucc_mteb"
@@ -385,7 +385,7 @@ def _best(found: Extraction) -> dict[str, float]:
     return {"best_f1": found.f1, "best_precision": found.precision, "best_recall": found.recall}
 
 
-def _alike(subsets: Sequence[SubsetScores]) -> list[SubsetScores]:
+def _with_shared_metrics(subsets: Sequence[SubsetScores]) -> list[SubsetScores]:
     """With the metrics that all of them have."""
     shared = [metric for metric in subsets[0].scores if all(metric in subset.scores for subset in subsets)]
     return [replace(subset, scores={metric: subset.scores[metric] for metric in shared}) for subset in subsets]

@@ -94,7 +94,9 @@ class ClassificationTask(abc.ABC):
         _check_labels(sets, folder)
         total = sum(len(texts.texts) for one in sets for texts in one.splits.values())
         scored = self.score(encoder, sets, TextCounter(progress, total))
-        digests = {one.key: content_sha256([side for split in one.splits.values() for side in split]) for one in sets}
+        digests = {}
+        for one in sets:
+            digests[one.key] = content_sha256([side for split in one.splits.values() for side in split])
         revision = recognise(self.published, digests) if self.published else None
         own = revision or self.of_protocol(sets)
         return TaskResult(

@@ -82,5 +82,7 @@ class FloresP1(PairwiseSearch):
         circles = dict(LANGUAGE_GROUPS)
         for pair in TABLE_PAIRS.split():
             circles[pair] = tuple(full_code(code) for code in pair.split("-"))
-        groups = {name: [f"{a}-{b}" for a, b in itertools.permutations(codes, 2)] for name, codes in circles.items()}
+        groups = {}
+        for name, codes in circles.items():
+            groups[name] = [f"{a}-{b}" for a, b in itertools.permutations(codes, 2)]
         return found | present_members(subsets, groups)

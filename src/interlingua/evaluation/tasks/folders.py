@@ -28,7 +28,7 @@ def find_folder(data: Path, names: Sequence[str], holds_data: Callable[[Path], o
     """
     if not data.is_dir():
         raise DataError("no such folder; check the path", path=data)
-    broken: DataError | None = None  # a stray file beside the data sets must not hide those below
+    broken: DataError | None = None  # a stray file next to the data sets must not hide those below
     for folder in (data, *(data / name for name in names)):
         try:
             if holds_data(folder):
@@ -57,7 +57,7 @@ def choose_languages(
         groups: group name -> codes; of a group, the languages that have a file are taken.
         folder: named in errors.
         names: a file's key -> its pair of languages, ``deu-eng``; by default the key.
-        pivots: languages on the other side of the files; named beside others they choose nothing.
+        pivots: languages on the other side of the files; named together with others they choose nothing.
 
     Raises:
         DataError: something wanted is no language.
@@ -93,11 +93,11 @@ def check_enough(chosen: Sequence[str], least: int, wanted: Sequence[str] | None
     Args:
         chosen: those to pool.
         least: how many are needed.
-        wanted: what was asked for; a suite goes on without a task that has too little of it.
+        wanted: what was requested; a suite goes on without a task that has too little of it.
         folder: named in errors.
 
     Raises:
-        LanguageAbsentError: they are too few of those that were asked for.
+        LanguageAbsentError: there are too few of the requested ones.
         DataError: the folder has too few.
     """
     if len(chosen) >= least:

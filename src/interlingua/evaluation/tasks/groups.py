@@ -120,7 +120,7 @@ def grouped(members: Mapping[str, Sequence[SubsetScores]], *, pooled: Sequence[s
 
     Args:
         members: group -> its subsets.
-        pooled: metrics to add as ``<metric>_pooled``, every sentence counting alike whatever its language.
+        pooled: metrics to add as ``<metric>_pooled``, in which every sentence counts the same, whatever its language.
     """
     return {
         "groups": {name: _means(chosen, pooled) for name, chosen in members.items()},

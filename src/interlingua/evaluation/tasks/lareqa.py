@@ -95,13 +95,13 @@ class LAReQA(PassageTask):
         own = sets[name]
         in_own_language, notes = judged_questions(own, pools[name].ids)
         judged = self._judged_in_all(name, in_own_language, sets)
-        asked = {query: own.queries[query] for query in judged if query in own.queries}
-        vectors = self._embed_questions(encoder, asked, language)
+        questions = {query: own.queries[query] for query in judged if query in own.queries}
+        vectors = self._embed_questions(encoder, questions, language)
         if alone := len(judged) - len(_answered_elsewhere(name, judged)):
             notes.append(f"{alone:,} questions have no answer in another language and count in {MAP} alone")
-        run = search([*asked], vectors, pools)
+        run = search([*questions], vectors, pools)
         values = {
-            **_average_precisions(name, judged, [*asked], vectors, pools),
+            **_average_precisions(name, judged, [*questions], vectors, pools),
             OTHER_LANGUAGES: _recall_in_other_languages(name, judged, run),
             "mrr_at_100": ranking_metrics(judged, run)["mrr_at_100"],
         }
@@ -120,7 +120,7 @@ class LAReQA(PassageTask):
 def _average_precisions(
     name: str,
     judged: Qrels,
-    asked: Sequence[str],
+    questions: Sequence[str],
     vectors: Float32[ndarray, "n d"],
     pools: Mapping[str, EmbeddedPassages],
 ) -> dict[str, dict[str, float]]:
@@ -129,25 +129,25 @@ def _average_precisions(
     A question without a text counts as 0.
     """
     values = {MAP: dict.fromkeys(judged, 0.0), WITHOUT_OWN: dict.fromkeys(_answered_elsewhere(name, judged), 0.0)}
-    if not asked:
+    if not questions:
         return values
     ids, candidates = _whole_pool(pools)
     row_of = {passage: row for row, passage in enumerate(ids)}
     is_own = np.array([set_and_id(passage)[0] == name for passage in ids])
     rows = []
-    for query in asked:
+    for query in questions:
         rows.append([row_of[passage] for passage in _right(judged[query]) if passage in row_of])
     relevant = padded_rows(rows)
     ranks = relevant_ranks(vectors, candidates, relevant)
-    counts = np.array([len(_right(judged[query])) for query in asked])
-    others = np.array([len(_in_other_languages(name, judged[query])) for query in asked])
+    counts = np.array([len(_right(judged[query])) for query in questions])
+    others = np.array([len(_in_other_languages(name, judged[query])) for query in questions])
     removed = is_own[np.maximum(relevant, 0)]
     found = {
         MAP: average_precision(ranks, counts),
         WITHOUT_OWN: average_precision(ranks_without(ranks, removed), others),
     }
     for metric, precisions in found.items():
-        for query, precision in zip(asked, precisions.tolist(), strict=True):
+        for query, precision in zip(questions, precisions.tolist(), strict=True):
             if query in values[metric]:
                 values[metric][query] = precision
     return values

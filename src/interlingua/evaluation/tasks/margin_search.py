@@ -57,7 +57,7 @@ class TranslationPair(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MarginSearch(abc.ABC):
-    """The share of sentences whose best-scored neighbour is not their translation, LASER's ``xsim.py``.
+    """The share of sentences for which the best-scored neighbor is not their translation, LASER's ``xsim.py``.
 
     All three margins are computed from one search: ratio, which is the main metric, ``..._distance`` and
     ``..._absolute``. A group has the mean over its languages and, as ``..._pooled``, the share over all its sentences,
@@ -68,7 +68,7 @@ class MarginSearch(abc.ABC):
         compare: ``index`` counts only the sentence's own translation as right, ``text`` also a candidate of the
             same text (what LASER's ``eval.py`` does).
         k: neighbours scored, and averaged over in the margin.
-        examples: wrong neighbours kept beside the result, per language pair; 0 for none.
+        examples: wrong neighbors kept next to the result, per language pair; 0 for none.
     """
 
     name: ClassVar[str]

@@ -1,4 +1,4 @@
-"""Questions whose first passage is wrong, kept for a reader: the texts are looked up in one more pass."""
+"""Questions with a wrong first passage, kept for a reader: the texts are looked up in one more pass."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Place = tuple[str, str]
 
 
 class Miss(NamedTuple):
-    """A question whose first passage does not answer it.
+    """A question with a first passage that does not answer it.
 
     Attributes:
         item: its place among the judged questions.
@@ -48,7 +48,7 @@ def misses(
     place: Callable[[str], Place],
     limit: int,
 ) -> list[Miss]:
-    """A bounded sample of the questions whose first passage is wrong.
+    """A bounded sample of the questions with a wrong first passage.
 
     Args:
         run: rankings, best first.
@@ -59,13 +59,13 @@ def misses(
         place: the set and id that an id of the run stands for.
         limit: how many to keep.
     """
-    asked = list(qrels)
+    questions = list(qrels)
     first = {query: next(iter(ranked)) for query, ranked in run.items() if ranked}
-    wrong = np.array([query in first and qrels[query].get(first[query], 0) <= 0 for query in asked], dtype=bool)
+    wrong = np.array([query in first and qrels[query].get(first[query], 0) <= 0 for query in questions], dtype=bool)
     found = []
-    for item in sample(wrong, [queries.get(query, "") for query in asked], limit):
-        query = asked[item]
-        ranked = run[asked[item]]
+    for item in sample(wrong, [queries.get(query, "") for query in questions], limit):
+        query = questions[item]
+        ranked = run[questions[item]]
         places = place(expected[query]), place(first[query])
         scores = ranked.get(expected[query]), ranked[first[query]]
         found.append(Miss(item, queries[query], language, *places, *scores))

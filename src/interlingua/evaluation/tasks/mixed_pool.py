@@ -48,7 +48,7 @@ class MixedPool:
     - ``accuracy_mixed_pool``: it is nearer than all other lines of all languages, the query's own language included.
       The query's other translations are no candidates, so it is never the higher of the two;
     - ``mixed_pool_drop``: the first minus the second;
-    - ``same_language_bias``: share of sentences whose nearest other sentence is of their own language, although their
+    - ``same_language_bias``: share of sentences with a nearest other sentence of their own language, although their
       translations are in the pool;
     - ``same_language_bias_without_translations``: the same with the translations taken out; without language in the
       space it would be about 1 / L.
@@ -61,7 +61,7 @@ class MixedPool:
         languages: the pool, in any code or name, or a group (``muse``, ``low_resource``, ``mexma``); by default
             ``muse`` and English, 15 languages, where they are all there, else all. A single language is pooled with
             English.
-        examples: sentences with a wrong nearest neighbor kept beside the result, per language; 0 for none.
+        examples: sentences with a wrong nearest neighbor kept next to the result, per language; 0 for none.
     """
 
     name: ClassVar[str] = "mixed_pool"
@@ -132,7 +132,7 @@ class MixedPool:
         return list(choose_files(data, self.languages))
 
     def _also(self, data: Path) -> tuple[str, ...]:
-        """English, for a language that was asked for alone."""
+        """English, for a language that was requested alone."""
         folder = find_folder(data, self.folders, self.files, self.expected)
         alone = len(choose_files(data, self.languages)) == 1
         return (ENGLISH,) if alone and ENGLISH in self.files(folder) else ()
@@ -186,7 +186,7 @@ def _example(pool: Pool, vectors: Float32[ndarray, "l n d"], texts: ParallelText
 
 
 def _missed_language(found: Bool[ndarray, " l"], query: int, codes: Sequence[str]) -> int:
-    """A language whose translation was not found: English, which most readers know, if it is one, else the first."""
+    """A language with a translation that was not found: English if possible, as most readers know it."""
     missed = [number for number in np.flatnonzero(~found).tolist() if number != query]
     in_english = [number for number in missed if codes[number] == ENGLISH]
     return (in_english or missed)[0]

@@ -98,7 +98,7 @@ class MTEB:
         )
 
     def _prepared(self, data: Path) -> tuple[Any, str | None, list[str]]:
-        """The task with the data to be scored, where they are from, and what is to be said about them."""
+        """The task with the data to be scored, their source, and notes about them."""
         task = get_task(self.task)
         splits = list(task.eval_splits)
         split = self.split or ("test" if "test" in splits else splits[0])

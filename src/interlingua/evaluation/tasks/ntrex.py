@@ -66,7 +66,7 @@ def mteb_pairs() -> list[tuple[str, str]]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NtrexXSim(MarginSearch):
-    """The protocol of ``xsim`` on NTREX-128, X -> English; references in English are scored only if asked for.
+    """The protocol of ``xsim`` on NTREX-128, X -> English; references in English are scored only if requested.
 
     The files are those of github.com/MicrosoftTranslator/NTREX. 1,997 sentences stand under the task's name, any other
     number under the folder's too.
@@ -100,7 +100,7 @@ class NtrexXSim(MarginSearch):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NtrexF1(PairwiseSearch):
-    """Cosine retrieval on NTREX-128 as mteb's NTREXBitextMining scores it: weighted F1, and accuracy (P@1) beside it.
+    """Cosine retrieval on NTREX-128 as mteb's NTREXBitextMining scores it: weighted F1, and accuracy (P@1).
 
     Weighted F1 takes every sentence for a label; it is below accuracy where a sentence is retrieved for queries that
     are not its own. mteb's mean is ``mteb_1916of1916``.
@@ -144,7 +144,7 @@ class NtrexF1(PairwiseSearch):
         return [code for code in chosen if code != ENGLISH or self.directions == "mteb"]
 
     def spoken(self, files: Mapping[str, Path], folder: Path) -> list[str]:
-        """See ``PairwiseSearch.spoken``; a language may be asked for alone, though nothing can be scored then."""
+        """See ``PairwiseSearch.spoken``; a language may be requested alone, though nothing can be scored then."""
         return [*self._chosen(files, folder), *([ENGLISH] if self.directions == "english" else [])]
 
     def _chosen(self, files: Mapping[str, Path], folder: Path) -> list[str]:
@@ -175,7 +175,7 @@ class NtrexF1(PairwiseSearch):
 
 def _code(spelt: str) -> str:
     language, region = parse(spelt)
-    plain = region is None or language.iso3 == "zho"  # whose regions tell the script
+    plain = region is None or language.iso3 == "zho"  # Chinese regions give the script
     return language.code if plain else f"{language.iso3}_{region}"
 
 
@@ -190,5 +190,5 @@ def _english(files: Mapping[str, Path], folder: Path) -> Path:
 
 
 def _without_english(codes: Sequence[str], wanted: Sequence[str] | None) -> list[str]:
-    """Leaves out the English references (``eng_GB``), unless languages were asked for; the source stays."""
+    """Leaves out the English references (``eng_GB``), unless languages were requested; the source stays."""
     return [code for code in codes if wanted is not None or code == ENGLISH or not code.startswith("eng_")]

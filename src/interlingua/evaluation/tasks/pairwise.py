@@ -26,7 +26,7 @@ class PairwiseSearch(abc.ABC):
 
     Attributes:
         languages: which to score; see the task.
-        examples: wrong neighbours kept beside the result, per language pair; 0 for none.
+        examples: wrong neighbors kept next to the result, per language pair; 0 for none.
     """
 
     name: ClassVar[str]
@@ -106,7 +106,7 @@ class PairwiseSearch(abc.ABC):
 
     @abc.abstractmethod
     def pairs(self, files: Mapping[str, Path], folder: Path) -> list[tuple[str, str]]:
-        """Unordered pairs of languages, both of whose directions are scored.
+        """Unordered pairs of languages, to be scored in both directions.
 
         Raises:
             DataError: something wanted is not here, or there is no pair.

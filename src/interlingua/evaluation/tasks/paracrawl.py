@@ -43,7 +43,7 @@ LANGUAGES = "bg cs da de el es et fi fr hr hu it lt lv nl pl pt ro sk sl sv"
 
 
 class _Sample(NamedTuple):
-    """Sentence pairs of a language with English; the first ones' queries are asked."""
+    """Sentence pairs of a language with English; the first ones are the queries."""
 
     queries: list[str]
     candidates: list[str]
@@ -52,7 +52,7 @@ class _Sample(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ParaCrawlRetrieval:
-    """P@1 of 2,000 sentences among 200,000, whose translations are among them.
+    """P@1 of 2,000 sentences among 200,000 candidates, their translations among them.
 
     Only the k nearest candidates of a query are scored, by the ratio margin; a candidate's mean is taken over its k
     nearest queries. The paper does not say in which direction it asks, nor which sentences: here English asks, and both
@@ -60,17 +60,17 @@ class ParaCrawlRetrieval:
     text that an earlier one has too only the first is kept. ``accuracy_cosine`` is the same without a margin.
 
     The folder holds bitexts of any format with both languages in their names, of which one is English
-    (``en-de.txt.gz``, ``de-en.tmx``, ``ParaCrawl.de-en.de`` beside ``ParaCrawl.de-en.en``). A folder that is not called
-    after ParaCrawl puts its name behind the task's.
+    (``en-de.txt.gz``, ``de-en.tmx``, ``ParaCrawl.de-en.de`` next to ``ParaCrawl.de-en.en``). A folder that is not
+    called after ParaCrawl puts its name behind the task's.
 
     Attributes:
         languages: languages to score; all by default.
-        queries: sentences asked.
+        queries: number of queries.
         candidates: sentences to choose from; fewer where the files have fewer pairs.
         direction: en-x asks in English, x-en in the other language.
         k: neighbours scored, and averaged over in the margin.
         seed: of the draw.
-        examples: wrong neighbours kept beside the result, per language; 0 for none.
+        examples: wrong neighbors kept next to the result, per language; 0 for none.
     """
 
     name: ClassVar[str] = "paracrawl_retrieval"
@@ -168,8 +168,8 @@ class ParaCrawlRetrieval:
             for text, texts in zip(pair, seen, strict=True):
                 texts.add(text)
         random.Random(self.seed).shuffle(pairs)
-        asked, found = (0, 1) if self.direction == "en-x" else (1, 0)
-        queries = [pair[asked] for pair in itertools.islice(pairs, self.queries)]
+        query_side, found = (0, 1) if self.direction == "en-x" else (1, 0)
+        queries = [pair[query_side] for pair in itertools.islice(pairs, self.queries)]
         return _Sample(queries, [pair[found] for pair in pairs], len(drawn) - len(pairs))
 
     def _score(self, encoder: Embeds, name: str, sample: _Sample) -> tuple[SubsetScores, Items, tuple[Example, ...]]:

@@ -52,7 +52,7 @@ from interlingua.evaluation.tasks.passage_search import EmbeddedPassages
 
 T = TypeVar("T")
 OF_ALL = "_all_languages"
-"""Ends the names of metrics and runs whose candidates are the passages of all languages together."""
+"""The suffix of metrics and runs with the passages of all languages together as candidates."""
 
 
 class Scored(NamedTuple):
@@ -85,7 +85,7 @@ class PassageTask(abc.ABC):
         similarity: cosine or dot, the inner product of the vectors as the model gives them; auto is dot for a model
             with two towers and cosine for all others.
         runs: a folder for TREC run files, one per language, pool and system.
-        examples: questions with a wrong first passage kept beside the result, per language; 0 for none.
+        examples: questions with a wrong first passage kept next to the result, per language; 0 for none.
     """
 
     name: ClassVar[str]
@@ -255,14 +255,16 @@ class PassageTask(abc.ABC):
     def _judged_in_all(self, name: str, judged: Qrels, sets: Mapping[str, RetrievalSet]) -> Qrels:
         """Which passages of the pool of all languages answer; in parallel sets a question's in every language."""
         languages = sets if self.parallel else {name: sets[name]}
-        return {
-            query: {
-                f"{other}/{passage}": grade
-                for other, one in languages.items()
-                for passage, grade in (passages if other == name else one.qrels.get(query, {})).items()
-            }
-            for query, passages in judged.items()
-        }
+
+        def in_all(query: str, passages: Mapping[str, int]) -> dict[str, int]:
+            found = {}
+            for other, one in languages.items():
+                grades = passages if other == name else one.qrels.get(query, {})
+                for passage, grade in grades.items():
+                    found[f"{other}/{passage}"] = grade
+            return found
+
+        return {query: in_all(query, passages) for query, passages in judged.items()}
 
     def _write_runs(self, name: str, runs: Mapping[str, Run]) -> None:
         if self.runs is None:
@@ -296,8 +298,8 @@ def _encode(portion: Sequence[Passage], by: Callable[..., T], language: str) -> 
 
 
 def judged_questions(one: RetrievalSet, passages: Sequence[str]) -> tuple[Qrels, list[str]]:
-    """The questions that count, and what is to be said about the others."""
-    judged = {query: grades for query, grades in one.qrels.items() if any(grade > 0 for grade in grades.values())}
+    """The questions that count, and notes about the others."""
+    judged = {query: grades for query, grades in one.qrels.items() if max(grades.values(), default=0) > 0}
     if not judged:
         raise DataError("no question has a relevant passage; check that questions and judgements belong together")
     relevant = {passage for grades in judged.values() for passage, grade in grades.items() if grade > 0}

@@ -29,7 +29,7 @@ PARALLEL_GROUPS = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TyDiGoldP(RetrievalTask):
-    """TyDi QA's gold passages as retrieval, a small stand-in for Mr.TyDi: which passage was this question asked about?
+    """TyDi QA's gold passages as retrieval, a small stand-in for Mr.TyDi: which passage is this question about?
 
     Attributes:
         split: dev, or train.
@@ -121,7 +121,7 @@ class Miracl(RetrievalTask):
     """MIRACL (Zhang et al. 2023): nDCG@10 and Recall@100 in the Wikipedia of the question's language.
 
     Attributes:
-        split: dev, whose judgements are public, or train.
+        split: dev, which has public judgments, or train.
     """
 
     name: ClassVar[str] = "miracl"

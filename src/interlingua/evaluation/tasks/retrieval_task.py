@@ -43,7 +43,7 @@ class RetrievalTask(PassageTask):
         precision: what passages are kept in for the search: float32, int8, or bits; hamming has the questions in bits
             too, as binary indexes do.
         rescore: candidates found in int8 or bits that are ranked anew by float32, 100 or more; 0 for none.
-        bm25: score BM25 and its fusion with the encoder (reciprocal ranks) beside it, in the question's language.
+        bm25: score BM25 too, and its fusion with the encoder (reciprocal ranks), in the question's language.
         bm25_k1: how soon more of the same word counts for nothing, at least 0.
         bm25_b: how much long passages pay for their length, 0 to 1; both tuned by ``interlingua.search.bm25.tune``.
     """
@@ -75,19 +75,19 @@ class RetrievalTask(PassageTask):
         """See ``PassageTask._score``."""
         one = sets[name]
         judged, notes = judged_questions(one, pools[name].ids)
-        asked = {query: one.queries[query] for query in judged if query in one.queries}
-        vectors = self._embed_questions(encoder, asked, language)
-        runs = {"": search([*asked], vectors, {"": pools[name]}, self._nearest)}
+        questions = {query: one.queries[query] for query in judged if query in one.queries}
+        vectors = self._embed_questions(encoder, questions, language)
+        runs = {"": search([*questions], vectors, {"": pools[name]}, self._nearest)}
         if self.bm25:
-            runs["bm25_"] = self._bm25(asked, one, pools[name].ids, language)
+            runs["bm25_"] = self._bm25(questions, one, pools[name].ids, language)
             runs["hybrid_"] = reciprocal_rank_fusion([runs[""], runs["bm25_"]])
         values = {f"{system}{m}": v for system, run in runs.items() for m, v in ranking_metrics(judged, run).items()}
-        expected = {query: next(p for p, grade in grades.items() if grade > 0) for query, grades in judged.items()}
+        expected = {query: _first_relevant(grades) for query, grades in judged.items()}
         kept: Any = {"language": language, "limit": self.examples}
         fairness: dict[str, float] = {}
         tables: Mapping[str, Mapping[str, float]] = {}
         if self.pools_all:
-            runs[OF_ALL] = search([*asked], vectors, pools, self._nearest)
+            runs[OF_ALL] = search([*questions], vectors, pools, self._nearest)
             judged_in_all = self._judged_in_all(name, judged, sets)
             found = ranking_metrics(judged_in_all, runs[OF_ALL])
             values |= {f"{metric}{OF_ALL}": of_query for metric, of_query in found.items()}
@@ -121,3 +121,8 @@ class RetrievalTask(PassageTask):
             query: dict(zip(passages, map(float, of_query), strict=True))
             for query, passages, of_query in zip(queries, found, scores, strict=True)
         }
+
+
+def _first_relevant(grades: Mapping[str, int]) -> str:
+    """The first passage that answers a question."""
+    return next(passage for passage, grade in grades.items() if grade > 0)

@@ -38,8 +38,8 @@ class SentEval:
     its dev set, TREC and MRPC by 10-fold cross-validation on the training set; MRPC's features are [|u-v|, u*v]. See
     ``metrics.logistic`` and ``metrics.senteval``. Embeddings are those the model gives, not scaled.
 
-    A task whose training set is not of SentEval's size carries the size in its name (``SST_6920``: sentences alone,
-    where SentEval has 67,349 phrases), and the average then is ``senteval_6of7``.
+    A task with a training set that is not of SentEval's size carries the size in its name (``SST_6920``: sentences
+    alone, where SentEval has 67,349 phrases), and the average then is ``senteval_6of7``.
 
     Attributes:
         tasks: names of those to score; all that are there by default.

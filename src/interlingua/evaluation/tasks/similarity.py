@@ -25,11 +25,11 @@ DECIMALS = 12
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SimilarityTask(abc.ABC):
-    """Spearman's rank correlation of cosines with judgements, a fraction; Pearson's beside it.
+    """Spearman's and Pearson's correlations of cosines with judgments, fractions.
 
     ``spearman_low`` and ``spearman_high`` bound the 95 % bootstrap interval over the pairs; a group's interval is that
-    of its mean, sets of one size being resampled together, as many repeat their pairs in other languages. A set whose
-    size is not the protocol's puts the folder's name behind the task's, and then there are no groups of papers.
+    of its mean, sets of one size being resampled together, as many repeat their pairs in other languages. If the size
+    of a set is not the protocol's, the folder's name stands behind the task's, and there are no groups of papers.
 
     Attributes:
         languages: languages, or pairs of them (``en-ar``), to score; all sets of the protocol by default.
@@ -71,10 +71,10 @@ class SimilarityTask(abc.ABC):
         items = {}
         draws = {}
         for name, (languages, pairs) in sets.items():
-            alike = cosines(
+            similarities = cosines(
                 encoder.encode(pairs.first, language=languages[0]), encoder.encode(pairs.second, language=languages[1])
             )
-            items[name] = Items(alike, np.array(pairs.gold))
+            items[name] = Items(similarities, np.array(pairs.gold))
             draws[name] = self._draws(items[name])
             subsets.append(_scores(name, languages, items[name], draws[name]))
             done += 2 * len(pairs.gold)

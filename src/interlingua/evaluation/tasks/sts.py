@@ -47,7 +47,7 @@ class STS17(SimilarityTask):
 
     The averages of the calibrated-similarity paper are ``sts17_monolingual_3of3`` and ``sts17_crosslingual_7of7``;
     SemEval's own tracks hold three of the seven, and their average is called ``sts17_crosslingual_3of7``.
-    Track 4b (``en-es_4b``) and Korean are in no average and are scored only if asked for.
+    Track 4b (``en-es_4b``) and Korean are in no average and are scored only if requested.
     """
 
     name: ClassVar[str] = "sts17"
@@ -167,11 +167,16 @@ class STS12to16(SimilarityTask):
         found: list[dict[str, float]] = []
         for chosen in years.values():
             of_year = SimilarityTask.group(self, name, chosen, items, draws)
-            cosines, gold = (np.concatenate([items[s.name][side] for s in chosen]) for side in (0, 1))
+            cosines = np.concatenate([items[subset.name].values for subset in chosen])
+            gold = np.concatenate([items[subset.name].gold for subset in chosen])
             found.append(of_year | {"spearman_pooled": spearman(cosines, gold)})
-        means = {metric: float(np.mean([of_year[metric] for of_year in found])) for metric in found[0]}
+        means = {}
+        for metric in found[0]:
+            means[metric] = float(np.mean([of_year[metric] for of_year in found]))
         if self.resamples:
-            of_years = [np.mean([draws[subset.name] for subset in chosen], axis=0) for chosen in years.values()]
+            of_years = []
+            for chosen in years.values():
+                of_years.append(np.mean([draws[subset.name] for subset in chosen], axis=0))
             means["spearman_low"], means["spearman_high"] = interval(np.mean(of_years, axis=0))
         return means
 

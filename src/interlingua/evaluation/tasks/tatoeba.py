@@ -38,7 +38,7 @@ class Tatoeba:
         languages: languages, pairs or groups of them to score; all that have a file by default.
         compare: ``index`` counts only the sentence's own translation as right, ``text`` also a candidate of the
             same text (LASER's option for duplicates).
-        examples: wrong neighbours kept beside the result, per language pair; 0 for none.
+        examples: wrong neighbors kept next to the result, per language pair; 0 for none.
     """
 
     name: ClassVar[str] = "tatoeba"

@@ -21,11 +21,11 @@ from interlingua.evaluation.tasks.xsim import DATASET
 class XSimPP(MarginSearch):
     """xsim with altered English sentences behind the candidates; they are neighbours of x and have neighbours too.
 
-    Beside the error rates of ``MarginSearch`` stand the shares of sentences for which an altered form of the right
+    Adds to the error rates of ``MarginSearch`` the shares of sentences for which an altered form of the right
     sentence was retrieved, by what was altered (``errors_<kind>``), and for which something else was
     (``errors_misaligned``); LASER prints them as counts. They sum to ``xsim_pp``.
 
-    Needs ``eng_Latn_augmented.devtest`` and ``eng_Latn_errtype.devtest.json`` in the folder, or in one beside it that
+    Needs ``eng_Latn_augmented.devtest`` and ``eng_Latn_errtype.devtest.json`` in the folder, or in one next to it that
     is called ``<folder>_augmented``. Files that ``xsim_pp_generated`` wrote are read too; their result is named after
     the folder.
 
@@ -55,7 +55,7 @@ class XSimPP(MarginSearch):
         path = altered_file(folder, language)
         if path is None:
             raise DataError(
-                f"no {language}_augmented.devtest here nor in {folder.resolve().name}_augmented beside it; LASER "
+                f"no {language}_augmented.devtest here nor in {folder.resolve().name}_augmented next to it; LASER "
                 "publishes one for English, and xsim_pp_generated makes some for any language",
                 path=folder,
             )
@@ -123,7 +123,7 @@ class XSimPPGenerated(MarginSearch):
         return made
 
     def kinds_in(self, altered: Sequence[Altered]) -> list[str]:
-        """All kinds that were asked for, so that languages have the same metrics."""
+        """All requested kinds, so that languages have the same metrics."""
         return list(self.kinds)
 
     def is_protocol(self, revision: str | None, subsets: Sequence[SubsetScores], altered: Sequence[Altered]) -> bool:

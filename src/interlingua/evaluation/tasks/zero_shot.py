@@ -35,7 +35,7 @@ from interlingua.evaluation.tasks.folders import choose_languages, full_code
 
 ENGLISH = "eng_Latn"
 LANGUAGES_TOGETHER = 12
-"""Languages whose classifiers are trained side by side; bounds memory."""
+"""Languages to train classifiers for at the same time; bounds memory."""
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？।॥؟۔።])\s*")
 
 
@@ -80,7 +80,7 @@ class ZeroShotTask(ClassificationTask):
             count(f"{one.key} test", len(tests[one.key]))
         right: dict[tuple[str, str], Bool[ndarray, "s n"]] = {}
         dev_accuracy: dict[str, Float64[ndarray, " s"]] = {}
-        for sources in _alike(self._sources(sets)):
+        for sources in _same_size(self._sources(sets)):
             self._learn(encoder, sources, sets, tests, right, dev_accuracy)
             texts = sum(len(one.splits[split].texts) for one in sources for split in ("train", "dev"))
             count(f"{sources[-1].key} classifiers", texts)
@@ -119,10 +119,14 @@ class ZeroShotTask(ClassificationTask):
         """Trains the classifiers of languages with equally large sets, and tests them on every language."""
         domain = sources[0].domain
         classes = sorted({label for one in sets if one.domain == domain for label in one.splits["train"].labels})
-        x, dev_x = (_stack([self._embed(encoder, one, split) for one in sources]) for split in ("train", "dev"))
-        y, dev_y = (
-            _stack([class_numbers(one.splits[split].labels, classes) for one in sources]) for split in ("train", "dev")
-        )
+
+        def numbers(split: str) -> Tensor:
+            return _stack([class_numbers(one.splits[split].labels, classes) for one in sources])
+
+        x = _stack([self._embed(encoder, one, "train") for one in sources])
+        dev_x = _stack([self._embed(encoder, one, "dev") for one in sources])
+        y = numbers("train")
+        dev_y = numbers("dev")
         nets = train_mlps(x, y, dev_x, dev_y, classes=len(classes), seeds=self.seeds, epochs=self.epochs)
         for number, source in enumerate(sources):
             dev_accuracy[source.key] = nets.dev_right[number].numpy() / dev_y.shape[1]
@@ -141,14 +145,14 @@ def sentences(text: str) -> list[str]:
     return [part for part in _SENTENCE_END.split(text) if part.strip()] or [text]
 
 
-def _alike(sets: Sequence[LabelledLanguage]) -> Iterable[list[LabelledLanguage]]:
+def _same_size(sets: Sequence[LabelledLanguage]) -> Iterable[list[LabelledLanguage]]:
     """Languages that can be trained side by side: of one domain, with equally large sets, not too many."""
 
     def size(one: LabelledLanguage) -> tuple[str, int, int]:
         return one.domain, len(one.splits["train"].texts), len(one.splits["dev"].texts)
 
-    for _, alike in itertools.groupby(sorted(sets, key=size), key=size):
-        some = list(alike)
+    for _, group in itertools.groupby(sorted(sets, key=size), key=size):
+        some = list(group)
         yield from (some[first : first + LANGUAGES_TOGETHER] for first in range(0, len(some), LANGUAGES_TOGETHER))
 
 

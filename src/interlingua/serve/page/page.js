@@ -31,8 +31,8 @@ function onSubmit(section, work) {
     status.textContent = "Working…";
     const start = performance.now();
     try {
-      const said = await work(section.querySelector(".scroll"));
-      status.textContent = `${said}, ${Math.round(performance.now() - start)} ms`;
+      const summary = await work(section.querySelector(".scroll"));
+      status.textContent = `${summary}, ${Math.round(performance.now() - start)} ms`;
     } catch (error) {
       status.className = "status error";
       status.textContent = error.message;
@@ -40,7 +40,7 @@ function onSubmit(section, work) {
   });
 }
 
-// A table of numbers whose cells are colored from the smallest to the largest; `best` marks cells.
+// A table of numbers with cells that are colored from the smallest to the largest; `best` marks cells.
 function matrix(rows, columns, values, best = () => false) {
   const all = values.flat();
   const lowest = Math.min(...all);
