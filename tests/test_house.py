@@ -21,6 +21,8 @@ ORDER = [
     {
         "errors",
         "limits",
+        "callable_package",
+        "options",
         "compression",
         "temporary",
         "locks",
@@ -50,6 +52,7 @@ ORDER = [
     {"adapt"},
     {"quickstart"},
     {"serve"},
+    {"verbs"},
     {"cli"},
     {"__main__"},
 ]
