@@ -128,7 +128,7 @@ class EvaluateOptions(MeasuredModelOptions):
     )
     name: str | None = option(None, "The model's name in results; its directory's by default.", group=OUTPUT)
     compare: str = option("index", "index, or text to count duplicates as right.", group=FILTERING)
-    budget: str | None = option(None, "Embed no longer than 90s, 10m or 2h; the rest is left out.")
+    budget: str | Budget | None = option(None, "Embed no longer than 90s, 10m or 2h; the rest is left out.")
     shard: str | None = option(
         None, "Embed the second of eight parts of the passages, 2/8, and score nothing. Needs --cache."
     )
@@ -170,7 +170,9 @@ class Evaluation:
             suite or "", languages=listed(options.languages or None), compare=options.compare, settings=of_tasks,
             data=data,
         )  # fmt: skip
-        budget = Budget.parse(options.budget) if options.budget else None
+        budget = options.budget or None
+        if isinstance(budget, str):
+            budget = Budget.parse(budget)
         encoder, info = _loaded(options, of_backend)
         return cls(options, encoder, info, tasks, data, budget)
 
