@@ -265,7 +265,7 @@ class MineJob:
             with destination(self.report, self.folder / "made") as path:
                 write_page(path, mined, written, self.output, languages, self.config.scoring, calibration)
             lines.append(f"{self.report}: best, borderline and rejected pairs")
-        pairs = [MinedPair(row.pair.score, row.pair.source, row.pair.target, *row.lines) for row in written.kept]
+        pairs = [MinedPair(row.columns["score"], row.pair.source, row.pair.target, *row.lines) for row in written.kept]
         return MinedPairs(pairs, lines=lines, columns=[row.values for row in written.kept], written=written)
 
     @contextlib.contextmanager

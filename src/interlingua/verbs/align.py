@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
@@ -123,9 +123,9 @@ def run_align(
     lists = [side for side in (options.source, options.target) if not isinstance(side, str | os.PathLike | None)]
     if lists:
         return _align_lists(options, config)
+    files: Any = {"source": options.source, "target": options.target}
     job = AlignJob(
-        source=options.source,
-        target=options.target,
+        **files,
         list=options.documents,
         output=as_path(options.output),
         texts=as_path(options.texts),
@@ -153,10 +153,10 @@ def _align_lists(options: AlignOptions, config: AlignConfig) -> Links:
     if given:
         raise ConfigError(f"{given[0]} goes with documents in files; drop it, or name two files")
     encode, _ = open_model(options, identified=False)
-    languages = {"source_language": options.source_language, "target_language": options.target_language}
-    aligner = Aligner(encode, config, **languages)
-    source = list(checked_texts(options.source or (), "source"))
-    target = list(checked_texts(options.target or (), "target"))
+    aligner = Aligner(encode, config, source_language=options.source_language, target_language=options.target_language)
+    sides: Any = (options.source or (), options.target or ())
+    source = list(checked_texts(sides[0], "source"))
+    target = list(checked_texts(sides[1], "target"))
     links = aligner.links(source, target)
     aligner.count(links, None, source, target)
     return Links(links, aligner.report)

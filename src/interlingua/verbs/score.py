@@ -177,9 +177,9 @@ def score_job(options: ScoreOptions) -> ScoreJob:
         precision=options.precision,
         prior=options.prior,
     )
-    is_file = isinstance(options.bitext, str | os.PathLike)
+    bitext: Any = options.bitext
     return ScoreJob(
-        input=os.fspath(options.bitext) if is_file else None,
+        input=os.fspath(bitext) if isinstance(bitext, str | os.PathLike) else None,
         input_format=options.input_format,
         source_language=options.source_language,
         target_language=options.target_language,

@@ -54,7 +54,7 @@ def open_model(
     if isinstance(encoder, OwnEncoder):
         names = [f"dtype={options.dtype}"] if options.dtype else []
         identity = " ".join([encoder.info.identity or "", *names, prompt_text(encoder, options.prompt)]).strip()
-    how = {"prompt": options.prompt, "batch_tokens": options.batch_tokens, "dtype": options.dtype or "float32"}
+    how: Any = {"prompt": options.prompt, "batch_tokens": options.batch_tokens, "dtype": options.dtype or "float32"}
     return functools.partial(options.model.encode, **how, normalize=True), identity
 
 

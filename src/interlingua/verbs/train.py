@@ -118,7 +118,7 @@ def _config(options: TrainOptions, overrides: list[str]) -> TrainConfig:
     if isinstance(given, TrainConfig):
         if options.settings:
             raise ConfigError("settings change a file or a mapping; change a TrainConfig by dataclasses.replace")
-        chosen = {"devices": options.devices, "strategy": options.strategy}
+        chosen: dict[str, Any] = {"devices": options.devices, "strategy": options.strategy}
         chosen["output"] = None if options.output is None else Path(options.output)
         run = dataclasses.replace(given.run, **{key: value for key, value in chosen.items() if value is not None})
         return dataclasses.replace(given, run=run)
