@@ -14,8 +14,9 @@ from interlingua.adapt.extend import extend
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import InterlinguaError
-from interlingua.evaluation.suite import evaluate
-from interlingua.mining import api
+from interlingua.verbs.evaluate import evaluate
+from interlingua.verbs.mine import mine
+from interlingua.verbs.score import score
 
 
 def test_each_name_is_what_it_says():
@@ -25,7 +26,7 @@ def test_each_name_is_what_it_says():
     assert interlingua.evaluate is evaluate
     assert interlingua.load == Encoder.load
     assert [interlingua.average, interlingua.extend] == [average, extend]
-    assert [interlingua.mine, interlingua.score, interlingua.align] == [api.mine, api.score, api.align]
+    assert [interlingua.mine, interlingua.score] == [mine, score]
 
 
 def test_load_reads_a_model_directory(tmp_path, word_vocabulary):

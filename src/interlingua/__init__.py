@@ -12,10 +12,18 @@ if TYPE_CHECKING:
     from interlingua.analysis.debias import debias as debias
     from interlingua.encoder.encoder import Encoder as Encoder
     from interlingua.errors import InterlinguaError as InterlinguaError
-    from interlingua.evaluation.suite import evaluate as evaluate
-    from interlingua.mining.api import align as align
-    from interlingua.mining.api import mine as mine
-    from interlingua.mining.api import score as score
+    from interlingua.verbs.align import align as align
+    from interlingua.verbs.analyse import analyse as analyse
+    from interlingua.verbs.calibrate import calibrate as calibrate
+    from interlingua.verbs.compare import compare as compare
+    from interlingua.verbs.embed import embed as embed
+    from interlingua.verbs.evaluate import evaluate as evaluate
+    from interlingua.verbs.export import export as export
+    from interlingua.verbs.mine import mine as mine
+    from interlingua.verbs.prepare import prepare as prepare
+    from interlingua.verbs.quickstart import quickstart as quickstart
+    from interlingua.verbs.score import score as score
+    from interlingua.verbs.train import train as train
 
     load = Encoder.load
 
@@ -25,31 +33,41 @@ __all__ = [
     "InterlinguaError",
     "__version__",
     "align",
+    "analyse",
     "average",
+    "calibrate",
+    "compare",
     "debias",
+    "embed",
     "evaluate",
+    "export",
     "extend",
     "load",
     "mine",
+    "prepare",
+    "quickstart",
     "score",
+    "train",
 ]
 
 # Public names are imported on first use, so that `import interlingua` does not import torch.
+_VERBS = ("align", "analyse", "calibrate", "compare", "embed", "evaluate", "mine", "score")
+_PACKAGES = ("export", "prepare", "quickstart", "train")
+"""Verbs of which the packages of that name can be called, see ``callable_package``."""
 _HOMES = {
     "Encoder": "interlingua.encoder.encoder:Encoder",
     "InterlinguaError": "interlingua.errors:InterlinguaError",
-    "align": "interlingua.mining.api:align",
     "average": "interlingua.adapt.average:average",
     "debias": "interlingua.analysis.debias:debias",
-    "evaluate": "interlingua.evaluation.suite:evaluate",
     "extend": "interlingua.adapt.extend:extend",
     "load": "interlingua.encoder.encoder:Encoder.load",
-    "mine": "interlingua.mining.api:mine",
-    "score": "interlingua.mining.api:score",
+    **{verb: f"interlingua.verbs.{verb}:{verb}" for verb in _VERBS},
 }
 
 
 def __getattr__(name: str) -> Any:
+    if name in _PACKAGES:
+        return importlib.import_module(f"interlingua.{name}")
     if name in _HOMES:
         module, _, attribute = _HOMES[name].partition(":")
         return operator.attrgetter(attribute)(importlib.import_module(module))
@@ -57,4 +75,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+    return sorted([*globals(), *_HOMES, *_PACKAGES])

@@ -1,16 +1,14 @@
 from __future__ import annotations
 
 import gzip
-import inspect
 import json
 import random
 
 import numpy as np
 import pytest
 
-from interlingua.cli import main, mine
+from interlingua.cli import main
 from interlingua.corpus.formats import read_pairs
-from interlingua.mining.checks import CHEAP, DROPPED
 from tests.mining.invented import corpora, embed, write_lines
 
 MODEL = ("tests.mining.invented:embed", "--backend", "function")
@@ -98,12 +96,6 @@ def test_matched_documents(capsys, tmp_path, texts):
     for line in (tmp_path / "p.tsv").read_text().splitlines():
         one, other = (cell.split("#")[0] for cell in line.split("\t"))
         assert one.replace("/de/", "/en/") == other
-
-
-def test_defaults_are_the_checks_own():
-    options = inspect.signature(mine.mine).parameters
-    assert options["check"].default == ",".join(CHEAP)
-    assert options["drop"].default == DROPPED
 
 
 def test_plan_says_what_it_takes_and_stops(capsys, tmp_path, texts, monkeypatch):

@@ -82,8 +82,11 @@ def test_the_python_part_runs(said, workplace, capsys, monkeypatch):
     monkeypatch.setattr(sys, "path", [str(workplace), *sys.path])
     monkeypatch.delitem(sys.modules, "my_code", raising=False)  # another guide's
     names = run_python(GUIDE, workplace)
-    assert len(names["mined"].pairs) > 50
-    assert len(capsys.readouterr().out.splitlines()) == 6
+    assert len(names["found"]) > 50
+    assert len(names["unchecked"]) > len(names["found"])
+    rows = [json.loads(line) for line in (workplace / "python.jsonl").read_text().splitlines()]
+    assert len(rows) == names["mined"].written.pairs > 50
+    assert len(capsys.readouterr().out.splitlines()) == 5
 
 
 def test_the_table_names_every_check_and_its_limit():

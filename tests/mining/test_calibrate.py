@@ -33,7 +33,7 @@ def sides(folder):
 
 
 def run(job, folder):
-    return job.run(*sides(folder), "model", progress=lambda *_: None)
+    return job.run(*sides(folder), "model", progress=lambda *_: None).lines
 
 
 def job(folder, tmp_path, **options):

@@ -25,7 +25,7 @@ def sides(tmp_path):
 
 
 def run(job, sides, told=None):
-    return job.run(*sides, "model", progress=lambda *at: told.append(at) if told is not None else None)
+    return job.run(*sides, "model", progress=lambda *at: told.append(at) if told is not None else None).lines
 
 
 def test_from_texts_to_pairs_with_gold_and_report(tmp_path, sides):

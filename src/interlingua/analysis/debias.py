@@ -3,12 +3,12 @@
 The texts are embedded, a map is estimated on one part of them (``encoder/language_maps.py``) and measured on the other
 (``analysis/debias_fit.py``). What is written depends on what was given:
 
-- an interlingua model: a model folder whose last layers are Normalize, Dense (the map), Normalize, or, for ``shift``,
+- an interlingua model: a model folder that ends in Normalize, Dense (the map), Normalize, or, for ``shift``,
   Normalize and a table of vectors by language;
 - an encoder of another backend: a folder for the backend ``mapped``, which loads that encoder and applies the map;
 - a file of vectors: the file of mapped vectors.
 
-The map itself lies beside each as ``language_map.safetensors``, so that vectors of the same encoder can be mapped
+With each, the map itself is written as ``language_map.safetensors``, so that vectors of the same encoder can be mapped
 later; ``debias.json`` says where it is from and what was measured.
 """
 
@@ -251,7 +251,7 @@ def run_debias(
 def debias_vectors(
     vectors: Float32[ndarray, "n d"], languages: Sequence[str], *, options: DebiasOptions | None = None
 ) -> FittedMap:
-    """Estimates a map from vectors whose languages are known; ``fitted.language_map.apply`` maps them.
+    """Estimates a map from vectors of known languages; ``fitted.language_map.apply`` maps them.
 
     Args:
         vectors: any lengths; they are scaled to 1.

@@ -60,7 +60,7 @@ class Panel:
     Attributes:
         pool: retrieval of translations, own and mixed pool, and nearest sentences of the same language.
         variance_share: variance between the languages' means over the whole variance.
-        recognized: sentences whose nearest language mean is that of their own language.
+        recognized: sentences that are nearest to the mean of their own language.
     """
 
     pool: PoolMeasures

@@ -23,7 +23,7 @@ Lang = Annotated[str, typer.Option(help="The language to add, in any code.")]
 Output = Annotated[Path, typer.Option("--output", "-o", help="Folder of all that is made; the model is in its model/.")]
 Pivot = Annotated[str, typer.Option(help="The language of the pairs that the model knows.")]
 Replay = Annotated[
-    Files, typer.Option(help="Text of another language (ru.txt), or a bitext, whose vectors shall stay; repeatable.")
+    Files, typer.Option(help="Text of another language (ru.txt), or a bitext: its vectors shall stay; repeatable.")
 ]
 ReplayShare = Annotated[float, typer.Option(help="Sentences to replay for each pair, in every step.")]
 ReplayWeight = Annotated[float, typer.Option(help="Weight of replay in the loss; the pairs have 1.", min=0)]

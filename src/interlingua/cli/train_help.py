@@ -3,24 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from interlingua.registry import METHODS
-
-ConfigFile = Annotated[
-    Path | None,
-    typer.Argument(help="TOML file, or config.toml of a run to go on with or repeat; --init writes it."),
-]
-Init = Annotated[
-    str | None,
-    typer.Option(
-        help="Write a commented CONFIG to begin with: ems (from scratch), mexma (from a language model) or finetune"
-        " (a sentence encoder, on your pairs)."
-    ),
-]
 
 EXAMPLE = """\
 [data]

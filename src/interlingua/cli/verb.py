@@ -33,11 +33,13 @@ def command(verb: str, summary: str) -> Any:
     """Imports ``interlingua.cli.<verb>`` and makes a typer command of the function of that name."""
     import typer
 
+    from interlingua.cli.options import GroupedCommand
+
     module = importlib.import_module(f"interlingua.cli.{verb}")
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     settings = {"help_option_names": ["-h", "--help"]}
     epilog = getattr(module, "EPILOG", None)
-    register = app.command(name=verb, help=summary, epilog=epilog, context_settings=settings)
+    register = app.command(name=verb, cls=GroupedCommand, help=summary, epilog=epilog, context_settings=settings)
     register(_interruptible(getattr(module, verb)))
     return app
 

@@ -1,1 +1,5 @@
 """Models for use elsewhere: sentence-transformers directories, cards, and the proof that vectors stay the same."""
+
+from interlingua.callable_package import make_callable
+
+make_callable(__name__)

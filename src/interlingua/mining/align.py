@@ -59,6 +59,8 @@ class AlignReport:
     """Why documents were left out."""
     gold: LinkCounts = field(default_factory=LinkCounts)
     encoded: EncodeReport = field(default_factory=EncodeReport)
+    links: list[Link] = field(default_factory=list)
+    """Of documents for which no file of links is written."""
 
     def __str__(self) -> str:
         alone = self.shapes[1, 0], self.shapes[0, 1]
@@ -149,6 +151,18 @@ class Aligner:
         found = align_blocks(blocks[0], blocks[1], self.config)
         return found._replace(links=with_blank_lines(found.links, filled, (len(source), len(target))))
 
+    def links(
+        self,
+        source: Sequence[str],
+        target: Sequence[str],
+        *,
+        languages: tuple[str | None, str | None] | None = None,
+        progress: Callable[[float], None] = lambda share: None,
+    ) -> list[Link]:
+        """The links between two documents with their costs rounded as they are written; see ``align``."""
+        found = self.align(source, target, languages=languages, progress=progress).links
+        return [link._replace(cost=round(link.cost, 6)) for link in found]
+
     def pairs(
         self,
         documents: Sequence[DocumentPair],
@@ -188,12 +202,11 @@ class Aligner:
                 links: Sequence[Link] = read_links(pair.output or "")
             else:
                 given = (languages[0] or None, languages[1] or None)
-                found = self.align(source, target, languages=given, progress=report).links
-                links = [link._replace(cost=round(link.cost, 6)) for link in found]  # as they are written
+                links = self.links(source, target, languages=given, progress=report)
                 if self.split and pair.output is not None:
                     write_sentences(pair.output, source, target)
                 self._write(links, pair, stdout, journal)
-            self._count(links, gold, source, target)
+            self.count(links, gold, source, target)
             report(1)
             for link in links:
                 if link.source and link.target:
@@ -208,6 +221,7 @@ class Aligner:
 
     def _write(self, links: Sequence[Link], pair: DocumentPair, stdout: TextIO, journal: Journal | None) -> None:
         if pair.output is None:
+            self.report.links += links
             stdout.writelines(map(link_line, links))
             stdout.flush()
             return
@@ -216,9 +230,10 @@ class Aligner:
         if journal is not None:
             journal.add(pair)
 
-    def _count(
+    def count(
         self, links: Sequence[Link], gold: Sequence[Link] | None, source: Sequence[str], target: Sequence[str]
     ) -> None:
+        """Adds the links of two documents to the report."""
         self.report.documents += 1
         shapes = Counter((len(link.source), len(link.target)) for link in links)
         blank = Counter(source=_blank_lines(source), target=_blank_lines(target))

@@ -1,147 +1,68 @@
-"""``interlingua.mine``, ``score`` and ``align``: texts in memory, in a line of Python each.
-
-For corpora that memory does not hold there are ``mining.pipeline.mine_files`` and the command line.
-"""
+"""Texts in memory and encoders of any kind, as mining, scoring and alignment take them."""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
+from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.formats import TextPair
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.encoder import EmbedsText, Encoder
 from interlingua.encoder.texts import PAIRS, check_text, checked_texts, refuse_container
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike
-from interlingua.functional.margin import Margin
+from interlingua.languages import resolve
 from interlingua.mining.align import Aligner
 from interlingua.mining.alignment import AlignConfig, Link
-from interlingua.mining.mine import Retrieval, best_both_ways, retrieve
-from interlingua.mining.score import PairScorer, ScoreConfig
-from interlingua.mining.vectors import unit
+from interlingua.mining.pipeline import TextFile
+from interlingua.mining.score_job import Stream
+from interlingua.mining.texts import Line
+from interlingua.mining.vectors import Encode, unit
 
 Embeds = EmbedsText | Callable[[list[str]], Any] | PathLike
 """An encoder, a model's folder or ``hf:owner/name``, or a function from texts to vectors of any length."""
 
 
-class MinedPair(NamedTuple):
-    """A pair that was found.
-
-    Attributes:
-        score: margin, or cosine.
-        source: the text.
-        target: the text.
-        source_row: its place among the sources, the first one of equal texts.
-        target_row: its place among the targets.
-    """
-
-    score: float
-    source: str
-    target: str
-    source_row: int
-    target_row: int
-
-
-def mine(
-    encoder: Embeds,
-    source: Sequence[str],
-    target: Sequence[str],
-    *,
-    k: int = 4,
-    margin: Margin = "ratio",
-    retrieval: Retrieval = "max",
-    threshold: float | None = None,
-    prompt: str | None = None,
-    source_language: str | None = None,
-    target_language: str | None = None,
-) -> list[MinedPair]:
-    """Finds translations in two lists of sentences; Artetxe and Schwenk (2019).
+def text_side(texts: Sequence[str], name: str, language: str | None, encode: Encode | None = None) -> TextFile:
+    """Texts in memory as a side to mine; each is stripped, as the lines of a file are.
 
     Args:
-        encoder: see ``Embeds``.
-        source: sentences of one language; equal ones count once, blank ones not at all.
-        target: sentences of the other one.
-        k: neighbours scored, and averaged over in the margin.
-        margin: ratio, distance or absolute (plain cosine).
-        retrieval: max, intersection, forward or backward.
-        threshold: least score, in the margin's unit.
-        prompt: name of a prompt of the encoder, or a text to put in front.
-        source_language: in any code, where the encoder needs it.
-        target_language: code of the target's language, or None.
-
-    Returns:
-        The pairs, best first.
+        texts: sentences.
+        name: what errors and reports call the side.
+        language: any code; without one no check of script or language rejects a pair.
+        encode: gives the vectors of texts.
 
     Raises:
-        DataError: a side has no sentence.
+        ConfigError: it is a single text, a table or a dictionary.
+        DataError: an element is no text.
     """
-    encode = encode_with(encoder, prompt)
-    rows = [_first_rows(source, "source"), _first_rows(target, "target")]
-    if not all(rows):
-        raise DataError("one of two sides holds no sentence; there is nothing to mine")
-    texts = [sorted(side, key=side.__getitem__) for side in rows]
-    x, y = (encode(own, language=code) for own, code in zip(texts, (source_language, target_language), strict=True))
-    found = retrieve(*best_both_ways(x, y, k=k, margin=margin), retrieval)
-    found = found.take(np.argsort(-found.scores, kind="stable"))
-    pairs = []
-    for score, i, j in zip(found.scores.tolist(), found.x.tolist(), found.y.tolist(), strict=True):
-        if threshold is None or score >= threshold:
-            one = texts[0][i]
-            other = texts[1][j]
-            pairs.append(MinedPair(score, one, other, rows[0][one], rows[1][other]))
-    return pairs
+    lines = [Line(text.strip(), str(number)) for number, text in enumerate(checked_texts(texts, name), 1)]
+    code = resolve(language).code if language else ""
+    return TextFile(path=name, language=code, encode=encode, extra=lines, in_memory=True)
 
 
-def _first_rows(texts: Sequence[str], what: str) -> dict[str, int]:
-    """Each text that is not blank, with the row where it stands first."""
-    rows: dict[str, int] = {}
-    for row, text in enumerate(checked_texts(texts, what)):
-        if text.strip():
-            rows.setdefault(text, row)
-    return rows
-
-
-def score(
-    encoder: Embeds,
-    pairs: Iterable[tuple[str, str]],
-    *,
-    k: int = 4,
-    margin: Margin = "ratio",
-    window: int = 8192,
-    prompt: str | None = None,
-    source_language: str | None = None,
-    target_language: str | None = None,
-) -> Iterator[float]:
-    """Scores the pairs of a bitext as they stream by; see ``mining.score``.
+def pair_stream(pairs: Iterable[tuple[str, str]], source_language: str | None, target_language: str | None) -> Stream:
+    """Pairs in memory as a bitext to be read once.
 
     Args:
-        encoder: see ``Embeds``.
         pairs: source and target, as many as there are.
-        k: neighbours that the margin's means are taken over.
-        margin: ratio, distance, or absolute, which is the plain cosine and needs no window.
-        window: pairs of the stream among whose texts neighbours are looked for.
-        prompt: name of a prompt of the encoder, or a text to put in front.
-        source_language: in any code, where the encoder needs it.
+        source_language: in any code, where the encoder or a check needs it.
         target_language: code of the target's language, or None.
 
-    Returns:
-        The score of each pair, in their order; 0 where a side is blank.
-
     Raises:
-        ConfigError: the pairs are a table or a dictionary, or the encoder is none; when the function is called.
+        ConfigError: they are a table or a dictionary.
         DataError: a pair does not hold two texts; when its turn comes.
     """
-    config = ScoreConfig(margin=margin, k=k, window=window)
-    scorer = PairScorer(encode_with(encoder, prompt), config)
     refuse_container(pairs, PAIRS)
-    stream = _checked_pairs(pairs, source_language or "", target_language or "")
-    return (value for block in scorer.score(stream) for value in block.scores.tolist())
+    source, target = (resolve(code).code if code else "" for code in (source_language, target_language))
+    return Stream(_checked_pairs(pairs, source, target), (source, target), None, Counter(), BadLines())
 
 
 def _checked_pairs(pairs: Iterable[tuple[str, str]], source: str, target: str) -> Iterator[TextPair]:
@@ -174,7 +95,7 @@ def align(
         target: those of the other one.
         max_sentences: in a link at most, both sides together.
         skip_quantile: leaving a sentence alone costs this quantile of what random pairs cost, 0 to 1.
-        band: sentences beside the coarse path among which the fine one is.
+        band: sentences on either side of the coarse path in which the fine one is searched.
         prompt: name of a prompt of the encoder, or a text to put in front.
         source_language: in any code, where the encoder needs it.
         target_language: code of the target's language, or None.
@@ -205,21 +126,32 @@ def encode_with(encoder: Embeds, prompt: str | None = None) -> Callable[..., Flo
     """
     if isinstance(encoder, str | os.PathLike):
         encoder = Encoder.load(encoder)
-    embed: Any = getattr(encoder, "encode", encoder)
-    if not callable(embed):
-        kind = type(encoder).__name__
-        raise ConfigError(
-            f"expected an encoder (interlingua.load), a model's folder or a function first, got {kind}; the order is"
-            " mine(encoder, source, target), score(encoder, pairs), align(encoder, source, target)"
-        )
+    embed = embedding_function(encoder)
 
     def encode(
         texts: Sequence[str], *, language: str | None = None, report: EncodeReport | None = None
     ) -> Float32[ndarray, "n d"]:
-        said = {"prompt": prompt, "language": language}
-        vectors = np.asarray(embed(list(texts), **{key: value for key, value in said.items() if value}))
+        given = {"prompt": prompt, "language": language}
+        vectors = np.asarray(embed(list(texts), **{key: value for key, value in given.items() if value}))
         if report is not None:
             report.texts += len(texts)
         return unit(vectors)
 
     return encode
+
+
+def embedding_function(encoder: Any) -> Callable[..., Any]:
+    """The ``encode`` of an encoder, or the function itself.
+
+    Raises:
+        ConfigError: it is neither.
+    """
+    embed: Any = getattr(encoder, "encode", encoder)
+    # A text has a method of that name, too.
+    if isinstance(encoder, str) or not callable(embed):
+        kind = type(encoder).__name__
+        raise ConfigError(
+            f"expected an encoder (interlingua.load), a model's folder or a function first, got {kind}; the order is"
+            " mine(encoder, source, target), score(encoder, pairs), align(encoder, source, target)"
+        )
+    return embed

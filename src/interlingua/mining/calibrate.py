@@ -44,6 +44,13 @@ class Known(NamedTuple):
     notes: list[str]
 
 
+class Calibrated(NamedTuple):
+    """What was learned, and the report in lines."""
+
+    calibration: Calibration
+    lines: list[str]
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CalibrateJob:
     """What ``interlingua calibrate --help`` says of the options of these names.
@@ -90,16 +97,16 @@ class CalibrateJob:
         """Of all that is made on the way."""
         return self.work or self.output.with_name(f"{self.output.name}.work")
 
-    def run(self, source: TextFile, target: TextFile, model: str, *, progress: Progress) -> list[str]:
-        """Does it; what there is to tell, in lines."""
+    def run(self, source: TextFile, target: TextFile, model: str, *, progress: Progress) -> Calibrated:
+        """Mines the texts, learns from the pairs and writes the calibration."""
         check_writable(self.output)
         languages = source.language, target.language
         probes = self._probes(languages)
         gold = read_gold(self.gold) if self.gold else None
         labels = read_labels(self.labels) if self.labels else {}
         if probes is not None:
-            source = source._replace(extra=probes.source)
-            target = target._replace(extra=probes.target)
+            source = source._replace(extra=[*source.extra, *probes.source])
+            target = target._replace(extra=[*target.extra, *probes.target])
         with named(self.folder), at_work(self.folder, keep=self.work is not None):
             source, target = (with_lines(side, self.folder) for side in (source, target))
             mined = mine_files(source, target, self.config, self.folder, model=model, progress=progress)
@@ -113,8 +120,8 @@ class CalibrateJob:
         gold: Sequence[tuple[str, str]] | None,
         languages: tuple[str, str],
         model: str,
-    ) -> list[str]:
-        """Writes the calibration; what there is to tell, in lines."""
+    ) -> Calibrated:
+        """Writes the calibration."""
         assert mined is not None
         own = np.ones(len(mined.pairs), bool)
         if probes is not None:
@@ -141,7 +148,7 @@ class CalibrateJob:
             lines += self._sureness(found, known, mined.pairs["score"][own])
         if gold is not None and self.basis != "gold":
             lines += against_gold(found, mined, own, gold)
-        return [*lines, f"written: {self.output}"]
+        return Calibrated(found, [*lines, f"written: {self.output}"])
 
     def _probes(self, languages: tuple[str, str]) -> Probes | None:
         if self.parallel is None:

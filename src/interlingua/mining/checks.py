@@ -185,6 +185,8 @@ class Checker:
         assert self._identified is not None
         wrong = np.zeros(len(pairs.sources))
         for texts, language in self._sides(pairs):
+            if not language:  # of texts in memory, where none was given
+                continue
             wrong += [
                 sum(map(str.isalpha, text)) >= IDENTIFIED_LETTERS and self._identified.is_wrong(text, language)
                 for text in texts

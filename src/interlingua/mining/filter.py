@@ -205,7 +205,7 @@ def write_filtered(
     *,
     format: str,
     columns: Sequence[str] | None = None,
-    stdout: TextIO,
+    stdout: TextIO | None,
     rejected: PathLike | None = None,
 ) -> None:
     """Writes the rows that are kept, in their order.

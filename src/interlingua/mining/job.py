@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from interlingua.corpus.bad_lines import BadLines
 from interlingua.encoder.encoder import choose_device
@@ -36,12 +36,55 @@ _UNSAID = {"precision": (None,), "check": ("", ",".join(CHEAP)), "drop": ("", "n
 """What options are that LASER's script knows nothing of, where they are not given."""
 
 
-def parse_size(text: str) -> int:
-    """Bytes of ``4GiB``, ``800M`` or ``1000000``.
+class MinedPair(NamedTuple):
+    """A pair that was found.
+
+    Attributes:
+        score: margin, or cosine.
+        source: the text.
+        target: the text.
+        source_row: number, from 0, of the first source that is this text.
+        target_row: number of the first target that is this text.
+    """
+
+    score: float
+    source: str
+    target: str
+    source_row: int
+    target_row: int
+
+
+class MinedPairs(list[MinedPair]):
+    """The pairs of a run, best first; none where they were written to a file.
+
+    Args:
+        pairs: those that are kept.
+        lines: the report of the run.
+        columns: of each pair all that is known of it: cosine, origins, checks, probability.
+        written: counts, cuts and samples.
+    """
+
+    def __init__(
+        self,
+        pairs: Iterable[MinedPair] = (),
+        *,
+        lines: Sequence[str] = (),
+        columns: Sequence[Mapping[str, Any]] = (),
+        written: Written | None = None,
+    ) -> None:
+        super().__init__(pairs)
+        self.lines = list(lines)
+        self.columns = columns
+        self.written = written
+
+
+def parse_size(text: str | int) -> int:
+    """Bytes of ``4GiB``, ``800M`` or ``1000000``; a number is in bytes.
 
     Raises:
         ConfigError: it is no size.
     """
+    text = str(text)
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     if not found:
         raise ConfigError(f"{text!r} is no size; say how much with its unit, e.g. 4GiB or 800MiB")
@@ -81,9 +124,12 @@ def mine_config(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MineJob:
-    """What ``interlingua mine --help`` says of the options of these names; ``memory`` is in bytes."""
+    """What ``interlingua mine --help`` says of the options of these names; ``memory`` is in bytes.
 
-    output: PathLike
+    Without an output the pairs come back in memory, and ``work`` has to be given.
+    """
+
+    output: PathLike | None = None
     documents: str | None = None
     background: int = 1000
     k: int = 4
@@ -112,8 +158,11 @@ class MineJob:
         for name, values in _UNSAID.items():
             if self.laser and getattr(self, name) not in values:
                 raise ConfigError(f"LASER's script knows no --{name}; leave out one of --laser and --{name}")
-        check_output(self.output, self.columns, self.selection.checks)
-        self.config  # noqa: B018 - whose mistakes show here
+        if self.output is not None:
+            check_output(self.output, self.columns, self.selection.checks)
+        elif self.columns is not None or self.report is not None:
+            raise ConfigError("columns and a report need an output, the file of the pairs")
+        self.config  # noqa: B018 - its mistakes show here
         self._bad_lines()
         if self.calibration is None and (self.precision is not None or "probability" in (self.columns or ())):
             raise ConfigError(
@@ -146,12 +195,19 @@ class MineJob:
     @property
     def folder(self) -> Path:
         """Of all that is made on the way; in the working directory where the output is elsewhere."""
+        folder = self.work or self._next_to_output(".work")
+        if folder is None:
+            raise ConfigError("mining without an output needs a work folder")
+        return folder
+
+    def _next_to_output(self, ending: str) -> Path | None:
+        if self.output is None:
+            return None
         here = Path(name_of(self.output)) if is_remote(self.output) else Path(self.output)
-        return self.work or here.with_name(f"{here.name}.work")
+        return here.with_name(f"{here.name}{ending}")
 
     def _bad_lines(self) -> BadLines:
-        here = Path(name_of(self.output)) if is_remote(self.output) else Path(self.output)
-        return BadLines(self.on_error, here.with_name(f"{here.name}.bad-lines.tsv"))
+        return BadLines(self.on_error, self._next_to_output(".bad-lines.tsv"))
 
     def plan(self, source: TextFile, target: TextFile, model: str) -> list[str]:
         """What it will take, in lines."""
@@ -163,8 +219,8 @@ class MineJob:
             tiles = tiles_for(workers)
         return estimate(source, target, self.config, self.folder, least_tiles=tiles, at_once=slots).lines()
 
-    def run(self, source: TextFile, target: TextFile, model: str, *, progress: Progress) -> list[str]:
-        """Does it; what there is to tell, in lines."""
+    def run(self, source: TextFile, target: TextFile, model: str, *, progress: Progress) -> MinedPairs:
+        """Finds the pairs, and writes them or gives them back."""
         self._check_places(source, target)
         languages = source.language, target.language
         calibration = self._calibration(languages, model)
@@ -172,7 +228,9 @@ class MineJob:
         shard = parse_shard(self.shard) if self.shard else None
         with named(self.folder), at_work(self.folder, shard, keep=self.work is not None), self._bad_lines() as bad:
             source, target = (with_lines(side._replace(bad=bad), self.folder) for side in (source, target))
-            return [*self._run(source, target, model, calibration, gold, shard, progress), *bad.lines()]
+            found = self._run(source, target, model, calibration, gold, shard, progress)
+            found.lines += bad.lines()
+            return found
 
     def _run(
         self,
@@ -183,7 +241,7 @@ class MineJob:
         gold: Sequence[tuple[str, str]] | None,
         shard: tuple[int, int] | None,
         progress: Progress,
-    ) -> list[str]:
+    ) -> MinedPairs:
         languages = source.language, target.language
         with connected(self.ray, cores=self.ray_cores) as workers:
             checks = self.selection.checks
@@ -192,8 +250,8 @@ class MineJob:
                                refuses=Checker(checks, *languages, folder).refuses if checks.limits else None,
                                progress=progress)  # fmt: skip
         if mined is None:
-            return [shard_state(self.folder, shard or (1, 1))]
-        with destination(self.output, self.folder / "made") as path:
+            return MinedPairs(lines=[shard_state(self.folder, shard or (1, 1))])
+        with self._destination() as path:
             written = write_mined(
                 mined, path, self.selection, languages=languages, columns=self.columns, calibration=calibration,
                 folder=folder, progress=lambda done, total: progress("writing pairs", done, total),
@@ -203,11 +261,20 @@ class MineJob:
             lines.append(f"warning: {doubt}")
         if gold is not None:
             lines += judged(mined, gold, written.threshold)
-        if self.report is not None:
+        if self.report is not None and self.output is not None:
             with destination(self.report, self.folder / "made") as path:
                 write_page(path, mined, written, self.output, languages, self.config.scoring, calibration)
             lines.append(f"{self.report}: best, borderline and rejected pairs")
-        return lines
+        pairs = [MinedPair(row.columns["score"], row.pair.source, row.pair.target, *row.lines) for row in written.kept]
+        return MinedPairs(pairs, lines=lines, columns=[row.values for row in written.kept], written=written)
+
+    @contextlib.contextmanager
+    def _destination(self) -> Iterator[Path | None]:
+        if self.output is None:
+            yield None
+            return
+        with destination(self.output, self.folder / "made") as path:
+            yield path
 
     def _check_places(self, source: TextFile, target: TextFile) -> None:
         for output in (self.output, self.report):
@@ -244,9 +311,9 @@ def shard_state(folder: Path, shard: tuple[int, int]) -> str:
     )
 
 
-def summary(path: PathLike, mined: Mined, written: Written) -> list[str]:
+def summary(path: PathLike | None, mined: Mined, written: Written) -> list[str]:
     """What was written and what was not."""
-    lines = [f"{path}: {written.pairs:,} pairs of {len(mined.pairs):,} found"]
+    lines = [f"{path or 'mined'}: {written.pairs:,} pairs of {len(mined.pairs):,} found"]
     if written.rejected:
         reasons = ", ".join(f"{reason} {count:,}" for reason, count in written.rejected.most_common())
         lines[0] += f"; rejected (a pair may have several reasons): {reasons}"

@@ -88,6 +88,7 @@ class Written:
         rejects: reason -> some of the pairs rejected for it alone or among others.
         even: at even distances through all that were found, for judging.
         rules: reason -> what rejects, in words.
+        kept: all kept pairs, where they were not written to a file.
     """
 
     pairs: int = 0
@@ -100,6 +101,7 @@ class Written:
     rejects: dict[str, list[PairRow]] = field(default_factory=dict)
     even: list[PairRow] = field(default_factory=list)
     rules: dict[str, str] = field(default_factory=dict)
+    kept: list[PairRow] = field(default_factory=list)
 
 
 def check_output(path: PathLike, columns: Sequence[str] | None, checks: CheckPlan) -> str:
@@ -117,7 +119,7 @@ def check_output(path: PathLike, columns: Sequence[str] | None, checks: CheckPla
 
 def write_mined(
     mined: Mined,
-    path: PathLike,
+    path: PathLike | None,
     selection: Selection,
     *,
     languages: tuple[str, str],
@@ -130,7 +132,7 @@ def write_mined(
 
     Args:
         mined: what was found.
-        path: .tsv, .jsonl, .csv, .xlsx or .tmx.
+        path: .tsv, .jsonl, .csv, .xlsx or .tmx; None = the pairs come back in ``Written.kept``.
         selection: which are kept.
         languages: of source and target.
         columns: see ``pair_rows.write_rows``.
@@ -154,6 +156,9 @@ def write_mined(
         written.threshold = expected_cuts(scores, probabilities, [selection.precision])[0].score
     rows = _rows(mined, selection, languages, probabilities, written, folder, progress)
     kept = (row for row in rows if not row.reasons)
+    if path is None:
+        written.kept = list(kept)
+        return written
     name = check_output(path, columns, selection.checks)
     digits: Digits = repr if selection.like_laser else SHORT
     write_rows(kept, path, format=name, columns=columns, digits=digits)
@@ -195,7 +200,8 @@ def _rows(
             values |= {"source_hub": hub_x, "target_hub": hub_y, "reasons": reasons}
             values |= {name: round(float(column[at]), 4) for name, column in measured.items()}
             pair = TextPair(values["source"], values["target"], *languages, score)
-            row = PairRow(pair, values, reasons)
+            lines = (int(mined.x.lines_of(x)[0]), int(mined.y.lines_of(y)[0]))
+            row = PairRow(pair, values, reasons, lines)
             sampler(row, place)
             yield row
             place += 1

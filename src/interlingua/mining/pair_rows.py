@@ -38,11 +38,13 @@ class PairRow(NamedTuple):
         pair: with its score.
         columns: name -> value.
         reasons: why it is rejected; empty where it is kept.
+        lines: numbers, from 0, of the first line of the source and of the target, where both are texts to mine.
     """
 
     pair: TextPair
     columns: Mapping[str, Any]
     reasons: list[str]
+    lines: tuple[int, int] = (-1, -1)
 
     @property
     def values(self) -> dict[str, Any]:

@@ -69,6 +69,7 @@ class TextFile(NamedTuple):
         parts: the files that are read one behind the other, if they are several or copies.
         bad: what becomes of lines that can't be read; by default the first one stops.
         column: of a table; see ``side_tables.with_lines``.
+        in_memory: there is no file, and ``extra`` is all of the side.
     """
 
     path: PathLike
@@ -80,11 +81,12 @@ class TextFile(NamedTuple):
     parts: Sequence[PathLike] = ()
     bad: BadLines | None = None
     column: str | None = None
+    in_memory: bool = False
 
     @property
     def files(self) -> Sequence[PathLike]:
         """To be read."""
-        return self.parts or (self.path,)
+        return self.parts if self.in_memory or self.parts else (self.path,)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -286,15 +288,14 @@ def one_width(files: Iterable[TextFile], tables: Sequence[NDArray[np.floating]])
 
 
 def _warnings(file: TextFile, folder: Path) -> list[str]:
-    zeros = count_zeros(folder) if file.vectors else 0
-    if not zeros:
+    if not file.vectors or not (zeros := count_zeros(folder)):
         return []
     return [f"warning: {file.vectors[0]}: {zeros:,} texts have a vector of zeros, near to no other; embed them again"]
 
 
 def _note(file: TextFile, side: Side) -> str:
     note = f"{file.path}: {len(side.text_of_line):,} lines, {len(side):,} texts"
-    note += f", {len(file.extra):,} held-out ones among them" if file.extra else ""
+    note += f", {len(file.extra):,} held-out ones among them" if file.extra and not file.in_memory else ""
     return note + (f", {side.blank:,} blank lines left out" if side.blank else "")
 
 

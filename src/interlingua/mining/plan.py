@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -170,7 +170,8 @@ def _measure(file: TextFile, config: MineConfig, folder: Path) -> Measured:
 
     def counted() -> Iterator[str]:
         nonlocal lines, texts, characters, bytes_
-        for line in read_lines(file.files, file.layout, strip=not config.like_laser, bad=file.bad):
+        read = read_lines(file.files, file.layout, strip=not config.like_laser, bad=file.bad)
+        for line in chain(read, file.extra):
             lines += 1
             if line.text:
                 texts += 1

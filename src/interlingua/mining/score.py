@@ -101,7 +101,7 @@ class _Side:
 
     def __init__(self, encode: Encode, language: str) -> None:
         self.encode = encode
-        self.language = language
+        self.language = language or None
         self.tells_progress = takes_advance(encode)
         self.rows: dict[str, int] = {}
         self.vectors: Float32[ndarray, "n d"] = np.zeros((0, 0), np.float32)

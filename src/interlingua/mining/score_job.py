@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import time
@@ -26,7 +27,7 @@ from interlingua.mining.filter import (
     scratch_folder,
     write_filtered,
 )
-from interlingua.mining.pair_rows import check_columns, format_with_columns
+from interlingua.mining.pair_rows import PairRow, check_columns, format_with_columns
 from interlingua.mining.score import LEAST_PAIRS, Encode, PairScorer, ScoreConfig
 from interlingua.mining.texts import count_lines
 from interlingua.remote import keep_inputs
@@ -54,9 +55,12 @@ class Stream(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ScoreJob:
-    """What ``interlingua score --help`` says of the options of these names; ``format`` is that of the output."""
+    """What ``interlingua score --help`` says of the options of these names; ``format`` is that of the output.
 
-    input: str
+    ``input`` is None where the pairs are in memory.
+    """
+
+    input: str | None
     input_format: str | None = None
     source_language: str | None = None
     target_language: str | None = None
@@ -91,6 +95,7 @@ class ScoreJob:
         Raises:
             DataError: there is none, or the file is missing, broken or misaligned.
         """
+        assert self.input is not None
         return open_stream(
             self.input, self.input_format, self.source_language, self.target_language, bad=self._bad_lines()
         )
@@ -109,10 +114,10 @@ class ScoreJob:
         encode: Encode,
         *,
         model: str | None = None,
-        stdout: TextIO,
+        stdout: TextIO | None,
         progress: Callable[[float, int | None], None] = lambda done, total: None,
     ) -> list[str]:
-        """Does it.
+        """Writes the pairs that are kept, and the others where a file for them is named.
 
         Args:
             stream: what ``open`` gave.
@@ -127,14 +132,8 @@ class ScoreJob:
         Raises:
             InterlinguaError: it was stopped while it wrote to standard output.
         """
-        calibration = None
-        if self.calibration is not None:
-            calibration = load_calibration(
-                self.calibration, *stream.languages, model=model, scoring=self.config.scoring
-            )
         started = time.perf_counter()
-        with scratch_folder() as folder, stream.bad:
-            kept = Filter(self.selection, stream.languages, calibration, folder)
+        with self._filter(stream, model) as kept:
             scorer = PairScorer(encode, self.config, progress=counted(progress, stream.total))
             try:
                 write_filtered(
@@ -151,7 +150,45 @@ class ScoreJob:
                 raise InterlinguaError(
                     f"stopped after {kept.read:,} pairs; the lines so far are whole, begin again for the rest"
                 ) from None
-        seconds = time.perf_counter() - started
+        return self._report(kept, stream, time.perf_counter() - started)
+
+    def kept(
+        self,
+        stream: Stream,
+        encode: Encode,
+        *,
+        model: str | None = None,
+        progress: Callable[[float, int | None], None] = lambda done, total: None,
+        lines: list[str],
+    ) -> Iterator[PairRow]:
+        """The pairs that are kept, one by one; see ``run``.
+
+        Args:
+            stream: what ``open`` gave.
+            encode: gives vectors of length 1.
+            model: what tells the model, for the calibration.
+            progress: called with how many pairs are done, and all where that is known.
+            lines: gets the report at the end.
+        """
+        started = time.perf_counter()
+        with self._filter(stream, model) as kept:
+            scorer = PairScorer(encode, self.config, progress=counted(progress, stream.total))
+            for row in kept.rows(scorer.score(stream.pairs)):
+                if not row.reasons:
+                    yield row
+        lines += self._report(kept, stream, time.perf_counter() - started)
+
+    @contextlib.contextmanager
+    def _filter(self, stream: Stream, model: str | None) -> Iterator[Filter]:
+        calibration = None
+        if self.calibration is not None:
+            calibration = load_calibration(
+                self.calibration, *stream.languages, model=model, scoring=self.config.scoring
+            )
+        with scratch_folder() as folder, stream.bad:
+            yield Filter(self.selection, stream.languages, calibration, folder)
+
+    def _report(self, kept: Filter, stream: Stream, seconds: float) -> list[str]:
         lines = kept.report()
         lines[0] += f"; {kept.read / max(seconds, 1e-9):,.0f} pairs/s"
         if +stream.skipped:

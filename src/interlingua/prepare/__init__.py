@@ -1,1 +1,5 @@
 """From files of parallel text to a corpus to train on: clean, deduplicated, decontaminated, split and tokenised."""
+
+from interlingua.callable_package import make_callable
+
+make_callable(__name__)

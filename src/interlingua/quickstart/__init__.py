@@ -1,1 +1,5 @@
 """From translation catalogues to a trained, measured encoder in minutes: the library's main job, on real data."""
+
+from interlingua.callable_package import make_callable
+
+make_callable(__name__)

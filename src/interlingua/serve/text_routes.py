@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 from fastapi import APIRouter
@@ -16,7 +19,9 @@ from starlette.responses import Response
 from interlingua.corpus.sentence_splitting import split_text
 from interlingua.errors import InterlinguaError
 from interlingua.mining.alignment import Link
-from interlingua.mining.api import align, mine
+from interlingua.mining.api import align, text_side
+from interlingua.mining.checks import CHEAP, DROPPED
+from interlingua.mining.job import MinedPairs, MineJob
 from interlingua.serve.errors import RequestError
 from interlingua.serve.json_route import StrictRoute, json_response
 from interlingua.serve.model import language_code, shape_vectors
@@ -78,11 +83,8 @@ def text_router(service: Service, documented: dict[int | str, dict[str, Any]]) -
     async def mine_pairs(request: Request, body: MineRequest) -> Response:
         """Translations among two lists, best first; Artetxe and Schwenk (2019)."""
         _check_counts(service, body.source, body.target)
-        options = body.model_dump(
-            include={"k", "margin", "retrieval", "threshold", "source_language", "target_language"}
-        )
         embed = _embed_in_queue(service, body.prompt)
-        pairs = await _in_thread(lambda: mine(embed, body.source, body.target, **options))
+        pairs = await _in_thread(lambda: _mine(body, embed))
         return json_response({"pairs": [pair._asdict() for pair in pairs]})
 
     @router.post("/align")
@@ -123,6 +125,22 @@ def text_router(service: Service, documented: dict[int | str, dict[str, Any]]) -
         return json_response({"source": source, "target": target, "cosines": found.cosines.numpy()})
 
     return router
+
+
+def _mine(body: MineRequest, embed: Callable[..., Float32[ndarray, "n d"]]) -> MinedPairs:
+    """As ``interlingua.mine`` does it, with the same checks."""
+    sides = []
+    for name, texts, code in (
+        ("source", body.source, body.source_language),
+        ("target", body.target, body.target_language),
+    ):
+        sides.append(text_side(texts, name, code, functools.partial(embed, language=code)))
+    with tempfile.TemporaryDirectory(prefix="interlingua-serve-") as folder:
+        job = MineJob(
+            k=body.k, margin=body.margin, retrieval=body.retrieval, threshold=body.threshold, check=",".join(CHEAP),
+            drop=DROPPED, work=Path(folder), device="cpu",
+        )  # fmt: skip
+        return job.run(sides[0], sides[1], "served", progress=lambda what, done, total: None)
 
 
 def _described(link: Link, source: list[str], target: list[str]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""``interlingua export MODEL -o DIR --static``: train token vectors, write them, say what they cost."""
+"""Export of token vectors: they are trained, written and compared with the model that they come from."""
 
 from __future__ import annotations
 
@@ -14,8 +14,23 @@ if TYPE_CHECKING:
 
 def export_static(
     model: str, output: Path, corpus: Path, *, dim: int | None, overrides: Sequence[str], **options: Any
-) -> Any:
-    """See ``interlingua.train.static`` and ``interlingua.export.sentence_transformers.export``."""
+) -> tuple[Any, list[str]]:
+    """Trains a vector for each token and writes them; see ``train.static`` and ``export.sentence_transformers``.
+
+    Args:
+        model: the teacher.
+        output: the new directory.
+        corpus: folder that ``interlingua prepare`` wrote.
+        dim: width of the vectors; the teacher's by default.
+        overrides: keys of the training run.
+        options: of ``export.sentence_transformers.export``.
+
+    Returns:
+        How close the written vectors are, if that was checked, and the report in lines.
+
+    Raises:
+        InterlinguaError: it was stopped.
+    """
     from interlingua.corpus.evaluation_sets import pair_files
     from interlingua.encoder.encoder import Encoder
     from interlingua.evaluation.against import against
@@ -34,15 +49,13 @@ def export_static(
     best = result.best or result.model
     assert best is not None
     done = export(best, output, **options)
+    lines = []
     folder = next((corpus / name for name in ("heldout", "valid_text") if pair_files(corpus / name)), None)
     if folder is not None:
         teacher.eval()
         compared = against(teacher, Encoder.load(output), folder, prompt=usual_prompt(teacher))
-        print(f"{model} (slow) and {output} (fast) on {folder}:")
-        for line in compared.lines():
-            print(line)
-    print(f"{work}: the training run; remove it when you are done")
-    return done
+        lines = [f"{model} (slow) and {output} (fast) on {folder}:", *compared.lines()]
+    return done, [*lines, f"{work}: the training run; remove it when you are done"]
 
 
 def _evaluator(folder: Path) -> Evaluator | None:

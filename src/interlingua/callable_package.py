@@ -1,0 +1,40 @@
+"""Packages that are functions too: ``interlingua.train(...)`` is a verb, and ``interlingua.train.loop`` a module.
+
+Python sets a package as an attribute of its parent when anything in it is imported. So a function of the same name
+would be there or not, depending on what was imported before. A package that can be called is always both.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+from types import ModuleType
+from typing import Any
+
+
+class CallablePackage(ModuleType):
+    """A package that calls the function of its name in ``interlingua.verbs``."""
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        """Runs the verb; see ``interlingua.verbs``."""
+        return self.verb(*arguments, **options)
+
+    @property
+    def verb(self) -> Any:
+        """The function."""
+        name = self.__name__.rpartition(".")[2]
+        return getattr(importlib.import_module(f"interlingua.verbs.{name}"), name)
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.signature(self.verb)
+
+
+def make_callable(package: str) -> None:
+    """Lets a package be called as its verb.
+
+    Args:
+        package: full name of a package that is being imported.
+    """
+    sys.modules[package].__class__ = CallablePackage

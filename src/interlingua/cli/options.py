@@ -1,0 +1,101 @@
+"""From the options dataclass of a verb to its command line: typer's signature, and ``--help`` under headings."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+from typer.core import TyperCommand
+
+from interlingua.limits import MAX_LINE_CHARACTERS, line_limit
+from interlingua.options import GENERAL, GROUPS, Declaration, declared
+
+T = TypeVar("T")
+READ = (bool, int, float, str, Path)
+"""Types of default values that say by themselves what a command line reads."""
+
+
+def command(options: type[T], *, quiet: str | None = "No progress bar.") -> Callable[[Callable[[T, bool], None]], Any]:
+    """Makes a function of options a function that typer can run.
+
+    Args:
+        options: the dataclass of the verb.
+        quiet: help text of ``--quiet``, the one option that Python does not have; None = the verb has no such option.
+    """
+
+    def decorate(show: Callable[[T, bool], None]) -> Any:
+        def call(**values: Any) -> None:
+            is_quiet = values.pop("quiet", False)
+            with line_limit(values.get("max_line", MAX_LINE_CHARACTERS)):
+                show(options(**values), is_quiet)
+
+        made: Any = call
+        made.__name__ = show.__name__
+        made.__doc__ = show.__doc__
+        made.__signature__ = inspect.Signature([*_parameters(options), *_quiet(quiet)])
+        made.options = options
+        return call
+
+    return decorate
+
+
+def _parameters(options: type) -> list[inspect.Parameter]:
+    parameters = []
+    for field, declaration in declared(options):
+        has_default = field.default is not dataclasses.MISSING and not declaration.is_required
+        default = field.default if has_default else inspect.Parameter.empty
+        kind = inspect.Parameter.KEYWORD_ONLY
+        annotation = _annotation(field.name, default, declaration)
+        parameters.append(inspect.Parameter(field.name, kind, default=default, annotation=annotation))
+    return parameters
+
+
+def _annotation(name: str, default: Any, declaration: Declaration) -> Any:
+    kind: Any = declaration.kind
+    if kind is None:
+        # bool comes before int, which it is too
+        kind = next((known for known in READ if isinstance(default, known)), str)
+    if default is None:
+        kind = kind | None
+    more: dict[str, Any] = {"help": declaration.help, "min": declaration.minimum, "max": declaration.maximum}
+    more |= {"envvar": declaration.envvar, "metavar": declaration.metavar}
+    if declaration.is_argument:
+        return Annotated[kind, typer.Argument(**more)]
+    more["rich_help_panel"] = declaration.group
+    return Annotated[kind, typer.Option(*_flags(name, default, declaration), **more)]
+
+
+def _flags(name: str, default: Any, declaration: Declaration) -> list[str]:
+    """A switch that is on by default gets a second flag from typer, which turns it off."""
+    flag = "--" + name.replace("_", "-")
+    flags = list(declaration.flags) or [f"{flag}/--no-{flag[2:]}" if default is True else flag]
+    return [*flags, declaration.short] if declaration.short else flags
+
+
+def _quiet(help: str | None) -> list[inspect.Parameter]:
+    if help is None:
+        return []
+    annotation = Annotated[bool, typer.Option("--quiet", help=help, rich_help_panel=GENERAL)]
+    return [inspect.Parameter("quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=annotation)]
+
+
+class GroupedCommand(TyperCommand):
+    """A command that shows its options under the headings of ``options.GROUPS``."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Writes the arguments and the options of ``--help``."""
+        sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], **{group: [] for group in GROUPS}}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is None:
+                continue
+            group = getattr(parameter, "rich_help_panel", None) or GENERAL
+            sections["Arguments" if parameter.param_type_name == "argument" else group].append(record)
+        for title, records in sections.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)

@@ -1,0 +1,174 @@
+"""The options of a verb, declared once: on a frozen dataclass, each field with its help text, group and unit.
+
+The command line, its ``--help``, the Python function of the verb and docs/reference are all made from that dataclass.
+A field that is made by ``argument`` is positional, one that is made by ``option`` is given by name.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ParamSpec, TypeVar
+
+from interlingua.errors import ConfigError
+from interlingua.limits import MAX_LINE_CHARACTERS, line_limit
+
+INPUT = "Input"
+MODEL = "Model"
+SEARCH = "Search"
+FILTERING = "Filtering"
+OUTPUT = "Output"
+GENERAL = "Options"
+GROUPS = (INPUT, MODEL, SEARCH, FILTERING, OUTPUT, GENERAL)
+"""Headings of ``--help``, in their order."""
+DECLARATION = "interlingua"
+"""Key of a field's metadata."""
+P = ParamSpec("P")
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Declaration:
+    """What is known of an option besides its name, type and default.
+
+    Attributes:
+        help: one line.
+        group: heading of ``--help``, one of ``GROUPS``.
+        unit: of its number: tokens, characters, cosine.
+        kind: type that the command line reads; by default that of the default value, or else a text.
+        flags: on the command line, where they do not follow from the field's name.
+        short: one-letter flag.
+        minimum: least value.
+        maximum: greatest value.
+        envvar: environment variable that the command line takes for a default.
+        metavar: what ``--help`` writes for the value.
+        is_argument: it is positional.
+        is_positional: in Python it may be given without its name.
+        is_required: the command line can't do without it, as it writes to a file what Python gives back.
+    """
+
+    help: str
+    group: str
+    unit: str | None = None
+    kind: Any = None
+    flags: tuple[str, ...] = ()
+    short: str | None = None
+    minimum: float | None = None
+    maximum: float | None = None
+    envvar: str | None = None
+    metavar: str | None = None
+    is_argument: bool = False
+    is_required: bool = False
+    is_positional: bool = False
+
+
+def option(default: Any = dataclasses.MISSING, help: str = "", *, group: str = GENERAL, **more: Any) -> Any:
+    """A field of an options dataclass that is given by name.
+
+    Args:
+        default: without one the option is required.
+        help: one line.
+        group: heading of ``--help``.
+        more: see ``Declaration``.
+    """
+    return _field(default, Declaration(help=help, group=group, **more))
+
+
+def argument(help: str, default: Any = dataclasses.MISSING, **more: Any) -> Any:
+    """A positional field of an options dataclass.
+
+    Args:
+        help: one line.
+        default: without one the argument is required.
+        more: see ``Declaration``.
+    """
+    return _field(default, Declaration(help=help, group=INPUT, is_argument=True, **more))
+
+
+def _field(default: Any, declaration: Declaration) -> Any:
+    is_keyword = not (declaration.is_argument or declaration.is_positional)
+    return dataclasses.field(default=default, kw_only=is_keyword, metadata={DECLARATION: declaration})
+
+
+@dataclass(frozen=True)
+class Options:
+    """Base of the options of a verb."""
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            _check_range(field.name, getattr(self, field.name), declaration_of(field))
+
+
+def _check_range(name: str, value: Any, declaration: Declaration) -> None:
+    """Refuses a number outside of its range, as the command line does before.
+
+    Raises:
+        ConfigError: it is outside.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return
+    if declaration.minimum is not None and value < declaration.minimum:
+        raise ConfigError(f"{name} is {value}, expected {declaration.minimum} or more")
+    if declaration.maximum is not None and value > declaration.maximum:
+        raise ConfigError(f"{name} is {value}, expected {declaration.maximum} or less")
+
+
+def declaration_of(field: dataclasses.Field[Any]) -> Declaration:
+    """What ``option`` or ``argument`` was given for a field."""
+    declaration: Declaration = field.metadata[DECLARATION]
+    return declaration
+
+
+def declared(options: type) -> list[tuple[dataclasses.Field[Any], Declaration]]:
+    """The fields of an options dataclass with their declarations: arguments first, then options by group."""
+    fields = [(field, declaration_of(field)) for field in dataclasses.fields(options)]
+    return sorted(fields, key=lambda pair: (not pair[1].is_argument, GROUPS.index(pair[1].group)))
+
+
+def described(declaration: Declaration) -> str:
+    """The help text with the unit."""
+    if declaration.unit is None:
+        return declaration.help
+    return f"{declaration.help} Unit: {declaration.unit}."
+
+
+def function_of(options: Callable[P, T], run: Callable[[T], R], name: str) -> Callable[P, R]:
+    """The Python function of a verb.
+
+    Args:
+        options: the dataclass, each field of which becomes an argument.
+        run: does the work that the options describe.
+        name: of the function.
+
+    Returns:
+        A function with the signature of the dataclass, and with a docstring that describes each argument.
+    """
+
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        given = options(*args, **kwargs)
+        with line_limit(getattr(given, "max_line", MAX_LINE_CHARACTERS)):
+            return run(given)
+
+    made: Any = call
+    made.__name__ = made.__qualname__ = name
+    made.__module__ = run.__module__
+    made.__signature__ = inspect.signature(options).replace(return_annotation=inspect.signature(run).return_annotation)
+    made.__doc__ = _docstring(options, run)
+    made.options = options
+    return call
+
+
+def _docstring(options: Any, run: Callable[..., Any]) -> str:
+    """The docstring of the function that runs a verb, with the options in place of its own arguments."""
+    summary, _, rest = inspect.cleandoc(run.__doc__ or "").partition("\n\nArgs:\n")
+    after = rest.partition("\n\n")[2]
+    lines = []
+    for field, declaration in declared(options):
+        text = f"{field.name}: {described(declaration)}"
+        lines.append(textwrap.fill(text, 110, initial_indent="    ", subsequent_indent="        "))
+    parts = [summary, "Args:\n" + "\n".join(lines), after]
+    return "\n\n".join(part for part in parts if part)

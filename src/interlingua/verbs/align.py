@@ -1,0 +1,169 @@
+"""``interlingua.align`` and ``interlingua align``: the sentences of two documents, linked."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from interlingua.errors import ConfigError
+from interlingua.files import PathLike
+from interlingua.options import INPUT, MODEL, OUTPUT, SEARCH, argument, function_of, option
+from interlingua.verbs.shared import ModelOptions, as_path, silent
+
+if TYPE_CHECKING:
+    from interlingua.mining.align import AlignReport
+    from interlingua.mining.alignment import AlignConfig, Link
+
+
+class Links(list["Link"]):
+    """The links of two documents, every sentence in one of them; none where they were written to a file.
+
+    Args:
+        links: numbers of source sentences, of target sentences and the cost of each link.
+        report: what came of all documents.
+        documents: how many there were to align.
+    """
+
+    def __init__(self, links: Iterable[Link], report: AlignReport, documents: int = 1) -> None:
+        super().__init__(links)
+        self.report = report
+        self.documents = documents
+
+
+@dataclass(frozen=True)
+class AlignOptions(ModelOptions):
+    """Options of ``align``."""
+
+    source: PathLike | Sequence[str] | None = argument(
+        "A document: a sentence per line, a table (.csv, .xlsx), or any text with --split.", None, kind=Path
+    )
+    target: PathLike | Sequence[str] | None = argument("Its translation, in the same formats.", None, kind=Path)
+    documents: PathLike | None = option(
+        None,
+        "Many documents: source TAB target [TAB links [TAB gold]] in every line.",
+        group=INPUT,
+        kind=Path,
+        flags=("--list",),
+    )
+    output: PathLike | None = option(
+        None,
+        "File for the links, standard output by default; a folder with --list.",
+        group=OUTPUT,
+        kind=Path,
+        short="-o",
+    )
+    texts: PathLike | None = option(
+        None,
+        "Linked sentences as bitext, score = 1 - cost: .tsv, .csv, .xlsx, .jsonl, .tmx or the prefix of two files.",
+        group=OUTPUT,
+        kind=Path,
+    )
+    gold: PathLike | None = option(
+        None, "Right links, [0, 1]:[2] in every line; prints precision, recall and F1.", group=OUTPUT, kind=Path
+    )
+    max_sentences: int = option(4, "Sentences in a link at most, both sides together.", group=SEARCH, minimum=2)
+    skip_quantile: float = option(
+        0.2,
+        "Leaving a sentence alone costs this quantile of what random pairs cost.",
+        group=SEARCH,
+        minimum=0,
+        maximum=1,
+    )
+    band: int = option(
+        5,
+        "Sentences on either side of the coarse path in which the fine one is searched.",
+        group=SEARCH,
+        minimum=1,
+        unit="sentences",
+    )
+    split: bool = option(
+        False,
+        "The documents are plain text: split it into sentences, written to LINKS.source.txt.",
+        group=INPUT,
+    )
+    source_language: str | None = option(
+        None, "Of the source, in any code; by the files' names by default: chapter.de.txt.", group=INPUT
+    )
+    target_language: str | None = option(None, "Of the target.", group=INPUT)
+    source_column: str | None = option(
+        None,
+        "Column of a source that is .csv or .xlsx; the one called by the language, or text, by default.",
+        group=INPUT,
+    )
+    target_column: str | None = option(None, "Column of a target that is .csv or .xlsx.", group=INPUT)
+    prompt: str | None = option(None, "Name of a prompt of the model, or text put before every block.", group=MODEL)
+
+
+def run_align(
+    options: AlignOptions,
+    progress: Callable[[str, float, float], None] = silent,
+    stdout: TextIO | None = None,
+) -> Links:
+    """Links the sentences of two documents that are translations of each other; Thompson and Koehn (2019).
+
+    The documents are files, or lists of sentences in their order.
+
+    Args:
+        options: what to do.
+        progress: called with the document, and the kilobytes that are done, and all.
+        stdout: where links are written that have no output.
+
+    Returns:
+        The links; with an output they are written there, and the list is empty.
+
+    Raises:
+        ConfigError: an option is wrong.
+        DataError: a document has no sentence, or a file can't be read.
+    """
+    from interlingua.mining.align_job import AlignJob
+    from interlingua.mining.alignment import AlignConfig
+    from interlingua.verbs.sources import open_model
+
+    config = AlignConfig(max_sentences=options.max_sentences, skip_quantile=options.skip_quantile, band=options.band)
+    lists = [side for side in (options.source, options.target) if not isinstance(side, str | os.PathLike | None)]
+    if lists:
+        return _align_lists(options, config)
+    files: Any = {"source": options.source, "target": options.target}
+    job = AlignJob(
+        **files,
+        list=options.documents,
+        output=as_path(options.output),
+        texts=as_path(options.texts),
+        gold=as_path(options.gold),
+        source_language=options.source_language,
+        target_language=options.target_language,
+        split=options.split,
+        source_column=options.source_column,
+        target_column=options.target_column,
+        config=config,
+    )
+    encode, identity = open_model(options, identified=options.documents is not None)
+    report = job.run(encode, model=identity, stdout=stdout or io.StringIO(), progress=progress)
+    return Links(report.links, report, len(job.documents))
+
+
+def _align_lists(options: AlignOptions, config: AlignConfig) -> Links:
+    """Both documents are lists of sentences."""
+    from interlingua.encoder.texts import checked_texts
+    from interlingua.mining.align import Aligner
+    from interlingua.verbs.sources import open_model
+
+    names = ("documents", "output", "texts", "gold", "split", "source_column", "target_column")
+    given = [name for name in names if getattr(options, name)]
+    if given:
+        raise ConfigError(f"{given[0]} goes with documents in files; drop it, or name two files")
+    encode, _ = open_model(options, identified=False)
+    aligner = Aligner(encode, config, source_language=options.source_language, target_language=options.target_language)
+    sides: Any = (options.source or (), options.target or ())
+    source = list(checked_texts(sides[0], "source"))
+    target = list(checked_texts(sides[1], "target"))
+    links = aligner.links(source, target)
+    aligner.count(links, None, source, target)
+    return Links(links, aligner.report)
+
+
+align = function_of(AlignOptions, run_align, "align")

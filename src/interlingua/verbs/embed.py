@@ -1,0 +1,97 @@
+"""``interlingua.embed`` and ``interlingua embed``: files of lines to files of vectors."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from interlingua.errors import ConfigError
+from interlingua.files import PathLike
+from interlingua.options import INPUT, OUTPUT, argument, function_of, option
+from interlingua.verbs.shared import BadLineOptions, ModelOptions, RayOptions, silent
+
+
+@dataclass(frozen=True)
+class EmbedOptions(ModelOptions, RayOptions, BadLineOptions):
+    """Options of ``embed``."""
+
+    files: PathLike | Sequence[PathLike] = argument(
+        "Text, one per line, or .csv, .xlsx; also .gz, .xz, .zst; 'part-*.gz', s3://name; - is standard input.",
+        kind=list[str],
+    )
+    output: PathLike = option(
+        help="The .npy file: one row per line. Of several files a folder, with one of each. Or one .parquet file for"
+        " all: the columns text and vector.",
+        group=OUTPUT,
+        short="-o",
+    )
+    normalize: bool = option(True, "Scale the vectors to length 1.", group=OUTPUT)
+    dim: int | None = option(
+        None, "Keep so many elements of each vector, the first.", group=OUTPUT, kind=int, minimum=1, unit="elements"
+    )
+    precision: str = option(
+        "float32",
+        "Of the vectors: float32, int8, or bits in signed (binary) or plain bytes (ubinary).",
+        group=OUTPUT,
+    )
+    language: str | None = option(None, "Of the lines, in any code, where the model needs it.", group=INPUT)
+    column: str | None = option(
+        None, "Column of .csv or .xlsx; the one called by --language, or text, by default.", group=INPUT
+    )
+
+
+def run_embed(options: EmbedOptions, progress: Callable[[float, int | None], None] = silent) -> list[str]:
+    """Writes one vector per line of files; memory stays bounded whatever their length.
+
+    For texts in memory there is ``interlingua.load(model).encode(texts)``.
+
+    Args:
+        options: what to do.
+        progress: called with the lines that are done, and all where that is known.
+
+    Returns:
+        The report, in lines; the first says what was written.
+
+    Raises:
+        ConfigError: an option is wrong.
+        DataError: a file can't be read.
+    """
+    from interlingua.mining.embed_job import EmbedJob
+    from interlingua.verbs.sources import open_model
+
+    form: dict[str, Any] = {} if options.dim is None else {"dim": options.dim}
+    if options.precision != "float32":
+        form["precision"] = options.precision
+    if form and options.backend != "interlingua":
+        raise ConfigError(f"--{next(iter(form))} is for our own models; drop it, or say --backend interlingua")
+    job = EmbedJob(
+        files=_names(options.files),
+        output=os.fspath(options.output),
+        ray=options.ray,
+        ray_cores=options.ray_cores,
+        column=options.column,
+        language=options.language,
+        on_error=options.on_error,
+    )
+    encode, identity = open_model(options, identified=job.to_folder, elsewhere=options.ray is not None)
+    settings = [f"normalize={options.normalize} language={options.language}"]
+    if options.column:
+        settings.append(f"column={options.column}")
+    settings += [f"{name}={value}" for name, value in form.items()]
+    return job.run(
+        partial(encode, language=options.language, normalize=options.normalize, **form),
+        model=" ".join([identity, *settings]),
+        progress=progress,
+    )
+
+
+def _names(files: PathLike | Sequence[PathLike]) -> list[str]:
+    if isinstance(files, str | os.PathLike):
+        return [os.fspath(files)]
+    return [os.fspath(file) for file in files]
+
+
+embed = function_of(EmbedOptions, run_embed, "embed")

@@ -1,0 +1,231 @@
+"""``interlingua.evaluate`` and ``interlingua evaluate``: scores of an encoder on local evaluation folders."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from interlingua.errors import ConfigError, DataError
+from interlingua.files import PathLike
+from interlingua.limits import MAX_LINE_CHARACTERS
+from interlingua.options import FILTERING, INPUT, MODEL, OUTPUT, Options, argument, function_of, option
+from interlingua.verbs.shared import Model, Names, as_path, listed, silent
+
+if TYPE_CHECKING:
+    from interlingua.evaluation.budget import Budget
+    from interlingua.evaluation.provenance import ModelInfo
+    from interlingua.evaluation.task import Task, TaskResult
+
+DATA_VARIABLE = "INTERLINGUA_DATA"
+
+
+class Evaluated(list["TaskResult"]):
+    """One result per task, in the suite's order, but for those that the budget left out; none of a shard.
+
+    Args:
+        results: of the tasks.
+        left_out: what the budget left out, in a line, or None.
+    """
+
+    def __init__(self, results: Iterable[TaskResult], left_out: str | None) -> None:
+        super().__init__(results)
+        self.left_out = left_out
+
+
+def data_option(*, is_positional: bool = False) -> Any:
+    """The folder of the data sets."""
+    return option(
+        None,
+        "Folder with tatoeba_laser/, sts17/ ..., a data set's own folder, or a prepared corpus.",
+        group=INPUT,
+        kind=Path,
+        envvar=DATA_VARIABLE,
+        is_positional=is_positional,
+    )
+
+
+@dataclass(frozen=True)
+class MeasuredModelOptions(Options):
+    """A model that is measured."""
+
+    model: Model = argument(
+        "Model directory, hf:owner/name, module:function, folder of vectors, or an endpoint's model."
+    )
+    prompt: str | None = option(None, "Name of a prompt of the model, or text put before every input.", group=MODEL)
+    pooling: str | None = option(None, "cls, mean or max instead of the model's own.", group=MODEL)
+    device: str | None = option(None, "cpu, cuda, cuda:1; a GPU where there is one by default.", group=MODEL)
+    backend: str = option(
+        "interlingua", "interlingua, sentence-transformers, onnx, openai, vectors or function.", group=MODEL
+    )
+    batch_tokens: int = option(16_384, "Tokens per batch.", group=MODEL, minimum=1, unit="tokens")
+    cache: PathLike | None = option(
+        None,
+        "Folder that keeps all vectors for further runs of this model.",
+        group=OUTPUT,
+        kind=Path,
+        envvar="INTERLINGUA_CACHE",
+    )
+
+
+def data_folder(data: PathLike | None) -> Path:
+    """The folder of the data sets, as given or from the environment.
+
+    Raises:
+        DataError: neither names one.
+    """
+    given = data if data is not None else os.environ.get(DATA_VARIABLE)
+    if given is None:
+        raise DataError("no data: give --data DIR or set INTERLINGUA_DATA")
+    return Path(given).expanduser()
+
+
+def refuse_choices(model: Any, **choices: Any) -> None:
+    """Refuses choices of loading where the model is loaded already.
+
+    Raises:
+        ConfigError: one is set.
+    """
+    if not callable(getattr(model, "encode", None)):
+        raise ConfigError(
+            f"expected an encoder (interlingua.load) or a model's folder first, got {type(model).__name__}; the order"
+            " is evaluate(encoder, suite, data)"
+        )
+    given = [name for name, value in choices.items() if value not in (None, "interlingua")]
+    if given:
+        raise ConfigError(f"{given[0]} is chosen when a model is loaded; name the model, or drop the option")
+
+
+@dataclass(frozen=True)
+class EvaluateOptions(MeasuredModelOptions):
+    """Options of ``evaluate``."""
+
+    suite: str | Sequence[str | Task] = option(
+        "standard",
+        "Tasks, with commas: tatoeba, xsim, mteb:STS17; sts, bucc and retrieval stand for several, standard for "
+        "tatoeba, xsim and mixed_pool.",
+        group=INPUT,
+        is_positional=True,
+    )
+    data: PathLike | None = data_option(is_positional=True)
+    languages: Names | None = option(
+        None, "Languages in any code, pairs (de-fr), or groups (muse, xtreme, mexma), with commas.", group=FILTERING
+    )
+    output: PathLike | None = option(Path(), "Gets results/MODEL/REVISION/TASK.json.", group=OUTPUT, short="-o")
+    settings: Sequence[str] | None = option(
+        None,
+        "TASK.OPTION=VALUE or BACKEND.OPTION=VALUE: stsb.split=dev, openai.dimensions=256.",
+        kind=list[str],
+        flags=("--set",),
+    )
+    query_prompt: str | None = option(None, "Before questions of a search; the model's own by default.", group=MODEL)
+    passage_prompt: str | None = option(None, "Before passages; the model's own by default.", group=MODEL)
+    dtype: str | None = option(None, "To compute in: float32 by default, bfloat16, float16, int8.", group=MODEL)
+    dim: int | None = option(
+        None, "Keep so many elements of each vector, the first.", group=MODEL, kind=int, minimum=1, unit="elements"
+    )
+    name: str | None = option(None, "The model's name in results; its directory's by default.", group=OUTPUT)
+    compare: str = option("index", "index, or text to count duplicates as right.", group=FILTERING)
+    budget: str | Budget | None = option(None, "Embed no longer than 90s, 10m or 2h; the rest is left out.")
+    shard: str | None = option(
+        None, "Embed the second of eight parts of the passages, 2/8, and score nothing. Needs --cache."
+    )
+    check: bool = option(True, "Try pooling, prompt and scale first, and warn.")
+    max_line: int = option(MAX_LINE_CHARACTERS, "Characters that a line may have.", minimum=1, unit="characters")
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """An evaluation of which the model is loaded and the tasks are built.
+
+    Attributes:
+        options: as given.
+        encoder: the model.
+        info: how results name it.
+        tasks: to run.
+        data: folder of the data sets.
+        budget: time for all, or None.
+    """
+
+    options: EvaluateOptions
+    encoder: Any
+    info: ModelInfo
+    tasks: list[Task]
+    data: Path
+    budget: Budget | None
+
+    @classmethod
+    def of(cls, options: EvaluateOptions) -> Evaluation:
+        """Builds the tasks, then loads the model, so that a mistake shows at once."""
+        from interlingua.evaluation.budget import Budget
+        from interlingua.evaluation.encoders import backend_settings
+        from interlingua.evaluation.suite import build_tasks
+
+        data = data_folder(options.data)
+        of_backend, of_tasks = backend_settings(options.settings or (), options.backend)
+        suite = listed(options.suite) if isinstance(options.suite, str) else options.suite
+        tasks = build_tasks(
+            suite or "", languages=listed(options.languages or None), compare=options.compare, settings=of_tasks,
+            data=data,
+        )  # fmt: skip
+        budget = options.budget or None
+        if isinstance(budget, str):
+            budget = Budget.parse(budget)
+        encoder, info = _loaded(options, of_backend)
+        return cls(options, encoder, info, tasks, data, budget)
+
+    @property
+    def keeps_vectors(self) -> bool:
+        """Whether a run that is stopped can go on; a change of a function would go unnoticed."""
+        return self.info.identity is not None
+
+    def run(self, progress: Callable[[str, float, float], None] = silent) -> Evaluated:
+        """Runs the tasks and writes their results."""
+        from interlingua.evaluation.suite import evaluate
+
+        options = self.options
+        roles = {"query": options.query_prompt, "passage": options.passage_prompt}
+        how: Any = {"role_prompts": {role: text for role, text in roles.items() if text is not None}}
+        found = evaluate(
+            self.encoder, self.tasks, self.data, prompt=options.prompt, batch_tokens=options.batch_tokens,
+            output=options.output, cache=as_path(options.cache), budget=self.budget, check=options.check,
+            shard=options.shard, model=self.info, progress=progress, **how,
+        )  # fmt: skip
+        return Evaluated(found, self.budget.report if self.budget else None)
+
+
+def _loaded(options: EvaluateOptions, of_backend: dict[str, Any]) -> tuple[Any, ModelInfo]:
+    from interlingua.evaluation.encoders import load_encoder
+    from interlingua.evaluation.provenance import describe
+
+    choices: Any = {
+        "backend": options.backend, "pooling": options.pooling, "dtype": options.dtype, "device": options.device,
+        "dim": options.dim,
+    }  # fmt: skip
+    if isinstance(options.model, str | os.PathLike):
+        return load_encoder(os.fspath(options.model), **choices, name=options.name, options=of_backend)
+    refuse_choices(options.model, **choices)
+    return options.model, describe(options.model, name=options.name)
+
+
+def run_evaluate(options: EvaluateOptions, progress: Callable[[str, float, float], None] = silent) -> Evaluated:
+    """Scores an encoder on local folders, and writes the result of each task; ``output=None`` writes none.
+
+    Args:
+        options: what to do.
+        progress: called after each language pair, with the sentences done and to be done in the whole suite.
+
+    Returns:
+        One result per task.
+
+    Raises:
+        ConfigError: a name or option is unknown; nothing has been run.
+        DataError: files are missing, broken or misaligned, or a language is not among them.
+        TaskError: the encoder gave no usable vectors.
+    """
+    return Evaluation.of(options).run(progress)
+
+
+evaluate = function_of(EvaluateOptions, run_evaluate, "evaluate")

@@ -1,0 +1,142 @@
+"""``interlingua.mine`` and ``interlingua mine``: translations in two texts that are not aligned."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from interlingua.files import PathLike
+from interlingua.options import FILTERING, OUTPUT, SEARCH, function_of, option
+from interlingua.verbs.shared import (
+    BadLineOptions,
+    Names,
+    Progress,
+    RayOptions,
+    TwoTextsOptions,
+    as_path,
+    joined,
+    listed,
+    silent,
+)
+
+if TYPE_CHECKING:
+    from interlingua.mining.job import MinedPairs, MineJob
+
+CHECKS = "script,length,copied,numbers,duplicate,hub"
+DROPPED = "script,length,copied,duplicate,hub"
+
+
+@dataclass(frozen=True)
+class MineOptions(TwoTextsOptions, RayOptions, BadLineOptions):
+    """Options of ``mine``."""
+
+    output: PathLike | None = option(
+        None, "The pairs: .tsv, .jsonl, .csv, .xlsx or .tmx; s3://bucket/name.tsv.", group=OUTPUT, short="-o",
+        is_required=True,
+    )  # fmt: skip
+    threshold: float | None = option(
+        None, "Least score, in the margin's unit.", group=FILTERING, kind=float, unit="that of the margin"
+    )
+    calibration: PathLike | None = option(
+        None, "From interlingua calibrate: gives each pair its probability.", group=FILTERING, kind=Path
+    )
+    precision: float | None = option(
+        None, "Keep as many pairs as are expected to be this precise, 0 to 1.", group=FILTERING, kind=float
+    )
+    checks: Names = option(
+        CHECKS,
+        "Columns: all, or some of language, script, length, copied, numbers, duplicate, hub.",
+        group=FILTERING,
+        flags=("--check",),
+    )
+    drop: Names | Mapping[str, float | None] = option(
+        DROPPED, "Checks that reject pairs, with their limits or without: length=2,hub; or none.", group=FILTERING
+    )
+    columns: Names | None = option(
+        None, "Of .tsv, .csv, .xlsx: score, source, target, probability, cosine, source_origins, checks ...",
+        group=OUTPUT,
+    )  # fmt: skip
+    report: PathLike | None = option(None, "Page with the best, borderline and rejected pairs.", group=OUTPUT)
+    gold: PathLike | None = option(
+        None, "Pairs that are right, id TAB id or text TAB text: prints precision and F1.", group=OUTPUT, kind=Path
+    )
+    laser: bool = option(False, "As LASER's mine_bitexts.py does it: no checks, no --precision.", group=SEARCH)
+    approximate: str | None = option(
+        None,
+        "Search by FAISS (ivf, hnsw) or codes (binary, int8); ivf:64 = more effort; prints the recall.",
+        group=SEARCH,
+    )
+    shard: str | None = option(None, "Do the second of eight parts, 2/8; a run without it joins them. Needs --work.")
+    plan: bool = option(False, "Only say what time, disk and memory it will take.")
+
+
+def run_mine(options: MineOptions, progress: Progress = silent) -> MinedPairs:
+    """Finds translations in two texts; Artetxe and Schwenk (2019).
+
+    Each side is a file, or a list of sentences; equal sentences count once, blank ones not at all. Empty ``checks``
+    turn all checks off, unless ``drop`` names some. A run with an output that was stopped goes on where it was.
+
+    Args:
+        options: what to do.
+        progress: called with the state of each step.
+
+    Returns:
+        The pairs, best first. With an output they are written there, and the list is empty.
+
+    Raises:
+        ConfigError: an option is wrong.
+        DataError: a side has no sentence, or a file can't be read.
+    """
+    from interlingua.mining.job import MinedPairs
+    from interlingua.verbs.sources import two_texts
+
+    with contextlib.ExitStack() as stack:
+        work = as_path(options.work)
+        if options.output is None and work is None and options.shard is None:
+            work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="interlingua-mine-")))
+        job = mine_job(options, work)
+        both = two_texts(options, job.folder, elsewhere=options.ray is not None)
+        if options.plan:
+            return MinedPairs(lines=job.plan(*both))
+        return job.run(*both, progress=progress)
+
+
+def mine_job(options: MineOptions, work: Path | None) -> MineJob:
+    """The checked job that the options describe, with the folder of all that is made on the way."""
+    from interlingua.mining.job import MineJob, parse_size
+
+    # An empty text is the command line's way to measure no more than what rejects.
+    is_off = options.checks != "" and joined(options.checks) in ("", "none") and options.drop == DROPPED
+    return MineJob(
+        output=options.output,
+        documents=options.documents,
+        background=options.background,
+        k=options.k,
+        margin=options.margin,
+        retrieval=options.retrieval,
+        equal=options.equal,
+        threshold=options.threshold,
+        calibration=as_path(options.calibration),
+        precision=options.precision,
+        check=joined(options.checks),
+        drop="" if is_off else joined(options.drop),
+        columns=listed(options.columns),
+        report=options.report,
+        gold=as_path(options.gold),
+        laser=options.laser,
+        approximate=options.approximate,
+        memory=parse_size(options.memory),
+        work=work,
+        shard=options.shard,
+        ray=options.ray,
+        ray_cores=options.ray_cores,
+        device=options.device,
+        on_error=options.on_error,
+    )
+
+
+mine = function_of(MineOptions, run_mine, "mine")

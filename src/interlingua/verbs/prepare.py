@@ -1,0 +1,84 @@
+"""``interlingua.prepare`` and ``interlingua prepare``: parallel text made ready to train on."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from interlingua.files import PathLike
+from interlingua.options import OUTPUT, Options, argument, function_of, option
+
+if TYPE_CHECKING:
+    from interlingua.corpus.manifest import Manifest
+    from interlingua.prepare.config import PrepareConfig
+
+
+class Prepared(NamedTuple):
+    """A corpus that was made: its folder, and what is in it."""
+
+    output: Path
+    manifest: Manifest
+
+
+@dataclass(frozen=True)
+class PrepareOptions(Options):
+    """Options of ``prepare``."""
+
+    config: PathLike | Mapping[str, Any] | PrepareConfig = argument(
+        "TOML file; see experiments/ems/prepare_trainmix.toml.", kind=Path
+    )
+    settings: Sequence[str] | None = option(
+        None,
+        "Override a key: --set vocabulary.size=60000.",
+        kind=list[str],
+        flags=("--set",),
+        metavar="KEY=VALUE",
+    )
+    output: PathLike | None = option(
+        None, "Folder to make, instead of the file's.", group=OUTPUT, kind=Path, short="-o"
+    )
+    overwrite: bool = option(False, "Replace the folder if a prepared corpus is in it.", group=OUTPUT)
+
+
+def run_prepare(options: PrepareOptions, progress: bool = False) -> Prepared:
+    """Cleans, deduplicates, splits and tokenizes parallel text into a folder to train on.
+
+    The config is a TOML file, or a mapping of the same keys.
+
+    Args:
+        options: what to do.
+        progress: show progress on standard error.
+
+    Returns:
+        The folder and what is in it.
+
+    Raises:
+        ConfigError: a key is unknown, or a value is wrong.
+        DataError: a file can't be read, or the folder is there already.
+    """
+    from interlingua.prepare.pipeline import prepare
+
+    settings = _config(options)
+    manifest = prepare(settings, overwrite=options.overwrite, show_progress=progress)
+    return Prepared(settings.output, manifest)
+
+
+def _config(options: PrepareOptions) -> PrepareConfig:
+    from interlingua.config import apply_override, from_mapping, load_config, to_mapping
+    from interlingua.prepare.config import PrepareConfig
+
+    overrides = [*(options.settings or ()), *([] if options.output is None else [f"output={options.output}"])]
+    if isinstance(options.config, str | os.PathLike):
+        return load_config(PrepareConfig, options.config, overrides=overrides)
+    given = options.config
+    table = copy.deepcopy(dict(given)) if isinstance(given, Mapping) else to_mapping(given)
+    for override in overrides:
+        apply_override(table, override)
+    return from_mapping(PrepareConfig, table)
+
+
+prepare = function_of(PrepareOptions, run_prepare, "prepare")

@@ -1,0 +1,79 @@
+"""``interlingua.quickstart`` and ``interlingua quickstart``: from translation catalogues to a measured encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from interlingua.files import PathLike
+from interlingua.options import INPUT, OUTPUT, Options, function_of, option
+
+if TYPE_CHECKING:
+    from interlingua.quickstart.report import Findings
+
+
+@dataclass(frozen=True)
+class QuickstartOptions(Options):
+    """Options of ``quickstart``."""
+
+    budget_seconds: float = option(
+        330.0,
+        "Seconds for everything together; what is left after the rest is for training.",
+        minimum=1,
+        unit="seconds",
+    )
+    steps: int | None = option(
+        None, "Training steps, instead of as many as the budget bears.", kind=int, minimum=1, unit="steps"
+    )
+    output: PathLike = option(Path("quickstart"), "Folder for all it makes.", group=OUTPUT, short="-o")
+    catalogues: Sequence[PathLike] | None = option(
+        None,
+        "A further folder with .mo or .po files; may be given several times.",
+        group=INPUT,
+        kind=list[Path],
+        metavar="DIR",
+    )
+    fetch: bool = option(True, "Whether to fetch public packages with pip.", group=INPUT)
+    cache: PathLike = option(Path("~/.cache/interlingua/quickstart"), "Where fetched packages are kept.", group=INPUT)
+    require_ratio: float | None = option(
+        None,
+        "Fail unless, across scripts, the encoder's P@1 is so many times that of character n-grams.",
+        kind=float,
+    )
+
+
+def run_quickstart(options: QuickstartOptions) -> Findings:
+    """Collects translations, trains an encoder on them, measures it and shows what it can do.
+
+    It prints what it finds as it goes, as the command line does.
+
+    Args:
+        options: what to do.
+
+    Returns:
+        What was found.
+
+    Raises:
+        ConfigError: an option is wrong.
+        DataError: no translations are found.
+        InterlinguaError: the ratio that is required was not reached.
+    """
+    from interlingua.quickstart.run import Settings, quickstart
+
+    settings = Settings(
+        output=Path(options.output),
+        budget_seconds=options.budget_seconds,
+        steps=options.steps,
+        catalogues=tuple(map(Path, options.catalogues or ())),
+        packages=None if options.fetch else (),
+        cache=Path(options.cache),
+    )
+    findings = quickstart(settings)
+    if options.require_ratio is not None:
+        findings.require(options.require_ratio)
+    return findings
+
+
+quickstart = function_of(QuickstartOptions, run_quickstart, "quickstart")

@@ -1,0 +1,207 @@
+"""``interlingua.score`` and ``interlingua score``: the pairs of a bitext, scored and filtered as they stream by."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+
+from interlingua.files import PathLike
+from interlingua.options import FILTERING, INPUT, OUTPUT, SEARCH, argument, function_of, option
+from interlingua.verbs.shared import BadLineOptions, ModelOptions, Names, as_path, joined, listed, silent
+
+if TYPE_CHECKING:
+    from interlingua.mining.score_job import ScoreJob, Stream
+
+
+class ScoredPair(NamedTuple):
+    """A pair that was scored and kept.
+
+    Attributes:
+        score: margin, or cosine; 0 where a side is blank.
+        source: the text.
+        target: the text.
+        columns: all that is known of the pair: cosine, checks, probability.
+    """
+
+    score: float
+    source: str
+    target: str
+    columns: Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Scored:
+    """The kept pairs, in their order, each scored when its turn comes; none where they were written to a file.
+
+    Attributes:
+        pairs: the stream of them.
+        lines: the report; complete when all pairs have been read.
+    """
+
+    pairs: Iterator[ScoredPair] = field(default_factory=lambda: iter(()))
+    lines: list[str] = field(default_factory=list)
+
+    def __iter__(self) -> Iterator[ScoredPair]:
+        return self.pairs
+
+    def __next__(self) -> ScoredPair:
+        return next(self.pairs)
+
+
+@dataclass(frozen=True)
+class ScoreOptions(ModelOptions, BadLineOptions):
+    """Options of ``score``."""
+
+    bitext: PathLike | Iterable[tuple[str, str]] = argument(
+        ".tsv, .csv, .xlsx, .tmx, .jsonl ..., the prefix of Moses files or a.de,a.en; - is standard input."
+    )
+    output: PathLike | None = option(
+        None,
+        "File; its name decides the format; standard output by default.",
+        group=OUTPUT,
+        kind=Path,
+        short="-o",
+    )
+    format: str | None = option(None, "Of the output: tsv, jsonl or csv, to a file any format.", group=OUTPUT)
+    input_format: str | None = option(None, "By the name by default, tsv from standard input.", group=INPUT)
+    source_language: str | None = option(None, "Any code; by the file's name or content by default.", group=INPUT)
+    target_language: str | None = option(None, "Any code; from the file's name by default.", group=INPUT)
+    k: int = option(4, "Neighbours scored, and averaged over in the margin.", group=SEARCH, minimum=1)
+    margin: str = option("ratio", "ratio or distance.", group=SEARCH)
+    window: int = option(
+        8192, "Pairs of the stream among which neighbors are searched.", group=SEARCH, minimum=2, unit="pairs"
+    )
+    cosine: bool = option(False, "Plain cosine in place of a margin; needs no window.", group=SEARCH)
+    threshold: float | None = option(None, "Keep pairs of at least this score.", group=FILTERING, kind=float)
+    calibration: PathLike | None = option(
+        None, "From --learn: gives each pair its probability.", group=FILTERING, kind=Path
+    )
+    probability: float | None = option(
+        None, "Keep pairs that are translations with at least this one, 0 to 1.", group=FILTERING, kind=float
+    )
+    precision: float | None = option(
+        None, "Keep as many pairs as are expected to be this precise, 0 to 1.", group=FILTERING, kind=float
+    )
+    prior: float | None = option(
+        None, "Share of translations; estimated from the first window by default.", group=FILTERING, kind=float
+    )
+    checks: Names = option(
+        "",
+        "Checks to measure: all, or some of language, script, length, copied, numbers, duplicate, hub.",
+        group=FILTERING,
+        flags=("--check",),
+    )
+    drop: Names | Mapping[str, float | None] = option(
+        "none", "Checks that reject pairs, with their limits or without: length=2,script.", group=FILTERING
+    )
+    columns: Names | None = option(
+        None,
+        "Of .tsv, .csv and .xlsx: score, source, target, source_language, probability, cosine, reasons, checks.",
+        group=OUTPUT,
+    )
+    rejected: PathLike | None = option(
+        None,
+        "File for all other pairs with the reasons, .tsv, .jsonl, .csv or .xlsx.",
+        group=OUTPUT,
+        kind=Path,
+    )
+    bad_lines: PathLike | None = option(
+        None, "Where --on-error skip keeps them: OUTPUT.bad-lines.tsv by default.", group=OUTPUT, kind=Path
+    )
+    learn: PathLike | None = option(
+        None, "Write no pairs but this calibration file, from --judged or --parallel.", group=OUTPUT, kind=Path
+    )
+    labels: PathLike | None = option(
+        None,
+        "With --learn: judged pairs of the bitext, 1 or 0 TAB source TAB target.",
+        group=INPUT,
+        kind=Path,
+        flags=("--judged", "--labels"),
+    )
+    parallel: PathLike | None = option(
+        None, "With --learn: held-out translations, any format of bitext; mixed in.", group=INPUT
+    )
+
+
+def run_score(
+    options: ScoreOptions, progress: Callable[[float, int | None], None] = silent, stdout: TextIO | None = None
+) -> Scored:
+    """Scores or filters the pairs of a bitext of any length, in its order.
+
+    The bitext is a file, or any iterable of a source and a target each.
+
+    Args:
+        options: what to do.
+        progress: called with how many pairs are done, and all where that is known.
+        stdout: where pairs go that have no output; without it they come back.
+
+    Returns:
+        The pairs that are kept; without a filter all.
+
+    Raises:
+        ConfigError: an option is wrong; the pairs are a table or a dictionary.
+        DataError: a pair does not hold two texts, when its turn comes; a file can't be read.
+    """
+    from interlingua.mining.score_learning import learn_job
+    from interlingua.verbs.sources import open_model
+
+    job = score_job(options)
+    parallel = None if options.parallel is None else str(options.parallel)
+    learner = learn_job(as_path(options.learn), as_path(options.labels), parallel, job.config)
+    stream = _open(options, job)
+    encode, identity = open_model(options, identified=bool(options.calibration or learner))
+    if learner is not None:
+        return Scored(lines=learner.run(stream, encode, model=identity, progress=progress))
+    if options.output is not None or stdout is not None:
+        return Scored(lines=job.run(stream, encode, model=identity, stdout=stdout, progress=progress))
+    found = Scored()
+    rows = job.kept(stream, encode, model=identity, progress=progress, lines=found.lines)
+    found.pairs = (ScoredPair(row.columns["score"], row.pair.source, row.pair.target, row.columns) for row in rows)
+    return found
+
+
+def score_job(options: ScoreOptions) -> ScoreJob:
+    """The checked job that the options describe."""
+    from interlingua.mining.filter import filter_config
+    from interlingua.mining.score import score_config
+    from interlingua.mining.score_job import ScoreJob
+
+    limits = filter_config(
+        joined(options.checks),
+        joined(options.drop),
+        threshold=options.threshold,
+        probability=options.probability,
+        precision=options.precision,
+        prior=options.prior,
+    )
+    bitext: Any = options.bitext
+    return ScoreJob(
+        input=os.fspath(bitext) if isinstance(bitext, str | os.PathLike) else None,
+        input_format=options.input_format,
+        source_language=options.source_language,
+        target_language=options.target_language,
+        output=as_path(options.output),
+        format=options.format,
+        columns=listed(options.columns),
+        rejected=as_path(options.rejected),
+        calibration=as_path(options.calibration),
+        on_error=options.on_error,
+        bad_lines=as_path(options.bad_lines),
+        config=score_config(options.margin, k=options.k, window=options.window, cosine=options.cosine),
+        selection=limits,
+    )
+
+
+def _open(options: ScoreOptions, job: ScoreJob) -> Stream:
+    if isinstance(options.bitext, str | os.PathLike):
+        return job.open()
+    from interlingua.mining.api import pair_stream
+
+    pairs: Any = options.bitext
+    return pair_stream(pairs, options.source_language, options.target_language)
+
+
+score = function_of(ScoreOptions, run_score, "score")

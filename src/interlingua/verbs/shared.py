@@ -1,0 +1,141 @@
+"""Options that several verbs have: the model with how it computes, and two texts to be paired."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from interlingua.files import PathLike
+from interlingua.limits import MAX_LINE_CHARACTERS
+from interlingua.options import INPUT, MODEL, SEARCH, Options, argument, option
+
+Model = Any
+"""A model directory, a run or ``hf:owner/name``; in Python also an encoder or a function from texts to vectors."""
+Names = str | Iterable[str]
+"""Names with commas, or any iterable of them."""
+Progress = Callable[[str, int, int], None]
+"""Is given what is being done, how much of it is done, and all."""
+
+
+def silent(*state: Any) -> None:
+    """A progress that shows nothing."""
+
+
+def listed(names: Names | None) -> list[str] | None:
+    """Names as a list, or None where there are none given."""
+    if not isinstance(names, str):
+        return None if names is None else list(names)
+    return [part.strip() for part in names.split(",") if part.strip()]
+
+
+def joined(names: Names | Mapping[str, float | None]) -> str:
+    """Names with commas, with their limits where they have some: ``length=2.5,script``."""
+    if isinstance(names, str):
+        return names
+    if isinstance(names, Mapping):
+        return ",".join(name if limit is None else f"{name}={limit}" for name, limit in names.items())
+    return ",".join(names)
+
+
+def as_path(path: PathLike | None) -> Path | None:
+    """The path, or None."""
+    return None if path is None else Path(path)
+
+
+@dataclass(frozen=True)
+class BadLineOptions(Options):
+    """What becomes of lines that can't be read."""
+
+    on_error: str = option(
+        "stop", "Of lines that can't be read: stop at the first, or skip, count and keep them in a file.", group=INPUT
+    )
+
+
+@dataclass(frozen=True)
+class RayOptions(Options):
+    """Who does the work."""
+
+    ray: str | None = option(
+        None, "Share the work out: local (processes of this machine), auto, host:6379 or ray://host:10001."
+    )
+    ray_cores: int = option(1, "Cores of each task on Ray, which holds the model once.", minimum=1)
+
+
+@dataclass(frozen=True)
+class ModelOptions(Options):
+    """A model, and how it computes."""
+
+    model: Model = argument("Model directory or hf:owner/name, or what the backend reads.")
+    prompt: str | None = option(None, "Name of a prompt of the model, or text put before every line.", group=MODEL)
+    batch_tokens: int = option(16_384, "Tokens per batch at most.", group=MODEL, minimum=1, unit="tokens")
+    dtype: str | None = option(None, "To compute in: float32 by default, bfloat16, float16, int8.", group=MODEL)
+    device: str | None = option(None, "cpu, cuda, cuda:1; a GPU where there is one by default.", group=MODEL)
+    backend: str = option(
+        "interlingua", "interlingua, sentence-transformers, onnx, openai, vectors or function.", group=MODEL
+    )
+    settings: Sequence[str] | None = option(
+        None, "BACKEND.OPTION=VALUE: openai.dimensions=256.", group=MODEL, kind=list[str], flags=("--set",)
+    )
+    max_line: int = option(MAX_LINE_CHARACTERS, "Characters that a line may have.", minimum=1, unit="characters")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.model, str | os.PathLike):
+            from interlingua.mining.api import embedding_function
+
+            embedding_function(self.model)  # raises where it does not embed
+
+
+@dataclass(frozen=True)
+class TwoTextsOptions(ModelOptions):
+    """Two texts, and how pairs of their sentences are found."""
+
+    source: PathLike | Sequence[str] = argument(
+        "Text of one language, a sentence per line, or .csv, .xlsx; also .gz, .xz, .zst, 'part-*.gz', s3://..."
+    )
+    target: PathLike | Sequence[str] = argument("Text of the other language, in any of these formats.")
+    source_language: str | None = option(
+        None, "Any code; from the file's name (news.de.txt, dev.zh) by default.", group=INPUT
+    )
+    target_language: str | None = option(None, "Any code; from the file's name by default.", group=INPUT)
+    source_column: str | None = option(
+        None,
+        "Column of a source that is .csv or .xlsx; the one called by the language, or text, by default.",
+        group=INPUT,
+    )
+    target_column: str | None = option(None, "Column of a target that is .csv or .xlsx.", group=INPUT)
+    layout: str = option(
+        "auto",
+        "lines, ids (id TAB text), documents (document TAB text), or auto; with --documents that is the last.",
+        group=INPUT,
+    )
+    source_vectors: PathLike | None = option(
+        None, "Vectors of the source's lines, .npy or LASER's raw float32, instead of the model.", group=INPUT
+    )
+    target_vectors: PathLike | None = option(None, "Vectors of the target's lines, in the same formats.", group=INPUT)
+    documents: str | None = option(
+        None,
+        "Only within matched documents: equal, urls, or a file, document TAB document; on the CPU.",
+        group=SEARCH,
+    )
+    background: int = option(
+        1000, "Texts of the other side that margins within documents are over, too.", group=SEARCH, minimum=0
+    )
+    k: int = option(4, "Neighbours scored, and averaged over in the margin.", group=SEARCH, minimum=1)
+    margin: str = option("ratio", "ratio, distance or absolute (plain cosine).", group=SEARCH)
+    retrieval: str = option("max", "max, intersection, forward or backward.", group=SEARCH)
+    equal: str = option(
+        "exact", "Lines that are one text: exact, folded (but for case and punctuation), or never.", group=SEARCH
+    )
+    memory: str | int = option(
+        "4GiB",
+        "For reading, search and choosing pairs, in addition to the model: 4GiB, 800MiB.",
+        group=SEARCH,
+        unit="bytes",
+    )
+    work: PathLike | None = option(
+        None, "Folder of all that is made on the way; OUTPUT.work by default, then removed.", kind=Path
+    )

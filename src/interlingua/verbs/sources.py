@@ -1,0 +1,143 @@
+"""What a verb reads: the model that embeds, and two texts from files or from memory."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from interlingua.corpus.monolingual import language_of
+from interlingua.encoder.encoder import Encoder
+from interlingua.errors import ConfigError
+from interlingua.evaluation.backends.function import FunctionEncoder
+from interlingua.evaluation.encoders import OwnEncoder, encode_and_identity
+from interlingua.evaluation.provenance import prompt_text
+from interlingua.languages import resolve
+from interlingua.mining.api import embedding_function, text_side
+from interlingua.mining.pipeline import TextFile
+from interlingua.mining.texts import LAYOUTS, guess_layout
+from interlingua.remote import expand, fetch
+from interlingua.verbs.shared import ModelOptions, TwoTextsOptions
+
+
+def open_model(
+    options: ModelOptions, *, identified: bool = True, elsewhere: bool = False
+) -> tuple[Callable[..., Any], str]:
+    """What gives vectors of length 1, and a text that differs where the model, its prompt or its settings differ.
+
+    Args:
+        options: of the verb.
+        identified: False = no digest of the weights is computed.
+        elsewhere: other processes load the model by its name.
+
+    Raises:
+        ConfigError: a choice is unknown or does not go with the model.
+        CheckpointError: there is no such model.
+    """
+    if isinstance(options.model, str | os.PathLike):
+        return encode_and_identity(
+            os.fspath(options.model), backend=options.backend, dtype=cast(Any, options.dtype), device=options.device,
+            settings=list(options.settings or ()), prompt=options.prompt, batch_tokens=options.batch_tokens,
+            identified=identified, elsewhere=elsewhere,
+        )  # fmt: skip
+    _check_object(options, elsewhere)
+    if not isinstance(options.model, Encoder):
+        # A function has no digest, so its name is all there is; the command line calls it so, too.
+        named = options.model if inspect.isroutine(options.model) else type(options.model)
+        name = f"{named.__module__}:{named.__qualname__}"
+        return _by_function(options), f"{name} {options.prompt or ''}".strip()
+    encoder = OwnEncoder(options.model, name="model", dtype=cast(Any, options.dtype)) if identified else options.model
+    identity = ""
+    if isinstance(encoder, OwnEncoder):
+        names = [f"dtype={options.dtype}"] if options.dtype else []
+        identity = " ".join([encoder.info.identity or "", *names, prompt_text(encoder, options.prompt)]).strip()
+    how: Any = {"prompt": options.prompt, "batch_tokens": options.batch_tokens, "dtype": options.dtype or "float32"}
+    return functools.partial(options.model.encode, **how, normalize=True), identity
+
+
+def _by_function(options: ModelOptions) -> Callable[..., Any]:
+    """A function as the backend ``function`` uses it, or the ``encode`` of another library's encoder.
+
+    An encoder is given the prompt and the language by name. Before the texts of a function stands the prompt, and it
+    is given the language if it has a parameter for it.
+    """
+    function = embedding_function(options.model)
+    is_encoder = function is not options.model
+    takes_language = is_encoder or "language" in inspect.signature(function).parameters
+
+    def encode(texts: Sequence[str], *, language: str | None = None, **how: Any) -> Any:
+        given = {"language": language} if language and takes_language else {}
+        if is_encoder and options.prompt:
+            given["prompt"] = options.prompt
+        encoder = FunctionEncoder(functools.partial(function, **given))
+        before = None if is_encoder else options.prompt
+        return encoder.encode(texts, prompt=before, **{"normalize": True, **how})
+
+    return encode
+
+
+def _check_object(options: ModelOptions, elsewhere: bool) -> None:
+    """Refuses options that only a model given by its name can follow."""
+    if options.backend != "interlingua" or options.settings:
+        raise ConfigError("a backend and its settings are for a model that is named; give its name, or drop them")
+    if elsewhere:
+        raise ConfigError("other processes load the model by its name; give a model directory or hf:owner/name")
+    if options.dtype is not None and not isinstance(options.model, Encoder):
+        raise ConfigError(f"dtype {options.dtype!r}: only our own models take one; drop it")
+
+
+def two_texts(
+    options: TwoTextsOptions, folder: Path, *, always_load: bool = False, elsewhere: bool = False
+) -> tuple[TextFile, TextFile, str]:
+    """Both sides with what embeds them, and the model's identity; remote files are fetched into the folder.
+
+    The model is not loaded where all vectors are given and no model of that name is here.
+
+    Args:
+        options: of the verb.
+        folder: of all that is made on the way.
+        always_load: load the model even if no text of the two needs it.
+        elsewhere: other processes load the model by its name.
+    """
+    if options.layout not in ("auto", *LAYOUTS):
+        raise ConfigError(f"layout {options.layout!r} is unknown; there are: auto, {', '.join(LAYOUTS)}")
+    source = _side(options, "source", folder)
+    target = _side(options, "target", folder)
+    identity = f"vectors of {options.model}"
+    all_known = source.vectors and target.vectors
+    is_here = isinstance(options.model, str | os.PathLike) and Path(options.model).exists()
+    if always_load or not all_known or is_here:
+        encode, identity = open_model(options, elsewhere=elsewhere)
+        source = source._replace(encode=functools.partial(encode, language=source.language or None))
+        target = target._replace(encode=functools.partial(encode, language=target.language or None))
+    return source, target, identity
+
+
+def _side(options: TwoTextsOptions, name: str, folder: Path) -> TextFile:
+    """The side called ``source`` or ``target``."""
+    given = getattr(options, name)
+    code = getattr(options, f"{name}_language")
+    column = getattr(options, f"{name}_column")
+    vectors = getattr(options, f"{name}_vectors")
+    if not isinstance(given, str | os.PathLike):
+        if column or vectors or options.documents is not None:
+            raise ConfigError(f"{name} is a list, and a column, vectors and documents go with files; drop them")
+        return text_side(given, name, code)
+    path = os.fspath(given)
+    parts = _fetched(path, folder)
+    layout = "documents" if options.documents is not None and options.layout == "auto" else options.layout
+    return TextFile(
+        path=path,
+        language=resolve(code).code if code else language_of(Path(path)),
+        layout=guess_layout(parts[0]) if layout == "auto" else cast(Any, layout),
+        vectors=_fetched(os.fspath(vectors), folder) if vectors else [],
+        parts=parts,
+        column=column,
+    )
+
+
+def _fetched(name: str, folder: Path) -> list[Path]:
+    return [fetch(part, folder / "fetched") for part in expand(name)]

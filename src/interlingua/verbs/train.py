@@ -1,0 +1,177 @@
+"""``interlingua.train`` and ``interlingua train``: an encoder from a config, or all stages of a file."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from interlingua.errors import ConfigError, InterlinguaError
+from interlingua.files import PathLike
+from interlingua.options import INPUT, OUTPUT, Options, argument, function_of, option
+
+if TYPE_CHECKING:
+    from interlingua.train.config import TrainConfig
+    from interlingua.train.data_config import DataConfig
+    from interlingua.train.result import TrainResult
+    from interlingua.train.validation import Evaluate
+
+
+class Trained(list["TrainResult"]):
+    """The results of a run, or of the stages of a file that were run now.
+
+    Args:
+        results: one each.
+        again: the command line that goes on with what was stopped.
+        template: the config that was written, where that was all.
+    """
+
+    def __init__(self, results: Iterable[TrainResult] = (), *, again: str = "", template: Path | None = None) -> None:
+        super().__init__(results)
+        self.again = again
+        self.template = template
+
+
+@dataclass(frozen=True)
+class TrainOptions(Options):
+    """Options of ``train``."""
+
+    config: PathLike | Mapping[str, Any] | TrainConfig | None = argument(
+        "TOML file, or config.toml of a run to go on with or repeat; --init writes it.", None, kind=Path
+    )
+    init: str | None = option(
+        None,
+        "Write a commented CONFIG to begin with: ems (from scratch), mexma (from a language model) or finetune"
+        " (a sentence encoder, on your pairs).",
+        group=INPUT,
+    )
+    settings: Sequence[str] | None = option(
+        None,
+        "Override a key: --set run.max_steps=500.",
+        group=INPUT,
+        kind=list[str],
+        flags=("--set",),
+        metavar="KEY=VALUE",
+    )
+    output: PathLike | None = option(None, "Folder of the run, for run.output.", group=OUTPUT, kind=Path, short="-o")
+    resume: PathLike = option(
+        "auto", "auto: go on from the newest whole checkpoint; never: start over; or a checkpoint's folder."
+    )
+    devices: int | None = option(
+        None, "Processes, one per GPU or per group of cores, for run.devices.", kind=int, minimum=1
+    )
+    strategy: str | None = option(None, "ddp: each process has all weights; fsdp: a share. For run.strategy.")
+
+
+def run_train(options: TrainOptions, progress: bool = False) -> Trained:
+    """Trains an encoder, saves checkpoints on the way, and writes RUN/model and RUN/best.
+
+    The config is a TOML file, a mapping of the same keys, or a ``TrainConfig``. A file may hold several stages.
+
+    Args:
+        options: what to do.
+        progress: show progress on standard error.
+
+    Returns:
+        The results, one of each run.
+
+    Raises:
+        ConfigError: settings contradict each other, or the folder holds another run.
+        DataError: the corpus can't be read.
+        CheckpointError: a checkpoint can't be read or written.
+    """
+    if options.init is not None:
+        return Trained(template=_write_template(options.init, options.config))
+    if options.config is None:
+        raise InterlinguaError("name a TOML file; --init ems, mexma or finetune writes one to begin with")
+    from interlingua.train.loop import train
+    from interlingua.train.stages import is_staged, load_stages, run_stages
+
+    given = list(options.settings or ())
+    for key in ("devices", "strategy"):
+        if getattr(options, key) is not None:
+            given.append(f"run.{key}={getattr(options, key)}")
+    resume = os.fspath(options.resume)
+    if isinstance(options.config, str | os.PathLike) and is_staged(options.config):
+        folder, stages = load_stages(options.config, overrides=[*given, *_output(options, "output")])
+        results = run_stages(
+            folder, stages, evaluator=lambda run: _evaluator(run.data), resume=resume, progress=progress
+        )
+        words = [str(options.config), *_flags(given, options.output)]
+        return Trained(results, again=" ".join(["interlingua train", *map(shlex.quote, words)]))
+    settings = _config(options, [*given, *_output(options, "run.output")])
+    result = train(settings, evaluate=_evaluator(settings.data), resume=resume, progress=progress)
+    return Trained([result], again=f"interlingua train {shlex.quote(str(result.run / 'config.toml'))}")
+
+
+def _config(options: TrainOptions, overrides: list[str]) -> TrainConfig:
+    from interlingua.config import apply_override
+    from interlingua.train.config import TrainConfig, load_train_config, train_config_from
+
+    given: Any = options.config
+    if isinstance(given, str | os.PathLike):
+        return load_train_config(given, overrides=overrides)
+    if isinstance(given, TrainConfig):
+        if options.settings:
+            raise ConfigError("settings change a file or a mapping; change a TrainConfig by dataclasses.replace")
+        chosen: dict[str, Any] = {"devices": options.devices, "strategy": options.strategy}
+        chosen["output"] = None if options.output is None else Path(options.output)
+        run = dataclasses.replace(given.run, **{key: value for key, value in chosen.items() if value is not None})
+        return dataclasses.replace(given, run=run)
+    table = {name: dict(section) if isinstance(section, Mapping) else section for name, section in given.items()}
+    for override in overrides:
+        apply_override(table, override)
+    return train_config_from(table)
+
+
+def _output(options: TrainOptions, key: str) -> list[str]:
+    return [] if options.output is None else [f"{key}={options.output}"]
+
+
+def _write_template(recipe: str, config: Any) -> Path:
+    from interlingua.files import atomic_write
+    from interlingua.train.template import template
+
+    path = Path(config or "train.toml")
+    text = template(recipe)
+    if path.exists():
+        raise InterlinguaError(f"{path}: there already; name another file, or remove it")
+    with atomic_write(path) as file:
+        file.write(text)
+    return path
+
+
+def _flags(given: list[str], output: PathLike | None) -> Iterator[str]:
+    for override in given:
+        yield from ("--set", override)
+    if output is not None:
+        yield from ("--output", str(output))
+
+
+def _evaluator(data: DataConfig) -> Evaluate | None:
+    """Retrieval on the corpus's validation texts and similarity on scored pairs, where there are any."""
+    from interlingua.corpus.evaluation_sets import pair_files
+    from interlingua.corpus.manifest import prompt_of
+    from interlingua.evaluation.validation import Evaluator, similarity_evaluator, validation_evaluator
+
+    folder = data.corpus / "valid_text" if data.corpus is not None else None
+    scored = data.labelled.valid if data.labelled is not None and data.labelled.kind == "sts" else ()
+    evaluators: list[Evaluator] = []
+    if folder is not None and folder.is_dir() and pair_files(folder):
+        evaluators.append(validation_evaluator(folder, prompt=prompt_of(folder.parent)))
+    if paths := data.similarity or scored:
+        languages = data.labelled.languages if data.labelled is not None else ("eng_Latn", "eng_Latn")
+        evaluators.append(similarity_evaluator(paths, languages=languages))
+    if not evaluators:
+        return None
+    return Evaluator(
+        lambda model, step: {name: value for own in evaluators for name, value in own(model, step).items()},
+        tuple(name for own in evaluators for name in own.names),
+    )
+
+
+train = function_of(TrainOptions, run_train, "train")

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import dataclasses
+import inspect
+
+import pytest
+
+from interlingua.errors import ConfigError
+from interlingua.limits import max_line_characters
+from interlingua.options import INPUT, OUTPUT, Options, argument, declared, function_of, option
+
+
+@dataclasses.dataclass(frozen=True)
+class Base(Options):
+    """Options that two verbs have."""
+
+    model: str = argument("The model.")
+    share: float = option(0.5, "Of all.", minimum=0, maximum=1, unit="0 to 1")
+    max_line: int = option(100, "Characters.")
+
+
+@dataclasses.dataclass(frozen=True)
+class Verb(Base):
+    """Options of an invented verb."""
+
+    text: str | None = argument("The text.", None)
+    output: str | None = option(None, "The file.", group=OUTPUT, is_required=True)
+    language: str | None = option(None, "Its language.", group=INPUT)
+
+
+def run(options: Verb) -> tuple[Verb, int]:
+    """Does something.
+
+    More about it.
+
+    Args:
+        options: what to do.
+
+    Returns:
+        What it was given.
+    """
+    return options, max_line_characters()
+
+
+def test_a_function_takes_the_fields_of_the_dataclass():
+    verb = function_of(Verb, run, "verb")
+    assert verb("m", "t", share=1.0)[0] == Verb("m", "t", share=1.0)
+    assert list(inspect.signature(verb).parameters) == ["model", "text", "share", "max_line", "output", "language"]
+    assert verb.__name__ == "verb"
+    with pytest.raises(TypeError, match="shares"):
+        verb("m", "t", shares=1.0)
+
+
+def test_the_docstring_describes_each_option_and_its_unit():
+    text = function_of(Verb, run, "verb").__doc__
+    assert text.startswith("Does something.\n\nMore about it.\n\nArgs:\n    model: The model.\n    text: The text.\n")
+    assert "    share: Of all. Unit: 0 to 1.\n" in text
+    assert "options: what to do" not in text
+    assert text.endswith("Returns:\n    What it was given.")
+
+
+def test_the_line_limit_holds_while_the_function_runs():
+    before = max_line_characters()
+    assert function_of(Verb, run, "verb")("m", max_line=7)[1] == 7
+    assert max_line_characters() == before
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.5])
+def test_a_number_outside_its_range_is_refused(share):
+    with pytest.raises(ConfigError, match="share"):
+        Verb("m", share=share)
+
+
+def test_arguments_come_first_then_options_by_group():
+    assert [field.name for field, _ in declared(Verb)] == [
+        "model", "text", "language", "output", "share", "max_line",
+    ]  # fmt: skip

@@ -1,0 +1,36 @@
+"""``interlingua.compare`` and ``interlingua compare`` make the same table."""
+
+from __future__ import annotations
+
+import pytest
+
+import interlingua
+from interlingua.cli import main
+from interlingua.errors import ConfigError
+from tests.cli.test_compare import files as files
+
+
+@pytest.mark.parametrize(
+    ("flags", "options"),
+    [
+        ([], {}),
+        (["--by", "languages", "--metric", "accuracy"], {"by": "languages", "metric": "accuracy"}),
+        (["--format", "csv", "--join"], {"format": "csv", "join": True}),
+    ],
+)
+def test_function_and_command_line_make_equal_tables(capsys, files, flags, options):
+    with pytest.raises(SystemExit) as stop:
+        main.main(["compare", *map(str, files), "--quiet", *flags])
+    assert not stop.value.code
+    assert interlingua.compare(files, **options).text == capsys.readouterr().out
+
+
+def test_one_folder_may_be_given_by_itself(files, tmp_path):
+    found = interlingua.compare(files[0].parents[2], output=tmp_path / "table.md")
+    assert found.output == tmp_path / "table.md"
+    assert found.output.read_text(encoding="utf-8") == found.text == interlingua.compare(files).text
+
+
+def test_a_page_takes_no_option_of_tables(files, tmp_path):
+    with pytest.raises(ConfigError, match="--metric"):
+        interlingua.compare(files, output=tmp_path / "page.html", metric="accuracy")

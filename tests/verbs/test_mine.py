@@ -1,0 +1,142 @@
+"""``interlingua.mine`` and ``interlingua mine`` find the same pairs in the same texts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import interlingua
+from interlingua.cli import main
+from interlingua.errors import ConfigError, DataError
+from interlingua.mining.checks import CHEAP, DROPPED
+from interlingua.verbs.mine import MineOptions
+from tests.mining.invented import corpora, embed, write_lines
+
+FUNCTION = "tests.mining.invented:embed"
+LANGUAGES = {"source_language": "de", "target_language": "en"}
+
+
+@pytest.fixture
+def texts(tmp_path):
+    """Two sides, with what each check rejects: copies, too long a side, equal sentences, a blank line."""
+    sources, targets, _ = corpora(30, 40)
+    targets = [*targets, *sources[:10], "", targets[0], f"{targets[1]} {' '.join(targets[2:20])}"]
+    write_lines(tmp_path / "a.de", sources)
+    write_lines(tmp_path / "a.en", targets)
+    return sources, targets
+
+
+def command_line(folder: Path, *options: str) -> list[dict[str, object]]:
+    output = folder / "p.jsonl"
+    arguments = ["mine", FUNCTION, f"{folder}/a.de", f"{folder}/a.en", "--backend", "function", "-o", str(output)]
+    with pytest.raises(SystemExit) as stop:
+        main.main([*arguments, "--quiet", *options])
+    assert not stop.value.code
+    return [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("flags", "options"),
+    [
+        ([], {}),
+        (["--threshold", "1.2", "--k", "3"], {"threshold": 1.2, "k": 3}),
+        (["--retrieval", "forward"], {"retrieval": "forward"}),
+        (["--retrieval", "intersection", "--margin", "distance"], {"retrieval": "intersection", "margin": "distance"}),
+        (["--drop", "length=2"], {"drop": {"length": 2}}),
+        (["--check", "length", "--drop", "none"], {"checks": ["length"], "drop": ()}),
+        (["--check", "none"], {"checks": ()}),
+        (["--check", "none", "--drop", "copied"], {"checks": (), "drop": ["copied"]}),
+        (["--laser"], {"laser": True}),
+        (["--memory", "8MiB", "--equal", "folded"], {"memory": 8 * 2**20, "equal": "folded"}),
+    ],
+)
+def test_function_and_command_line_give_equal_pairs(tmp_path, texts, flags, options):
+    expected = command_line(tmp_path, *flags)
+    assert expected
+    from_files = interlingua.mine(FUNCTION, tmp_path / "a.de", str(tmp_path / "a.en"), backend="function", **options)
+    from_lists = interlingua.mine(embed, *texts, **LANGUAGES, **options)
+    for found in (from_files, from_lists):
+        rows = [(pair.score, pair.source, pair.target) for pair in found]
+        assert rows == [(row["score"], row["source"], row["target"]) for row in expected]
+        assert [dict(columns) for columns in found.columns] == expected
+        assert [texts[0][pair.source_row] for pair in found] == [pair.source for pair in found]
+        assert [texts[1][pair.target_row] for pair in found] == [pair.target for pair in found]
+
+
+def test_empty_checks_reject_nothing(tmp_path, texts):
+    with_checks = interlingua.mine(embed, *texts, **LANGUAGES)
+    without = interlingua.mine(embed, *texts, **LANGUAGES, checks=())
+    assert any(pair.source == pair.target for pair in without)
+    assert not any(pair.source == pair.target for pair in with_checks)
+    assert with_checks.written.rejected["copied text"] == 10
+    assert not without.written.rejected
+
+
+def test_an_output_is_that_of_the_command_line(tmp_path, texts):
+    command_line(tmp_path)
+    found = interlingua.mine(
+        FUNCTION, tmp_path / "a.de", tmp_path / "a.en", backend="function", output=tmp_path / "q.jsonl"
+    )
+    assert (tmp_path / "q.jsonl").read_bytes() == (tmp_path / "p.jsonl").read_bytes()
+    assert found == []
+    assert found.written.pairs == len((tmp_path / "q.jsonl").read_text().splitlines())
+    assert not (tmp_path / "q.jsonl.work").exists()
+
+
+def test_a_list_may_be_mined_against_a_file(tmp_path, texts):
+    found = interlingua.mine(embed, texts[0], tmp_path / "a.en", source_language="deu")
+    assert found == interlingua.mine(embed, *texts, **LANGUAGES)
+
+
+def test_texts_of_unknown_language_pass_the_script_check():
+    sources, targets, _ = corpora(30, 40)
+    assert interlingua.mine(embed, sources, targets) == interlingua.mine(embed, sources, targets, **LANGUAGES)
+
+
+def test_a_plan_finds_no_pairs(texts):
+    found = interlingua.mine(embed, *texts, plan=True)
+    assert found == []
+    assert found.lines[0].startswith("texts:")
+
+
+def test_pairs_do_not_depend_on_a_line_break_within(texts):
+    sources = [*texts[0][:20], texts[0][20].replace(" ", "\n"), *texts[0][21:]]
+
+    def embed_words(lines: list[str]) -> object:
+        return embed([" ".join(line.split()) for line in lines])
+
+    found = interlingua.mine(embed_words, sources, texts[1], **LANGUAGES)
+    plain = interlingua.mine(embed, *texts, **LANGUAGES)
+    assert [pair[3:] for pair in found] == [pair[3:] for pair in plain]
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"k": 0}, "k is 0"),
+        ({"columns": "score"}, "columns"),
+        ({"report": "p.html"}, "report"),
+        ({"shard": "1/2"}, "--work"),
+        ({"backend": "onnx"}, "backend"),
+        ({"dtype": "int8"}, "dtype"),
+        ({"source_vectors": "v.npy"}, "vectors"),
+        ({"ray": "local"}, "by its name"),
+        ({"max_line": 0}, "max_line"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(texts, options, match):
+    with pytest.raises(ConfigError, match=match):
+        interlingua.mine(embed, *texts, **options)
+
+
+def test_a_side_without_sentences_is_refused():
+    with pytest.raises(DataError, match="target"):
+        interlingua.mine(embed, ["a"], ["", " "])
+
+
+def test_defaults_are_those_of_the_checks():
+    options = MineOptions("m", "a", "b")
+    assert options.checks == ",".join(CHEAP)
+    assert options.drop == DROPPED

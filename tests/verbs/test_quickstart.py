@@ -1,0 +1,45 @@
+"""``interlingua.quickstart`` reads the options that ``interlingua quickstart`` reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import interlingua
+from interlingua.cli.main import main
+from interlingua.errors import InterlinguaError
+from interlingua.quickstart import run
+from tests.quickstart.findings import made_up
+
+
+@pytest.fixture
+def wanted(monkeypatch):
+    """The settings of each run; the job itself is left out."""
+    settings = []
+
+    def quickstart(given):
+        settings.append(given)
+        return made_up(model=0.3, tfidf=0.1)
+
+    monkeypatch.setattr(run, "quickstart", quickstart)
+    return settings
+
+
+def test_function_and_command_line_have_equal_settings(wanted):
+    for _ in range(2):
+        with pytest.raises(SystemExit):
+            main(["quickstart"])
+        interlingua.quickstart()
+        with pytest.raises(SystemExit):
+            main(["quickstart", "--steps", "5", "-o", "here", "--catalogues", "a", "--no-fetch"])
+        interlingua.quickstart(steps=5, output="here", catalogues=[Path("a")], fetch=False)
+    assert wanted[0] == wanted[1]
+    assert wanted[2] == wanted[3]
+    assert wanted[0] != wanted[2]
+
+
+def test_a_ratio_that_is_not_reached_is_an_error(wanted):
+    assert interlingua.quickstart(require_ratio=2.9) is not None
+    with pytest.raises(InterlinguaError):
+        interlingua.quickstart(require_ratio=3.1)

@@ -1,0 +1,84 @@
+"""``interlingua.score`` and ``interlingua score`` keep the same pairs with the same scores."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import interlingua
+from interlingua.cli import main
+from interlingua.errors import ConfigError
+from tests.mining.invented import write_lines
+from tests.mining.test_score import bitext
+from tests.mining.words import embed
+
+LANGUAGES = {"source_language": "de", "target_language": "en"}
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    found = [(pair.source, pair.target) for pair in bitext(50)]
+    found[7] = (found[7][0], found[8][1])
+    write_lines(tmp_path / "a.de-en.tsv", [f"{source}\t{target}" for source, target in found])
+    return found
+
+
+def command_line(folder, *options):
+    output = folder / "p.jsonl"
+    arguments = ["score", "tests.mining.words:embed", str(folder / "a.de-en.tsv"), "--backend", "function"]
+    with pytest.raises(SystemExit) as stop:
+        main.main([*arguments, "-o", str(output), "--quiet", *options])
+    assert not stop.value.code
+    return [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("flags", "options"),
+    [
+        ([], {}),
+        (["--threshold", "1.1", "--k", "3", "--window", "20"], {"threshold": 1.1, "k": 3, "window": 20}),
+        (["--cosine"], {"cosine": True}),
+        (["--check", "all", "--drop", "length=1.5"], {"checks": "all", "drop": {"length": 1.5}}),
+    ],
+)
+def test_function_and_command_line_keep_equal_pairs(tmp_path, pairs, flags, options):
+    if "all" in flags:
+        pytest.importorskip("py3langid")
+    expected = command_line(tmp_path, *flags)
+    assert expected
+    named = tmp_path / "a.de-en.tsv"
+    from_file = interlingua.score("tests.mining.words:embed", named, backend="function", **options)
+    from_memory = interlingua.score(embed, iter(pairs), **LANGUAGES, **options)
+    for scored in (from_file, from_memory):
+        found = list(scored)
+        rows = [(pair.score, pair.source, pair.target) for pair in found]
+        assert rows == [(row["score"], row["source"], row["target"]) for row in expected]
+        assert [{**row, **pair.columns} for row, pair in zip(expected, found, strict=True)] == expected
+        assert "50 pairs read" in scored.lines[0]
+
+
+def test_pairs_are_scored_when_their_turn_comes():
+    read = []
+
+    def stream():
+        for number in range(1000):
+            read.append(number)
+            yield f"de{number} de{number + 1}", f"en{number} en{number + 1}"
+
+    scored = interlingua.score(embed, stream(), k=1, window=20)
+    assert next(scored).score > 0
+    assert len(read) < 100
+
+
+def test_an_output_is_that_of_the_command_line(tmp_path, pairs):
+    command_line(tmp_path)
+    scored = interlingua.score(embed, pairs, output=tmp_path / "q.jsonl", **LANGUAGES)
+    assert (tmp_path / "q.jsonl").read_bytes() == (tmp_path / "p.jsonl").read_bytes()
+    assert list(scored) == []
+    assert scored.lines
+
+
+def test_the_plain_cosine_has_to_be_named():
+    with pytest.raises(ConfigError, match="cosine"):
+        interlingua.score(embed, [("a", "b")], margin="absolute")
