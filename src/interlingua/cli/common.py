@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from interlingua.cli.minute_lines import clock, minute_lines, time_left
+from interlingua.files import PathLike
 
 if TYPE_CHECKING:
     from interlingua.mining.progress import Steps
@@ -25,7 +26,7 @@ def listed(names: str | None) -> list[str] | None:
 
 
 @contextlib.contextmanager
-def resumable(keeps: bool, output: Path, cache: Path | None = None) -> Iterator[None]:
+def resumable(keeps: bool, output: Path, cache: PathLike | None = None) -> Iterator[None]:
     """Ctrl-C in one line, where vectors are kept: in the cache, or else below the results."""
     from interlingua.errors import InterlinguaError
 

@@ -154,4 +154,5 @@ def embedding_function(encoder: Any) -> Callable[..., Any]:
             f"expected an encoder (interlingua.load), a model's folder or a function first, got {kind}; the order is"
             " mine(encoder, source, target), score(encoder, pairs), align(encoder, source, target)"
         )
-    return embed
+    function: Callable[..., Any] = embed
+    return function
