@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import fnmatch
+import shutil
+
 import numpy as np
 import onnx
 import pytest
@@ -7,6 +10,7 @@ import torch
 from safetensors.torch import load_file
 
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.locate import HUB_FILES
 from interlingua.encoder.post_pooling import Dense, PostPooling
 from interlingua.errors import ConfigError
 from interlingua.export.compact import FLOAT8, StoredMatrices, rounded_encoder, write_compact
@@ -101,6 +105,26 @@ def test_weights_too_large_for_float8_are_refused(encoder, tmp_path):
     encoder.backbone.word_embeddings.weight.data[3, 1] = 500.0
     with pytest.raises(ConfigError, match="--compact"):
         write_compact(encoder, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "dtype", "named"),
+    [(("compact", "openvino"), "float32", "--openvino"), (("compact",), "float16", "--dtype")],
+)
+def test_options_that_would_be_ignored_are_refused(model, tmp_path, kinds, dtype, named):
+    with pytest.raises(ConfigError, match=named):
+        export_graphs(model, tmp_path / "out", kinds, dtype=dtype)
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_hub_is_asked_for_every_file_that_loading_needs(compact, tmp_path):
+    for path in [path for path in compact.rglob("*") if path.is_file()]:
+        name = path.relative_to(compact).as_posix()
+        if any(fnmatch.fnmatch(name, pattern) for pattern in HUB_FILES):
+            (tmp_path / "hub" / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, tmp_path / "hub" / name)
+    assert np.array_equal(Encoder.load(tmp_path / "hub").encode(TEXTS), Encoder.load(compact).encode(TEXTS))
+    assert not (tmp_path / "hub" / "onnx" / "model.onnx").exists()
 
 
 def test_token_vectors_are_refused(static_encoder, tmp_path):

@@ -11,7 +11,8 @@ import interlingua
 from interlingua.cli import main
 from interlingua.errors import ConfigError, DataError
 from interlingua.mining.checks import CHEAP, DROPPED
-from interlingua.verbs.mine import MineOptions
+from interlingua.options import declared
+from interlingua.verbs.mine import MineOptions, mine_job
 from tests.mining.invented import corpora, embed, write_lines
 
 FUNCTION = "tests.mining.invented:embed"
@@ -136,7 +137,10 @@ def test_a_side_without_sentences_is_refused():
         interlingua.mine(embed, ["a"], ["", " "])
 
 
-def test_defaults_are_those_of_the_checks():
+def test_defaults_are_those_of_the_checks(tmp_path):
     options = MineOptions("m", "a", "b")
     assert options.checks == ",".join(CHEAP)
-    assert options.drop == DROPPED
+    assert mine_job(options, tmp_path).drop == DROPPED
+    assert mine_job(MineOptions("m", "a", "b", checks="none"), tmp_path).drop == "none"
+    (help_text,) = [declaration.help for field, declaration in declared(MineOptions) if field.name == "drop"]
+    assert DROPPED in help_text

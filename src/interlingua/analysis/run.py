@@ -126,7 +126,7 @@ def _run(analysis: Analyser, subject: Subject, cached: CachedEncoder, data: Path
 
 
 def states_of(encoder: Any) -> Encoder | None:
-    """The model with hidden states that can be read, behind whatever stands in front of it."""
+    """The model itself, of which hidden states can be read, without wrappers such as a cache."""
     if isinstance(encoder, OwnEncoder):
         return encoder.encoder
     return encoder if isinstance(encoder, Encoder) else None

@@ -17,7 +17,7 @@ RUN_CONFIG = "config.toml"
 RUN_MODELS = ("best", "model")
 ENTRY_POINTS = "interlingua.models"
 """Group of entry points by which packages bring models: ``NAME = "package:function"``, which returns a folder."""
-HUB_FILES = ["*.json", "*.model", "*.txt", "model.safetensors", "model-*.safetensors", "*_Dense/*"]
+HUB_FILES = ["*.json", "*.model", "*.txt", "model.safetensors", "model-*.safetensors", "*_Dense/*", "onnx/weights.*"]
 
 
 def locate(path_or_id: PathLike, *, patterns: Sequence[str] = (*HUB_FILES, "pytorch_model.bin")) -> Path:

@@ -1,4 +1,4 @@
-"""The cost and the configuration of the run behind a model directory, read from the folder that it stands in."""
+"""The cost and the configuration of the run behind a model directory, read from the folder around it."""
 
 from __future__ import annotations
 

@@ -166,30 +166,8 @@ class StoredMatrices:
         return graph.add("Mul", stacked, graph.constant(matrix.row_scales[:, None], f"{name}.row_scales"))
 
 
-class Float8Weights(FloatWeights):
-    """float8 in a file that other graphs share; computed with in float32."""
-
-    def __init__(self, stored: StoredMatrices) -> None:
-        super().__init__()
-        self.name = NAME
-        self._stored = stored
-
-    def floats(self, graph: Graph, values: Float32[ndarray, ...], name: str) -> str:
-        """See ``Weights``."""
-        return self._stored.floats(graph, f"{name}.weight")
-
-    def lookup(self, graph: Graph, table: Float32[ndarray, "v d"], name: str) -> str:
-        """See ``Weights``."""
-        return self._stored.rows(graph, f"{name}.weight")
-
-    def linear(self, graph: Graph, x: str, matrix: Matrix, bias: Float32[ndarray, " out"], name: str) -> str:
-        """See ``Weights``."""
-        weight = graph.add("Transpose", self._stored.matrix(graph, matrix, name), perm=[1, 0])
-        return graph.add("Add", graph.add("MatMul", x, weight), graph.constant(bias, f"{name}.bias"))
-
-
-class Float8AsInt8Weights(Int8Weights):
-    """The same file; rounded to int8 rows when a session starts, for products of integers."""
+class StoredTables:
+    """Tables in float8, which are read from a file that other graphs share."""
 
     name = NAME
 
@@ -203,6 +181,19 @@ class Float8AsInt8Weights(Int8Weights):
     def lookup(self, graph: Graph, table: Float32[ndarray, "v d"], name: str) -> str:
         """See ``Weights``."""
         return self._stored.rows(graph, f"{name}.weight")
+
+
+class Float8Weights(StoredTables):
+    """float8 in a file that other graphs share; computed with in float32."""
+
+    def linear(self, graph: Graph, x: str, matrix: Matrix, bias: Float32[ndarray, " out"], name: str) -> str:
+        """See ``Weights``."""
+        weight = graph.add("Transpose", self._stored.matrix(graph, matrix, name), perm=[1, 0])
+        return graph.add("Add", graph.add("MatMul", x, weight), graph.constant(bias, f"{name}.bias"))
+
+
+class Float8AsInt8Weights(StoredTables, Int8Weights):
+    """The same file; rounded to int8 rows when a session starts, for products of integers."""
 
     def rounded(self, graph: Graph, matrix: Matrix, name: str) -> tuple[str, str, str]:
         """See ``Int8Weights``; the graph itself finds the scales, so that no file needs to hold them."""

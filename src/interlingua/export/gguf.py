@@ -134,7 +134,7 @@ def _lowercases(vocabulary: Vocabulary) -> bool:
 
 
 def _frame(vocabulary: Vocabulary) -> tuple[int | None, int | None]:
-    """The ids that stand before and after every text."""
+    """The ids that the tokenizer puts before and after every text; None where it puts more or none."""
     ids = vocabulary.tokenizer.encode("a").ids
     bare = vocabulary.tokenizer.encode("a", add_special_tokens=False).ids
     return (ids[0], ids[-1]) if ids[1:-1] == bare else (None, None)

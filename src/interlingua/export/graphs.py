@@ -73,7 +73,7 @@ def export_graphs(
         ConfigError: weights can't be kept in this dtype.
         MissingExtraError: a library is not installed.
     """
-    _check_dtype(dtype, kinds)
+    _check_kinds(dtype, kinds)
     model, run = find_model(source)
     encoder = shrink(Encoder.load(model), texts=texts, layers=layers, truncate_dim=truncate_dim, ranges_of=ranges_of)
     if check and "compact" in kinds:
@@ -104,7 +104,17 @@ def _fill(folder: Path, encoder: Encoder, kinds: Sequence[Kind], dtype: str, pro
     (folder / "README.md").write_text(card, encoding="utf-8")
 
 
-def _check_dtype(dtype: str, kinds: Sequence[Kind]) -> None:
+def _check_kinds(dtype: str, kinds: Sequence[Kind]) -> None:
+    """Refuses options of which one would be ignored.
+
+    Raises:
+        ConfigError: that, with the option to drop.
+    """
+    others = [kind for kind in kinds if kind not in ("compact", "gguf")]
+    if "compact" in kinds and others:
+        raise ConfigError(f"--compact and --{others[0]}: both write to onnx/; give them directories of their own")
+    if "compact" in kinds and dtype != "float32":
+        raise ConfigError(f"--compact stores float8, not {dtype}; drop --dtype")
     if dtype == "int8" and tuple(kinds) == ("gguf",):
         return
     if dtype not in DTYPES:

@@ -115,7 +115,7 @@ class MethodConfig:
         return Matryoshka(dims=self.matryoshka, weights=self.matryoshka_weights) if self.matryoshka else None
 
     def to_mapping(self) -> dict[str, Any]:
-        """The section as it stands in a file: the method's own options next to those of every method."""
+        """The section as a file holds it: the method's own options and those of every method."""
         for_all = {name: value for name in FOR_ALL_METHODS if (value := list(getattr(self, name)))}
         return {"name": self.name, **for_all, **to_mapping(self.options)}
 

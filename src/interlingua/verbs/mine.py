@@ -49,12 +49,15 @@ class MineOptions(TwoTextsOptions, RayOptions, BadLineOptions):
     )
     checks: Names = option(
         CHECKS,
-        "Columns: all, or some of language, script, length, copied, numbers, duplicate, hub.",
+        "Columns: all, none, or some of language, script, length, copied, numbers, duplicate, hub.",
         group=FILTERING,
         flags=("--check",),
     )
-    drop: Names | Mapping[str, float | None] = option(
-        DROPPED, "Checks that reject pairs, with their limits or without: length=2,hub; or none.", group=FILTERING
+    drop: Names | Mapping[str, float | None] | None = option(
+        None,
+        "Checks that reject pairs, with their limits or without: length=2,hub; or none. By default"
+        f" {DROPPED}, and none with --check none.",
+        group=FILTERING,
     )
     columns: Names | None = option(
         None, "Of .tsv, .csv, .xlsx: score, source, target, probability, cosine, source_origins, checks ...",
@@ -78,7 +81,8 @@ def run_mine(options: MineOptions, progress: Progress = silent) -> MinedPairs:
     """Finds translations in two texts; Artetxe and Schwenk (2019).
 
     Each side is a file, or a list of sentences; equal sentences count once, blank ones not at all. Empty ``checks``
-    turn all checks off, unless ``drop`` names some. A run with an output that was stopped goes on where it was.
+    measure nothing and, unless ``drop`` names some, reject nothing. A run with an output that was stopped goes on
+    where it was.
 
     Args:
         options: what to do.
@@ -109,8 +113,8 @@ def mine_job(options: MineOptions, work: Path | None) -> MineJob:
     """The checked job that the options describe, with the folder of all that is made on the way."""
     from interlingua.mining.job import MineJob, parse_size
 
-    # An empty text is the command line's way to measure no more than what rejects.
-    is_off = options.checks != "" and joined(options.checks) in ("", "none") and options.drop == DROPPED
+    are_off = joined(options.checks) in ("", "none")
+    default_drop = "none" if are_off else DROPPED
     return MineJob(
         output=options.output,
         documents=options.documents,
@@ -123,7 +127,7 @@ def mine_job(options: MineOptions, work: Path | None) -> MineJob:
         calibration=as_path(options.calibration),
         precision=options.precision,
         check=joined(options.checks),
-        drop="" if is_off else joined(options.drop),
+        drop=default_drop if options.drop is None else joined(options.drop),
         columns=listed(options.columns),
         report=options.report,
         gold=as_path(options.gold),

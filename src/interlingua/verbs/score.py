@@ -69,7 +69,7 @@ class ScoreOptions(ModelOptions, BadLineOptions):
     input_format: str | None = option(None, "By the name by default, tsv from standard input.", group=INPUT)
     source_language: str | None = option(None, "Any code; by the file's name or content by default.", group=INPUT)
     target_language: str | None = option(None, "Any code; from the file's name by default.", group=INPUT)
-    k: int = option(4, "Neighbours scored, and averaged over in the margin.", group=SEARCH, minimum=1)
+    k: int = option(4, "Neighbors scored, and averaged over in the margin.", group=SEARCH, minimum=1)
     margin: str = option("ratio", "ratio or distance.", group=SEARCH)
     window: int = option(
         8192, "Pairs of the stream among which neighbors are searched.", group=SEARCH, minimum=2, unit="pairs"

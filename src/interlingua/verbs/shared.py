@@ -124,7 +124,7 @@ class TwoTextsOptions(ModelOptions):
     background: int = option(
         1000, "Texts of the other side that margins within documents are over, too.", group=SEARCH, minimum=0
     )
-    k: int = option(4, "Neighbours scored, and averaged over in the margin.", group=SEARCH, minimum=1)
+    k: int = option(4, "Neighbors scored, and averaged over in the margin.", group=SEARCH, minimum=1)
     margin: str = option("ratio", "ratio, distance or absolute (plain cosine).", group=SEARCH)
     retrieval: str = option("max", "max, intersection, forward or backward.", group=SEARCH)
     equal: str = option(

@@ -61,8 +61,8 @@ def open_model(
 def _by_function(options: ModelOptions) -> Callable[..., Any]:
     """A function as the backend ``function`` uses it, or the ``encode`` of another library's encoder.
 
-    An encoder is given the prompt and the language by name. Before the texts of a function stands the prompt, and it
-    is given the language if it has a parameter for it.
+    An encoder is given the prompt and the language by name. A function gets texts with the prompt in front, and the
+    language if it has a parameter for it.
     """
     function = embedding_function(options.model)
     is_encoder = function is not options.model
