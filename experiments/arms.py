@@ -4,9 +4,10 @@
     python experiments/arms.py experiments/claims/mexma.toml --arms mexma no_koleo --seeds 1 2 3
     python experiments/arms.py experiments/claims/mexma.toml --dry-run
 
-What is finished is not done again, and what was stopped goes on. If the file names learning rates, every arm tries each
-of them in a short run of its own, judged on held-out training data, and its seeds take the better one. The results land
-below ``reports``; `interlingua compare REPORTS/results --by tasks --rows arms --group config --costs` makes the tables.
+What is finished is not done again, and what was stopped goes on. If the file names trials, every arm tries each of the
+learning rates, or each of its own tries, in a short run, judged on held-out training data, and its seeds take the best.
+Results land below ``reports``; `interlingua compare REPORTS/results --by tasks --rows arms --group config --costs` makes
+the tables.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from interlingua.config import PathText, from_mapping, load_toml
+from interlingua.errors import ConfigError
 
 Run = Callable[[Sequence[str]], bool]
 """Is given a command line of interlingua; tells whether it was run."""
@@ -39,6 +41,8 @@ class Arm:
     """In place of ``config``: a model to be evaluated together with the trained ones."""
     set: dict[str, Any] = field(default_factory=dict)
     """Keys of the run that are otherwise in this arm, as with ``--set``: paths start at the working directory."""
+    tries: tuple[dict[str, Any], ...] = ()
+    """Keys of the run, of which [trials] chooses the best; as many for every arm that has some."""
     seeds: tuple[int, ...] | None = None
     """In place of those of all arms."""
 
@@ -57,14 +61,14 @@ class Evaluation:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Trials:
-    """[trials]: the choice of the learning rate, the same for all arms."""
+    """[trials]: short runs that choose each arm's learning rate, or other knobs of its own; as many for each."""
 
-    learning_rates: tuple[float, ...]
-    """To be tried, at the peak of the schedule."""
     steps: int
     """Length of a trial."""
     metric: str
     """Of the trial's last evaluation."""
+    learning_rates: tuple[float, ...] = ()
+    """To be tried, at the peak of the schedule, by arms without tries of their own."""
     greater_is_better: bool = True
     """Which is the better value of the metric."""
     seed: int = 100
@@ -129,23 +133,45 @@ def train(run: Run, config: Path, output: Path, *tables: dict[str, Any]) -> None
     run(["train", str(config), "--quiet", "--output", str(output), *settings(*tables)])
 
 
-def best_learning_rate(run: Run, arms: Arms, arm: Arm, config: Path) -> dict[str, Any]:
-    """The setting of the trial that ended best."""
+def tries_of(arms: Arms, arm: Arm) -> dict[str, dict[str, Any]]:
+    """What an arm tries, by the name of the trial."""
+    if arms.trials is None:
+        return {}
+    if arm.tries:
+        return {str(number): tried for number, tried in enumerate(arm.tries, start=1)}
+    return {f"{rate:g}": {"optimizer": {"learning_rate": rate}} for rate in arms.trials.learning_rates}
+
+
+def check_equal_trials(arms: Arms) -> None:
+    """Each arm gets as many trials as another.
+
+    Raises:
+        ConfigError: one gets more.
+    """
+    counts = {arm.name: len(tries_of(arms, arm)) for arm in arms.arm if arm.config is not None}
+    most = max(counts, key=lambda name: counts[name], default="")
+    least = min(counts, key=lambda name: counts[name], default="")
+    if counts and counts[most] != counts[least]:
+        raise ConfigError(f"[[arm]] {most} has {counts[most]} tries, and {least} {counts[least]}; give each as many")
+
+
+def best_try(run: Run, arms: Arms, arm: Arm, config: Path) -> dict[str, Any]:
+    """The settings of the trial that ended best."""
     trials = arms.trials
-    if trials is None:
-        return {}
-    found: dict[float, float] = {}
-    for rate in trials.learning_rates:
-        output = arms.runs / "trials" / f"{arm.name}-{rate:g}"
-        trial = {"optimizer": {"learning_rate": rate}, "run": {"max_steps": trials.steps, "seed": trials.seed}}
-        train(run, config, output, arms.set, arm.set, trial)
+    tries = tries_of(arms, arm)
+    found: dict[str, float] = {}
+    for name, tried in tries.items():
+        assert trials is not None
+        output = arms.runs / "trials" / f"{arm.name}-{name}"
+        short = {"run": {"max_steps": trials.steps, "seed": trials.seed}}
+        train(run, config, output, arms.set, arm.set, tried, short)
         if (output / "metrics.jsonl").exists():  # not so in a dry run
-            found[rate] = last_value(output, trials.metric)
-    if not found:
+            found[name] = last_value(output, trials.metric)
+    if trials is None or not found:
         return {}
-    print(f"{arm.name}: " + ", ".join(f"{rate:g} {value:.4f}" for rate, value in found.items()), flush=True)
-    best = (max if trials.greater_is_better else min)(found, key=lambda rate: found[rate])
-    return {"optimizer": {"learning_rate": best}}
+    print(f"{arm.name}: " + ", ".join(f"{name} {value:.4f}" for name, value in found.items()), flush=True)
+    choose = max if trials.greater_is_better else min
+    return tries[choose(found, key=lambda name: found[name])]
 
 
 def go(arms: Arms, folder: Path, *, run: Run, names: Sequence[str] = (), seeds: Sequence[int] = ()) -> None:
@@ -158,6 +184,7 @@ def go(arms: Arms, folder: Path, *, run: Run, names: Sequence[str] = (), seeds: 
         names: of the arms to do; all by default.
         seeds: to do; all by default.
     """
+    check_equal_trials(arms)
     for config in arms.first:
         run(["train", str(folder / config), "--quiet"])
     for arm in arms.arm:
@@ -166,7 +193,7 @@ def go(arms: Arms, folder: Path, *, run: Run, names: Sequence[str] = (), seeds: 
         if arm.config is None:
             measure(run, arms, arm, str(arm.model), arm.name)
             continue
-        chosen = best_learning_rate(run, arms, arm, folder / arm.config)
+        chosen = best_try(run, arms, arm, folder / arm.config)
         for seed in arm.seeds or arms.seeds:
             if not seeds or seed in seeds:
                 output = arms.runs / f"{arm.name}-seed{seed}"

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from interlingua.config import from_mapping, load_toml
+from interlingua.errors import ConfigError
 from interlingua.train.config import load_train_config
 from interlingua.train.stages import is_staged, load_stages
 
@@ -125,6 +126,27 @@ def test_the_better_trial_decides_the_learning_rate(tmp_path, greater, chosen):
     trained = [overrides(command) for command in commands if command[0] == "train"]
     assert [{"run.max_steps=3", "run.seed=100"} <= set(settings) for settings in trained] == [True, True, False]
     assert trained[-1] == ["run.max_steps=7", f"optimizer.learning_rate={chosen}", "run.seed=1"]
+
+
+def test_the_best_of_an_arms_own_tries_is_taken_whole(tmp_path):
+    tries = [{"method": {"temperature": 0.1}}, {"optimizer": {"learning_rate": 0.2}}]
+    arm = {"name": "one", "config": "run.toml", "tries": tries}
+    trials = {"steps": 3, "metric": "accuracy"}
+    commands = []
+    run = pretend(commands, {"0.2": 0.6})
+    arms_script.go(small(tmp_path, trials=trials, arm=[arm]), tmp_path, run=run, seeds=[1])
+    trained = [command for command in commands if command[0] == "train"]
+    assert [Path(command[command.index("--output") + 1]).name for command in trained] == ["one-1", "one-2", "one-seed1"]
+    assert "method.temperature=0.1" in overrides(trained[0])
+    assert overrides(trained[-1]) == ["run.max_steps=5", "optimizer.learning_rate=0.2", "run.seed=1"]
+
+
+def test_an_arm_with_more_trials_than_another_is_refused(tmp_path):
+    tries = [{"method": {"temperature": 0.1}}]
+    arms = [{"name": "one", "config": "run.toml", "tries": tries}, {"name": "two", "config": "run.toml"}]
+    trials = {"steps": 3, "metric": "accuracy", "learning_rates": [0.1, 0.2]}
+    with pytest.raises(ConfigError, match="two has 2 tries, and one 1"):
+        arms_script.go(small(tmp_path, trials=trials, arm=arms), tmp_path, run=arms_script.show)
 
 
 def test_an_arm_that_is_not_there_is_refused_by_name(monkeypatch, capsys):
