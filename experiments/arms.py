@@ -6,8 +6,8 @@
 
 What is finished is not done again, and what was stopped goes on. If the file names trials, every arm tries each of the
 learning rates, or each of its own tries, in a short run, judged on held-out training data, and its seeds take the best.
-Results land below ``reports``; `interlingua compare REPORTS/results --by tasks --rows arms --group config --costs` makes
-the tables.
+Results land below ``reports``, and `interlingua compare REPORTS/results --by tasks --rows arms --group config --costs`
+makes the tables.
 """
 
 from __future__ import annotations

@@ -31,8 +31,8 @@ from tests.methods.test_arms import FILES as ARMS
 from tests.methods.test_arms import arms_script, read
 
 ROOT = Path(__file__).parents[2] / "experiments"
-NO_RUNS = ("arm", "sources")
-"""What files of arms (test_arms.py) and of corpora are told by."""
+NO_RUNS = ("arm", "sources", "table")
+"""Keys of files of arms (test_arms.py), of corpora, and of printed tables (test_printed_tables.py)."""
 ALL_FILES = sorted(path for path in ROOT.rglob("*.toml") if not set(NO_RUNS) & set(load_toml(path)))
 STAGED = [path for path in ALL_FILES if is_staged(path)]
 FILES = [path for path in ALL_FILES if path not in STAGED]
