@@ -26,6 +26,7 @@ ORDER = [
         "compression",
         "temporary",
         "locks",
+        "processes",
         "files",
         "json_text",
         "arrays",

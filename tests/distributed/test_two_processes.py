@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from interlingua.registry import METHODS
-from tests.distributed.worker import NESTED
+from tests.distributed.worker import CONTRAST, NESTED
 
 ROOT = Path(__file__).parents[2]
 # Of embeddings that can be cut: gathered negatives, terms of both kinds, a loss in parts.
-CASES = [*sorted(METHODS), *(f"{name}{NESTED}" for name in ("labse", "mexma", "multilingual_ir"))]
+NESTED_CASES = [f"{name}{NESTED}" for name in ("labse", "mexma", "multilingual_ir")]
+CASES = [*sorted(METHODS), *NESTED_CASES, f"infoxlm{CONTRAST}"]
 
 
 @pytest.fixture(scope="module")

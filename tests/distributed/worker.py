@@ -38,13 +38,17 @@ OPTIONS: dict[str, dict[str, Any]] = {
 """By method: where one process draws what two draw, and has the negatives that two have."""
 NESTED = "+matryoshka"
 """Ends the name of a case whose embeddings can be cut."""
+CONTRAST = "+contrast"
+"""Ends the name of InfoXLM's case without language models, where nothing reads the upper layers."""
+VARIANTS = {NESTED: PREFIXES, CONTRAST: {"tlm_weight": 0.0, "mlm_weight": 0.0, "contrast_depth": 0.5}}
 BY_PROCESS = {"mexma"}
 """Whose means are over a process's tokens, as in the released code: two processes are two micro-batches."""
 
 
 def of_case(case: str) -> tuple[str, dict[str, Any]]:
     """The method of a case, and the options that all of its runs have."""
-    return case.removesuffix(NESTED), PREFIXES if case.endswith(NESTED) else {}
+    method, plus, variant = case.partition("+")
+    return method, VARIANTS.get(plus + variant, {})
 
 
 def run(engine: Engine, case: str, folder: Path) -> dict[str, object]:
@@ -54,7 +58,7 @@ def run(engine: Engine, case: str, folder: Path) -> dict[str, object]:
     digests = []
     for first in (0, 2):
         objective = tiny_objective(method, options, dropout=0.1)
-        twin = engine.twin(objective)
+        unsharded = engine.unsharded_copy(objective)
         model = engine.setup(objective)
         # not fused: that kernel rounds otherwise at the end of a tensor, and a shard ends elsewhere
         trained = [parameter for parameter in objective.parameters() if parameter.requires_grad]
@@ -73,9 +77,9 @@ def run(engine: Engine, case: str, folder: Path) -> dict[str, object]:
                 save_checkpoint(folder, objective, optimizer, TrainState(step=2), write=engine.is_main)
                 engine.barrier()
         weights = weights_of(objective)
-        engine.refresh(twin, objective)
+        engine.refresh(unsharded, objective)
         if engine.is_main:
-            assert all(torch.equal(weights_of(twin)[name], weight) for name, weight in weights.items())
+            assert all(torch.equal(weights_of(unsharded)[name], weight) for name, weight in weights.items())
         digests.append(digest(weights))
     return {"losses": losses, "straight": digests[0], "resumed": digests[1]}
 

@@ -99,7 +99,7 @@ def test_bf16_computes_in_bfloat16_and_keeps_float32_weights():
 def test_what_the_machine_decides_is_written_out(tiny_config):
     threads = torch.get_num_threads()
     config = tiny_config(device="auto", precision="auto", threads=None)
-    whole = Engine(config.run).settle(config)
+    whole = Engine(config.run).resolve_hardware(config)
     assert whole.data.valid_batch_size == config.run.global_batch_size
     settled = whole.run
     assert settled.device == ("cuda" if torch.cuda.is_available() else "cpu")

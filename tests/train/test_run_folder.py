@@ -11,7 +11,7 @@ from interlingua import locks
 from interlingua.errors import CheckpointError, ConfigError, DataError
 from interlingua.train import run_folder
 from interlingua.train.checkpoint import TrainState, save_checkpoint
-from interlingua.train.run_folder import RunFolder, versions
+from interlingua.train.run_folder import RunFolder, Start, versions
 
 
 @pytest.fixture
@@ -28,13 +28,13 @@ def begun(tiny_config, tmp_path):
 
 def test_an_empty_folder_begins_at_the_beginning(tiny_config):
     config = tiny_config()
-    assert RunFolder(config.run.output).start(config, "auto", print) == (config, None)
+    assert RunFolder(config.run.output).start(config, "auto", print) == Start(config, None)
 
 
 @pytest.mark.parametrize("which", [1, 2], ids=["as asked", "as settled"])
 def test_the_same_config_goes_on(begun, which):
     folder, settled = begun[0], begun[2]
-    assert folder.start(begun[which], "auto", print) == (settled, folder.checkpoints / "step-00000004")
+    assert folder.start(begun[which], "auto", print) == Start(settled, folder.checkpoints / "step-00000004", 1)
 
 
 def test_what_is_not_computed_may_change(begun):
@@ -42,6 +42,12 @@ def test_what_is_not_computed_may_change(begun):
     changed = asked.replace_run(logging_steps=3, save_total_limit=7, output=asked.run.output / "moved")
     expected = settled.replace_run(logging_steps=3, save_total_limit=7, output=asked.run.output / "moved")
     assert folder.start(changed, "auto", print).config == expected
+
+
+def test_another_number_of_devices_goes_on(begun):
+    folder, asked, settled = begun
+    start = folder.start(asked.replace_run(devices=4), "auto", print)
+    assert (start.config, start.devices) == (settled.replace_run(devices=4), 1)
 
 
 def test_another_config_is_refused_by_key(begun):
@@ -55,7 +61,7 @@ def test_another_config_is_refused_by_key(begun):
 def test_never_starts_over_and_clears_the_folder(begun):
     folder, asked, _ = begun
     other = asked.replace_run(seed=5)
-    assert folder.start(other, "never", print) == (other, None)
+    assert folder.start(other, "never", print) == Start(other, None)
     folder.metrics.write_text("old\n")
     leftover = folder.path / left_by_a_killed_process(folder.path)
     folder.begin(other, other, digests={"data_digest": "abc"}, fresh=True)
@@ -69,7 +75,7 @@ def test_a_named_checkpoint(begun, tmp_path):
     folder, asked, settled = begun
     path = folder.checkpoints / "step-00000004"
     elsewhere = RunFolder(tmp_path / "elsewhere")
-    assert elsewhere.start(asked, str(path), print) == (settled, path)
+    assert elsewhere.start(asked, str(path), print) == Start(settled, path, 1)
     with pytest.raises(CheckpointError, match=r"state\.json is missing"):
         folder.start(asked, folder.checkpoints / "step-00000005", print)
 
@@ -177,12 +183,12 @@ def test_weights_of_another_config_are_kept(begun):
     folder, asked, _ = begun
     shutil.rmtree(folder.checkpoints)
     other = asked.replace_run(seed=5)
-    assert folder.start(other, "auto", print) == (other, None)  # nothing to lose
+    assert folder.start(other, "auto", print) == Start(other, None)  # nothing to lose
     folder.best.mkdir()
     with pytest.raises(ConfigError, match=r"run\.seed \(0, 5\) \(then, now\); .*--resume never"):
         folder.start(other, "auto", print)
-    assert folder.start(asked, "auto", print) == (asked, None)
-    assert folder.start(other, "never", print) == (other, None)
+    assert folder.start(asked, "auto", print) == Start(asked, None)
+    assert folder.start(other, "never", print) == Start(other, None)
 
 
 def test_one_run_at_a_time(begun):

@@ -11,7 +11,7 @@ from interlingua.train.checkpoint import TrainState
 from interlingua.train.config import train_config_from
 from interlingua.train.engine import Engine
 from interlingua.train.feeds import open_data
-from interlingua.train.validation import check_metric, measure, out_of_patience, take_note, valid_batches
+from interlingua.train.validation import check_metric, measure, out_of_patience, update_best, valid_batches
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_their_size_can_be_set(tiny_table):
     data, engine = open_data(config, ("parallel",)), Engine(config.run)
     found = valid_batches(config, data, MicroBatches(config, data.train, 120, engine))
     assert [batch.a.batch_size for batch in found] == [8] * 4
-    assert engine.settle(config).data.valid_batch_size == 8
+    assert engine.resolve_hardware(config).data.valid_batch_size == 8
 
 
 def test_pairs_are_validated_on_as_they_are(tiny_table, prepared, word_vocabulary, tmp_path):
@@ -114,23 +114,23 @@ def test_the_best_by_name(tiny_config, name, greater, values, best):
     found = []
     for step, value in enumerate(values):
         state.step = step
-        found.append(take_note(state, {name: value}, run))
+        found.append(update_best(state, {name: value}, run))
     assert found == [bool(b) for b in best]
     assert (state.best_step, state.best_metric, state.evaluations_since_best) == (1, values[1], 1)
     assert not out_of_patience(state, run)
-    take_note(state, {name: values[1]}, run)  # as good is not better
+    update_best(state, {name: values[1]}, run)  # as good is not better
     assert out_of_patience(state, run)
 
 
 def test_direction_can_be_said(tiny_config):
     run = tiny_config(metric_for_best_model="rank", greater_is_better=False).run
-    assert take_note(TrainState(best_metric=2.0), {"rank": 1.0}, run)
+    assert update_best(TrainState(best_metric=2.0), {"rank": 1.0}, run)
     assert not out_of_patience(TrainState(evaluations_since_best=99), run)
 
 
 def test_a_metric_that_is_not_measured(tiny_config):
     with pytest.raises(ConfigError, match="'bleu' is not measured; there is: valid_loss"):
-        take_note(TrainState(), {"valid_loss": 1.0}, tiny_config(metric_for_best_model="bleu").run)
+        update_best(TrainState(), {"valid_loss": 1.0}, tiny_config(metric_for_best_model="bleu").run)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
@@ -138,9 +138,9 @@ def test_a_metric_that_is_not_measured(tiny_config):
 def test_what_is_no_number_is_never_the_best(tiny_config, value, greater):
     run = tiny_config(metric_for_best_model="own", greater_is_better=greater).run
     state = TrainState(step=1)
-    assert not take_note(state, {"own": value}, run)
+    assert not update_best(state, {"own": value}, run)
     assert (state.best_step, state.best_metric, state.evaluations_since_best) == (None, None, 1)
-    assert take_note(state, {"own": 3.0}, run)
+    assert update_best(state, {"own": 3.0}, run)
 
 
 class Told:

@@ -14,6 +14,7 @@ from typing import Any
 from interlingua import __version__
 from interlingua.cli.verb import call, completion, reader_has_left
 from interlingua.errors import InterlinguaError
+from interlingua.processes import is_first_on_machine
 from interlingua.registry import did_you_mean
 
 VERBS = {
@@ -72,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             call(verb, VERBS[verb], rest)
     except InterlinguaError as error:
         # of several processes on a machine all meet the same mistake, and one tells
-        if os.environ.get("LOCAL_RANK", "0") == "0":
+        if is_first_on_machine():
             _tell(str(error))
         sys.exit(USERS_ERROR)
     except KeyboardInterrupt:  # before the command began

@@ -23,7 +23,7 @@ def train(options: TrainOptions, quiet: bool) -> None:
         then = f"interlingua train {shlex.quote(str(trained.template))}"
         print(f"written: {trained.template}; set data.corpus and encoder in it, then: {then}")
         return
-    from interlingua.train.log import is_first_process
+    from interlingua.processes import is_first_process
 
     for result in trained:
         if result.interrupted:

@@ -89,6 +89,7 @@ class InfoXLM(TLM):
         self.num_layers = max(1, round(config.contrast_depth * layers))
         if not config.tlm_weight and not config.mlm_weight:
             del self.head
+            self.reads_all_weights = self.num_layers == layers
         self.project: nn.Module = nn.Identity()
         if config.projection:
             self.project = nn.Linear(encoder.hidden_size, encoder.hidden_size, bias=False)

@@ -56,6 +56,8 @@ class Objective(nn.Module, ABC):
     in_parts: ClassVar[bool] = True
     """Whether all passes go by ``encoder(...)`` or ``encoder.tokens(...)``, so that GradCache can split them."""
     encoder: Encoder
+    reads_all_weights: bool = True
+    """Whether every trained weight has a gradient in every step, for which several processes wait."""
     keeps_graph: bool = False
     """Whether the terms can be differentiated one by one."""
     total_steps: int = 1

@@ -176,7 +176,7 @@ def _measured_steps(
 ) -> Fitted:
     started = time.perf_counter()
     objective = build_objective(config, data.vocabulary, data.languages).to(engine.device)
-    twin = engine.twin(objective)
+    unsharded = engine.unsharded_copy(objective)
     model = engine.setup(objective)
     optimizer = build_optimizer(objective, config.optimizer, sparse_gradients=engine.sparse_gradients)
     batches = MicroBatches(config, data.train, objective.encoder.max_tokens, engine)
@@ -185,7 +185,7 @@ def _measured_steps(
     step_seconds = _time_steps(
         config, model_and_objective, optimizer, batches, engine, SHARE_FOR_MEASURING * budget_seconds
     )
-    evaluation_seconds = _time_evaluation(config, twin, data, batches, engine, evaluate)
+    evaluation_seconds = _time_evaluation(config, unsharded, data, batches, engine, evaluate)
     with tempfile.TemporaryDirectory(dir=_existing(config.run.output)) as folder:
         saving = time.perf_counter()
         save_checkpoint(Path(folder), objective, optimizer, TrainState(), write=engine.is_main)

@@ -234,7 +234,7 @@ class RunConfig:
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """auto = cuda where there is one."""
     devices: int = 1
-    """Processes, one per GPU (on the CPU: per group of cores), or what torchrun has started."""
+    """Processes, one per GPU (on the CPU: per group of cores), or what torchrun or srun has started."""
     strategy: Literal["ddp", "fsdp"] = "ddp"
     """What several processes share: ddp = each has all weights; fsdp = weights and optimizer are sharded (FSDP2)."""
     threads: int | None = None

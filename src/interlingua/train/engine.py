@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import dataclasses
 import logging
-import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Literal, Self, TypeVar, cast
@@ -14,6 +13,8 @@ import torch
 from jaxtyping import Float, Shaped
 from lightning_fabric import Fabric
 from lightning_fabric.plugins.precision.amp import MixedPrecision
+from lightning_fabric.plugins.precision.precision import Precision as FabricPrecision
+from lightning_fabric.strategies.ddp import DDPStrategy
 from lightning_fabric.strategies.model_parallel import ModelParallelStrategy
 from torch import Tensor, nn
 from torch import distributed as dist
@@ -28,6 +29,7 @@ from interlingua.encoder.backbone import Layer
 from interlingua.errors import ConfigError
 from interlingua.methods.objective import Objective
 from interlingua.train.config import RunConfig, TrainConfig
+from interlingua.train.launch import find_launch
 
 T = TypeVar("T")
 Precision = Literal["fp32", "bf16", "fp16"]
@@ -38,10 +40,10 @@ class Engine:
     """One process's place in a run.
 
     Args:
-        config: the [run] section; ``devices`` processes are started unless torchrun has started them.
+        config: the [run] section; ``devices`` processes are started unless torchrun or srun has started them.
 
     Raises:
-        ConfigError: there is no such device.
+        ConfigError: there is no such device, or torchrun or srun has started another number of processes.
     """
 
     def __init__(self, config: RunConfig) -> None:
@@ -52,17 +54,14 @@ class Engine:
         """Whether a loss has requested the embeddings of all processes."""
         if config.threads is not None:
             torch.set_num_threads(config.threads)
-        started = int(os.environ.get("WORLD_SIZE", "1"))
-        processes = max(started, config.devices)
-        self.sharded = config.strategy == "fsdp" and processes > 1
-        half = _half_precision(self.device_kind) if self.precision == "fp16" else None
+        launch = find_launch(config.devices)
+        self.sharded = config.strategy == "fsdp" and launch.processes > 1
         self._fabric = Fabric(
             accelerator=self.device_kind,
-            devices=int(os.environ.get("LOCAL_WORLD_SIZE", started)) if started > 1 else config.devices,
-            num_nodes=started // int(os.environ.get("LOCAL_WORLD_SIZE", started)) if started > 1 else 1,
-            strategy=_strategy(config.strategy, processes),
-            plugins=half,
-            precision=None if half else "bf16-mixed" if self.precision == "bf16" else "32-true",
+            devices=launch.per_node,
+            num_nodes=launch.nodes,
+            strategy=_strategy(config.strategy, launch.processes),
+            plugins=[launch.environment, _precision_plugin(self.precision, self.device_kind)],
         )
         self._fabric.launch()
         self._averaged: list[DistributedDataParallel] = []
@@ -93,15 +92,18 @@ class Engine:
         """Whether gradients of embedding tables may be sparse: in one process, on the CPU, where it pays."""
         return self.world_size == 1 and self.device_kind == "cpu"
 
-    def settle(self, config: TrainConfig) -> TrainConfig:
-        """The config with what depends on the machine written out, so that a resumed run repeats it.
+    def resolve_hardware(self, config: TrainConfig) -> TrainConfig:
+        """The config with what depends on the machine written out, so that a run of it repeats this one.
 
         The size of the validation batches too: a run on another machine is to have comparable losses.
         """
         size = config.data.valid_batch_size or config.run.global_batch_size
         config = dataclasses.replace(config, data=dataclasses.replace(config.data, valid_batch_size=size))
         return config.replace_run(
-            device=self.device_kind, precision=self.precision, threads=config.run.threads or torch.get_num_threads()
+            device=self.device_kind,
+            devices=self.world_size,
+            precision=self.precision,
+            threads=config.run.threads or torch.get_num_threads(),
         )
 
     def setup(self, objective: Objective) -> nn.Module:
@@ -114,19 +116,19 @@ class Engine:
         self._averaged += [part for part in model.modules() if isinstance(part, DistributedDataParallel)]
         return model
 
-    def twin(self, objective: Objective) -> Objective:
+    def unsharded_copy(self, objective: Objective) -> Objective:
         """What one process alone can call, evaluate and save; to be called before ``setup``.
 
         The objective itself, or in the main process of a sharded run a whole copy of it on the CPU.
         """
         return copy.deepcopy(objective).cpu() if self.sharded and self.is_main else objective
 
-    def refresh(self, twin: Objective, objective: Objective) -> None:
-        """Brings the twin up to date; all processes must call it."""
+    def refresh(self, unsharded: Objective, objective: Objective) -> None:
+        """Brings the unsharded copy up to date; all processes must call it."""
         if self.sharded:
             weights = whole_weights(objective)
             if self.is_main:
-                twin.load_state_dict(weights, strict=False)
+                unsharded.load_state_dict(weights, strict=False)
 
     def seed(self, seed: int, *purpose: str | int) -> None:
         """Starts torch's random numbers anew: what is drawn next depends on the arguments and the rank alone."""
@@ -260,11 +262,22 @@ def _itself(tensor: Tensor) -> Tensor:
     return tensor
 
 
+class _Averaging(DDPStrategy):
+    """DDP that looks for weights without a gradient only where the objective leaves some, as that costs time."""
+
+    def setup_module(self, module: nn.Module) -> DistributedDataParallel:
+        """See ``DDPStrategy``."""
+        objectives = [part for part in module.modules() if isinstance(part, Objective)]
+        self._ddp_kwargs["find_unused_parameters"] = not all(one.reads_all_weights for one in objectives)
+        return super().setup_module(module)
+
+
 def _strategy(strategy: str, processes: int) -> Any:
     if processes == 1:
         return "auto"
     if strategy != "fsdp":
-        return "ddp"
+        # buffers, such as a queue of keys, are the same in all processes, as all do the same to them
+        return _Averaging(broadcast_buffers=False, gradient_as_bucket_view=True)
     return ModelParallelStrategy(_shard, data_parallel_size=processes, tensor_parallel_size=1)
 
 
@@ -284,11 +297,26 @@ def _device(device: str) -> Literal["cpu", "cuda"]:
     return "cuda" if available and device != "cpu" else "cpu"
 
 
-def _half_precision(device: str) -> MixedPrecision:
-    """fp16 autocast without Fabric's own loss scaling, which needs Fabric's optimizer; see ``loss_scale``."""
-    plugin = MixedPrecision("16-mixed", device)
-    plugin.scaler = None
-    return plugin
+class _Autocast(MixedPrecision):
+    """Computes in 16 bits where that loses little, and leaves batches as they are.
+
+    Fabric rounds all numbers of a batch, labels of similarity among them, and looks at each of its words for that.
+    Its own loss scaling needs Fabric's optimizer; see ``loss_scale``.
+    """
+
+    def __init__(self, precision: Literal["bf16-mixed", "16-mixed"], device: str) -> None:
+        super().__init__(precision, device)
+        self.scaler = None
+
+    def convert_input(self, data: Any) -> Any:
+        """The batch itself."""
+        return data
+
+
+def _precision_plugin(precision: Precision, device: str) -> FabricPrecision:
+    if precision == "fp32":
+        return FabricPrecision()
+    return _Autocast("bf16-mixed" if precision == "bf16" else "16-mixed", device)
 
 
 def _precision(precision: str, device: str) -> Precision:

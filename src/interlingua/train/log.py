@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ from torch import Tensor, nn
 from interlingua.errors import DataError, InterlinguaError, MissingExtraError
 from interlingua.files import atomic_write
 from interlingua.json_text import parse_json
+from interlingua.processes import is_first_process
 from interlingua.train.checkpoint import TrainState, checkpoints_in
 from interlingua.train.config import TrainConfig
 from interlingua.train.engine import Engine, local
@@ -297,11 +297,6 @@ def open_log(folder: RunFolder, config: TrainConfig, engine: Engine, *, step: in
 def say(text: str) -> None:
     """A line between the logs of two runs."""
     Console(stderr=True, highlight=False).print(text, soft_wrap=True, markup=False)
-
-
-def is_first_process() -> bool:
-    """Whether this process, of those that torchrun or the engine started, is the one that talks."""
-    return int(os.environ.get("RANK", os.environ.get("LOCAL_RANK", "0"))) == 0
 
 
 def warn(text: str) -> None:

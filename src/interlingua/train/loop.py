@@ -15,6 +15,7 @@ from typing import Any
 
 from interlingua.batches.prefetch import Prefetcher
 from interlingua.config import with_absolute_paths
+from interlingua.processes import is_first_process
 from interlingua.train.banks import fill_banks
 from interlingua.train.budget import fix_length
 from interlingua.train.build import MicroBatches, build_objective, feeds_of, fewer_negatives, remember_lengths
@@ -24,7 +25,7 @@ from interlingua.train.engine import Engine
 from interlingua.train.exposure import exposure_lines
 from interlingua.train.feeds import TrainingData, open_data
 from interlingua.train.interrupts import Interrupts
-from interlingua.train.log import Meter, in_words_of_training, is_first_process, open_log, require_finite, warn
+from interlingua.train.log import Meter, in_words_of_training, open_log, require_finite, warn
 from interlingua.train.loss_scale import LossScale
 from interlingua.train.memory import freed_memory_kept
 from interlingua.train.optim import build_optimizer, set_learning_rate
@@ -34,7 +35,7 @@ from interlingua.train.run_folder import RunFolder, Start
 from interlingua.train.schedules import due, learning_rate_factor, notes, peak_learning_rate
 from interlingua.train.step import gradients
 from interlingua.train.term_gradients import TermGradients
-from interlingua.train.validation import Evaluate, check_metric, measure, out_of_patience, take_note, valid_batches
+from interlingua.train.validation import Evaluate, check_metric, measure, out_of_patience, update_best, valid_batches
 
 
 def train(
@@ -87,7 +88,9 @@ def _train(
 ) -> TrainResult:
     began_at = time.perf_counter()
     folder = RunFolder(given.run.output)
-    config = fix_length(engine.settle(start.config), data, engine, evaluate)
+    config = fix_length(engine.resolve_hardware(start.config), data, engine, evaluate)
+    if start.devices not in (None, engine.world_size):
+        warn(f"this run began with {start.devices} processes (now {engine.world_size}): it may round otherwise")
     if engine.is_main:
         folder.begin(given, config, digests=digests, fresh=start.checkpoint is None)
     engine.barrier()
@@ -102,10 +105,10 @@ def _train(
     bank_seconds = fill_banks(
         objective, batches, validation, engine, steps=max_steps, folder=folder.path, new_dense=new_dense
     )
-    twin = engine.twin(objective)
+    unsharded = engine.unsharded_copy(objective)
     model = engine.setup(objective)
     optimizer = build_optimizer(objective, config.optimizer, sparse_gradients=engine.sparse_gradients)
-    check_metric(twin, validation, engine, evaluate=evaluate, config=run)
+    check_metric(unsharded, validation, engine, evaluate=evaluate, config=run)
     state = (
         load_checkpoint(start.checkpoint, objective, optimizer)
         if start.checkpoint
@@ -138,13 +141,13 @@ def _train(
         def evaluated(done: int, batch: Any) -> dict[str, float]:
             began = clock.seconds
             require_finite(objective, engine, folder.checkpoints, done)
-            engine.refresh(twin, objective)
+            engine.refresh(unsharded, objective)
             with in_words_of_training(folder.checkpoints, done):
-                measured = measure(twin, validation, engine, evaluate=evaluate, step=done)
-            best = take_note(state, measured.metrics, run)
+                measured = measure(unsharded, validation, engine, evaluate=evaluate, step=done)
+            best = update_best(state, measured.metrics, run)
             if best and engine.is_main:
-                twin.save(folder.best)
-            norms = term_gradients.measure(twin, batch)
+                unsharded.save(folder.best)
+            norms = term_gradients.measure(unsharded, batch)
             log.evaluation(done, measured.metrics, best=best, term_grad_norms=norms)
             if done:  # before the first step a student may be equal to its teacher, with a gradient of 0
                 for line in term_gradients.warnings(norms):
@@ -217,9 +220,9 @@ def _train(
             clock.leave_out()
 
         # The end: the last model is saved too, next to the best.
-        engine.refresh(twin, objective)
+        engine.refresh(unsharded, objective)
         if engine.is_main:
-            twin.save(folder.model)
+            unsharded.save(folder.model)
         result = result_of(folder, config, state, clock, batches, metrics)
         log.final(state.step, result.to_record())
     return result

@@ -24,7 +24,7 @@ from interlingua.train.config_differences import differences
 
 PACKAGES = ("torch", "numpy", "lightning-fabric", "safetensors", "tokenizers")
 FORMAT = "interlingua-run-1"
-MAY_CHANGE = {
+MAY_CHANGE: dict[str, Any] = {
     "output": None,
     "device": "auto",
     "threads": None,
@@ -34,13 +34,22 @@ MAY_CHANGE = {
     "tensorboard": None,
 }
 """Keys of [run] that don't belong to what is computed, with the value that leaves them to the run."""
+DEVICES = "devices"
+"""Rounding apart, what is computed does not depend on it either; each start has its own."""
 
 
 class Start(NamedTuple):
-    """Where a run begins."""
+    """Where a run begins.
+
+    Attributes:
+        config: the whole run.
+        checkpoint: what it goes on from; none at the beginning.
+        devices: processes of the run that it goes on with.
+    """
 
     config: TrainConfig
     checkpoint: Path | None
+    devices: int | None = None
 
 
 class RunFolder:
@@ -96,7 +105,7 @@ class RunFolder:
                 raise CheckpointError(f"{path}: {problem}; name a folder like RUN/checkpoints/step-00000100")
             if self.manifest.exists():
                 self.continued(config)
-            return Start(RunFolder(path.parent.parent).continued(config), path)
+            return RunFolder(path.parent.parent).start_at(path, config)
         if not checkpoints_in(self.checkpoints):
             if self.best.exists() or self.model.exists():
                 self.continued(config)  # weights of another config would be lost
@@ -104,7 +113,15 @@ class RunFolder:
         checkpoint = latest_checkpoint(self.checkpoints, warn)
         if checkpoint is None:
             raise CheckpointError(f"{self.checkpoints}: no checkpoint is whole; start over with --resume never")
-        return Start(self.continued(config), checkpoint)
+        return self.start_at(checkpoint, config)
+
+    def start_at(self, checkpoint: Path, config: TrainConfig) -> Start:
+        """Goes on from a checkpoint of the run in this folder.
+
+        Raises:
+            ConfigError: the run has another config.
+        """
+        return Start(self.continued(config), checkpoint, load_train_config(self.config).run.devices)
 
     def continued(self, config: TrainConfig) -> TrainConfig:
         """The settled config of the run in this folder, after making sure that ``config`` asks for the same.
@@ -116,7 +133,7 @@ class RunFolder:
         """
         settled = load_train_config(self.config)
         given = train_config_from(self.read_manifest()["asked"], where=str(self.manifest))
-        ignore = frozenset(f"run.{key}" for key in MAY_CHANGE)
+        ignore = frozenset(f"run.{key}" for key in (*MAY_CHANGE, DEVICES))
         unlike = min((differences(before, config, ignore=ignore) for before in (given, settled)), key=len)
         if unlike:
             raise ConfigError(
@@ -124,7 +141,8 @@ class RunFolder:
                 " (then, now); set run.output to another folder, or start over with --resume never"
             )
         values = {key: getattr(config.run, key) for key in MAY_CHANGE}
-        return settled.replace_run(**{key: value for key, value in values.items() if value != MAY_CHANGE[key]})
+        changed = {key: value for key, value in values.items() if value != MAY_CHANGE[key]}
+        return settled.replace_run(**changed, devices=config.run.devices)
 
     def _refuse_foreign(self) -> None:
         """Raises ConfigError where files would be lost that no run of ours wrote."""

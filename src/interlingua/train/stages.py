@@ -31,10 +31,11 @@ from interlingua.errors import CheckpointError, ConfigError
 from interlingua.files import PathLike, atomic_write, sha256_file, sha256_tree
 from interlingua.json_text import parse_json
 from interlingua.locks import exclusive
+from interlingua.processes import is_first_process
 from interlingua.registry import did_you_mean
 from interlingua.train.config import LENGTHS, TrainConfig, train_config_from
 from interlingua.train.config_differences import differences
-from interlingua.train.log import is_first_process, say
+from interlingua.train.log import say
 from interlingua.train.loop import train
 from interlingua.train.result import TrainResult
 from interlingua.train.run_folder import MAY_CHANGE

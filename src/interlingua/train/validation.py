@@ -113,7 +113,7 @@ def check_metric(
         raise _unmeasured(name, (*measured, *evaluated))
 
 
-def take_note(state: TrainState, metrics: dict[str, float], config: RunConfig) -> bool:
+def update_best(state: TrainState, metrics: dict[str, float], config: RunConfig) -> bool:
     """Enters an evaluation into the state.
 
     Returns:

@@ -1,0 +1,92 @@
+"""Who starts a run's processes, this command, torchrun or Slurm's srun, and whether that is what the run asks for.
+
+A job script of Slurm sets the same variables as its steps do, but only ``srun`` starts processes: in the script itself
+this command starts them, as it does without Slurm. Fabric's own class for Slurm refuses ``--ntasks``, so a task of
+srun passes its place on in torch's variables.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from lightning_fabric.plugins.environments.cluster_environment import ClusterEnvironment
+from lightning_fabric.plugins.environments.lightning import LightningEnvironment
+from lightning_fabric.plugins.environments.slurm import SLURMEnvironment
+from lightning_fabric.plugins.environments.torchelastic import TorchElasticEnvironment
+
+from interlingua.errors import ConfigError
+from interlingua.processes import is_task_of_srun
+
+FIRST_PORT = 15_000
+"""Plus the last four digits of the job's number: the port at which the processes of a job meet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """How many processes there are, and where.
+
+    Attributes:
+        per_node: processes on each machine.
+        nodes: machines.
+        environment: where Fabric finds the ranks; it starts the processes that nothing else has started.
+    """
+
+    per_node: int
+    nodes: int
+    environment: ClusterEnvironment
+
+    @property
+    def processes(self) -> int:
+        """On all machines together."""
+        return self.per_node * self.nodes
+
+
+def find_launch(devices: int) -> Launch:
+    """The launch for a number of processes, from this process's environment.
+
+    Args:
+        devices: the processes that the run asks for; 1 takes as many as torchrun or srun have started.
+
+    Raises:
+        ConfigError: another number was started.
+    """
+    if is_task_of_srun(os.environ):
+        return _of_srun(devices)
+    started = int(os.environ.get("WORLD_SIZE", "1"))
+    if TorchElasticEnvironment.detect():
+        per_node = int(os.environ.get("LOCAL_WORLD_SIZE", started))
+        _refuse_other_number(devices, started, "torchrun", "--nproc-per-node")
+        return Launch(per_node, started // per_node, TorchElasticEnvironment())
+    if started > 1 and "LOCAL_RANK" not in os.environ:
+        raise ConfigError(f"WORLD_SIZE is {started} in the environment and LOCAL_RANK is not there; start by torchrun")
+    # the processes that this command starts find their number in the environment
+    return Launch(max(started, devices), 1, LightningEnvironment())
+
+
+def _of_srun(devices: int) -> Launch:
+    tasks = int(os.environ["SLURM_NTASKS"])
+    nodes = int(os.environ.get("SLURM_NNODES", "1"))
+    per_node = tasks // nodes
+    if tasks % nodes:
+        raise ConfigError(f"srun started {tasks} tasks on {nodes} nodes; give every node as many: --ntasks-per-node")
+    _refuse_other_number(devices, tasks, "srun", "--ntasks")
+    node = int(os.environ.get("SLURM_NODEID", "0"))
+    local_rank = int(os.environ["SLURM_LOCALID"])
+    hosts = os.environ.get("SLURM_STEP_NODELIST", os.environ.get("SLURM_NODELIST", "127.0.0.1"))
+    port = FIRST_PORT + int(os.environ.get("SLURM_JOB_ID", "0")[-4:])
+    os.environ["WORLD_SIZE"] = str(tasks)
+    os.environ["NODE_RANK"] = str(node)
+    os.environ["LOCAL_RANK"] = str(local_rank)
+    os.environ["RANK"] = str(node * per_node + local_rank)
+    os.environ.setdefault("MASTER_ADDR", SLURMEnvironment.resolve_root_node_address(hosts))
+    os.environ.setdefault("MASTER_PORT", str(port))
+    return Launch(per_node, nodes, LightningEnvironment())
+
+
+def _refuse_other_number(devices: int, started: int, by: str, option: str) -> None:
+    if devices not in (1, started):
+        raise ConfigError(
+            f"run: devices is {devices}, but {by} started {started} processes; leave devices out, or change"
+            f" {by}'s {option}"
+        )

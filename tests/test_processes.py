@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+import pytest
+
+from interlingua.processes import is_first_on_machine, is_first_process
+
+TASK = {"SLURM_STEP_ID": "0", "SLURM_NTASKS": "4"}
+
+
+@pytest.mark.parametrize(
+    ("environ", "first", "first_there"),
+    [
+        ({}, True, True),
+        ({"LOCAL_RANK": "1"}, False, False),
+        ({"LOCAL_RANK": "0", "RANK": "2"}, False, True),  # torchrun's second machine
+        (TASK | {"SLURM_PROCID": "0", "SLURM_LOCALID": "0"}, True, True),
+        (TASK | {"SLURM_PROCID": "2", "SLURM_LOCALID": "0"}, False, True),
+        (TASK | {"SLURM_PROCID": "3", "SLURM_LOCALID": "1"}, False, False),
+        ({"SLURM_NTASKS": "4", "SLURM_PROCID": "0", "LOCAL_RANK": "1"}, False, False),  # of this command, in a job
+    ],
+)
+def test_one_process_of_all_and_one_of_a_machine_speak(environ, first, first_there):
+    assert is_first_process(environ) == first
+    assert is_first_on_machine(environ) == first_there
