@@ -82,6 +82,8 @@ class Architecture:
     """Fields of ours that have one value in all models of the family."""
     defaults: Mapping[str, Any] = field(default_factory=dict)
     """Fields of ours that have this value where config.json does not say."""
+    has_pooler: bool = False
+    """Whether transformers adds a pooling layer of its own to the encoder, unless it is kept from it."""
     schema: Kind = BACKBONE
     """Of keys that only this family has."""
     read_more: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None

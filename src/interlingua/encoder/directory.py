@@ -125,8 +125,10 @@ def write_directory(
         folder / "1_Pooling" / "config.json",
         {**width, "pooling_mode": settings.pooling, **booleans, "include_prompt": True},
     )
-    limits = {"max_seq_length": settings.max_tokens, "do_lower_case": False}
-    write_json(folder / "sentence_bert_config.json", {**limits, "model_args": {"add_pooling_layer": False}})
+    limits: dict[str, Any] = {"max_seq_length": settings.max_tokens, "do_lower_case": False}
+    if FAMILIES[config.model_type].has_pooler:
+        limits["model_args"] = {"add_pooling_layer": False}
+    write_json(folder / "sentence_bert_config.json", limits)
 
 
 def write_tensors(folder: Path, tensors: dict[str, Tensor]) -> None:

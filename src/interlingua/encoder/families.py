@@ -133,6 +133,7 @@ _BERT = Architecture(
     embeddings={**_WORDS, **_PLACES, **_TYPES, **_NORM},
     layer_prefix="encoder.layer.",
     layer=_BERT_LAYER,
+    has_pooler=True,
 )
 FAMILIES: dict[str, Architecture] = {
     "bert": _BERT,
@@ -141,6 +142,7 @@ FAMILIES: dict[str, Architecture] = {
     "electra": replace(
         _BERT,
         class_name="ElectraModel",
+        has_pooler=False,
         schema=ELECTRA,
         read_more=_electra_fields,
         write_more=_electra_keys,
