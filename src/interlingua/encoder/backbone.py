@@ -300,7 +300,7 @@ class Backbone(nn.Module):
                 module.reset_parameters()
             if scheme == "bert" and isinstance(module, nn.Linear | nn.Embedding):
                 nn.init.normal_(module.weight, std=0.02)
-                if isinstance(module, nn.Linear):
+                if isinstance(module, nn.Linear) and module.bias is not None:
                     nn.init.zeros_(module.bias)
         with torch.no_grad():
             self.word_embeddings.weight[self.config.pad_token_id].zero_()

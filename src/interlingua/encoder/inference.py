@@ -11,7 +11,6 @@ from torch.nn import functional as F
 
 from interlingua.encoder.attention import Layout, attend, flash_available
 from interlingua.encoder.backbone import Backbone
-from interlingua.encoder.compiled import CompiledBackbone
 from interlingua.encoder.layer import ACTIVATIONS, Layer, run_layer
 from interlingua.encoder.quantize import quantize, whole_product
 
@@ -39,9 +38,12 @@ class FrozenBackbone:
         dtype: to compute in.
     """
 
+    packs = True
+    """Whether matrices are reordered for oneDNN."""
+
     def __init__(self, backbone: Backbone, dtype: torch.dtype) -> None:
         config = backbone.config
-        cast = _Cast(torch.float32 if dtype == torch.int8 else dtype)
+        cast = _Cast(torch.float32 if dtype == torch.int8 else dtype, packs=self.packs)
         self.config = config
         self.dtype = dtype
         self.between = cast.dtype
@@ -51,6 +53,15 @@ class FrozenBackbone:
         self.final_norm = None if backbone.final_norm is None else _Norm(backbone.final_norm, cast)
         linear = _ByteLinear if dtype == torch.int8 else _PackedLinear
         self.layers = [_FrozenLayer(layer, cast, linear) for layer in backbone.layers if isinstance(layer, Layer)]
+
+    @classmethod
+    def refusal(cls, backbone: Backbone, dtype: torch.dtype) -> str | None:
+        """Why it would be nothing but plain torch, or None."""
+        if backbone.word_embeddings.weight.device.type != "cpu":
+            return "the weights are not on the CPU"
+        if _onednn(torch.float32 if dtype == torch.int8 else dtype) is None:
+            return f"oneDNN has no {str(dtype).removeprefix('torch.')} here"
+        return None
 
     @torch.inference_mode()
     def __call__(self, input_ids: Int[Tensor, " t"], cu_seqlens: Int[Tensor, " b+1"]) -> Float[Tensor, "t d"]:
@@ -69,73 +80,15 @@ class FrozenBackbone:
         return layout.restore(x if self.final_norm is None else self.final_norm(x))
 
 
-Frozen = FrozenBackbone | CompiledBackbone
+class PlainBackbone(FrozenBackbone):
+    """The same with torch's own products, on any device."""
 
+    packs = False
 
-def freeze(backbone: Backbone, dtype: torch.dtype) -> Frozen:
-    """The fastest snapshot that there is here for this shape and dtype.
-
-    Args:
-        backbone: where the weights come from; not changed.
-        dtype: to compute in.
-    """
-    return (CompiledBackbone if CompiledBackbone.takes(backbone, dtype) else FrozenBackbone)(backbone, dtype)
-
-
-class SnapshotCache:
-    """The last snapshot of one backbone, which serves as long as weights and dtype stay what they were.
-
-    A change in place is seen by the weights' version counters, so not one made through ``.data``, which has none;
-    ``clear`` then. Copies and pickles of a cache are empty.
-    """
-
-    def __init__(self) -> None:
-        self._kept: tuple[Frozen, _State, list[Tensor]] | None = None
-
-    def snapshot(self, backbone: Backbone, dtype: torch.dtype) -> Frozen:
-        """The snapshot of the weights as they are now; not kept while the backbone is in training mode.
-
-        Args:
-            backbone: the same at every call.
-            dtype: to compute in.
-        """
-        state = _state(backbone)
-        if self._kept is not None and state is not None:
-            kept, at, _ = self._kept
-            if kept.dtype == dtype and at == state:
-                return kept
-        self.clear()  # before the new one is made, as there may not be room for two
-        frozen = freeze(backbone, dtype)
-        if state is not None and not backbone.training:
-            # Holding the weights keeps their addresses from being given to other ones.
-            self._kept = frozen, state, [weight.detach() for weight in backbone.parameters()]
-        return frozen
-
-    def clear(self) -> None:
-        """Lets the snapshot's memory go."""
-        self._kept = None
-
-    def __reduce__(self) -> tuple[type[SnapshotCache], tuple[()]]:
-        return SnapshotCache, ()
-
-
-_State = tuple[tuple[int, int], ...]
-
-
-def _state(backbone: Backbone) -> _State | None:
-    """Address and version of every weight; None for tensors made in inference mode, which have no version."""
-    try:
-        return tuple([(weight.data_ptr(), weight._version) for weight in _weights(backbone)])
-    except RuntimeError:
+    @classmethod
+    def refusal(cls, backbone: Backbone, dtype: torch.dtype) -> str | None:
+        """None: it can be made of every backbone."""
         return None
-
-
-def _weights(module: nn.Module) -> list[Tensor]:
-    """As ``parameters()``, which takes several times as long: a short text would wait for it."""
-    weights: list[Tensor] = [weight for weight in module._parameters.values() if weight is not None]
-    for child in module._modules.values():
-        weights += _weights(child) if child is not None else []
-    return weights
 
 
 class _FrozenLayer:
@@ -189,8 +142,9 @@ def _rows(linear: nn.Linear, rows: slice) -> tuple[Tensor, Tensor | None]:
 class _Cast:
     """To the dtype of the computation, detached from the parameters."""
 
-    def __init__(self, dtype: torch.dtype) -> None:
+    def __init__(self, dtype: torch.dtype, *, packs: bool = True) -> None:
         self.dtype = dtype
+        self.packs = packs
 
     def __call__(self, tensor: Tensor) -> Tensor:
         return tensor.detach().to(self.dtype)
@@ -214,7 +168,8 @@ class _PackedLinear:
         self.weight = cast(weight).contiguous()
         self.bias = None if bias is None else cast(bias)
         self.activation = activation
-        self.fused: Any = _onednn(cast.dtype) if self.weight.device.type == "cpu" else None
+        packs = cast.packs and self.weight.device.type == "cpu"
+        self.fused: Any = _onednn(cast.dtype) if packs else None
         if self.fused is not None:
             self.weight = self.fused._reorder_linear_weight(self.weight, TYPICAL_TOKENS)
 
