@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from interlingua.verbs.embed import embed as embed
     from interlingua.verbs.evaluate import evaluate as evaluate
     from interlingua.verbs.export import export as export
+    from interlingua.verbs.info import info as info
     from interlingua.verbs.mine import mine as mine
     from interlingua.verbs.prepare import prepare as prepare
     from interlingua.verbs.quickstart import quickstart as quickstart
@@ -42,6 +43,7 @@ __all__ = [
     "evaluate",
     "export",
     "extend",
+    "info",
     "load",
     "mine",
     "prepare",
@@ -51,7 +53,7 @@ __all__ = [
 ]
 
 # Public names are imported on first use, so that `import interlingua` does not import torch.
-_VERBS = ("align", "analyse", "calibrate", "compare", "embed", "evaluate", "mine", "score")
+_VERBS = ("align", "analyse", "calibrate", "compare", "embed", "evaluate", "info", "mine", "score")
 _PACKAGES = ("export", "prepare", "quickstart", "train")
 """Verbs of which the packages of that name can be called, see ``callable_package``."""
 _HOMES = {

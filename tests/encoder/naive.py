@@ -11,13 +11,13 @@ from torch.nn import functional as F
 def naive_layer(layer, x, *, context=None, shown=None):
     """Post-LN layer on one sentence (L, D): queries from ``x``, keys and values from ``context``, of those shown."""
     context = x if context is None else context
-    count, width = len(x), x.shape[1] // layer.config.num_attention_heads
+    count, width = len(x), x.shape[1] // layer.spec.heads
     shown = torch.ones(count, count, dtype=torch.bool) if shown is None else shown
     q, k, v = layer.query(x), layer.key(context), layer.value(context)
     rows = []
     for i in range(count):
         heads = []
-        for head in range(layer.config.num_attention_heads):
+        for head in range(layer.spec.heads):
             at = slice(head * width, (head + 1) * width)
             seen = [j for j in range(count) if shown[i, j]]
             weights = torch.softmax(torch.stack([q[i, at] @ k[j, at] / math.sqrt(width) for j in seen]), 0)

@@ -7,7 +7,8 @@ from torch.nn import functional as F
 from interlingua.encoder import compiled
 from interlingua.encoder.backbone import ACTIVATIONS, Backbone, BackboneConfig
 from interlingua.encoder.compiled import CompiledBackbone
-from interlingua.encoder.inference import FrozenBackbone, freeze
+from interlingua.encoder.executors import freeze
+from interlingua.encoder.inference import FrozenBackbone
 from interlingua.kernels import library
 
 needs_kernel = pytest.mark.skipif(library("layers") is None, reason="needs the compiled kernel and AVX-512 BF16")

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from interlingua.batches.tokens import TokenBatch
-from interlingua.encoder import inference
+from interlingua.encoder import snapshots
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.directory import EncodingSettings
 from interlingua.encoder.encoder import Encoder, choose_device
@@ -186,14 +186,14 @@ def test_clone_has_weights_of_its_own(encoder):
 @pytest.fixture
 def made(monkeypatch):
     """The snapshots that were laid out, as weak references."""
-    found, original = [], inference.freeze
+    found, original = [], snapshots.freeze
 
     def noted(*arguments):
         frozen = original(*arguments)
         found.append(weakref.ref(frozen))
         return frozen
 
-    monkeypatch.setattr(inference, "freeze", noted)
+    monkeypatch.setattr(snapshots, "freeze", noted)
     return found
 
 

@@ -16,11 +16,11 @@ def torch_layers(head):
     """The same layers as torch writes them, with the same weights."""
     copies = []
     for layer in head.layers:
-        config = layer.config
+        spec = layer.spec
         copy = nn.TransformerEncoderLayer(
-            config.hidden_size,
-            config.num_attention_heads,
-            config.intermediate_size,
+            spec.width,
+            spec.heads,
+            spec.inner,
             dropout=0.0,
             activation="gelu",
             layer_norm_eps=1e-12,

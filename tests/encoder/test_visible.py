@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from interlingua.encoder.attention import Layout
-from interlingua.encoder.backbone import BackboneConfig, Layer
+from interlingua.encoder.backbone import BackboneConfig
+from interlingua.encoder.layer import Layer
 from interlingua.encoder.visible import VisibleLayer, attend_visible, causal
 from tests.encoder.naive import naive_layer
 
@@ -22,7 +23,7 @@ def boundaries(lengths):
 
 def layer_and_streams(dtype=torch.float64):
     torch.manual_seed(0)
-    layer = VisibleLayer(CONFIG).eval().to(dtype)
+    layer = VisibleLayer(CONFIG.layer_spec()).eval().to(dtype)
     return layer, *(torch.randn(sum(LENGTHS), 8, dtype=dtype) for _ in range(2))
 
 
@@ -49,7 +50,7 @@ def test_it_is_attention_of_each_sentence_over_what_is_shown(visible, grad):
 
 def test_with_everything_shown_it_is_the_plain_layer():
     layer, x, _ = layer_and_streams()
-    plain = Layer(CONFIG).eval().double()
+    plain = Layer(CONFIG.layer_spec()).eval().double()
     plain.load_state_dict(layer.state_dict())
     layout = Layout.of(boundaries(LENGTHS))
     expected = plain(x, layout)

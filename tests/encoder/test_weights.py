@@ -69,7 +69,7 @@ def test_what_is_missing_or_misshapen_is_named(stored, tmp_path):
     wrong = {**stored, "encoder.layer.0.output.dense.bias": torch.zeros(3)}
     with pytest.raises(CheckpointError, match=r"output.dense.bias has shape \(3,\), config.json says \(8,\)"):
         from_huggingface_names(wrong, CONFIG, tmp_path)
-    with pytest.raises(CheckpointError, match="not a BERT-shaped model"):
+    with pytest.raises(CheckpointError, match="not a bert model"):
         from_huggingface_names({"wte.weight": torch.zeros(2)}, CONFIG, tmp_path)
 
 

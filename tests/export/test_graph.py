@@ -10,28 +10,30 @@ import torch
 
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.families import FAMILIES
 from interlingua.encoder.post_pooling import Dense, Normalize, PostPooling
 from interlingua.errors import MissingExtraError
 from interlingua.export.graph import INPUTS, build_graph
 from interlingua.export.graph_weights import FloatWeights, Int8Weights
 from interlingua.export.verify import SAMPLES
+from tests.encoder.shapes import MODERNBERT
 
 TEXTS = [text for texts in SAMPLES.values() for text in texts if len(text) < 100]
 
 
 def encoder_of(vocabulary, **settings):
-    """Two layers in XLM-R's shape, whose padding id moves the positions, and with token types."""
+    """Three layers; by default XLM-R's shape, whose padding id moves the positions, with token types."""
     torch.manual_seed(0)
+    shape = {"model_type": "xlm-roberta", "type_vocab_size": 1} | settings.pop("shape", {})
     config = BackboneConfig(
         vocab_size=vocabulary.size,
         hidden_size=32,
-        num_hidden_layers=2,
+        num_hidden_layers=3,
         num_attention_heads=4,
         intermediate_size=48,
         max_position_embeddings=130,
-        model_type="xlm-roberta",
-        type_vocab_size=1,
         hidden_act=settings.pop("hidden_act", "gelu"),
+        **shape,
     )
     encoder = Encoder.from_scratch(config, vocabulary).eval()
     encoder.settings = dataclasses.replace(encoder.settings, **settings)
@@ -66,6 +68,30 @@ def test_graph_gives_the_encoders_vectors(framed, pooling, include_special, left
 def test_every_activation(framed, hidden_act):
     encoder = encoder_of(framed, hidden_act=hidden_act)
     np.testing.assert_allclose(run(encoder, padded(encoder, TEXTS)), encoder.encode(TEXTS), atol=2e-6)
+
+
+OTHER_SHAPES = {
+    "modernbert": {**MODERNBERT, "type_vocab_size": 0},
+    "nomic_bert": {**FAMILIES["nomic_bert"].fixed, "model_type": "nomic_bert", "type_vocab_size": 2},
+    "gte": {**FAMILIES["gte"].fixed, "model_type": "gte", "rotary_base": 500.0},
+    "distilbert": {"model_type": "distilbert", "type_vocab_size": 0},
+    "with all biases": {**MODERNBERT, "norm_bias": True, "attention_bias": True, "output_bias": True},
+}
+
+
+@pytest.mark.parametrize("left", [False, True])
+@pytest.mark.parametrize("shape", OTHER_SHAPES.values(), ids=OTHER_SHAPES)
+def test_other_shapes_give_the_encoders_vectors(framed, shape, left):
+    encoder = encoder_of(framed, shape=shape)
+    texts = [*TEXTS, " ".join(TEXTS)[:120]]
+    np.testing.assert_allclose(run(encoder, padded(encoder, texts, left=left)), encoder.encode(texts), atol=3e-6)
+
+
+@pytest.mark.parametrize("weights", [FloatWeights("float16"), Int8Weights()], ids=["float16", "int8"])
+def test_modernbert_with_smaller_weights_is_close(framed, weights):
+    encoder = encoder_of(framed, shape=OTHER_SHAPES["modernbert"])
+    found = run(encoder, padded(encoder, TEXTS), weights)
+    assert (found * encoder.encode(TEXTS)).sum(1).min() > 0.999
 
 
 def test_ems_shape_and_batches_of_one(encoder):

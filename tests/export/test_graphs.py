@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import CheckpointError, ConfigError, MissingExtraError
@@ -15,6 +16,7 @@ from interlingua.evaluation.backends.onnx import OnnxEncoder
 from interlingua.export import graphs
 from interlingua.export.graphs import export_graphs
 from interlingua.export.verify import SAMPLES
+from tests.encoder.shapes import MODERNBERT
 
 TEXTS = [text for texts in SAMPLES.values() for text in texts]
 
@@ -52,6 +54,16 @@ def test_all_graphs_agree_and_need_no_weights_beside_them(prompted, tmp_path):
         assert there.info.pooling == "in the graph"
         closeness = (there.encode(TEXTS) * own).sum(axis=1).min()
         assert closeness > (1 - 5e-3 if options else 1 - 1e-6)
+
+
+def test_graphs_of_a_modernbert_agree(framed, tmp_path):
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 48}
+    config = BackboneConfig(vocab_size=framed.size, max_position_embeddings=64, **sizes, **MODERNBERT)
+    Encoder.from_scratch(config, framed).save(tmp_path / "model")
+    found = export_graphs(tmp_path / "model", tmp_path / "out", ("onnx", "int8", "openvino"))
+    assert min(low.cosine for low in found.lowest["onnx"].values()) > 1 - 1e-6
+    assert min(low.cosine for low in found.lowest["openvino"].values()) > 1 - 1e-6
 
 
 def test_int8_alone_is_found_by_evaluation(model, encoder, tmp_path):

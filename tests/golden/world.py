@@ -39,6 +39,7 @@ eval_steps = 60
 metric_for_best_model = "tatoeba_accuracy"
 """
 NOT_RUN = {
+    "info": "it measures this machine; tests/verbs/test_info.py has it",
     "quickstart": "it trains for minutes; tests/quickstart has its parts",
     "serve": "it writes no file; tests/serve has its answers",
 }

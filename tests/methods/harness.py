@@ -45,9 +45,19 @@ def method_config(method: str, options: Mapping[str, Any] = {}) -> MethodConfig:
     return MethodConfig(name=method, options=from_mapping(schema, own), **for_all)
 
 
-def tiny_objective(method: str, options: Mapping[str, Any] = {}, *, seed: int = 1, dropout: float = 0.0) -> Objective:
-    """The objective over a tiny encoder, in training mode; its weights depend on the seed."""
-    encoder = tiny_encoder(hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout)
+def tiny_objective(
+    method: str, options: Mapping[str, Any] = {}, *, seed: int = 1, dropout: float = 0.0, **shape: Any
+) -> Objective:
+    """The objective over a tiny encoder, in training mode; its weights depend on the seed.
+
+    Args:
+        method: its name.
+        options: of the method.
+        seed: of the weights.
+        dropout: of the encoder.
+        shape: other fields of its ``BackboneConfig``.
+    """
+    encoder = tiny_encoder(hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout, **shape)
     torch.manual_seed(seed)
     config = method_config(method, options)
     objective: Objective = resolve(METHODS, method)(config.options, encoder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ import torch
 from interlingua.encoder.encoder import Encoder
 from interlingua.registry import METHODS, resolve
 from interlingua.train.checkpoint import TrainState, load_checkpoint, save_checkpoint, weights_of
+from tests.encoder.shapes import MODERNBERT
 from tests.methods.harness import PREFIXES, _training, optimizer_of, tiny_batch, tiny_objective
 
 NAMES = sorted(METHODS)
@@ -42,6 +44,19 @@ def test_every_trained_weight_gets_a_finite_gradient(method, options):
     assert trained
     assert [name for name, weight in trained.items() if weight.grad is None] == []
     assert all(torch.isfinite(weight.grad).all() for weight in trained.values())
+
+
+@pytest.mark.parametrize(("method", "options"), CASES)
+def test_modernbert_shaped_encoders_take_two_steps(method, options):
+    """One layer of the two sees a window of four tokens, and sentences are up to eleven long."""
+    shape = {**MODERNBERT, "local_layers": (1,), "local_window": 2, "hidden_act": "gelu"}
+    objective = tiny_objective(method, options, dropout=0.1, **shape)
+    before = {name: weight.detach().clone() for name, weight in objective.named_parameters() if weight.requires_grad}
+    losses = list(_training(objective, optimizer_of(objective), method, options, range(2)))
+    assert all(map(math.isfinite, losses))
+    stuck = [name for name, weight in objective.named_parameters() if name in before and weight.equal(before[name])]
+    # a step of Adam moves every element that has a gradient
+    assert stuck == []
 
 
 @pytest.mark.parametrize("options", [{}, PREFIXES])

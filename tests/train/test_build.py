@@ -30,7 +30,7 @@ def test_preset_with_a_size_of_its_own(tiny_table, word_vocabulary):
 
 
 def test_gradient_checkpointing_is_for_the_layers_of_encoder_and_heads(tiny_config, tiny_table, word_vocabulary):
-    from interlingua.encoder.backbone import Layer
+    from interlingua.encoder.layer import Layer
 
     tiny_table["method"] = {"name": "mexma", "pooling": "any", "head": {"layers": 3, "heads": 2}}
     for asked in (False, True):

@@ -43,6 +43,7 @@ from interlingua.encoder.directory import (
     write_json,
 )
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.families import INVISIBLE_KEYS
 from interlingua.encoder.language_shift import SHIFT_FILE
 from interlingua.encoder.locate import locate
 from interlingua.encoder.post_pooling_files import check_cut, read_post_pooling
@@ -333,7 +334,7 @@ def _settings(*folders: Path) -> dict[str, list[Any]]:
             _after_pooling(folder, settings) for folder, settings in zip(folders, read, strict=True)
         ],
     }
-    for key in ("model_type", "hidden_act", "num_attention_heads", "layer_norm_eps", "pad_token_id"):
+    for key in INVISIBLE_KEYS:
         common[key] = [config.get(key) for config in configs]
     return common
 

@@ -15,8 +15,9 @@ import torch
 from torch import Tensor
 
 from interlingua.encoder.backbone import Backbone, BackboneConfig
-from interlingua.encoder.directory import ARCHITECTURES, read_backbone_config, read_json
-from interlingua.encoder.weights import ANCHOR, TOKEN_TYPES, from_huggingface_names, huggingface_name
+from interlingua.encoder.directory import read_backbone_config, read_json
+from interlingua.encoder.families import FAMILIES
+from interlingua.encoder.weights import TOKEN_TYPES, from_huggingface_names, huggingface_name
 from interlingua.errors import CheckpointError
 
 DTYPE_NAMES = {
@@ -108,17 +109,20 @@ def _stored_in(files: list[Path]) -> dict[str, StoredTensor]:
 
 def _used(stored: dict[str, StoredTensor], place: Path) -> dict[str, StoredTensor]:
     """A backbone's tensors under stock names; all tensors of any other module."""
-    anchors = [name for name in stored if name.endswith(ANCHOR)]
     raw = read_json(place / "config.json", missing={})
     model_type = raw.get("model_type")
-    if not anchors or not isinstance(model_type, str) or model_type not in ARCHITECTURES:
+    if not isinstance(model_type, str) or model_type not in FAMILIES:
         return stored
-    prefix = anchors[0].removesuffix(ANCHOR)
+    family = FAMILIES[model_type]
+    anchors = [name for name in stored if name.endswith(family.anchor)]
+    if not anchors:
+        return stored
+    prefix = anchors[0].removesuffix(family.anchor)
     config = read_backbone_config(place, raw)
     _check_backbone(stored, config, prefix, place)
     with torch.device("meta"):
         backbone = Backbone(config)
-    names = [huggingface_name(name) for name in backbone.state_dict()]
+    names = [name for stack in family.stacks(backbone.state_dict()) for name in stack.theirs]
     return {name: stored[prefix + name] for name in names if prefix + name in stored}
 
 
@@ -131,7 +135,8 @@ def _check_backbone(stored: dict[str, StoredTensor], config: BackboneConfig, pre
     floats = {spelled: kind for kind, spelled in DTYPE_NAMES.items() if kind.is_floating_point}
     kinds = {name: floats.get(tensor.dtype, torch.int64) for name, tensor in stored.items()}
     blank = {name: torch.empty(tensor.shape, dtype=kinds[name], device="meta") for name, tensor in stored.items()}
-    types = prefix + huggingface_name(TOKEN_TYPES)
+    has_types = FAMILIES[config.model_type].has_types
+    types = prefix + huggingface_name(TOKEN_TYPES, config.model_type) if has_types else ""
     if types in blank and len(blank[types]) == 1 and config.type_vocab_size < 2:
         # A model without token types may store one row of zeros, and only its values would show that.
         del blank[types]

@@ -35,6 +35,7 @@ VERBS = {
     "index": "Store passages with their vectors, to be searched in any language.",
     "search": "Find the passages of an index that answer a question.",
     "serve": "Answer embedding requests over HTTP, and show a page to try the model.",
+    "info": "Say what this machine can do, and how it would encode with a model.",
     "quickstart": "From translation catalogues to a trained, measured encoder in minutes.",
 }
 USERS_ERROR = 2

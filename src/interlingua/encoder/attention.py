@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -30,12 +30,14 @@ class Layout:
         by_length: the order and the groups, or None for FlashAttention.
         cu_seqlens: sentence boundaries in the batch's order.
         max_seqlen: longest sentence.
+        rotations: made once for all layers, by the base of their angles and the width of a head.
     """
 
     positions: Int[Tensor, " t"]
     by_length: LengthGroups | None
     cu_seqlens: Int[Tensor, " b+1"]
     max_seqlen: int
+    rotations: dict[tuple[float, int], tuple[Tensor, Tensor]] = field(default_factory=dict, compare=False)
 
     @classmethod
     def of(cls, cu_seqlens: Int[Tensor, " b+1"], *, flash: bool = False) -> Layout:
@@ -46,6 +48,14 @@ class Layout:
             return cls(positions, None, cu_seqlens.int(), int(cu_seqlens.diff().max()))
         by_length = length_groups(cu_seqlens)
         return cls(positions[by_length.permutation], by_length, cu_seqlens, by_length.groups[-1].length)
+
+    def rotation(self, base: float, head_width: int) -> tuple[Float[Tensor, "t w/2"], Float[Tensor, "t w/2"]]:
+        """Cosine and sine of each token's angles: position * base^(-2i/w), w the width of a head (Su et al. 2021)."""
+        key = (base, head_width)
+        if key not in self.rotations:
+            angles = self.positions[:, None].float() * inverse_frequencies(base, head_width).to(self.positions.device)
+            self.rotations[key] = (angles.cos(), angles.sin())
+        return self.rotations[key]
 
     def arrange(self, x: Shaped[Tensor, " t *d"]) -> Shaped[Tensor, " t *d"]:
         """From the batch's order to this one."""
@@ -60,8 +70,43 @@ class Layout:
         return _permute(x, self.by_length.inverse, self.by_length.permutation)
 
 
+def inverse_frequencies(base: float, head_width: int) -> Float[Tensor, " w/2"]:
+    """Angle by which each pair of elements of a head turns from one position to the next, in radians."""
+    return 1.0 / base ** (torch.arange(0, head_width, 2, dtype=torch.float32) / head_width)
+
+
+def rotate(x: Float[Tensor, "t d"], layout: Layout, *, heads: int, base: float) -> Float[Tensor, "t d"]:
+    """Queries or keys turned by their positions (RoPE): in each head, element i and element i + w/2 are a pair.
+
+    Args:
+        x: of packed tokens, all heads side by side; computed in float32 and returned in its own dtype.
+        layout: says each token's position.
+        heads: number of heads.
+        base: of the angles.
+    """
+    cosine, sine = layout.rotation(base, x.shape[1] // heads)
+    first, second = x.reshape(len(x), heads, 2, -1).unbind(-2)
+    cosine, sine = cosine[:, None], sine[:, None]  # equal for all heads
+    turned = torch.stack([first * cosine - second * sine, second * cosine + first * sine], dim=-2)
+    return turned.to(x.dtype).flatten(1)
+
+
+def window_mask(length: int, window: int | None, device: torch.device) -> Bool[Tensor, "l l"] | None:
+    """What each token sees with so many neighbors on either side; None where that is its whole sentence."""
+    if window is None or length <= window + 1:
+        return None
+    place = torch.arange(length, device=device)
+    return (place[:, None] - place).abs() <= window
+
+
 def attend(
-    qkv: Float[Tensor, "t 3*d"], layout: Layout, *, heads: int, dropout_rate: float = 0.0
+    qkv: Float[Tensor, "t 3*d"],
+    layout: Layout,
+    *,
+    heads: int,
+    dropout_rate: float = 0.0,
+    rotary_base: float | None = None,
+    window: int | None = None,
 ) -> Float[Tensor, "t d"]:
     """Softmax(q k' / sqrt(head width)) v of every sentence over itself.
 
@@ -70,30 +115,52 @@ def attend(
         layout: where the sentences are.
         heads: number of heads.
         dropout_rate: probability of zeroing an attention weight.
+        rotary_base: turn queries and keys by their positions, with angles of this base.
+        window: each token sees so many neighbors on either side; default: its whole sentence.
     """
     tokens = qkv.shape[0]
     width = qkv.shape[1] // 3
     split = (3, heads, width // heads)
+    if rotary_base is not None:
+        # queries and keys are turned as if they were twice as many heads
+        turned = rotate(qkv[:, : 2 * width], layout, heads=2 * heads, base=rotary_base)
+        qkv = torch.cat([turned, qkv[:, 2 * width :]], dim=1)
     if layout.by_length is None:
-        return _flash(qkv.view(tokens, *split), layout).reshape(tokens, width)
+        return _flash(qkv.view(tokens, *split), layout, window).reshape(tokens, width)
     contexts = []
     # split, not slices: the backward pass of a slice fills a zero tensor of the whole size
     pieces = torch.split(qkv, layout.by_length.sizes)
     for (_, n, length), piece in zip(layout.by_length.groups, pieces, strict=True):
         q, k, v = piece.view(n, length, *split).permute(2, 0, 3, 1, 4).unbind(0)  # (n, heads, length, head width)
-        context = _group_attention(q, k, v, dropout_rate)
+        seen = window_mask(length, window, qkv.device)
+        context = masked_attention(q, k, v, seen, dropout_rate)
         contexts.append(context.transpose(1, 2).reshape(n * length, width))
     return torch.cat(contexts)
 
 
-def _group_attention(
-    q: Float[Tensor, "n h l w"], k: Float[Tensor, "n h l w"], v: Float[Tensor, "n h l w"], dropout_rate: float
+def masked_attention(
+    q: Float[Tensor, "n h l w"],
+    k: Float[Tensor, "n h l w"],
+    v: Float[Tensor, "n h l w"],
+    seen: Bool[Tensor, "*n l l"] | None,
+    dropout_rate: float,
 ) -> Float[Tensor, "n h l w"]:
+    """Softmax(q k' / sqrt(w)) v of sentences of equal length, each token over those that it sees.
+
+    Args:
+        q: queries, by sentence and head.
+        k: keys.
+        v: values.
+        seen: what each token (second last axis) sees (last one); None = all.
+        dropout_rate: probability of zeroing an attention weight.
+    """
     if q.is_cuda or not torch.is_grad_enabled():
-        return F.scaled_dot_product_attention(q, k, v, dropout_p=dropout_rate)
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=seen, dropout_p=dropout_rate)
     # spelled out, since the backward pass of the CPU's fused kernel is several times slower
     scores = torch.matmul(q * (1 / math.sqrt(q.shape[-1])), k.transpose(-1, -2))
-    return torch.matmul(dropout(scores.softmax(-1), dropout_rate), v)
+    if seen is not None:
+        scores = scores.masked_fill(~seen, -torch.inf)
+    return torch.matmul(dropout(scores.softmax(-1), dropout_rate).to(v.dtype), v)
 
 
 def flash_available(device: torch.device, dtype: torch.dtype, head_width: int) -> bool:
@@ -114,11 +181,12 @@ def _varlen_attn() -> Any:
     return varlen_attn
 
 
-def _flash(qkv: Float[Tensor, "t 3 h w"], layout: Layout) -> Float[Tensor, "t h w"]:
+def _flash(qkv: Float[Tensor, "t 3 h w"], layout: Layout, window: int | None) -> Float[Tensor, "t h w"]:
     q, k, v = (part.contiguous() for part in qkv.unbind(1))
     longest = layout.max_seqlen
     bounds = layout.cu_seqlens
-    context: Tensor = _varlen_attn()(q, k, v, bounds, bounds, longest, longest)
+    sides = {} if window is None else {"window_size": (window, window)}
+    context: Tensor = _varlen_attn()(q, k, v, bounds, bounds, longest, longest, **sides)
     return context
 
 

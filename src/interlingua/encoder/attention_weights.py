@@ -10,7 +10,9 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from interlingua.batches.tokens import TokenBatch
-from interlingua.encoder.backbone import Backbone, Layer
+from interlingua.encoder.attention import Layout, rotate
+from interlingua.encoder.backbone import Backbone
+from interlingua.encoder.layer import Layer
 
 
 @torch.inference_mode()
@@ -28,13 +30,20 @@ def first_token_attention(backbone: Backbone, batch: TokenBatch) -> Float[Tensor
         One row per token of the batch, one column per head; over a sentence each column sums to 1.
     """
     layer = cast(Layer, backbone.layers[-1])
-    heads = layer.config.num_attention_heads
+    spec = layer.spec
     states = backbone(batch.input_ids, batch.cu_seqlens, num_layers=len(backbone.layers) - 1)
-    queries = layer.query(states[batch.cu_seqlens[:-1].long()]).unflatten(-1, (heads, -1))
-    keys = layer.key(states).unflatten(-1, (heads, -1))
+    states = layer.before_attention(states)
+    queries = layer.query(states[batch.cu_seqlens[:-1].long()]).unflatten(-1, (spec.heads, -1))
+    keys = layer.key(states)
+    if spec.rotary_base is not None:  # a first token has position 0, at which nothing is turned
+        in_order = Layout.of(batch.cu_seqlens, flash=True)
+        keys = rotate(keys, in_order, heads=spec.heads, base=spec.rotary_base)
+    keys = keys.unflatten(-1, (spec.heads, -1))
     sentence = batch.sequence_ids()
-    scores = (queries[sentence] * keys).sum(-1) / math.sqrt(keys.shape[-1])
-    return softmax_by_sentence(scores.float(), sentence, batch.batch_size)
+    scores = (queries[sentence] * keys).sum(-1).float() / math.sqrt(spec.head_width)
+    if spec.window is not None:
+        scores = scores.masked_fill((batch.positions() > spec.window)[:, None], -torch.inf)
+    return softmax_by_sentence(scores, sentence, batch.batch_size)
 
 
 def softmax_by_sentence(

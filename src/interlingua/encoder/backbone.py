@@ -1,40 +1,42 @@
-"""A BERT-, RoBERTa- or XLM-R-shaped transformer over packed tokens: one (T, D) tensor throughout, no padding."""
+"""A transformer encoder over packed tokens: one (T, D) tensor throughout, no padding.
+
+Its shape is a ``BackboneConfig``, of which ``encoder/families.py`` reads BERT's, XLM-R's, ModernBERT's and others.
+"""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch.utils.checkpoint import checkpoint
 
-from interlingua.encoder import fused
-from interlingua.encoder.attention import Layout, attend, flash_available
+from interlingua.encoder.attention import Layout
 from interlingua.encoder.dropout import dropout
+from interlingua.encoder.layer import ACTIVATIONS, Layer, LayerSpec, layout_for
 from interlingua.encoder.schema import SIZES, Table
 from interlingua.errors import ConfigError
 from interlingua.registry import did_you_mean
 
+ModelType = Literal[
+    "bert",
+    "roberta",
+    "xlm-roberta",
+    "electra",
+    "distilbert",
+    "modernbert",
+    "nomic_bert",
+    "gte",
+    "static",
+]
 PRESETS: dict[str, dict[str, Any]] = {  # hidden, layers, heads and feed-forward width of EMS and smaller brothers
     "ems-base": {"hidden_size": 1024, "num_hidden_layers": 6, "num_attention_heads": 16, "intermediate_size": 4096},
     "ems-small": {"hidden_size": 384, "num_hidden_layers": 4, "num_attention_heads": 6, "intermediate_size": 1536},
     "ems-tiny": {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64},
 }
 EMS_MAX_TOKENS = 120
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "gelu": F.gelu,
-    "gelu_new": functools.partial(F.gelu, approximate="tanh"),
-    "gelu_pytorch_tanh": functools.partial(F.gelu, approximate="tanh"),
-    "relu": F.relu,
-    "silu": F.silu,
-    "swish": F.silu,
-    "tanh": torch.tanh,
-}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,7 +48,7 @@ class BackboneConfig:
     hidden_size: int = 384
     """Width D of the hidden states."""
     num_hidden_layers: int = 4
-    """Transformer layers, each attention then feed-forward, normalised after the residual sum (post-LN)."""
+    """Transformer layers, each attention then feed-forward."""
     num_attention_heads: int = 6
     """Heads per layer; must divide ``hidden_size``."""
     intermediate_size: int = 1536
@@ -58,15 +60,38 @@ class BackboneConfig:
     attention_probs_dropout_prob: float = 0.1
     """Probability of zeroing an attention weight."""
     max_position_embeddings: int = 512
-    """Rows of the position table; RoBERTa-shaped models use the first ``pad_token_id + 1`` of them for nothing."""
+    """Rows of the position table; RoBERTa-shaped models use the first ``pad_token_id + 1`` of them for nothing. With
+    rotary positions: the longest sentence, in tokens."""
     type_vocab_size: int = 0
     """Rows of the token-type table, of which row 0 is added to every token; 0 = no such table."""
     layer_norm_eps: float = 1e-12
     """Added to the variance in every LayerNorm."""
     pad_token_id: int = 0
     """Id of the padding token; sets where RoBERTa's positions begin."""
-    model_type: Literal["bert", "roberta", "xlm-roberta", "static"] = "bert"
+    model_type: ModelType = "bert"
     """Which family it is saved as, and so where positions begin; static: no layers, see ``encoder/static.py``."""
+    positions: Literal["learned", "rotary"] = "learned"
+    """A table of vectors that are added to the embeddings, or queries and keys that are turned by their position."""
+    rotary_base: float = 10_000.0
+    """Base of the angles of rotary positions."""
+    local_layers: tuple[int, ...] = ()
+    """Numbers, from 0, of the layers in which a token sees a window of its sentence."""
+    local_window: int = 64
+    """Neighbors on either side that a token sees in these layers."""
+    local_rotary_base: float = 10_000.0
+    """Base of the angles in these layers."""
+    norm_first: bool = False
+    """Layers normalize what goes into their blocks, and the last one's states once more (pre-LN); else the sums."""
+    gated: bool = False
+    """Feed-forward blocks have a gate (GeGLU with gelu, SwiGLU with silu)."""
+    norm_bias: bool = True
+    """Whether norms add a vector."""
+    attention_bias: bool = True
+    """Whether the products of attention add a vector."""
+    intermediate_bias: bool = True
+    """Whether the first product of a feed-forward block adds a vector."""
+    output_bias: bool = True
+    """Whether the second one does."""
 
     @classmethod
     def preset(cls, name: str, *, vocab_size: int, pad_token_id: int = 0) -> BackboneConfig:
@@ -109,104 +134,66 @@ class BackboneConfig:
             )
         if self.hidden_act not in ACTIVATIONS:
             raise ConfigError(f"hidden_act {self.hidden_act!r} is unknown; there are: {', '.join(ACTIVATIONS)}")
+        if self.positions == "rotary" and self.hidden_size // self.num_attention_heads % 2:
+            raise ConfigError(
+                f"heads of {self.hidden_size // self.num_attention_heads} elements can't have rotary positions, which"
+                " turn pairs; choose an even width"
+            )
 
     @property
     def weight_bytes(self) -> int:
         """What its matrices take in float32."""
         width = self.hidden_size
-        tables = self.vocab_size + self.max_position_embeddings + self.type_vocab_size
-        layer = 4 * width + 2 * self.intermediate_size
+        learned = self.max_position_embeddings if self.positions == "learned" else 0
+        tables = self.vocab_size + learned + self.type_vocab_size
+        layer = 4 * width + (3 if self.gated else 2) * self.intermediate_size
         return 4 * width * (tables + self.num_hidden_layers * layer)
 
     @property
     def first_position(self) -> int:
         """Index of the position row that a sentence's first token gets."""
-        return 0 if self.model_type in ("bert", "static") else self.pad_token_id + 1
+        return self.pad_token_id + 1 if self.model_type in ("roberta", "xlm-roberta") else 0
 
     @property
     def max_tokens(self) -> int:
         """Longest sentence, in tokens, that has positions."""
         return self.max_position_embeddings - self.first_position
 
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> BackboneConfig:
-        """Picks the known keys out of a larger mapping such as ``config.json``."""
-        return cls(**{field.name: values[field.name] for field in fields(cls) if values.get(field.name) is not None})
+    @property
+    def layer_specs(self) -> list[LayerSpec]:
+        """What each of its layers computes."""
+        return [self.layer_spec(number) for number in range(self.num_hidden_layers)]
 
+    def layer_spec(self, number: int = 0) -> LayerSpec:
+        """What a layer computes.
 
-class Layer(nn.Module):
-    """Self-attention and feed-forward block, each followed by dropout, residual sum and LayerNorm."""
-
-    recomputes = False
-    """Keep for the backward pass what the layer was given, and compute its activations a second time there."""
-
-    def __init__(self, config: BackboneConfig) -> None:
-        super().__init__()
-        width = config.hidden_size
-        inner = config.intermediate_size
-        eps = config.layer_norm_eps
-        self.config = config
-        self.attention_dropout = config.attention_probs_dropout_prob
-        self.activation = ACTIVATIONS[config.hidden_act]
-        self.query, self.key, self.value = (nn.Linear(width, width) for _ in range(3))
-        self.attention_output = nn.Linear(width, width)
-        self.attention_norm = nn.LayerNorm(width, eps)
-        self.intermediate = nn.Linear(width, inner)
-        self.output = nn.Linear(inner, width)
-        self.output_norm = nn.LayerNorm(width, eps)
-
-    def forward(self, x: Float[Tensor, "t d"], layout: Layout) -> Float[Tensor, "t d"]:
-        """Transforms the hidden states of all sentences; only the attention looks at where sentences end."""
-        if self.recomputes and torch.is_grad_enabled():
-            transformed: Tensor = checkpoint(self.transform, x, layout, use_reentrant=False)
-            return transformed
-        return self.transform(x, layout)
-
-    def transform(self, x: Float[Tensor, "t d"], layout: Layout) -> Float[Tensor, "t d"]:
-        """``forward`` with all activations kept for the backward pass."""
-        if fused.takes(self, x, layout):
-            return fused.transform(self, x, layout)
-        attention_rate = self.dropout_rates()[1]
-        qkv = F.linear(x, *self.joint_projection())
-        attended = attend(qkv, layout, heads=self.config.num_attention_heads, dropout_rate=attention_rate)
-        return self.after_attention(x, attended)
-
-    def after_attention(self, x: Float[Tensor, "t d"], attended: Float[Tensor, "t d"]) -> Float[Tensor, "t d"]:
-        """All of the layer that comes after what attention has brought together."""
-        hidden_rate = self.dropout_rates()[0]
-        x = self.attention_norm(x + dropout(self.attention_output(attended), hidden_rate))
-        inner = self.activation(self.intermediate(x))
-        normalised: Tensor = self.output_norm(x + dropout(self.output(inner), hidden_rate))
-        return normalised
-
-    def joint_projection(self) -> tuple[Float[Tensor, "3*d d"], Float[Tensor, " 3*d"]]:
-        """Weight and bias of query, key and value stacked: one product in place of three."""
-        parts = (self.query, self.key, self.value)
-        return torch.cat([part.weight for part in parts]), torch.cat([part.bias for part in parts])
-
-    def dropout_rates(self) -> tuple[float, float]:
-        """Hidden and attention dropout now: zero when not training."""
-        if not self.training:
-            return 0.0, 0.0
-        return self.config.hidden_dropout_prob, self.attention_dropout
-
-    def uses_flash(self) -> bool:
-        """Whether attention runs as FlashAttention now; its variable-length entry knows no dropout."""
-        weight = self.query.weight
-        config = self.config
-        kind = weight.device.type
-        dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else weight.dtype
-        drops = self.dropout_rates()[1] > 0
-        return not drops and flash_available(weight.device, dtype, config.hidden_size // config.num_attention_heads)
-
-
-def layout_for(layers: nn.ModuleList, cu_seqlens: Int[Tensor, " b+1"]) -> Layout:
-    """The order of tokens in which a stack of layers runs fastest now."""
-    return Layout.of(cu_seqlens, flash=all(layer.uses_flash() for layer in layers))  # type: ignore[operator]
+        Args:
+            number: of the layer, from 0.
+        """
+        is_local = number in self.local_layers
+        base = self.local_rotary_base if is_local else self.rotary_base
+        return LayerSpec(
+            width=self.hidden_size,
+            heads=self.num_attention_heads,
+            inner=self.intermediate_size,
+            activation=self.hidden_act,
+            gated=self.gated,
+            norm_first=self.norm_first,
+            attention_norm=not (self.norm_first and number == 0),  # the embeddings have been normalized just before
+            norm_bias=self.norm_bias,
+            norm_eps=self.layer_norm_eps,
+            attention_bias=self.attention_bias,
+            intermediate_bias=self.intermediate_bias,
+            output_bias=self.output_bias,
+            rotary_base=base if self.positions == "rotary" else None,
+            window=self.local_window if is_local else None,
+            dropout_rate=self.hidden_dropout_prob,
+            attention_dropout_rate=self.attention_probs_dropout_prob,
+        )
 
 
 class Backbone(nn.Module):
-    """Word and position embeddings, LayerNorm, dropout and the layers, over packed tokens.
+    """Word and position embeddings, LayerNorm, dropout, the layers, and with pre-LN a last norm, over packed tokens.
 
     Args:
         config: the shape.
@@ -217,10 +204,12 @@ class Backbone(nn.Module):
         self.config = config
         width = config.hidden_size
         self.word_embeddings = nn.Embedding(config.vocab_size, width)
-        self.position_embeddings = nn.Embedding(config.max_position_embeddings, width)
+        learned = config.positions == "learned"
+        self.position_embeddings = nn.Embedding(config.max_position_embeddings, width) if learned else None
         self.token_type_embeddings = nn.Embedding(config.type_vocab_size, width) if config.type_vocab_size else None
-        self.embedding_norm = nn.LayerNorm(width, config.layer_norm_eps)
-        self.layers = nn.ModuleList(Layer(config) for _ in range(config.num_hidden_layers))
+        self.embedding_norm = nn.LayerNorm(width, config.layer_norm_eps, bias=config.norm_bias)
+        self.layers = nn.ModuleList(map(Layer, config.layer_specs))
+        self.final_norm = final_norm(config)
 
     def forward(
         self,
@@ -238,12 +227,16 @@ class Backbone(nn.Module):
             cu_seqlens: where each sentence begins, and the total at the end.
             word_embeddings: looked-up rows to use instead of the table's (gradients with respect to inputs).
             positions: place of each token, from 0, where it is not that in its sequence.
-            num_layers: stop after so many layers; default: all.
+            num_layers: stop after so many layers, before the last norm; default: all.
         """
         layout = layout_for(self.layers, cu_seqlens)
-        x = self.embed(input_ids, layout, word_embeddings, positions)
+        if positions is not None:
+            layout = replace(layout, positions=layout.arrange(positions), rotations={})
+        x = self.embed(input_ids, layout, word_embeddings)
         for layer in self.layers[:num_layers]:
             x = layer(x, layout)
+        if self.final_norm is not None and num_layers in (None, len(self.layers)):
+            x = self.final_norm(x)
         return layout.restore(x)
 
     def set_attention_dropout(self, rate: float) -> None:
@@ -269,14 +262,32 @@ class Backbone(nn.Module):
             x = self.word_embeddings(layout.arrange(input_ids))
         else:
             x = layout.arrange(word_embeddings)
-        places = layout.positions if positions is None else layout.arrange(positions)
-        table = self.position_embeddings.weight
-        if self.token_type_embeddings is not None:
-            table = table + self.token_type_embeddings.weight[0]
-        x = self.embedding_norm(x + F.embedding(places + self.config.first_position, table))
+        x = self.embedding_norm(self._placed(x, layout.positions if positions is None else layout.arrange(positions)))
         if x.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
             x = x.to(torch.get_autocast_dtype("cpu"))  # else every residual sum would promote to float32 again
         return dropout(x, self.config.hidden_dropout_prob if self.training else 0.0)
+
+    def positional(self, positions: Int[Tensor, " t"]) -> Float[Tensor, "t d"] | None:
+        """The vectors of positions, counted from 0; None where positions are rotary."""
+        if self.position_embeddings is None:
+            return None
+        return F.embedding(positions + self.config.first_position, self.position_embeddings.weight)
+
+    def position_table(self) -> Float[Tensor, "p d"]:
+        """What is added to word embeddings: a row per position, with the token type; one row where they are rotary."""
+        types = self.token_type_embeddings
+        if self.position_embeddings is None:
+            return (
+                self.embedding_norm.weight.new_zeros(1, self.config.hidden_size) if types is None else types.weight[:1]
+            )
+        table = self.position_embeddings.weight
+        return table if types is None else table + types.weight[0]
+
+    def _placed(self, x: Float[Tensor, "t d"], positions: Int[Tensor, " t"]) -> Float[Tensor, "t d"]:
+        """Word embeddings with those of position and token type."""
+        if self.position_embeddings is None:
+            return x if self.token_type_embeddings is None else x + self.token_type_embeddings.weight[0]
+        return x + F.embedding(positions + self.config.first_position, self.position_table())
 
     def initialise(self, scheme: Literal["torch", "bert"]) -> None:
         """Draws fresh weights from torch's global generator.
@@ -289,7 +300,12 @@ class Backbone(nn.Module):
                 module.reset_parameters()
             if scheme == "bert" and isinstance(module, nn.Linear | nn.Embedding):
                 nn.init.normal_(module.weight, std=0.02)
-                if isinstance(module, nn.Linear):
+                if isinstance(module, nn.Linear) and module.bias is not None:
                     nn.init.zeros_(module.bias)
         with torch.no_grad():
             self.word_embeddings.weight[self.config.pad_token_id].zero_()
+
+
+def final_norm(config: BackboneConfig) -> nn.LayerNorm | None:
+    """The norm behind the last layer, which layers that normalize their input need."""
+    return nn.LayerNorm(config.hidden_size, config.layer_norm_eps, bias=config.norm_bias) if config.norm_first else None

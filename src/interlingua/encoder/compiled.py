@@ -12,7 +12,8 @@ from jaxtyping import Float, Float32, Int, Int64
 from numpy import ndarray
 from torch import Tensor, nn
 
-from interlingua.encoder.backbone import Backbone, Layer
+from interlingua.encoder.backbone import Backbone
+from interlingua.encoder.layer import Layer
 from interlingua.encoder.quantize import layer_dtypes, mixed, quantize
 from interlingua.kernels import library
 
@@ -77,9 +78,6 @@ class CompiledBackbone:
         self.dtype = dtype
         self._kept: list[Any] = []  # what the pointers point to
         layers = [layer for layer in backbone.layers if isinstance(layer, Layer)]
-        positions = backbone.position_embeddings.weight
-        if backbone.token_type_embeddings is not None:
-            positions = positions + backbone.token_type_embeddings.weight[0]
         between = torch.bfloat16 if dtype == torch.int8 else dtype
         self._layers = (_Layer * len(layers))(*map(self._layer, layers, layer_dtypes(dtype, between, len(layers))))
         self._model = _Model(
@@ -92,7 +90,7 @@ class CompiledBackbone:
             first=config.first_position,
             eps=config.layer_norm_eps,
             words=self._floats(backbone.word_embeddings.weight),
-            positions=self._floats(positions),
+            positions=self._floats(backbone.position_table()),
             norm=self._norm(backbone.embedding_norm),
             layer=self._layers,
         )
@@ -100,11 +98,22 @@ class CompiledBackbone:
     @staticmethod
     def takes(backbone: Backbone, dtype: torch.dtype) -> bool:
         """Whether the kernel is there, this processor runs it, and the shape is one that it can do."""
+        return CompiledBackbone.refusal(backbone, dtype) is None
+
+    @staticmethod
+    def refusal(backbone: Backbone, dtype: torch.dtype) -> str | None:
+        """Why it can't be made of this backbone, or None."""
         config = backbone.config
         widths = (config.hidden_size // config.num_attention_heads, config.hidden_size, config.intermediate_size)
-        on_cpu = backbone.word_embeddings.weight.device.type == "cpu"
-        fits = dtype in TYPES and not any(width % LANES for width in widths)
-        return on_cpu and fits and library("layers") is not None
+        if backbone.word_embeddings.weight.device.type != "cpu":
+            return "the weights are not on the CPU"
+        if dtype not in TYPES:
+            return f"it has no {str(dtype).removeprefix('torch.')}"
+        if not all(spec.is_plain for spec in config.layer_specs):
+            return "it knows BERT's layer only"
+        if any(width % LANES for width in widths):
+            return f"a width is no multiple of {LANES}"
+        return None if library("layers") is not None else "it was not built for this processor, or is switched off"
 
     def __call__(self, input_ids: Int[Tensor, " t"], cu_seqlens: Int[Tensor, " b+1"]) -> Float[Tensor, "t d"]:
         """Hidden states of the last layer, in the order of the tokens.
@@ -129,8 +138,11 @@ class CompiledBackbone:
         return torch.from_numpy(states)
 
     def _layer(self, layer: Layer, dtype: torch.dtype) -> _Layer:
+        weight, bias = layer.joint_projection()
+        assert bias is not None  # of a plain layer
+        assert layer.attention_norm is not None
         return _Layer(
-            qkv=self._linear(*layer.joint_projection(), dtype),
+            qkv=self._linear(weight, bias, dtype),
             attention_output=self._linear(layer.attention_output.weight, layer.attention_output.bias, dtype),
             intermediate=self._linear(layer.intermediate.weight, layer.intermediate.bias, dtype),
             output=self._linear(layer.output.weight, layer.output.bias, dtype),

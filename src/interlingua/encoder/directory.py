@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,6 +12,7 @@ from torch import Tensor
 
 from interlingua import __version__
 from interlingua.encoder.backbone import BackboneConfig
+from interlingua.encoder.families import FAMILIES
 from interlingua.encoder.pooling import POOLING_MODES, PoolingMode
 from interlingua.encoder.schema import (
     AFTER_POOLING,
@@ -33,7 +34,7 @@ from interlingua.errors import CheckpointError, ConfigError
 from interlingua.json_text import parse_json
 from interlingua.limits import MAX_CONFIG_BYTES, read_document
 
-ARCHITECTURES = {"bert": "BertModel", "roberta": "RobertaModel", "xlm-roberta": "XLMRobertaModel"}
+ARCHITECTURES = {model_type: family.class_name for model_type, family in FAMILIES.items()}
 OLD_POOLING_KEYS: dict[str, PoolingMode] = {
     "pooling_mode_cls_token": "cls",
     "pooling_mode_mean_tokens": "mean",
@@ -111,7 +112,7 @@ def write_directory(
     """
     tensors = to_huggingface_names(weights, config) if weights else {}
     dtype = str(next(iter(tensors.values())).dtype).removeprefix("torch.") if tensors else "float32"
-    shape = {**asdict(config), "type_vocab_size": max(1, config.type_vocab_size)}
+    shape = FAMILIES[config.model_type].described(config)
     write_json(folder / "config.json", {"architectures": [ARCHITECTURES[config.model_type]], **shape, "dtype": dtype})
     if tensors:
         write_tensors(folder, tensors)
@@ -124,8 +125,10 @@ def write_directory(
         folder / "1_Pooling" / "config.json",
         {**width, "pooling_mode": settings.pooling, **booleans, "include_prompt": True},
     )
-    limits = {"max_seq_length": settings.max_tokens, "do_lower_case": False}
-    write_json(folder / "sentence_bert_config.json", {**limits, "model_args": {"add_pooling_layer": False}})
+    limits: dict[str, Any] = {"max_seq_length": settings.max_tokens, "do_lower_case": False}
+    if FAMILIES[config.model_type].has_pooler:
+        limits["model_args"] = {"add_pooling_layer": False}
+    write_json(folder / "sentence_bert_config.json", limits)
 
 
 def write_tensors(folder: Path, tensors: dict[str, Tensor]) -> None:
@@ -205,7 +208,7 @@ def is_ours(folder: Path) -> bool:
 
 
 def read_directory(folder: Path) -> tuple[BackboneConfig, dict[str, Tensor], EncodingSettings]:
-    """Reads the backbone and the settings of a model directory, ours or any BERT/RoBERTa/XLM-R-shaped one.
+    """Reads the backbone and the settings of a model directory, ours or any of a family of ``FAMILIES``.
 
     Raises:
         CheckpointError: a file is missing or broken, or the model is of another kind.
@@ -215,7 +218,8 @@ def read_directory(folder: Path) -> tuple[BackboneConfig, dict[str, Tensor], Enc
         raise CheckpointError(
             f"{folder}: model_type is {raw.get('model_type')!r}; supported are {', '.join(ARCHITECTURES)}"
         )
-    if raw.get("position_embedding_type", "absolute") != "absolute" or raw.get("is_decoder"):
+    learned = FAMILIES[raw["model_type"]].fixed.get("positions") is None
+    if (learned and (raw.get("position_embedding_type") or "absolute") != "absolute") or raw.get("is_decoder"):
         raise CheckpointError(f"{folder}: only encoders with absolute positions are supported")
     if raw.get("vocab_size") is None:
         raise CheckpointError(f"{folder}: config.json has no vocab_size; is it the backbone's?")
@@ -235,8 +239,10 @@ def read_backbone_config(folder: Path, raw: dict[str, Any]) -> BackboneConfig:
         CheckpointError: a size is none, or they do not fit each other.
     """
     check(raw, BACKBONE, folder / "config.json")
+    family = FAMILIES.get(raw.get("model_type") or "", FAMILIES["bert"])
+    check(raw, family.schema, folder / "config.json")
     try:
-        return BackboneConfig.from_dict(raw)
+        return family.shape(raw)
     except (ConfigError, TypeError) as error:  # a size that must be there is not
         raise CheckpointError(f"{folder / 'config.json'}: {error}") from error
 

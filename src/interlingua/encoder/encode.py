@@ -40,10 +40,11 @@ CPU_BATCH_TOKENS = 4096
 MIN_SHARE_TOKENS = 512
 SHARES = 4
 """A batch for a thread has so many tokens at least, and there are so many for each, so that none waits for long."""
-Dtype = Literal["float32", "bfloat16", "float16", "int8"]
+Dtype = Literal["float32", "bfloat16", "float16", "int8", "auto"]
 DTYPES: Mapping[str, torch.dtype] = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 """Of weights as they are stored."""
-COMPUTE_DTYPES: Mapping[str, torch.dtype] = {**DTYPES, "int8": torch.int8}
+COMPUTE_DTYPES: Mapping[str, torch.dtype | None] = {**DTYPES, "int8": torch.int8, "auto": None}
+"""None: the fastest in which vectors stay close, see ``encoder/executors.py``."""
 Vectors = Float32[np.ndarray, "n d"]
 
 
@@ -96,7 +97,8 @@ def encode(
         normalize: scale the vectors to length 1.
         dim: keep so many elements of each vector, the first ones, scaled anew; default: all that the model gives.
         precision: of the vectors: float32, int8, or bits as signed (binary) or unsigned bytes (ubinary).
-        dtype: to compute in. With int8 two thirds of the products are in bytes.
+        dtype: to compute in. With int8 two thirds of the products are in bytes; auto is the fastest on this machine
+            of float32, bfloat16 and int8 in which vectors have a cosine of at least 0.999 with those in float32.
         show_progress: draw a bar on standard error.
         out: a ``.npy`` file to write instead of collecting in memory; it appears when all is done. In memory a vector
             with NaN or infinity is given as it is; in a file it is an error.
@@ -218,7 +220,7 @@ def _runner(
 class _BatchRunner:
     """Runs the batches of a window, on the CPU one per thread: a busy neighbour then slows one batch, not all."""
 
-    def __init__(self, encoder: Encoder, dtype: torch.dtype, normalize: bool, shift: Tensor | None) -> None:
+    def __init__(self, encoder: Encoder, dtype: torch.dtype | None, normalize: bool, shift: Tensor | None) -> None:
         self.encoder = encoder
         self.normalize = normalize
         self.shift = shift

@@ -16,14 +16,15 @@ from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.backbone import Backbone, BackboneConfig
 from interlingua.encoder.directory import EncodingSettings, is_ours, read_directory, write_directory
 from interlingua.encoder.encode import encode
+from interlingua.encoder.executors import Frozen
 from interlingua.encoder.gradcache import in_parts
-from interlingua.encoder.inference import Frozen, SnapshotCache
 from interlingua.encoder.language_shift import LanguageShift, read_shift, write_shift
 from interlingua.encoder.locate import locate
 from interlingua.encoder.pooling import HiddenStates, PoolingMode
 from interlingua.encoder.post_pooling import Dense, PostPooling
 from interlingua.encoder.post_pooling_files import check_cut, read_post_pooling, write_post_pooling
 from interlingua.encoder.shared_passes import SharedPasses
+from interlingua.encoder.snapshots import SnapshotCache
 from interlingua.encoder.static import StaticBackbone, make_backbone
 from interlingua.encoder.static_directory import read_static, static_folder, write_static
 from interlingua.encoder.vector_format import calibrate_ranges
@@ -194,8 +195,12 @@ class Encoder(nn.Module):
     encode = encode
     calibrate_ranges = calibrate_ranges
 
-    def frozen_backbone(self, dtype: torch.dtype) -> Frozen | StaticBackbone:
-        """The backbone laid out for inference; kept, outside of training, until the weights change."""
+    def frozen_backbone(self, dtype: torch.dtype | None) -> Frozen | StaticBackbone:
+        """The backbone laid out for inference; kept, outside of training, until the weights change.
+
+        Args:
+            dtype: to compute in; None = the fastest in which vectors stay close to those in float32.
+        """
         if isinstance(self.backbone, StaticBackbone):
             return self.backbone
         return self._snapshots.snapshot(self.backbone, dtype)

@@ -1,6 +1,6 @@
 """A transformer layer in training by the kernel ``training``: what lies between two matrix products in one pass each.
 
-The same layer as in ``backbone.py``, with the same random numbers and the same gradients. What takes torch a dozen
+The same layer as in ``layer.py``, with the same random numbers and the same gradients. What takes torch a dozen
 operations, each of which reads and writes all activations, is one pass here, in float32 whatever the activations' type.
 """
 
@@ -21,7 +21,7 @@ from interlingua.kernels.calls import available, call, even_parts, in_threads, t
 if TYPE_CHECKING:
     from interlingua.batches.packing import LengthGroups
     from interlingua.encoder.attention import Layout
-    from interlingua.encoder.backbone import Layer
+    from interlingua.encoder.layer import Layer
 
 LANES = 16
 ACTIVATIONS = {"gelu": 1, "gelu_new": 2, "gelu_pytorch_tanh": 2, "relu": 3, "silu": 4, "swish": 4, "tanh": 5}
@@ -30,35 +30,59 @@ ACTIVATIONS = {"gelu": 1, "gelu_new": 2, "gelu_pytorch_tanh": 2, "relu": 3, "sil
 
 def takes(layer: Layer, x: Float[Tensor, "t d"], layout: Layout) -> bool:
     """Whether the kernel is there, and layer and activations are such as it can do."""
+    spec = layer.spec
     weight = layer.query.weight
-    config = layer.config
     dtype = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else weight.dtype
-    widths = (config.hidden_size, config.hidden_size // config.num_attention_heads, config.intermediate_size)
+    widths = (spec.width, spec.head_width, spec.inner)
     fits = x.dtype == dtype and weight.dtype == torch.float32 and not any(width % LANES for width in widths)
-    return fits and layout.by_length is not None and len(x) > 0 and available(x)
+    return spec.is_plain and fits and layout.by_length is not None and len(x) > 0 and available(x)
 
 
-def transform(layer: Layer, x: Float[Tensor, "t d"], layout: Layout) -> Float[Tensor, "t d"]:
-    """What ``Layer.forward`` returns."""
-    config = layer.config
-    hidden_rate, attention_rate = layer.dropout_rates()
-    weight, bias = layer.joint_projection()
-    heads = config.num_attention_heads
-    activation = ACTIVATIONS[config.hidden_act]
-    context = _Attention.apply(F.linear(x, weight), bias, layout.by_length, heads, attention_rate)  # type: ignore[no-untyped-call]
-    x = _after(layer.attention_output, context, x, layer.attention_norm, hidden_rate)
-    inner = F.linear(x, layer.intermediate.weight)
-    inner = _Activation.apply(inner, layer.intermediate.bias, activation)  # type: ignore[no-untyped-call]
-    return _after(layer.output, inner, x, layer.output_norm, hidden_rate)
+class FusedSteps:
+    """The steps of a layer that ``is_plain``, see ``encoder/layer.py``.
 
+    Args:
+        layer: the weights.
+        layout: where the sentences are; by groups of equal length.
+    """
 
-def _after(
-    linear: nn.Linear, inner: Float[Tensor, "t i"], x: Float[Tensor, "t d"], norm: nn.LayerNorm, rate: float
-) -> Float[Tensor, "t d"]:
-    """LayerNorm(x + dropout(linear(inner)))."""
-    y = F.linear(inner, linear.weight)
-    out: Tensor = _ResidualNorm.apply(x, y, linear.bias, norm.weight, norm.bias, norm.eps, rate)  # type: ignore[no-untyped-call]
-    return out
+    def __init__(self, layer: Layer, layout: Layout) -> None:
+        self.layer = layer
+        self.layout = layout
+        self.dropout_rate, self.attention_dropout_rate = layer.dropout_rates()
+
+    def normalized(self, x: Float[Tensor, "t d"], norm: str) -> Float[Tensor, "t d"]:
+        """See ``Steps``; no plain layer has a norm by itself."""
+        normed: Tensor = getattr(self.layer, norm)(x)
+        return normed
+
+    def attended(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t d"]:
+        """See ``Steps``."""
+        weight, bias = self.layer.joint_projection()
+        heads = self.layer.spec.heads
+        qkv = F.linear(x, weight)
+        context: Tensor = _Attention.apply(qkv, bias, self.layout.by_length, heads, self.attention_dropout_rate)  # type: ignore[no-untyped-call]
+        return context
+
+    def activated(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t i"]:
+        """See ``Steps``."""
+        linear = self.layer.intermediate
+        kind = ACTIVATIONS[self.layer.spec.activation]
+        inner: Tensor = _Activation.apply(F.linear(x, linear.weight), linear.bias, kind)  # type: ignore[no-untyped-call]
+        return inner
+
+    def added(
+        self, x: Float[Tensor, "t d"], y: Float[Tensor, "t i"], linear: str, norm: str | None
+    ) -> Float[Tensor, "t d"]:
+        """See ``Steps``; product, bias, dropout, sum and norm."""
+        assert norm is not None  # of a plain layer
+        matrix: nn.Linear = getattr(self.layer, linear)
+        scale: nn.LayerNorm = getattr(self.layer, norm)
+        product = F.linear(y, matrix.weight)
+        out: Tensor = _ResidualNorm.apply(  # type: ignore[no-untyped-call]
+            x, product, matrix.bias, scale.weight, scale.bias, scale.eps, self.dropout_rate
+        )
+        return out
 
 
 class _Dropout(ctypes.Structure):

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from interlingua.encoder.attention import Layout, attend, flash_available
-from interlingua.encoder.backbone import ACTIVATIONS, Backbone, Layer
-from interlingua.encoder.compiled import CompiledBackbone
+from interlingua.encoder.backbone import Backbone
+from interlingua.encoder.layer import ACTIVATIONS, Layer, run_layer
 from interlingua.encoder.quantize import quantize, whole_product
 
 TYPICAL_TOKENS = 2048
@@ -38,124 +38,113 @@ class FrozenBackbone:
         dtype: to compute in.
     """
 
+    packs = True
+    """Whether matrices are reordered for oneDNN."""
+
     def __init__(self, backbone: Backbone, dtype: torch.dtype) -> None:
         config = backbone.config
-        cast = _Cast(torch.float32 if dtype == torch.int8 else dtype)
+        cast = _Cast(torch.float32 if dtype == torch.int8 else dtype, packs=self.packs)
         self.config = config
         self.dtype = dtype
         self.between = cast.dtype
         self.words = backbone.word_embeddings.weight.detach()  # looked up, then cast: most rows are never used
-        positions = backbone.position_embeddings.weight
-        if backbone.token_type_embeddings is not None:
-            positions = positions + backbone.token_type_embeddings.weight[0]
-        self.positions = cast(positions)
+        self.positions = cast(backbone.position_table())
         self.norm = _Norm(backbone.embedding_norm, cast)
+        self.final_norm = None if backbone.final_norm is None else _Norm(backbone.final_norm, cast)
         linear = _ByteLinear if dtype == torch.int8 else _PackedLinear
         self.layers = [_FrozenLayer(layer, cast, linear) for layer in backbone.layers if isinstance(layer, Layer)]
+
+    @classmethod
+    def refusal(cls, backbone: Backbone, dtype: torch.dtype) -> str | None:
+        """Why it would be nothing but plain torch, or None."""
+        if backbone.word_embeddings.weight.device.type != "cpu":
+            return "the weights are not on the CPU"
+        if _onednn(torch.float32 if dtype == torch.int8 else dtype) is None:
+            return f"oneDNN has no {str(dtype).removeprefix('torch.')} here"
+        return None
 
     @torch.inference_mode()
     def __call__(self, input_ids: Int[Tensor, " t"], cu_seqlens: Int[Tensor, " b+1"]) -> Float[Tensor, "t d"]:
         """Hidden states of the last layer, in the order of the tokens."""
         head_width = self.config.hidden_size // self.config.num_attention_heads
         layout = Layout.of(cu_seqlens, flash=flash_available(self.words.device, self.between, head_width))
-        positions = F.embedding(layout.positions + self.config.first_position, self.positions)
-        x = self.norm(F.embedding(layout.arrange(input_ids), self.words).to(self.between) + positions)
+        words = F.embedding(layout.arrange(input_ids), self.words).to(self.between)
+        # with rotary positions the table is one row: the token type, or zeros
+        rotary = self.config.positions == "rotary"
+        places = (
+            self.positions if rotary else F.embedding(layout.positions + self.config.first_position, self.positions)
+        )
+        x = self.norm(words + places)
         for layer in self.layers:
             x = layer(x, layout)
-        return layout.restore(x)
+        return layout.restore(x if self.final_norm is None else self.final_norm(x))
 
 
-Frozen = FrozenBackbone | CompiledBackbone
+class PlainBackbone(FrozenBackbone):
+    """The same with torch's own products, on any device."""
 
+    packs = False
 
-def freeze(backbone: Backbone, dtype: torch.dtype) -> Frozen:
-    """The fastest snapshot that there is here for this shape and dtype.
-
-    Args:
-        backbone: where the weights come from; not changed.
-        dtype: to compute in.
-    """
-    return (CompiledBackbone if CompiledBackbone.takes(backbone, dtype) else FrozenBackbone)(backbone, dtype)
-
-
-class SnapshotCache:
-    """The last snapshot of one backbone, which serves as long as weights and dtype stay what they were.
-
-    A change in place is seen by the weights' version counters, so not one made through ``.data``, which has none;
-    ``clear`` then. Copies and pickles of a cache are empty.
-    """
-
-    def __init__(self) -> None:
-        self._kept: tuple[Frozen, _State, list[Tensor]] | None = None
-
-    def snapshot(self, backbone: Backbone, dtype: torch.dtype) -> Frozen:
-        """The snapshot of the weights as they are now; not kept while the backbone is in training mode.
-
-        Args:
-            backbone: the same at every call.
-            dtype: to compute in.
-        """
-        state = _state(backbone)
-        if self._kept is not None and state is not None:
-            kept, at, _ = self._kept
-            if kept.dtype == dtype and at == state:
-                return kept
-        self.clear()  # before the new one is made, as there may not be room for two
-        frozen = freeze(backbone, dtype)
-        if state is not None and not backbone.training:
-            # Holding the weights keeps their addresses from being given to other ones.
-            self._kept = frozen, state, [weight.detach() for weight in backbone.parameters()]
-        return frozen
-
-    def clear(self) -> None:
-        """Lets the snapshot's memory go."""
-        self._kept = None
-
-    def __reduce__(self) -> tuple[type[SnapshotCache], tuple[()]]:
-        return SnapshotCache, ()
-
-
-_State = tuple[tuple[int, int], ...]
-
-
-def _state(backbone: Backbone) -> _State | None:
-    """Address and version of every weight; None for tensors made in inference mode, which have no version."""
-    try:
-        return tuple([(weight.data_ptr(), weight._version) for weight in _weights(backbone)])
-    except RuntimeError:
+    @classmethod
+    def refusal(cls, backbone: Backbone, dtype: torch.dtype) -> str | None:
+        """None: it can be made of every backbone."""
         return None
 
 
-def _weights(module: nn.Module) -> list[Tensor]:
-    """As ``parameters()``, which takes several times as long: a short text would wait for it."""
-    weights: list[Tensor] = [weight for weight in module._parameters.values() if weight is not None]
-    for child in module._modules.values():
-        weights += _weights(child) if child is not None else []
-    return weights
-
-
 class _FrozenLayer:
+    """The steps of a layer with packed matrices, see ``encoder/layer.py``."""
+
     def __init__(self, layer: Layer, cast: _Cast, linear: type[_PackedLinear | _ByteLinear]) -> None:
-        self.heads = layer.config.num_attention_heads
+        spec = layer.spec
+        self.spec = spec
         self.qkv = _PackedLinear(*layer.joint_projection(), cast)  # never of bytes: errors matter most in attention
         self.attention_output = linear(layer.attention_output.weight, layer.attention_output.bias, cast)
-        self.intermediate = linear(
-            layer.intermediate.weight, layer.intermediate.bias, cast, activation=layer.config.hidden_act
-        )
+        # the activated half by itself, so that its activation is part of the product
+        first = slice(0, spec.inner)
+        self.intermediate = linear(*_rows(layer.intermediate, first), cast, activation=spec.activation)
+        self.gate = linear(*_rows(layer.intermediate, slice(spec.inner, None)), cast) if spec.gated else None
         self.output = linear(layer.output.weight, layer.output.bias, cast)
-        self.attention_norm, self.output_norm = _Norm(layer.attention_norm, cast), _Norm(layer.output_norm, cast)
+        self.attention_norm = None if layer.attention_norm is None else _Norm(layer.attention_norm, cast)
+        self.output_norm = _Norm(layer.output_norm, cast)
 
     def __call__(self, x: Tensor, layout: Layout) -> Tensor:
-        context = attend(self.qkv(x), layout, heads=self.heads)
-        x = self.attention_norm(self.attention_output(context, plus=x))
-        return self.output_norm(self.output(self.intermediate(x), plus=x))
+        return run_layer(self.spec, _FrozenSteps(self, layout), x)
+
+
+class _FrozenSteps:
+    def __init__(self, layer: _FrozenLayer, layout: Layout) -> None:
+        self.layer = layer
+        self.layout = layout
+
+    def normalized(self, x: Tensor, norm: str) -> Tensor:
+        normed: Tensor = getattr(self.layer, norm)(x)
+        return normed
+
+    def attended(self, x: Tensor) -> Tensor:
+        spec = self.layer.spec
+        qkv = self.layer.qkv(x)
+        return attend(qkv, self.layout, heads=spec.heads, rotary_base=spec.rotary_base, window=spec.window)
+
+    def activated(self, x: Tensor) -> Tensor:
+        inner = self.layer.intermediate(x)
+        return inner if self.layer.gate is None else inner * self.layer.gate(x)
+
+    def added(self, x: Tensor, y: Tensor, linear: str, norm: str | None) -> Tensor:
+        total: Tensor = getattr(self.layer, linear)(y, plus=x)
+        return total if norm is None else self.normalized(total, norm)
+
+
+def _rows(linear: nn.Linear, rows: slice) -> tuple[Tensor, Tensor | None]:
+    """Weight and bias of some outputs."""
+    return linear.weight[rows], None if linear.bias is None else linear.bias[rows]
 
 
 class _Cast:
     """To the dtype of the computation, detached from the parameters."""
 
-    def __init__(self, dtype: torch.dtype) -> None:
+    def __init__(self, dtype: torch.dtype, *, packs: bool = True) -> None:
         self.dtype = dtype
+        self.packs = packs
 
     def __call__(self, tensor: Tensor) -> Tensor:
         return tensor.detach().to(self.dtype)
@@ -165,7 +154,8 @@ class _Norm:
     def __init__(self, norm: nn.LayerNorm, cast: _Cast) -> None:
         self.shape = norm.normalized_shape
         self.eps = norm.eps
-        self.weight, self.bias = cast(norm.weight), cast(norm.bias)
+        self.weight = cast(norm.weight)
+        self.bias = None if norm.bias is None else cast(norm.bias)
 
     def __call__(self, x: Tensor) -> Tensor:
         return F.layer_norm(x, self.shape, self.weight, self.bias, self.eps)
@@ -174,10 +164,12 @@ class _Norm:
 class _PackedLinear:
     """x W' + b, then an activation or a sum, in one oneDNN call where that exists and in plain torch elsewhere."""
 
-    def __init__(self, weight: Tensor, bias: Tensor, cast: _Cast, activation: str | None = None) -> None:
-        self.weight, self.bias = cast(weight).contiguous(), cast(bias)
+    def __init__(self, weight: Tensor, bias: Tensor | None, cast: _Cast, activation: str | None = None) -> None:
+        self.weight = cast(weight).contiguous()
+        self.bias = None if bias is None else cast(bias)
         self.activation = activation
-        self.fused: Any = _onednn(cast.dtype) if self.weight.device.type == "cpu" else None
+        packs = cast.packs and self.weight.device.type == "cpu"
+        self.fused: Any = _onednn(cast.dtype) if packs else None
         if self.fused is not None:
             self.weight = self.fused._reorder_linear_weight(self.weight, TYPICAL_TOKENS)
 
@@ -199,13 +191,17 @@ class _PackedLinear:
 class _ByteLinear:
     """x W' + b with rows and weights in bytes, then an activation or a sum."""
 
-    def __init__(self, weight: Tensor, bias: Tensor, cast: _Cast, activation: str | None = None) -> None:
+    def __init__(self, weight: Tensor, bias: Tensor | None, cast: _Cast, activation: str | None = None) -> None:
         self.weight, scales = quantize(weight.detach())
-        self.scales, self.bias, self.activation = scales[:, 0], cast(bias), activation
+        self.scales = scales[:, 0]
+        self.bias = None if bias is None else cast(bias)
+        self.activation = activation
 
     def __call__(self, x: Tensor, plus: Tensor | None = None) -> Tensor:
         rows, scales = quantize(x)
-        y = whole_product(rows, self.weight) * scales * self.scales + self.bias
+        y = whole_product(rows, self.weight) * scales * self.scales
+        if self.bias is not None:
+            y = y + self.bias
         if plus is not None:
             return y + plus
         return ACTIVATIONS[self.activation](y) if self.activation else y

@@ -7,13 +7,12 @@ import dataclasses
 import torch
 from jaxtyping import Bool, Float, Int, Int64
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from interlingua.batches.masking import IGNORED, random_context
 from interlingua.batches.sentences import Tails, chained
 from interlingua.batches.tokens import Place, TokenBatch
 from interlingua.encoder.attention import Layout
-from interlingua.encoder.backbone import Backbone
+from interlingua.encoder.backbone import Backbone, final_norm
 from interlingua.encoder.visible import VisibleLayer
 
 
@@ -31,9 +30,11 @@ class MaskedDecoder(nn.Module):
 
     def __init__(self, backbone: Backbone, num_layers: int, *, skip: int) -> None:
         super().__init__()
-        config = dataclasses.replace(backbone.config, num_hidden_layers=num_layers)
+        # every layer sees whole sentences
+        config = dataclasses.replace(backbone.config, num_hidden_layers=num_layers, local_layers=())
         self.skip = skip
-        self.layers = nn.ModuleList(VisibleLayer(config) for _ in range(num_layers))
+        self.layers = nn.ModuleList(map(VisibleLayer, config.layer_specs))
+        self.final_norm = final_norm(config)
 
     def forward(
         self, backbone: Backbone, sentences: TokenBatch, labels: Int64[Tensor, " t"], h: Float[Tensor, "b d"]
@@ -54,7 +55,7 @@ class MaskedDecoder(nn.Module):
         x = layout.arrange(torch.cat([h, self._embedded(backbone, sentences, tails)])[order])
         for layer in self.layers:
             x = layer(x, layout)
-        return layout.restore(x), self._labels(labels, tails, h)[order]
+        return layout.restore(self._normed(x)), self._labels(labels, tails, h)[order]
 
     def enhanced(
         self,
@@ -83,8 +84,8 @@ class MaskedDecoder(nn.Module):
         """
         tails, order, cu_seqlens = self._places(sentences)
         layout = Layout.of(cu_seqlens)
-        table = backbone.position_embeddings.weight
-        queries = h[tails.rows] + F.embedding(tails.positions + backbone.config.first_position, table)
+        places = backbone.positional(tails.positions)
+        queries = h[tails.rows] if places is None else h[tails.rows] + places  # rotary ones come in the layer
         h_1 = layout.arrange(torch.cat([h, queries])[order])
         h_2 = layout.arrange(torch.cat([h, self._embedded(backbone, sentences, tails)])[order])
 
@@ -95,7 +96,10 @@ class MaskedDecoder(nn.Module):
             return shown
 
         states = self.layers[0](h_1, layout, context=h_2, visible=visible)
-        return layout.restore(states), self._labels(labels, tails, h)[order]
+        return layout.restore(self._normed(states)), self._labels(labels, tails, h)[order]
+
+    def _normed(self, x: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
+        return x if self.final_norm is None else self.final_norm(x)
 
     def _places(self, sentences: TokenBatch) -> tuple[Tails, Int64[Tensor, " n"], Int[Tensor, " b+1"]]:
         tails = Tails.of(sentences.cu_seqlens, self.skip)

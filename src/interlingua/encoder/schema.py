@@ -96,6 +96,19 @@ class Flag:
 
 
 @dataclass(frozen=True, slots=True)
+class OneOf:
+    """One of a few texts."""
+
+    texts: tuple[str, ...]
+
+    def problem(self, value: Any, key: str) -> Problem | None:
+        """See ``Kind``."""
+        if isinstance(value, str) and value in self.texts:
+            return None
+        return key, shown(value), " or ".join(self.texts)
+
+
+@dataclass(frozen=True, slots=True)
 class Maybe:
     """A value of a kind, or null, or nothing."""
 
@@ -260,6 +273,40 @@ BACKBONE = Table(
     }
 )
 """``config.json`` of the backbone, or of a table of token vectors."""
+_BASE = Maybe(Number(1, 1e12))
+_ROTARY = Maybe(Table({"rope_theta": _BASE, "rope_type": Maybe(OneOf(("default",)))}))
+_ABSENT = Maybe(OneOf(()))
+ROTARY = Table({"rope_parameters": _ROTARY, "rope_scaling": _ABSENT})
+"""Of families with rotary positions, besides what all have."""
+MODERNBERT = Table(
+    {
+        **dict.fromkeys(("attention_bias", "mlp_bias", "norm_bias"), Maybe(Flag())),
+        **dict.fromkeys(("mlp_dropout", "attention_dropout"), Maybe(SIZES["hidden_dropout_prob"])),
+        "hidden_activation": Maybe(Text()),
+        "norm_eps": Maybe(SIZES["layer_norm_eps"]),
+        "layer_types": Maybe(ListOf(OneOf(("full_attention", "sliding_attention")), longest=1_000)),
+        "global_attn_every_n_layers": Maybe(Whole(1, 1_000)),
+        "local_attention": Maybe(Whole(2, 20_000_000)),
+        "global_rope_theta": _BASE,
+        "local_rope_theta": _BASE,
+        "rope_parameters": Maybe(Table({"full_attention": _ROTARY, "sliding_attention": _ROTARY})),
+        "rope_scaling": _ABSENT,
+    }
+)
+"""Of ModernBERT-shaped models, besides what all have."""
+DISTILBERT = Table(
+    {
+        "dim": Maybe(SIZES["hidden_size"]),
+        "n_layers": Maybe(SIZES["num_hidden_layers"]),
+        "n_heads": Maybe(SIZES["num_attention_heads"]),
+        "hidden_dim": Maybe(SIZES["intermediate_size"]),
+        "activation": Maybe(Text()),
+        **dict.fromkeys(("dropout", "attention_dropout"), Maybe(SIZES["hidden_dropout_prob"])),
+    }
+)
+"""Of DistilBERT-shaped models, besides what all have."""
+ELECTRA = Table({"embedding_size": Maybe(SIZES["hidden_size"])})
+"""Of ELECTRA-shaped models, besides what all have."""
 ANY_CONFIG = Table({"model_type": Maybe(Text()), "max_position_embeddings": Maybe(Whole(1, 2**40))})
 """``config.json`` of a model that is a graph, of whatever architecture."""
 MODULES = ListOf(Table({"type": Text(), "path": Inside()}), longest=100)

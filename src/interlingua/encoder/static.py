@@ -33,7 +33,9 @@ class StaticBackbone(Backbone):
         nn.Module.__init__(self)
         self.config = config
         self.word_embeddings = nn.Embedding(config.vocab_size, config.hidden_size)
+        self.position_embeddings = None
         self.token_type_embeddings = None
+        self.final_norm = None
         self.layers = nn.ModuleList()
 
     def forward(

@@ -127,7 +127,7 @@ class TransformerDecoder(nn.Module):
         )
         self.tokens = nn.Embedding(vocab_size, token_dim) if autoregressive else None
         self.positions = nn.Embedding(max_tokens, token_dim)
-        self.layers = nn.ModuleList(VisibleLayer(config) for _ in range(layers))
+        self.layers = nn.ModuleList(VisibleLayer(config.layer_spec()) for _ in range(layers))
         self.output = nn.Linear(width, vocab_size)
         self.dropout = nn.Dropout(dropout)
 

@@ -9,8 +9,9 @@ from jaxtyping import Float, Int, Int64
 from torch import Tensor, nn
 
 from interlingua.batches.sentences import chained
-from interlingua.encoder.backbone import BackboneConfig, Layer, layout_for
+from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.layer import Layer, layout_for
 from interlingua.errors import ConfigError
 
 
@@ -67,7 +68,7 @@ class UnmaskingHead(nn.Module):
             attention_probs_dropout_prob=attention_dropout,
         )
         self.replaces_first = encoder.vocabulary.opening_tokens > 0
-        self.layers = nn.ModuleList(Layer(shape) for _ in range(config.layers))
+        self.layers = nn.ModuleList(Layer(shape.layer_spec()) for _ in range(config.layers))
         bound = dim**-0.5  # as the bias of a torch Linear
         self.bias = nn.Parameter(torch.empty(vocab_size).uniform_(-bound, bound))
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
-from torch.nn import functional as F
 
-from interlingua.encoder.attention import Layout
-from interlingua.encoder.backbone import Layer
-from interlingua.encoder.dropout import dropout
+from interlingua.encoder.attention import Layout, masked_attention, rotate
+from interlingua.encoder.layer import EagerSteps, Layer, run_layer
 
 Visible = Callable[[Int64[Tensor, " n"], int], Bool[Tensor, "m l l"]]
 """From rows of the batch, all of one length, to what each token (second axis) is shown of its sentence (third); the
@@ -45,17 +42,37 @@ class VisibleLayer(Layer):
         """
         if visible is None:
             return super().forward(x, layout)
-        context = x if context is None else context
-        attended = attend_visible(
-            self.query(x),
-            self.key(context),
-            self.value(context),
-            layout,
-            heads=self.config.num_attention_heads,
-            visible=visible,
-            dropout_rate=self.dropout_rates()[1],
+        return run_layer(self.spec, VisibleSteps(self, layout, x if context is None else context, visible), x)
+
+
+class VisibleSteps(EagerSteps):
+    """A layer in torch's own operations, with another attention.
+
+    Args:
+        layer: the weights.
+        layout: where the sentences are.
+        context: keys and values are made from it.
+        visible: what each token is shown.
+    """
+
+    def __init__(self, layer: Layer, layout: Layout, context: Float[Tensor, "t d"], visible: Visible) -> None:
+        super().__init__(layer, layout)
+        self.context = layer.before_attention(context)
+        self.visible = visible
+
+    def attended(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t d"]:
+        """See ``Steps``."""
+        layer = self.layer
+        return attend_visible(
+            layer.query(x),
+            layer.key(self.context),
+            layer.value(self.context),
+            self.layout,
+            heads=layer.spec.heads,
+            visible=self.visible,
+            dropout_rate=self.attention_dropout_rate,
+            rotary_base=layer.spec.rotary_base,
         )
-        return self.after_attention(x, attended)
 
 
 def attend_visible(
@@ -67,8 +84,12 @@ def attend_visible(
     heads: int,
     visible: Visible,
     dropout_rate: float = 0.0,
+    rotary_base: float | None = None,
 ) -> Float[Tensor, "t d"]:
     """Softmax(q k' / sqrt(head width)) v of every sentence over those of its tokens that are shown."""
+    if rotary_base is not None:
+        q = rotate(q, layout, heads=heads, base=rotary_base)
+        k = rotate(k, layout, heads=heads, base=rotary_base)
     by_length = layout.by_length
     assert by_length is not None
     lengths = layout.cu_seqlens.diff().long()
@@ -79,16 +100,7 @@ def attend_visible(
     for (_, n, length), *qkv in pieces:
         queries, keys, values = (x.view(n, length, heads, -1).transpose(1, 2) for x in qkv)  # (n, heads, length, width)
         seen = visible(rows[first : first + n], length)[:, None]
-        context = _attention(queries, keys, values, seen, dropout_rate)
+        context = masked_attention(queries, keys, values, seen, dropout_rate)
         contexts.append(context.transpose(1, 2).reshape(n * length, -1))
         first += n
     return torch.cat(contexts)
-
-
-def _attention(
-    q: Float[Tensor, "n h l w"], k: Float[Tensor, "n h l w"], v: Float[Tensor, "n h l w"], seen: Tensor, rate: float
-) -> Float[Tensor, "n h l w"]:
-    if q.is_cuda or not torch.is_grad_enabled():
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=seen, dropout_p=rate)
-    scores = torch.matmul(q * (1 / math.sqrt(q.shape[-1])), k.transpose(-1, -2)).masked_fill(~seen, -torch.inf)
-    return torch.matmul(dropout(scores.softmax(-1), rate).to(v.dtype), v)

@@ -12,49 +12,45 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from interlingua.encoder.architectures import Architecture
 from interlingua.encoder.backbone import Backbone, BackboneConfig
+from interlingua.encoder.families import FAMILIES
 from interlingua.encoder.schema import SHARDS, check
 from interlingua.errors import CheckpointError
 from interlingua.json_text import parse_json, read_json_text
 
-EMBEDDING_NAMES = {
-    "word_embeddings": "embeddings.word_embeddings",
-    "position_embeddings": "embeddings.position_embeddings",
-    "token_type_embeddings": "embeddings.token_type_embeddings",
-    "embedding_norm": "embeddings.LayerNorm",
-}
-LAYER_NAMES = {
-    "query": "attention.self.query",
-    "key": "attention.self.key",
-    "value": "attention.self.value",
-    "attention_output": "attention.output.dense",
-    "attention_norm": "attention.output.LayerNorm",
-    "intermediate": "intermediate.dense",
-    "output": "output.dense",
-    "output_norm": "output.LayerNorm",
-}
 TOKEN_TYPES = "token_type_embeddings.weight"
-ANCHOR = "embeddings.word_embeddings.weight"
 BUFFERS = (".position_ids", ".token_type_ids")
 """Counted-up numbers that older versions of transformers stored."""
 NAMED_LAYERS = 8
 """In an error."""
 
 
-def huggingface_name(name: str) -> str:
-    """``layers.0.query.weight`` -> ``encoder.layer.0.attention.self.query.weight``."""
+def huggingface_name(name: str, model_type: str = "bert") -> str:
+    """``layers.0.query.weight`` -> ``encoder.layer.0.attention.self.query.weight``.
+
+    Where theirs holds several of ours, or the reverse: the first of theirs.
+    """
     module, kind = name.rsplit(".", 1)
+    family = FAMILIES[model_type]
     if not module.startswith("layers."):
-        return f"{EMBEDDING_NAMES[module]}.{kind}"
+        return f"{family.embeddings[module]}.{kind}"
     _, number, part = module.split(".")
-    return f"encoder.layer.{number}.{LAYER_NAMES[part]}.{kind}"
+    stack = next(stack for stack in family.layer if part in stack.ours)
+    return f"{family.layer_prefix}{number}.{stack.theirs[0]}.{kind}"
 
 
 def to_huggingface_names(weights: dict[str, Tensor], config: BackboneConfig) -> dict[str, Tensor]:
     """A stock model's state dict; a backbone without token types gets one row of zeros, which adds nothing."""
-    if not config.type_vocab_size:
+    family = FAMILIES[config.model_type]
+    if family.has_types and not config.type_vocab_size:
         weights = {**weights, TOKEN_TYPES: weights["word_embeddings.weight"].new_zeros(1, config.hidden_size)}
-    return {huggingface_name(name): tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
+    stored = {}
+    for stack in family.stacks(weights):
+        theirs = stack.to_theirs([weights[name] for name in stack.ours])
+        for name, tensor in zip(stack.theirs, theirs, strict=True):
+            stored[name] = tensor.detach().cpu().contiguous()
+    return stored
 
 
 def from_huggingface_names(
@@ -69,16 +65,19 @@ def from_huggingface_names(
         CheckpointError: a parameter is missing or has another shape than ``config.json`` says, or there are several
             models.
     """
-    anchors = [name for name in stored if name.endswith(ANCHOR)]
+    family = FAMILIES[config.model_type]
+    anchors = [name for name in stored if name.endswith(family.anchor)]
     if not anchors:
-        raise CheckpointError(f"{folder}: not a BERT-shaped model, none of its {len(stored)} parameters is {ANCHOR}")
+        raise CheckpointError(
+            f"{folder}: not a {config.model_type} model, none of its {len(stored)} parameters is {family.anchor}"
+        )
     if len(anchors) > 1:
         raise CheckpointError(
             f"{folder}: the weight file holds {len(anchors)} models, {' and '.join(sorted(anchors)[:2])}, and it is not"
             " known which one is meant; fetch the model of one of them"
         )
-    prefix = anchors[0].removesuffix(ANCHOR)
-    types = stored.get(prefix + huggingface_name(TOKEN_TYPES))
+    prefix = anchors[0].removesuffix(family.anchor)
+    types = stored.get(prefix + huggingface_name(TOKEN_TYPES, config.model_type)) if family.has_types else None
     if types is not None and config.type_vocab_size not in (0, len(types)):
         raise CheckpointError(
             f"{folder}: config.json says {config.type_vocab_size} token types, the weight file has {len(types)};"
@@ -90,32 +89,44 @@ def from_huggingface_names(
         raise CheckpointError(f"{folder}: config.json says {config.type_vocab_size} token types, the weights have none")
     with torch.device("meta"):
         expected = Backbone(config).state_dict()
-    _check_layers(stored, prefix, config, folder)
-    weights = {}
-    for name, blank in expected.items():
-        full = prefix + huggingface_name(name)
-        old = full.replace("Norm.weight", "Norm.gamma").replace("Norm.bias", "Norm.beta")
-        tensor = stored.get(full, stored.get(old))
-        if tensor is None:
-            raise CheckpointError(f"{folder}: parameter {full} is missing; the model is incomplete, fetch it again")
-        if not tensor.is_floating_point():
-            raise CheckpointError(f"{folder}: parameter {full} is {tensor.dtype}, expected floating-point numbers")
-        if tensor.shape != blank.shape:
-            raise CheckpointError(
-                f"{folder}: parameter {full} has shape {tuple(tensor.shape)}, config.json says {tuple(blank.shape)}"
-            )
-        weights[name] = tensor.float()
-    _check_left_over(stored, prefix, expected.keys(), folder)
+    _check_layers(stored, prefix + family.layer_prefix, config, folder)
+    weights: dict[str, Tensor] = {}
+    for stack in family.stacks(expected):
+        blanks = stack.to_theirs([expected[name] for name in stack.ours])
+        theirs = [
+            _parameter(stored, prefix + name, blank, folder) for name, blank in zip(stack.theirs, blanks, strict=True)
+        ]
+        weights |= dict(zip(stack.ours, stack.to_ours(theirs), strict=True))
+    _check_left_over(stored, prefix, family, expected, folder)
     return weights, config
 
 
-def _check_layers(stored: Mapping[str, Tensor], prefix: str, config: BackboneConfig, folder: Path) -> None:
+def _parameter(stored: Mapping[str, Tensor], full: str, blank: Tensor, folder: Path) -> Tensor:
+    """One parameter in float32.
+
+    Raises:
+        CheckpointError: it is missing, or of another shape than ``blank``, or holds no numbers.
+    """
+    old = full.replace("Norm.weight", "Norm.gamma").replace("Norm.bias", "Norm.beta")
+    tensor = stored.get(full, stored.get(old))
+    if tensor is None:
+        raise CheckpointError(f"{folder}: parameter {full} is missing; the model is incomplete, fetch it again")
+    if not tensor.is_floating_point():
+        raise CheckpointError(f"{folder}: parameter {full} is {tensor.dtype}, expected floating-point numbers")
+    if tensor.shape != blank.shape:
+        raise CheckpointError(
+            f"{folder}: parameter {full} has shape {tuple(tensor.shape)}, config.json says {tuple(blank.shape)}"
+        )
+    return tensor.float()
+
+
+def _check_layers(stored: Mapping[str, Tensor], layer_prefix: str, config: BackboneConfig, folder: Path) -> None:
     """Compares the layers of the weight file with the number that the config says.
 
     Raises:
         CheckpointError: some are missing or left over, which are named.
     """
-    pattern = re.compile(rf"{re.escape(prefix)}encoder\.layer\.(\d{{1,6}})\.")
+    pattern = re.compile(rf"{re.escape(layer_prefix)}(\d{{1,6}})\.")
     matches = map(pattern.match, stored)
     there = {int(match[1]) for match in matches if match}
     expected = set(range(config.num_hidden_layers))
@@ -128,19 +139,22 @@ def _check_layers(stored: Mapping[str, Tensor], prefix: str, config: BackboneCon
             )
 
 
-def _check_left_over(stored: Mapping[str, Tensor], prefix: str, expected: Iterable[str], folder: Path) -> None:
+def _check_left_over(
+    stored: Mapping[str, Tensor], prefix: str, family: Architecture, expected: Iterable[str], folder: Path
+) -> None:
     """Refuses parameters of embeddings or layers that nothing here computes with; heads and poolers may be there.
 
     Raises:
         CheckpointError: there is one.
     """
-    known = {prefix + huggingface_name(name) for name in expected} | {prefix + huggingface_name(TOKEN_TYPES)}
+    names = {*expected, TOKEN_TYPES} if family.has_types else {*expected}
+    known = {prefix + name for stack in family.stacks(names) for name in stack.theirs}
+    roots = tuple([prefix + root for root in family.roots])
     for full in stored:
         name = full.replace("Norm.gamma", "Norm.weight").replace("Norm.beta", "Norm.bias")
-        inside = name.startswith((f"{prefix}embeddings.", f"{prefix}encoder."))
-        if inside and name not in known and not name.endswith(BUFFERS):
+        if name.startswith(roots) and name not in known and not name.endswith(BUFFERS):
             raise CheckpointError(
-                f"{folder}: parameter {full[:100]} is left over: BERT-shaped models have none of that name; the"
+                f"{folder}: parameter {full[:100]} is left over: its family has none of that name; the"
                 " model is of another architecture than its config.json says"
             )
 

@@ -25,11 +25,12 @@ from torch import Tensor
 
 from interlingua.encoder.directory import read_json, write_json
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.families import FAMILIES
 from interlingua.encoder.static import StaticBackbone
 from interlingua.encoder.weights import huggingface_name, to_huggingface_names
 from interlingua.errors import ConfigError
 from interlingua.export.graph import Graph, build_graph
-from interlingua.export.graph_weights import FINER, FLOAT, LARGEST, SMALLEST, FloatWeights, Int8Weights, Matrix
+from interlingua.export.graph_weights import FINER, FLOAT, LARGEST, SMALLEST, FloatWeights, Int8Weights, Matrix, biased
 from interlingua.export.runtimes import ONNX_FILES
 
 FLOAT8 = torch.float8_e4m3fn
@@ -59,6 +60,12 @@ def write_compact(encoder: Encoder, folder: Path) -> None:
     """
     if isinstance(encoder.backbone, StaticBackbone):
         raise ConfigError("--compact is for transformers; store token vectors in eight bits with --dtype int8")
+    family = FAMILIES[encoder.backbone.config.model_type]
+    if any(len(stack.ours) != len(stack.theirs) for stack in family.layer):
+        raise ConfigError(
+            f"--compact: a {encoder.backbone.config.model_type} model keeps several matrices in one, which the graphs"
+            " can't read from its weight file; export without --compact"
+        )
     rounded = rounded_encoder(encoder)
     graphs = (folder / ONNX_FILES["onnx"]).parent
     graphs.mkdir(exist_ok=True)
@@ -67,7 +74,7 @@ def write_compact(encoder: Encoder, folder: Path) -> None:
     _write_weights(tensors, weights)
     weights.chmod((folder / "config.json").stat().st_mode)  # safetensors makes it readable by its owner only
     _write_index(tensors, folder / INDEX_FILE, f"{graphs.name}/{WEIGHTS_FILE}")
-    stored = StoredMatrices(weights)
+    stored = StoredMatrices(weights, encoder.backbone.config.model_type)
     exact = SharedFloats(graphs / EXACT_FILE)
     for kind, keep in (("onnx", Float8Weights(stored)), ("onnx int8", Float8AsInt8Weights(stored))):
         graph = build_graph(rounded, keep, exact=exact)
@@ -123,9 +130,11 @@ class StoredMatrices:
 
     Args:
         path: a safetensors file: 8 bytes that give the length of the header, the header as JSON, the data.
+        model_type: of the encoder, which decides what its parameters are called there.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, model_type: str = "bert") -> None:
+        self.model_type = model_type
         self.file = path.name
         with path.open("rb") as opened:
             length = int.from_bytes(opened.read(8), "little")
@@ -140,7 +149,7 @@ class StoredMatrices:
             name: the parameter's in the encoder.
             kind: ONNX_FLOAT8, or UINT8 for its bytes.
         """
-        described = self._header[huggingface_name(name)]
+        described = self._header[huggingface_name(name, self.model_type)]
         start, end = described["data_offsets"]
         return graph.external(name, kind, described["shape"], self.file, self._data_start + start, end - start)
 
@@ -186,10 +195,10 @@ class StoredTables:
 class Float8Weights(StoredTables):
     """float8 in a file that other graphs share; computed with in float32."""
 
-    def linear(self, graph: Graph, x: str, matrix: Matrix, bias: Float32[ndarray, " out"], name: str) -> str:
+    def linear(self, graph: Graph, x: str, matrix: Matrix, bias: Float32[ndarray, " out"] | None, name: str) -> str:
         """See ``Weights``."""
         weight = graph.add("Transpose", self._stored.matrix(graph, matrix, name), perm=[1, 0])
-        return graph.add("Add", graph.add("MatMul", x, weight), graph.constant(bias, f"{name}.bias"))
+        return biased(graph, graph.add("MatMul", x, weight), bias, name)
 
 
 class Float8AsInt8Weights(StoredTables, Int8Weights):

@@ -111,6 +111,9 @@ def refuse_other_shapes(encoder: Encoder) -> None:
         raise ConfigError("--gguf: llama.cpp has no layers after pooling, such as the map of interlingua debias")
     if encoder.dim < encoder.full_dim:
         raise ConfigError("--gguf: llama.cpp does not cut vectors; export without --truncate-dim")
+    config = encoder.backbone.config
+    if config.positions != "learned" or not all(spec.is_plain for spec in config.layer_specs):
+        raise ConfigError(f"--gguf writes BERT's architecture, and this is a {config.model_type} model; export --onnx")
     if not encoder.backbone.config.hidden_act.startswith("gelu"):
         raise ConfigError(
             f"--gguf: llama.cpp computes BERT with gelu, this model has {encoder.backbone.config.hidden_act}"

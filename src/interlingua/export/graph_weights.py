@@ -55,8 +55,8 @@ class Weights(Protocol):
         """The rows of a table that ``input_ids`` name."""
         ...
 
-    def linear(self, graph: Graph, x: str, matrix: Matrix, bias: Float32[ndarray, " out"], name: str) -> str:
-        """X W' + b."""
+    def linear(self, graph: Graph, x: str, matrix: Matrix, bias: Float32[ndarray, " out"] | None, name: str) -> str:
+        """X W' + b; without bias where there is none."""
         ...
 
 
@@ -79,11 +79,11 @@ class FloatWeights:
         rows = graph.add("Gather", graph.constant(table.astype(self.name), name), "input_ids")
         return self._widened(graph, rows)
 
-    def linear(self, graph: Graph, x: str, matrix: Matrix, bias: Float32[ndarray, " out"], name: str) -> str:
+    def linear(self, graph: Graph, x: str, matrix: Matrix, bias: Float32[ndarray, " out"] | None, name: str) -> str:
         """See ``Weights``."""
         weight = np.ascontiguousarray(matrix.values.T)
         product = graph.add("MatMul", x, self.floats(graph, weight, f"{name}.weight"))
-        return graph.add("Add", product, graph.constant(bias, f"{name}.bias"))
+        return biased(graph, product, bias, name)
 
     def _widened(self, graph: Graph, tensor: str) -> str:
         return tensor if self.name == "float32" else graph.add("Cast", tensor, to=FLOAT)
@@ -109,7 +109,7 @@ class Int8Weights:
         rows = graph.add("Cast", graph.add("Gather", graph.constant(rounded, name), "input_ids"), to=FLOAT)
         return graph.add("Mul", rows, graph.add("Gather", graph.constant(scales, f"{name}.scale"), "input_ids"))
 
-    def linear(self, graph: Graph, x: str, matrix: Matrix, bias: Float32[ndarray, " out"], name: str) -> str:
+    def linear(self, graph: Graph, x: str, matrix: Matrix, bias: Float32[ndarray, " out"] | None, name: str) -> str:
         """See ``Weights``."""
         codes, row, finer_row = self.rounded(graph, matrix, name)
         zero = graph.constant(np.uint8(ZERO))
@@ -128,7 +128,7 @@ class Int8Weights:
         second = graph.add("QuantizeLinear", left, finer, zeros, axis=0)
         both = graph.add("Add", product(first, row), product(second, finer_row))
         states = graph.add("Mul", both, graph.add("Unsqueeze", scale, graph.constant(np.array([1]))))
-        return graph.add("Add", states, graph.constant(bias, f"{name}.bias"))
+        return biased(graph, states, bias, name)
 
     def rounded(self, graph: Graph, matrix: Matrix, name: str) -> tuple[str, str, str]:
         """The matrix as int8, transposed, and what products with first and second roundings are multiplied by."""
@@ -139,6 +139,11 @@ class Int8Weights:
             graph.constant(row, f"{name}.scale"),
             graph.constant(row / np.float32(FINER), f"{name}.finer_scale"),
         )
+
+
+def biased(graph: Graph, x: str, bias: Float32[ndarray, " out"] | None, name: str) -> str:
+    """X + b, or x."""
+    return x if bias is None else graph.add("Add", x, graph.constant(bias, f"{name}.bias"))
 
 
 def rounded_rows(rows: Float32[ndarray, "n d"]) -> tuple[Int8[ndarray, "n d"], Float32[ndarray, "n 1"]]:

@@ -13,10 +13,11 @@ from interlingua.batches.feeds import FeedName, Plan, to_device
 from interlingua.batches.mixture import ParallelPlan
 from interlingua.batches.seeds import seed_for
 from interlingua.corpus.manifest import TRIMMED_FOLDER, prompt_of
-from interlingua.encoder.backbone import BackboneConfig, Layer
+from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.directory import EncodingSettings
 from interlingua.encoder.dual_encoder import PASSAGE_PROMPT, QUERY_PROMPT
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.layer import Layer
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import ConfigError
 from interlingua.methods.objective import Objective

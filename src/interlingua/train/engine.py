@@ -25,7 +25,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from interlingua.batches.seeds import seed_for
-from interlingua.encoder.backbone import Layer
+from interlingua.encoder.layer import Layer
 from interlingua.errors import ConfigError
 from interlingua.methods.objective import Objective
 from interlingua.train.config import RunConfig, TrainConfig

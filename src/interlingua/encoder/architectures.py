@@ -1,0 +1,150 @@
+"""How a family of encoders is written: what its ``config.json`` and its parameters are called.
+
+All families become one ``BackboneConfig`` and one set of parameter names. An ``Architecture`` says which keys the
+config of a family has in place of ours, what holds for all its models, and how its parameters correspond to ours. Some
+families keep in one matrix what is several here, or the reverse: then the rows of ours, one matrix after another, are
+those of theirs. The families themselves are in ``encoder/families.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from interlingua.encoder.backbone import BackboneConfig
+from interlingua.encoder.schema import BACKBONE, Kind
+
+Names = tuple[str, ...]
+SHARED = (
+    "vocab_size",
+    "hidden_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "intermediate_size",
+    "hidden_act",
+    "hidden_dropout_prob",
+    "attention_probs_dropout_prob",
+    "max_position_embeddings",
+    "type_vocab_size",
+    "layer_norm_eps",
+    "pad_token_id",
+    "model_type",
+)
+"""Fields of ours that families have too, mostly by the same names."""
+
+
+class Stacked(NamedTuple):
+    """Parameters that have the same rows: ours, one after another, are theirs, one after another."""
+
+    ours: Names
+    theirs: Names
+    swaps_halves: bool = False
+    """Their second half comes first in ours."""
+
+    def to_ours(self, tensors: list[Tensor]) -> list[Tensor]:
+        """Our parameters from theirs."""
+        return self._split(self._joined(tensors), len(self.ours))
+
+    def to_theirs(self, tensors: list[Tensor]) -> list[Tensor]:
+        """Their parameters from ours."""
+        return self._split(self._joined(tensors), len(self.theirs))
+
+    def _joined(self, tensors: list[Tensor]) -> Tensor:
+        joined = tensors[0] if len(tensors) == 1 else torch.cat(tensors)
+        # swapping two halves is its own inverse
+        return joined.roll(len(joined) // 2, 0) if self.swaps_halves else joined
+
+    def _split(self, joined: Tensor, count: int) -> list[Tensor]:
+        if count == 1:
+            return [joined]
+        return [part.contiguous() for part in joined.chunk(count)]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Architecture:
+    """A family of encoders, as transformers writes it."""
+
+    class_name: str
+    """In ``architectures`` of config.json."""
+    embeddings: Mapping[str, str]
+    """Modules outside of the layers: our name -> theirs."""
+    layer_prefix: str
+    """What stands before the number of a layer."""
+    layer: tuple[Stacked, ...]
+    """Modules of a layer."""
+    keys: Mapping[str, str] = field(default_factory=dict)
+    """Our field -> their key in config.json, where it is another; "" where they have none."""
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of ours that have one value in all models of the family."""
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of ours that have this value where config.json does not say."""
+    has_pooler: bool = False
+    """Whether transformers adds a pooling layer of its own to the encoder, unless it is kept from it."""
+    schema: Kind = BACKBONE
+    """Of keys that only this family has."""
+    read_more: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None
+    """Fields of ours that are written in another form."""
+    write_more: Callable[[BackboneConfig], dict[str, Any]] | None = None
+
+    @property
+    def has_types(self) -> bool:
+        """Whether its models have a table of token types."""
+        return "token_type_embeddings" in self.embeddings
+
+    @property
+    def anchor(self) -> str:
+        """The parameter by which a model is found among others."""
+        return f"{self.embeddings['word_embeddings']}.weight"
+
+    @property
+    def roots(self) -> Names:
+        """What the names of all parameters of the encoder itself begin with."""
+        tops = {f"{name.split('.')[0]}." for name in (*self.embeddings.values(), self.layer_prefix)}
+        return tuple(sorted(tops))
+
+    def shape(self, raw: Mapping[str, Any]) -> BackboneConfig:
+        """What a ``config.json`` describes.
+
+        Raises:
+            ConfigError: sizes do not fit each other.
+            TypeError: a size that must be there is not.
+        """
+        read = {name: raw[key] for name, key in self._keys() if raw.get(key) is not None}
+        more = {} if self.read_more is None else self.read_more(raw)
+        return BackboneConfig(**{**self.defaults, **read, **more, **self.fixed})
+
+    def described(self, config: BackboneConfig) -> dict[str, Any]:
+        """What ``config.json`` says of a shape."""
+        written = {key: getattr(config, name) for name, key in self._keys()}
+        if self.has_types:
+            written["type_vocab_size"] = max(1, config.type_vocab_size)
+        return written if self.write_more is None else {**written, **self.write_more(config)}
+
+    def stacks(self, names: Iterable[str]) -> Iterator[Stacked]:
+        """How parameters correspond, by their full names.
+
+        Args:
+            names: of ours, ``layers.3.query.weight`` and the like.
+        """
+        by_part = {part: stack for stack in self.layer for part in stack.ours}
+        for name in names:
+            module, kind = name.rsplit(".", 1)
+            if not module.startswith("layers."):
+                yield Stacked((name,), (f"{self.embeddings[module]}.{kind}",))
+                continue
+            _, number, part = module.split(".")
+            stack = by_part[part]
+            if part == stack.ours[0]:  # the others come with it
+                ours = tuple([f"layers.{number}.{one}.{kind}" for one in stack.ours])
+                theirs = tuple([f"{self.layer_prefix}{number}.{one}.{kind}" for one in stack.theirs])
+                yield Stacked(ours, theirs, stack.swaps_halves)
+
+    def _keys(self) -> Iterator[tuple[str, str]]:
+        for name in SHARED:
+            key = self.keys.get(name, name)
+            if key:
+                yield name, key

@@ -1,0 +1,306 @@
+"""Which executor encodes, and in which dtype: measured once on each processor for each shape, and remembered.
+
+A backbone has up to three forms for inference: the compiled kernel, torch with matrices packed for oneDNN, and plain
+torch. Which one is fastest depends on the processor, the dtype and the widths, and no rule that was written down has
+been right everywhere. So the forms that can be made are tried on the model's own first layers, with sentences of a few
+lengths, and the rates are kept in the user's cache folder. An executor that stands earlier in ``EXECUTORS`` keeps its
+place unless a later one is faster by ``MARGIN``, so that noise does not change the last digits of vectors.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import logging
+import os
+import platform
+import threading
+import time
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional as F
+
+from interlingua import __version__
+from interlingua.batches.tokens import TokenBatch
+from interlingua.encoder.backbone import Backbone
+from interlingua.encoder.compiled import CompiledBackbone
+from interlingua.encoder.inference import FrozenBackbone, PlainBackbone
+from interlingua.encoder.quantize import PRECISE_LAYERS
+from interlingua.errors import ConfigError, InterlinguaError
+from interlingua.files import atomic_write
+from interlingua.registry import did_you_mean
+
+log = logging.getLogger("interlingua")
+VARIABLE = "INTERLINGUA_EXECUTOR"
+FIRST = "first"
+"""Value of the variable: the first executor that can, without any measurement."""
+MARGIN = 1.05
+"""A later executor, or a smaller dtype, is taken when it is so many times as fast."""
+TRIAL_LENGTHS = (48, 24, 24, 12, 12, 8)
+"""Tokens of the sentences of a trial: some milliseconds for a base model."""
+ROUNDS = 12
+TRIAL_SECONDS = 0.3
+"""A trial ends after so many rounds, or with the round in which this time is over."""
+PROBE_LENGTHS = (48, 32, 24, 24, 16, 16, 12, 12, 8, 8, 6, 6, 4, 4, 3, 3)
+"""Tokens of the sentences by which a dtype's closeness is measured."""
+MEAN_COSINE = 0.9999
+LOWEST_COSINE = 0.999
+"""Of vectors with those in float32: what ``benchmarks/README.md`` documents, and what "auto" asks for."""
+AUTOMATIC = (torch.float32, torch.bfloat16, torch.int8)
+"""What "auto" chooses from on the CPU."""
+Frozen = FrozenBackbone | CompiledBackbone
+
+
+class Executor(NamedTuple):
+    """A form of a backbone for inference."""
+
+    make: Callable[[Backbone, torch.dtype], Frozen]
+    refusal: Callable[[Backbone, torch.dtype], str | None]
+    """Why it can't be made of a backbone, or None."""
+
+
+EXECUTORS: dict[str, Executor] = {
+    "kernel": Executor(CompiledBackbone, CompiledBackbone.refusal),
+    "onednn": Executor(FrozenBackbone, FrozenBackbone.refusal),
+    "torch": Executor(PlainBackbone, PlainBackbone.refusal),
+}
+"""By name, the preferred ones first; torch can always."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Choice:
+    """An executor, and why it was taken."""
+
+    executor: str
+    reason: str
+    rates: Mapping[str, float] = field(default_factory=dict)
+    """Of each executor that was tried: tokens per second through one layer."""
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """Why others can't be made."""
+
+    @property
+    def rate(self) -> float:
+        """That of the executor; 0 where nothing was measured."""
+        return self.rates.get(self.executor, 0.0)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AutomaticDtype:
+    """What "auto" stands for with one model, and why."""
+
+    dtype: torch.dtype
+    choices: Mapping[torch.dtype, Choice]
+    cosines: Mapping[torch.dtype, tuple[float, float]]
+    """Mean and lowest cosine with float32, of dtypes that were faster."""
+
+
+def freeze(backbone: Backbone, dtype: torch.dtype) -> Frozen:
+    """The fastest snapshot that there is here for this shape and dtype.
+
+    Args:
+        backbone: where the weights come from; not changed.
+        dtype: to compute in.
+    """
+    return EXECUTORS[choose(backbone, dtype).executor].make(backbone, dtype)
+
+
+def choose(backbone: Backbone, dtype: torch.dtype, *, always_measure: bool = False) -> Choice:
+    """The executor for a backbone.
+
+    Args:
+        backbone: of any shape.
+        dtype: to compute in.
+        always_measure: also where there is nothing to choose, for ``interlingua info`` and for "auto".
+
+    Raises:
+        ConfigError: ``INTERLINGUA_EXECUTOR`` names no executor.
+    """
+    refusals = {name: executor.refusal(backbone, dtype) for name, executor in EXECUTORS.items()}
+    refused = {name: reason for name, reason in refusals.items() if reason is not None}
+    able = [name for name in EXECUTORS if name not in refused]
+    wanted = os.environ.get(VARIABLE, "")
+    names = (*EXECUTORS, FIRST)
+    if wanted and wanted not in names:
+        hint = did_you_mean(wanted, names)
+        raise ConfigError(f"{VARIABLE}: no executor {wanted!r}{hint}; there are: {', '.join(names)}")
+    has_choice = len(able) > 1 and wanted not in (*able, FIRST)
+    on_cpu = backbone.word_embeddings.weight.device.type == "cpu"
+    rates = measured(backbone, dtype, able) if has_choice or (always_measure and on_cpu) else {}
+    if wanted in able:
+        return Choice(executor=wanted, reason=f"{VARIABLE} names it", rates=rates, refused=refused)
+    if wanted == FIRST or len(able) == 1:
+        reason = f"{VARIABLE} is {FIRST}" if wanted == FIRST else "no other one can"
+        return Choice(executor=able[0], reason=reason, rates=rates, refused=refused)
+    executor = fastest(rates)
+    reason = "the fastest" if rates[executor] == max(rates.values()) else f"within {MARGIN - 1:.0%} of the fastest"
+    if wanted:
+        reason += f"; {VARIABLE} names {wanted}, which can't: {refused[wanted]}"
+    return Choice(executor=executor, reason=reason, rates=rates, refused=refused)
+
+
+def fastest(rates: Mapping[str, float]) -> str:
+    """The first name, or a later one that is faster by ``MARGIN`` than the best before it."""
+    best = next(iter(rates))
+    for name, rate in rates.items():
+        if rate > MARGIN * rates[best]:
+            best = name
+    return best
+
+
+_LOCK = threading.Lock()
+_MEASURED: dict[str, dict[str, float]] = {}
+"""Of this process, for when the cache folder can't be written."""
+
+
+def measured(backbone: Backbone, dtype: torch.dtype, names: list[str]) -> dict[str, float]:
+    """Rates of executors, in the order of the names: remembered, or measured now and then remembered.
+
+    Args:
+        backbone: its first layers are tried.
+        dtype: to compute in.
+        names: of executors that can be made of it.
+    """
+    key = " | ".join((processor(), torch.__version__, __version__, _shape_of(backbone), str(dtype)))
+    with _LOCK:
+        known = _MEASURED.get(key) or remembered().get(key, {})
+        if known.keys() != set(names):  # a kernel may have been built meanwhile
+            trial = _first_layers(backbone, dtype)
+            known = _rates({name: EXECUTORS[name].make(trial, dtype) for name in names}, trial)
+            _remember(key, known)
+        _MEASURED[key] = known
+    return {name: known[name] for name in names}
+
+
+def _first_layers(backbone: Backbone, dtype: torch.dtype) -> Backbone:
+    """A backbone of one layer, or of some where layers differ, with the weights themselves."""
+    config = backbone.config
+    differ = dtype == torch.int8 or bool(config.local_layers)
+    layers = min(len(backbone.layers), PRECISE_LAYERS if differ else 1)
+    with torch.device("meta"):
+        trial = Backbone(replace(config, num_hidden_layers=layers))
+    weights = backbone.state_dict()
+    trial.load_state_dict({name: weights[name] for name in trial.state_dict()}, assign=True)
+    return trial.eval()
+
+
+def _rates(frozen: Mapping[str, Frozen], backbone: Backbone) -> dict[str, float]:
+    """Tokens per second through one layer, on one thread: of each executor the best of some rounds.
+
+    The executors take turns, so that another process on the machine slows all of them.
+    """
+    batch = _random_batch(backbone, TRIAL_LENGTHS)
+    threads = torch.get_num_threads()
+    seconds = dict.fromkeys(frozen, float("inf"))
+    begin = time.perf_counter()
+    try:
+        torch.set_num_threads(1)  # as encode, which gives each thread its own batches
+        for _ in range(ROUNDS):
+            for name, executor in frozen.items():
+                start = time.perf_counter()
+                executor(batch.input_ids, batch.cu_seqlens)
+                seconds[name] = min(seconds[name], time.perf_counter() - start)
+            if time.perf_counter() - begin > TRIAL_SECONDS:
+                break
+    finally:
+        torch.set_num_threads(threads)
+    work = len(batch.input_ids) * max(1, len(backbone.layers))
+    return {name: round(work / least, 1) for name, least in seconds.items()}
+
+
+def _random_batch(backbone: Backbone, lengths: tuple[int, ...]) -> TokenBatch:
+    config = backbone.config
+    draw = torch.Generator().manual_seed(0)
+    rows = [torch.randint(config.vocab_size, (min(n, config.max_tokens),), generator=draw).tolist() for n in lengths]
+    return TokenBatch.from_lists(rows, [""] * len(rows)).to(backbone.word_embeddings.weight.device)
+
+
+def cache_file() -> Path:
+    """Where rates are remembered: ``executors.json`` in interlingua's part of the user's cache folder."""
+    folder = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(folder).expanduser() / "interlingua" / "executors.json"
+
+
+def remembered() -> dict[str, dict[str, float]]:
+    """Rates by processor, versions, shape and dtype; nothing where the file is missing or damaged."""
+    try:
+        content = json.loads(cache_file().read_text(encoding="utf-8"))
+        return {str(key): {str(name): float(rate) for name, rate in rates.items()} for key, rates in content.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}
+
+
+def _remember(key: str, rates: dict[str, float]) -> None:
+    """Adds rates to the file; a folder that can't be written costs one more measurement in the next process."""
+    content = {**remembered(), key: rates}
+    with contextlib.suppress(OSError, InterlinguaError), atomic_write(cache_file()) as file:
+        json.dump(content, file, indent=1, sort_keys=True)
+        file.write("\n")
+
+
+@functools.cache
+def processor() -> str:
+    """Name of the processor, with a checksum of what it can do."""
+    name = platform.processor() or platform.machine()
+    flags = ""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            key, _, value = line.partition(":")
+            if key.strip() == "model name":
+                name = value.strip()
+            if key.strip() in ("flags", "Features"):
+                flags = " ".join(sorted(value.split()))
+    return f"{name} {zlib.crc32(flags.encode()):08x}"
+
+
+def _shape_of(backbone: Backbone) -> str:
+    """What decides the speed of a layer."""
+    config = backbone.config
+    spec = asdict(config.layer_spec())
+    shape = " ".join(f"{name}={value}" for name, value in spec.items() if "dropout" not in name)
+    return f"{shape} window={config.local_window if config.local_layers else None}"
+
+
+def automatic_dtype(backbone: Backbone) -> AutomaticDtype:
+    """The fastest dtype in which vectors stay close to those in float32.
+
+    On a GPU that is bfloat16 where the device has it. On the CPU the dtypes that are faster than float32 are checked
+    with this backbone's own weights, the fastest first.
+
+    Args:
+        backbone: its weights decide how close vectors stay.
+    """
+    if backbone.word_embeddings.weight.device.type != "cpu":
+        dtype = torch.bfloat16 if torch.cuda.is_available() and torch.cuda.is_bf16_supported() else torch.float32
+        return AutomaticDtype(dtype=dtype, choices={}, cosines={})
+    choices = {dtype: choose(backbone, dtype, always_measure=True) for dtype in AUTOMATIC}
+    limit = MARGIN * choices[torch.float32].rate
+    faster = [dtype for dtype in AUTOMATIC if choices[dtype].rate > limit]
+    cosines = {}
+    for dtype in sorted(faster, key=lambda dtype: -choices[dtype].rate):
+        cosines[dtype] = closeness(backbone, dtype)
+        mean, lowest = cosines[dtype]
+        if mean >= MEAN_COSINE and lowest >= LOWEST_COSINE:
+            return AutomaticDtype(dtype=dtype, choices=choices, cosines=cosines)
+    return AutomaticDtype(dtype=torch.float32, choices=choices, cosines=cosines)
+
+
+def closeness(backbone: Backbone, dtype: torch.dtype) -> tuple[float, float]:
+    """Mean and lowest cosine between mean states in float32 and in a dtype, of sentences of random tokens."""
+    batch = _random_batch(backbone, PROBE_LENGTHS)
+    exact = _means(freeze(backbone, torch.float32), batch)
+    cosines = F.cosine_similarity(exact, _means(freeze(backbone, dtype), batch))
+    return cosines.mean().item(), cosines.min().item()
+
+
+def _means(frozen: Frozen, batch: TokenBatch) -> Float[Tensor, "b d"]:
+    states = frozen(batch.input_ids, batch.cu_seqlens).float()
+    sentences = torch.split(states, batch.lengths.tolist())
+    return torch.stack([rows.mean(0) for rows in sentences])

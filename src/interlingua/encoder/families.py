@@ -1,0 +1,262 @@
+"""The families of encoders that load: BERT's, XLM-R's, ELECTRA's, DistilBERT's, ModernBERT's, NomicBERT's and GTE's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from interlingua.encoder.architectures import Architecture, Stacked
+from interlingua.encoder.backbone import BackboneConfig
+from interlingua.encoder.schema import DISTILBERT, ELECTRA, MODERNBERT, ROTARY
+from interlingua.errors import ConfigError
+
+GLOBAL = "full_attention"
+LOCAL = "sliding_attention"
+EVERY_GLOBAL = 3
+"""ModernBERT's layers 0, 3, 6 ... see the whole sentence where its config does not say."""
+GLOBAL_BASE = 160_000.0
+LOCAL_BASE = 10_000.0
+LOCAL_ATTENTION = 128
+"""ModernBERT's own values, which its configs may leave out."""
+NOMIC_BASE = 1_000.0
+ELECTRA_EMBEDDING_SIZE = 128
+"""Where its config does not say."""
+INVISIBLE_KEYS = (
+    "model_type",
+    *("hidden_act", "hidden_activation", "activation"),
+    *("num_attention_heads", "n_heads"),
+    *("layer_norm_eps", "norm_eps"),
+    "pad_token_id",
+    *("layer_types", "local_attention", "rope_parameters"),
+)
+"""Keys of config.json that decide what weights compute and show in no tensor's shape."""
+
+
+def _one_to_one(names: Mapping[str, str]) -> tuple[Stacked, ...]:
+    return tuple([Stacked((ours,), (theirs,)) for ours, theirs in names.items()])
+
+
+def _modernbert_fields(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Windows, bases and biases, in the form of transformers 5 or in that of the versions before."""
+    layers = raw.get("num_hidden_layers") or 0
+    every = raw.get("global_attn_every_n_layers") or EVERY_GLOBAL
+    kinds = raw.get("layer_types") or [LOCAL if number % every else GLOBAL for number in range(layers)]
+    rotary = raw.get("rope_parameters") or {}
+    bases = {kind: (rotary.get(kind) or {}).get("rope_theta") for kind in (GLOBAL, LOCAL)}
+    has_bias = bool(raw.get("mlp_bias"))
+    return {
+        "local_layers": tuple([number for number, kind in enumerate(kinds) if kind == LOCAL]),
+        "local_window": (raw.get("local_attention") or LOCAL_ATTENTION) // 2,
+        "rotary_base": bases[GLOBAL] or raw.get("global_rope_theta") or GLOBAL_BASE,
+        "local_rotary_base": bases[LOCAL] or raw.get("local_rope_theta") or LOCAL_BASE,
+        "norm_bias": bool(raw.get("norm_bias")),
+        "attention_bias": bool(raw.get("attention_bias")),
+        "intermediate_bias": has_bias,
+        "output_bias": has_bias,
+    }
+
+
+def _modernbert_keys(config: BackboneConfig) -> dict[str, Any]:
+    """Both forms, so that older versions of transformers read the model too."""
+    layers = config.num_hidden_layers
+    kinds = [LOCAL if number in config.local_layers else GLOBAL for number in range(layers)]
+    bases = {GLOBAL: config.rotary_base, LOCAL: config.local_rotary_base}
+    keys: dict[str, Any] = {
+        "layer_types": kinds,
+        "local_attention": 2 * config.local_window,
+        "rope_parameters": {kind: {"rope_theta": base, "rope_type": "default"} for kind, base in bases.items()},
+        "global_rope_theta": config.rotary_base,
+        "local_rope_theta": config.local_rotary_base,
+        "norm_bias": config.norm_bias,
+        "attention_bias": config.attention_bias,
+        "mlp_bias": config.intermediate_bias,
+        "embedding_dropout": config.hidden_dropout_prob,
+    }
+    for every in range(1, layers + 1):
+        if kinds == [LOCAL if number % every else GLOBAL for number in range(layers)]:
+            keys["global_attn_every_n_layers"] = every
+    # its own special tokens are those of its own vocabulary
+    return keys | dict.fromkeys(("bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id"))
+
+
+def _electra_fields(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Nothing; refuses models with a matrix between embeddings and layers, which the small ones have.
+
+    Raises:
+        ConfigError: it is one of these.
+    """
+    size = raw.get("embedding_size", ELECTRA_EMBEDDING_SIZE)
+    if size != raw.get("hidden_size"):
+        raise ConfigError(
+            f"embedding_size is {size}, expected hidden_size, {raw.get('hidden_size')}: ELECTRA models with narrower"
+            " embeddings are not supported; take a larger one"
+        )
+    return {}
+
+
+def _electra_keys(config: BackboneConfig) -> dict[str, Any]:
+    return {"embedding_size": config.hidden_size}
+
+
+def _one_base(default: float) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+    def read(raw: Mapping[str, Any]) -> dict[str, Any]:
+        return {"rotary_base": (raw.get("rope_parameters") or {}).get("rope_theta") or default}
+
+    return read
+
+
+def _one_base_key(config: BackboneConfig) -> dict[str, Any]:
+    return {"rope_parameters": {"rope_theta": config.rotary_base, "rope_type": "default"}}
+
+
+_BERT_LAYER = _one_to_one(
+    {
+        "query": "attention.self.query",
+        "key": "attention.self.key",
+        "value": "attention.self.value",
+        "attention_output": "attention.output.dense",
+        "attention_norm": "attention.output.LayerNorm",
+        "intermediate": "intermediate.dense",
+        "output": "output.dense",
+        "output_norm": "output.LayerNorm",
+    }
+)
+_WORDS = {"word_embeddings": "embeddings.word_embeddings"}
+_TYPES = {"token_type_embeddings": "embeddings.token_type_embeddings"}
+_PLACES = {"position_embeddings": "embeddings.position_embeddings"}
+_NORM = {"embedding_norm": "embeddings.LayerNorm"}
+
+
+_BERT = Architecture(
+    class_name="BertModel",
+    embeddings={**_WORDS, **_PLACES, **_TYPES, **_NORM},
+    layer_prefix="encoder.layer.",
+    layer=_BERT_LAYER,
+    has_pooler=True,
+)
+FAMILIES: dict[str, Architecture] = {
+    "bert": _BERT,
+    "roberta": replace(_BERT, class_name="RobertaModel"),
+    "xlm-roberta": replace(_BERT, class_name="XLMRobertaModel"),
+    "electra": replace(
+        _BERT,
+        class_name="ElectraModel",
+        has_pooler=False,
+        schema=ELECTRA,
+        read_more=_electra_fields,
+        write_more=_electra_keys,
+    ),
+    "distilbert": Architecture(
+        class_name="DistilBertModel",
+        embeddings={**_WORDS, **_PLACES, **_NORM},
+        layer_prefix="transformer.layer.",
+        layer=_one_to_one(
+            {
+                "query": "attention.q_lin",
+                "key": "attention.k_lin",
+                "value": "attention.v_lin",
+                "attention_output": "attention.out_lin",
+                "attention_norm": "sa_layer_norm",
+                "intermediate": "ffn.lin1",
+                "output": "ffn.lin2",
+                "output_norm": "output_layer_norm",
+            }
+        ),
+        keys={
+            "hidden_size": "dim",
+            "num_hidden_layers": "n_layers",
+            "num_attention_heads": "n_heads",
+            "intermediate_size": "hidden_dim",
+            "hidden_act": "activation",
+            "hidden_dropout_prob": "dropout",
+            "attention_probs_dropout_prob": "attention_dropout",
+            "type_vocab_size": "",
+            "layer_norm_eps": "",
+        },
+        schema=DISTILBERT,
+    ),
+    "modernbert": Architecture(
+        class_name="ModernBertModel",
+        embeddings={
+            "word_embeddings": "embeddings.tok_embeddings",
+            "embedding_norm": "embeddings.norm",
+            "final_norm": "final_norm",
+        },
+        layer_prefix="layers.",
+        layer=(
+            Stacked(("query", "key", "value"), ("attn.Wqkv",)),
+            Stacked(("attention_output",), ("attn.Wo",)),
+            Stacked(("attention_norm",), ("attn_norm",)),
+            Stacked(("intermediate",), ("mlp.Wi",)),
+            Stacked(("output",), ("mlp.Wo",)),
+            Stacked(("output_norm",), ("mlp_norm",)),
+        ),
+        keys={
+            "hidden_act": "hidden_activation",
+            "hidden_dropout_prob": "mlp_dropout",
+            "attention_probs_dropout_prob": "attention_dropout",
+            "layer_norm_eps": "norm_eps",
+            "type_vocab_size": "",
+        },
+        fixed={"positions": "rotary", "norm_first": True, "gated": True},
+        defaults={
+            "hidden_dropout_prob": 0.0,
+            "attention_probs_dropout_prob": 0.0,
+            "layer_norm_eps": 1e-5,
+            "max_position_embeddings": 8192,
+        },
+        schema=MODERNBERT,
+        read_more=_modernbert_fields,
+        write_more=_modernbert_keys,
+    ),
+    "nomic_bert": Architecture(
+        class_name="NomicBertModel",
+        embeddings={**_WORDS, **_TYPES, "embedding_norm": "emb_ln"},
+        layer_prefix="encoder.layers.",
+        layer=(
+            Stacked(("query", "key", "value"), ("attn.Wqkv",)),
+            Stacked(("attention_output",), ("attn.out_proj",)),
+            Stacked(("attention_norm",), ("norm1",)),
+            Stacked(("intermediate",), ("mlp.fc12", "mlp.fc11")),
+            Stacked(("output",), ("mlp.fc2",)),
+            Stacked(("output_norm",), ("norm2",)),
+        ),
+        fixed={
+            "positions": "rotary",
+            "gated": True,
+            "attention_bias": False,
+            "intermediate_bias": False,
+            "output_bias": False,
+        },
+        defaults={
+            "hidden_act": "silu",
+            "hidden_dropout_prob": 0.0,
+            "attention_probs_dropout_prob": 0.0,
+            "max_position_embeddings": 2048,
+            "type_vocab_size": 2,
+        },
+        schema=ROTARY,
+        read_more=_one_base(NOMIC_BASE),
+        write_more=_one_base_key,
+    ),
+    "gte": Architecture(
+        class_name="GteModel",
+        embeddings={**_WORDS, **_TYPES, **_NORM},
+        layer_prefix="encoder.layer.",
+        layer=(
+            Stacked(("query", "key", "value"), ("attention.qkv_proj",)),
+            Stacked(("attention_output",), ("attention.o_proj",)),
+            Stacked(("attention_norm",), ("attn_ln",)),
+            Stacked(("intermediate",), ("mlp.up_gate_proj",), swaps_halves=True),
+            Stacked(("output",), ("mlp.down_proj",)),
+            Stacked(("output_norm",), ("mlp_ln",)),
+        ),
+        fixed={"positions": "rotary", "gated": True, "intermediate_bias": False},
+        defaults={"attention_probs_dropout_prob": 0.0, "max_position_embeddings": 8192, "type_vocab_size": 1},
+        schema=ROTARY,
+        read_more=_one_base(GLOBAL_BASE),
+        write_more=_one_base_key,
+    ),
+}
+"""By ``model_type``."""

@@ -1,0 +1,239 @@
+"""A transformer layer, described once: what it computes, in which order, and its form for training.
+
+Encoders differ in small choices: where the norm stands, whether matrices have biases, how a token's position is known,
+whether the feed-forward block is gated, and whether a layer sees the whole sentence or a window of it. ``LayerSpec``
+holds these choices. ``run_layer`` holds the order of the steps, which is the same for all of them. An executor is a
+class with the four ``Steps``: torch with gradients (here), one pass over memory per step in training (``fused.py``),
+matrices packed for oneDNN (``inference.py``), and nodes of an ONNX graph (``export/graph.py``). The compiled kernel
+alone has the order written out, in C, for layers that are ``is_plain``.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
+
+from interlingua.encoder import fused
+from interlingua.encoder.attention import Layout, attend, flash_available
+from interlingua.encoder.dropout import dropout
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "gelu": F.gelu,
+    "gelu_new": functools.partial(F.gelu, approximate="tanh"),
+    "gelu_pytorch_tanh": functools.partial(F.gelu, approximate="tanh"),
+    "relu": F.relu,
+    "silu": F.silu,
+    "swish": F.silu,
+    "tanh": torch.tanh,
+}
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LayerSpec:
+    """What one layer computes, weights aside."""
+
+    width: int
+    """D of the hidden states."""
+    heads: int
+    """Attention heads; a divisor of the width."""
+    inner: int
+    """Width of the feed-forward block."""
+    activation: str = "gelu"
+    """A key of ``ACTIVATIONS``."""
+    gated: bool = False
+    """Multiply the activated half of the first feed-forward product by its other half (GeGLU, SwiGLU)."""
+    norm_first: bool = False
+    """Normalize what goes into attention and feed-forward block (pre-LN), not the sums after them (post-LN)."""
+    attention_norm: bool = True
+    """Whether attention has a norm at all: ModernBERT's first layer gets states that are normalized already."""
+    norm_bias: bool = True
+    norm_eps: float = 1e-12
+    """Added to the variance."""
+    attention_bias: bool = True
+    """Of query, key, value, and of attention's output."""
+    intermediate_bias: bool = True
+    """Of the first product of the feed-forward block."""
+    output_bias: bool = True
+    """Of its second one."""
+    rotary_base: float | None = None
+    """Turn queries and keys by angles that grow with the position (RoPE); None: positions are in the states."""
+    window: int | None = None
+    """A token sees so many neighbors on either side; None: its whole sentence."""
+    dropout_rate: float = 0.0
+    """Probability of zeroing an activation before each residual sum."""
+    attention_dropout_rate: float = 0.0
+    """Probability of zeroing an attention weight."""
+
+    @property
+    def head_width(self) -> int:
+        """Width of a head's queries, keys and values."""
+        return self.width // self.heads
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is BERT's layer, the one that the compiled kernels know."""
+        has_biases = self.attention_bias and self.intermediate_bias and self.output_bias and self.norm_bias
+        sees_all = self.rotary_base is None and self.window is None
+        return has_biases and sees_all and self.attention_norm and not (self.gated or self.norm_first)
+
+
+class Steps(Protocol[T]):
+    """What an executor can do with the states of a layer; parts of the layer go by their names in ``Layer``."""
+
+    def normalized(self, x: T, norm: str) -> T:
+        """The norm of that name."""
+        ...
+
+    def attended(self, x: T) -> T:
+        """What attention brings together, before its output matrix."""
+        ...
+
+    def activated(self, x: T) -> T:
+        """The first product of the feed-forward block, its activation and its gate."""
+        ...
+
+    def added(self, x: T, y: T, linear: str, norm: str | None) -> T:
+        """X + linear(y), and then the norm where there is one."""
+        ...
+
+
+def run_layer(spec: LayerSpec, steps: Steps[T], x: T) -> T:
+    """A layer, step by step.
+
+    Args:
+        spec: what it computes.
+        steps: who computes it.
+        x: the hidden states.
+    """
+    if spec.norm_first:
+        normed = steps.normalized(x, "attention_norm") if spec.attention_norm else x
+        x = steps.added(x, steps.attended(normed), "attention_output", None)
+        normed = steps.normalized(x, "output_norm")
+        return steps.added(x, steps.activated(normed), "output", None)
+    x = steps.added(x, steps.attended(x), "attention_output", "attention_norm")
+    return steps.added(x, steps.activated(x), "output", "output_norm")
+
+
+class Layer(nn.Module):
+    """The weights of a layer, and its form for training: self-attention and feed-forward block with residual sums.
+
+    Args:
+        spec: what it computes.
+    """
+
+    recomputes = False
+    """Keep for the backward pass what the layer was given, and compute its activations a second time there."""
+
+    def __init__(self, spec: LayerSpec) -> None:
+        super().__init__()
+        width = spec.width
+        self.spec = spec
+        self.attention_dropout = spec.attention_dropout_rate
+        self.activation = ACTIVATIONS[spec.activation]
+        self.query, self.key, self.value = (nn.Linear(width, width, bias=spec.attention_bias) for _ in range(3))
+        self.attention_output = nn.Linear(width, width, bias=spec.attention_bias)
+        self.attention_norm = nn.LayerNorm(width, spec.norm_eps, bias=spec.norm_bias) if spec.attention_norm else None
+        self.intermediate = nn.Linear(width, (1 + spec.gated) * spec.inner, bias=spec.intermediate_bias)
+        self.output = nn.Linear(spec.inner, width, bias=spec.output_bias)
+        self.output_norm = nn.LayerNorm(width, spec.norm_eps, bias=spec.norm_bias)
+
+    def forward(self, x: Float[Tensor, "t d"], layout: Layout) -> Float[Tensor, "t d"]:
+        """Transforms the hidden states of all sentences; only the attention looks at where sentences end."""
+        if self.recomputes and torch.is_grad_enabled():
+            transformed: Tensor = checkpoint(self.transform, x, layout, use_reentrant=False)
+            return transformed
+        return self.transform(x, layout)
+
+    def transform(self, x: Float[Tensor, "t d"], layout: Layout) -> Float[Tensor, "t d"]:
+        """``forward`` with all activations kept for the backward pass."""
+        in_kernel = fused.takes(self, x, layout)
+        steps: Steps[Tensor] = fused.FusedSteps(self, layout) if in_kernel else EagerSteps(self, layout)
+        return run_layer(self.spec, steps, x)
+
+    def before_attention(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t d"]:
+        """What queries, keys and values are made from."""
+        if not self.spec.norm_first or self.attention_norm is None:
+            return x
+        normed: Tensor = self.attention_norm(x)
+        return normed
+
+    def joint_projection(self) -> tuple[Float[Tensor, "3*d d"], Float[Tensor, " 3*d"] | None]:
+        """Weight and bias of query, key and value stacked: one product in place of three."""
+        parts = (self.query, self.key, self.value)
+        weight = torch.cat([part.weight for part in parts])
+        return weight, torch.cat([part.bias for part in parts]) if self.spec.attention_bias else None
+
+    def dropout_rates(self) -> tuple[float, float]:
+        """Hidden and attention dropout now: zero when not training."""
+        if not self.training:
+            return 0.0, 0.0
+        return self.spec.dropout_rate, self.attention_dropout
+
+    def uses_flash(self) -> bool:
+        """Whether attention runs as FlashAttention now; its variable-length entry knows no dropout."""
+        weight = self.query.weight
+        kind = weight.device.type
+        dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else weight.dtype
+        drops = self.dropout_rates()[1] > 0
+        return not drops and flash_available(weight.device, dtype, self.spec.head_width)
+
+
+class EagerSteps:
+    """A layer in torch's own operations, with gradients and dropout.
+
+    Args:
+        layer: the weights.
+        layout: where the sentences are.
+    """
+
+    def __init__(self, layer: Layer, layout: Layout) -> None:
+        self.layer = layer
+        self.layout = layout
+        self.dropout_rate, self.attention_dropout_rate = layer.dropout_rates()
+
+    def normalized(self, x: Float[Tensor, "t d"], norm: str) -> Float[Tensor, "t d"]:
+        """See ``Steps``."""
+        normed: Tensor = getattr(self.layer, norm)(x)
+        return normed
+
+    def attended(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t d"]:
+        """See ``Steps``."""
+        spec = self.layer.spec
+        qkv = F.linear(x, *self.layer.joint_projection())
+        return attend(
+            qkv,
+            self.layout,
+            heads=spec.heads,
+            dropout_rate=self.attention_dropout_rate,
+            rotary_base=spec.rotary_base,
+            window=spec.window,
+        )
+
+    def activated(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t i"]:
+        """See ``Steps``."""
+        inner: Tensor = self.layer.intermediate(x)
+        if not self.layer.spec.gated:
+            return self.layer.activation(inner)
+        activated, gate = inner.chunk(2, dim=-1)
+        return self.layer.activation(activated) * gate
+
+    def added(
+        self, x: Float[Tensor, "t d"], y: Float[Tensor, "t i"], linear: str, norm: str | None
+    ) -> Float[Tensor, "t d"]:
+        """See ``Steps``."""
+        total: Tensor = x + dropout(getattr(self.layer, linear)(y), self.dropout_rate)
+        return total if norm is None else self.normalized(total, norm)
+
+
+def layout_for(layers: nn.ModuleList, cu_seqlens: Int[Tensor, " b+1"]) -> Layout:
+    """The order of tokens in which a stack of layers runs fastest now."""
+    return Layout.of(cu_seqlens, flash=all(layer.uses_flash() for layer in layers))  # type: ignore[operator]

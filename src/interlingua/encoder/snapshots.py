@@ -1,0 +1,78 @@
+"""The backbone's form for inference, kept until its weights change."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from interlingua.encoder.backbone import Backbone
+from interlingua.encoder.executors import Frozen, automatic_dtype, freeze
+
+
+class SnapshotCache:
+    """The last snapshot of one backbone, which serves as long as weights and dtype stay what they were.
+
+    What "auto" stands for is found once for the weights as they are, too.
+
+    A change in place is seen by the weights' version counters, so not one made through ``.data``, which has none;
+    ``clear`` then. Copies and pickles of a cache are empty.
+    """
+
+    def __init__(self) -> None:
+        self._kept: tuple[Frozen, _State, list[Tensor]] | None = None
+        self._automatic: tuple[torch.dtype, _State] | None = None
+
+    def snapshot(self, backbone: Backbone, dtype: torch.dtype | None) -> Frozen:
+        """The snapshot of the weights as they are now; not kept while the backbone is in training mode.
+
+        Args:
+            backbone: the same at every call.
+            dtype: to compute in; None = the fastest in which vectors stay close.
+        """
+        state = _state(backbone)
+        if dtype is None:
+            dtype = self._automatic_dtype(backbone, state)
+        if self._kept is not None and state is not None:
+            kept, at, _ = self._kept
+            if kept.dtype == dtype and at == state:
+                return kept
+        self.clear()  # before the new one is made, as there may not be room for two
+        frozen = freeze(backbone, dtype)
+        if state is not None and not backbone.training:
+            # Holding the weights keeps their addresses from being given to other ones.
+            self._kept = frozen, state, [weight.detach() for weight in backbone.parameters()]
+        return frozen
+
+    def _automatic_dtype(self, backbone: Backbone, state: _State | None) -> torch.dtype:
+        if self._automatic is None or self._automatic[1] != state:
+            found = automatic_dtype(backbone).dtype
+            if state is None:
+                return found
+            self._automatic = found, state
+        return self._automatic[0]
+
+    def clear(self) -> None:
+        """Lets the snapshot's memory go."""
+        self._kept = None
+
+    def __reduce__(self) -> tuple[type[SnapshotCache], tuple[()]]:
+        return SnapshotCache, ()
+
+
+_State = tuple[tuple[int, int], ...]
+
+
+def _state(backbone: Backbone) -> _State | None:
+    """Address and version of every weight; None for tensors made in inference mode, which have no version."""
+    try:
+        return tuple([(weight.data_ptr(), weight._version) for weight in _weights(backbone)])
+    except RuntimeError:
+        return None
+
+
+def _weights(module: nn.Module) -> list[Tensor]:
+    """As ``parameters()``, which takes several times as long: a short text would wait for it."""
+    weights: list[Tensor] = [weight for weight in module._parameters.values() if weight is not None]
+    for child in module._modules.values():
+        weights += _weights(child) if child is not None else []
+    return weights

@@ -1,0 +1,110 @@
+"""``interlingua.info`` and ``interlingua info``: what this machine can do, and how it would encode with a model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from interlingua.files import PathLike
+from interlingua.options import Options, argument, function_of
+from interlingua.verbs.shared import silent
+
+if TYPE_CHECKING:
+    from interlingua.encoder.encoder import Encoder
+
+
+class Info(NamedTuple):
+    """What was found out."""
+
+    lines: list[str]
+    """For people."""
+    executors: dict[str, str]
+    """With a model: dtype -> the executor that encodes."""
+    dtype: str | None
+    """With a model: what ``--dtype auto`` stands for."""
+
+
+@dataclass(frozen=True)
+class InfoOptions(Options):
+    """Options of ``info``."""
+
+    model: PathLike | None = argument("Model directory, run or hf:owner/name; without one: the machine.", default=None)
+
+
+def run_info(options: InfoOptions, progress: Callable[..., None] = silent) -> Info:
+    """Says what this machine has, and with a model which executor and dtype encode, why, and every measured rate.
+
+    Args:
+        options: what to do.
+        progress: not called.
+
+    Returns:
+        The report.
+
+    Raises:
+        CheckpointError: there is no such model.
+        ConfigError: ``INTERLINGUA_EXECUTOR`` names no executor.
+    """
+    from interlingua.encoder.encoder import Encoder
+
+    lines = _machine()
+    if options.model is None:
+        return Info(lines, {}, None)
+    encoder = Encoder.load(options.model)
+    report = _model(encoder, os.fspath(options.model))
+    return report._replace(lines=[*lines, "", *report.lines])
+
+
+def _machine() -> list[str]:
+    import torch
+
+    from interlingua import __version__
+    from interlingua.encoder.executors import VARIABLE, cache_file, processor
+    from interlingua.kernels import SOURCES, library
+
+    kernels = ", ".join([f"{name} {'runs' if library(name) else 'does not run here'}" for name in SOURCES])
+    gpus = [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]
+    return [
+        f"interlingua {__version__}, torch {torch.__version__}, {torch.get_num_threads()} threads",
+        f"processor: {processor()}",
+        f"GPUs: {', '.join(gpus) or 'none'}",
+        f"compiled kernels: {kernels}",
+        f"rates are kept in: {cache_file()}",
+        f"{VARIABLE}: {os.environ.get(VARIABLE) or 'not set'}",
+    ]
+
+
+def _model(encoder: Encoder, name: str) -> Info:
+    from interlingua.encoder.executors import AUTOMATIC, LOWEST_COSINE, MEAN_COSINE, automatic_dtype
+    from interlingua.encoder.static import StaticBackbone
+
+    config = encoder.backbone.config
+    if isinstance(encoder.backbone, StaticBackbone):
+        return Info([f"{name}: a table of {config.vocab_size:,} token vectors, which needs no executor"], {}, None)
+    found = automatic_dtype(encoder.backbone)
+    lines = [
+        f"{name}: {config.model_type}, {config.num_hidden_layers} layers of width {config.hidden_size}",
+        "tokens per second through one layer, on one thread:",
+    ]
+    executors = {}
+    for dtype in AUTOMATIC:
+        choice = found.choices[dtype]
+        called = str(dtype).removeprefix("torch.")
+        executors[called] = choice.executor
+        rates = [f"{executor} {rate:,.0f}" for executor, rate in choice.rates.items()]
+        lines.append(f"  {called}: {choice.executor}, {choice.reason}")
+        lines.append(f"    measured: {', '.join(rates)}")
+        lines += [f"    not {executor}: {reason}" for executor, reason in choice.refused.items()]
+    for dtype, (mean, lowest) in found.cosines.items():
+        called = str(dtype).removeprefix("torch.")
+        lines.append(f"  {called}: cosine with float32 {mean:.6f} in the mean, {lowest:.6f} at the lowest")
+    chosen = str(found.dtype).removeprefix("torch.")
+    limits = f"the fastest with a mean cosine of {MEAN_COSINE} and none below {LOWEST_COSINE}"
+    lines.append(f"--dtype auto is {chosen}, {limits}")
+    return Info(lines, executors, chosen)
+
+
+info = function_of(InfoOptions, run_info, "info")
+"""``interlingua info [MODEL]``."""

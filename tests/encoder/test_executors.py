@@ -1,0 +1,227 @@
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+import torch
+
+from interlingua.encoder import executors
+from interlingua.encoder.backbone import Backbone, BackboneConfig
+from interlingua.encoder.executors import (
+    EXECUTORS,
+    VARIABLE,
+    AutomaticDtype,
+    Choice,
+    Executor,
+    automatic_dtype,
+    cache_file,
+    choose,
+    closeness,
+    fastest,
+    freeze,
+    remembered,
+)
+from interlingua.encoder.inference import FrozenBackbone, PlainBackbone
+from interlingua.errors import ConfigError
+from tests.encoder.shapes import MODERNBERT, SIZES
+
+
+class Slow(FrozenBackbone):
+    """A kernel that gives right states, late."""
+
+    def __call__(self, input_ids, cu_seqlens):
+        time.sleep(0.05)
+        return super().__call__(input_ids, cu_seqlens)
+
+
+class Instant(FrozenBackbone):
+    """A kernel that needs no time."""
+
+    def __call__(self, input_ids, cu_seqlens):
+        return torch.zeros(len(input_ids), self.config.hidden_size)
+
+
+def never(backbone, dtype):
+    return None
+
+
+@pytest.fixture(autouse=True)
+def _measures(monkeypatch, tmp_path):
+    """Nothing remembered, and a cache folder of its own."""
+    monkeypatch.delenv(VARIABLE)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(executors, "_MEASURED", {})
+
+
+def made(**shape):
+    torch.manual_seed(0)
+    backbone = Backbone(BackboneConfig(vocab_size=60, **{**SIZES, **shape}))
+    backbone.initialise("bert")
+    return backbone.eval()
+
+
+def with_kernel(monkeypatch, kernel, refusal=never):
+    table = {"kernel": Executor(kernel, refusal), "torch": Executor(PlainBackbone, never)}
+    monkeypatch.setattr(executors, "EXECUTORS", table)
+
+
+def test_a_kernel_slower_than_torch_is_not_taken(monkeypatch):
+    with_kernel(monkeypatch, Slow)
+    backbone = made()
+    choice = choose(backbone, torch.float32)
+    assert (choice.executor, choice.reason) == ("torch", "the fastest")
+    assert choice.rates["kernel"] < choice.rates["torch"] == choice.rate
+    assert isinstance(freeze(backbone, torch.float32), PlainBackbone)
+
+
+def test_a_faster_kernel_is_taken(monkeypatch):
+    with_kernel(monkeypatch, Instant)
+    assert choose(made(), torch.float32).executor == "kernel"
+
+
+@pytest.mark.parametrize(
+    ("rates", "expected"),
+    [
+        ({"a": 1.0, "b": 1.04}, "a"),
+        ({"a": 1.0, "b": 1.06}, "b"),
+        ({"a": 1.0, "b": 1.04, "c": 1.06}, "c"),
+        ({"a": 3.0, "b": 1.0, "c": 2.0}, "a"),
+    ],
+)
+def test_a_later_one_has_to_be_faster_by_the_margin(rates, expected):
+    assert fastest(rates) == expected
+
+
+def test_rates_are_kept_for_the_next_process(monkeypatch):
+    with_kernel(monkeypatch, Slow)
+    backbone = made()
+    first = choose(backbone, torch.float32)
+    executors._MEASURED.clear()  # another process
+    monkeypatch.setattr(executors, "_rates", lambda *_: pytest.fail("measured again"))
+    again = choose(made(), torch.float32)
+    assert again.rates == pytest.approx(first.rates, abs=0.1)
+    assert cache_file().parent.name == "interlingua"
+    [key] = remembered()
+    assert executors.processor() in key
+    assert "width=32" in key
+
+
+@pytest.mark.parametrize("change", ["dtype", "shape", "processor", "executors"])
+def test_what_decides_the_speed_is_measured_anew(monkeypatch, change):
+    with_kernel(monkeypatch, Slow)
+    choose(made(), torch.float32)
+    calls = []
+    monkeypatch.setattr(executors, "_rates", lambda frozen, _: calls.extend(frozen) or dict.fromkeys(frozen, 1.0))
+    if change == "processor":
+        monkeypatch.setattr(executors, "processor", lambda: "another")
+    if change == "executors":
+        table = {**executors.EXECUTORS, "new": Executor(PlainBackbone, never)}
+        monkeypatch.setattr(executors, "EXECUTORS", table)
+    inner = 64 if change == "shape" else 48
+    choose(made(intermediate_size=inner), torch.int8 if change == "dtype" else torch.float32)
+    assert len(calls) == (3 if change == "executors" else 2)
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"a": 1}', '{"a": {"b": "c"}}', "\x00"])
+def test_a_damaged_file_is_measured_again(content):
+    cache_file().parent.mkdir(parents=True)
+    cache_file().write_text(content)
+    assert remembered() == {}
+    backbone = made()
+    assert choose(backbone, torch.float32).rates
+    assert json.loads(cache_file().read_text())
+
+
+def test_a_folder_that_cannot_be_written_is_no_error(monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    with_kernel(monkeypatch, Slow)
+    assert choose(made(), torch.float32).executor == "torch"
+
+
+@pytest.mark.parametrize("name", list(EXECUTORS))
+def test_the_variable_decides_where_it_can(monkeypatch, name):
+    monkeypatch.setenv(VARIABLE, name)
+    backbone = made()
+    choice = choose(backbone, torch.float32)
+    refusal = EXECUTORS[name].refusal(backbone, torch.float32)
+    if refusal is None:
+        assert (choice.executor, choice.rates) == (name, {})
+    else:
+        assert choice.executor != name
+        assert refusal in choice.refused[name]
+
+
+def test_a_kernel_that_cannot_is_left_out_and_says_why(monkeypatch):
+    monkeypatch.setenv(VARIABLE, "kernel")
+    choice = choose(made(**MODERNBERT), torch.float32)
+    assert choice.executor in ("onednn", "torch")
+    assert "BERT's layer" in choice.refused["kernel"]
+    frozen = freeze(made(**MODERNBERT), torch.float32)
+    assert frozen(torch.tensor([5, 6, 7]), torch.tensor([0, 3])).shape == (3, 32)
+
+
+def test_first_measures_nothing(monkeypatch):
+    monkeypatch.setenv(VARIABLE, "first")
+    monkeypatch.setattr(executors, "_rates", lambda *_: pytest.fail("measured"))
+    with_kernel(monkeypatch, Slow)
+    assert choose(made(), torch.float32) == Choice(executor="kernel", reason=f"{VARIABLE} is first")
+
+
+def test_an_unknown_name_is_an_error(monkeypatch):
+    monkeypatch.setenv(VARIABLE, "onedn")
+    with pytest.raises(ConfigError, match="onednn"):
+        choose(made(), torch.float32)
+
+
+@pytest.mark.parametrize("shape", [{}, MODERNBERT])
+def test_every_executor_gives_equal_states(shape, random_batch):
+    backbone, batch = made(**shape), random_batch([3, 12, 5], high=60)
+    expected = backbone(batch.input_ids, batch.cu_seqlens)
+    for executor in EXECUTORS.values():
+        if executor.refusal(backbone, torch.float32) is None:
+            frozen = executor.make(backbone, torch.float32)
+            torch.testing.assert_close(frozen(batch.input_ids, batch.cu_seqlens), expected, atol=1e-5, rtol=1e-5)
+
+
+def rates_of(monkeypatch, rates, cosines):
+    def chosen(backbone, dtype, *, always_measure):
+        return Choice(executor="torch", reason="", rates={"torch": rates[dtype]})
+
+    monkeypatch.setattr(executors, "choose", chosen)
+    monkeypatch.setattr(executors, "closeness", lambda backbone, dtype: cosines[dtype])
+
+
+CLOSE = (0.99995, 0.9995)
+
+
+@pytest.mark.parametrize(
+    ("rates", "cosines", "expected"),
+    [
+        ((1.0, 2.0, 3.0), (CLOSE, CLOSE), torch.int8),
+        ((1.0, 2.0, 3.0), (CLOSE, (0.9998, 0.9995)), torch.bfloat16),
+        ((1.0, 2.0, 3.0), (CLOSE, (0.99995, 0.998)), torch.bfloat16),
+        ((1.0, 2.0, 3.0), ((0.9, 0.9), (0.9, 0.9)), torch.float32),
+        ((1.0, 1.04, 0.5), (CLOSE, CLOSE), torch.float32),
+        ((1.0, 1.06, 0.5), (CLOSE, CLOSE), torch.bfloat16),
+    ],
+)
+def test_auto_is_the_fastest_that_stays_close(monkeypatch, rates, cosines, expected):
+    dtypes = (torch.float32, torch.bfloat16, torch.int8)
+    rates_of(monkeypatch, dict(zip(dtypes, rates, strict=True)), dict(zip(dtypes[1:], cosines, strict=True)))
+    found = automatic_dtype(made())
+    assert isinstance(found, AutomaticDtype)
+    assert found.dtype == expected
+
+
+def test_closeness_is_the_cosine_of_mean_states():
+    backbone = made()
+    assert closeness(backbone, torch.float32) == pytest.approx((1.0, 1.0), abs=1e-6)
+    mean, lowest = closeness(backbone, torch.bfloat16)
+    assert 0.99 < lowest < mean < 1 - 1e-7
+
+
+def test_encode_takes_auto(framed_encoder, sentences):
+    found = framed_encoder.encode(sentences, dtype="auto")
+    assert (found * framed_encoder.encode(sentences)).sum(1).min() > 0.999

@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from interlingua.encoder import fused
+from interlingua.encoder.attention import Layout, rotate, window_mask
+from interlingua.encoder.backbone import Backbone, BackboneConfig
+from interlingua.encoder.compiled import CompiledBackbone
+from interlingua.encoder.layer import ACTIVATIONS, EagerSteps, Layer, LayerSpec, run_layer
+from tests.encoder.shapes import MODERNBERT
+
+PLAIN = LayerSpec(width=32, heads=2, inner=48)
+OTHER = [
+    {"gated": True},
+    {"norm_first": True},
+    {"norm_first": True, "attention_norm": False},
+    {"norm_bias": False},
+    {"attention_bias": False},
+    {"intermediate_bias": False},
+    {"output_bias": False},
+    {"rotary_base": 100.0},
+    {"window": 2},
+]
+LENGTHS = [1, 6, 6, 3, 11]
+
+
+def layout_of(lengths):
+    return Layout.of(torch.tensor([0, *torch.tensor(lengths).cumsum(0)], dtype=torch.int32))
+
+
+def made(**changes):
+    torch.manual_seed(0)
+    spec = LayerSpec(width=32, heads=2, inner=48, **changes)
+    layer = Layer(spec).double().eval()
+    for parameter in layer.parameters():
+        parameter.data += 0.1 * torch.randn_like(parameter)
+    return layer
+
+
+def naive_rotated(row, position, base):
+    """One head's vector, pair by pair, as complex numbers."""
+    half = len(row) // 2
+    turned = row.clone()
+    for i in range(half):
+        angle = torch.tensor(position * base ** (-2 * i / len(row)))
+        number = torch.complex(row[i], row[half + i]) * torch.complex(angle.cos(), angle.sin())
+        turned[i], turned[half + i] = number.real, number.imag
+    return turned
+
+
+def naive_layer_of(layer, x):
+    """One sentence (L, D), written out from the description of each choice."""
+    spec = layer.spec
+    width = spec.head_width
+    normed = layer.attention_norm(x) if spec.norm_first and spec.attention_norm else x
+    q, k, v = layer.query(normed), layer.key(normed), layer.value(normed)
+    rows = []
+    for i in range(len(x)):
+        heads = []
+        for head in range(spec.heads):
+            at = slice(head * width, (head + 1) * width)
+            seen = [j for j in range(len(x)) if spec.window is None or abs(i - j) <= spec.window]
+            turn = lambda row, place: row if spec.rotary_base is None else naive_rotated(row, place, spec.rotary_base)  # noqa: E731
+            query = turn(q[i, at], i)
+            scores = torch.stack([query @ turn(k[j, at], j) / width**0.5 for j in seen])
+            heads.append(sum(w * v[j, at] for w, j in zip(scores.softmax(0), seen, strict=True)))
+        rows.append(torch.cat(heads))
+    x = x + layer.attention_output(torch.stack(rows))
+    x = x if spec.norm_first else layer.attention_norm(x)
+    inner = layer.intermediate(layer.output_norm(x) if spec.norm_first else x)
+    if spec.gated:
+        inner = ACTIVATIONS[spec.activation](inner[:, : spec.inner]) * inner[:, spec.inner :]
+    else:
+        inner = ACTIVATIONS[spec.activation](inner)
+    x = x + layer.output(inner)
+    return x if spec.norm_first else layer.output_norm(x)
+
+
+@pytest.mark.parametrize("grad", [True, False])
+@pytest.mark.parametrize("changes", [{}, *OTHER, {"rotary_base": 50.0, "window": 1, "gated": True, "norm_first": True}])
+def test_each_choice_is_the_layer_written_out(changes, grad):
+    layer = made(**changes)
+    x = torch.randn(sum(LENGTHS), 32, dtype=torch.float64)
+    layout = layout_of(LENGTHS)
+    with torch.set_grad_enabled(grad):
+        found = layout.restore(layer(layout.arrange(x), layout))
+        expected = torch.cat([naive_layer_of(layer, one) for one in x.split(LENGTHS)])
+    torch.testing.assert_close(found, expected, atol=1e-6, rtol=1e-6)  # angles are float32
+
+
+@pytest.mark.parametrize("changes", OTHER)
+def test_only_berts_layer_is_plain(changes):
+    assert PLAIN.is_plain
+    assert not LayerSpec(width=32, heads=2, inner=48, **changes).is_plain
+
+
+def test_compiled_paths_leave_other_layers_to_torch(monkeypatch):
+    monkeypatch.setattr(fused, "available", lambda x: True)
+    x, layout = torch.randn(5, 32), layout_of([2, 3])
+    assert fused.takes(Layer(PLAIN), x, layout)
+    for changes in OTHER:
+        assert not fused.takes(Layer(LayerSpec(width=32, heads=2, inner=48, **changes)), x, layout)
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 48}
+    backbone = Backbone(BackboneConfig(vocab_size=9, **sizes, **MODERNBERT))
+    assert "BERT's layer" in CompiledBackbone.refusal(backbone, torch.float32)
+    assert not CompiledBackbone.takes(backbone, torch.float32)
+
+
+def test_fused_steps_make_the_layer_of_their_three_passes(monkeypatch):
+    """Each pass of the kernel, replaced by torch, which says what it stands for."""
+    layer = made()
+    spec, layout = layer.spec, layout_of(LENGTHS)
+    x = layout.arrange(torch.randn(sum(LENGTHS), 32, dtype=torch.float64))
+
+    class Attention:
+        @staticmethod
+        def apply(qkv, bias, groups, heads, rate):
+            return fused_attend(qkv + bias, layout, heads=heads, dropout_rate=rate)
+
+    class Activation:
+        @staticmethod
+        def apply(y, bias, kind):
+            assert kind == fused.ACTIVATIONS[spec.activation]
+            return F.gelu(y + bias)
+
+    class ResidualNorm:
+        @staticmethod
+        def apply(x, y, bias, weight, shift, eps, rate):
+            assert rate == 0
+            return F.layer_norm(x + y + bias, weight.shape, weight, shift, eps)
+
+    from interlingua.encoder.attention import attend as fused_attend
+
+    for name, replacement in (("_Attention", Attention), ("_Activation", Activation), ("_ResidualNorm", ResidualNorm)):
+        monkeypatch.setattr(fused, name, replacement)
+    expected = run_layer(spec, EagerSteps(layer, layout), x)
+    torch.testing.assert_close(run_layer(spec, fused.FusedSteps(layer, layout), x), expected)
+
+
+def test_a_rotation_by_hand():
+    """Base 1, so that every pair turns by one radian a position."""
+    layout = layout_of([3])
+    x = torch.tensor([[1.0, 0.0]] * 3)
+    turned = rotate(x, layout, heads=1, base=1.0)
+    expected = torch.tensor([[1.0, 0.0], [0.5403023, 0.8414710], [-0.4161468, 0.9092974]])
+    torch.testing.assert_close(turned, expected)
+
+
+def test_rotated_scores_depend_on_the_distance_alone():
+    layout = layout_of([9])
+    q, k = torch.randn(1, 8, dtype=torch.float64), torch.randn(1, 8, dtype=torch.float64)
+    queries = rotate(q.expand(9, 8), layout, heads=2, base=30.0)
+    keys = rotate(k.expand(9, 8), layout, heads=2, base=30.0)
+    scores = queries @ keys.T
+    for distance in range(-8, 9):
+        diagonal = scores.diagonal(distance)
+        torch.testing.assert_close(diagonal, diagonal[:1].expand_as(diagonal), atol=1e-6, rtol=1e-6)
+
+
+def test_a_window_is_a_band_and_nothing_for_short_sentences():
+    device = torch.device("cpu")
+    assert window_mask(5, None, device) is None
+    assert window_mask(3, 2, device) is None
+    assert window_mask(4, 2, device).int().tolist() == [[1, 1, 1, 0], [1, 1, 1, 1], [1, 1, 1, 1], [0, 1, 1, 1]]
+
+
+def test_recomputed_layers_have_the_same_gradients():
+    gradients = []
+    for recomputes in (False, True):
+        layer = made(rotary_base=10.0, window=2, gated=True, norm_first=True)
+        layer.recomputes = recomputes
+        layout = layout_of(LENGTHS)
+        torch.manual_seed(1)
+        x = torch.randn(sum(LENGTHS), 32, dtype=torch.float64, requires_grad=True)
+        layer(x, layout).square().sum().backward()
+        gradients.append([x.grad, *[parameter.grad for parameter in layer.parameters()]])
+    for one, other in zip(*gradients, strict=True):
+        torch.testing.assert_close(one, other)
