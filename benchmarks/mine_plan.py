@@ -24,8 +24,8 @@ import numpy as np
 from interlingua.mining.job import parse_size
 from interlingua.mining.plan import TRIED_TEXTS, duration, size
 from interlingua.mining.speed import search_speed
-from interlingua.mining.tiles import TilePlan, find_neighbours, neighbour_blocks
 from interlingua.mining.vectors import unit
+from interlingua.search.topk.tiles import TilePlan, neighbor_blocks, search_tiles
 
 CHUNK = 65_536
 CHECKED = 200
@@ -75,7 +75,7 @@ def wrong(x: np.ndarray, y: np.ndarray, plan: TilePlan, folder: Path) -> int:
         best = -np.sort(-np.concatenate([best, similar], axis=1), axis=1)[:, : plan.k]
     found = np.concatenate([
         near.similarities[rows[(rows >= start) & (rows < start + len(near.indices))] - start].numpy()
-        for start, near in neighbour_blocks(plan, folder, "x")
+        for start, near in neighbor_blocks(plan, folder, "x")
     ])  # fmt: skip
     return int((np.abs(found - best) > 1e-6).any(axis=1).sum())
 
@@ -119,7 +119,7 @@ def main() -> None:
         counts["last"] = total
         print(f"  {done / total:6.1%} {duration(clock() - before)}", flush=True)
 
-    find_neighbours(x, y, plan, neighbours, progress=progress)
+    search_tiles(x, y, plan, neighbours, progress=progress)
     taken = clock() - before
     peak.stopped.set()
     share = 1 - (counts["first"] or 0) / counts["last"]

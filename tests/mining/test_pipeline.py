@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from interlingua.errors import ConfigError, DataError
-from interlingua.mining.approximate import Approximate
 from interlingua.mining.documents import DocumentMatch
-from interlingua.mining.knn import mutual_neighbours
 from interlingua.mining.mine import best_both_ways, retrieve
 from interlingua.mining.pipeline import MineConfig, TextFile, mine_files
 from interlingua.mining.progress import Steps
+from interlingua.search.topk.approximate import Approximate
+from interlingua.search.topk.exact import mutual_topk
 from tests.mining.invented import corpora, embed, write_lines
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,7 +46,7 @@ def test_files_give_what_vectors_in_memory_give(tmp_path, retrieval, margin):
     order = np.argsort(-found.scores, kind="stable")
     assert as_pairs(mined) == list(zip(found.x[order].tolist(), found.y[order].tolist(), strict=True))
     assert mined.pairs["score"].tolist() == found.scores[order].tolist()
-    of_x, of_y = mutual_neighbours(x, y, k=1)
+    of_x, of_y = mutual_topk(x, y, k=1)
     near = [np.bincount(one.indices[:, 0].numpy(), minlength=size) for one, size in ((of_y, len(x)), (of_x, len(y)))]
     assert mined.pairs["hub_x"].tolist() == near[0][mined.pairs["x"]].tolist()
     assert mined.pairs["hub_y"].tolist() == near[1][mined.pairs["y"]].tolist()
@@ -299,7 +299,8 @@ def test_unknown_ways_are_refused(options, message):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from interlingua.mining import mine, tiles, vectors
+from interlingua.mining import mine, vectors
+from interlingua.search.topk import tiles
 from tests.mining.test_pipeline import MineConfig, SMALL, mine_files, sides
 
 folder, place, moment = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])

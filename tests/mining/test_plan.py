@@ -7,10 +7,10 @@ import pytest
 
 from interlingua.errors import DataError
 from interlingua.mining import plan, speed
-from interlingua.mining.approximate import Approximate
 from interlingua.mining.documents import DocumentMatch
 from interlingua.mining.pipeline import MineConfig, TextFile, mine_files
 from interlingua.mining.plan import duration, estimate, size
+from interlingua.search.topk.approximate import Approximate
 from tests.mining.invented import embed, write_lines
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from interlingua.errors import DataError
 from interlingua.mining import speed
-from interlingua.mining.speed import SearchSpeed, _bars, search_speed
+from interlingua.mining.speed import SearchSpeed, _kth_best, search_speed
 from interlingua.mining.vectors import unit
 
 
@@ -74,13 +74,13 @@ def test_what_a_neighbour_will_reach_among_sixteen_times_as_many(d):
     rng = np.random.default_rng(d)
     queries, candidates = (unit(rng.standard_normal((n, d)).astype(np.float32)) for n in (200, 16_384))
     true = np.sort(queries @ candidates.T, axis=1)[:, -4].mean()
-    told, now = (_bars(queries, candidates[:1024], 4, size).mean() for size in (16_384, 1024))
+    told, now = (_kth_best(queries, candidates[:1024], 4, size).mean() for size in (16_384, 1024))
     assert abs(told - true) < 0.15 * (true - now)
 
 
 def test_copies_come_no_nearer():
     x = np.tile(unit(np.random.default_rng(1).standard_normal((1, 24)).astype(np.float32)), (200, 1))
-    assert _bars(x, x, 4, 10_000).tolist() == pytest.approx([1.0] * 200, abs=1e-6)
+    assert _kth_best(x, x, 4, 10_000).tolist() == pytest.approx([1.0] * 200, abs=1e-6)
     assert search_speed(x, x, 4, (10_000, 10_000)).pair > 0
 
 
@@ -93,7 +93,7 @@ def test_what_is_no_number_does_not_stop_the_trial(broken):
 
 def test_too_few_vectors_to_tell_how_neighbours_come_nearer():
     x = unit(np.random.default_rng(0).standard_normal((9, 8)).astype(np.float32))
-    np.testing.assert_allclose(_bars(x, x, 4, 1000), np.sort(x @ x.T, axis=1)[:, -4], atol=1e-6)
+    np.testing.assert_allclose(_kth_best(x, x, 4, 1000), np.sort(x @ x.T, axis=1)[:, -4], atol=1e-6)
 
 
 def test_many_vectors_whose_first_coordinates_say_most_take_less_time_a_pair():

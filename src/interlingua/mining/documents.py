@@ -21,10 +21,10 @@ from interlingua.files import PathLike, open_text
 from interlingua.functional.margin import Margin, best_neighbour, score_neighbours
 from interlingua.languages import resolve
 from interlingua.mining.found import FOUND
-from interlingua.mining.knn import Neighbours, mutual_neighbours, nearest_neighbours
 from interlingua.mining.mine import Candidates, Refuses, Retrieval, retrieve
-from interlingua.mining.scan import exact
 from interlingua.mining.texts import Layout, Line, Side, exact_keys, read_lines
+from interlingua.search.topk.bounds import dot_float64
+from interlingua.search.topk.exact import Neighbors, exact_topk, mutual_topk
 
 GROUP = 8192
 """Texts of a side to look up neighbors of in the background at a time."""
@@ -220,12 +220,12 @@ def _pairs_of_group(
     behind_y = _Background.of(ys, vectors[1], samples[0], vectors[0], k)
     for own_x, own_y in texts:
         own = np.asarray(vectors[0][own_x]), np.asarray(vectors[1][own_y])
-        of_x, of_y = mutual_neighbours(*own, k=k)
+        of_x, of_y = mutual_topk(*own, k=k)
         means = behind_x.means(own_x, own_y, of_x, k), behind_y.means(own_y, own_x, of_y, k)
         kept = _retrieved(of_x, of_y, *means, margin, retrieval, _of_own(refuses, own_x, own_y))
         found = np.zeros(len(kept.scores), FOUND)
         found["score"], found["x"], found["y"] = kept.scores, own_x[kept.x], own_y[kept.y]
-        found["cosine"] = exact(*own, kept.x, kept.y)
+        found["cosine"] = dot_float64(*own, kept.x, kept.y)
         yield found
 
 
@@ -299,11 +299,11 @@ class _Background(NamedTuple):
     ) -> _Background:
         if not len(sample):
             return cls(texts, np.zeros((len(texts), 0), np.float32), np.zeros((len(texts), 0), np.int64))
-        found = nearest_neighbours(vectors[texts], others[sample], k=k)
+        found = exact_topk(vectors[texts], others[sample], k=k)
         return cls(texts, found.similarities.numpy(), sample[found.indices.numpy()])
 
     def means(
-        self, own: Int64[ndarray, " n"], other: Int64[ndarray, " m"], near: Neighbours, k: int
+        self, own: Int64[ndarray, " n"], other: Int64[ndarray, " m"], near: Neighbors, k: int
     ) -> Float32[Tensor, " n"]:
         """Mean similarity of each text to its k nearest in document and sample, a text in both once."""
         at = np.searchsorted(self.texts, own)
@@ -314,8 +314,8 @@ class _Background(NamedTuple):
 
 
 def _retrieved(
-    of_x: Neighbours,
-    of_y: Neighbours,
+    of_x: Neighbors,
+    of_y: Neighbors,
     x_means: Float32[Tensor, " n"],
     y_means: Float32[Tensor, " m"],
     margin: Margin,

@@ -30,7 +30,6 @@ from interlingua.limits import guard_lines
 from interlingua.locks import exclusive
 from interlingua.mining.parquet_vectors import ParquetVectors, is_parquet, require_pyarrow
 from interlingua.mining.texts import count_lines
-from interlingua.mining.workers import OnRay, connected
 from interlingua.remote import (
     check_writable,
     destination,
@@ -42,6 +41,7 @@ from interlingua.remote import (
     name_of,
     state,
 )
+from interlingua.workers import OnRay, connected
 
 STANDARD_INPUT = "-"
 RECORD = "embedded.json"

@@ -15,9 +15,9 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from interlingua.functional.margin import Margin, best_neighbour, score_neighbours
-from interlingua.mining.knn import Neighbours
 from interlingua.mining.mine import Refuses, Retrieval, Taken
 from interlingua.mining.strings import mapped_zeros
+from interlingua.search.topk.exact import Neighbors
 
 CANDIDATE = np.dtype([("score", "<f8"), ("cosine", "<f4"), ("x", "<i8"), ("y", "<i8")])
 FOUND = np.dtype([*CANDIDATE.descr, ("hub_x", "<i4"), ("hub_y", "<i4")])
@@ -25,8 +25,8 @@ FOUND = np.dtype([*CANDIDATE.descr, ("hub_x", "<i4"), ("hub_y", "<i4")])
 BYTES_TO_SORT = 40
 """Memory that a pair takes while a list is put in order."""
 CHUNK = 65_536
-Blocks = Callable[[str], Iterator[tuple[int, Neighbours]]]
-"""Neighbours of side ``x`` or ``y``, a block at a time, with the number of its first text."""
+Blocks = Callable[[str], Iterator[tuple[int, Neighbors]]]
+"""Neighbors of side ``x`` or ``y``, a block at a time, with the number of its first text."""
 
 
 class Scored:

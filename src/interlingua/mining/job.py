@@ -13,10 +13,8 @@ from interlingua.corpus.bad_lines import BadLines
 from interlingua.encoder.encoder import choose_device
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
-from interlingua.mining.approximate import Approximate
 from interlingua.mining.calibration import Calibration, load_calibration
 from interlingua.mining.checks import CHEAP, DROPPED, Checker, CheckPlan
-from interlingua.mining.distributed import tiles_for
 from interlingua.mining.documents import DocumentMatch
 from interlingua.mining.gold import judged, read_gold
 from interlingua.mining.output import Selection, Written, check_output, write_mined
@@ -26,8 +24,10 @@ from interlingua.mining.plan import estimate
 from interlingua.mining.share import doubted
 from interlingua.mining.side_tables import with_lines
 from interlingua.mining.work_folder import at_work
-from interlingua.mining.workers import connected
 from interlingua.remote import check_writable, destination, is_remote, keep_inputs, name_of
+from interlingua.search.topk.approximate import Approximate
+from interlingua.search.topk.tiles import tiles_for
+from interlingua.workers import connected
 
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 SHOWN_PRECISIONS = (0.5, 0.8, 0.9, 0.95, 0.99)

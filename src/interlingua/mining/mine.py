@@ -11,7 +11,7 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from interlingua.functional.margin import Margin, best_neighbour, score_neighbours
-from interlingua.mining.knn import Neighbours, mutual_neighbours
+from interlingua.search.topk.exact import Neighbors, mutual_topk
 
 Retrieval = Literal["forward", "backward", "intersection", "max"]
 Refuses = Callable[[Int64[ndarray, " n"], Int64[ndarray, " n"]], Bool[ndarray, " n"]]
@@ -47,7 +47,7 @@ def best_both_ways(
     Raises:
         DataError: a side is empty, widths differ, or a vector is not finite.
     """
-    of_x, of_y = mutual_neighbours(x, y, k=k)
+    of_x, of_y = mutual_topk(x, y, k=k)
     forward_scores, ys = _best(of_x, of_y, margin)
     backward_scores, xs = _best(of_y, of_x, margin)
     return (
@@ -118,7 +118,7 @@ class Taken:
         return kept
 
 
-def _best(of_x: Neighbours, of_y: Neighbours, margin: Margin) -> tuple[Float64[ndarray, " n"], Int64[ndarray, " n"]]:
+def _best(of_x: Neighbors, of_y: Neighbors, margin: Margin) -> tuple[Float64[ndarray, " n"], Int64[ndarray, " n"]]:
     means = of_x.similarities.mean(dim=1), of_y.similarities.mean(dim=1)
     scores = score_neighbours(of_x.similarities, of_x.indices, *means, margin=margin)
     best = best_neighbour(scores, of_x.indices)

@@ -20,8 +20,6 @@ from interlingua.corpus.bad_lines import BadLines
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, atomic_write, sha256_file
 from interlingua.functional.margin import MARGINS, Margin
-from interlingua.mining.approximate import Approximate, find_approximately
-from interlingua.mining.distributed import find_neighbours_on, tiles_for
 from interlingua.mining.documents import DocumentMatch, check_matches, document_pairs, reader
 from interlingua.mining.found import FOUND, Scored
 from interlingua.mining.mine import Refuses, Retrieval
@@ -29,8 +27,6 @@ from interlingua.mining.progress import Expected, Steps
 from interlingua.mining.speed import CHOICE_SECONDS, DOCUMENT_SECONDS, PAIR_SECONDS, search_speed
 from interlingua.mining.strings import mapped
 from interlingua.mining.texts import Equal, Layout, Line, Side, build_side
-from interlingua.mining.tile_files import JOURNAL
-from interlingua.mining.tiles import TilePlan, block_sizes, find_neighbours, join_shards, neighbour_blocks
 from interlingua.mining.vectors import (
     PORTION,
     Encode,
@@ -45,8 +41,18 @@ from interlingua.mining.vectors import (
     open_vectors,
 )
 from interlingua.mining.work_folder import one_at_a_time
-from interlingua.mining.workers import Here, Workers
 from interlingua.remote import name_of
+from interlingua.search.topk.approximate import Approximate, find_approximately
+from interlingua.search.topk.tiles import (
+    JOURNAL,
+    TilePlan,
+    block_sizes,
+    join_shards,
+    neighbor_blocks,
+    search_tiles,
+    tiles_for,
+)
+from interlingua.workers import Here, Workers
 
 FEW = 16
 """Texts of a side that are embedded to try the search."""
@@ -315,10 +321,7 @@ def _search(
     report = functools.partial(progress, "nearest neighbours")
     if how is not None:
         return plan, folder, find_approximately(x, y, plan, folder, how, memory=config.memory, progress=report)
-    if workers is None:
-        find_neighbours(x, y, plan, own, shard=shard or (1, 1), device=config.device, progress=report)
-    else:
-        find_neighbours_on(workers, x, y, plan, own, device=config.device, progress=report)
+    search_tiles(x, y, plan, own, shard=shard or (1, 1), workers=workers, device=config.device, progress=report)
     return plan, folder, ""
 
 
@@ -384,7 +387,7 @@ def _retrieve(
     plan: TilePlan, folder: Path, work: Path, config: MineConfig, refuses: Refuses | None, progress: Progress
 ) -> NDArray[np.void]:
     """Writes the pairs of the retrieval, best first, and maps them."""
-    blocks = functools.partial(neighbour_blocks, plan, folder)
+    blocks = functools.partial(neighbor_blocks, plan, folder)
     scored = Scored(work / "scores", blocks, plan.n, plan.m, margin=config.margin)
     path = work / "scores" / "found.bin"
     with open(path, "wb") as file:

@@ -22,8 +22,8 @@ from interlingua.mining.found import FOUND
 from interlingua.mining.pipeline import MineConfig, TextFile, one_width
 from interlingua.mining.speed import CHOICE_SECONDS, DOCUMENT_SECONDS, PAIR_SECONDS, search_speed
 from interlingua.mining.texts import read_lines
-from interlingua.mining.tiles import block_sizes, bytes_of_a_vector
 from interlingua.mining.vectors import PORTION, finished, open_vectors
+from interlingua.search.topk.tiles import block_sizes, bytes_of_a_vector
 
 TRIED_TEXTS = 1024
 """Texts drawn for the trial of the model, of which as many are embedded as ``TRIAL_SECONDS`` allow."""

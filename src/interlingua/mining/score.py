@@ -24,7 +24,7 @@ from interlingua.corpus.formats import TextPair
 from interlingua.encoder.finite import check_finite
 from interlingua.errors import ConfigError, DataError
 from interlingua.functional.margin import MARGINS, Margin, margin_score
-from interlingua.mining.knn import nearest_neighbours
+from interlingua.search.topk.exact import exact_topk
 
 PORTION = 2048
 """Texts embedded at once."""
@@ -41,7 +41,7 @@ class ScoreConfig:
     margin: Margin = "ratio"
     """ratio, distance, or absolute, which is the plain cosine and needs no window."""
     k: int = 4
-    """Neighbours that the margin's means are taken over."""
+    """Neighbors that the margin's means are taken over."""
     window: int = 8192
     """Pairs with the texts among which neighbors are searched."""
 
@@ -190,7 +190,7 @@ class PairScorer:
         hubs = []
         for own, side, other in ((x, *sides), (y, *sides[::-1])):
             queries, place = np.unique(own, return_inverse=True)
-            similar, indices = nearest_neighbours(side.vectors[queries], other.vectors, k=self.config.k)
+            similar, indices = exact_topk(side.vectors[queries], other.vectors, k=self.config.k)
             means.append(similar.double().mean(dim=1)[torch.from_numpy(place)])
             hubs.append(np.bincount(indices[:, 0].numpy(), minlength=len(other.rows)))
         scores = margin_score(torch.from_numpy(cosines), means[0], means[1], margin=self.config.margin)

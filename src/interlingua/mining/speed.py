@@ -11,10 +11,10 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.mining.knn import check_sides, make_frame, make_scanner, nearest_neighbours, read_block
-from interlingua.mining.lists import Lists
-from interlingua.mining.scan import Block
 from interlingua.mining.vectors import unit
+from interlingua.search.topk.bounds import Block
+from interlingua.search.topk.exact import check_sides, exact_topk, make_frame, make_scanner, read_block
+from interlingua.search.topk.lists import NeighborLists
 
 TRIED_VECTORS = 4096
 TRIED_NEIGHBOURS = 64
@@ -78,11 +78,11 @@ def search_speed(
     k = min(k, TRIED_NEIGHBOURS)
     rng = np.random.default_rng(0)
     known = [np.nan_to_num(side, posinf=0, neginf=0) for side in (x, y)]  # the run itself tells which one is broken
-    bars = _bars_of(known, k, sizes)
+    kth_best = _kth_best_of(known, k, sizes)
     most = min(TRIED_VECTORS, max(FEWEST_TRIED, *sizes))  # no more than the run itself will search
     tile = min(most, FEWEST_TRIED)
     while True:
-        trial = _Trial(known, bars, k, tile, rng, math.prod(sizes), device, clock)
+        trial = _Trial(known, kth_best, k, tile, rng, math.prod(sizes), device, clock)
         first = trial.pass_seconds(turn=0)
         larger = min(most, 4 * tile)
         if larger == tile or first * (larger / tile) ** 2 > TRIAL_SECONDS:
@@ -105,7 +105,7 @@ class _Trial:
     def __init__(
         self,
         known: Sequence[Float32[ndarray, "n d"]],
-        bars: Sequence[Float32[ndarray, " n"]],
+        kth_best: Sequence[Float32[ndarray, " n"]],
         k: int,
         tile: int,
         rng: np.random.Generator,
@@ -117,7 +117,7 @@ class _Trial:
         self._tile = tile
         self._clock = clock
         drawn = [rng.permutation(np.resize(np.arange(len(side)), tile)) for side in known]
-        self._bars = [of[at] for of, at in zip(bars, drawn, strict=True)]
+        self._kth_best = [of[at] for of, at in zip(kth_best, drawn, strict=True)]
         sides = [_with_noise(rng, side[at]) for side, at in zip(known, drawn, strict=True)]
         self._scanner = make_scanner(make_frame(sides[0], sides[1], pairs=pairs), device=device)
         self._scanner.prepare(Block(sides[0], 0), of_x=True)  # the first time is slower
@@ -128,19 +128,21 @@ class _Trial:
 
     def pass_seconds(self, *, turn: int) -> float:
         """Of the tile with empty lists in turn 0, with lists as good as half-way through in turn 1."""
-        lists = Lists.empty(self._tile, self._k), Lists.empty(self._tile, self._k)
+        lists = NeighborLists.empty(self._tile, self._k), NeighborLists.empty(self._tile, self._k)
         if turn:
-            for of, bar in zip(lists, self._bars, strict=True):
+            for of, bar in zip(lists, self._kth_best, strict=True):
                 of.values[:] = bar[:, None]
         start = self._clock()
         self._scanner.scan(self._left, self._right, *lists)
         return self._clock() - start
 
 
-def _bars_of(known: Sequence[Float32[ndarray, "n d"]], k: int, sizes: tuple[int, int]) -> list[Float32[ndarray, " n"]]:
+def _kth_best_of(
+    known: Sequence[Float32[ndarray, "n d"]], k: int, sizes: tuple[int, int]
+) -> list[Float32[ndarray, " n"]]:
     """What neighbors have to reach when a search is half-way through, for the vectors of both sides."""
     half_way = max(TRIED_VECTORS, round(min(sizes) / math.e))
-    return [_bars(known[side], known[1 - side], k, half_way) for side in range(2)]
+    return [_kth_best(known[side], known[1 - side], k, half_way) for side in range(2)]
 
 
 def _places(n: int, m: int, k: int) -> float:
@@ -151,7 +153,7 @@ def _places(n: int, m: int, k: int) -> float:
     return sum(a * k * (1 + math.log(max(b / k, 1))) for a, b in ((n, m), (m, n)))
 
 
-def _bars(
+def _kth_best(
     queries: Float32[ndarray, "n d"], candidates: Float32[ndarray, "m d"], k: int, size: int
 ) -> Float32[ndarray, " n"]:
     """What the k-th neighbour of each query will reach among so many candidates.
@@ -161,16 +163,16 @@ def _bars(
     """
     m = len(candidates)
     part = len(candidates) // 4
-    whole = nearest_neighbours(queries, candidates, k=k).similarities[:, -1].numpy()
+    whole = exact_topk(queries, candidates, k=k).similarities[:, -1].numpy()
     if part < k or size <= m:
         return whole
-    few = nearest_neighbours(queries, candidates[:part], k=k).similarities[:, -1].numpy()
+    few = exact_topk(queries, candidates[:part], k=k).similarities[:, -1].numpy()
     far, before = (np.maximum(1 - of, 0) for of in (whole, few))  # half the squared distance, as the length is 1
     if not before.any():  # copies of each other
         return whole
     shrinks = float(far.mean() / before.mean())
-    bars: Float32[ndarray, " n"] = 1 - far * np.float32(shrinks ** (math.log(size / m) / math.log(m / part)))
-    return bars
+    kth_best: Float32[ndarray, " n"] = 1 - far * np.float32(shrinks ** (math.log(size / m) / math.log(m / part)))
+    return kth_best
 
 
 def _with_noise(rng: np.random.Generator, vectors: Float32[ndarray, "n d"]) -> Float32[ndarray, "n d"]:

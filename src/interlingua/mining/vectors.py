@@ -25,8 +25,8 @@ from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, atomic_write
 from interlingua.mining.texts import Side
 from interlingua.mining.vector_files import end_line, header_of, journaled, portion_line, put, read_crc, rewrite
-from interlingua.mining.workers import Here, Workers
 from interlingua.temporary import sync_folder
+from interlingua.workers import Here, Workers
 
 log = logging.getLogger("interlingua")
 PORTION = 2048

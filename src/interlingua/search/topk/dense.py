@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from interlingua.errors import DataError
-from interlingua.mining.knn import Neighbours
+from interlingua.search.topk.exact import Neighbors
 
 EDGE = 64
 
@@ -35,20 +35,20 @@ def padded_block(
     return block.to(device), len(rows)
 
 
-def no_neighbours(n: int) -> Neighbours:
+def no_neighbors(n: int) -> Neighbors:
     """Queries that have no neighbours yet, to merge into."""
-    return Neighbours(torch.empty(n, 0), torch.empty(n, 0, dtype=torch.int64))
+    return Neighbors(torch.empty(n, 0), torch.empty(n, 0, dtype=torch.int64))
 
 
-def merge(old: Neighbours, new: Neighbours, *, offset: int, k: int) -> Neighbours:
+def merge(old: Neighbors, new: Neighbors, *, offset: int, k: int) -> Neighbors:
     """Joins the best of earlier tiles with a tile's; the earlier ones have the lower indices, so they go first."""
     values = torch.cat([old.similarities, new.similarities.cpu()], dim=1)
     indices = torch.cat([old.indices, new.indices.cpu() + offset], dim=1)
     values, order = values.sort(dim=1, descending=True, stable=True)
-    return Neighbours(values[:, :k], indices.gather(1, order[:, :k]))
+    return Neighbors(values[:, :k], indices.gather(1, order[:, :k]))
 
 
-def top_k(similarities: Float[Tensor, "n m"], k: int) -> Neighbours:
+def top_k(similarities: Float[Tensor, "n m"], k: int) -> Neighbors:
     """The k largest of each row, best first, the lower index first among equals.
 
     ``torch.topk`` picks any of several equal values. One more than k shows whether the choice at the edge was open;
@@ -62,7 +62,7 @@ def top_k(similarities: Float[Tensor, "n m"], k: int) -> Neighbours:
         at = open_edge[:, 0].nonzero()[:, 0]
         sorted_values, sorted_indices = similarities[at].sort(dim=1, descending=True, stable=True)
         values[at], indices[at] = sorted_values[:, :k], sorted_indices[:, :k]
-    return Neighbours(values, indices)
+    return Neighbors(values, indices)
 
 
 def _by_value_then_index(values: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:

@@ -7,10 +7,10 @@ import pytest
 
 from interlingua.encoder.vector_format import Int8Ranges, quantize_vectors
 from interlingua.errors import ConfigError, DataError
-from interlingua.mining import rescored
-from interlingua.mining.knn import nearest_neighbours
-from interlingua.mining.rescored import CodedVectors, rescored_topk
-from tests.mining.scanners import crowded, oracle
+from interlingua.search.topk import approximate
+from interlingua.search.topk.approximate import CodedVectors, rescored_topk
+from interlingua.search.topk.exact import exact_topk
+from tests.search.topk.scanners import crowded, oracle
 
 QUERIES, CANDIDATES = crowded(0, 40, 300, 24)
 CENTRED = tuple(side - CANDIDATES.mean(axis=0) for side in (QUERIES, CANDIDATES))
@@ -49,7 +49,7 @@ def test_int8_is_searched_by_its_steps():
 @pytest.mark.parametrize("precision", ["int8", "binary"])
 def test_with_all_candidates_rescored_the_search_is_exact(precision):
     found = rescored_topk(QUERIES, CodedVectors.of(CANDIDATES, precision), CANDIDATES, k=5, rescore=300)
-    expected = nearest_neighbours(QUERIES, CANDIDATES, k=5)
+    expected = exact_topk(QUERIES, CANDIDATES, k=5)
     assert np.array_equal(found.indices, expected.indices)
     assert np.array_equal(found.similarities, expected.similarities)
 
@@ -65,7 +65,7 @@ def test_rescoring_ranks_what_was_found_by_the_vectors():
 
 def test_more_candidates_find_more():
     queries, candidates = CENTRED
-    expected = nearest_neighbours(queries, candidates, k=5).indices.numpy()
+    expected = exact_topk(queries, candidates, k=5).indices.numpy()
     shares = []
     for rescore in (5, 20, 80, 300):
         found = rescored_topk(queries, CodedVectors.of(candidates, "binary"), candidates, k=5, rescore=rescore)
@@ -76,7 +76,7 @@ def test_more_candidates_find_more():
 
 
 def test_ranges_are_measured_block_by_block(monkeypatch):
-    monkeypatch.setattr(rescored, "BLOCK", 77)
+    monkeypatch.setattr(approximate, "BLOCK", 77)
     table = CodedVectors.of(CANDIDATES, "int8")
     assert table.ranges == Int8Ranges.of(CANDIDATES)
     assert np.array_equal(table.codes, quantize_vectors(CANDIDATES, "int8", table.ranges))

@@ -13,18 +13,18 @@ import pytest
 from interlingua.errors import ConfigError, DataError
 from interlingua.kernels import library
 from interlingua.locks import exclusive
-from interlingua.mining import tiles
-from interlingua.mining.knn import mutual_neighbours
-from interlingua.mining.plain import TILE_COLUMNS, TILE_ROWS
-from interlingua.mining.tiles import (
+from interlingua.search.topk import tiles
+from interlingua.search.topk.exact import mutual_topk
+from interlingua.search.topk.tiles import (
     TilePlan,
     block_sizes,
     bytes_of_a_vector,
-    find_neighbours,
     join_shards,
-    read_neighbours,
+    read_neighbors,
+    search_tiles,
 )
-from tests.mining.scanners import crowded
+from interlingua.search.topk.torch_scanner import TILE_COLUMNS, TILE_ROWS
+from tests.search.topk.scanners import crowded
 
 
 def small_plan(x, y, *, k=4, rows=50, columns=40):
@@ -43,8 +43,8 @@ def assert_same(found, expected):
 def test_tiles_find_what_one_pass_finds(tmp_path, n, m):
     x, y = crowded(0, n, m, 16)
     plan, told = small_plan(x, y), []
-    find_neighbours(x, y, plan, tmp_path / "knn", progress=lambda done, total: told.append((done, total)))
-    assert_same(read_neighbours(plan, tmp_path / "knn"), mutual_neighbours(x, y, k=4))
+    search_tiles(x, y, plan, tmp_path / "knn", progress=lambda done, total: told.append((done, total)))
+    assert_same(read_neighbors(plan, tmp_path / "knn"), mutual_topk(x, y, k=4))
     assert told[0] == (0, n * m)
     assert told[-1] == (n * m, n * m)
     assert len(told) == 1 + len(list(plan.tiles()))
@@ -55,11 +55,11 @@ def test_shards_of_several_machines_join_to_the_same(tmp_path):
     plan = small_plan(x, y)
     folders = [tmp_path / str(number) for number in (1, 2, 3)]
     for number, folder in enumerate(folders, start=1):
-        find_neighbours(x, y, plan, folder, shard=(number, 3))
+        search_tiles(x, y, plan, folder, shard=(number, 3))
     with pytest.raises(DataError, match="tiles of 16 are not done"):
-        read_neighbours(plan, folders[0])
+        read_neighbors(plan, folders[0])
     join_shards(plan, folders, tmp_path / "all")
-    assert_same(read_neighbours(plan, tmp_path / "all"), mutual_neighbours(x, y, k=4))
+    assert_same(read_neighbors(plan, tmp_path / "all"), mutual_topk(x, y, k=4))
 
 
 def test_two_runs_do_not_work_in_one_folder(tmp_path):
@@ -67,15 +67,15 @@ def test_two_runs_do_not_work_in_one_folder(tmp_path):
     x, y = crowded(2, 60, 50, 16)
     plan = small_plan(x, y)
     with exclusive(tmp_path, remedy="x"), pytest.raises(ConfigError, match=f"in use by process {os.getpid()}"):
-        find_neighbours(x, y, plan, tmp_path)
-    find_neighbours(x, y, plan, tmp_path)
-    assert_same(read_neighbours(plan, tmp_path), mutual_neighbours(x, y, k=4))
+        search_tiles(x, y, plan, tmp_path)
+    search_tiles(x, y, plan, tmp_path)
+    assert_same(read_neighbors(plan, tmp_path), mutual_topk(x, y, k=4))
 
 
 KILLED = """
 import os, signal, sys
 import numpy as np
-from interlingua.mining import tiles
+from interlingua.search.topk import tiles
 
 folder, moment = sys.argv[1], int(sys.argv[2])
 x, y = np.load(folder + "/x.npy", mmap_mode="r"), np.load(folder + "/y.npy", mmap_mode="r")
@@ -89,7 +89,7 @@ def write_and_maybe_die(*arguments):
         os.kill(os.getpid(), signal.SIGKILL)
 
 tiles.write_lists = write_and_maybe_die
-tiles.find_neighbours(x, y, plan, folder + "/knn")
+tiles.search_tiles(x, y, plan, folder + "/knn")
 """
 
 
@@ -105,9 +105,9 @@ def test_a_run_that_was_killed_three_times_ends_with_the_same_bytes(tmp_path):
     with open(tmp_path / "knn" / "journal.txt", "a") as journal:
         journal.write("50 8")  # a line that was cut
     plan = small_plan(x, y)
-    find_neighbours(x, y, plan, tmp_path / "knn")
-    find_neighbours(x, y, plan, tmp_path / "straight")
-    assert_same(read_neighbours(plan, tmp_path / "knn"), mutual_neighbours(x, y, k=4))
+    search_tiles(x, y, plan, tmp_path / "knn")
+    search_tiles(x, y, plan, tmp_path / "straight")
+    assert_same(read_neighbors(plan, tmp_path / "knn"), mutual_topk(x, y, k=4))
     names = sorted(path.name for path in (tmp_path / "straight").glob("*.npz"))
     assert len(names) == 3 + 4
     for name in names:
@@ -117,23 +117,23 @@ def test_a_run_that_was_killed_three_times_ends_with_the_same_bytes(tmp_path):
 def test_what_is_done_is_not_done_again(tmp_path, monkeypatch):
     x, y = crowded(3, 60, 70, 16)
     plan = small_plan(x, y)
-    find_neighbours(x, y, plan, tmp_path / "knn")
+    search_tiles(x, y, plan, tmp_path / "knn")
     monkeypatch.setattr(tiles, "read_block", lambda *_: pytest.fail("a vector is read"))
-    find_neighbours(x, y, plan, tmp_path / "knn")
+    search_tiles(x, y, plan, tmp_path / "knn")
 
 
 def test_other_vectors_or_sizes_are_refused(tmp_path):
     x, y = crowded(4, 60, 70, 16)
-    find_neighbours(x, y, small_plan(x, y), tmp_path / "knn")
+    search_tiles(x, y, small_plan(x, y), tmp_path / "knn")
     with pytest.raises(ConfigError, match="a run with other vectors; choose another folder"):
-        find_neighbours(x, -y, small_plan(x, -y), tmp_path / "knn")
+        search_tiles(x, -y, small_plan(x, -y), tmp_path / "knn")
     with pytest.raises(ConfigError, match="a run with another rows, k;"):
-        find_neighbours(x, y, small_plan(x, y, rows=20, k=3), tmp_path / "knn")
+        search_tiles(x, y, small_plan(x, y, rows=20, k=3), tmp_path / "knn")
     (tmp_path / "knn" / "plan.json").write_text("{")
     with pytest.raises(ConfigError, match="holds no plan that can be read"):
-        find_neighbours(x, y, small_plan(x, y), tmp_path / "knn")
+        search_tiles(x, y, small_plan(x, y), tmp_path / "knn")
     with pytest.raises(ConfigError, match="shard 3/2"):
-        find_neighbours(x, y, small_plan(x, y), tmp_path / "other", shard=(3, 2))
+        search_tiles(x, y, small_plan(x, y), tmp_path / "other", shard=(3, 2))
 
 
 def test_a_plan_fills_the_memory_it_is_given():
@@ -162,14 +162,14 @@ def test_memory_stays_within_the_plan(tmp_path):
         np.save(tmp_path / f"{name}.npy", rng.standard_normal((40_000, 64)).astype(np.float16))
     script = (
         "import sys, resource, numpy as np\n"
-        "from interlingua.mining.tiles import *\n"
+        "from interlingua.search.topk.tiles import *\n"
         "folder, memory = sys.argv[1], 24 * 2**20\n"
         "x, y = (np.load(f'{folder}/{name}.npy', mmap_mode='r') for name in 'xy')\n"
-        "find_neighbours(x[:64], y[:64], TilePlan.of(x[:64], y[:64], k=4, memory=memory), folder + '/first')\n"
+        "search_tiles(x[:64], y[:64], TilePlan.of(x[:64], y[:64], k=4, memory=memory), folder + '/first')\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         "plan = TilePlan.of(x, y, k=4, memory=memory)\n"
         "assert len(list(plan.tiles())) > 5\n"
-        "find_neighbours(x, y, plan, folder + '/knn')\n"
+        "search_tiles(x, y, plan, folder + '/knn')\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)\n"
     )
     ran = subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True, capture_output=True, text=True,

@@ -1,8 +1,7 @@
-"""Exact k nearest neighbours by inner product, in blocks: both directions from one pass over the similarities.
+"""Exact k nearest neighbors by inner product, in blocks: both directions from one pass over the similarities.
 
-The vectors may be memory maps of any length; what is held is a block of each side and the neighbours themselves. A
-similarity is the sum of the products in float64, rounded to float32, and equal ones go to the lower index: a result
-depends neither on the sizes of the blocks nor on whether the compiled kernel is there.
+Each block of x meets each block of y once, and a scanner brings the lists of both up to date. The vectors may be memory
+maps of any length; what is held is a block of each side and the lists themselves.
 """
 
 from __future__ import annotations
@@ -16,10 +15,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from interlingua.errors import DataError
-from interlingua.mining.compiled import CompiledScanner
-from interlingua.mining.lists import Lists
-from interlingua.mining.plain import TorchScanner
-from interlingua.mining.scan import STAGE, Block, Frame, Scanner
+from interlingua.search.topk.bounds import STAGE, Block, Frame, Scanner
+from interlingua.search.topk.kernel_scanner import CompiledScanner
+from interlingua.search.topk.lists import NeighborLists
+from interlingua.search.topk.torch_scanner import TorchScanner
 
 BLOCK = 65_536
 KEPT_BYTES = 2**29
@@ -33,14 +32,14 @@ PAIRS_OF_AXES = 512
 """Axes are found where there are as many pairs for each of a vector's products with another; below they cost more."""
 
 
-class Neighbours(NamedTuple):
+class Neighbors(NamedTuple):
     """The nearest candidates of each query, best first; equal similarities stand in order of their index."""
 
     similarities: Float[Tensor, "n k"]
     indices: Int64[Tensor, "n k"]
 
 
-def nearest_neighbours(
+def exact_topk(
     queries: NDArray[np.floating],
     candidates: NDArray[np.floating],
     *,
@@ -48,7 +47,7 @@ def nearest_neighbours(
     rows: int = BLOCK,
     columns: int = BLOCK,
     device: str | torch.device = "cpu",
-) -> Neighbours:
+) -> Neighbors:
     """The k candidates of largest inner product for every query.
 
     Args:
@@ -65,7 +64,7 @@ def nearest_neighbours(
     return _search(queries, candidates, k=k, rows=rows, columns=columns, device=device, both=False)[0]
 
 
-def mutual_neighbours(
+def mutual_topk(
     x: NDArray[np.floating],
     y: NDArray[np.floating],
     *,
@@ -73,7 +72,7 @@ def mutual_neighbours(
     rows: int = BLOCK,
     columns: int = BLOCK,
     device: str | torch.device = "cpu",
-) -> tuple[Neighbours, Neighbours]:
+) -> tuple[Neighbors, Neighbors]:
     """Nearest neighbours of x in y and of y in x; every similarity is computed once.
 
     Args:
@@ -103,12 +102,12 @@ def _search(
     columns: int,
     device: str | torch.device,
     both: bool,
-) -> tuple[Neighbours, Neighbours]:
+) -> tuple[Neighbors, Neighbors]:
     check_sides(x, y, k)
-    of_x = Lists.empty(len(x), min(k, len(y)))
-    of_y = Lists.empty(len(y), min(k, len(x))) if both else None
-    rows = even(len(x), rows)
-    columns = even(len(y), columns)
+    of_x = NeighborLists.empty(len(x), min(k, len(y)))
+    of_y = NeighborLists.empty(len(y), min(k, len(x))) if both else None
+    rows = balanced_block_size(len(x), rows)
+    columns = balanced_block_size(len(y), columns)
     scanner = make_scanner(make_frame(x, y, rows, columns), device=device)
     keep = len(x) > rows and prepared_bytes(*y.shape) <= KEPT_BYTES
     kept: dict[int, Any] = {}
@@ -119,10 +118,10 @@ def _search(
             if keep:
                 kept[j] = right
             scanner.scan(left, right, of_x.part(i, i + rows), None if of_y is None else of_y.part(j, j + columns))
-    return neighbours_of(of_x), neighbours_of(of_y or Lists.empty(0, k))
+    return neighbors_of(of_x), neighbors_of(of_y or NeighborLists.empty(0, k))
 
 
-def even(count: int, most: int) -> int:
+def balanced_block_size(count: int, most: int) -> int:
     """The size of blocks that are as few as with ``most`` in each, and none much smaller than another."""
     return -(-count // -(-count // most))
 
@@ -187,8 +186,8 @@ def make_frame(
     rest = torch.from_numpy(np.concatenate([side - mean for side, mean in zip(sides, (of_x, of_y), strict=True)]))
     rest = rest / rest.abs().max().clamp(min=torch.finfo(torch.float32).tiny)  # no square is too large for float32
     axes = torch.linalg.eigh((rest.T @ rest).double()).eigenvectors.flip(1)
-    even = [part @ _mixing(part.shape[1]) for part in axes.split(STAGE, dim=1)]
-    return Frame(of_x, of_y, torch.cat(even, dim=1).float().numpy())
+    mixed = [part @ _mixing(part.shape[1]) for part in axes.split(STAGE, dim=1)]
+    return Frame(of_x, of_y, torch.cat(mixed, dim=1).float().numpy())
 
 
 def _mixing(size: int) -> Float[Tensor, "size size"]:
@@ -205,9 +204,9 @@ def _spread(vectors: NDArray[np.floating], size: int) -> NDArray[np.float32]:
         return np.asarray(vectors[: step * size : step], dtype=np.float32)
 
 
-def neighbours_of(lists: Lists) -> Neighbours:
+def neighbors_of(lists: NeighborLists) -> Neighbors:
     """Full lists as tensors."""
-    return Neighbours(torch.from_numpy(lists.values), torch.from_numpy(lists.indices))
+    return Neighbors(torch.from_numpy(lists.values), torch.from_numpy(lists.indices))
 
 
 def check_sides(x: NDArray[np.floating], y: NDArray[np.floating], k: int) -> None:

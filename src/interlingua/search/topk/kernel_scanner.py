@@ -12,8 +12,8 @@ from jaxtyping import Float32, Int8, Int64, UInt8
 from numpy import ndarray
 
 from interlingua.kernels import library
-from interlingua.mining.lists import Lists
-from interlingua.mining.scan import PART, STAGE, Block, Frame, Precision, view
+from interlingua.search.topk.bounds import PART, STAGE, Block, Frame, Precision, view
+from interlingua.search.topk.lists import NeighborLists
 
 ROWS = 6
 GROUP = 64
@@ -94,19 +94,19 @@ class CompiledScanner:
         largest = [of.reshape(len(of), -1, GROUP).max(axis=2) for of in (lengths, errors)]
         return Bytes(block, width, (block.vectors, data, each, scales, terms, tails, *largest), precision)
 
-    def scan(self, x: Bytes, y: Bytes, of_x: Lists, of_y: Lists | None) -> None:
+    def scan(self, x: Bytes, y: Bytes, of_x: NeighborLists, of_y: NeighborLists | None) -> None:
         """See ``Scanner``; threads but the first have lists of y of their own, for what is better than known."""
         above = np.asarray(x.arrays[3] + x.precision.float_error(y.precision, x.width), np.float32)
         x = x._replace(arrays=(*x.arrays[:3], above, *x.arrays[4:]))
         starts = range(0, len(x.block.vectors), ROWS_AT_ONCE)
         threads = min(self.threads, len(starts))
-        own = [None if of_y is None else Lists.empty(*of_y.values.shape) for _ in range(threads - 1)]
-        bars = np.full(-(-len(y.block.vectors) // GROUP) * GROUP, np.inf, np.float32)
+        own = [None if of_y is None else NeighborLists.empty(*of_y.values.shape) for _ in range(threads - 1)]
+        kth_best = np.full(-(-len(y.block.vectors) // GROUP) * GROUP, np.inf, np.float32)
         if of_y is not None:
-            bars[: len(y.block.vectors)] = of_y.bars
+            kth_best[: len(y.block.vectors)] = of_y.kth_best
         with ThreadPoolExecutor(threads) as pool:
             workers = [
-                pool.submit(_rows, x, y, of_x, lists, bars.copy(), starts[number::threads], self.stage[number:])
+                pool.submit(_rows, x, y, of_x, lists, kth_best.copy(), starts[number::threads], self.stage[number:])
                 for number, lists in enumerate([of_y, *own])
             ]
         for worker in workers:
@@ -119,13 +119,13 @@ class CompiledScanner:
 def _rows(
     x: Bytes,
     y: Bytes,
-    of_x: Lists,
-    of_y: Lists | None,
-    bars: Float32[ndarray, " m"],
+    of_x: NeighborLists,
+    of_y: NeighborLists | None,
+    kth_best: Float32[ndarray, " m"],
     starts: range,
     stage: Int64[ndarray, " 1"],
 ) -> None:
-    """One thread's rows; bars are what neighbours of y have to reach, the stage is where its last rows stood."""
+    """One thread's rows; kth_best are what neighbours of y have to reach, the stage is where its last rows stood."""
     kernel = library("neighbours")
     m = len(y.block.vectors)
     assert kernel is not None
@@ -143,7 +143,7 @@ def _rows(
             *map(ctypes.c_int64, (x.block.start + start, y.block.start)),
             *map(_pointer, (part.values, part.indices)),
             *((None, None) if of_y is None else map(_pointer, (of_y.values, of_y.indices))),
-            _pointer(bars),
+            _pointer(kth_best),
         )
 
 

@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 
 from interlingua.errors import DataError
-from interlingua.mining.distributed import find_neighbours_on, tile_lists
-from interlingua.mining.knn import mutual_neighbours
-from interlingua.mining.scan import Block, Frame
-from interlingua.mining.tiles import find_neighbours, read_neighbours
-from interlingua.mining.workers import Here
-from tests.mining.scanners import crowded
-from tests.mining.test_tiles import assert_same, small_plan
+from interlingua.search.topk.bounds import Block, Frame
+from interlingua.search.topk.exact import mutual_topk
+from interlingua.search.topk.tiles import read_neighbors, search_tiles, tile_lists
+from interlingua.workers import Here
+from tests.search.topk.scanners import crowded
+from tests.search.topk.test_tiles import assert_same, small_plan
 
 
 class Dying(Here):
@@ -33,8 +32,8 @@ class Dying(Here):
 def test_tasks_of_tiles_find_what_one_pass_finds(tmp_path):
     x, y = crowded(0, 120, 130, 16)
     plan, told = small_plan(x, y), []
-    find_neighbours_on(Here(), x, y, plan, tmp_path / "a", progress=lambda *at: told.append(at))
-    assert_same(read_neighbours(plan, tmp_path / "a"), mutual_neighbours(x, y, k=4))
+    search_tiles(x, y, plan, tmp_path / "a", workers=Here(), progress=lambda *at: told.append(at))
+    assert_same(read_neighbors(plan, tmp_path / "a"), mutual_topk(x, y, k=4))
     assert (told[0], told[-1], len(told)) == ((0, 120 * 130), (120 * 130, 120 * 130), 13)
 
 
@@ -42,14 +41,14 @@ def test_tasks_of_tiles_find_what_one_pass_finds(tmp_path):
 def test_one_process_and_many_go_on_where_the_other_stopped(tmp_path, tasks):
     x, y = crowded(1, 120, 130, 16)
     plan = small_plan(x, y)
-    find_neighbours(x, y, plan, tmp_path / "straight")
+    search_tiles(x, y, plan, tmp_path / "straight")
     with pytest.raises(KeyboardInterrupt):
-        find_neighbours_on(Dying(tasks), x, y, plan, tmp_path / "a")
+        search_tiles(x, y, plan, tmp_path / "a", workers=Dying(tasks))
     assert len((tmp_path / "a" / "journal.txt").read_text().splitlines()) == tasks
-    find_neighbours(x, y, plan, tmp_path / "a")
+    search_tiles(x, y, plan, tmp_path / "a")
     with pytest.raises(KeyboardInterrupt):
-        find_neighbours_on(Dying(tasks), x, y, plan, tmp_path / "b")
-    find_neighbours_on(Dying(99), x, y, plan, tmp_path / "b")
+        search_tiles(x, y, plan, tmp_path / "b", workers=Dying(tasks))
+    search_tiles(x, y, plan, tmp_path / "b", workers=Dying(99))
     for path in (tmp_path / "straight").glob("*.npz"):
         assert path.read_bytes() == (tmp_path / "a" / path.name).read_bytes()
         assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes()
@@ -59,7 +58,7 @@ def test_a_tile_by_itself():
     x, y = crowded(2, 30, 3, 16)
     plan = small_plan(x, y)
     of_x, of_y = tile_lists(Block(x[10:], 10), Block(y, 0), Frame(x[0], y[0]), plan, "cpu")
-    expected = mutual_neighbours(x[10:], y, k=4)
+    expected = mutual_topk(x[10:], y, k=4)
     assert of_x.indices.tolist() == expected[0].indices.tolist()
     assert of_y.indices.tolist() == (expected[1].indices + 10).tolist()
 
@@ -68,4 +67,4 @@ def test_a_broken_vector_is_told_by_its_place(tmp_path):
     x, y = crowded(3, 120, 130, 16)
     y[77, 3] = np.nan
     with pytest.raises(DataError, match="vector 77 "):
-        find_neighbours_on(Here(), x, y, small_plan(x, y), tmp_path / "a")
+        search_tiles(x, y, small_plan(x, y), tmp_path / "a", workers=Here())

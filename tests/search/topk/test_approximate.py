@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from interlingua.errors import ConfigError, MissingExtraError
-from interlingua.mining import approximate
-from interlingua.mining.approximate import Approximate, find_approximately, recall
-from interlingua.mining.knn import mutual_neighbours, nearest_neighbours
-from interlingua.mining.tiles import TilePlan, digest, read_neighbours
-from tests.mining.scanners import crowded
-from tests.mining.test_tiles import assert_same
+from interlingua.search.topk import approximate
+from interlingua.search.topk.approximate import Approximate, find_approximately, recall
+from interlingua.search.topk.exact import exact_topk, mutual_topk
+from interlingua.search.topk.tiles import TilePlan, digest, read_neighbors
+from tests.search.topk.scanners import crowded
+from tests.search.topk.test_tiles import assert_same
 
 BIG = 2**30
 needs_faiss = pytest.mark.skipif(importlib.util.find_spec("faiss") is None, reason="needs FAISS")
@@ -31,7 +31,7 @@ def test_with_all_effort_nothing_is_missed(tmp_path, kind):
     x, y = crowded(0, 2000, 1500, 24)
     plan = plan_of(x, y)
     said = find_approximately(x, y, plan, tmp_path, Approximate(kind, 3000), memory=BIG)
-    found, expected = read_neighbours(plan, tmp_path), mutual_neighbours(x, y, k=4)
+    found, expected = read_neighbors(plan, tmp_path), mutual_topk(x, y, k=4)
     if kind == "ivf":
         assert_same(found, expected)
         assert said.startswith("approximate neighbours (ivf:3000): recall@4 1.0000 of source and 1.0000 of target")
@@ -47,7 +47,7 @@ def test_with_little_effort_the_recall_is_what_is_missed(tmp_path, monkeypatch):
     said = find_approximately(x, y, plan, tmp_path, Approximate("ivf", 2), memory=BIG)
     shares = [
         float((one.similarities >= other.similarities[:, -1:]).float().mean())
-        for one, other in zip(read_neighbours(plan, tmp_path), mutual_neighbours(x, y, k=4), strict=True)
+        for one, other in zip(read_neighbors(plan, tmp_path), mutual_topk(x, y, k=4), strict=True)
     ]
     assert 0.1 < shares[0] < 0.99
     assert f"recall@4 {shares[0]:.4f} of source and {shares[1]:.4f} of target" in said
@@ -58,7 +58,7 @@ def test_with_all_candidates_scored_codes_miss_nothing(tmp_path, kind, effort):
     x, y = crowded(0, 1500, 1500, 24)
     plan = plan_of(x, y)
     said = find_approximately(x, y, plan, tmp_path, Approximate(kind, effort), memory=BIG)
-    assert_same(read_neighbours(plan, tmp_path), mutual_neighbours(x, y, k=4))
+    assert_same(read_neighbors(plan, tmp_path), mutual_topk(x, y, k=4))
     assert said.startswith(f"approximate neighbours ({kind}:375): recall@4 1.0000 of source and 1.0000 of target")
 
 
@@ -66,11 +66,11 @@ def test_codes_are_scored_exactly_and_miss_some(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "faiss", None)  # is not needed
     x, y = crowded(0, 800, 700, 24)
     plan, shares = plan_of(x, y), {}
-    expected = mutual_neighbours(x, y, k=4)
+    expected = mutual_topk(x, y, k=4)
     for kind, effort in (("binary", 1), ("binary", 8), ("int8", 2)):
         folder = tmp_path / f"{kind}-{effort}"
         find_approximately(x, y, plan, folder, Approximate(kind, effort), memory=BIG)
-        of_x, _ = read_neighbours(plan, folder)
+        of_x, _ = read_neighbors(plan, folder)
         pairs = of_x.similarities.numpy(), np.einsum("nd,nkd->nk", x, y[of_x.indices.numpy()])
         assert np.allclose(*pairs, atol=1e-6)
         shares[kind, effort] = float((of_x.similarities >= expected[0].similarities[:, -1:]).float().mean())
@@ -86,7 +86,7 @@ def test_codes_take_a_byte_or_a_bit_for_each_number():
 def test_the_recall_by_hand():
     """Of the first vector's two nearest one is found, of the second's both."""
     own, other = np.eye(2, dtype=np.float32), np.array([[3, 1], [2, 2], [1, 3]], np.float32)
-    near = nearest_neighbours(own, other, k=2)
+    near = exact_topk(own, other, k=2)
     near.similarities[0, 1] = 1.0
     assert recall(own, other, 2, [(0, near)]) == 0.75
 
@@ -99,9 +99,9 @@ def test_where_an_index_finds_too_few_the_search_is_exact(tmp_path):
     x = np.concatenate([y[-3:], y[:5]]) + np.float32(0.01)
     plan = plan_of(x, y)
     find_approximately(x, y, plan, tmp_path, Approximate("ivf", 1), memory=BIG)
-    of_x, _ = read_neighbours(plan, tmp_path)
+    of_x, _ = read_neighbors(plan, tmp_path)
     assert (of_x.indices >= 0).all()
-    assert of_x.indices[:3].tolist() == nearest_neighbours(x[:3], y, k=4).indices.tolist()
+    assert of_x.indices[:3].tolist() == exact_topk(x[:3], y, k=4).indices.tolist()
 
 
 @needs_faiss
@@ -121,7 +121,7 @@ def test_blocks_that_are_there_are_not_searched_again(tmp_path, monkeypatch):
     find_approximately(x, y, plan, tmp_path / "a", Approximate("ivf", 8), memory=BIG)
     assert len(searched) == 3 + 1 + 3  # three blocks of either side, one of them twice
     find_approximately(x, y, plan, tmp_path / "b", Approximate("ivf", 8), memory=BIG)
-    assert_same(read_neighbours(plan, tmp_path / "a"), read_neighbours(plan, tmp_path / "b"))
+    assert_same(read_neighbors(plan, tmp_path / "a"), read_neighbors(plan, tmp_path / "b"))
 
 
 def test_ways_of_searching():

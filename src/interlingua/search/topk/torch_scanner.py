@@ -1,4 +1,9 @@
-"""Nearest neighbours of two blocks in plain torch: rounded products, and the largest of every 64 tell where to look."""
+"""The nearest pairs of two blocks in plain torch.
+
+One matrix product of rounded vectors makes the bounds of a tile, terms included as further coordinates. Of every 64
+bounds of a row (or 16 of a column) the largest is compared with the k-th best similarity so far, and only chunks that
+reach it are looked at one by one. What is left is computed once more in float32, and then exactly.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +17,18 @@ from jaxtyping import Float, Float32, Int, Int64
 from numpy import ndarray
 from torch import Tensor
 
-from interlingua.mining.lists import Lists
-from interlingua.mining.scan import PART, Block, Frame, Precision, about, exact, lengths, product_error, view
+from interlingua.search.topk.bounds import (
+    PART,
+    Block,
+    Frame,
+    Precision,
+    dot_float32,
+    dot_float64,
+    lengths,
+    product_error,
+    view,
+)
+from interlingua.search.topk.lists import NeighborLists
 
 CHUNK = 64
 ROWS_OF_CHUNK = 16
@@ -82,19 +97,19 @@ class TorchScanner:
         return Rounded(block, matrix, precision, longest)
 
     @torch.inference_mode()
-    def scan(self, x: Rounded, y: Rounded, of_x: Lists, of_y: Lists | None) -> None:
+    def scan(self, x: Rounded, y: Rounded, of_x: NeighborLists, of_y: NeighborLists | None) -> None:
         """See ``Scanner``."""
         with _sums_in_float32():
             for i in range(0, len(x.block.vectors), TILE_ROWS):
                 for j in range(0, len(y.block.vectors), TILE_COLUMNS):
                     self._tile(x, y, of_x, of_y, i, j)
 
-    def _tile(self, x: Rounded, y: Rounded, of_x: Lists, of_y: Lists | None, i: int, j: int) -> None:
+    def _tile(self, x: Rounded, y: Rounded, of_x: NeighborLists, of_y: NeighborLists | None, i: int, j: int) -> None:
         """Takes as many stages as leave few pairs to be looked at in vain; lists that aren't full need the last one."""
         rows = slice(i, min(i + TILE_ROWS, len(x.block.vectors)))
         columns = slice(j, min(j + TILE_COLUMNS, len(y.block.vectors)))
         lists = of_x.part(rows.start, rows.stop), None if of_y is None else of_y.part(columns.start, columns.stop)
-        full = not any(np.isneginf(part.bars).any() for part in lists if part is not None)
+        full = not any(np.isneginf(part.kth_best).any() for part in lists if part is not None)
         last = len(self.stages) - 1
         pairs = (rows.stop - rows.start) * (columns.stop - columns.start)
         stage = self.stage if full else last
@@ -104,11 +119,11 @@ class TorchScanner:
             row, column = self._near(x, y, lists, rows, columns, stage)
         looked_at = len(row)
         row, column = self._reach(x, y, row, column, of_x, of_y)
-        values = exact(x.block.vectors, y.block.vectors, row, column)
-        near = values >= of_x.bars[row]
+        values = dot_float64(x.block.vectors, y.block.vectors, row, column)
+        near = values >= of_x.kth_best[row]
         of_x.add(row[near], values[near], column[near] + y.block.start)
         if of_y is not None:
-            near_columns = values >= of_y.bars[column]
+            near_columns = values >= of_y.kth_best[column]
             of_y.add(column[near_columns], values[near_columns], row[near_columns] + x.block.start)
             near |= near_columns
         vain = looked_at - int(near.sum())
@@ -118,7 +133,13 @@ class TorchScanner:
             self.stage = min(max(stage + int(more) - int(less), 0), last)
 
     def _near(
-        self, x: Rounded, y: Rounded, lists: tuple[Lists, Lists | None], rows: slice, columns: slice, stage: int
+        self,
+        x: Rounded,
+        y: Rounded,
+        lists: tuple[NeighborLists, NeighborLists | None],
+        rows: slice,
+        columns: slice,
+        stage: int,
     ) -> tuple[Int64[ndarray, " p"], Int64[ndarray, " p"]]:
         """Pairs of a tile with a bound that reaches a bar."""
         left = self._side(x, rows, stage)
@@ -133,11 +154,11 @@ class TorchScanner:
         real = tile[:n, :m]
         own = x.precision.part(rows)
         other = y.precision.part(columns)
-        bars = self._codes(real, lists[0], own.slack(other, width, stage), len(left))
-        places = _hits(codes, bars)
+        kth_best = self._codes(real, lists[0], own.slack(other, width, stage), len(left))
+        places = _hits(codes, kth_best)
         if lists[1] is not None:
             more = _hits_of_columns(codes, self._codes(real.T, lists[1], other.slack(own, width, stage), len(right)))
-            new = codes.flatten()[more] < bars[more // len(right)]
+            new = codes.flatten()[more] < kth_best[more // len(right)]
             places = torch.cat([places, more[new]])
         row, column = np.divmod(places.cpu().numpy(), len(right))
         inside = (row < n) & (column < m)
@@ -145,15 +166,20 @@ class TorchScanner:
 
     @staticmethod
     def _reach(
-        x: Rounded, y: Rounded, row: Int64[ndarray, " p"], column: Int64[ndarray, " p"], of_x: Lists, of_y: Lists | None
+        x: Rounded,
+        y: Rounded,
+        row: Int64[ndarray, " p"],
+        column: Int64[ndarray, " p"],
+        of_x: NeighborLists,
+        of_y: NeighborLists | None,
     ) -> tuple[Int64[ndarray, " near"], Int64[ndarray, " near"]]:
-        """The given pairs with a product in float32 that does not stay below the bars of both."""
-        bars = of_x.bars[row] if of_y is None else np.minimum(of_x.bars[row], of_y.bars[column])
+        """The given pairs with a product in float32 that does not stay below the kth_best of both."""
+        kth_best = of_x.kth_best[row] if of_y is None else np.minimum(of_x.kth_best[row], of_y.kth_best[column])
         left = x.block.vectors
         right = y.block.vectors
         with np.errstate(over="ignore", invalid="ignore"):  # what is no number may be anything
-            bound = about(left, right, row, column) + product_error(x.longest, y.longest, left.shape[1])
-            near = ~(bound < bars)
+            bound = dot_float32(left, right, row, column) + product_error(x.longest, y.longest, left.shape[1])
+            near = ~(bound < kth_best)
         return row[near], column[near]
 
     def _side(self, side: Rounded, at: slice, stage: int) -> Float[Tensor, "padded p"]:
@@ -167,22 +193,22 @@ class TorchScanner:
         return torch.cat([behind, matrix], dim=1)
 
     def _codes(
-        self, tile: Float[Tensor, "n m"], lists: Lists, slack: Float32[ndarray, " n"], padded: int
+        self, tile: Float[Tensor, "n m"], lists: NeighborLists, slack: Float32[ndarray, " n"], padded: int
     ) -> Int[Tensor, " padded"]:
         """What the bits of a product have to reach, for each row; where a list is not full, the tile's own k-th tells.
 
         Rounding keeps the order: a similarity that reaches the bar has a rounded product that reaches the rounded bar.
         """
-        bars = lists.bars - np.float32(self.middle) - slack
-        new = np.flatnonzero(np.isneginf(lists.bars))
+        kth_best = lists.kth_best - np.float32(self.middle) - slack
+        new = np.flatnonzero(np.isneginf(lists.kth_best))
         k = lists.values.shape[1]
         if len(new) and tile.shape[1] >= k:
             best = _kth(tile[torch.from_numpy(new).to(tile.device)], k).float().cpu().numpy()
-            bars[new] = best - np.abs(best) * 2.0**-7 - 2 * slack[new]  # at least that good are k of the tile
-        rounded = torch.from_numpy(bars).to(self.device, self.dtype)
+            kth_best[new] = best - np.abs(best) * 2.0**-7 - 2 * slack[new]  # at least that good are k of the tile
+        rounded = torch.from_numpy(kth_best).to(self.device, self.dtype)
         limits = torch.iinfo(CODES[self.dtype])
         codes = torch.full((padded,), limits.max, dtype=CODES[self.dtype], device=self.device)
-        codes[: len(bars)] = torch.where(rounded > 0, rounded.view(CODES[self.dtype]), limits.min)
+        codes[: len(kth_best)] = torch.where(rounded > 0, rounded.view(CODES[self.dtype]), limits.min)
         return codes
 
 
@@ -212,18 +238,18 @@ def _kth(products: Float[Tensor, "n m"], k: int) -> Float[Tensor, " n"]:
     return products.topk(k, dim=1).values[:, -1]
 
 
-def _hits(codes: Int[Tensor, "n m"], bars: Int[Tensor, " n"]) -> Int[Tensor, " p"]:
+def _hits(codes: Int[Tensor, "n m"], kth_best: Int[Tensor, " n"]) -> Int[Tensor, " p"]:
     """Places, row * m + column, that reach their row's bar."""
     largest = codes.view(len(codes), -1, CHUNK).amax(dim=2)
-    near = (largest >= bars[:, None]).flatten().nonzero().flatten()
-    hits = (codes.view(-1, CHUNK)[near] >= bars[near // largest.shape[1], None]).flatten().nonzero().flatten()
+    near = (largest >= kth_best[:, None]).flatten().nonzero().flatten()
+    hits = (codes.view(-1, CHUNK)[near] >= kth_best[near // largest.shape[1], None]).flatten().nonzero().flatten()
     return near[hits // CHUNK] * CHUNK + hits % CHUNK
 
 
-def _hits_of_columns(codes: Int[Tensor, "n m"], bars: Int[Tensor, " m"]) -> Int[Tensor, " p"]:
+def _hits_of_columns(codes: Int[Tensor, "n m"], kth_best: Int[Tensor, " m"]) -> Int[Tensor, " p"]:
     """Places, row * m + column, that reach their column's bar."""
     m = codes.shape[1]
     chunks = codes.view(-1, ROWS_OF_CHUNK, m)
-    chunk, column = (chunks.amax(dim=1) >= bars).nonzero(as_tuple=True)
-    hit, lane = (chunks[chunk, :, column] >= bars[column, None]).nonzero(as_tuple=True)
+    chunk, column = (chunks.amax(dim=1) >= kth_best).nonzero(as_tuple=True)
+    hit, lane = (chunks[chunk, :, column] >= kth_best[column, None]).nonzero(as_tuple=True)
     return (chunk[hit] * ROWS_OF_CHUNK + lane) * m + column[hit]

@@ -5,13 +5,13 @@ import functools
 import numpy as np
 import pytest
 
-from interlingua.mining import compiled
-from interlingua.mining.compiled import CompiledScanner
-from interlingua.mining.knn import make_scanner, mutual_neighbours
-from interlingua.mining.lists import Lists
-from interlingua.mining.plain import TorchScanner
-from interlingua.mining.scan import Block, Frame
-from tests.mining.scanners import check, crowded, decaying, oracle, turned
+from interlingua.search.topk import kernel_scanner
+from interlingua.search.topk.bounds import Block, Frame
+from interlingua.search.topk.exact import make_scanner, mutual_topk
+from interlingua.search.topk.kernel_scanner import CompiledScanner
+from interlingua.search.topk.lists import NeighborLists
+from interlingua.search.topk.torch_scanner import TorchScanner
+from tests.search.topk.scanners import check, crowded, decaying, oracle, turned
 
 needs_kernel = pytest.mark.skipif(not CompiledScanner.available(), reason="needs the compiled kernel and AVX-512 VNNI")
 
@@ -27,7 +27,7 @@ def test_it_finds_what_the_oracle_finds(n, m, d, k):
 def test_threads_and_blocks_decide_nothing_and_torch_finds_the_same(threads, monkeypatch):
     x, y = crowded(7, 290, 333, 24)
     plain = check(TorchScanner, x, y, 5)
-    monkeypatch.setattr(compiled, "ROWS_AT_ONCE", 32)
+    monkeypatch.setattr(kernel_scanner, "ROWS_AT_ONCE", 32)
     found = check(functools.partial(CompiledScanner, threads=threads), x, y, 5, cut=100)
     for one, other in zip(plain, found, strict=True):
         np.testing.assert_array_equal(one.indices, other.indices)
@@ -36,7 +36,7 @@ def test_threads_and_blocks_decide_nothing_and_torch_finds_the_same(threads, mon
 
 @needs_kernel
 def test_blocks_are_made_ready_in_parts(monkeypatch):
-    monkeypatch.setattr(compiled, "PART", 64)
+    monkeypatch.setattr(kernel_scanner, "PART", 64)
     check(CompiledScanner, *crowded(6, 200, 150, 18), 4)
 
 
@@ -44,7 +44,7 @@ def test_blocks_are_made_ready_in_parts(monkeypatch):
 @pytest.mark.parametrize("rate", [1.0, 0.99, 0.9])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_stages_decide_nothing(rate, threads, monkeypatch):
-    monkeypatch.setattr(compiled, "ROWS_AT_ONCE", 100)
+    monkeypatch.setattr(kernel_scanner, "ROWS_AT_ONCE", 100)
     x, y = decaying(11, 700, 900, 200, rate)
     staged = check(functools.partial(CompiledScanner, threads=threads), x, y, 4, frame=turned(x, y), cut=450)
     for one, other in zip(staged, check(CompiledScanner, x, y, 4), strict=True):
@@ -58,7 +58,7 @@ def test_as_many_stages_are_taken_as_the_vectors_ask_for(rate):
     x, y = decaying(12, 2000, 6400, 256, rate)
     scanner = CompiledScanner(turned(x, y))
     left, right = scanner.prepare(Block(x, 0), of_x=True), scanner.prepare(Block(y, 0), of_x=False)
-    of_x, of_y = Lists.empty(2000, 2), Lists.empty(6400, 2)
+    of_x, of_y = NeighborLists.empty(2000, 2), NeighborLists.empty(6400, 2)
     scanner.scan(left, right, of_x, of_y)
     assert (scanner.stage[0] >= 2) == (rate == 1.0)
 
@@ -67,7 +67,7 @@ def test_as_many_stages_are_taken_as_the_vectors_ask_for(rate):
 def test_rows_alone():
     x, y = crowded(3, 70, 90, 16)
     scanner = CompiledScanner(Frame(x.mean(axis=0), y.mean(axis=0)), threads=2)
-    lists, both = Lists.empty(70, 4), check(CompiledScanner, x, y, 4)[0]
+    lists, both = NeighborLists.empty(70, 4), check(CompiledScanner, x, y, 4)[0]
     scanner.scan(scanner.prepare(Block(x, 0), of_x=True), scanner.prepare(Block(y, 0), of_x=False), lists, None)
     np.testing.assert_array_equal(lists.indices, both.indices)
 
@@ -87,9 +87,9 @@ def test_sums_are_rounded_as_those_of_torch_to_the_last_bit():
         x, y = rng.choice(few, (600, d), p=[0.03, 0.03, 0.47, 0.47]), np.ones((1, d), np.float32)
         of_x = []
         for scanner in (CompiledScanner(Frame(x[0], y[0])), TorchScanner(Frame(x[0], y[0]))):
-            of_x.append(Lists.empty(600, 1))
+            of_x.append(NeighborLists.empty(600, 1))
             sides = scanner.prepare(Block(x, 0), of_x=True), scanner.prepare(Block(y, 0), of_x=False)
-            scanner.scan(*sides, of_x[-1], Lists.empty(1, 9))
+            scanner.scan(*sides, of_x[-1], NeighborLists.empty(1, 9))
         np.testing.assert_array_equal(of_x[0].values, of_x[1].values)
 
 
@@ -117,7 +117,7 @@ def test_vectors_too_short_or_too_long_for_their_squares(scanner_of, sizes):
 
 def check_values(scanner_of, x, y, frame):
     """The similarities of the five best are the oracle's but for their last bit."""
-    scanner, lists = scanner_of(frame), (Lists.empty(len(x), 5), Lists.empty(len(y), 5))
+    scanner, lists = scanner_of(frame), (NeighborLists.empty(len(x), 5), NeighborLists.empty(len(y), 5))
     scanner.scan(scanner.prepare(Block(x, 0), of_x=True), scanner.prepare(Block(y, 0), of_x=False), *lists)
     for found, (values, _) in zip(lists, (oracle(x, y, 5), oracle(y, x, 5)), strict=True):
         assert (np.abs(found.values - values) <= np.spacing(np.abs(values))).all()
@@ -128,28 +128,28 @@ def test_the_kernel_is_taken_where_it_is_and_the_results_are_those_of_torch(monk
     frame = Frame(x.mean(axis=0), y.mean(axis=0))
     assert isinstance(make_scanner(frame), CompiledScanner) == CompiledScanner.available()
     assert isinstance(make_scanner(frame, device="meta"), TorchScanner)
-    found = mutual_neighbours(x, y, k=4)
-    monkeypatch.setattr(compiled, "library", lambda name: None)
+    found = mutual_topk(x, y, k=4)
+    monkeypatch.setattr(kernel_scanner, "library", lambda name: None)
     assert isinstance(make_scanner(frame), TorchScanner)
-    for one, other in zip(found, mutual_neighbours(x, y, k=4), strict=True):
+    for one, other in zip(found, mutual_topk(x, y, k=4), strict=True):
         assert one.indices.equal(other.indices)
         assert one.similarities.equal(other.similarities)
 
 
 @needs_kernel
 def test_a_thread_s_own_lists_hold_only_what_is_better_than_known(monkeypatch):
-    monkeypatch.setattr(compiled, "ROWS_AT_ONCE", 64)
+    monkeypatch.setattr(kernel_scanner, "ROWS_AT_ONCE", 64)
     x, y = crowded(13, 256, 300, 24)
-    joined, real = [], Lists.join
+    joined, real = [], NeighborLists.join
 
     def join(self, other):
         joined.append(int((other.indices >= 0).sum()))
         real(self, other)
 
-    monkeypatch.setattr(Lists, "join", join)
+    monkeypatch.setattr(NeighborLists, "join", join)
     scanner = CompiledScanner(turned(x, y), threads=2)
     left, right = scanner.prepare(Block(x, 0), of_x=True), scanner.prepare(Block(y, 0), of_x=False)
-    lists = Lists.empty(256, 4), Lists.empty(300, 4)
+    lists = NeighborLists.empty(256, 4), NeighborLists.empty(300, 4)
     scanner.scan(left, right, *lists)
     known = [of.values.copy() for of in lists]
     scanner.scan(left, right, *lists)  # all is known: only the neighbours themselves come again

@@ -1,42 +1,52 @@
-"""Nearest neighbours of corpora of any length: in tiles, in bounded memory, on from where a killed run stopped.
+"""Nearest neighbors of corpora of any length: tile by tile, in bounded memory, by one process or many.
 
-A tile is all pairs of a block of x and a block of y. The lists of every block lie in a file of their own, written anew
-after each tile that brought them up to date; a journal names the tiles that are done, see ``tile_files``. A tile done
-twice changes nothing (``Lists``), so whatever moment a run is killed at, the next one ends with the same bytes. Tiles
-of the same plan may be done on several machines, each in a folder of its own: ``join_shards`` makes one of them.
+All pairs of a block of x and a block of y are a tile. The lists of neighbors of a block lie in a file of their own.
+A tile reads the lists of its two blocks, brings them up to date with its pairs, writes both files anew and then adds
+its line to a journal.
+
+- Bounded memory: a block of either side with its lists is all that is held.
+- A killed run goes on: a tile that is done twice changes nothing (``NeighborLists``), so whatever moment a run is
+  killed at, the next one ends with the same bytes.
+- Several machines: tiles of the same plan may be done in folders of their own, which ``join_shards`` makes one of. The
+  tasks of many workers make lists of their tile alone, which are joined here.
+- Damage is noticed: a file of lists names its block and the tiles with pairs in it, and its zip archive has a checksum
+  of each part. Lists that are gone, damaged, swapped, or older than the journal are an error, and never a block without
+  neighbors. Lists newer than the journal are fine: their tile is done again.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
+import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from interlingua.errors import ConfigError, DataError
-from interlingua.files import PathLike, atomic_write
+from interlingua.files import Journal, PathLike, atomic_write
 from interlingua.json_text import parse_json
 from interlingua.locks import exclusive
-from interlingua.mining.knn import Neighbours, check_sides, even, make_frame, make_scanner, neighbours_of, read_block
-from interlingua.mining.lists import Lists
-from interlingua.mining.tile_files import (
-    BlockLists,
-    DoneTiles,
-    Side,
-    Tile,
-    add_to_journal,
-    read_journal,
-    read_lists,
-    write_journal,
-    write_lists,
+from interlingua.search.topk.bounds import Block, Frame
+from interlingua.search.topk.exact import (
+    Neighbors,
+    balanced_block_size,
+    check_sides,
+    make_frame,
+    make_scanner,
+    neighbors_of,
+    read_block,
 )
+from interlingua.search.topk.lists import NeighborLists
+from interlingua.workers import Workers
 
 PLAN = "plan.json"
 MOST_ROWS = 2**18
@@ -145,10 +155,14 @@ def block_sizes(n: int, m: int, width: int, k: int, memory: int, least_tiles: in
         least = -(-3 * each * 1024 // 2**20)
         lower = f", or a lower --k than {k:,}" if k > FEW_NEIGHBORS else ""
         raise ConfigError(f"{memory:,} bytes of memory are too little; expected at least --memory {least}MiB{lower}")
-    rows = even(n, min(2 * block, MOST_ROWS))
-    columns = even(m, min(block, MOST_COLUMNS))
+    rows = balanced_block_size(n, min(2 * block, MOST_ROWS))
+    columns = balanced_block_size(m, min(block, MOST_COLUMNS))
     while -(-n // rows) * -(-m // columns) < least_tiles and max(rows, columns) >= 2 * LEAST:
-        rows, columns = (even(n, -(-rows // 2)), columns) if rows > columns else (rows, even(m, -(-columns // 2)))
+        rows, columns = (
+            (balanced_block_size(n, -(-rows // 2)), columns)
+            if rows > columns
+            else (rows, balanced_block_size(m, -(-columns // 2)))
+        )
     return rows, columns
 
 
@@ -168,17 +182,20 @@ def digest(x: NDArray[np.floating], y: NDArray[np.floating]) -> str:
     return sha.hexdigest()
 
 
-def find_neighbours(
+def search_tiles(
     x: NDArray[np.floating],
     y: NDArray[np.floating],
     plan: TilePlan,
     folder: PathLike,
     *,
     shard: tuple[int, int] = (1, 1),
+    workers: Workers | None = None,
     device: str = "cpu",
     progress: Progress = lambda done, total: None,
 ) -> None:
     """Does the tiles that are not done yet; what is found lies in the folder.
+
+    Either way goes on where the other stopped, and both end with the same bytes.
 
     Args:
         x: (n, d), in memory or mapped.
@@ -186,6 +203,7 @@ def find_neighbours(
         plan: how they are cut.
         folder: of lists and journal; created.
         shard: which tiles, ``(2, 8)`` the second of eight parts.
+        workers: who do them, a tile a task; this process by default.
         device: where the products are made.
         progress: called after each tile.
 
@@ -193,7 +211,21 @@ def find_neighbours(
         ConfigError: the folder holds another plan, or another process is at work there.
         DataError: a vector is not finite.
     """
-    scanner = make_scanner(make_frame(x, y), device=device)
+    frame = make_frame(x, y)
+    with exclusive(Path(folder), remedy="choose another --work folder"):
+        journal = TileJournal(folder, plan, shard, progress)
+        if workers is None:
+            _search_here(x, y, frame, journal, device)
+        else:
+            _search_on(workers, x, y, frame, journal, device)
+
+
+def _search_here(
+    x: NDArray[np.floating], y: NDArray[np.floating], frame: Frame, journal: TileJournal, device: str
+) -> None:
+    """Does what is left, and passes over pairs that are worse than those known from earlier tiles."""
+    plan = journal.plan
+    scanner = make_scanner(frame, device=device)
     blocks: dict[str, tuple[int, Any]] = {}
 
     def block(name: str, side: NDArray[np.floating], start: int, size: int) -> Any:
@@ -202,12 +234,35 @@ def find_neighbours(
             blocks[name] = start, scanner.prepare(read_block(side, start, size), of_x=name == "x")
         return blocks[name][1]
 
-    with exclusive(Path(folder), remedy="choose another --work folder"):
-        journal = TileJournal(folder, plan, shard, progress)
-        for i, j in journal.left:
-            of_x, of_y = journal.read((i, j))
-            scanner.scan(block("x", x, i, plan.rows), block("y", y, j, plan.columns), of_x, of_y)
-            journal.write((i, j), of_x, of_y)
+    for i, j in journal.left:
+        of_x, of_y = journal.read((i, j))
+        scanner.scan(block("x", x, i, plan.rows), block("y", y, j, plan.columns), of_x, of_y)
+        journal.write((i, j), of_x, of_y)
+
+
+def _search_on(
+    workers: Workers,
+    x: NDArray[np.floating],
+    y: NDArray[np.floating],
+    frame: Frame,
+    journal: TileJournal,
+    device: str,
+) -> None:
+    """Does what is left, a tile a task, and joins the lists that come back with those of earlier tiles."""
+    plan = journal.plan
+    sides = {"x": (x, plan.rows), "y": (y, plan.columns)}
+
+    @functools.lru_cache(maxsize=2 * workers.slots + 2)
+    def block(side: str, start: int) -> Any:
+        vectors, size = sides[side]
+        return workers.share(read_block(vectors, start, size))
+
+    tasks = ((block("x", i), block("y", j), frame, plan, device) for i, j in journal.left)
+    for tile, (of_x, of_y) in zip(journal.left, workers.run(tile_lists, tasks), strict=True):
+        lists = journal.read(tile)
+        for known, new in zip(lists, (of_x, of_y), strict=True):
+            known.join(new)
+        journal.write(tile, *lists)
 
 
 class TileJournal:
@@ -244,7 +299,7 @@ class TileJournal:
         self.finished = self.total - sum(plan.pairs(*tile) for tile in self.left)
         progress(self.finished, self.total)
 
-    def read(self, tile: Tile) -> tuple[Lists, Lists]:
+    def read(self, tile: Tile) -> tuple[NeighborLists, NeighborLists]:
         """The lists of both blocks so far.
 
         Raises:
@@ -254,18 +309,18 @@ class TileJournal:
             self._read[side] = read_lists(self.folder, side, start, self.plan.shape(side, start), self._done)
         return self._read["x"].lists, self._read["y"].lists
 
-    def write(self, tile: Tile, of_x: Lists, of_y: Lists) -> None:
+    def write(self, tile: Tile, of_x: NeighborLists, of_y: NeighborLists) -> None:
         """Keeps the lists of both blocks of the tile that was read last, with the tile's pairs among them."""
         write_lists(self.folder, "x", tile[0], BlockLists(of_x, self._read["x"].partners | {tile[1]}))
         write_lists(self.folder, "y", tile[1], BlockLists(of_y, self._read["y"].partners | {tile[0]}))
-        add_to_journal(self.folder, tile)
+        Journal(self.folder / JOURNAL).add(f"{tile[0]} {tile[1]}")
         self._done.add(tile)
         self.finished += self.plan.pairs(*tile)
         self.progress(self.finished, self.total)
 
 
-def read_neighbours(plan: TilePlan, folder: PathLike) -> tuple[Neighbours, Neighbours]:
-    """Neighbours of x in y and of y in x, when all tiles are done.
+def read_neighbors(plan: TilePlan, folder: PathLike) -> tuple[Neighbors, Neighbors]:
+    """Neighbors of x in y and of y in x, when all tiles are done.
 
     Raises:
         DataError: some are not.
@@ -273,12 +328,12 @@ def read_neighbours(plan: TilePlan, folder: PathLike) -> tuple[Neighbours, Neigh
     found = []
     sides: tuple[Side, Side] = ("x", "y")
     for side in sides:
-        parts = [neighbours for _, neighbours in neighbour_blocks(plan, folder, side)]
-        found.append(Neighbours(*(torch.cat(values) for values in zip(*parts, strict=True))))
+        parts = [neighbours for _, neighbours in neighbor_blocks(plan, folder, side)]
+        found.append(Neighbors(*(torch.cat(values) for values in zip(*parts, strict=True))))
     return found[0], found[1]
 
 
-def neighbour_blocks(plan: TilePlan, folder: PathLike, side: Side) -> Iterator[tuple[int, Neighbours]]:
+def neighbor_blocks(plan: TilePlan, folder: PathLike, side: Side) -> Iterator[tuple[int, Neighbors]]:
     """The neighbours of one side, a block at a time: the number of its first vector, and theirs.
 
     Args:
@@ -290,14 +345,14 @@ def neighbour_blocks(plan: TilePlan, folder: PathLike, side: Side) -> Iterator[t
         DataError: some tiles are not done, or lists are gone or damaged.
     """
     folder = Path(folder)
-    done = read_journal(folder)
+    done = read_done(folder)
     missing = set(plan.tiles()) - done.tiles
     if missing:
         raise DataError(
             f"{len(missing)} tiles of {len(list(plan.tiles()))} are not done yet; run it again", path=folder
         )
     for start in plan.starts(side):
-        yield start, neighbours_of(read_lists(folder, side, start, plan.shape(side, start), done).lists)
+        yield start, neighbors_of(read_lists(folder, side, start, plan.shape(side, start), done).lists)
 
 
 def join_shards(plan: TilePlan, shards: list[Path], folder: PathLike) -> None:
@@ -311,7 +366,7 @@ def join_shards(plan: TilePlan, shards: list[Path], folder: PathLike) -> None:
     done = _begin(folder, plan, (1, 1))
     for shard in shards:
         _check_plan(shard, plan)
-    journals = {shard: read_journal(shard) for shard in shards}
+    journals = {shard: read_done(shard) for shard in shards}
     sides: tuple[Side, Side] = ("x", "y")
     for side in sides:
         for start in plan.starts(side):
@@ -325,7 +380,7 @@ def join_shards(plan: TilePlan, shards: list[Path], folder: PathLike) -> None:
     for journal in journals.values():
         for tile in journal.tiles:
             done.add(tile)
-    write_journal(folder, done)
+    write_done(folder, done)
 
 
 def _blocks(tile: Tile) -> tuple[tuple[Side, int], tuple[Side, int]]:
@@ -340,8 +395,8 @@ def _begin(folder: Path, plan: TilePlan, shard: tuple[int, int]) -> DoneTiles:
     folder.mkdir(parents=True, exist_ok=True)
     if (folder / PLAN).exists():
         _check_plan(folder, plan)
-        done = read_journal(folder)
-        write_journal(folder, done)  # without a line that was cut
+        done = read_done(folder)
+        write_done(folder, done)  # without a line that was cut
         return done
     with atomic_write(folder / PLAN) as file:
         json.dump(dataclasses.asdict(plan), file)
@@ -358,3 +413,146 @@ def _check_plan(folder: Path, plan: TilePlan) -> None:
     if changed:
         what = "other vectors" if changed == ["digest"] else f"another {', '.join(changed)}"
         raise ConfigError(f"{folder} holds the neighbours of a run with {what}; choose another folder or remove it")
+
+
+JOURNAL = "journal.txt"
+Side = Literal["x", "y"]
+Tile = tuple[int, int]
+"""Its first row and its first column."""
+_LINE = re.compile(r"(\d{1,18}) (\d{1,18})")
+
+
+class DoneTiles:
+    """Tiles that are done, and by block.
+
+    Args:
+        tiles: in any order.
+
+    Attributes:
+        tiles: all of them.
+    """
+
+    def __init__(self, tiles: Iterable[Tile] = ()) -> None:
+        self.tiles: set[Tile] = set()
+        self._partners: defaultdict[tuple[Side, int], set[int]] = defaultdict(set)
+        for tile in tiles:
+            self.add(tile)
+
+    def add(self, tile: Tile) -> None:
+        """Takes one more."""
+        self.tiles.add(tile)
+        self._partners["x", tile[0]].add(tile[1])
+        self._partners["y", tile[1]].add(tile[0])
+
+    def partners(self, side: Side, start: int) -> set[int]:
+        """Where the blocks of the other side begin that a block was compared with."""
+        return self._partners[side, start]
+
+
+class BlockLists(NamedTuple):
+    """The neighbors of a block.
+
+    Attributes:
+        lists: of its vectors.
+        partners: where the blocks of the other side begin that were compared with this one.
+    """
+
+    lists: NeighborLists
+    partners: set[int]
+
+
+def read_lists(folder: Path, side: Side, start: int, shape: tuple[int, int], done: DoneTiles) -> BlockLists:
+    """The lists of a block; empty ones where none of its tiles is done.
+
+    Args:
+        folder: of the search.
+        side: of the block.
+        start: its first vector.
+        shape: vectors of the block, and neighbors of each.
+        done: what the journal says.
+
+    Raises:
+        DataError: the journal says that tiles are done, and their pairs are not there.
+    """
+    path = folder / f"{side}-{start}.npz"
+    expected = done.partners(side, start)
+    try:
+        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
+            lists = NeighborLists(file["values"], file["indices"])
+            partners = set(file["partners"].tolist())
+            block = str(file["block"])
+    except FileNotFoundError:
+        if expected:
+            raise _lost(path, "is missing") from None
+        return BlockLists(NeighborLists.empty(*shape), set())
+    except Exception as error:  # of a damaged archive zipfile and numpy raise errors of a dozen kinds
+        raise _lost(path, "is damaged") from error
+    if block != _block_name(side, start):
+        raise _lost(path, "has the lists of another block")
+    if lists.values.shape != shape or lists.indices.shape != shape or not expected <= partners:
+        raise _lost(path, "is older than that or of another run")
+    return BlockLists(lists, partners)
+
+
+def write_lists(folder: Path, side: Side, start: int, block: BlockLists) -> None:
+    """Puts the lists of a block in the place of its earlier ones; they are on the disk when this returns."""
+    partners = np.array(sorted(block.partners), np.int64)
+    with atomic_write(folder / f"{side}-{start}.npz", "wb") as file:
+        np.savez(
+            file,
+            values=block.lists.values,
+            indices=block.lists.indices,
+            partners=partners,
+            block=_block_name(side, start),
+        )
+
+
+def read_done(folder: Path) -> DoneTiles:
+    """The finished tiles of a folder; a line that was cut or changed names none, so its tile is done again."""
+    done = DoneTiles()
+    for line in Journal(folder / JOURNAL).read():
+        match = _LINE.fullmatch(line)
+        if match:
+            done.add((int(match[1]), int(match[2])))
+    return done
+
+
+def write_done(folder: Path, done: DoneTiles) -> None:
+    """Writes the journal anew."""
+    Journal(folder / JOURNAL).write(f"{i} {j}" for i, j in sorted(done.tiles))
+
+
+def _block_name(side: Side, start: int) -> str:
+    return f"{side} {start}"
+
+
+def _lost(path: Path, what: str) -> DataError:
+    return DataError(
+        f"{what}, though {JOURNAL} says that its tiles are done; remove the folder {path.parent} and run the same"
+        " command again, which searches again",
+        path=path,
+    )
+
+
+TILES_PER_WORKER = 4
+"""So that none waits long for the last one."""
+
+
+def tiles_for(workers: Workers | None) -> int:
+    """Tiles that keep them busy; for this process alone any number will do."""
+    return 1 if workers is None else workers.slots * TILES_PER_WORKER
+
+
+def tile_lists(x: Block, y: Block, frame: Frame, plan: TilePlan, device: str) -> tuple[NeighborLists, NeighborLists]:
+    """The neighbours within a tile."""
+    scanner = make_scanner(frame, device=device)
+    found = (
+        NeighborLists.empty(len(x.vectors), min(plan.k, plan.m)),
+        NeighborLists.empty(len(y.vectors), min(plan.k, plan.n)),
+    )
+    ready = [
+        scanner.prepare(Block(np.array(block.vectors), block.start), of_x=of_x)  # what comes from afar is read-only
+        for block, of_x in ((x, True), (y, False))
+    ]
+    scanner.scan(ready[0], ready[1], *found)
+    return found

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from interlingua.mining.lists import Lists
+from interlingua.search.topk.lists import NeighborLists
 
 
 def oracle(n, k, pairs):
@@ -35,14 +35,14 @@ def columns(pairs):
 def test_any_order_and_any_parts_give_the_oracle(parts):
     rng = np.random.default_rng(parts)
     pairs = some_pairs(rng, 9, 30, 300)
-    lists = Lists.empty(9, 4)
+    lists = NeighborLists.empty(9, 4)
     for part in np.array_split(rng.permutation(len(pairs)), parts):
         lists.add(*columns([pairs[i] for i in part]))
     assert as_rows(lists) == oracle(9, 4, pairs)
 
 
 def test_a_negative_zero_is_as_good_as_a_zero():
-    lists = Lists.empty(1, 3)
+    lists = NeighborLists.empty(1, 3)
     lists.add(np.array([0, 0, 0]), np.array([0.0, -0.0, -1.0], np.float32), np.array([5, 3, 1]))
     assert lists.indices.tolist() == [[3, 5, 1]]
 
@@ -50,19 +50,19 @@ def test_a_negative_zero_is_as_good_as_a_zero():
 def test_joined_lists_are_the_lists_of_all_pairs():
     rng = np.random.default_rng(0)
     pairs = some_pairs(rng, 7, 20, 120)
-    halves = [Lists.empty(7, 3), Lists.empty(7, 3)]
+    halves = [NeighborLists.empty(7, 3), NeighborLists.empty(7, 3)]
     for half, part in zip(halves, (pairs[:80], pairs[40:]), strict=True):  # they overlap
         half.add(*columns(part))
     halves[0].join(halves[1])
     assert as_rows(halves[0]) == oracle(7, 3, pairs)
     before = as_rows(halves[0])
-    halves[0].join(Lists.empty(7, 3))
+    halves[0].join(NeighborLists.empty(7, 3))
     halves[0].join(halves[0])
     assert as_rows(halves[0]) == before
 
 
 def test_a_part_writes_into_the_whole():
-    lists = Lists.empty(5, 2)
+    lists = NeighborLists.empty(5, 2)
     lists.part(2, 4).add(np.array([1]), np.array([0.5], np.float32), np.array([9]))
     assert lists.indices[:, 0].tolist() == [-1, -1, -1, 9, -1]
-    assert lists.bars.tolist() == [-np.inf] * 5
+    assert lists.kth_best.tolist() == [-np.inf] * 5

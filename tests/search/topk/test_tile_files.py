@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 from interlingua.errors import DataError
-from interlingua.mining.lists import Lists
-from interlingua.mining.tile_files import (
+from interlingua.files import Journal
+from interlingua.search.topk.lists import NeighborLists
+from interlingua.search.topk.tiles import (
     JOURNAL,
     BlockLists,
     DoneTiles,
-    add_to_journal,
-    read_journal,
+    read_done,
     read_lists,
-    write_journal,
+    write_done,
     write_lists,
 )
 
@@ -23,7 +23,7 @@ DONE = DoneTiles([(0, 0), (0, 40), (50, 0)])
 @pytest.fixture
 def lists():
     draw = np.random.default_rng(0)
-    return Lists(draw.standard_normal(SHAPE).astype(np.float32), draw.integers(0, 90, SHAPE))
+    return NeighborLists(draw.standard_normal(SHAPE).astype(np.float32), draw.integers(0, 90, SHAPE))
 
 
 def test_a_block_knows_its_partners():
@@ -88,12 +88,12 @@ def test_no_cut_file_of_lists_is_taken(tmp_path, lists):
 
 
 def test_lines_of_the_journal_that_are_none_name_no_tile(tmp_path):
-    write_journal(tmp_path, DONE)
-    add_to_journal(tmp_path, (50, 40))
+    write_done(tmp_path, DONE)
+    Journal(tmp_path / JOURNAL).add("50 40")
     with (tmp_path / JOURNAL).open("ab") as journal:
         journal.write(b"1\n2 x\n\xff 3\n-1 0\n" + b"9" * 30 + b" 0\n0 4")
-    assert read_journal(tmp_path).tiles == {*DONE.tiles, (50, 40)}
-    assert read_journal(tmp_path / "none").tiles == set()
+    assert read_done(tmp_path).tiles == {*DONE.tiles, (50, 40)}
+    assert read_done(tmp_path / "none").tiles == set()
 
 
 @pytest.mark.parametrize("other", [("y", 0), ("x", 50)])

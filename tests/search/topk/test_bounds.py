@@ -4,8 +4,17 @@ import numpy as np
 import pytest
 import torch
 
-from interlingua.mining import scan
-from interlingua.mining.scan import Block, Frame, Precision, about, exact, lengths, product_error, view
+from interlingua.search.topk import bounds
+from interlingua.search.topk.bounds import (
+    Block,
+    Frame,
+    Precision,
+    dot_float32,
+    dot_float64,
+    lengths,
+    product_error,
+    view,
+)
 
 CPU = torch.device("cpu")
 
@@ -71,8 +80,8 @@ def test_exact_values_are_those_of_float64_for_any_number_of_pairs():
     rows, columns = rng.integers(0, len(x), 2500), rng.integers(0, len(y), 2500)
     expected = [np.float32(sum(float(a) * float(b) for a, b in zip(x[i], y[j], strict=True)))
                 for i, j in zip(rows, columns, strict=True)]  # fmt: skip
-    assert exact(x, y, rows, columns).tolist() == expected
-    assert exact(x, y, rows[:0], columns[:0]).tolist() == []
+    assert dot_float64(x, y, rows, columns).tolist() == expected
+    assert dot_float64(x, y, rows[:0], columns[:0]).tolist() == []
 
 
 @pytest.mark.parametrize("size", [1e-25, 1e-3, 1e3])
@@ -82,11 +91,11 @@ def test_products_in_float32_are_as_near_as_is_said(size):
     rows, columns = np.arange(3000), np.arange(3000) % len(y)
     longest = (float(lengths(torch.from_numpy(side)).max()) for side in (x, y))
     error = product_error(*longest, 200)
-    off = np.abs(about(x, y, rows, columns) - exact(x, y, rows, columns))
+    off = np.abs(dot_float32(x, y, rows, columns) - dot_float64(x, y, rows, columns))
     assert off.max() <= error
     assert off.max() > 0
     assert error < max(1e-2 * size, 1e-21)
-    assert about(x, y, rows[:0], columns[:0]).tolist() == []
+    assert dot_float32(x, y, rows[:0], columns[:0]).tolist() == []
 
 
 @pytest.mark.parametrize("size", [1e-25, 1e-20])
@@ -114,5 +123,5 @@ def test_a_pairs_value_is_the_same_wherever_it_stands(monkeypatch):
         sums.append(float(np.float32(lanes[0])))
     assert sums != [float(np.float32(sum(row))) for row in x.astype(np.float64).tolist()]
     for together in (1, 7, 1024):
-        monkeypatch.setattr(scan, "PAIRS_AT_ONCE", together)
-        assert exact(x, y, np.arange(600), np.zeros(600, np.int64)).tolist() == sums
+        monkeypatch.setattr(bounds, "PAIRS_AT_ONCE", together)
+        assert dot_float64(x, y, np.arange(600), np.zeros(600, np.int64)).tolist() == sums

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from interlingua.mining.lists import Lists
-from interlingua.mining.scan import Block, Frame
+from interlingua.search.topk.bounds import Block, Frame
+from interlingua.search.topk.lists import NeighborLists
 
 
 def crowded(seed, n, m, d):
@@ -45,10 +45,10 @@ def turned(x, y):
 
 
 def check(scanner_of, x, y, k, *, cut=None, frame=None):
-    """Lists of both sides after all pairs, block by block, are the oracle's."""
+    """NeighborLists of both sides after all pairs, block by block, are the oracle's."""
     frame = frame or Frame(x.mean(axis=0), y.mean(axis=0))
     scanner = scanner_of(frame)
-    of_x, of_y = Lists.empty(len(x), min(k, len(y))), Lists.empty(len(y), min(k, len(x)))
+    of_x, of_y = NeighborLists.empty(len(x), min(k, len(y))), NeighborLists.empty(len(y), min(k, len(x)))
     cut = cut or max(len(x), len(y))
     for i in range(0, len(x), cut):
         for j in range(0, len(y), cut):

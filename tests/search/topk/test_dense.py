@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from interlingua.errors import DataError
-from interlingua.mining.dense import EDGE, merge, no_neighbours, padded_block, top_k
-from interlingua.mining.knn import nearest_neighbours
+from interlingua.search.topk.dense import EDGE, merge, no_neighbors, padded_block, top_k
+from interlingua.search.topk.exact import exact_topk
 
 
 def test_top_k_takes_the_lower_index_where_the_edge_is_open():
@@ -20,11 +20,11 @@ def test_tiles_merged_are_the_nearest_neighbours(columns):
     rng = np.random.default_rng(0)
     x, y = (rng.integers(-2, 3, (n, 3)).astype(np.float32) for n in (9, 90))  # equal similarities abound
     queries, n = padded_block(x, 0, 9)
-    best = no_neighbours(n)
+    best = no_neighbors(n)
     for start in range(0, len(y), columns):
         block, width = padded_block(y, start, columns)
         best = merge(best, top_k((queries @ block.T)[:n, :width], 4), offset=start, k=4)
-    expected = nearest_neighbours(x, y, k=4)
+    expected = exact_topk(x, y, k=4)
     assert torch.equal(best.indices, expected.indices)
     assert torch.equal(best.similarities, expected.similarities)
 

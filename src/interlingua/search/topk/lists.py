@@ -10,7 +10,7 @@ from numpy import ndarray
 
 
 @dataclass(frozen=True, slots=True)
-class Lists:
+class NeighborLists:
     """Of each vector its k best neighbours, best first, equal similarities by index.
 
     The order in which pairs come decides nothing, and a pair that comes twice stands there once: lists made of parts of
@@ -25,18 +25,18 @@ class Lists:
     indices: Int64[ndarray, "n k"]
 
     @classmethod
-    def empty(cls, n: int, k: int) -> Lists:
-        """Lists without any neighbour."""
+    def empty(cls, n: int, k: int) -> NeighborLists:
+        """NeighborLists without any neighbour."""
         return cls(np.full((n, k), -np.inf, np.float32), np.full((n, k), -1, np.int64))
 
     @property
-    def bars(self) -> Float32[ndarray, " n"]:
+    def kth_best(self) -> Float32[ndarray, " n"]:
         """What the next neighbour of each has to reach."""
         return self.values[:, -1]
 
-    def part(self, start: int, stop: int) -> Lists:
+    def part(self, start: int, stop: int) -> NeighborLists:
         """Those of some of the vectors, not copied."""
-        return Lists(self.values[start:stop], self.indices[start:stop])
+        return NeighborLists(self.values[start:stop], self.indices[start:stop])
 
     def add(self, at: Int64[ndarray, " p"], values: Float32[ndarray, " p"], indices: Int64[ndarray, " p"]) -> None:
         """Takes note of pairs.
@@ -68,7 +68,7 @@ class Lists:
         self.values[at[best], place[best]] = values[best]
         self.indices[at[best], place[best]] = indices[best]
 
-    def join(self, other: Lists) -> None:
+    def join(self, other: NeighborLists) -> None:
         """Takes note of the neighbours in other lists of the same vectors."""
         there = np.flatnonzero((other.indices >= 0).any(axis=1))
         k = other.values.shape[1]

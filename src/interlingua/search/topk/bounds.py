@@ -1,23 +1,7 @@
-r"""The k best of two blocks' pairs: a cheap product bounds every similarity, exact ones are computed where they count.
+"""Bounds of similarities, and the similarities themselves; the mathematics is in the package's first page.
 
-With mu and nu near the means of x and y,
-
-.. math:: x_i \cdot y_j = (x_i - \mu) \cdot (y_j - \nu) + x_i \cdot \nu + \mu \cdot (y_j - \nu)
-
-The vectors less their means are short where cosines crowd together, as those of sentence encoders do. Turned by an
-orthogonal matrix Q, their products stay what they are; with :math:`u_i = Q^\top (x_i - \mu)`,
-:math:`v_j = Q^\top (y_j - \nu)` and Cauchy's inequality for all but the first p coordinates,
-
-.. math:: (x_i - \mu) \cdot (y_j - \nu) \le \sum_{c \le p} u_{ic} v_{jc} + |u_{i, >p}| |v_{j, >p}|
-
-Along the axes of largest variance a few coordinates say most, and tell of nearly all pairs that they are not among the
-best. A product of rounded coordinates will do: with :math:`\hat u` for u rounded, its error is at most
-
-.. math:: |u_i - \hat u_i| \max_j |v_j| + |\hat u_i| \max_j |v_j - \hat v_j|
-
-So whatever may belong among the k best of its row or column is known, and only that is computed exactly: products and
-sums in float64, always in one order, rounded to float32. The result is the same for any size of blocks, any axes and
-any way of rounding.
+A ``Frame`` holds mu, nu and Q. A ``View`` is a block as seen from it. ``Precision`` keeps the lengths that the bounds are
+made of, and gives how far a similarity may be above its rounded product.
 """
 
 from __future__ import annotations
@@ -32,7 +16,7 @@ from jaxtyping import Float32, Int64
 from numpy import ndarray
 from torch import Tensor
 
-from interlingua.mining.lists import Lists
+from interlingua.search.topk.lists import NeighborLists
 
 PART = 4096
 """Vectors made ready at once, whole panels of them."""
@@ -89,7 +73,7 @@ class Scanner(Protocol, Generic[Prepared]):
         """What the products need of a block; worth keeping while it meets several."""
         ...
 
-    def scan(self, x: Prepared, y: Prepared, of_x: Lists, of_y: Lists | None) -> None:
+    def scan(self, x: Prepared, y: Prepared, of_x: NeighborLists, of_y: NeighborLists | None) -> None:
         """Brings the lists of both blocks up to date, those of y only where they are given."""
         ...
 
@@ -191,7 +175,7 @@ def _squares(vectors: Float32[Tensor, "n d"], sizes: list[int]) -> Float32[Tenso
     return torch.stack([part.square().sum(dim=1) for part in torch.split(vectors, sizes, dim=1)], dim=1)
 
 
-def about(
+def dot_float32(
     x: Float32[ndarray, "n d"], y: Float32[ndarray, "m d"], rows: Int64[ndarray, " p"], columns: Int64[ndarray, " p"]
 ) -> Float32[ndarray, " p"]:
     """Inner products of pairs in float32, added up in any order; much sooner than exact ones."""
@@ -211,7 +195,7 @@ def product_error(x: float, y: float, width: int) -> np.float32:
     return np.float32(width + ROUNDINGS) * np.float32(FLOAT32_STEP) * np.float32(x) * np.float32(y)
 
 
-def exact(
+def dot_float64(
     x: Float32[ndarray, "n d"], y: Float32[ndarray, "m d"], rows: Int64[ndarray, " p"], columns: Int64[ndarray, " p"]
 ) -> Float32[ndarray, " p"]:
     """Inner products of pairs, in float64 and then rounded, some pairs at a time; added up as the kernel does."""
