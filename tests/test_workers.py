@@ -14,9 +14,9 @@ import torch
 
 from interlingua.cli import main
 from interlingua.encoder.backbone import BackboneConfig
+from interlingua.encoder.embed_files import EmbedJob
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, DataError, InterlinguaError, MissingExtraError
-from interlingua.mining.embed_job import EmbedJob
 from interlingua.mining.pipeline import MineConfig, mine_files
 from interlingua.workers import Here, connected
 from tests.mining.cluster import embed_and_die, embed_or_die, kill_one, square_or_fail, two_workers

@@ -282,6 +282,17 @@ class Journal:
         os.truncate(self.path, content.rfind(b"\n") + 1)
 
 
+def count_lines(path: PathLike) -> int:
+    """Lines of a file, plain or compressed, by their ends."""
+    count = 0
+    last = b"\n"
+    with open_bytes(path) as file:
+        while chunk := file.read(1 << 20):
+            count = count + chunk.count(b"\n")
+            last = chunk[-1:]
+    return count + (last != b"\n")
+
+
 def sync_file(path: PathLike) -> None:
     """Makes sure that a file's bytes are on the disk."""
     with open(path, "rb") as file:

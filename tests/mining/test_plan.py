@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from interlingua.errors import DataError
-from interlingua.mining import plan, speed
+from interlingua.mining import plan
 from interlingua.mining.documents import DocumentMatch
 from interlingua.mining.pipeline import MineConfig, TextFile, mine_files
-from interlingua.mining.plan import duration, estimate, size
+from interlingua.mining.plan import estimate
+from interlingua.runtime import duration, size_text
+from interlingua.search.topk import speed
 from interlingua.search.topk.approximate import Approximate
 from tests.mining.invented import embed, write_lines
 
@@ -100,4 +102,4 @@ def test_durations(seconds, text):
 
 @pytest.mark.parametrize(("count", "text"), [(2048, "2 KiB"), (3 * 2**20, "3.0 MiB"), (1.5 * 2**30, "1.5 GiB")])
 def test_sizes(count, text):
-    assert size(count) == text
+    assert size_text(count) == text

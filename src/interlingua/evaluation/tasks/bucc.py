@@ -34,8 +34,8 @@ from interlingua.evaluation.task import (
 from interlingua.evaluation.tasks.folders import choose_languages, content_sha256, find_folder, full_code, recognise
 from interlingua.evaluation.tasks.groups import grouped
 from interlingua.functional.margin import MARGINS, Margin
-from interlingua.mining.mine import Candidates, Retrieval, best_both_ways, retrieve
-from interlingua.mining.threshold import Extraction, at_threshold, best_threshold, cross_validated
+from interlingua.mining.candidates import Candidates, Retrieval, best_both_ways, retrieve
+from interlingua.mining.gold import Extraction, at_threshold, best_threshold, cross_validated
 from interlingua.search.topk.exact import exact_topk
 
 DATASET = "bucc2018_zh_en"

@@ -33,7 +33,7 @@ from interlingua.evaluation.task import (
 )
 from interlingua.evaluation.tasks.folders import choose_languages, content_sha256, find_folder, full_code
 from interlingua.evaluation.tasks.groups import grouped
-from interlingua.mining.mine import best_both_ways
+from interlingua.mining.candidates import best_both_ways
 from interlingua.search.topk.exact import exact_topk
 
 ENGLISH = "eng_Latn"

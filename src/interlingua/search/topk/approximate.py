@@ -1,7 +1,7 @@
 """Approximate nearest neighbors, on request alone: scored exactly where found, and the recall is measured.
 
-``ivf`` and ``hnsw`` are indexes of FAISS, which look at a part of the other side. ``binary`` and ``int8`` look at all of
-it, but in bits or bytes, so that memory holds 32 or 4 times as many vectors.
+``ivf`` and ``hnsw`` are indexes of FAISS, which look at a part of the other side. ``binary`` and ``int8`` look at all
+of it, but in bits or bytes, so that memory holds 32 or 4 times as many vectors.
 
 Their similarities are rough, so a search among codes has two stages. The first one compares each query with what all
 codes stand for (signs, or the lower ends of int8's steps) and keeps more candidates than are wanted. The second one

@@ -1,7 +1,7 @@
 """Bounds of similarities, and the similarities themselves; the mathematics is in the package's first page.
 
-A ``Frame`` holds mu, nu and Q. A ``View`` is a block as seen from it. ``Precision`` keeps the lengths that the bounds are
-made of, and gives how far a similarity may be above its rounded product.
+A ``Frame`` holds mu, nu and Q. A ``View`` is a block as seen from it. ``Precision`` keeps the lengths that the bounds
+are made of, and gives how far a similarity may be above its rounded product.
 """
 
 from __future__ import annotations

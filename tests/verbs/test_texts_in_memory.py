@@ -1,33 +1,12 @@
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from interlingua import align, mine, score
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, DataError
-from interlingua.mining.api import encode_with
 from tests.mining.invented import embed
-
-
-def test_an_encoder_is_given_prompt_and_language(word_vocabulary):
-    encoder = Encoder.from_scratch(BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size), word_vocabulary)
-    texts = ["de1 de2", "de3"]
-    found = encode_with(encoder, "ru1 ")(texts, language="de")
-    np.testing.assert_allclose(found, encoder.encode(texts, prompt="ru1 ", language="de"), atol=1e-6)
-    given = []
-
-    class Other:
-        """As other libraries' encoders: they know no language."""
-
-        def encode(self, texts, **how):
-            given.append(how)
-            return np.full((len(texts), 2), 5.0)
-
-    np.testing.assert_allclose(np.linalg.norm(encode_with(Other())(texts), axis=1), 1)
-    encode_with(Other(), "q: ")(texts)
-    assert given == [{}, {"prompt": "q: "}]
 
 
 @pytest.mark.parametrize(

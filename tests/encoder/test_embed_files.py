@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from interlingua.encoder.embed_files import RECORD, EmbedJob, embed_window
 from interlingua.errors import ConfigError, DataError
 from interlingua.locks import exclusive
-from interlingua.mining.embed_job import RECORD, EmbedJob, embed_window
 from tests.mining.invented import embed
 from tests.test_remote import refuses
 from tests.test_remote import store as store
@@ -261,7 +261,7 @@ def test_parquet_by_workers_keeps_the_order(tmp_path, parts, monkeypatch):
 
     monkeypatch.setattr("interlingua.encoder.encode.WINDOW_TEXTS", 2)
     monkeypatch.setattr(
-        "interlingua.mining.embed_job.connected", lambda address, cores: contextlib.nullcontext(Ahead())
+        "interlingua.encoder.embed_files.connected", lambda address, cores: contextlib.nullcontext(Ahead())
     )
     EmbedJob(files=[parts], output=str(tmp_path / "v.parquet"), ray="local").run(encode, model="m")
     found = table_of(tmp_path / "v.parquet")

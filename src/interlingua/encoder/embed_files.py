@@ -23,13 +23,12 @@ from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.sentence_table import is_table, read_column, refuse_column
 from interlingua.encoder.encode import EncodeReport, collect, windows
 from interlingua.encoder.finite import check_finite
+from interlingua.encoder.parquet_vectors import ParquetVectors, is_parquet, require_pyarrow
 from interlingua.errors import ConfigError, DamagedFileError, DataError
-from interlingua.files import PathLike, atomic_write, open_text, stem_and_suffix
+from interlingua.files import PathLike, atomic_write, count_lines, open_text, stem_and_suffix
 from interlingua.json_text import parse_json
 from interlingua.limits import guard_lines
 from interlingua.locks import exclusive
-from interlingua.mining.parquet_vectors import ParquetVectors, is_parquet, require_pyarrow
-from interlingua.mining.texts import count_lines
 from interlingua.remote import (
     check_writable,
     destination,

@@ -1,4 +1,4 @@
-"""How long the steps of mining take here, by short trials: before a run, and for the time that is left of one."""
+"""How long a search takes here, by short trials: before a run, and for the time that is left of one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.mining.vectors import unit
+from interlingua.arrays import unit_rows
 from interlingua.search.topk.bounds import Block
 from interlingua.search.topk.exact import check_sides, exact_topk, make_frame, make_scanner, read_block
 from interlingua.search.topk.lists import NeighborLists
@@ -23,11 +23,6 @@ FEWEST_TRIED = 256
 TRIAL_SECONDS = 2.0
 """Of one pass over the tile, at most. Where most vectors are equal, as in a corpus of a few lines or of a broken model,
 no pair can be passed over, and a pass takes a hundred times as long as elsewhere."""
-CHOICE_SECONDS = 5e-6
-PAIR_SECONDS = 2e-5
-DOCUMENT_SECONDS = 3e-5
-"""Of a candidate that is looked at, of a pair that is checked and written, and of a text compared within documents; on
-one core of a server. They are little compared with the model's."""
 
 
 class SearchSpeed(NamedTuple):
@@ -177,4 +172,4 @@ def _kth_best(
 
 def _with_noise(rng: np.random.Generator, vectors: Float32[ndarray, "n d"]) -> Float32[ndarray, "n d"]:
     """Vectors a little away from others, so that those of one are not equal."""
-    return unit(vectors + 1e-3 * rng.standard_normal(vectors.shape).astype(np.float32))
+    return unit_rows(vectors + 1e-3 * rng.standard_normal(vectors.shape).astype(np.float32))

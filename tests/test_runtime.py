@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from interlingua.mining.progress import Expected, Steps
+from interlingua.runtime import Expected, Steps
 
 
 class Clock:

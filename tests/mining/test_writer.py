@@ -8,7 +8,7 @@ import pytest
 from interlingua.corpus.formats import TextPair, read_pairs
 from interlingua.errors import ConfigError, DataError
 from interlingua.mining.checks import CheckPlan
-from interlingua.mining.pair_rows import (
+from interlingua.mining.writer import (
     PairRow,
     cell_text,
     check_columns,

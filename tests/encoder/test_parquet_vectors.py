@@ -6,8 +6,8 @@ import sys
 import numpy as np
 import pytest
 
+from interlingua.encoder.parquet_vectors import ParquetVectors, is_parquet, require_pyarrow
 from interlingua.errors import DataError, MissingExtraError
-from interlingua.mining.parquet_vectors import ParquetVectors, is_parquet, require_pyarrow
 
 parquet = pytest.importorskip("pyarrow.parquet")
 

@@ -1,7 +1,9 @@
-"""The time left for all steps of a run: of the present one by its own speed, of those to come by what is expected."""
+"""What a run takes: time left, durations and sizes in words, memory."""
 
 from __future__ import annotations
 
+import resource
+import sys
 import time
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
@@ -74,3 +76,25 @@ class Steps:
 
 def _kind(what: str) -> str:
     return what.partition(" ")[0]
+
+
+def duration(seconds: float) -> str:
+    """``45 s``, ``12 min``, ``3.4 h``, ``2.1 days``."""
+    for unit_seconds, name in ((86_400, "days"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * unit_seconds:
+            return f"{seconds / unit_seconds:.1f} {name}"
+    return f"{seconds:.1f} s"
+
+
+def size_text(count: float) -> str:
+    """``1.5 GiB``."""
+    for power, name in ((4, "TiB"), (3, "GiB"), (2, "MiB")):
+        if count >= 2 ** (10 * power):
+            return f"{count / 2 ** (10 * power):.1f} {name}"
+    return f"{count / 1024:.0f} KiB"
+
+
+def peak_bytes() -> int:
+    """The most memory that this process has had."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

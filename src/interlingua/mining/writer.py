@@ -15,7 +15,7 @@ from interlingua.corpus.formats import TextPair, guess_format, one_line, write_p
 from interlingua.corpus.spreadsheet import csv_writer, open_sheet
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike, open_text_writer
-from interlingua.mining.checks import RULES, CheckPlan
+from interlingua.mining.checks import CHECKS, CheckPlan
 from interlingua.registry import did_you_mean
 
 DEFAULT_COLUMNS = ("score", "source", "target")
@@ -39,12 +39,14 @@ class PairRow(NamedTuple):
         columns: name -> value.
         reasons: why it is rejected; empty where it is kept.
         lines: numbers, from 0, of the first line of the source and of the target, where both are texts to mine.
+        measured: values of the checks, which are columns too.
     """
 
     pair: TextPair
     columns: Mapping[str, Any]
     reasons: list[str]
     lines: tuple[int, int] = (-1, -1)
+    measured: Mapping[str, float] = {}
 
     @property
     def values(self) -> dict[str, Any]:
@@ -74,14 +76,14 @@ def check_columns(columns: Sequence[str] | None, known: Sequence[str], checks: C
     Raises:
         ConfigError: there is no such column, or none is named.
     """
-    known = (*known, *LANGUAGE_COLUMNS, *checks.columns)
+    known = (*known, *LANGUAGE_COLUMNS, *checks.names)
     if columns is None:
         return
     if not columns:
         raise ConfigError(f"no column is named; choose some of {', '.join(known)}")
     for column in columns:
         if column not in known:
-            hint = "; name it in --check too" if column in RULES else did_you_mean(column, known)
+            hint = "; name it in --check too" if column in CHECKS else did_you_mean(column, known)
             raise ConfigError(f"unknown column {column!r}{hint}")
 
 
