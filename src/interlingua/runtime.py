@@ -8,6 +8,10 @@ import time
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+Progress = Callable[[str, int, int], None]
+"""Is given what is being done, how much of it is done, and all; ``Steps`` also takes what is to come."""
+Counted = Callable[[int, int], None]
+"""Is given how much of a step is done, and all."""
 Shown = Callable[[str, int, int, float | None], None]
 """Is given the step, how much of it is done, all of it, and the seconds left for the whole run, if they are known."""
 
@@ -94,7 +98,11 @@ def size_text(count: float) -> str:
     return f"{count / 1024:.0f} KiB"
 
 
-def peak_bytes() -> int:
+def peak_rss_bytes() -> int:
     """The most memory that this process has had."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
+
+
+def silent(*state: object) -> None:
+    """A progress that shows nothing."""

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from interlingua.cli import main
-from interlingua.mining.checks import CHECKS, DROPPED
+from interlingua.mining.checks import CHECKS, DROPPED, Pairs
 from tests.docs.markdown import follow, run_python
 from tests.mining.cluster import two_workers
 from tests.mining.invented import corpora, sentence, text, write_lines
@@ -82,6 +82,8 @@ def test_the_python_part_runs(said, workplace, capsys, monkeypatch):
     monkeypatch.setattr(sys, "path", [str(workplace), *sys.path])
     monkeypatch.delitem(sys.modules, "my_code", raising=False)  # another guide's
     names = run_python(GUIDE, workplace)
+    pairs = Pairs(["ABc", "abcd"], ["x", "y"], np.zeros(2))
+    assert names["Capitals"](("", ""), workplace).score(pairs).tolist() == pytest.approx([2 / 3, 0])
     assert len(names["found"]) > 50
     assert len(names["unchecked"]) > len(names["found"])
     rows = [json.loads(line) for line in (workplace / "python.jsonl").read_text().splitlines()]

@@ -45,11 +45,12 @@ from interlingua.mining.calibration import (
 from interlingua.mining.filter import quantile_line
 from interlingua.mining.gold import gold_pairs, is_gold, read_gold
 from interlingua.mining.mine import named
-from interlingua.mining.pipeline import MineConfig, Mined, Progress, TextFile, mine_files, with_lines
+from interlingua.mining.pipeline import MineConfig, Mined, TextFile, mine_files, with_lines
 from interlingua.mining.score import PORTION, Encode, PairScorer, ScoreConfig, Stream, counted
 from interlingua.mining.texts import Line, Side
 from interlingua.mining.work_folder import at_work
 from interlingua.remote import check_writable
+from interlingua.runtime import Progress
 
 LEAST = 80
 """Pairs of held-out text, so that there is something in every quarter."""

@@ -240,14 +240,14 @@ class CandidatePairs:
 
     def _chosen(self, places: Int64[ndarray, " p"], retrieval: Retrieval, matcher: OneToOneMatcher) -> NDArray[np.void]:
         """Those of some pairs that belong to a retrieval."""
-        pairs = self.pairs[places]
+        pairs = np.asarray(self.pairs[places])
         if retrieval == "intersection":
-            return pairs[self.pairs["x"][self.n + pairs["y"]] == pairs["x"]]
+            return np.asarray(pairs[self.pairs["x"][self.n + pairs["y"]] == pairs["x"]])
         if retrieval == "max":
             is_backward = places >= self.n
             # what both directions agree on comes once
             pairs = pairs[~is_backward | (self.pairs["y"][pairs["x"]] != pairs["y"])]
-            return pairs[matcher.accept(pairs["x"], pairs["y"])]
+            return np.asarray(pairs[matcher.accept(pairs["x"], pairs["y"])])
         return pairs
 
     def _with_hubs(self, pairs: NDArray[np.void]) -> NDArray[np.void]:

@@ -116,7 +116,7 @@ class LanguageIdentified(Check):
 
     def score(self, pairs: Pairs) -> Float64[ndarray, " n"]:
         """See ``measures``; a short text is in no language."""
-        wrong = np.zeros(len(pairs.sources))
+        wrong: Float64[ndarray, " n"] = np.zeros(len(pairs.sources))
         for texts, language in zip((pairs.sources, pairs.targets), self.languages, strict=True):
             if language:  # there is none for texts in memory, where none was given
                 wrong += [self._is_wrong(text, language) for text in texts]
@@ -142,7 +142,7 @@ class ScriptShare(Check):
         """See ``measures``."""
         source = _script_shares(pairs.sources, self.languages[0])
         target = _script_shares(pairs.targets, self.languages[1])
-        return np.minimum(source, target)
+        return np.asarray(np.minimum(source, target))
 
 
 class LengthRatio(Check):
@@ -210,7 +210,7 @@ class DuplicateSides(Check):
 
     def score(self, pairs: Pairs) -> Float64[ndarray, " n"]:
         """See ``measures``."""
-        seen = np.zeros(len(pairs.sources))
+        seen: Float64[ndarray, " n"] = np.zeros(len(pairs.sources))
         seen += ~self.sources.first_seen(text_keys(pairs.sources))
         seen += ~self.targets.first_seen(text_keys(pairs.targets))
         return seen

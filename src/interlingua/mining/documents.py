@@ -20,6 +20,7 @@ from interlingua.functional.margin import Margin
 from interlingua.languages import resolve
 from interlingua.mining.candidates import FOUND, CandidatePairs, Refuses, Retrieval
 from interlingua.mining.texts import Layout, Line, Side, exact_keys, read_lines
+from interlingua.runtime import Counted, silent
 from interlingua.search.topk.exact import Neighbors, exact_topk, mutual_topk
 
 GROUP = 8192
@@ -159,7 +160,7 @@ def document_pairs(
     retrieval: Retrieval,
     background: int,
     refuses: Refuses | None = None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Counted = silent,
 ) -> tuple[NDArray[np.void], str]:
     """The pairs of all matched documents, each pair once with its best score.
 

@@ -11,7 +11,7 @@ import contextlib
 import math
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
@@ -40,6 +40,7 @@ from interlingua.mining.writer import (
     open_rows,
     write_rows,
 )
+from interlingua.runtime import Counted, silent
 
 SCORE_COLUMNS = (*DEFAULT_COLUMNS, "probability", "cosine", "reasons")
 MINE_COLUMNS = (*SCORE_COLUMNS, "source_origins", "target_origins", "source_hub", "target_hub")
@@ -388,7 +389,7 @@ def write_mined(
     columns: Sequence[str] | None = None,
     calibration: Calibration | None = None,
     folder: Path,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Counted = silent,
 ) -> Written:
     """Writes the pairs that are kept, best first.
 
@@ -428,7 +429,7 @@ def write_mined(
     return written
 
 
-def _blocks(mined: Mined, languages: tuple[str, str], progress: Callable[[int, int], None]) -> Iterator[ScoredPairs]:
+def _blocks(mined: Mined, languages: tuple[str, str], progress: Counted) -> Iterator[ScoredPairs]:
     """The mined pairs with their texts, and where each stands."""
     done = 0
     for part in chunks(mined.pairs):

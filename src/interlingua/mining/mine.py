@@ -19,10 +19,11 @@ from interlingua.mining.documents import DocumentMatch
 from interlingua.mining.filter import Selection, Written, check_output, write_mined
 from interlingua.mining.gold import judged, read_gold
 from interlingua.mining.page import write_page
-from interlingua.mining.pipeline import MineConfig, Mined, Progress, TextFile, mine_files, with_lines
+from interlingua.mining.pipeline import MineConfig, Mined, TextFile, mine_files, with_lines
 from interlingua.mining.plan import estimate
 from interlingua.mining.work_folder import at_work
 from interlingua.remote import check_writable, destination, is_remote, keep_inputs, name_of
+from interlingua.runtime import Progress
 from interlingua.search.topk.approximate import Approximate
 from interlingua.search.topk.tiles import tiles_for
 from interlingua.workers import connected

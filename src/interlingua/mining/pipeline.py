@@ -41,7 +41,7 @@ from interlingua.mining.vectors import (
 )
 from interlingua.mining.work_folder import one_at_a_time
 from interlingua.remote import name_of
-from interlingua.runtime import Expected, Steps
+from interlingua.runtime import Expected, Progress, Steps, silent
 from interlingua.search.topk.approximate import Approximate, find_approximately
 from interlingua.search.topk.speed import search_speed
 from interlingua.search.topk.tiles import (
@@ -64,8 +64,6 @@ FEW = 16
 """Texts of a side that are embedded to try the search."""
 RefusesTexts = Callable[[Sequence[str], Sequence[str]], Bool[ndarray, " n"]]
 """Marks pairs, by their sources and their targets."""
-Progress = Callable[[str, int, int], None]
-"""Is given what is being done, how much of it is done, and all; ``Steps`` also takes what is to come."""
 
 
 class TextFile(NamedTuple):
@@ -221,7 +219,7 @@ def mine_files(
     shard: tuple[int, int] | None = None,
     workers: Workers | None = None,
     refuses: RefusesTexts | None = None,
-    progress: Progress = lambda what, done, total: None,
+    progress: Progress = silent,
 ) -> Mined | None:
     """Finds and scores pairs; all that takes time is resumed.
 

@@ -20,7 +20,7 @@ from interlingua.mining.candidates import FOUND
 from interlingua.mining.pipeline import CHOICE_SECONDS, DOCUMENT_SECONDS, PAIR_SECONDS, MineConfig, TextFile, one_width
 from interlingua.mining.texts import read_lines
 from interlingua.mining.vectors import PORTION, finished, open_vectors
-from interlingua.runtime import duration, peak_bytes, size_text
+from interlingua.runtime import duration, peak_rss_bytes, size_text
 from interlingua.search.topk.speed import search_speed
 from interlingua.search.topk.tiles import block_sizes, bytes_of_a_vector
 
@@ -133,7 +133,7 @@ def estimate(
         tiles = -(-n // rows) * -(-m // columns)
     found = min(n, m) * FOUND.itemsize + (n + m) * 40
     disk = sum(side.file_bytes + side.texts * (LINE_BYTES + 4 * width + 12 * config.k) for side in sides) + found
-    memory = peak_bytes() + (rows + columns) * bytes_of_a_vector(width, config.k)
+    memory = peak_rss_bytes() + (rows + columns) * bytes_of_a_vector(width, config.k)
     memory += config.approximate.index_bytes(n + m, width) if config.approximate else 0
     return Estimate(
         texts=(n, m), embedding_seconds=seconds, search_seconds=search, disk_bytes=disk, memory_bytes=memory,

@@ -31,6 +31,7 @@ from interlingua.corpus.sentence_table import is_table
 from interlingua.errors import ConfigError, DamagedFileError, DataError
 from interlingua.files import PathLike, atomic_write, open_text, sha256_file, sync_file
 from interlingua.json_text import parse_json
+from interlingua.runtime import Counted, silent
 from interlingua.temporary import sync_folder
 
 ZEROS = 65_536
@@ -382,7 +383,7 @@ def build_side(
     keep_blank: bool = False,
     memory: int = 2**30,
     replace: bool = False,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Counted = silent,
 ) -> Side:
     """Reads a side twice and lays it down in a folder; what an earlier run finished is taken as it is.
 
@@ -435,7 +436,7 @@ def _lay_down(
     equal: Equal,
     keep_blank: bool,
     memory: int,
-    progress: Callable[[int, int], None],
+    progress: Counted,
 ) -> int:
     """Writes all files of a side but the last one; returns how many lines it has."""
     folder.mkdir(parents=True, exist_ok=True)

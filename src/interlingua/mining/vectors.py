@@ -27,6 +27,7 @@ from interlingua.encoder.finite import check_finite
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import Journal, PathLike
 from interlingua.mining.texts import Side
+from interlingua.runtime import Counted, silent
 from interlingua.temporary import sync_folder
 from interlingua.workers import Here, Workers
 
@@ -125,7 +126,7 @@ def embed_side(
     path: PathLike | None = None,
     shard: tuple[int, int] = (1, 1),
     workers: Workers | None = None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Counted = silent,
 ) -> int:
     """Writes the vectors that are not there yet.
 

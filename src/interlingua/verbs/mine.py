@@ -49,7 +49,8 @@ class MineOptions(TwoTextsOptions, RayOptions, BadLineOptions):
     )
     checks: Names = option(
         CHECKS,
-        "Columns: all, none, or some of language, script, length, copied, numbers, duplicate, hub.",
+        "Columns: all, none, or some of language, script, length, copied, numbers, duplicate, hub,"
+        " package.module:Class.",
         group=FILTERING,
         flags=("--check",),
     )

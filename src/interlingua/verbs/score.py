@@ -90,7 +90,8 @@ class ScoreOptions(ModelOptions, BadLineOptions):
     )
     checks: Names = option(
         "",
-        "Checks to measure: all, or some of language, script, length, copied, numbers, duplicate, hub.",
+        "Checks to measure: all, or some of language, script, length, copied, numbers, duplicate, hub,"
+        " package.module:Class.",
         group=FILTERING,
         flags=("--check",),
     )

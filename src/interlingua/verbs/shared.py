@@ -12,17 +12,13 @@ from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.limits import MAX_LINE_CHARACTERS
 from interlingua.options import INPUT, MODEL, SEARCH, Options, argument, option
+from interlingua.runtime import Progress as Progress
+from interlingua.runtime import silent as silent
 
 Model = Any
 """A model directory, a run or ``hf:owner/name``; in Python also an encoder or a function from texts to vectors."""
 Names = str | Iterable[str]
 """Names with commas, or any iterable of them."""
-Progress = Callable[[str, int, int], None]
-"""Is given what is being done, how much of it is done, and all."""
-
-
-def silent(*state: Any) -> None:
-    """A progress that shows nothing."""
 
 
 def listed(names: Names | None) -> list[str] | None:

@@ -25,10 +25,11 @@ from numpy.typing import NDArray
 
 from interlingua.encoder.vector_format import Int8Ranges, Precision, dequantize_vectors, quantize_vectors
 from interlingua.errors import ConfigError, DataError, MissingExtraError
+from interlingua.runtime import Counted, silent
 from interlingua.search.topk.bounds import dot_float64
 from interlingua.search.topk.exact import BLOCK, Neighbors, exact_topk, neighbors_of, read_block
 from interlingua.search.topk.lists import NeighborLists
-from interlingua.search.topk.tiles import Progress, Side, TileJournal, TilePlan, neighbor_blocks
+from interlingua.search.topk.tiles import Side, TileJournal, TilePlan, neighbor_blocks
 
 
 class CodedVectors:
@@ -206,7 +207,7 @@ def find_approximately(
     approximate: Approximate,
     *,
     memory: int,
-    progress: Progress = lambda done, total: None,
+    progress: Counted = silent,
 ) -> str:
     """Neighbors both ways, in the files of ``search_tiles``; blocks that are there are not searched again.
 

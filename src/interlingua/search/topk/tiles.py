@@ -22,7 +22,7 @@ import hashlib
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -35,6 +35,7 @@ from interlingua.errors import ConfigError, DataError
 from interlingua.files import Journal, PathLike, atomic_write
 from interlingua.json_text import parse_json
 from interlingua.locks import exclusive
+from interlingua.runtime import Counted, silent
 from interlingua.search.topk.bounds import Block, Frame
 from interlingua.search.topk.exact import (
     Neighbors,
@@ -56,8 +57,6 @@ LEAST = 4096
 """Vectors of a block that is not cut further."""
 SAMPLED = 64
 """Vectors of a side that its digest is taken of."""
-Progress = Callable[[int, int], None]
-"""Is given the pairs that are done, and all."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -191,7 +190,7 @@ def search_tiles(
     shard: tuple[int, int] = (1, 1),
     workers: Workers | None = None,
     device: str = "cpu",
-    progress: Progress = lambda done, total: None,
+    progress: Counted = silent,
 ) -> None:
     """Does the tiles that are not done yet; what is found lies in the folder.
 
@@ -286,7 +285,7 @@ class TileJournal:
         folder: PathLike,
         plan: TilePlan,
         shard: tuple[int, int] = (1, 1),
-        progress: Progress = lambda done, total: None,
+        progress: Counted = silent,
     ) -> None:
         self.folder = Path(folder)
         self.plan = plan
