@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from itertools import pairwise
 from pathlib import Path
 
@@ -97,6 +98,25 @@ def test_imports_go_downhill(path):
     below = set().union(*ORDER[: level + 1])
     wrong = {used for used in rooms_used(path) if used not in below or used in NEVER.get(room, ())}
     assert not wrong, f"{path.name} must not import {sorted(wrong)}"
+
+
+def modules_used(path: Path) -> set[str]:
+    """Files of this package that a file imports, anywhere in it."""
+    used = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            used |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return used
+
+
+def test_mining_and_search_have_no_import_circle():
+    modules = {}
+    for room in ("mining", "search"):
+        for path in (PACKAGE / room).rglob("*.py"):
+            name = ".".join(("interlingua", *path.relative_to(PACKAGE).with_suffix("").parts))
+            modules[name.removesuffix(".__init__")] = modules_used(path)
+    graph = {name: used & modules.keys() - {name} for name, used in modules.items()}
+    assert list(TopologicalSorter(graph).static_order())  # raises CycleError where there is a circle
 
 
 # A file is split when it has two subjects, never for its length: these have one.
