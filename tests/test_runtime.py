@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from interlingua.runtime import Expected, Steps
+import pytest
+
+from interlingua.runtime import Expected, Steps, duration, size_text
 
 
 class Clock:
@@ -58,3 +60,15 @@ def test_a_step_that_nobody_expected_has_its_own_speed():
     _, at = followed({"rest": Expected(2.0)})
     assert at(0, "surprise", 0, 10) is None
     assert at(1, "surprise", 5, 10) == 3
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.04, "0.0 s"), (119, "119.0 s"), (120, "2.0 min"), (9000, "2.5 h"), (200_000, "2.3 days")]
+)
+def test_durations(seconds, text):
+    assert duration(seconds) == text
+
+
+@pytest.mark.parametrize(("count", "text"), [(2048, "2 KiB"), (3 * 2**20, "3.0 MiB"), (1.5 * 2**30, "1.5 GiB")])
+def test_sizes(count, text):
+    assert size_text(count) == text
