@@ -24,8 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from interlingua.mining.align import Aligner
-from interlingua.mining.alignment import AlignConfig, Link
-from interlingua.mining.alignment_scores import LinkCounts
+from interlingua.mining.alignment import AlignConfig, Link, LinkCounts
 
 FLORES_CODES = {"de": "deu_Latn", "en": "eng_Latn", "fr": "fra_Latn", "es": "spa_Latn", "zh": "zho_Hans"}
 PARAGRAPH = re.compile(r"<p>(.*?)</p>", re.S)

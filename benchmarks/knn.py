@@ -66,9 +66,9 @@ def search(engine: str, x: np.ndarray, y: np.ndarray, k: int) -> tuple[np.ndarra
         ways = [semantic_search(queries, candidates, top_k=k) for queries, candidates in (sides, sides[::-1])]
         of_x, of_y = ([[hit["corpus_id"] for hit in hits] for hits in way] for way in ways)
         return np.array(of_x), np.array(of_y)
-    from interlingua.mining.knn import mutual_neighbours
+    from interlingua.search.topk.exact import mutual_topk
 
-    of_x, of_y = mutual_neighbours(x, y, k=k)
+    of_x, of_y = mutual_topk(x, y, k=k)
     return of_x.indices.numpy(), of_y.indices.numpy()
 
 

@@ -21,11 +21,12 @@ from pathlib import Path
 
 import numpy as np
 
-from interlingua.mining.job import parse_size
-from interlingua.mining.plan import TRIED_TEXTS, duration, size
-from interlingua.mining.speed import search_speed
-from interlingua.mining.tiles import TilePlan, find_neighbours, neighbour_blocks
-from interlingua.mining.vectors import unit
+from interlingua.arrays import unit_rows
+from interlingua.mining.mine import parse_size
+from interlingua.mining.plan import TRIED_TEXTS
+from interlingua.runtime import duration, size_text
+from interlingua.search.topk.speed import search_speed
+from interlingua.search.topk.tiles import TilePlan, neighbor_blocks, search_tiles
 
 CHUNK = 65_536
 CHECKED = 200
@@ -45,7 +46,7 @@ def make(folder: Path, x: np.ndarray, y: np.ndarray, count: int) -> tuple[np.nda
             others = np.where(rng.random(stop - start) < 0.5, rows, rng.integers(len(partners), size=rows.shape))
             for side, table, at in zip(made, (x, y), (rows, others), strict=True):
                 noise = rng.standard_normal((stop - start, x.shape[1]), dtype=np.float32) / np.sqrt(x.shape[1])
-                side[start:stop] = unit(table[at[0]] + table[at[1]] + 0.2 * noise)
+                side[start:stop] = unit_rows(table[at[0]] + table[at[1]] + 0.2 * noise)
         for side in made:
             side.flush()
     return tuple(np.load(path, mmap_mode="r") for path in paths)  # type: ignore[return-value]
@@ -75,7 +76,7 @@ def wrong(x: np.ndarray, y: np.ndarray, plan: TilePlan, folder: Path) -> int:
         best = -np.sort(-np.concatenate([best, similar], axis=1), axis=1)[:, : plan.k]
     found = np.concatenate([
         near.similarities[rows[(rows >= start) & (rows < start + len(near.indices))] - start].numpy()
-        for start, near in neighbour_blocks(plan, folder, "x")
+        for start, near in neighbor_blocks(plan, folder, "x")
     ])  # fmt: skip
     return int((np.abs(found - best) > 1e-6).any(axis=1).sum())
 
@@ -98,12 +99,12 @@ def main() -> None:
     torch.set_num_threads(options.threads or torch.get_num_threads())
     clock = time.perf_counter if options.clock == "wall" else time.process_time
     options.folder.mkdir(parents=True, exist_ok=True)
-    x, y = make(options.folder, *(unit(np.load(path)) for path in (options.x, options.y)), options.size)
+    x, y = make(options.folder, *(unit_rows(np.load(path)) for path in (options.x, options.y)), options.size)
     neighbours = options.folder / f"neighbours-{options.size}"
     if options.again:
         shutil.rmtree(neighbours, ignore_errors=True)
     plan = TilePlan.of(x, y, k=options.k, memory=parse_size(options.memory))
-    tried = [unit(side[np.linspace(0, len(side) - 1, TRIED_TEXTS).astype(np.int64)]) for side in (x, y)]
+    tried = [unit_rows(side[np.linspace(0, len(side) - 1, TRIED_TEXTS).astype(np.int64)]) for side in (x, y)]
     speed = search_speed(*tried, options.k, (plan.n, plan.m), clock=clock)
     estimated = speed.seconds(plan.n, plan.m, plan.k, plan.rows)
     print(f"{plan.n:,} x {plan.m:,} vectors of width {plan.width}, k {plan.k}, {torch.get_num_threads()} threads,"
@@ -119,11 +120,11 @@ def main() -> None:
         counts["last"] = total
         print(f"  {done / total:6.1%} {duration(clock() - before)}", flush=True)
 
-    find_neighbours(x, y, plan, neighbours, progress=progress)
+    search_tiles(x, y, plan, neighbours, progress=progress)
     taken = clock() - before
     peak.stopped.set()
     share = 1 - (counts["first"] or 0) / counts["last"]
-    print(f"taken: {duration(taken)} for {share:.1%} of the pairs, peak memory {size(peak.bytes)}")
+    print(f"taken: {duration(taken)} for {share:.1%} of the pairs, peak memory {size_text(peak.bytes)}")
     print(f"of {min(CHECKED, len(x))} vectors {wrong(x, y, plan, neighbours)} have a wrong neighbour")
     if share:
         print(f"taken / estimated: {taken / (estimated * share):.3f}")

@@ -19,10 +19,9 @@ import torch
 
 from interlingua.corpus.formats import TextPair, read_pairs
 from interlingua.evaluation.encoders import encode_function
-from interlingua.mining.calibration import expected_cuts
-from interlingua.mining.fitting import fit_calibration, measure
+from interlingua.mining.calibrate import LearnJob, first_half, judged, mixed, wrong_targets
+from interlingua.mining.calibration import expected_cuts, fit_calibration, measure
 from interlingua.mining.score import PairScorer
-from interlingua.mining.score_learning import LearnJob, first_half, judged, mixed, wrong_targets
 
 
 def damaged(pairs: list[TextPair], vectors: np.ndarray, kind: str) -> list[TextPair]:

@@ -1,4 +1,4 @@
-"""Arrays in ``.npy`` and ``.npz`` files of strangers: whatever is wrong with a file is one line."""
+"""Arrays in ``.npy`` and ``.npz`` files of strangers, where whatever is wrong is one line; rows of length 1."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float32
+from numpy import ndarray
+from numpy.typing import NDArray
 
 from interlingua import limits
 from interlingua.errors import DataError, InterlinguaError
@@ -69,3 +72,13 @@ def _check_members(path: PathLike) -> None:
 
 def _reason(error: Exception) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())[:200]
+
+
+def unit_rows(vectors: NDArray[np.floating]) -> Float32[ndarray, "n d"]:
+    """Vectors scaled to length 1; one of zeros stays, one that is not finite or too long for float32 becomes NaN."""
+    with np.errstate(over="ignore", invalid="ignore"):  # some bytes that mean NaN are reported by numpy
+        wide = np.asarray(vectors, dtype=np.float64)
+        lengths = np.linalg.norm(wide, axis=1, keepdims=True)
+    lengths[lengths == 0] = 1
+    lengths[lengths > np.finfo(np.float32).max] = np.nan
+    return np.asarray(wide / lengths, dtype=np.float32)

@@ -11,7 +11,7 @@ import lzma
 import os
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TextIO, cast
 
@@ -237,6 +237,60 @@ def open_text_writer(path: PathLike) -> Iterator[TextIO]:
         text.detach()
         if binary is not raw:
             binary.close()
+
+
+class Journal:
+    """The finished steps of a long run, a line each, so that a run that was killed goes on behind them.
+
+    What a step makes is put on the disk before its line is added. A line without its end was cut by a kill and counts
+    as none, so its step is done again; a step that is done twice must change nothing.
+
+    Args:
+        path: of the file; there is none before the first line.
+    """
+
+    def __init__(self, path: PathLike) -> None:
+        self.path = Path(path)
+
+    def read(self) -> list[str]:
+        """The whole lines; bytes that are no UTF-8 are replaced, so that a damaged line matches nothing."""
+        try:
+            content = self.path.read_text(encoding="utf-8", errors="replace")
+        except FileNotFoundError:
+            return []
+        return content.split("\n")[:-1]
+
+    def add(self, line: str) -> None:
+        """Adds a line, which is on the disk when this returns; a cut one before it goes."""
+        with open(self.path, "a+b") as file:
+            content_end = file.tell()
+            if content_end:
+                file.seek(content_end - 1)
+                if file.read(1) != b"\n":
+                    self._drop_cut_line()
+            file.write(f"{line}\n".encode())
+            file.flush()
+            os.fsync(file.fileno())
+
+    def write(self, lines: Iterable[str]) -> None:
+        """Puts other lines in the place of all."""
+        with atomic_write(self.path) as file:
+            file.writelines(f"{line}\n" for line in lines)
+
+    def _drop_cut_line(self) -> None:
+        content = self.path.read_bytes()
+        os.truncate(self.path, content.rfind(b"\n") + 1)
+
+
+def count_lines(path: PathLike) -> int:
+    """Lines of a file, plain or compressed, by their ends."""
+    count = 0
+    last = b"\n"
+    with open_bytes(path) as file:
+        while chunk := file.read(1 << 20):
+            count = count + chunk.count(b"\n")
+            last = chunk[-1:]
+    return count + (last != b"\n")
 
 
 def sync_file(path: PathLike) -> None:

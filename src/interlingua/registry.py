@@ -134,6 +134,19 @@ def resolve(registry: Mapping[str, str], name: str) -> Any:
     return getattr(importlib.import_module(module), attribute)
 
 
+def load(place: str) -> Any:
+    """Imports what lies at ``package.module:Class``.
+
+    Raises:
+        ConfigError: there is no such module, or nothing of that name in it.
+    """
+    module, _, attribute = place.partition(":")
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigError(f"{place!r} can't be imported ({error}); expected package.module:Class") from error
+
+
 def did_you_mean(name: str, known: Mapping[str, object] | list[str] | tuple[str, ...]) -> str:
     """The tail of an error message: the nearest known name, or all of them where none is near."""
     # The comparison takes time by the square of the length, and no name is that long.

@@ -11,7 +11,7 @@ from interlingua.analysis.token_matching import CLASSES, Matches, Token, TokenMa
 from interlingua.analysis.tokens import token_ids, token_windows
 from interlingua.errors import ConfigError, DataError
 from interlingua.evaluation.encoders import OwnEncoder
-from interlingua.mining.knn import Neighbours
+from interlingua.search.topk.exact import Neighbors
 from tests.analysis.conftest import LANGUAGES, LINES, fixed_subject, random_vectors
 
 
@@ -35,7 +35,7 @@ def test_without_self():
     own = queries.code
     codes = np.array([[own[0], 10, 11], [20, 21, 22]])  # the second query is not among its nearest: its twins are
     found = without_self(
-        queries, Neighbours(torch.tensor([[1.0, 0.9, 0.8], [1.0, 1.0, 1.0]]), torch.from_numpy(codes)), 2
+        queries, Neighbors(torch.tensor([[1.0, 0.9, 0.8], [1.0, 1.0, 1.0]]), torch.from_numpy(codes)), 2
     )
     assert found.neighbours.place.tolist() == [[10, 11], [20, 21]]
     np.testing.assert_allclose(found.cosines, [[0.9, 0.8], [1.0, 1.0]])

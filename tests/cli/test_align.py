@@ -7,7 +7,7 @@ import pytest
 
 from interlingua.cli import main
 from interlingua.corpus.formats import read_pairs
-from interlingua.mining.links import read_links
+from interlingua.mining.align import read_links
 from tests.mining.test_align import written
 
 WORDS = Path(__file__).resolve().parents[1] / "mining" / "words.py"

@@ -7,7 +7,7 @@ import pytest
 
 from interlingua.cli.common import bar, listed, rate_bar, resumable, split, steps_bar
 from interlingua.errors import InterlinguaError
-from interlingua.mining.progress import Expected
+from interlingua.runtime import Expected
 
 
 def test_lists_with_commas():

@@ -99,7 +99,7 @@ def test_matched_documents(capsys, tmp_path, texts):
 
 
 def test_plan_says_what_it_takes_and_stops(capsys, tmp_path, texts, monkeypatch):
-    monkeypatch.setattr("interlingua.mining.speed.TRIED_VECTORS", 256)
+    monkeypatch.setattr("interlingua.search.topk.speed.TRIED_VECTORS", 256)
     code, said = run(capsys, *MODEL[:1], *texts, *MODEL[1:], "-o", tmp_path / "p.tsv", "--plan")
     assert code == 0, said.err
     assert [line.split(":")[0] for line in said.out.splitlines()] == [

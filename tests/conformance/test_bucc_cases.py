@@ -10,8 +10,8 @@ import pytest
 
 from interlingua.evaluation.metrics.retrieval import normalized, weighted_scores
 from interlingua.functional.margin import MARGINS
-from interlingua.mining.mine import best_both_ways, retrieve
-from interlingua.mining.threshold import at_threshold, best_threshold
+from interlingua.mining.candidates import best_both_ways, retrieve
+from interlingua.mining.gold import at_threshold, best_threshold
 
 FOLDER = Path(__file__).parent
 CASES = json.loads((FOLDER / "bucc.json").read_text())

@@ -11,8 +11,8 @@ import torch
 
 from interlingua.evaluation.metrics.xsim import xsim_predictions
 from interlingua.functional.margin import MARGINS, best_neighbour, margin_score, score_neighbours
-from interlingua.mining.dense import top_k
-from interlingua.mining.knn import mutual_neighbours
+from interlingua.search.topk.dense import top_k
+from interlingua.search.topk.exact import mutual_topk
 
 CASES = json.loads((Path(__file__).parent / "margin.json").read_text())
 TOLERANCE = 1e-7
@@ -43,7 +43,7 @@ def test_margin_scores(name, margin):
 def test_block_search_gives_the_same_means_in_float32():
     case = CASES["margin_scores"]
     x, y = (unit(case["inputs"][side]).float().numpy() for side in "XY")
-    of_x, of_y = mutual_neighbours(x, y, k=2, rows=4, columns=4)
+    of_x, of_y = mutual_topk(x, y, k=2, rows=4, columns=4)
     np.testing.assert_allclose(of_x.similarities.mean(dim=1), case["expected"]["ratio"]["mean_xy"], atol=TOLERANCE * 2)
     np.testing.assert_allclose(of_y.similarities.mean(dim=1), case["expected"]["ratio"]["mean_yx"], atol=TOLERANCE * 2)
 

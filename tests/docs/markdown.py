@@ -77,8 +77,10 @@ def follow(
 
 
 def run_python(page: Path, folder: Path) -> dict[str, Any]:
-    """Runs the one Python part of a page in a folder; the names it has set."""
-    (code,) = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+    """Runs the Python parts of a page, one after the other, in a folder; the names they have set."""
+    parts = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+    assert parts
+    code = "\n".join(parts)
     names: dict[str, Any] = {}
     with contextlib.chdir(folder):
         exec(compile(code, page.name, "exec"), names)

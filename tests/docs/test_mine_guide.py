@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from interlingua.cli import main
-from interlingua.mining.checks import DROPPED, RULES
+from interlingua.mining.checks import CHECKS, DROPPED, Pairs
 from tests.docs.markdown import follow, run_python
 from tests.mining.cluster import two_workers
 from tests.mining.invented import corpora, sentence, text, write_lines
@@ -55,7 +55,7 @@ def said(workplace):
     with two_workers(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "path", [*sys.path])
         patch.setattr("interlingua.mining.vectors.PORTION", 40)
-        patch.setattr("interlingua.mining.speed.TRIED_VECTORS", 256)
+        patch.setattr("interlingua.search.topk.speed.TRIED_VECTORS", 256)
         instead = {"runs/ems/model": "tests.mining.invented:embed", "--drop language,": "--drop "}
         return follow(GUIDE, workplace, extra=("--backend", "function", "--quiet"), instead=instead)
 
@@ -75,13 +75,15 @@ def test_every_command_runs(said, workplace):
     assert "approximate neighbours (ivf:64): recall@4 1.0000" in printed[11]
     assert (workplace / "pairs.html").is_file()
     rows = [json.loads(line) for line in (workplace / "pairs.jsonl").read_text().splitlines()]
-    assert set(RULES) <= set(rows[0])
+    assert set(CHECKS) <= set(rows[0])
 
 
 def test_the_python_part_runs(said, workplace, capsys, monkeypatch):
     monkeypatch.setattr(sys, "path", [str(workplace), *sys.path])
     monkeypatch.delitem(sys.modules, "my_code", raising=False)  # another guide's
     names = run_python(GUIDE, workplace)
+    pairs = Pairs(["ABc", "abcd"], ["x", "y"], np.zeros(2))
+    assert names["Capitals"](("", ""), workplace).score(pairs).tolist() == pytest.approx([2 / 3, 0])
     assert len(names["found"]) > 50
     assert len(names["unchecked"]) > len(names["found"])
     rows = [json.loads(line) for line in (workplace / "python.jsonl").read_text().splitlines()]
@@ -91,9 +93,9 @@ def test_the_python_part_runs(said, workplace, capsys, monkeypatch):
 
 def test_the_table_names_every_check_and_its_limit():
     table = {line.split("`")[1]: line for line in GUIDE.read_text(encoding="utf-8").splitlines() if line[:3] == "| `"}
-    assert list(table) == list(RULES)
-    for name, rule in RULES.items():
-        limit = f"from {rule.limit:g} on" if rule.above else f"below {rule.limit:g}"
+    assert list(table) == list(CHECKS)
+    for name, rule in CHECKS.items():
+        limit = f"from {rule.default_limit:g} on" if rule.is_upper_limit else f"below {rule.default_limit:g}"
         assert limit in table[name]
         assert ("if requested" in table[name]) == (name not in DROPPED)
 

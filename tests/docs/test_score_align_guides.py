@@ -13,9 +13,9 @@ import torch
 from interlingua.corpus.formats import read_pairs, write_pairs
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
-from interlingua.mining import alignment, alignment_scores
-from interlingua.mining.checks import RULES
-from interlingua.mining.links import read_links
+from interlingua.mining import alignment
+from interlingua.mining.align import read_links
+from interlingua.mining.checks import CHECKS
 from tests.docs.markdown import follow, run_python
 from tests.mining import test_alignment
 from tests.mining.test_align import written
@@ -80,7 +80,7 @@ def test_align(workplace, capsys):
 
 def test_all_checks_of_the_page_are_there():
     page = (DOCS / "how-to" / "score.md").read_text(encoding="utf-8")
-    assert {"duplicate", "hub", "script", "copied", "length", "numbers"} <= {name for name in RULES if name in page}
+    assert {"duplicate", "hub", "script", "copied", "length", "numbers"} <= {name for name in CHECKS if name in page}
 
 
 def test_the_method_names_functions_and_tests_that_are_there():
@@ -100,4 +100,4 @@ def test_the_method_names_functions_and_tests_that_are_there():
     ):
         assert f"`{name}`" in table
         assert hasattr(alignment, name)
-    assert hasattr(alignment_scores, "LinkCounts")
+    assert hasattr(alignment, "LinkCounts")

@@ -6,8 +6,8 @@ import pytest
 from interlingua.errors import DataError
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.streams import keep_vectors, stream_vectors
-from interlingua.mining.knn import nearest_neighbours
-from interlingua.mining.rescored import CodedVectors, rescored_topk
+from interlingua.search.topk.approximate import CodedVectors, rescored_topk
+from interlingua.search.topk.exact import exact_topk
 
 
 def test_portions_come_back_as_one_read_only_map():
@@ -63,8 +63,8 @@ def test_a_search_among_kept_vectors_equals_one_in_a_map(both):
     streamed, kept = both
     queries = np.ascontiguousarray(streamed[4:9]) + np.float32(0.1)
     for block in (5, 100):
-        expected = nearest_neighbours(queries, streamed, k=10, columns=block)
-        found = nearest_neighbours(queries, kept, k=10, columns=block)
+        expected = exact_topk(queries, streamed, k=10, columns=block)
+        found = exact_topk(queries, kept, k=10, columns=block)
         assert np.array_equal(found.similarities, expected.similarities)
         assert np.array_equal(found.indices, expected.indices)
     for precision in ("int8", "ubinary"):

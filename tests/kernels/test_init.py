@@ -11,7 +11,7 @@ import pytest
 from interlingua import kernels
 from interlingua.encoder import compiled, quantize
 from interlingua.encoder.compiled import PANEL
-from interlingua.mining.compiled import GROUP, ROWS
+from interlingua.search.topk.kernel_scanner import GROUP, ROWS
 
 ROOT = Path(__file__).parents[2]
 

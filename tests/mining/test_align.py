@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 from interlingua.errors import DataError
-from interlingua.mining.align import Aligner, block_texts, joined, with_blank_lines
-from interlingua.mining.alignment import AlignConfig, Link
-from interlingua.mining.alignment_scores import LinkCounts
-from interlingua.mining.links import DocumentPair, link_line, read_links
+from interlingua.mining.align import Aligner, DocumentPair, block_texts, joined, link_line, read_links, with_blank_lines
+from interlingua.mining.alignment import AlignConfig, Link, LinkCounts
 from tests.mining.words import encode
 
 

@@ -11,9 +11,8 @@ import pytest
 
 from interlingua.errors import ConfigError
 from interlingua.locks import exclusive
-from interlingua.mining.align_job import JOURNAL, LOCK, AlignJob, AlignJournal
+from interlingua.mining.align import JOURNAL, LOCK, AlignJob, AlignJournal, DocumentPair
 from interlingua.mining.alignment import AlignConfig
-from interlingua.mining.links import DocumentPair
 from tests.mining.test_align import written
 from tests.mining.words import encode
 
@@ -42,7 +41,7 @@ def bytes_of(folder, name):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from interlingua.mining import align, align_job
+from interlingua.mining import align
 from tests.mining.test_align_job import encode, run
 
 folder, place, moment, calls = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), []
@@ -56,7 +55,7 @@ def dying(function):
     return call
 
 if place == "journal":
-    align_job.AlignJournal.add = dying(align_job.AlignJournal.add)
+    align.AlignJournal.add = dying(align.AlignJournal.add)
 elif place == "texts":
     align.joined = dying(align.joined)
 run(folder, "killed", encode=dying(encode) if place == "encoder" else encode)

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from interlingua.mining.alignment import Link
-from interlingua.mining.alignment_scores import LinkCounts
+from interlingua.mining.alignment import Link, LinkCounts
 
 
 def links(*sides):

@@ -9,8 +9,7 @@ import pytest
 
 from interlingua.errors import ConfigError, DataError
 from interlingua.mining.calibrate import CalibrateJob, read_labels, report
-from interlingua.mining.calibration import Calibration, expected_cuts, load_calibration
-from interlingua.mining.fitting import fit_calibration
+from interlingua.mining.calibration import Calibration, expected_cuts, fit_calibration, load_calibration
 from interlingua.mining.pipeline import MineConfig, TextFile, mine_files
 from tests.mining.invented import corpora, embed, sentence, text, write_lines
 

@@ -5,7 +5,8 @@ import pytest
 
 from interlingua.errors import ConfigError
 from interlingua.mining.checks import (
-    RULES,
+    CHECKS,
+    Check,
     Checker,
     CheckPlan,
     Pairs,
@@ -71,7 +72,7 @@ def test_lengths_by_hand():
 
 
 def checked(tmp_path, columns, rejecting, sources, targets, hubs=None, languages=("zho_Hans", "eng_Latn")):
-    checker = Checker(CheckPlan.parse(columns, rejecting), *languages, tmp_path)
+    checker = Checker(CheckPlan.parse(columns, rejecting), languages, tmp_path)
     values = checker.measure(Pairs(sources, targets, np.array(hubs or [1] * len(sources))))
     return values, checker.rejected(values)
 
@@ -81,11 +82,11 @@ def test_scripts_by_hand(tmp_path):
     sources, targets = ["中國", "中國 abcd", "2.2.", "ab", ""], ["ab", "ab", "2.2.", "3 %", "中"]
     values, rejected = checked(tmp_path, "script", "script=0.7", sources, targets)
     assert values["script"].tolist() == pytest.approx([1.0, 0.6, 1.0, 0.0, 0.0])
-    assert rejected["script"].tolist() == [False, True, False, True, True]
+    assert rejected["wrong script"].tolist() == [False, True, False, True, True]
 
 
 def test_duplicates_of_better_pairs(tmp_path):
-    checker = Checker(CheckPlan.parse("duplicate", "duplicate"), "deu_Latn", "eng_Latn", tmp_path)
+    checker = Checker(CheckPlan.parse("duplicate", "duplicate"), ("deu_Latn", "eng_Latn"), tmp_path)
     first = checker.measure(Pairs(["Ja.", "Nein."], ["Yes.", "No."], np.ones(2)))
     assert first["duplicate"].tolist() == [0, 0]
     again = checker.measure(Pairs(["ja!", "Ja", "nein"], ["YES", "Never", "never?"], np.ones(3)))
@@ -103,11 +104,13 @@ def test_what_is_rejected_makes_nothing_a_duplicate(tmp_path):
 
 def test_pairs_refused_for_what_they_are(tmp_path):
     """Hubs and duplicates depend on other pairs, and a check that rejects nothing refuses nothing."""
-    checker = Checker(CheckPlan.parse("numbers", "length=2,copied,duplicate=1,hub=1"), "deu_Latn", "eng_Latn", tmp_path)
+    checker = Checker(
+        CheckPlan.parse("numbers", "length=2,copied,duplicate=1,hub=1"), ("deu_Latn", "eng_Latn"), tmp_path
+    )
     sources, targets = ["Ja 1", "ja 1", "Ja 1", "Seite"], ["Yes 2", "Yes 2", "x" * 40, "seite"]
     assert checker.refuses(sources, targets).tolist() == [False, False, True, True]
     assert (
-        not Checker(CheckPlan.parse("length,copied", ""), "deu_Latn", "eng_Latn", tmp_path)
+        not Checker(CheckPlan.parse("length,copied", ""), ("deu_Latn", "eng_Latn"), tmp_path)
         .refuses(sources, targets)
         .any()
     )
@@ -125,7 +128,7 @@ def test_hubs_and_numbers_have_limits(tmp_path):
     values, rejected = checked(tmp_path, "hub", "hub=3,numbers=1", ["a 1", "b", "c 2"], ["a 1", "b", "c 3"], [2, 3, 4])
     assert list(values) == ["numbers", "hub"]
     assert rejected["hub"].tolist() == [False, True, True]
-    assert rejected["numbers"].tolist() == [False, False, True]
+    assert rejected["numbers differ"].tolist() == [False, False, True]
 
 
 def test_languages(tmp_path):
@@ -135,14 +138,14 @@ def test_languages(tmp_path):
     values, rejected = checked(tmp_path, "", "language", [german, english, "kurz"], [english, german, "short"],
                                languages=("deu_Latn", "eng_Latn"))  # fmt: skip
     assert values["language"].tolist() == [0, 2, 0]
-    assert rejected["language"].tolist() == [False, True, False]
+    assert rejected["another language"].tolist() == [False, True, False]
 
 
 def test_a_plan_from_the_command_line():
     plan = CheckPlan.parse("hub, length", "copied=0.5,length")
-    assert plan == CheckPlan(("length", "copied", "hub"), {"copied": 0.5, "length": RULES["length"].limit})
+    assert plan == CheckPlan(("length", "copied", "hub"), {"copied": 0.5, "length": CHECKS["length"].default_limit})
     assert CheckPlan.parse("", "none") == CheckPlan((), {})
-    assert CheckPlan.parse("all", "").columns == tuple(RULES)
+    assert CheckPlan.parse("all", "").columns == tuple(CHECKS)
     with pytest.raises(ConfigError, match="unknown check 'lenght'; did you mean 'length'"):
         CheckPlan.parse("lenght", "")
     with pytest.raises(ConfigError, match="the limit of 'length' is 'nan', expected a number"):
@@ -154,3 +157,41 @@ def test_a_plan_from_the_command_line():
 def test_no_pairs_at_all(tmp_path):
     values, rejected = checked(tmp_path, "script,length,copied,numbers,duplicate,hub", "length", [], [])
     assert all(len(column) == 0 for column in [*values.values(), *rejected.values()])
+
+
+class Politeness(Check):
+    """As a package of someone else has it."""
+
+    name = "politeness"
+    measures = "signs of exclamation on both sides"
+    reason = "impolite"
+    default_limit = 2
+
+    def score(self, pairs):
+        return np.array([(a + b).count("!") for a, b in zip(pairs.sources, pairs.targets, strict=True)], float)
+
+
+OUTSIDE = f"{__name__}:Politeness"
+
+
+def test_a_check_of_another_package_is_named_by_its_place(tmp_path):
+    plan = CheckPlan.parse("length", f"{OUTSIDE}=3,copied")
+    assert plan.names == ("length", "copied", "politeness")
+    checker = Checker(plan, ("deu_Latn", "eng_Latn"), tmp_path)
+    values = checker.measure(Pairs(["Halt!", "Halt!!"], ["Stop!", "Stop!"], np.ones(2)))
+    assert values["politeness"].tolist() == [2, 3]
+    assert checker.rejected(values)["impolite"].tolist() == [False, True]
+    assert checker.refuses(["Halt!!"], ["Stop!"]).tolist() == [True]
+
+
+@pytest.mark.parametrize("name", ["no.such:Check", "math:pi", "interlingua.errors:ConfigError", "nothing:", ":x"])
+def test_places_without_a_check_are_refused(name):
+    with pytest.raises(ConfigError, match=r"check|imported"):
+        CheckPlan.parse(name, "")
+
+
+def test_each_side_of_a_limit():
+    """At an upper limit a value is rejected, at a lower one accepted; what is no number is accepted."""
+    values = np.array([1.0, 2.0, 3.0, np.nan])
+    assert Politeness(("", ""), None).accept(values).tolist() == [True, False, False, True]
+    assert CHECKS["script"](("", ""), None, 2.0).accept(values).tolist() == [False, True, True, True]

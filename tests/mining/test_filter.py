@@ -11,13 +11,12 @@ from interlingua.mining.calibration import Calibration
 from interlingua.mining.checks import CheckPlan
 from interlingua.mining.filter import (
     Filter,
-    FilterConfig,
-    filter_config,
+    ScoredPairs,
+    Selection,
     output_format,
     scratch_folder,
     write_filtered,
 )
-from interlingua.mining.score import ScoredPairs
 
 LANGUAGES = ("deu_Latn", "eng_Latn")
 CURVE = Calibration(
@@ -34,7 +33,7 @@ def blocks(*scores, size=3):
 
 
 def filtered(found, tmp_path, *, calibration=None, check="", drop="none", **options):
-    kept = Filter(FilterConfig(checks=CheckPlan.parse(check, drop), **options), LANGUAGES, calibration, tmp_path)
+    kept = Filter(Selection(checks=CheckPlan.parse(check, drop), **options), LANGUAGES, calibration, tmp_path)
     return list(kept.rows(found)), kept
 
 
@@ -133,22 +132,22 @@ def test_checks_are_columns_and_reasons(tmp_path):
     [
         ({"threshold": 1.0, "precision": 0.9}, "two ways to cut"),
         ({"threshold": float("nan")}, "the threshold is no number"),
-        ({"precision": 1.5}, "precision is 1.5; choose a number between 0 and 1"),
-        ({"prior": 0.0}, "prior is 0; choose"),
+        ({"precision": 1.5}, "precision must be above 0"),
+        ({"prior": 0.0}, "prior must be between"),
     ],
 )
 def test_limits_that_can_not_be(options, message):
     with pytest.raises(ConfigError, match=message):
-        FilterConfig(checks=CheckPlan.parse("", ""), **options)
+        Selection(checks=CheckPlan.parse("", ""), **options)
 
 
 def test_from_options():
-    found = filter_config("numbers", "length=2", threshold=1.0, prior=None)
-    assert found == FilterConfig(threshold=1.0, checks=CheckPlan(("length", "numbers"), {"length": 2.0}))
+    found = Selection(checks=CheckPlan.parse("numbers", "length=2"), threshold=1.0, prior=None)
+    assert found == Selection(threshold=1.0, checks=CheckPlan(("length", "numbers"), {"length": 2.0}))
 
 
 def test_probabilities_need_a_calibration(tmp_path):
-    with pytest.raises(ConfigError, match="precision needs --calibration; make one with interlingua score --learn"):
+    with pytest.raises(ConfigError, match="precision needs --calibration; make one"):
         filtered(blocks(1.0), tmp_path, precision=0.9)
 
 

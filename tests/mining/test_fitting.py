@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from interlingua.errors import DataError
-from interlingua.mining.fitting import (
+from interlingua.mining.calibration import (
     Curve,
     fit_calibration,
     fit_isotonic,

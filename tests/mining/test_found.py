@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from interlingua.mining import found
-from interlingua.mining.found import Scored, descending
-from interlingua.mining.knn import Neighbours, mutual_neighbours
-from interlingua.mining.mine import best_both_ways, retrieve
+from interlingua.mining import candidates as found
+from interlingua.mining.candidates import CandidatePairs, best_both_ways, descending, retrieve
+from interlingua.search.topk.exact import Neighbors, mutual_topk
 
 
 def unit(rng, n, d=5):
@@ -19,7 +18,7 @@ def in_blocks(near, size):
     def blocks(side):
         one = near[side]
         for start in range(0, len(one.indices), size):
-            yield start, Neighbours(one.similarities[start : start + size], one.indices[start : start + size])
+            yield start, Neighbors(one.similarities[start : start + size], one.indices[start : start + size])
 
     return blocks
 
@@ -32,8 +31,8 @@ def test_pairs_on_disk_are_those_in_memory(tmp_path, monkeypatch, n, m, k, margi
     x, y = unit(rng, n), unit(rng, m)
     x[n // 2] = x[0]  # equal scores
     both = best_both_ways(x, y, k=k, margin=margin)
-    near = dict(zip("xy", mutual_neighbours(x, y, k=k), strict=True))
-    scored = Scored(tmp_path, in_blocks(near, 11), n, m, margin=margin)
+    near = dict(zip("xy", mutual_topk(x, y, k=k), strict=True))
+    scored = CandidatePairs.of_blocks(in_blocks(near, 11), {"x": n, "y": m}, folder=tmp_path, margin=margin)
     for retrieval in ("forward", "backward", "intersection", "max"):
         expected = retrieve(*both, retrieval)
         for memory in (2**30, 500):
@@ -56,10 +55,10 @@ def test_pairs_on_disk_are_those_in_memory(tmp_path, monkeypatch, n, m, k, margi
 def test_hubs_by_hand(tmp_path):
     """y0 is the nearest of x0, x1 and x2; y1 of nobody."""
     near = {
-        "x": Neighbours(torch.tensor([[0.9], [0.8], [0.7]]), torch.tensor([[0], [0], [0]])),
-        "y": Neighbours(torch.tensor([[0.9], [0.5]]), torch.tensor([[0], [1]])),
+        "x": Neighbors(torch.tensor([[0.9], [0.8], [0.7]]), torch.tensor([[0], [0], [0]])),
+        "y": Neighbors(torch.tensor([[0.9], [0.5]]), torch.tensor([[0], [1]])),
     }
-    scored = Scored(tmp_path, in_blocks(near, 2), 3, 2, margin="absolute")
+    scored = CandidatePairs.of_blocks(in_blocks(near, 2), {"x": 3, "y": 2}, folder=tmp_path, margin="absolute")
     assert scored.hubs["y"].tolist() == [3, 0]
     assert scored.hubs["x"].tolist() == [1, 1, 0]
     (pairs,) = scored.retrieved("max")
@@ -67,8 +66,10 @@ def test_hubs_by_hand(tmp_path):
 
 
 def test_vectors_of_zeros_have_the_score_zero(tmp_path):
-    near = {side: Neighbours(torch.zeros(1, 1), torch.zeros(1, 1, dtype=torch.int64)) for side in "xy"}
-    (pairs,) = Scored(tmp_path, in_blocks(near, 1), 1, 1, margin="ratio").retrieved("max")
+    near = {side: Neighbors(torch.zeros(1, 1), torch.zeros(1, 1, dtype=torch.int64)) for side in "xy"}
+    (pairs,) = CandidatePairs.of_blocks(
+        in_blocks(near, 1), {"x": 1, "y": 1}, folder=tmp_path, margin="ratio"
+    ).retrieved("max")
     assert pairs["score"].tolist() == [0.0]
 
 

@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from interlingua.errors import ConfigError, DataError
-from interlingua.mining.alignment import Link
-from interlingua.mining.links import (
+from interlingua.mining.align import (
     DocumentPair,
     check_texts,
     document_pairs,
@@ -14,6 +13,7 @@ from interlingua.mining.links import (
     read_list,
     read_sentences,
 )
+from interlingua.mining.alignment import Link
 
 
 def written(path, text):

@@ -1,110 +1,206 @@
 from __future__ import annotations
 
+import errno
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from interlingua.errors import DataError
-from interlingua.mining.mine import Candidates, best_both_ways, greedy_matches, retrieve
-
-MARGINS = {"ratio": lambda c, b: c / b, "distance": lambda c, b: c - b, "absolute": lambda c, b: c}
-
-
-def unit(rng, n, d=5):
-    rows = rng.standard_normal((n, d))
-    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+from interlingua.errors import ConfigError, DataError
+from interlingua.mining.calibration import Calibration, save_calibration
+from interlingua.mining.checks import CHEAP, DROPPED
+from interlingua.mining.mine import MineJob, parse_shard, parse_size
+from interlingua.mining.pipeline import TextFile
+from tests.mining.invented import corpora, embed, write_lines
+from tests.test_remote import store as store
 
 
-def oracle(x, y, k, margin):
-    """The best of the k nearest y of every x, pair by pair in double precision."""
-    cosines = x.astype(np.float64) @ y.astype(np.float64).T
-    mean_x = [np.mean(sorted(row)[-k:]) for row in cosines]
-    mean_y = [np.mean(sorted(row)[-k:]) for row in cosines.T]
-    best = []
-    for i, row in enumerate(cosines):
-        nearest = sorted(range(len(y)), key=lambda j: -row[j])[:k]
-        best.append(max((MARGINS[margin](row[j], (mean_x[i] + mean_y[j]) / 2), j) for j in nearest))
-    return best
+@pytest.fixture
+def sides(tmp_path):
+    sources, targets, pairs = corpora(30, 40)
+    write_lines(tmp_path / "gold.tsv", [f"{a + 1}\t{b + 1}" for a, b in pairs])
+    return [TextFile(write_lines(tmp_path / name, texts), code, encode=embed)
+            for name, texts, code in (("a.de", sources, "deu_Latn"), ("a.en", targets, "eng_Latn"))]  # fmt: skip
 
 
-def pairs(candidates):
-    return list(zip(candidates.x.tolist(), candidates.y.tolist(), strict=True))
+def run(job, sides, told=None):
+    return job.run(*sides, "model", progress=lambda *at: told.append(at) if told is not None else None).lines
 
 
-@pytest.mark.parametrize("margin", MARGINS)
-@pytest.mark.parametrize(("n", "m", "k"), [(30, 50, 4), (6, 3, 4), (1, 9, 2), (40, 40, 1)])
-def test_both_directions_are_the_oracle(margin, n, m, k):
-    rng = np.random.default_rng(n + m)
-    x, y = unit(rng, n), unit(rng, m)
-    forward, backward = best_both_ways(x, y, k=k, margin=margin)
-    for found, expected, turned in (
-        (forward, oracle(x, y, k, margin), False),
-        (backward, oracle(y, x, k, margin), True),
-    ):
-        own, other = (found.y, found.x) if turned else (found.x, found.y)
-        assert own.tolist() == list(range(len(expected)))
-        assert other.tolist() == [j for _, j in expected]
-        np.testing.assert_allclose(found.scores, [score for score, _ in expected], rtol=1e-5, atol=2e-6)
+def test_from_texts_to_pairs_with_gold_and_report(tmp_path, sides):
+    told = []
+    job = MineJob(output=tmp_path / "p.tsv", threshold=1.05, gold=tmp_path / "gold.tsv", report=tmp_path / "p.html",
+                  check="length", drop="hub=30")  # fmt: skip
+    lines = run(job, sides, told)
+    assert lines[0].endswith("a.de: 70 lines, 70 texts")
+    assert "pairs of" in lines[2]
+    assert lines[3] == "threshold 1.0500"
+    assert lines[4] == "gold: 30 pairs of texts"
+    assert lines[5].startswith("best F1 100.00 (precision 100.00, recall 100.00) at threshold 1.")
+    assert "at the threshold 1.0500" in lines[6]
+    assert (tmp_path / "p.html").is_file()
+    assert not (tmp_path / "p.tsv.work").exists()
+    steps = list(dict.fromkeys(what for what, _, _ in told))
+    assert steps == ["reading a.de", "reading a.en", "embedding a.de", "embedding a.en", "nearest neighbours",
+                     "choosing pairs", "writing pairs"]  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_retrieval_is_the_oracle(seed):
-    rng = np.random.default_rng(seed)
-    forward, backward = best_both_ways(unit(rng, 25), unit(rng, 35))
-    assert retrieve(forward, backward, "forward") is forward
-    assert retrieve(forward, backward, "backward") is backward
-    assert set(pairs(retrieve(forward, backward, "intersection"))) == set(pairs(forward)) & set(pairs(backward))
-    scored = [*zip(forward.scores, pairs(forward), strict=True), *zip(backward.scores, pairs(backward), strict=True)]
-    taken, expected = set(), []
-    for _, (i, j) in sorted(scored, key=lambda one: -one[0]):
-        if not taken & {("x", i), ("y", j)}:
-            taken |= {("x", i), ("y", j)}
-            expected.append((i, j))
-    found = retrieve(forward, backward)
-    assert pairs(found) == expected
-    assert (np.diff(found.scores) <= 0).all()
+def test_a_folder_that_is_named_is_kept(tmp_path, sides):
+    run(MineJob(output=tmp_path / "p.tsv", work=tmp_path / "w"), sides)
+    assert (tmp_path / "w" / "x" / "vectors.npy").is_file()
 
 
-def test_worked_by_hand():
-    # the best pair (0, 0) shuts out (1, 0) and (0, 1); (1, 1) is what is left for both
-    scores = np.array([0.9, 0.8, 0.7, 0.1])
-    found = greedy_matches(Candidates(scores, np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1])))
-    assert (pairs(found), found.scores.tolist()) == ([(0, 0), (1, 1)], [0.9, 0.1])
+def test_a_calibration_tells_what_to_expect(tmp_path, sides):
+    curve = Calibration(
+        source_language="deu_Latn", target_language="eng_Latn", model="model", scoring="mine ratio k=4 max",
+        basis="probes", shape="logistic", scores=(1.3, 1.5), log_odds=(-5.0, 5.0), fitted_prior=0.5, prior=0.5, pairs=9,
+    )  # fmt: skip
+    save_calibration(curve, tmp_path / "c.json")
+    job = MineJob(
+        output=tmp_path / "p.tsv", calibration=tmp_path / "c.json", precision=0.95, gold=tmp_path / "gold.tsv"
+    )
+    lines = run(job, sides)
+    assert any(line.startswith("translations among all pairs found: ") for line in lines)
+    assert any(line.startswith("precision 0.95: ") for line in lines)
+    assert not any("may be far off" in line for line in lines)
+    kept = len((tmp_path / "p.tsv").read_text().splitlines())
+    assert 25 <= kept <= 35
+    save_calibration(replace(curve, measures={"separation": 0.7}), tmp_path / "c.json")
+    (doubt,) = [line for line in run(job, sides) if "may be far off" in line]
+    assert doubt.startswith("warning: held-out right pairs score more than wrong ones only 70% of the time")
+    with pytest.raises(ConfigError, match="is for scores made by 'mine ratio k=4 max', not 'mine ratio k=3 max'"):
+        run(MineJob(output=tmp_path / "p.tsv", calibration=tmp_path / "c.json", k=3), sides)
 
 
-def test_a_refused_pair_takes_no_row():
-    """x0 is copied in y0; refused, it is kept once, and x0 is free for its translation y1, and y0 for x1."""
-    forward = Candidates(np.array([1.5, 1.1]), np.array([0, 1]), np.array([0, 0]))
-    backward = Candidates(np.array([1.5, 1.3]), np.array([0, 0]), np.array([0, 1]))
-    assert pairs(retrieve(forward, backward)) == [(0, 0)]
-    asked = []
-
-    def refuses(x, y):
-        asked.extend(zip(x.tolist(), y.tolist(), strict=True))
-        return (x == 0) & (y == 0)
-
-    found = retrieve(forward, backward, refuses=refuses)
-    assert pairs(found) == [(0, 0), (0, 1), (1, 0)]
-    assert found.scores.tolist() == [1.5, 1.3, 1.1]
-    assert asked == [(0, 0), (0, 1), (1, 0)]
+def test_shards_say_what_is_left(tmp_path, sides, monkeypatch):
+    monkeypatch.setattr("interlingua.mining.vectors.PORTION", 20)
+    options = {"output": tmp_path / "p.tsv", "work": tmp_path / "w"}
+    assert "those of other shards are not; run the same command again" in run(MineJob(shard="1/2", **options), sides)[0]
+    assert "shard 2/2 is done" in run(MineJob(shard="2/2", **options), sides)[0]
+    assert "shard 1/2 is done" in run(MineJob(shard="1/2", **options), sides)[0]
+    assert len(run(MineJob(**options), sides)) == 3
+    run(MineJob(output=tmp_path / "q.tsv"), sides)
+    assert (tmp_path / "p.tsv").read_bytes() == (tmp_path / "q.tsv").read_bytes()
 
 
-def test_of_equal_scores_the_earlier_pair_goes_first():
-    found = greedy_matches(Candidates(np.array([0.5, 0.5]), np.array([1, 0]), np.array([0, 0])))
-    assert pairs(found) == [(1, 0)]
-    nothing = np.zeros(0, dtype=np.int64)
-    assert pairs(greedy_matches(Candidates(np.zeros(0), nothing, nothing))) == []
+def test_a_copy_takes_no_text_from_its_translation(tmp_path, sides):
+    """Ten sources stand among the targets untranslated too: they are rejected, and their translations found."""
+    sources = Path(sides[0].path).read_text().splitlines()
+    rows = [line.split("\t") for line in (tmp_path / "gold.tsv").read_text().splitlines()]
+    copied = [sources[int(a) - 1] for a, _ in rows[:10]]
+    write_lines(Path(sides[1].path), [*Path(sides[1].path).read_text().splitlines(), *copied])
+    found = {}
+    for drop in ("none", "copied"):
+        lines = run(MineJob(output=tmp_path / f"{drop}.tsv", threshold=1.2, drop=drop), sides)
+        rows = [line.split("\t") for line in (tmp_path / f"{drop}.tsv").read_text().splitlines()]
+        found[drop] = sum(a != b and a.replace("de", "en") == b for _, a, b in rows)
+    assert "copied text 10" in lines[2]
+    assert (found["none"], found["copied"]) == (20, 30)
 
 
-def test_a_part_of_the_candidates():
-    some = Candidates(np.array([3.0, 2.0, 1.0]), np.array([0, 1, 2]), np.array([5, 6, 7]))
-    assert pairs(some.take(some.scores > 1.5)) == [(0, 5), (1, 6)]
-    assert pairs(some.take(np.array([2, 0]))) == [(2, 7), (0, 5)]
+def test_like_laser_nothing_is_checked(tmp_path, sides):
+    run(MineJob(output=tmp_path / "p.tsv", laser=True, check=",".join(CHEAP), drop=DROPPED), sides)
+    rows = (tmp_path / "p.tsv").read_text().splitlines()
+    assert len(rows) > 30
+    assert float(rows[0].split("\t")[0]) == np.float32(rows[0].split("\t")[0])
 
 
-def test_broken_vectors_are_one_line():
-    x = np.ones((3, 2), np.float32)
-    x[1, 0] = np.nan
-    with pytest.raises(DataError, match=r"vector 1 .* holds NaN or infinity"):
-        best_both_ways(x, np.ones((2, 2), np.float32))
-    with pytest.raises(DataError, match="nothing to search: 0 vectors against 2"):
-        best_both_ways(x[:0], np.ones((2, 2), np.float32))
+def test_gold_of_other_texts(tmp_path, sides):
+    write_lines(tmp_path / "gold.tsv", ["zh-1\ten-1"])
+    with pytest.raises(DataError, match="no gold pair is in the texts"):
+        run(MineJob(output=tmp_path / "p.tsv", gold=tmp_path / "gold.tsv"), sides)
+
+
+def test_from_a_store_to_a_store(tmp_path, sides, store, monkeypatch):
+    """Texts in two parts, vectors of one side in two; pairs and report are sent when they are whole."""
+    monkeypatch.chdir(tmp_path)
+    texts = [Path(side.path).read_text().splitlines() for side in sides]
+    run(MineJob(output=tmp_path / "p.tsv"), sides)
+    cut = [write_lines(tmp_path / f"part-{n}.de", part) for n, part in enumerate((texts[0][:40], texts[0][40:]))]
+    for n, part in enumerate((texts[1][:10], texts[1][10:])):
+        np.save(tmp_path / f"{n}.npy", embed(part))
+    files = (
+        sides[0]._replace(path="part-*.de", parts=cut),
+        sides[1]._replace(encode=None, vectors=[tmp_path / "0.npy", tmp_path / "1.npy"]),
+    )
+    job = MineJob(output="memory://out/p.tsv", report="memory://out/p.html")
+    assert job.folder == Path("p.tsv.work")
+    lines = run(job, files)
+    assert lines[0] == "part-*.de: 70 lines, 70 texts"
+    found = [line.split("\t") for line in store.cat("/out/p.tsv").decode().splitlines()]
+    expected = [line.split("\t") for line in (tmp_path / "p.tsv").read_text().splitlines()]
+    assert [row[1:] for row in found] == [row[1:] for row in expected]
+    assert b"<html" in store.cat("/out/p.html")
+    assert not job.folder.exists()
+
+
+def test_what_is_read_is_not_written_over(tmp_path, sides):
+    before = Path(sides[1].path).read_bytes()
+    with pytest.raises(ConfigError, match=r"a\.en is read as well and would be lost"):
+        run(MineJob(output=tmp_path / "p.tsv", report=tmp_path / "x" / ".." / "a.en"), sides)
+    link = tmp_path / "link.tsv"
+    link.symlink_to(tmp_path / "a.en")
+    for job in (MineJob(output=link), MineJob(output="memory://a/p.tsv", report="memory://a/p.tsv")):
+        with pytest.raises(ConfigError, match=r"would be lost|is to be written twice"):
+            job.plan(*sides, "model")
+    with pytest.raises(DataError, match="is a folder; name a file"):
+        run(MineJob(output=tmp_path / "p.tsv", report=tmp_path), sides)
+    assert Path(sides[1].path).read_bytes() == before
+    assert not (tmp_path / "p.tsv.work").exists()
+
+
+def test_a_place_that_nothing_can_be_written_to_shows_before_the_work(tmp_path, sides):
+    report = tmp_path / "a.de" / "new" / "p.html"
+    with pytest.raises(DataError, match=r"p\.html: can't write: Not a directory; choose another place"):
+        MineJob(output=tmp_path / "p.tsv", report=report).plan(*sides, "model")
+    assert not (tmp_path / "p.tsv.work").exists()
+
+
+def test_a_full_disk_says_where(tmp_path, sides, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch, pytest.raises(OSError, match=r"No space left on device: .*p\.tsv\.work"):
+        patch.setattr("interlingua.mining.vectors.os.pwrite", full)
+        run(MineJob(output=tmp_path / "p.tsv"), sides)
+    assert "pairs of" in run(MineJob(output=tmp_path / "p.tsv"), sides)[2]
+
+
+@pytest.mark.parametrize(("text", "count"), [("4GiB", 2**32), ("800 MB", 800 * 2**20), ("1.5k", 1536), ("77", 77)])
+def test_sizes(text, count):
+    assert parse_size(text) == count
+
+
+def test_no_sizes_and_no_shards():
+    for text in ("", "GiB", "-4G", "4 Gigs"):
+        with pytest.raises(ConfigError, match="is no size"):
+            parse_size(text)
+    assert parse_shard(" 2/8 ") == (2, 8)
+    for text in ("0/2", "3/2", "1", "a/b"):
+        with pytest.raises(ConfigError, match="is no part"):
+            parse_shard(text)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"precision": 0.9}, "a precision or a column of probabilities needs --calibration"),
+        ({"shard": "1/2"}, "a shard needs --work"),
+        ({"laser": True, "precision": 0.9}, "leave out one of --laser and --precision"),
+        ({"laser": True, "check": "length"}, "leave out one of --laser and --check"),
+        ({"laser": True, "drop": "length=2"}, "leave out one of --laser and --drop"),
+        ({"drop": "lenght"}, "unknown check 'lenght'"),
+        ({"margin": "ratios"}, "margin 'ratios' is unknown"),
+        ({"documents": "url"}, "say equal or urls"),
+        ({"approximate": "lsh"}, "approximate 'lsh' is unknown"),
+    ],
+)
+def test_slips_show_before_anything_is_loaded(tmp_path, options, message):
+    with pytest.raises(ConfigError, match=message):
+        MineJob(output=tmp_path / "p.tsv", **options)
+
+
+def test_no_memory_is_refused():
+    with pytest.raises(ConfigError, match="'0' is no memory"):
+        parse_size("0")

@@ -10,9 +10,9 @@ import pytest
 from interlingua.corpus.formats import read_pairs
 from interlingua.errors import ConfigError
 from interlingua.mining.calibration import Calibration
+from interlingua.mining.candidates import FOUND
 from interlingua.mining.checks import CheckPlan
-from interlingua.mining.found import FOUND
-from interlingua.mining.output import OWN_COLUMNS, Selection, check_output, write_mined
+from interlingua.mining.filter import MINE_COLUMNS, Selection, check_output, write_mined
 from interlingua.mining.pipeline import Mined
 from interlingua.mining.texts import Line, build_side
 
@@ -89,7 +89,7 @@ def test_any_columns(mined, tmp_path):
 def test_json_lines_have_all(mined, tmp_path):
     write(mined, tmp_path / "p.jsonl", check="length,hub", calibration=calibration())
     rows = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()]
-    assert set(rows[0]) == {*OWN_COLUMNS, "length", "hub", "source_language", "target_language"}
+    assert set(rows[0]) == {*MINE_COLUMNS, "length", "hub", "source_language", "target_language"}
     assert [row["hub"] for row in rows] == [1, 1, 1, 2, 30]
     assert rows[0]["source_origins"] == ["s0", "s5"]
     assert next(read_pairs(tmp_path / "p.jsonl")).target == TARGETS[0]
@@ -110,7 +110,7 @@ def test_a_precision_cuts_where_it_is_expected(mined, tmp_path):
     means = np.cumsum(probabilities) / np.arange(1, 6)
     written = write(mined, tmp_path / "p.tsv", precision=float(means[2]) - 1e-6, calibration=curve)
     assert (written.pairs, written.threshold, written.prior) == (3, 1.2, prior)
-    with pytest.raises(ConfigError, match="a precision needs a calibration"):
+    with pytest.raises(ConfigError, match="precision needs --calibration"):
         write(mined, tmp_path / "p.tsv", precision=0.9)
 
 
@@ -152,7 +152,7 @@ def test_outputs_that_cant_be_written(path, columns, message):
     ("options", "message"),
     [
         ({"threshold": 1.0, "precision": 0.9}, "two ways to cut"),
-        ({"precision": 95}, "precision 95 is no share"),
+        ({"precision": 95}, "precision must be .* got 95"),
         ({"threshold": float("nan")}, "the threshold is no number"),
     ],
 )

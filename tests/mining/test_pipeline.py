@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from interlingua.errors import ConfigError, DataError
-from interlingua.mining.approximate import Approximate
+from interlingua.mining.candidates import best_both_ways, retrieve
 from interlingua.mining.documents import DocumentMatch
-from interlingua.mining.knn import mutual_neighbours
-from interlingua.mining.mine import best_both_ways, retrieve
 from interlingua.mining.pipeline import MineConfig, TextFile, mine_files
-from interlingua.mining.progress import Steps
+from interlingua.runtime import Steps
+from interlingua.search.topk.approximate import Approximate
+from interlingua.search.topk.exact import mutual_topk
 from tests.mining.invented import corpora, embed, write_lines
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,7 +46,7 @@ def test_files_give_what_vectors_in_memory_give(tmp_path, retrieval, margin):
     order = np.argsort(-found.scores, kind="stable")
     assert as_pairs(mined) == list(zip(found.x[order].tolist(), found.y[order].tolist(), strict=True))
     assert mined.pairs["score"].tolist() == found.scores[order].tolist()
-    of_x, of_y = mutual_neighbours(x, y, k=1)
+    of_x, of_y = mutual_topk(x, y, k=1)
     near = [np.bincount(one.indices[:, 0].numpy(), minlength=size) for one, size in ((of_y, len(x)), (of_x, len(y)))]
     assert mined.pairs["hub_x"].tolist() == near[0][mined.pairs["x"]].tolist()
     assert mined.pairs["hub_y"].tolist() == near[1][mined.pairs["y"]].tolist()
@@ -159,7 +159,7 @@ def test_shards_on_several_machines_join(tmp_path, monkeypatch):
 @pytest.mark.parametrize("known", [False, True])
 def test_the_time_left_is_known_once_the_model_s_speed_is(tmp_path, monkeypatch, known):
     monkeypatch.setattr("interlingua.mining.vectors.PORTION", 20)
-    monkeypatch.setattr("interlingua.mining.speed.TRIED_VECTORS", 256)
+    monkeypatch.setattr("interlingua.search.topk.speed.TRIED_VECTORS", 256)
     source, target, _ = sides(tmp_path)
     if known:
         np.save(tmp_path / "x.npy", embed(source.path.read_text().splitlines()))
@@ -221,7 +221,7 @@ def given(tmp_path):
 @pytest.mark.parametrize("steps", [False, True])
 def test_a_file_of_vectors_that_is_mended_is_taken(tmp_path, monkeypatch, steps):
     monkeypatch.setattr("interlingua.mining.vectors.PORTION", 20)
-    monkeypatch.setattr("interlingua.mining.speed.TRIED_VECTORS", 256)
+    monkeypatch.setattr("interlingua.search.topk.speed.TRIED_VECTORS", 256)
     source, target, path = given(tmp_path)
     good = np.load(path)
     np.save(path, np.where(np.arange(70)[:, None] == 60, np.nan, good))
@@ -251,7 +251,7 @@ def test_texts_that_are_mended_are_taken(tmp_path):
 
 @pytest.mark.parametrize("steps", [False, True])
 def test_vectors_of_two_widths_are_told_with_their_files(tmp_path, monkeypatch, steps):
-    monkeypatch.setattr("interlingua.mining.speed.TRIED_VECTORS", 256)
+    monkeypatch.setattr("interlingua.search.topk.speed.TRIED_VECTORS", 256)
     source, target, path = given(tmp_path)
     np.save(path, np.ones((70, 5)))
     options = {"progress": Steps(lambda *_: None)} if steps else {}
@@ -299,7 +299,8 @@ def test_unknown_ways_are_refused(options, message):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from interlingua.mining import mine, tiles, vectors
+from interlingua.mining import candidates, vectors
+from interlingua.search.topk import tiles
 from tests.mining.test_pipeline import MineConfig, SMALL, mine_files, sides
 
 folder, place, moment = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
@@ -318,7 +319,7 @@ if place == "vectors":
 elif place == "tiles":
     tiles.write_lists = dying(tiles.write_lists)
 elif place == "pairs":
-    mine.Taken.free = dying(mine.Taken.free)
+    candidates.OneToOneMatcher.accept = dying(candidates.OneToOneMatcher.accept)
 source, target, _ = sides(folder, 300, 1500)
 mined = mine_files(source, target, MineConfig(memory=SMALL), folder / "work", model="m")
 (folder / "pairs").write_bytes(mined.pairs.tobytes())

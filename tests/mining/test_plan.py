@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from interlingua.errors import DataError
-from interlingua.mining import plan, speed
-from interlingua.mining.approximate import Approximate
+from interlingua.mining import plan
 from interlingua.mining.documents import DocumentMatch
 from interlingua.mining.pipeline import MineConfig, TextFile, mine_files
-from interlingua.mining.plan import duration, estimate, size
+from interlingua.mining.plan import estimate
+from interlingua.search.topk import speed
+from interlingua.search.topk.approximate import Approximate
 from tests.mining.invented import embed, write_lines
 
 
@@ -89,15 +90,3 @@ def test_less_memory_makes_more_tiles(tmp_path, sides):
 def test_nothing_to_mine(tmp_path, sides):
     with pytest.raises(DataError, match="holds no text"):
         estimate(sides[0]._replace(path=write_lines(tmp_path / "none", [""])), sides[1], MineConfig(), tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(0.04, "0.0 s"), (119, "119.0 s"), (120, "2.0 min"), (9000, "2.5 h"), (200_000, "2.3 days")]
-)
-def test_durations(seconds, text):
-    assert duration(seconds) == text
-
-
-@pytest.mark.parametrize(("count", "text"), [(2048, "2 KiB"), (3 * 2**20, "3.0 MiB"), (1.5 * 2**30, "1.5 GiB")])
-def test_sizes(count, text):
-    assert size(count) == text

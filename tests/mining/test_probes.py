@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from interlingua.errors import DataError
-from interlingua.mining.found import FOUND
-from interlingua.mining.probes import Probes, answers, make_probes
+from interlingua.mining.calibrate import Probes, answers, make_probes
+from interlingua.mining.candidates import FOUND
 from interlingua.mining.texts import Line, build_side
 
 

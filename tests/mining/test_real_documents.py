@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from interlingua.mining.align import Aligner
-from interlingua.mining.alignment_scores import LinkCounts
+from interlingua.mining.alignment import LinkCounts
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("INTERLINGUA_DATA") or Path.home() / ".cache/interlingua/data")

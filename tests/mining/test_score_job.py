@@ -13,13 +13,12 @@ from interlingua.corpus.formats import write_pairs
 from interlingua.corpus.tmx import XML_LANG
 from interlingua.errors import ConfigError, DataError, InterlinguaError
 from interlingua.mining.checks import CheckPlan
-from interlingua.mining.filter import FilterConfig
-from interlingua.mining.score import PairScorer, ScoreConfig
-from interlingua.mining.score_job import ScoreJob, count_pairs, counted, open_stream
+from interlingua.mining.filter import Selection
+from interlingua.mining.score import PairScorer, ScoreConfig, ScoreJob, count_pairs, counted, open_stream
 from tests.mining.test_score import bitext
 from tests.mining.words import encode
 
-NOTHING = FilterConfig(checks=CheckPlan.parse("", ""))
+NOTHING = Selection(checks=CheckPlan.parse("", ""))
 PAIRS = bitext(30)
 
 
@@ -57,7 +56,7 @@ def test_a_translation_memory_keeps_its_units(tmp_path):
     )
     header = '<header srclang="de-AT" segtype="sentence"/>'
     (tmp_path / "a.tmx").write_text(f'<tmx version="1.4">{header}<body>{units}</body></tmx>', encoding="utf-8")
-    threshold = FilterConfig(threshold=1.0, checks=CheckPlan.parse("", ""))
+    threshold = Selection(threshold=1.0, checks=CheckPlan.parse("", ""))
     run(ScoreJob(input=str(tmp_path / "a.tmx"), output=tmp_path / "b.tmx", selection=threshold))
     kept = list(ElementTree.parse(tmp_path / "b.tmx").iter("tu"))
     assert 0 < len(kept) < 30
@@ -81,7 +80,7 @@ def test_options_reach_the_score_and_the_filter(tmp_path):
     path = tmp_path / "a.de-en.tsv"
     write_pairs(PAIRS, path)
     config = ScoreConfig(margin="distance", k=2, window=8)
-    selection = FilterConfig(threshold=0.1, checks=CheckPlan.parse("length", "duplicate"))
+    selection = Selection(threshold=0.1, checks=CheckPlan.parse("length", "duplicate"))
     lines, _ = run(ScoreJob(input=str(path), config=config, columns=["length", "score"], selection=selection))
     scores = [float(line.split("\t")[1]) for line in lines]
     assert 0 < len(scores) < 30
@@ -161,9 +160,9 @@ def test_ctrl_c(tmp_path):
         ({"columns": ["probability"]}, "probability needs --calibration"),
         ({"format": "tmx"}, "standard output is tsv, jsonl or csv"),
         ({"rejected": "x.tmx"}, "rejected pairs are written as .tsv, .jsonl"),
-        ({"selection": FilterConfig(prior=0.5, checks=CheckPlan.parse("", ""))}, "prior needs --calibration"),
+        ({"selection": Selection(prior=0.5, checks=CheckPlan.parse("", ""))}, "prior needs --calibration"),
         (
-            {"config": ScoreConfig(margin="absolute"), "selection": FilterConfig(checks=CheckPlan.parse("all", ""))},
+            {"config": ScoreConfig(margin="absolute"), "selection": Selection(checks=CheckPlan.parse("all", ""))},
             "plain cosines look at no neighbours",
         ),
     ],

@@ -5,10 +5,9 @@ import pytest
 
 from interlingua.corpus.formats import TextPair, write_pairs
 from interlingua.errors import ConfigError, DataError
+from interlingua.mining.calibrate import LearnJob, first_half, judged, learn_job, mixed, wrong_targets
 from interlingua.mining.calibration import load_calibration
-from interlingua.mining.score import PairScorer, ScoreConfig
-from interlingua.mining.score_job import open_stream
-from interlingua.mining.score_learning import LearnJob, first_half, judged, learn_job, mixed, wrong_targets
+from interlingua.mining.score import PairScorer, ScoreConfig, open_stream
 from tests.mining.test_score import bitext
 from tests.mining.words import encode
 

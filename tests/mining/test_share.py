@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from interlingua.mining.calibration import Calibration
-from interlingua.mining.fitting import fit_calibration, fit_logistic
-from interlingua.mining.share import separation, share_interval
+from interlingua.mining.calibration import Calibration, fit_calibration, fit_logistic, separation, share_interval
 
 
 def drawn(rng, right, wrong, apart):

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from interlingua.errors import DataError
-from interlingua.mining import side_files
-from interlingua.mining.side_files import FILES, RECORD, SideRecord, describe, has_vectors, remove_files
+from interlingua.mining import texts as side_files
+from interlingua.mining.texts import FILES, RECORD, SideRecord, describe, has_vectors, remove_files
 
 
 @pytest.fixture

@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from interlingua.errors import ConfigError
-from interlingua.mining.pipeline import TextFile
-from interlingua.mining.side_tables import with_lines
+from interlingua.mining.pipeline import TextFile, with_lines
 
 
 def test_tables_become_lines_and_text_stays(tmp_path):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from interlingua.mining.strings import ZEROS, Strings, StringsWriter, mapped, mapped_zeros
+from interlingua.mining.texts import ZEROS, Strings, StringsWriter, mapped, mapped_zeros
 
 TEXTS = ["", "Straße", "你好\n", "\ud7ff", "", "a b"]
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from interlingua.mining.threshold import at_threshold, best_threshold, cross_validated
+from interlingua.mining.gold import at_threshold, best_threshold, cross_validated
 
 
 def walk(scores, right, gold):

@@ -5,6 +5,7 @@ import os
 import numpy as np
 import pytest
 
+from interlingua.arrays import unit_rows
 from interlingua.errors import ConfigError, DataError
 from interlingua.mining import vectors
 from interlingua.mining.texts import Line, build_side
@@ -17,7 +18,6 @@ from interlingua.mining.vectors import (
     finished,
     load_vectors,
     open_vectors,
-    unit,
 )
 from tests.mining.invented import embed
 
@@ -76,14 +76,14 @@ def test_known_vectors_are_scaled_and_the_others_made(tmp_path, side):
     rng = np.random.default_rng(0)
     known = rng.standard_normal((9, 24)) * 5
     embed_side(side, embed, tmp_path / "x", known=KnownVectors([known]))
-    expected = np.concatenate([unit(known), embed(side.texts[9:10])])
+    expected = np.concatenate([unit_rows(known), embed(side.texts[9:10])])
     np.testing.assert_array_equal(load_vectors(tmp_path / "x"), expected)
 
 
 def test_laser_takes_the_last_lines_vector(tmp_path, side):
     known = np.random.default_rng(0).standard_normal((11, 24))
     embed_side(side, embed, tmp_path / "x", known=KnownVectors([known]), last=True)
-    np.testing.assert_array_equal(load_vectors(tmp_path / "x")[3], unit(known[10:])[0])
+    np.testing.assert_array_equal(load_vectors(tmp_path / "x")[3], unit_rows(known[10:])[0])
 
 
 def test_broken_or_unlike_vectors_are_refused(tmp_path, side):
@@ -140,10 +140,10 @@ def test_vectors_of_several_files_are_one_table(tmp_path):
 
 
 def test_vectors_of_length_one():
-    assert unit(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist() == [[np.float32(0.6), np.float32(0.8)], [0, 0]]
-    assert np.isnan(unit(np.array([[np.inf, 1.0], [1e300, 0.0], [np.nan, 0.0]]))).all()
+    assert unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist() == [[np.float32(0.6), np.float32(0.8)], [0, 0]]
+    assert np.isnan(unit_rows(np.array([[np.inf, 1.0], [1e300, 0.0], [np.nan, 0.0]]))).all()
     signaling = np.array([[0x7FA00000, 0]], np.uint32).view(np.float32)  # of this NaN numpy warns
-    assert np.isnan(unit(signaling)).all()
+    assert np.isnan(unit_rows(signaling)).all()
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from interlingua.errors import ConfigError, InterlinguaError
 from interlingua.locks import exclusive
 from interlingua.mining import vectors
 from interlingua.mining.calibrate import CalibrateJob
-from interlingua.mining.job import MineJob
+from interlingua.mining.mine import MineJob
 from interlingua.mining.pipeline import MineConfig, TextFile
 from interlingua.mining.work_folder import at_work, claim, clear
 from tests.mining.invented import corpora, embed, write_lines

@@ -3,8 +3,9 @@ import time
 import pytest
 
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
+from interlingua.runtime import peak_rss_bytes
 from interlingua.train.log import RunLog
-from interlingua.train.result import Clock, TrainResult, peak_rss_bytes, read_result
+from interlingua.train.result import Clock, TrainResult, read_result
 from interlingua.train.run_folder import RunFolder
 
 

@@ -7,7 +7,7 @@ import pytest
 import interlingua
 from interlingua.cli import main
 from interlingua.errors import ConfigError, DataError
-from interlingua.mining.links import read_links
+from interlingua.mining.align import read_links
 from tests.mining.invented import write_lines
 from tests.mining.test_align import documents
 from tests.mining.words import embed

@@ -19,6 +19,19 @@ FUNCTION = "tests.mining.invented:embed"
 LANGUAGES = {"source_language": "de", "target_language": "en"}
 
 
+OUTSIDE = "tests.mining.test_checks:Politeness"
+
+
+def test_a_check_of_another_package_is_a_column_and_a_reason(tmp_path, texts):
+    sources = [f"{source}!!!" if row < 5 else source for row, source in enumerate(texts[0])]
+    write_lines(tmp_path / "a.de", sources)
+    report = tmp_path / "r.html"
+    rows = command_line(tmp_path, "--check", "none", "--drop", OUTSIDE, "--report", str(report))
+    assert rows
+    assert {row["politeness"] for row in rows} == {0}
+    assert "impolite" in report.read_text(encoding="utf-8")
+
+
 @pytest.fixture
 def texts(tmp_path):
     """Two sides, with what each check rejects: copies, too long a side, equal sentences, a blank line."""
@@ -49,6 +62,7 @@ def command_line(folder: Path, *options: str) -> list[dict[str, object]]:
         (["--check", "length", "--drop", "none"], {"checks": ["length"], "drop": ()}),
         (["--check", "none"], {"checks": ()}),
         (["--check", "none", "--drop", "copied"], {"checks": (), "drop": ["copied"]}),
+        (["--check", "none", "--drop", f"{OUTSIDE}=50"], {"checks": (), "drop": {OUTSIDE: 50}}),
         (["--laser"], {"laser": True}),
         (["--memory", "8MiB", "--equal", "folded"], {"memory": 8 * 2**20, "equal": "folded"}),
     ],

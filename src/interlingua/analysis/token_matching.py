@@ -21,8 +21,8 @@ from interlingua.errors import DataError
 from interlingua.evaluation.parallel import ParallelTexts, read_parallel
 from interlingua.evaluation.task import Progress, options, silent
 from interlingua.evaluation.tasks.folders import full_code
-from interlingua.mining.dense import merge, no_neighbours
-from interlingua.mining.knn import Neighbours, nearest_neighbours
+from interlingua.search.topk.dense import merge, no_neighbors
+from interlingua.search.topk.exact import Neighbors, exact_topk
 
 CLASSES = {
     "same_sentence": "another token of the query's sentence",
@@ -95,7 +95,7 @@ class TokenMatching:
     tokens_per_sentence: int = 3
     """Query tokens of each line; all of them where it has fewer."""
     k: int = 5
-    """Neighbours of each query."""
+    """Neighbors of each query."""
     seed: int = 1
     """Of the draw."""
     examples: int = 8
@@ -144,15 +144,15 @@ class TokenMatching:
                 f"no tokens of text in the first {len(query_lines)} lines of {query_language}", path=texts.folder
             )
         queries = Token(np.full(len(lines), own), lines, places)
-        best = no_neighbours(len(vectors))
+        best = no_neighbors(len(vectors))
         done = 0
         for number, (language, text) in enumerate(texts.lines.items()):
             ids = token_ids(encoder, text, language=language, prompt=subject.prompt)
             for window in token_windows(encoder, ids, **how):
                 if len(window.states):
-                    found = nearest_neighbours(vectors, window.states, k=self.k + 1)  # one more: the query itself
+                    found = exact_topk(vectors, window.states, k=self.k + 1)  # one more: the query itself
                     code = Token(np.full(len(window.line), number), window.line, window.place).code
-                    known = Neighbours(found.similarities, found.indices.new_tensor(code)[found.indices])
+                    known = Neighbors(found.similarities, found.indices.new_tensor(code)[found.indices])
                     best = merge(best, known, offset=0, k=self.k + 1)
             done += len(text)
             progress(language, done, len(texts.languages) * texts.sentences)
@@ -180,7 +180,7 @@ def draw_tokens(
     return states[chosen], line[chosen], place[chosen]
 
 
-def without_self(queries: Token, found: Neighbours, k: int) -> Matches:
+def without_self(queries: Token, found: Neighbors, k: int) -> Matches:
     """The k nearest of each query that are not the query itself.
 
     Args:

@@ -12,7 +12,7 @@ from interlingua.cli.minute_lines import clock, minute_lines, time_left
 from interlingua.files import PathLike
 
 if TYPE_CHECKING:
-    from interlingua.mining.progress import Steps
+    from interlingua.runtime import Steps
 
 
 def split(names: str) -> list[str]:
@@ -81,7 +81,7 @@ def steps_bar(quiet: bool) -> Iterator[Steps]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    from interlingua.mining.progress import Steps
+    from interlingua.runtime import Steps
 
     if not sys.stderr.isatty():
         with minute_lines(quiet, last=True) as tell:

@@ -14,7 +14,7 @@ from typing import Protocol, runtime_checkable
 from interlingua.errors import ConfigError
 from interlingua.evaluation.task import Embeds, Progress, Task
 from interlingua.files import PathLike
-from interlingua.mining.job import parse_shard
+from interlingua.mining.mine import parse_shard
 
 
 @runtime_checkable

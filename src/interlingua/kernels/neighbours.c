@@ -3,7 +3,7 @@
    The similarity of x_i and y_j is bounded from above by a product of bytes, and only pairs that may belong among the k
    best of their row or column are computed exactly, in float64. Where the first coordinates say much, a stage of them is
    enough to tell that most pairs don't: what the rest may add is the product of its lengths. The few others are looked at
-   one by one, by all bytes. mining/compiled.py makes the bytes; with its scales and corrections the bound after stage s
+   one by one, by all bytes. search/topk/kernel_scanner.py makes the bytes; with its scales and corrections the bound after stage s
    is
 
        scale_x[i] * scale_y[j] * (product - 128 * sum_x[i][s]) + tail_x[i][s] * tail_y[s][j] + term_x[i] + term_y[j]
@@ -67,7 +67,7 @@ static inline __m512d eight(const float *x, __mmask8 mask) {
     return _mm512_cvtps_pd(_mm512_castps512_ps256(_mm512_maskz_loadu_ps(mask, x)));
 }
 
-/* LANES sums, halves of them added until one is left; mining/scan.py adds in the same order. */
+/* LANES sums, halves of them added until one is left; search/topk/bounds.py adds in the same order. */
 static float exact(const float *x, const float *y, int64_t width) {
     __m512d sums = _mm512_setzero_pd(), more = sums;
     int64_t d = 0;

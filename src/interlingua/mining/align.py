@@ -1,49 +1,269 @@
-"""Documents linked sentence by sentence with an encoder: blocks of sentences, their vectors, what came of it."""
+"""Documents linked sentence by sentence with an encoder, and all of ``interlingua align``.
+
+Sentences are read from files or lists (``DocumentPair``, ``read_sentences``). An ``Aligner`` embeds all blocks of up to
+``max_sentences - 1`` sentences, has ``alignment.align_blocks`` link them, and puts blank lines back, each of them left
+alone in its place. An ``AlignJob`` does this for two documents or those of a list, of which a killed run's are not done
+again. Links are written in vecalign's format.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
+import re
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, TextIO
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple, TextIO
 
 import numpy as np
 from jaxtyping import Float32, Int64
 from numpy import ndarray
 
-from interlingua.corpus.formats import TextPair
+from interlingua.corpus.formats import TextPair, guess_format, write_pairs
+from interlingua.corpus.monolingual import language_of
+from interlingua.corpus.sentence_splitting import split_text
+from interlingua.corpus.sentence_table import is_table, read_column, refuse_column
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.finite import check_finite
-from interlingua.errors import DataError
-from interlingua.files import atomic_write
-from interlingua.mining.alignment import AlignConfig, Alignment, Link, align_blocks
-from interlingua.mining.alignment_scores import LinkCounts
-from interlingua.mining.links import (
-    DocumentPair,
-    link_line,
-    pair_languages,
-    read_links,
-    read_sentences,
-    write_sentences,
-)
+from interlingua.errors import ConfigError, DataError
+from interlingua.files import Journal, PathLike, atomic_write, open_text, sha256_file, stem_and_suffix
+from interlingua.languages import resolve
+from interlingua.locks import exclusive
+from interlingua.mining.alignment import AlignConfig, Alignment, Link, LinkCounts, align_blocks
+from interlingua.remote import keep_inputs
+
+BITEXT_SUFFIXES = (".csv", ".xlsx", ".xlsm", ".tmx", ".jsonl", ".ndjson")
+"""Of files that hold the linked sentences, and not the links."""
+_LINK = re.compile(r"\s*\[([\d\s,]*)\]\s*:\s*\[([\d\s,]*)\]\s*(?::\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*)?")
+
+
+class DocumentPair(NamedTuple):
+    """Two files of one sentence per line, and what belongs to them.
+
+    Attributes:
+        source: path of the one.
+        target: path of the other.
+        output: where their links go; None = standard output.
+        gold: links that are right.
+    """
+
+    source: str
+    target: str
+    output: str | None = None
+    gold: str | None = None
+
+
+def read_sentences(
+    path: PathLike, *, split_as: str | None = None, column: str | None = None, language: str | None = None
+) -> list[str]:
+    """The lines of a text file, blank ones too, those of a table's column, or the sentences of plain text.
+
+    Args:
+        path: the file.
+        split_as: the language by which plain text is split, empty where it is unknown; None = a sentence per line.
+        column: of a table, see ``sentence_table.read_column``.
+        language: that a table's column may be called by.
+
+    Raises:
+        DataError: the file is missing, is not UTF-8, or holds nothing but blank lines.
+    """
+    refuse_column(column, path)
+    if is_table(path):
+        sentences = list(read_column(path, column=column, language=language))
+    else:
+        with open_text(path) as lines:
+            sentences = [line.rstrip("\r\n") for line in lines]
+    if not any(map(str.strip, sentences)):
+        raise DataError("the document is empty; expected a sentence per line", path=path)
+    return sentences if split_as is None else split_text(sentences, split_as)
+
+
+def sentence_files(links: PathLike) -> tuple[str, str]:
+    """Where the sentences of both documents go that were split, by the name of the file of links."""
+    return f"{links}.source.txt", f"{links}.target.txt"
+
+
+def write_sentences(links: PathLike, source: Sequence[str], target: Sequence[str]) -> None:
+    """Writes the sentences that the numbers of links stand for, a line each, next to the file of links."""
+    for path, sentences in zip(sentence_files(links), (source, target), strict=True):
+        with atomic_write(path) as file:
+            file.writelines(f"{sentence}\n" for sentence in sentences)
+
+
+def pair_languages(
+    source: PathLike, target: PathLike, given: tuple[str | None, str | None] = (None, None)
+) -> tuple[str, str]:
+    """The languages of two documents: those given, else those that both names tell; empty where unknown.
+
+    A name tells a language only where the other name tells another one: ``to.txt`` alone need not be Tongan.
+
+    Args:
+        source: path of the one.
+        target: path of the other.
+        given: in any code.
+
+    Raises:
+        DataError: a language is given that is unknown.
+    """
+    codes = [resolve(language).code if language else "" for language in given]
+    try:
+        named = [language_of(Path(path)) for path in (source, target)]
+    except DataError:
+        named = ["", ""]
+    if named[0] == named[1]:
+        named = ["", ""]
+    return codes[0] or named[0], codes[1] or named[1]
+
+
+def document_pairs(
+    source: PathLike | None,
+    target: PathLike | None,
+    list_file: PathLike | None = None,
+    output: PathLike | None = None,
+    gold: PathLike | None = None,
+) -> list[DocumentPair]:
+    """What is to be aligned: two files, or those of a list.
+
+    Args:
+        source: a file.
+        target: sentences of the target.
+        list_file: see ``read_list``; in place of these two.
+        output: file for the links, standard output by default; with a list a folder.
+        gold: links that are right; a list names its own.
+
+    Raises:
+        ConfigError: neither or both are given, a list without a place for the links, or links under the name of a
+            bitext.
+    """
+    if list_file is None:
+        if source is None or target is None:
+            raise ConfigError("name two documents, SOURCE and TARGET, or a list of many with --list")
+        links, right = (None if name is None else str(name) for name in (output, gold))
+        refuse_bitext_name(links)
+        return [DocumentPair(str(source), str(target), links, right)]
+    if source is not None or gold is not None:
+        raise ConfigError("--list names documents, and gold links in its fourth column; drop SOURCE, TARGET and --gold")
+    found = read_list(list_file, output)
+    if any(pair.output is None for pair in found):
+        raise ConfigError("links of many documents need files: a folder with --output, or the third column of --list")
+    return found
+
+
+def check_texts(path: PathLike | None, languages: Iterable[tuple[str, str]]) -> None:
+    """Refuses a bitext of a format with languages where none are known, before the work begins.
+
+    Args:
+        path: of the bitext, if there is to be one.
+        languages: of each document pair, see ``pair_languages``.
+
+    Raises:
+        ConfigError: the languages are missing.
+    """
+    known = all(source and target for source, target in languages)
+    if path is not None and guess_format(path) not in ("tsv", "csv", "xlsx") and not known:
+        raise ConfigError(
+            f"{path} tells its languages; name both with --source-language and --target-language, or call the documents"
+            " by them (chapter.de.txt)"
+        )
+
+
+def refuse_bitext_name(links: str | None) -> None:
+    """Refuses a file of links that is called as one of linked sentences.
+
+    Raises:
+        ConfigError: it is.
+    """
+    suffix = stem_and_suffix(links)[1] if links else ""
+    if suffix in BITEXT_SUFFIXES:
+        raise ConfigError(
+            f"{links}: links are written as lines of text ([0, 1]:[2]:0.12), not {suffix}; name another file, and for"
+            f" the linked sentences --texts {links}"
+        )
+
+
+def read_list(path: PathLike, folder: PathLike | None = None) -> list[DocumentPair]:
+    """The documents of a list.
+
+    Args:
+        path: of the list, ``source TAB target`` in a line, then optionally TAB the file for their links, then
+            optionally TAB that of the gold ones; blank lines and those that begin with ``#`` are left out.
+        folder: where links without a named file go: the source's name and ``.align``.
+
+    Raises:
+        DataError: a line has another number of columns, two documents would be written to one file, or there is none.
+    """
+    found: list[DocumentPair] = []
+    outputs: dict[str, int] = {}
+    with open_text(path) as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip() or line.startswith("#"):
+                continue
+            cells = [cell.strip() for cell in line.rstrip("\r\n").split("\t")]
+            if len(cells) not in (2, 3, 4) or not all(cells[:2]):
+                expected = "source TAB target, then optionally TAB links TAB gold"
+                raise DataError(f"expected {expected}, got {len(cells)} columns", path=path, line=number)
+            source, target, output, gold = (*cells, "", "")[:4]
+            if not output and folder is not None:
+                output = str(Path(folder) / f"{Path(source).name}.align")
+            if output and output in outputs:
+                raise DataError(
+                    f"its links would go to {output} as those of line {outputs[output]} do; name another file in the"
+                    " third column",
+                    path=path,
+                    line=number,
+                )
+            refuse_bitext_name(output)
+            outputs[output] = number
+            found.append(DocumentPair(source, target, output or None, gold or None))
+    if not found:
+        raise DataError("names no documents; expected source TAB target in every line", path=path)
+    return found
+
+
+def link_line(link: Link) -> str:
+    """``[0, 1]:[2]:0.120000``, as vecalign writes it."""
+    return f"{list(link.source)}:{list(link.target)}:{link.cost:.6f}\n"
+
+
+def read_links(path: PathLike, lengths: tuple[int, int] | None = None) -> list[Link]:
+    """Links in vecalign's format, with or without a cost.
+
+    Args:
+        path: of the file.
+        lengths: sentences of both documents.
+
+    Raises:
+        DataError: a line is no link, or names a sentence that is not there.
+    """
+    found = []
+    with open_text(path) as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            match = _LINK.fullmatch(line.rstrip("\r\n"))
+            if match is None:
+                got = f"got {line.strip()[:60]!r}"
+                raise DataError(f"expected [0, 1]:[2] or [0, 1]:[2]:0.12, {got}", path=path, line=number)
+            source, target = (tuple(map(int, re.findall(r"\d+", match[side]))) for side in (1, 2))
+            for side, length in zip((source, target), lengths or (), strict=False):
+                if side and max(side) >= length:
+                    raise DataError(
+                        f"names sentence {max(side)} (counted from 0) of a document of {length}; is it of these files?",
+                        path=path,
+                        line=number,
+                    )
+            found.append(Link(source, target, float(match[3] or 0)))
+    return found
+
 
 PORTION = 2048
 """Blocks embedded between two reports of progress."""
 Encode = Callable[..., Float32[ndarray, "n d"]]
 """Texts -> vectors of length 1; takes ``language`` and ``report``, see ``interlingua.encoder.encode.encode``."""
-
-
-class Journal(Protocol):
-    """Remembers what documents are done."""
-
-    def has(self, pair: DocumentPair) -> bool:
-        """Whether their links are there."""
-        ...
-
-    def add(self, pair: DocumentPair) -> None:
-        """Takes note of them."""
-        ...
 
 
 @dataclass(slots=True)
@@ -169,7 +389,7 @@ class Aligner:
         *,
         stdout: TextIO,
         lenient: bool = False,
-        journal: Journal | None = None,
+        journal: AlignJournal | None = None,
         progress: Callable[[str, float, float], None] = lambda what, done, total: None,
     ) -> Iterator[TextPair]:
         """Aligns documents one after the other, writes their links, and gives the linked texts.
@@ -219,7 +439,7 @@ class Aligner:
         split_as = language if self.split else None
         return read_sentences(pair[side] or "", split_as=split_as, column=self.columns[side], language=language or None)
 
-    def _write(self, links: Sequence[Link], pair: DocumentPair, stdout: TextIO, journal: Journal | None) -> None:
+    def _write(self, links: Sequence[Link], pair: DocumentPair, stdout: TextIO, journal: AlignJournal | None) -> None:
         if pair.output is None:
             self.report.links += links
             stdout.writelines(map(link_line, links))
@@ -321,3 +541,127 @@ def with_blank_lines(
         found.append(Link(source, target, link.cost))
     leave_alone(lengths)
     return tuple(found)
+
+
+JOURNAL = "align.journal"
+LOCK = ".align.lock"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlignJob:
+    """What ``interlingua align --help`` says of the options of these names."""
+
+    source: PathLike | None = None
+    target: PathLike | None = None
+    list: PathLike | None = None
+    output: PathLike | None = None
+    texts: PathLike | None = None
+    gold: PathLike | None = None
+    source_language: str | None = None
+    target_language: str | None = None
+    split: bool = False
+    source_column: str | None = None
+    target_column: str | None = None
+    config: AlignConfig = field(default_factory=AlignConfig)
+
+    def __post_init__(self) -> None:
+        given = (self.source_language, self.target_language)
+        check_texts(self.texts, [pair_languages(pair.source, pair.target, given) for pair in self.documents])
+        if self.split and self.texts is None and any(pair.output is None for pair in self.documents):
+            raise ConfigError(
+                "--split: links number the sentences that are made, so these must be written too; give --output or"
+                " --texts"
+            )
+        read = [path for pair in self.documents for path in (pair.source, pair.target, pair.gold)]
+        links = [pair.output for pair in self.documents]
+        sentences = [name for path in links if path and self.split for name in sentence_files(path)]
+        keep_inputs((*links, *sentences, self.texts), (*read, self.list))
+
+    @cached_property
+    def documents(self) -> tuple[DocumentPair, ...]:
+        """What is to be aligned."""
+        return tuple(document_pairs(self.source, self.target, self.list, self.output, self.gold))
+
+    def run(
+        self,
+        encode: Encode,
+        *,
+        model: str,
+        stdout: TextIO,
+        progress: Callable[[str, float, float], None] = lambda what, done, total: None,
+    ) -> AlignReport:
+        """Does it.
+
+        Args:
+            encode: see ``Encode``.
+            model: what tells the model and its settings from others.
+            stdout: for links without an output.
+            progress: called with the document, and the kilobytes that are done, and all.
+
+        Raises:
+            DataError: one of two documents can't be aligned; those of a list are in the report.
+        """
+        if self.list is None:
+            return self._align(encode, model, stdout, progress)
+        with exclusive(self._journal.parent, remedy="choose another --output folder", name=LOCK):
+            return self._align(encode, model, stdout, progress)
+
+    @property
+    def _journal(self) -> Path:
+        """Of a list."""
+        return Path(self.output or Path(self.documents[0].output or "").parent) / JOURNAL
+
+    def _align(
+        self, encode: Encode, model: str, stdout: TextIO, progress: Callable[[str, float, float], None]
+    ) -> AlignReport:
+        languages = {"source_language": self.source_language, "target_language": self.target_language}
+        columns = (self.source_column, self.target_column)
+        aligner = Aligner(encode, self.config, split=self.split, columns=columns, **languages)
+        journal = None
+        if self.list is not None:
+            journal = AlignJournal(self._journal, f"{model} {self.config} {languages} split={self.split} {columns}")
+        found = aligner.pairs(self.documents, stdout=stdout, lenient=journal is not None, journal=journal,
+                              progress=progress)  # fmt: skip
+        if self.texts is None:
+            deque(found, maxlen=0)
+        else:
+            write_pairs(found, self.texts)
+        if journal is not None and not aligner.report.failed:
+            journal.path.unlink(missing_ok=True)
+        return aligner.report
+
+
+class AlignJournal:
+    """Which documents of a list are done, a line each behind that of the settings; one of other settings is begun anew.
+
+    Args:
+        path: of the journal, which goes when all documents are done.
+        settings: what decides the links, together with the documents.
+
+    Raises:
+        ConfigError: a file of that name is there that is no such journal.
+    """
+
+    def __init__(self, path: Path, settings: str) -> None:
+        self.path = path
+        self.journal = Journal(path)
+        head = json.dumps({"settings": settings})
+        is_filled = path.is_file() and path.stat().st_size > 0
+        if is_filled and not path.read_bytes().startswith(b'{"settings": '):
+            raise ConfigError(f"{path} is damaged, or a file of another program; remove it or choose another folder")
+        lines = self.journal.read()
+        self.done = set(lines[1:]) if lines[:1] == [head] else set()
+        self.journal.write([head, *sorted(self.done)])
+
+    def has(self, pair: DocumentPair) -> bool:
+        """Whether these documents were aligned and the links are there, none of them changed since."""
+        return bool(self.done) and os.path.isfile(pair.output or "") and self._line(pair) in self.done
+
+    def add(self, pair: DocumentPair) -> None:
+        """Records documents after their links are on the disk."""
+        self.journal.add(self._line(pair))
+
+    def _line(self, pair: DocumentPair) -> str:
+        files = (pair.source, pair.target, pair.output or "")
+        digest = hashlib.sha256("".join(map(sha256_file, files)).encode()).hexdigest()
+        return json.dumps([*files, digest])

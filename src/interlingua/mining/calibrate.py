@@ -1,33 +1,160 @@
-"""The whole of ``interlingua calibrate``: mines, learns from pairs with known answers, reports how good that is."""
+"""Learns what a score is worth from pairs with known answers, for ``mine`` and for ``score``.
+
+``CalibrateJob`` mines, and learns from held-out translations among the texts (probes), from judged pairs, or from all
+right pairs. Of half of the probes both sides go in. Of the others one side goes in alone, so that whatever it is paired
+with is wrong: wrong pairs come about in the same search and by the same retrieval as those among the texts themselves.
+
+``LearnJob`` scores a bitext, and learns from judged pairs of it, or from translations mixed in, each followed by its
+source with a wrong target.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import itertools
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float64
+from jaxtyping import Bool, Float64, Int64
 from numpy import ndarray
+from numpy.typing import NDArray
 
-from interlingua.corpus.formats import read_pairs
+from interlingua.corpus.formats import TextPair, read_pairs
+from interlingua.corpus.reservoir import reservoir
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import open_text
-from interlingua.mining.calibration import Bin, Calibration, expected_cuts, load_calibrations, save_calibration
-from interlingua.mining.fitting import FITS, Fit, fit_calibration, measure, reliability_by_tenths
+from interlingua.mining.calibration import (
+    FITS,
+    Basis,
+    Bin,
+    Calibration,
+    Fit,
+    doubted,
+    expected_cuts,
+    fit_calibration,
+    load_calibrations,
+    measure,
+    reliability_by_tenths,
+    save_calibration,
+    separation,
+    share_interval,
+)
+from interlingua.mining.filter import quantile_line
 from interlingua.mining.gold import gold_pairs, is_gold, read_gold
-from interlingua.mining.job import named
-from interlingua.mining.pipeline import MineConfig, Mined, Progress, TextFile, mine_files
-from interlingua.mining.probes import Probes, answers, make_probes
-from interlingua.mining.share import doubted, separation, share_interval
-from interlingua.mining.side_tables import with_lines
+from interlingua.mining.mine import named
+from interlingua.mining.pipeline import MineConfig, Mined, TextFile, mine_files, with_lines
+from interlingua.mining.score import PORTION, Encode, PairScorer, ScoreConfig, Stream, counted
+from interlingua.mining.texts import Line, Side
 from interlingua.mining.work_folder import at_work
 from interlingua.remote import check_writable
+from interlingua.runtime import Progress
+
+LEAST = 80
+"""Pairs of held-out text, so that there is something in every quarter."""
+
+
+class Probes(NamedTuple):
+    """Lines to put behind those of the source and of the target.
+
+    Attributes:
+        source: lines.
+        target: lines.
+        source_pairs: number of the pair that each line of the source is a side of.
+        target_pairs: of the target.
+    """
+
+    source: list[Line]
+    target: list[Line]
+    source_pairs: Int64[ndarray, " s"]
+    target_pairs: Int64[ndarray, " t"]
+
+
+class Answers(NamedTuple):
+    """What is known of mined pairs.
+
+    Attributes:
+        known: pairs of a probe's two sides, or of one side and one of the texts themselves; two sides of different
+            probes, which are often of one source and near each other, tell nothing of the texts.
+        right: both sides of one probe; of no meaning where not known.
+        own: pairs without a probe.
+        excluded: probes left out, since the texts themselves hold a side of them, or two share one.
+    """
+
+    known: Bool[ndarray, " n"]
+    right: Bool[ndarray, " n"]
+    own: Bool[ndarray, " n"]
+    excluded: int
+
+
+def make_probes(pairs: Iterable[tuple[str, str]], limit: int, *, seed: int = 0) -> Probes:
+    """Draws pairs and deals out their sides.
+
+    Args:
+        pairs: translations, read once.
+        limit: pairs to take at most.
+        seed: of the draw.
+
+    Raises:
+        DataError: there are too few.
+    """
+    drawn = reservoir(pairs, limit, seed=seed)
+    if len(drawn) < LEAST:
+        raise DataError(f"{len(drawn)} held-out pairs are too few for a calibration; give at least {LEAST}")
+    order = np.random.default_rng(seed).permutation(len(drawn))
+    half = np.sort(order[: len(order) // 2])
+    rest = order[len(order) // 2 :]
+    numbers = [np.concatenate([half, np.sort(rest[place::2])]) for place in (0, 1)]
+
+    def lines_of(place: int) -> list[Line]:
+        """The drawn texts of one side, each on one line."""
+        return [Line(" ".join(drawn[number][place].split()), f"probe:{number}") for number in numbers[place].tolist()]
+
+    return Probes(lines_of(0), lines_of(1), numbers[0], numbers[1])
+
+
+def answers(pairs: NDArray[np.void], x: Side, y: Side, probes: Probes) -> Answers:
+    """What the probes tell of mined pairs.
+
+    Args:
+        pairs: ``FOUND`` records.
+        x: the texts of the source, the probes' behind them.
+        y: those of the target.
+        probes: as they were put in.
+    """
+    sides = (x, probes.source_pairs, pairs["x"]), (y, probes.target_pairs, pairs["y"])
+    found = []
+    clean = np.ones(len(pairs), bool)
+    excluded = set[int]()
+    for side, numbers, texts in sides:
+        probe_of, bad = _probe_of_text(side, numbers)
+        found.append(probe_of[texts])
+        clean &= ~np.isin(texts, [text for text, _ in bad])
+        excluded |= {number for _, number in bad}
+    is_probe = [numbers >= 0 for numbers in found]
+    right = is_probe[0] & (found[0] == found[1])
+    one_side = is_probe[0] ^ is_probe[1]
+    return Answers((right | one_side) & clean, right, ~(is_probe[0] | is_probe[1]), len(excluded))
+
+
+def _probe_of_text(side: Side, numbers: Sequence[int] | NDArray[np.integer]) -> tuple[ndarray, list[tuple[int, int]]]:
+    """The pair that each text is a side of, -1 for the texts themselves; the texts that are both, or of two probes."""
+    probe_of = np.full(len(side), -1, np.int64)
+    texts = np.asarray(side.text_of_line[len(side.text_of_line) - len(numbers) :])
+    bad = []
+    for text, number in zip(texts.tolist(), np.asarray(numbers).tolist(), strict=True):
+        if text < 0:
+            continue
+        probe_of[text] = number
+        if len(side.lines_of(text)) > 1:
+            bad.append((text, number))
+    return probe_of, bad
+
 
 SHOWN_PRECISIONS = (0.5, 0.8, 0.9, 0.95, 0.99)
 """Precisions that are printed."""
-Basis = Literal["probes", "gold", "labels"]
 
 
 class Known(NamedTuple):
@@ -169,11 +296,9 @@ class CalibrateJob:
         self, fit: Fit, scores: Float64[ndarray, " n"], pairs: int, languages: tuple[str, str], model: str
     ) -> Calibration:
         """With the share of right ones among the pairs that were mined, and where to cut them."""
-        found = Calibration(
-            source_language=languages[0], target_language=languages[1], model=model, scoring=self.config.scoring,
-            basis=self.basis, shape=fit.curve.shape, scores=fit.curve.scores, log_odds=fit.curve.log_odds,
-            fitted_prior=fit.prior, prior=fit.prior, pairs=pairs, measures=fit.measures, bins=fit.bins,
-        )  # fmt: skip
+        found = fit.calibration(
+            languages=languages, model=model, scoring=self.config.scoring, basis=self.basis, pairs=pairs
+        )
         if self.basis == "labels":
             # judged pairs may have been chosen by their score; the curve holds for all pairs, and so does its mean
             share = float(found.probability(scores).mean())
@@ -263,3 +388,169 @@ def _golden(mined: Mined, gold: Sequence[tuple[str, str]]) -> Known:
     right = is_gold(mined, known)
     note = f"{int(right.sum())} of {len(known)} gold pairs were found; {lost} are of texts that are not there"
     return Known(np.array(mined.pairs["score"]), right, [note])
+
+
+MOST = 1_000_000
+"""Pairs of a stream that are looked at."""
+EVERY = 4
+"""Pairs of the stream from one held-out pair to the next."""
+Answer = bool | None
+"""Whether a pair is right; None where it is not known."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LearnJob:
+    """How a calibration of ``interlingua score`` is made.
+
+    Attributes:
+        output: the calibration file; other language pairs in it stay.
+        labels: pairs of the stream that were judged, 1 or 0 TAB source TAB target.
+        parallel: held-out translations in any format of bitext, mixed into the stream as right pairs, and with other
+            targets as wrong ones, see ``wrong_targets``.
+        config: what a score is.
+        seed: of the folds of the fit.
+    """
+
+    output: Path
+    labels: Path | None = None
+    parallel: str | None = None
+    config: ScoreConfig = field(default_factory=ScoreConfig)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.output.is_file():
+            load_calibrations(self.output)  # another file of that name would be lost
+        if (self.labels is None) == (self.parallel is None):
+            raise ConfigError(
+                "give one of --judged, judged pairs, and --parallel, held-out translations, to learn from"
+            )
+
+    def run(
+        self,
+        stream: Stream,
+        encode: Encode,
+        *,
+        model: str,
+        progress: Callable[[float, int | None], None] = lambda done, total: None,
+    ) -> list[str]:
+        """Does it; what there is to tell, in lines.
+
+        Args:
+            stream: the bitext, see ``open_stream``.
+            encode: gives vectors of length 1.
+            model: what tells the model.
+            progress: called with how many pairs are done, and all where that is known.
+
+        Raises:
+            DataError: too few pairs of a known answer are in the stream.
+        """
+        with stream.bad:
+            return [*self._learn(stream, encode, model, progress), *stream.bad.lines()]
+
+    def _learn(
+        self, stream: Stream, encode: Encode, model: str, progress: Callable[[float, int | None], None]
+    ) -> list[str]:
+        scorer = PairScorer(encode, self.config, progress=counted(progress, stream.total))
+        pairs = itertools.islice(stream.pairs, MOST)
+        if self.labels is not None:
+            found = judged(scorer, pairs, read_labels(self.labels))
+        else:
+            held_out = self._held_out(stream.languages)
+            found = mixed(scorer, pairs, held_out, wrong_targets(held_out, encode))
+        scores, answers = (np.array(values) for values in zip(*found, strict=True))
+        known = np.array([answer is not None for answer in answers])
+        fit = fit_calibration(scores[known], answers[known].astype(bool), seed=self.seed)
+        own = scores if self.labels is not None else scores[~known]
+        calibration = self._calibration(fit, own, int(known.sum()), stream.languages, model)
+        save_calibration(calibration, self.output)
+        return [*report(fit, calibration, len(own)), quantile_line(own), f"written: {self.output}"]
+
+    def _held_out(self, languages: tuple[str, str]) -> list[TextPair]:
+        found = list(read_pairs(str(self.parallel), source_language=languages[0], target_language=languages[1]))
+        if len(found) < 2:
+            raise DataError("holds fewer than two pairs; there is nothing to learn from", path=self.parallel)
+        return found
+
+    def _calibration(
+        self, fit: Fit, own: Float64[ndarray, " n"], pairs: int, languages: tuple[str, str], model: str
+    ) -> Calibration:
+        basis: Basis = "labels" if self.labels is not None else "probes"
+        found = fit.calibration(languages=languages, model=model, scoring=self.config.scoring, basis=basis, pairs=pairs)
+        found = replace(found, prior=found.estimate_prior(own))
+        return replace(found, cuts=expected_cuts(own, found.probability(own)))
+
+
+def learn_job(learn: Path | None, labels: Path | None, parallel: str | None, config: ScoreConfig) -> LearnJob | None:
+    """From options; None where nothing is to be learnt.
+
+    Raises:
+        ConfigError: there is nothing to learn from, or nothing to write.
+    """
+    if learn is not None:
+        return LearnJob(output=learn, labels=labels, parallel=parallel, config=config)
+    if labels is not None or parallel is not None:
+        raise ConfigError("--judged and --parallel are to learn from; name the calibration to write with --learn")
+    return None
+
+
+def judged(
+    scorer: PairScorer, pairs: Iterable[TextPair], labels: Mapping[tuple[str, str], bool]
+) -> list[tuple[float, Answer]]:
+    """Scores of all pairs, with the answers that are known."""
+    return [
+        (float(score), labels.get((pair.source.strip(), pair.target.strip())))
+        for block in scorer.score(pairs)
+        for pair, score in zip(block.pairs, block.scores, strict=True)
+    ]
+
+
+def mixed(
+    scorer: PairScorer, pairs: Iterable[TextPair], held_out: Sequence[TextPair], wrong: Sequence[str]
+) -> list[tuple[float, Answer]]:
+    """Scores of the pairs, and of held-out pairs among them, each followed by its source with a wrong target."""
+    answers: deque[Answer] = deque()
+
+    def both() -> Iterator[TextPair]:
+        probes = zip(held_out, wrong, strict=True)
+        for number, pair in enumerate(pairs, 1):
+            answers.append(None)
+            yield pair
+            probe = next(probes, None) if number % EVERY == 0 else None
+            if probe is not None and probe[0].target.strip() != probe[1].strip():
+                answers.extend((True, False))
+                yield probe[0]
+                yield probe[0]._replace(target=probe[1])
+
+    return [(float(score), answers.popleft()) for block in scorer.score(both()) for score in block.scores]
+
+
+def wrong_targets(pairs: Sequence[TextPair], encode: Encode) -> list[str]:
+    """A wrong target for every pair, in turn of each kind that bitexts are full of.
+
+    The next pair's, as where lines are misaligned; the most similar of all others, as where similar sentences were
+    matched; the first half of its own, as where something is missing.
+    """
+    targets = [pair.target.strip() for pair in pairs]
+    distinct = list(dict.fromkeys(targets))
+    vectors = np.concatenate(
+        [encode(distinct[start : start + PORTION], language=pairs[0].target_language)
+         for start in range(0, len(distinct), PORTION)]
+    )  # fmt: skip
+    row = {text: number for number, text in enumerate(distinct)}
+    found = []
+    for number, target in enumerate(targets):
+        if number % 3 == 0:
+            found.append(targets[(number + 1) % len(targets)])
+        elif number % 3 == 1 and len(distinct) > 1:
+            similar = vectors @ vectors[row[target]]
+            similar[row[target]] = -np.inf
+            found.append(distinct[int(similar.argmax())])
+        else:
+            found.append(first_half(target))
+    return found
+
+
+def first_half(text: str) -> str:
+    """Half of the words, or of the characters of a text without spaces."""
+    words = text.split()
+    return " ".join(words[: len(words) // 2]) if len(words) > 1 else text[: len(text) // 2]

@@ -1,17 +1,24 @@
-"""From a score to the probability that a pair is a translation: the curve, where to cut, and the file of both."""
+"""From a score to the probability that a pair is a translation: the curve, its fit, where to cut, and the file of all.
+
+A logistic and an isotonic curve are fitted to pairs with known answers and compared on pairs that the fit has not seen.
+A ``Calibration`` keeps the better one as log odds at some scores. The share of right pairs among others, the prior, is
+read from how their scores lie between those of known right and known wrong pairs. Where these overlap much, a small
+difference between the known pairs and the others makes a large one in the share: ``share_interval`` and ``doubted`` say
+so.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Bool, Float64, Int64
 from numpy import ndarray
 from numpy.typing import ArrayLike
 
@@ -24,6 +31,7 @@ from interlingua.locks import exclusive
 
 FORMAT = "interlingua-calibration-1"
 Shape = Literal["logistic", "isotonic"]
+Basis = Literal["probes", "gold", "labels"]
 PRECISIONS = (*(round(0.5 + 0.01 * step, 2) for step in range(50)), 0.995, 0.999)
 """For which a calibration says where to cut."""
 _MOST = 30.0
@@ -80,7 +88,7 @@ class Calibration:
         prior: share of right ones expected among the pairs mined then.
         pairs: with a known answer, that the curve was fitted to.
         measures: of predictions for pairs that the fit had not seen: ``ece``, ``brier``, ``log_loss``; ``separation``,
-            see ``mining.share``.
+            see ``separation``.
         bins: the reliability curve of the same predictions.
         cuts: where to cut the pairs mined then.
     """
@@ -89,7 +97,7 @@ class Calibration:
     target_language: str
     model: str
     scoring: str
-    basis: Literal["probes", "gold", "labels"]
+    basis: Basis
     shape: Shape
     scores: tuple[float, ...]
     log_odds: tuple[float, ...]
@@ -281,3 +289,277 @@ def _read(table: dict[str, Any]) -> Calibration:
 def _logit(share: float) -> float:
     share = min(max(share, 1e-9), 1 - 1e-9)
     return float(np.log(share / (1 - share)))
+
+
+FOLDS = 5
+BINS = 10
+LEAST_PAIRS = 20
+"""Of either answer; from fewer nothing is learnt."""
+
+
+class Curve(NamedTuple):
+    """Log odds by score: points of a line that never falls; see ``Calibration``."""
+
+    shape: Shape
+    scores: tuple[float, ...]
+    log_odds: tuple[float, ...]
+
+    def probability(self, scores: Float64[ndarray, " n"]) -> Float64[ndarray, " n"]:
+        """Of being right, with the share of right ones that the fit saw."""
+        values = np.interp(scores, self.scores, self.log_odds)
+        if self.shape == "logistic":
+            (low, high), (first, last) = self.scores, self.log_odds
+            values = first + (scores - low) * (last - first) / (high - low)
+        return np.asarray(1 / (1 + np.exp(-np.clip(values, -40, 40))))
+
+
+class Fit(NamedTuple):
+    """A curve and how good it is.
+
+    Attributes:
+        curve: fitted to all pairs.
+        prior: share of right ones among them.
+        measures: of predictions for pairs that the fit had not seen.
+        bins: the same predictions, in bins of as many pairs each.
+        compared: mean log loss of each shape on unseen pairs, in nats.
+    """
+
+    curve: Curve
+    prior: float
+    measures: Mapping[str, float]
+    bins: tuple[Bin, ...]
+    compared: Mapping[str, float]
+
+    def calibration(
+        self, *, languages: tuple[str, str], model: str, scoring: str, basis: Basis, pairs: int
+    ) -> Calibration:
+        """Of pairs that are right as often as those that the curve was fitted to; see ``Calibration``."""
+        return Calibration(
+            source_language=languages[0],
+            target_language=languages[1],
+            model=model,
+            scoring=scoring,
+            basis=basis,
+            shape=self.curve.shape,
+            scores=self.curve.scores,
+            log_odds=self.curve.log_odds,
+            fitted_prior=self.prior,
+            prior=self.prior,
+            pairs=pairs,
+            measures=self.measures,
+            bins=self.bins,
+        )
+
+
+def fit_calibration(scores: Float64[ndarray, " n"], right: Bool[ndarray, " n"], *, seed: int = 0) -> Fit:
+    """The better of a logistic and an isotonic curve; both never fall.
+
+    Each is fitted five times to four fifths of the pairs and predicts the last fifth. The isotonic curve, which bends
+    where it likes, is taken where its log loss on unseen pairs is lower by more than the difference's standard error.
+
+    Args:
+        scores: of pairs with a known answer.
+        right: the answers.
+        seed: of the fifths.
+
+    Raises:
+        DataError: there are too few pairs of an answer.
+    """
+    least = int(min(right.sum(), (~right).sum()))
+    if least < LEAST_PAIRS:
+        raise DataError(
+            f"{int(right.sum())} right and {int((~right).sum())} wrong pairs were found; a calibration takes at least"
+            f" {LEAST_PAIRS} of each: give more pairs"
+        )
+    folds = _folds(right, seed)
+    unseen = {shape: np.empty(len(scores)) for shape in FITS}
+    for fold in range(FOLDS):
+        held = folds == fold
+        for name, fit in FITS.items():
+            unseen[name][held] = fit(scores[~held], right[~held]).probability(scores[held])
+    losses = {name: _log_losses(guess, right) for name, guess in unseen.items()}
+    gain = losses["logistic"] - losses["isotonic"]
+    better = gain.mean() > gain.std() / np.sqrt(len(gain))
+    shape: Shape = "isotonic" if better else "logistic"
+    return Fit(
+        FITS[shape](scores, right),
+        float(right.mean()),
+        measure(unseen[shape], right),
+        reliability(unseen[shape], right, scores),
+        {name: float(loss.mean()) for name, loss in losses.items()},
+    )
+
+
+def fit_logistic(scores: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> Curve:
+    """Platt (1999): a line in log odds, of maximum likelihood by Newton's method, with his softened answers.
+
+    A line that falls is made level: a higher score is never worse.
+    """
+    middle = float(scores.mean())
+    width = float(scores.std()) or 1.0
+    x = np.stack([(scores - middle) / width, np.ones(len(scores))], axis=1)
+    count = int(right.sum())
+    targets = np.where(right, (count + 1) / (count + 2), 1 / (len(right) - count + 2))
+    weights = np.array([0.0, np.log(targets.mean() / (1 - targets.mean()))])
+    for _ in range(100):
+        guess = 1 / (1 + np.exp(-x @ weights))
+        hessian = (x * (guess * (1 - guess))[:, None]).T @ x + 1e-9 * np.eye(2)
+        step = np.linalg.solve(hessian, x.T @ (targets - guess))
+        weights += step * min(1.0, 2.0 / float(np.abs(step).max() or 1.0))
+        if np.abs(step).max() < 1e-10:
+            break
+    slope, offset = (float(weight) for weight in weights)
+    if slope < 0:
+        slope = 0.0
+        offset = float(np.log(targets.mean() / (1 - targets.mean())))
+    return Curve("logistic", (middle - width, middle + width), (offset - slope, offset + slope))
+
+
+def fit_isotonic(scores: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> Curve:
+    """The never falling steps of least squares (pool adjacent violators; Zadrozny & Elkan 2002), joined by lines.
+
+    Each step's share is (right + 1/2) / (pairs + 1), so that no pair is ever certain.
+    """
+    values, inverse, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    hits = np.bincount(inverse, weights=right, minlength=len(values))
+    steps: list[tuple[float, float, float, float]] = []  # pairs, right ones, first and last score
+    for score, pairs, good in zip(values.tolist(), counts.tolist(), hits.tolist(), strict=True):
+        steps.append((pairs, good, score, score))
+        while len(steps) > 1 and steps[-2][1] * steps[-1][0] >= steps[-1][1] * steps[-2][0]:
+            last = steps.pop()
+            before = steps.pop()
+            steps.append((before[0] + last[0], before[1] + last[1], before[2], last[3]))
+    table = np.array(steps)
+    share = np.maximum.accumulate((table[:, 1] + 0.5) / (table[:, 0] + 1))
+    points = dict(zip(table[:, 2:].ravel().tolist(), np.repeat(np.log(share / (1 - share)), 2).tolist(), strict=True))
+    return Curve("isotonic", tuple(points), tuple(points.values()))
+
+
+FITS: Mapping[Shape, Callable[[Float64[ndarray, " n"], Bool[ndarray, " n"]], Curve]] = {
+    "logistic": fit_logistic,
+    "isotonic": fit_isotonic,
+}
+
+
+def measure(guess: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> dict[str, float]:
+    """How far probabilities are from what happens.
+
+    Args:
+        guess: probabilities of being right.
+        right: the answers.
+
+    Returns:
+        ``ece``, the expected calibration error: how far the share of right pairs is from the mean probability, on
+        average over ten bins of as many pairs each; ``brier``, the mean squared error; ``log_loss`` in nats.
+    """
+    gaps = [(abs(one.right - one.probability), one.pairs) for one in reliability(guess, right, guess)]
+    return {
+        "ece": sum(gap * pairs for gap, pairs in gaps) / len(guess),
+        "brier": float(np.mean((guess - right) ** 2)),
+        "log_loss": float(_log_losses(guess, right).mean()),
+    }
+
+
+def reliability(
+    guess: Float64[ndarray, " n"], right: Bool[ndarray, " n"], scores: Float64[ndarray, " n"]
+) -> tuple[Bin, ...]:
+    """Mean probability and share of right pairs in bins of as many pairs each, from the least likely on."""
+    return _bins(np.array_split(np.argsort(guess, kind="stable"), BINS), guess, right, scores)
+
+
+def reliability_by_tenths(
+    guess: Float64[ndarray, " n"], right: Bool[ndarray, " n"], scores: Float64[ndarray, " n"]
+) -> tuple[Bin, ...]:
+    """The same for probabilities from 0 to 0.1, from 0.1 to 0.2 and so on, but for those that no pair has.
+
+    Where few pairs are right, nearly all bins of as many pairs each are of junk.
+    """
+    tenths = np.minimum((10 * guess).astype(np.int64), 9)
+    return _bins([np.flatnonzero(tenths == tenth) for tenth in range(10)], guess, right, scores)
+
+
+def _bins(
+    parts: Sequence[Int64[ndarray, " m"]],
+    guess: Float64[ndarray, " n"],
+    right: Bool[ndarray, " n"],
+    scores: Float64[ndarray, " n"],
+) -> tuple[Bin, ...]:
+    return tuple(
+        Bin(float(guess[part].mean()), float(right[part].mean()), len(part), float(scores[part].min()))
+        for part in parts
+        if len(part)
+    )
+
+
+def _folds(right: Bool[ndarray, " n"], seed: int) -> Int64[ndarray, " n"]:
+    """A fifth for each pair, as many of either answer in each as can be."""
+    folds = np.empty(len(right), np.int64)
+    rng = np.random.default_rng(seed)
+    for answer in (True, False):
+        places = rng.permutation(np.flatnonzero(right == answer))
+        folds[places] = np.arange(len(places)) % FOLDS
+    return folds
+
+
+def _log_losses(guess: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> Float64[ndarray, " n"]:
+    kept = np.clip(guess, 1e-12, 1 - 1e-12)
+    return np.asarray(-np.log(np.where(right, kept, 1 - kept)))
+
+
+RESAMPLES = 200
+MOST_SCORES = 5000
+"""Of all pairs, in a resample."""
+LEAST_SEPARATION = 0.9
+"""Below, the share hangs on small differences."""
+
+
+def separation(scores: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> float:
+    """How often a right pair scores more than a wrong one, equal scores counted half (area under the ROC curve)."""
+    wrong = np.sort(scores[~right])
+    below, to = (np.searchsorted(wrong, scores[right], side=side) for side in ("left", "right"))
+    return float((below + to).mean() / (2 * len(wrong)))
+
+
+def doubted(calibration: Calibration) -> str:
+    """What a user should know where right and wrong held-out pairs are hard to tell apart; else nothing."""
+    apart = calibration.measures.get("separation", 1.0)
+    if calibration.basis != "probes" or apart >= LEAST_SEPARATION:
+        return ""
+    return (
+        f"held-out right pairs score more than wrong ones only {apart:.0%} of the time, so the share of translations"
+        " hangs on small differences between your texts and the held-out ones and may be far off, precisions with it;"
+        " judge some hundred pairs that mine writes, and calibrate with --judged"
+    )
+
+
+def share_interval(
+    found: Calibration,
+    fit: Callable[[Float64[ndarray, " n"], Bool[ndarray, " n"]], Curve],
+    known: Float64[ndarray, " n"],
+    right: Bool[ndarray, " n"],
+    scores: Float64[ndarray, " m"],
+    *,
+    seed: int = 0,
+) -> tuple[float, float]:
+    """The 95 % bootstrap interval of ``found.estimate_prior(scores)``: known pairs and all pairs drawn anew.
+
+    It does not measure how similar the two kinds of text are.
+
+    Args:
+        found: learnt from the known pairs.
+        fit: makes the curve.
+        known: scores of pairs with a known answer.
+        right: the answers.
+        scores: of all pairs.
+        seed: of the draws.
+    """
+    rng = np.random.default_rng(seed)
+    places = np.flatnonzero(right), np.flatnonzero(~right)
+    shares = []
+    for _ in range(RESAMPLES):
+        drawn = np.concatenate([rng.choice(of, len(of)) for of in places])
+        curve = fit(known[drawn], right[drawn])
+        again = replace(found, shape=curve.shape, scores=curve.scores, log_odds=curve.log_odds)
+        shares.append(again.estimate_prior(rng.choice(scores, min(len(scores), MOST_SCORES))))
+    low, high = np.quantile(shares, [0.025, 0.975]).tolist()
+    return low, high

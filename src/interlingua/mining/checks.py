@@ -1,4 +1,8 @@
-"""Cheap checks on mined pairs: what each measures, and from which limit on it rejects a pair."""
+"""Cheap checks on mined pairs: what each measures, and from which limit on it rejects a pair.
+
+A check is a class with ``score(pairs)`` and ``accept(scores)``. A ``CheckPlan`` names the checks of a run, those of
+other packages as ``package.module:Class``, and a ``Checker`` holds one object of each.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,10 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float64
@@ -23,7 +27,7 @@ from interlingua.corpus.identify import LanguageCheck
 from interlingua.corpus.keys import text_keys
 from interlingua.corpus.scripts import letter_widths, script_numbers, scripts_of
 from interlingua.errors import ConfigError
-from interlingua.registry import did_you_mean
+from interlingua.registry import did_you_mean, load
 
 SLACK = 15.0
 """Letters added to both lengths before their ratio is taken, so that short texts may differ more."""
@@ -50,41 +54,207 @@ class Pairs(NamedTuple):
     hubs: NDArray[np.number]
 
 
-class Rule(NamedTuple):
-    """A check.
+class Check:
+    """A measure of mined pairs, and the values of it that are accepted.
+
+    A check of your own is a subclass with a ``score``, which is then named as ``package.module:Class``. An object of it
+    sees the pairs of one run, in the order of their scores.
 
     Attributes:
+        name: of its column.
         measures: the column in words.
         reason: why a pair is rejected.
-        limit: from which on a pair is rejected, unless another is given.
-        above: whether values above the limit are rejected (or at it, for counts), or those below.
+        label: what a value is called on the page of samples; the name by default.
+        unit: of a value on that page: ``%`` for shares, ``ratio``, or nothing.
+        default_limit: from which on a pair is rejected, unless another is given.
+        is_upper_limit: whether values at the limit and above are rejected, or those below it.
+        is_of_pair: whether it looks at nothing but the pair, so that a rejected pair can be passed over before the
+            retrieval.
+
+    Args:
+        languages: codes of source and target; empty where none is known.
+        folder: for what is remembered of earlier pairs.
+        limit: in place of the default one.
     """
 
-    measures: str
-    reason: str
-    limit: float
-    above: bool
+    name: ClassVar[str]
+    measures: ClassVar[str] = ""
+    reason: ClassVar[str] = ""
+    label: ClassVar[str] = ""
+    unit: ClassVar[str] = ""
+    default_limit: ClassVar[float]
+    is_upper_limit: ClassVar[bool] = True
+    is_of_pair: ClassVar[bool] = True
 
-    def rejects(self, values: Float64[ndarray, " n"], limit: float) -> Bool[ndarray, " n"]:
-        """Which values are beyond the limit."""
-        return np.asarray(values >= limit if self.above else values < limit)
+    def __init__(self, languages: tuple[str, str], folder: Path, limit: float | None = None) -> None:
+        self.languages = languages
+        self.folder = folder
+        self.limit = self.default_limit if limit is None else limit
+
+    def score(self, pairs: Pairs) -> Float64[ndarray, " n"]:
+        """A value for each pair."""
+        raise NotImplementedError
+
+    def accept(self, scores: Float64[ndarray, " n"]) -> Bool[ndarray, " n"]:
+        """Which values are within the limit."""
+        beyond = scores >= self.limit if self.is_upper_limit else scores < self.limit
+        return np.asarray(~beyond)
 
 
-RULES: Mapping[str, Rule] = {
-    "language": Rule("sides in another language than theirs, 0 to 2", "another language", 1, True),
-    "script": Rule("share of letters in the language's script, of the worse side", "wrong script", 0.5, False),
-    "length": Rule("ratio of the longer to the shorter side", "lengths differ", 3, True),
-    "copied": Rule("share of the words of the side with fewer that stand in the other too", "copied text", 0.7, True),
-    "numbers": Rule("share of the numbers of both sides that agree; 1 without numbers", "numbers differ", 0.5, False),
-    "duplicate": Rule("sides that a better pair has but for case and punctuation, 0 to 2", "duplicate", 2, True),
-    "hub": Rule("texts of the other side, were both of one size, that have one of these for nearest", "hub", 20, True),
-}
-OF_A_PAIR = ("language", "script", "length", "copied", "numbers")
-"""Checks that look at nothing but the pair."""
-CHEAP = tuple(name for name in RULES if name != "language")
+class LanguageIdentified(Check):
+    """Each side is in its language, as far as an identifier can tell."""
+
+    name = "language"
+    measures = "sides in another language than theirs, 0 to 2"
+    reason = "another language"
+    label = "sides in another language"
+    default_limit = 1
+
+    def __init__(self, languages: tuple[str, str], folder: Path, limit: float | None = None) -> None:
+        super().__init__(languages, folder, limit)
+        self.identifier = LanguageCheck(CONFIDENCE)
+
+    def score(self, pairs: Pairs) -> Float64[ndarray, " n"]:
+        """See ``measures``; a short text is in no language."""
+        wrong: Float64[ndarray, " n"] = np.zeros(len(pairs.sources))
+        for texts, language in zip((pairs.sources, pairs.targets), self.languages, strict=True):
+            if language:  # there is none for texts in memory, where none was given
+                wrong += [self._is_wrong(text, language) for text in texts]
+        return wrong
+
+    def _is_wrong(self, text: str, language: str) -> bool:
+        letters = sum(map(str.isalpha, text))
+        return letters >= IDENTIFIED_LETTERS and self.identifier.is_wrong(text, language)
+
+
+class ScriptShare(Check):
+    """The letters of each side are in a script of its language."""
+
+    name = "script"
+    measures = "share of letters in the language's script, of the worse side"
+    reason = "wrong script"
+    label = "letters in the right script"
+    unit = "%"
+    default_limit = 0.5
+    is_upper_limit = False
+
+    def score(self, pairs: Pairs) -> Float64[ndarray, " n"]:
+        """See ``measures``."""
+        source = _script_shares(pairs.sources, self.languages[0])
+        target = _script_shares(pairs.targets, self.languages[1])
+        return np.asarray(np.minimum(source, target))
+
+
+class LengthRatio(Check):
+    """Both sides are of similar length."""
+
+    name = "length"
+    measures = "ratio of the longer to the shorter side"
+    reason = "lengths differ"
+    label = "longer : shorter side"
+    unit = "ratio"
+    default_limit = 3
+
+    def score(self, pairs: Pairs) -> Float64[ndarray, " n"]:
+        """See ``length_ratios``."""
+        return length_ratios(pairs.sources, pairs.targets)
+
+
+class CopiedWords(Check):
+    """One side is no copy of the other."""
+
+    name = "copied"
+    measures = "share of the words of the side with fewer that stand in the other too"
+    reason = "copied text"
+    label = "words copied"
+    unit = "%"
+    default_limit = 0.7
+
+    def score(self, pairs: Pairs) -> Float64[ndarray, " n"]:
+        """See ``copied_share``."""
+        shares = map(copied_share, pairs.sources, pairs.targets)
+        return np.fromiter(shares, np.float64, len(pairs.sources))
+
+
+class NumbersAgree(Check):
+    """The same numbers stand on both sides."""
+
+    name = "numbers"
+    measures = "share of the numbers of both sides that agree; 1 without numbers"
+    reason = "numbers differ"
+    label = "numbers that agree"
+    unit = "%"
+    default_limit = 0.5
+    is_upper_limit = False
+
+    def score(self, pairs: Pairs) -> Float64[ndarray, " n"]:
+        """See ``number_agreement``."""
+        shares = map(number_agreement, pairs.sources, pairs.targets)
+        return np.fromiter(shares, np.float64, len(pairs.sources))
+
+
+class DuplicateSides(Check):
+    """No better pair has the same sides."""
+
+    name = "duplicate"
+    measures = "sides that a better pair has but for case and punctuation, 0 to 2"
+    reason = "duplicate"
+    label = "sides seen before"
+    default_limit = 2
+    is_of_pair = False
+
+    def __init__(self, languages: tuple[str, str], folder: Path, limit: float | None = None) -> None:
+        super().__init__(languages, folder, limit)
+        self.sources = ExactDeduplicator(folder / "seen-x")
+        self.targets = ExactDeduplicator(folder / "seen-y")
+
+    def score(self, pairs: Pairs) -> Float64[ndarray, " n"]:
+        """See ``measures``."""
+        seen: Float64[ndarray, " n"] = np.zeros(len(pairs.sources))
+        seen += ~self.sources.first_seen(text_keys(pairs.sources))
+        seen += ~self.targets.first_seen(text_keys(pairs.targets))
+        return seen
+
+
+class Hubness(Check):
+    """Neither side is the nearest of many texts."""
+
+    name = "hub"
+    measures = "texts of the other side, were both of one size, that have one of these for nearest"
+    reason = "hub"
+    label = "nearest of how many"
+    default_limit = 20
+    is_of_pair = False
+
+    def score(self, pairs: Pairs) -> Float64[ndarray, " n"]:
+        """See ``hubs_of``."""
+        return np.asarray(pairs.hubs, dtype=np.float64)
+
+
+_CLASSES = (LanguageIdentified, ScriptShare, LengthRatio, CopiedWords, NumbersAgree, DuplicateSides, Hubness)
+CHECKS: Mapping[str, type[Check]] = {check.name: check for check in _CLASSES}
+CHEAP = tuple(name for name in CHECKS if name != "language")
 """All that need no further package."""
 DROPPED = "script,length,copied,duplicate,hub"
 """What rejects a pair unless other checks are named."""
+
+
+def find_check(name: str) -> type[Check]:
+    """The class of a check: one of ``CHECKS``, or ``package.module:Class``.
+
+    Raises:
+        ConfigError: there is no such check.
+    """
+    if ":" not in name:
+        if name not in CHECKS:
+            raise ConfigError(f"unknown check {name!r}{did_you_mean(name, CHECKS)}")
+        return CHECKS[name]
+    found = load(name)
+    if not (isinstance(found, type) and issubclass(found, Check)):
+        raise ConfigError(
+            f"check {name!r} is no class of checks; expected a subclass of interlingua.mining.checks.Check"
+        )
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +262,7 @@ class CheckPlan:
     """What is measured, and what rejects a pair.
 
     Attributes:
-        columns: checks that are measured.
+        columns: checks that are measured, each as ``find_check`` takes it.
         limits: checks that reject, each with its limit.
     """
 
@@ -104,7 +274,7 @@ class CheckPlan:
         """From lists with commas.
 
         Args:
-            columns: names, ``all`` for every one; those that reject are measured anyway.
+            columns: names, ``all`` for every one that is built in; those that reject are measured anyway.
             rejecting: names with or without a limit, ``length=2.5,script``; ``none`` or nothing for none.
 
         Raises:
@@ -113,89 +283,70 @@ class CheckPlan:
         limits: dict[str, float] = {}
         for part in _split(rejecting):
             name, equals, limit = (piece.strip() for piece in part.partition("="))
-            _known(name)
-            try:
-                limits[name] = float(limit) if equals else RULES[name].limit
-            except ValueError:
-                limits[name] = math.nan
-            if math.isnan(limits[name]):
-                raise ConfigError(f"the limit of {name!r} is {limit!r}, expected a number, e.g. length=3")
-        wanted = list(RULES) if columns.strip() == "all" else _split(columns)
+            default = find_check(name).default_limit
+            limits[name] = _number(name, limit) if equals else default
+        wanted = list(CHECKS) if columns.strip() == "all" else _split(columns)
         for name in wanted:
-            _known(name)
-        return cls(tuple(name for name in RULES if name in wanted or name in limits), limits)
+            find_check(name)
+        known = [name for name in CHECKS if name in wanted or name in limits]
+        others = [name for name in dict.fromkeys([*wanted, *limits]) if name not in CHECKS]
+        return cls((*known, *others), limits)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns of the checks that are measured."""
+        return tuple(find_check(name).name for name in self.columns)
 
 
 class Checker:
-    """Measures pairs that come by descending score, some at a time.
+    """The checks of a run, which measure pairs that come by descending score, some at a time.
 
     Args:
         plan: what to measure.
-        source_language: a code.
-        target_language: a code.
+        languages: codes of source and target.
         folder: for what is remembered of earlier pairs.
     """
 
-    def __init__(self, plan: CheckPlan, source_language: str, target_language: str, folder: Path) -> None:
-        self.plan = plan
-        self.languages = (source_language, target_language)
-        self._seen = tuple(ExactDeduplicator(folder / f"seen-{side}") for side in "xy")
-        self._identified = LanguageCheck(CONFIDENCE) if "language" in plan.columns else None
-        self._measures: dict[str, Callable[[Pairs], Float64[ndarray, " n"]]] = {
-            "language": self._foreign,
-            "script": lambda pairs: np.minimum(*(_script_shares(*one) for one in self._sides(pairs))),
-            "length": lambda pairs: length_ratios(pairs.sources, pairs.targets),
-            "copied": lambda pairs: _each(copied_share, pairs),
-            "numbers": lambda pairs: _each(number_agreement, pairs),
-            "duplicate": self._duplicates,
-            "hub": lambda pairs: np.asarray(pairs.hubs, dtype=np.float64),
-        }
+    def __init__(self, plan: CheckPlan, languages: tuple[str, str], folder: Path) -> None:
+        made = {name: find_check(name)(languages, folder, plan.limits.get(name)) for name in plan.columns}
+        self.checks = list(made.values())
+        self.rejecting = [made[name] for name in plan.limits]
 
     def measure(self, pairs: Pairs) -> dict[str, Float64[ndarray, " n"]]:
         """The columns of some pairs; one that another check rejects makes no later one a duplicate."""
-        columns = {name: self._measures[name](pairs) for name in self.plan.columns if name != "duplicate"}
-        if "duplicate" in self.plan.columns:
-            kept = ~self._any(columns, len(pairs.sources))
-            texts = [list(itertools.compress(side, kept)) for side in (pairs.sources, pairs.targets)]
-            columns["duplicate"] = np.zeros(len(kept))
-            columns["duplicate"][kept] = self._duplicates(Pairs(texts[0], texts[1], pairs.hubs[kept]))
-        return {name: columns[name] for name in self.plan.columns}
+        columns: dict[str, Float64[ndarray, " n"]] = {}
+        for check in self.checks:
+            columns[check.name] = np.zeros(len(pairs.sources))
+            if not isinstance(check, DuplicateSides):
+                columns[check.name] = check.score(pairs)
+        for check in self.checks:
+            if isinstance(check, DuplicateSides):
+                kept = self._kept(columns, len(pairs.sources))
+                sources = list(itertools.compress(pairs.sources, kept))
+                targets = list(itertools.compress(pairs.targets, kept))
+                columns[check.name][kept] = check.score(Pairs(sources, targets, pairs.hubs[kept]))
+        return columns
 
     def rejected(self, columns: Mapping[str, Float64[ndarray, " n"]]) -> dict[str, Bool[ndarray, " n"]]:
-        """Which pairs each check rejects, of those that were measured."""
-        limits = {name: limit for name, limit in self.plan.limits.items() if name in columns}
-        return {name: RULES[name].rejects(columns[name], limit) for name, limit in limits.items()}
+        """Which pairs each check rejects, by its reason."""
+        return {check.reason or check.name: ~check.accept(columns[check.name]) for check in self.rejecting}
 
     def refuses(self, sources: Sequence[str], targets: Sequence[str]) -> Bool[ndarray, " n"]:
         """Which pairs are rejected for what they are, whatever other pairs there are."""
         pairs = Pairs(sources, targets, np.zeros(len(sources), np.int64))
-        wanted = [name for name in OF_A_PAIR if name in self.plan.limits]
-        return self._any({name: self._measures[name](pairs) for name in wanted}, len(sources))
-
-    def _any(self, columns: Mapping[str, Float64[ndarray, " n"]], size: int) -> Bool[ndarray, " n"]:
-        marks = np.zeros(size, bool)
-        for rejected in self.rejected(columns).values():
-            marks |= rejected
+        marks = np.zeros(len(sources), bool)
+        for check in self.rejecting:
+            if check.is_of_pair:
+                marks |= ~check.accept(check.score(pairs))
         return marks
 
-    def _sides(self, pairs: Pairs) -> list[tuple[Sequence[str], str]]:
-        return list(zip((pairs.sources, pairs.targets), self.languages, strict=True))
-
-    def _foreign(self, pairs: Pairs) -> Float64[ndarray, " n"]:
-        assert self._identified is not None
-        wrong = np.zeros(len(pairs.sources))
-        for texts, language in self._sides(pairs):
-            if not language:  # of texts in memory, where none was given
-                continue
-            wrong += [
-                sum(map(str.isalpha, text)) >= IDENTIFIED_LETTERS and self._identified.is_wrong(text, language)
-                for text in texts
-            ]
-        return wrong
-
-    def _duplicates(self, pairs: Pairs) -> Float64[ndarray, " n"]:
-        sides = zip(self._seen, (pairs.sources, pairs.targets), strict=True)
-        return np.asarray(sum((~seen.first_seen(text_keys(texts)) for seen, texts in sides), np.zeros(len(pairs.hubs))))
+    def _kept(self, columns: Mapping[str, Float64[ndarray, " n"]], size: int) -> Bool[ndarray, " n"]:
+        """Pairs that no check but that of duplicates rejects."""
+        marks = np.ones(size, bool)
+        for check in self.rejecting:
+            if not isinstance(check, DuplicateSides):
+                marks &= check.accept(columns[check.name])
+        return marks
 
 
 def hubs_of(hub_x: NDArray[np.integer], hub_y: NDArray[np.integer], n: int, m: int) -> Float64[ndarray, " pairs"]:
@@ -269,14 +420,16 @@ def _sums(widths: NDArray[np.floating], texts: Sequence[str]) -> Float64[ndarray
     return np.asarray(np.add.reduceat(worth, points.starts, dtype=np.float64))
 
 
-def _each(measure: Callable[[str, str], float], pairs: Pairs) -> Float64[ndarray, " n"]:
-    return np.array([measure(*pair) for pair in zip(pairs.sources, pairs.targets, strict=True)], dtype=np.float64)
-
-
 def _split(names: str) -> list[str]:
     return [part.strip() for part in names.split(",") if part.strip() and part.strip() != "none"]
 
 
-def _known(name: str) -> None:
-    if name not in RULES:
-        raise ConfigError(f"unknown check {name!r}{did_you_mean(name, RULES)}")
+def _number(name: str, limit: str) -> float:
+    """The limit of a check."""
+    try:
+        found = float(limit)
+    except ValueError:
+        found = math.nan
+    if math.isnan(found):
+        raise ConfigError(f"the limit of {name!r} is {limit!r}, expected a number, e.g. length=3")
+    return found

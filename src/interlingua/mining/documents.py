@@ -9,22 +9,19 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
-import torch
 from jaxtyping import Float32, Int64, UInt64
 from numpy import ndarray
 from numpy.typing import NDArray
-from torch import Tensor
 
 from interlingua.corpus.bad_lines import BadLines
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, open_text
-from interlingua.functional.margin import Margin, best_neighbour, score_neighbours
+from interlingua.functional.margin import Margin
 from interlingua.languages import resolve
-from interlingua.mining.found import FOUND
-from interlingua.mining.knn import Neighbours, mutual_neighbours, nearest_neighbours
-from interlingua.mining.mine import Candidates, Refuses, Retrieval, retrieve
-from interlingua.mining.scan import exact
+from interlingua.mining.candidates import FOUND, CandidatePairs, Refuses, Retrieval
 from interlingua.mining.texts import Layout, Line, Side, exact_keys, read_lines
+from interlingua.runtime import Counted, silent
+from interlingua.search.topk.exact import Neighbors, exact_topk, mutual_topk
 
 GROUP = 8192
 """Texts of a side to look up neighbors of in the background at a time."""
@@ -163,7 +160,7 @@ def document_pairs(
     retrieval: Retrieval,
     background: int,
     refuses: Refuses | None = None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Counted = silent,
 ) -> tuple[NDArray[np.void], str]:
     """The pairs of all matched documents, each pair once with its best score.
 
@@ -181,7 +178,7 @@ def document_pairs(
         margin: which score.
         retrieval: within each pair of documents.
         background: size of the sample; 0 for the documents alone.
-        refuses: see ``greedy_matches``; with ``max``.
+        refuses: see ``retrieve``; with ``max``.
         progress: called with the pairs of documents that are done, and all.
 
     Returns:
@@ -220,12 +217,13 @@ def _pairs_of_group(
     behind_y = _Background.of(ys, vectors[1], samples[0], vectors[0], k)
     for own_x, own_y in texts:
         own = np.asarray(vectors[0][own_x]), np.asarray(vectors[1][own_y])
-        of_x, of_y = mutual_neighbours(*own, k=k)
-        means = behind_x.means(own_x, own_y, of_x, k), behind_y.means(own_y, own_x, of_y, k)
-        kept = _retrieved(of_x, of_y, *means, margin, retrieval, _of_own(refuses, own_x, own_y))
-        found = np.zeros(len(kept.scores), FOUND)
-        found["score"], found["x"], found["y"] = kept.scores, own_x[kept.x], own_y[kept.y]
-        found["cosine"] = exact(*own, kept.x, kept.y)
+        of_x, of_y = mutual_topk(*own, k=k)
+        means = {"x": behind_x.means(own_x, own_y, of_x, k), "y": behind_y.means(own_y, own_x, of_y, k)}
+        candidates = CandidatePairs.of_neighbors(of_x, of_y, margin=margin, means=means)
+        kept = candidates.retrieved(retrieval, ordered=False, refuses=_of_own(refuses, own_x, own_y))
+        found = np.concatenate([np.zeros(0, FOUND), *kept])
+        found["x"] = own_x[found["x"]]
+        found["y"] = own_y[found["y"]]
         yield found
 
 
@@ -299,37 +297,18 @@ class _Background(NamedTuple):
     ) -> _Background:
         if not len(sample):
             return cls(texts, np.zeros((len(texts), 0), np.float32), np.zeros((len(texts), 0), np.int64))
-        found = nearest_neighbours(vectors[texts], others[sample], k=k)
+        found = exact_topk(vectors[texts], others[sample], k=k)
         return cls(texts, found.similarities.numpy(), sample[found.indices.numpy()])
 
     def means(
-        self, own: Int64[ndarray, " n"], other: Int64[ndarray, " m"], near: Neighbours, k: int
-    ) -> Float32[Tensor, " n"]:
+        self, own: Int64[ndarray, " n"], other: Int64[ndarray, " m"], near: Neighbors, k: int
+    ) -> Float32[ndarray, " n"]:
         """Mean similarity of each text to its k nearest in document and sample, a text in both once."""
         at = np.searchsorted(self.texts, own)
         behind = np.where(np.isin(self.others[at], other), -np.inf, self.similarities[at])
         values = -np.sort(-np.concatenate([near.similarities.numpy(), behind], axis=1), axis=1)[:, :k]
         there = np.isfinite(values)
-        return torch.from_numpy((np.where(there, values, 0).sum(axis=1) / there.sum(axis=1)).astype(np.float32))
-
-
-def _retrieved(
-    of_x: Neighbours,
-    of_y: Neighbours,
-    x_means: Float32[Tensor, " n"],
-    y_means: Float32[Tensor, " m"],
-    margin: Margin,
-    retrieval: Retrieval,
-    refuses: Refuses | None,
-) -> Candidates:
-    """The pairs of two documents."""
-    x_scores = torch.nan_to_num(score_neighbours(of_x.similarities, of_x.indices, x_means, y_means, margin=margin))
-    y_scores = torch.nan_to_num(score_neighbours(of_y.similarities, of_y.indices, y_means, x_means, margin=margin))
-    ys = best_neighbour(x_scores, of_x.indices).numpy()
-    xs = best_neighbour(y_scores, of_y.indices).numpy()
-    forward = Candidates(x_scores.amax(dim=1).double().numpy(), np.arange(len(ys)), ys)
-    backward = Candidates(y_scores.amax(dim=1).double().numpy(), xs, np.arange(len(xs)))
-    return retrieve(forward, backward, retrieval, refuses=refuses)
+        return np.asarray(np.where(there, values, 0).sum(axis=1) / there.sum(axis=1), dtype=np.float32)
 
 
 def _count_hubs(pairs: NDArray[np.void], n: int, m: int) -> None:

@@ -1,4 +1,9 @@
-"""What becomes of scored pairs as they stream by: probabilities, checks, which are kept, and where they are written."""
+"""What becomes of scored pairs: probabilities, checks, which are kept, and where they are written.
+
+Blocks of scored pairs come from ``score`` as a stream goes by, or from ``mine``, best first. A ``Filter`` makes a row
+of each pair, with all that is known of it and with the reasons for which it is rejected. ``write_filtered`` writes the
+kept rows of a stream, ``write_mined`` those that were mined, and takes samples of all for the page.
+"""
 
 from __future__ import annotations
 
@@ -6,44 +11,66 @@ import contextlib
 import math
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 from jaxtyping import Float64
 from numpy import ndarray
+from numpy.typing import NDArray
 
-from interlingua.corpus.formats import guess_format
+from interlingua.corpus.formats import TextPair, guess_format
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
-from interlingua.mining.calibration import Calibration, expected_cuts
-from interlingua.mining.checks import RULES, Checker, CheckPlan, Pairs
-from interlingua.mining.pair_rows import ON_STDOUT, PairRow, columns_of, format_with_columns, open_rows, write_rows
-from interlingua.mining.score import ScoredPairs
+from interlingua.mining.calibration import PRECISIONS, Calibration, Cut, expected_cuts
+from interlingua.mining.checks import Checker, CheckPlan, Pairs, find_check, hubs_of
+from interlingua.mining.pipeline import Mined, chunks
+from interlingua.mining.writer import (
+    DEFAULT_COLUMNS,
+    ON_STDOUT,
+    SHORT,
+    WITH_COLUMNS,
+    Digits,
+    PairRow,
+    check_columns,
+    columns_of,
+    format_with_columns,
+    open_rows,
+    write_rows,
+)
+from interlingua.runtime import Counted, silent
 
-COLUMNS = ("score", "source", "target", "probability", "cosine", "reasons")
+SCORE_COLUMNS = (*DEFAULT_COLUMNS, "probability", "cosine", "reasons")
+MINE_COLUMNS = (*SCORE_COLUMNS, "source_origins", "target_origins", "source_hub", "target_hub")
+"""Columns that each verb always has, next to those of the checks."""
+WRITTEN = (*WITH_COLUMNS, "tmx")
 REJECTED = "rejected pairs"
+BELOW = "below the threshold"
+IMPROBABLE = "improbable"
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 LOOKED_AT = 1_000_000
 """Pairs of a stream of which the quantiles are."""
 MUCH = 0.3
 """Share of the pairs that a threshold cuts, from which on a line warns."""
-BELOW = "below the threshold"
-IMPROBABLE = "improbable"
+SHOWN = 12
+"""Pairs of a kind on the page of samples."""
+TO_JUDGE = 200
+"""Pairs on that page that are at even distances through all."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class FilterConfig:
+class Selection:
     """Which pairs are kept; without any of these, all.
 
     Attributes:
         threshold: least score.
         probability: least probability, 0 to 1.
-        precision: the least score from which on the first pairs of the stream are expected to be that precise.
-        prior: share of right pairs in the stream; estimated from its first pairs by default.
+        precision: the least score from which on the pairs are expected to be that precise, above 0 and at most 1.
+        prior: share of right pairs, 0 to 1; estimated from the scores by default.
         checks: what is measured and rejects.
+        like_laser: the score must be above the threshold, not at it, and is written with all its digits.
     """
 
     threshold: float | None = None
@@ -51,37 +78,56 @@ class FilterConfig:
     precision: float | None = None
     prior: float | None = None
     checks: CheckPlan
+    like_laser: bool = False
 
     def __post_init__(self) -> None:
         if self.threshold is not None and self.precision is not None:
             raise ConfigError("a threshold and a precision are two ways to cut; give one of them")
         if self.threshold is not None and math.isnan(self.threshold):
             raise ConfigError("the threshold is no number; choose a score, e.g. 1.05")
-        for name in ("probability", "precision", "prior"):
+        if self.precision is not None and not 0 < self.precision <= 1:
+            raise ConfigError(f"precision must be above 0 and at most 1, got {self.precision:g}; choose e.g. 0.95")
+        for name in ("probability", "prior"):
             value = getattr(self, name)
             if value is not None and not 0 < value < 1:
-                raise ConfigError(f"{name} is {value:g}; choose a number between 0 and 1, e.g. 0.95")
+                raise ConfigError(f"{name} must be between 0 and 1, got {value:g}; choose e.g. 0.95")
 
     @property
     def needs_calibration(self) -> list[str]:
         """Names of the options that have no meaning without probabilities."""
         return [name for name in ("probability", "precision", "prior") if getattr(self, name) is not None]
 
+    def is_below(self, scores: Float64[ndarray, " n"], threshold: float) -> NDArray[np.bool_]:
+        """Marks the scores that the threshold cuts."""
+        return np.asarray(scores <= threshold if self.like_laser else scores < threshold)
 
-def filter_config(check: str, drop: str, **limits: float | None) -> FilterConfig:
-    """From options, see ``CheckPlan.parse`` and ``FilterConfig``.
 
-    Raises:
-        ConfigError: there is no such check, or a limit can't be.
+class ScoredPairs(NamedTuple):
+    """Some pairs in the order of the stream.
+
+    Attributes:
+        pairs: as they came.
+        scores: margins, or cosines; 0 where a side is blank.
+        cosines: of both sides.
+        hubs: how many texts scored with them have one side for their nearest; the larger of the two sides. 0 without
+            a window.
+        columns: of each pair what else is known of it.
+        lines: of each pair, see ``PairRow``.
     """
-    return FilterConfig(checks=CheckPlan.parse(check, drop), **limits)
+
+    pairs: list[TextPair]
+    scores: Float64[ndarray, " n"]
+    cosines: NDArray[np.floating]
+    hubs: NDArray[np.number]
+    columns: Sequence[Mapping[str, Any]] = ()
+    lines: Sequence[tuple[int, int]] = ()
 
 
 class Filter:
-    """Looks at the scored pairs of one stream.
+    """Looks at the scored pairs of one run.
 
     Args:
-        config: which are kept.
+        selection: which are kept.
         languages: of source and target.
         calibration: gives probabilities.
         folder: for what the checks remember.
@@ -90,69 +136,93 @@ class Filter:
         read: pairs so far.
         kept: of these.
         reasons: reason -> pairs rejected for it; a pair may have several.
-        threshold: given, or found for the precision among the first pairs.
+        threshold: given, or found for the precision.
+        prior: share of right pairs, given or estimated.
+        cuts: pairs expected at each precision, of those that ``learn`` was given.
         blank: pairs with a blank side, which have no score; they count in no quantile and in no share.
         first_scores: of up to ``LOOKED_AT`` other pairs and the rest of their block, for the quantiles.
-        prior: share of right pairs, given or estimated from the first pairs.
+
+    Raises:
+        ConfigError: something needs a calibration, and none is given.
     """
 
     def __init__(
-        self, config: FilterConfig, languages: tuple[str, str], calibration: Calibration | None, folder: PathLike
+        self, selection: Selection, languages: tuple[str, str], calibration: Calibration | None, folder: PathLike
     ) -> None:
-        if calibration is None and config.needs_calibration:
+        if calibration is None and selection.needs_calibration:
             raise ConfigError(
-                f"{config.needs_calibration[0]} needs --calibration; make one with interlingua score --learn"
+                f"{selection.needs_calibration[0]} needs --calibration; make one with interlingua calibrate for mine,"
+                " with interlingua score --learn for score"
             )
-        self.config = config
+        self.selection = selection
         self.calibration = calibration
-        self.checker = Checker(config.checks, *languages, Path(folder))
-        self.read = self.kept = self.blank = 0
+        self.checker = Checker(selection.checks, languages, Path(folder))
+        self.read = 0
+        self.kept = 0
+        self.blank = 0
         self.reasons: Counter[str] = Counter()
-        self.threshold = config.threshold
-        self.prior = config.prior
+        self.threshold = selection.threshold
+        self.prior = selection.prior
+        self.cuts: tuple[Cut, ...] = ()
         self.first_scores: list[Float64[ndarray, " n"]] = []
+        self._has_learned = calibration is None
+
+    def learn(self, scores: Float64[ndarray, " n"]) -> None:
+        """Takes the share of right pairs and the threshold for a precision from these scores.
+
+        Without this call those of the first block are taken.
+        """
+        self._has_learned = True
+        if self.calibration is None or not len(scores):
+            return
+        if self.prior is None and self.calibration.basis == "gold":
+            self.prior = self.calibration.prior
+        elif self.prior is None:
+            self.prior = self.calibration.estimate_prior(scores)
+        probabilities = self.calibration.probability(scores, prior=self.prior)
+        self.cuts = expected_cuts(scores, probabilities, PRECISIONS)
+        if self.selection.precision is not None:
+            self.threshold = expected_cuts(scores, probabilities, [self.selection.precision])[0].score
 
     def rows(self, blocks: Iterable[ScoredPairs]) -> Iterator[PairRow]:
         """All pairs, kept or not, in their order."""
         for block in blocks:
-            has_text = np.array([bool(pair.source.strip() and pair.target.strip()) for pair in block.pairs], bool)
-            self.blank += int(np.count_nonzero(~has_text))
-            if sum(map(len, self.first_scores)) < LOOKED_AT:
-                self.first_scores.append(block.scores[has_text])
-            probabilities = self._probabilities(block)
-            texts = [pair.source for pair in block.pairs], [pair.target for pair in block.pairs]
-            measured = self.checker.measure(Pairs(*texts, block.hubs))
-            rejected = {RULES[name].reason: marks for name, marks in self.checker.rejected(measured).items()}
-            if self.threshold is not None:
-                rejected = {BELOW: block.scores < self.threshold} | rejected
-            if probabilities is not None and self.config.probability is not None:
-                rejected = {IMPROBABLE: probabilities < self.config.probability} | rejected
-            for at, pair in enumerate(block.pairs):
+            if not self._has_learned:
+                self.learn(block.scores)
+            self._note_scores(block)
+            probabilities = None
+            if self.calibration is not None:
+                probabilities = self.calibration.probability(block.scores, prior=self.prior)
+            sources = [pair.source for pair in block.pairs]
+            targets = [pair.target for pair in block.pairs]
+            measured = self.checker.measure(Pairs(sources, targets, block.hubs))
+            rejected = self._rejected(block, probabilities, measured)
+            for at in range(len(block.pairs)):
                 reasons = [reason for reason, marks in rejected.items() if marks[at]]
-                columns: dict[str, Any] = {
-                    "score": float(block.scores[at]),
-                    "source": pair.source,
-                    "target": pair.target,
-                }
-                if probabilities is not None:
-                    columns["probability"] = round(float(probabilities[at]), 6)
-                columns |= {"cosine": round(float(block.cosines[at]), 6), "reasons": reasons}
-                columns |= {name: round(float(values[at]), 4) for name, values in measured.items()}
                 self.read += 1
                 self.kept += not reasons
                 self.reasons.update(reasons)
-                yield PairRow(pair._replace(score=columns["score"]), columns, reasons)
+                yield _row(block, at, probabilities, measured, reasons)
 
-    def _probabilities(self, block: ScoredPairs) -> Float64[ndarray, " n"] | None:
-        """Of each pair; the first block tells the share of right pairs and, for a precision, the threshold."""
-        if self.calibration is None:
-            return None
-        if self.prior is None:
-            self.prior = self.calibration.estimate_prior(block.scores)
-        found = self.calibration.probability(block.scores, prior=self.prior)
-        if self.config.precision is not None and self.threshold is None:
-            self.threshold = expected_cuts(block.scores, found, [self.config.precision])[0].score
-        return found
+    def _note_scores(self, block: ScoredPairs) -> None:
+        has_text = np.array([bool(pair.source.strip() and pair.target.strip()) for pair in block.pairs], bool)
+        self.blank += int(np.count_nonzero(~has_text))
+        if sum(map(len, self.first_scores)) < LOOKED_AT:
+            self.first_scores.append(block.scores[has_text])
+
+    def _rejected(
+        self,
+        block: ScoredPairs,
+        probabilities: Float64[ndarray, " n"] | None,
+        measured: Mapping[str, Float64[ndarray, " n"]],
+    ) -> dict[str, NDArray[np.bool_]]:
+        """Which pairs are rejected, by reason."""
+        rejected: dict[str, NDArray[np.bool_]] = {}
+        if probabilities is not None and self.selection.probability is not None:
+            rejected[IMPROBABLE] = probabilities < self.selection.probability
+        if self.threshold is not None:
+            rejected[BELOW] = self.selection.is_below(block.scores, self.threshold)
+        return rejected | self.checker.rejected(measured)
 
     def report(self) -> list[str]:
         """What was kept and what was not, in lines."""
@@ -166,19 +236,42 @@ class Filter:
             lines.append(quantile_line(np.concatenate(self.first_scores)))
         if self.prior is not None:
             lines.append(f"translations among the pairs: {self.prior:.1%}")
-        if self.config.precision is not None and self.threshold is not None:
+        precision = self.selection.precision
+        if precision is not None and self.threshold is not None:
             cut = "reached by no pair" if math.isinf(self.threshold) else f"threshold {self.threshold:.4f}"
-            lines.append(f"precision {self.config.precision:g}: {cut}, by the first pairs of the stream")
+            lines.append(f"precision {precision:g}: {cut}, by the first pairs of the stream")
+        threshold = self.selection.threshold
         # A pair with a blank side scores 0, so that any threshold above that cuts it.
-        cut_blank = self.blank if self.config.threshold is not None and self.config.threshold > 0 else 0
+        cut_blank = self.blank if threshold is not None and threshold > 0 else 0
         below = (self.reasons[BELOW] - cut_blank) / max(self.read - self.blank, 1)
-        if self.config.threshold is not None and below > MUCH:
+        if threshold is not None and below > MUCH:
             lines.append(
-                f"warning: the threshold of {self.config.threshold:g} cuts {below:.0%} of the pairs, and the same"
+                f"warning: the threshold of {threshold:g} cuts {below:.0%} of the pairs, and the same"
                 " number means another thing for another model and other texts; learn what a score is worth with"
                 " --learn, then cut by --calibration and --precision"
             )
         return lines
+
+
+def _row(
+    block: ScoredPairs,
+    at: int,
+    probabilities: Float64[ndarray, " n"] | None,
+    measured: Mapping[str, Float64[ndarray, " n"]],
+    reasons: list[str],
+) -> PairRow:
+    """One pair of a block with all its columns, in the order in which JSON has them."""
+    pair = block.pairs[at]._replace(score=float(block.scores[at]))
+    columns: dict[str, Any] = {"score": pair.score, "source": pair.source, "target": pair.target}
+    if probabilities is not None:
+        columns["probability"] = round(float(probabilities[at]), 6)
+    columns["cosine"] = round(float(block.cosines[at]), 6)
+    if block.columns:
+        columns |= block.columns[at]
+    columns["reasons"] = reasons
+    values = {name: round(float(column[at]), 4) for name, column in measured.items()}
+    lines = block.lines[at] if block.lines else (-1, -1)
+    return PairRow(pair, columns | values, reasons, lines, values)
 
 
 def quantile_line(scores: Float64[ndarray, " n"]) -> str:
@@ -214,7 +307,7 @@ def write_filtered(
         rows: kept or not.
         path: a file, which appears when it is complete; None = standard output.
         format: see ``output_format``.
-        columns: see ``pair_rows.write_rows``.
+        columns: see ``writer.write_rows``.
         stdout: standard output.
         rejected: file for all other rows, .tsv, .jsonl, .csv or .xlsx, with their reasons.
     """
@@ -241,3 +334,159 @@ def scratch_folder() -> Iterator[Path]:
     """For what is remembered of a stream; it goes with the block."""
     with tempfile.TemporaryDirectory(prefix="interlingua-") as folder:
         yield Path(folder)
+
+
+def check_output(path: PathLike, columns: Sequence[str] | None, checks: CheckPlan) -> str:
+    """The format of a file of mined pairs, if it can be written.
+
+    Raises:
+        ConfigError: it is none that is written here, or a column is not there.
+    """
+    name = guess_format(path)
+    if name not in WRITTEN:
+        raise ConfigError(f"{path}: pairs are written as .tsv, .jsonl, .csv, .xlsx or .tmx; choose one")
+    check_columns(columns, MINE_COLUMNS, checks)
+    return name
+
+
+@dataclass(slots=True)
+class Written:
+    """What was written of the mined pairs, and what was not.
+
+    Attributes:
+        pairs: kept.
+        rejected: reason -> pairs, which may have several reasons.
+        threshold: the score that was given, or found for the precision; None where neither was given.
+        prior: share of right pairs among all, by the calibration.
+        cuts: pairs expected at each precision.
+        best: of the kept ones, at even distances in the list.
+        borderline: the pairs around the threshold, or the last of those kept and rejected.
+        rejects: reason -> some of the pairs rejected for it alone or among others.
+        even: at even distances through all that were found, for judging.
+        rules: reason -> what rejects, in words.
+        kept: all kept pairs, where they were not written to a file.
+    """
+
+    pairs: int = 0
+    rejected: Counter[str] = field(default_factory=Counter)
+    threshold: float | None = None
+    prior: float | None = None
+    cuts: tuple[Cut, ...] = ()
+    best: list[PairRow] = field(default_factory=list)
+    borderline: list[PairRow] = field(default_factory=list)
+    rejects: dict[str, list[PairRow]] = field(default_factory=dict)
+    even: list[PairRow] = field(default_factory=list)
+    rules: dict[str, str] = field(default_factory=dict)
+    kept: list[PairRow] = field(default_factory=list)
+
+
+def write_mined(
+    mined: Mined,
+    path: PathLike | None,
+    selection: Selection,
+    *,
+    languages: tuple[str, str],
+    columns: Sequence[str] | None = None,
+    calibration: Calibration | None = None,
+    folder: Path,
+    progress: Counted = silent,
+) -> Written:
+    """Writes the pairs that are kept, best first.
+
+    Args:
+        mined: what was found.
+        path: .tsv, .jsonl, .csv, .xlsx or .tmx; None = the pairs come back in ``Written.kept``.
+        selection: which are kept.
+        languages: of source and target.
+        columns: see ``writer.write_rows``.
+        calibration: gives the probabilities; the share of right pairs is estimated anew from the scores.
+        folder: for what the checks remember.
+        progress: called with the pairs looked at, and all.
+
+    Returns:
+        Counts, cuts and samples.
+    """
+    scores = mined.pairs["score"]
+    chosen = Filter(selection, languages, calibration, folder)
+    chosen.learn(scores)
+    written = Written(
+        threshold=chosen.threshold, prior=chosen.prior, cuts=chosen.cuts, rules=rules_in_words(selection.checks)
+    )
+    above = len(scores)
+    if chosen.threshold is not None:
+        above -= int(np.count_nonzero(selection.is_below(scores, chosen.threshold)))
+    sampler = _Sampler(written, above, len(scores))
+    rows = sampler.noted(chosen.rows(_blocks(mined, languages, progress)))
+    kept = (row for row in rows if not row.reasons)
+    if path is None:
+        written.kept = list(kept)
+    else:
+        name = check_output(path, columns, selection.checks)
+        digits: Digits = repr if selection.like_laser else SHORT
+        write_rows(kept, path, format=name, columns=columns, digits=digits)
+    written.pairs = chosen.kept
+    written.rejected = chosen.reasons
+    return written
+
+
+def _blocks(mined: Mined, languages: tuple[str, str], progress: Counted) -> Iterator[ScoredPairs]:
+    """The mined pairs with their texts, and where each stands."""
+    done = 0
+    for part in chunks(mined.pairs):
+        pairs = []
+        columns = []
+        lines = []
+        for x, y, hub_x, hub_y in part[["x", "y", "hub_x", "hub_y"]].tolist():
+            pairs.append(TextPair(mined.x.texts[x], mined.y.texts[y], *languages))
+            origins = {"source_origins": mined.x.origins(x), "target_origins": mined.y.origins(y)}
+            columns.append({**origins, "source_hub": hub_x, "target_hub": hub_y})
+            lines.append((int(mined.x.lines_of(x)[0]), int(mined.y.lines_of(y)[0])))
+        hubs = hubs_of(part["hub_x"], part["hub_y"], len(mined.x.texts), len(mined.y.texts))
+        yield ScoredPairs(pairs, part["score"], part["cosine"], hubs, columns, lines)
+        done += len(part)
+        progress(done, len(mined.pairs))
+
+
+def rules_in_words(checks: CheckPlan) -> dict[str, str]:
+    """What rejects a pair, by the reason that is given."""
+    found = {}
+    for name, limit in checks.limits.items():
+        check = find_check(name)
+        beyond = f"{limit:g} or more" if check.is_upper_limit else f"less than {limit:g}"
+        found[check.reason or check.name] = f"{check.measures or check.name}: {beyond}"
+    return found
+
+
+class _Sampler:
+    """Takes samples of the rows for the page.
+
+    Args:
+        written: where they go.
+        above: pairs with a score that the threshold does not cut.
+        pairs: all of them.
+    """
+
+    def __init__(self, written: Written, above: int, pairs: int) -> None:
+        self.written = written
+        self.step = max(1, above // SHOWN)
+        self.judged = set(np.linspace(0, pairs - 1, min(pairs, TO_JUDGE)).round().astype(int).tolist())
+        self.edge = range(max(0, above - SHOWN), min(pairs, above + SHOWN))
+
+    def noted(self, rows: Iterable[PairRow]) -> Iterator[PairRow]:
+        """The rows, each looked at as it goes by."""
+        for place, row in enumerate(rows):
+            self._note(row, place)
+            yield row
+
+    def _note(self, row: PairRow, place: int) -> None:
+        written = self.written
+        if place in self.judged:
+            written.even.append(row)
+        if place in self.edge:
+            written.borderline.append(row)
+        elif not row.reasons and len(written.best) < SHOWN and place % self.step == 0:
+            written.best.append(row)
+        for reason in row.reasons:
+            some = written.rejects.setdefault(reason, [])
+            if len(some) < SHOWN and reason != BELOW:
+                some.append(row)

@@ -1,125 +1,330 @@
-"""From vectors to pairs: margin scores of nearest neighbours both ways, and the four ways to retrieve pairs by them."""
+"""The whole of ``interlingua mine``: the request, checked before anything is loaded, then done and reported."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal, NamedTuple
+import contextlib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
 
-import numpy as np
-from jaxtyping import Bool, Float64, Int64
-from numpy import ndarray
-from numpy.typing import NDArray
+from interlingua.corpus.bad_lines import BadLines
+from interlingua.encoder.encoder import choose_device
+from interlingua.errors import ConfigError
+from interlingua.files import PathLike
+from interlingua.mining.calibration import Calibration, doubted, load_calibration
+from interlingua.mining.checks import CHEAP, DROPPED, Checker, CheckPlan
+from interlingua.mining.documents import DocumentMatch
+from interlingua.mining.filter import Selection, Written, check_output, write_mined
+from interlingua.mining.gold import judged, read_gold
+from interlingua.mining.page import write_page
+from interlingua.mining.pipeline import MineConfig, Mined, TextFile, mine_files, with_lines
+from interlingua.mining.plan import estimate
+from interlingua.mining.work_folder import at_work
+from interlingua.remote import check_writable, destination, is_remote, keep_inputs, name_of
+from interlingua.runtime import Progress
+from interlingua.search.topk.approximate import Approximate
+from interlingua.search.topk.tiles import tiles_for
+from interlingua.workers import connected
 
-from interlingua.functional.margin import Margin, best_neighbour, score_neighbours
-from interlingua.mining.knn import Neighbours, mutual_neighbours
-
-Retrieval = Literal["forward", "backward", "intersection", "max"]
-Refuses = Callable[[Int64[ndarray, " n"], Int64[ndarray, " n"]], Bool[ndarray, " n"]]
-"""Marks pairs, by the rows of x and of y, that are no translations whatever their score."""
-
-
-class Candidates(NamedTuple):
-    """Pairs of rows of x and of y with their scores."""
-
-    scores: Float64[ndarray, " n"]
-    x: Int64[ndarray, " n"]
-    y: Int64[ndarray, " n"]
-
-    def take(self, kept: NDArray[np.integer] | NDArray[np.bool_]) -> Candidates:
-        """Some of them: places, or a mask."""
-        return Candidates(self.scores[kept], self.x[kept], self.y[kept])
+UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+SHOWN_PRECISIONS = (0.5, 0.8, 0.9, 0.95, 0.99)
+"""Precisions that are printed."""
+_UNSAID = {"precision": (None,), "check": ("", ",".join(CHEAP)), "drop": ("", "none", DROPPED)}
+"""What options are that LASER's script knows nothing of, where they are not given."""
 
 
-def best_both_ways(
-    x: NDArray[np.floating], y: NDArray[np.floating], *, k: int = 4, margin: Margin = "ratio"
-) -> tuple[Candidates, Candidates]:
-    """The best-scored of its k nearest neighbours for every x, and for every y; Artetxe & Schwenk (2019), section 3.
+class MinedPair(NamedTuple):
+    """A pair that was found.
+
+    Attributes:
+        score: margin, or cosine.
+        source: the text.
+        target: the text.
+        source_row: number, from 0, of the first source that is this text.
+        target_row: number of the first target that is this text.
+    """
+
+    score: float
+    source: str
+    target: str
+    source_row: int
+    target_row: int
+
+
+class MinedPairs(list[MinedPair]):
+    """The pairs of a run, best first; none where they were written to a file.
 
     Args:
-        x: (n, d), rows of length 1, in memory or mapped.
-        y: (m, d), vectors of the target.
-        k: neighbours scored, and averaged over in the margin; fewer where a side is smaller.
-        margin: which score.
+        pairs: those that are kept.
+        lines: the report of the run.
+        columns: of each pair all that is known of it: cosine, origins, checks, probability.
+        written: counts, cuts and samples.
+    """
 
-    Returns:
-        A pair per row of x in its order, and one per row of y. Of equal scores the nearer neighbour is taken.
+    def __init__(
+        self,
+        pairs: Iterable[MinedPair] = (),
+        *,
+        lines: Sequence[str] = (),
+        columns: Sequence[Mapping[str, Any]] = (),
+        written: Written | None = None,
+    ) -> None:
+        super().__init__(pairs)
+        self.lines = list(lines)
+        self.columns = columns
+        self.written = written
+
+
+def parse_size(text: str | int) -> int:
+    """Bytes of ``4GiB``, ``800M`` or ``1000000``; a number is in bytes.
 
     Raises:
-        DataError: a side is empty, widths differ, or a vector is not finite.
+        ConfigError: it is no size.
     """
-    of_x, of_y = mutual_neighbours(x, y, k=k)
-    forward_scores, ys = _best(of_x, of_y, margin)
-    backward_scores, xs = _best(of_y, of_x, margin)
+    text = str(text)
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
+    if not found:
+        raise ConfigError(f"{text!r} is no size; say how much with its unit, e.g. 4GiB or 800MiB")
+    size = int(float(found[1]) * UNITS[found[2].upper()])
+    if size < 1:
+        raise ConfigError(f"{text!r} is no memory to work in; expected a size above 0, e.g. 4GiB or 800MiB")
+    return size
+
+
+def parse_shard(text: str) -> tuple[int, int]:
+    """``2/8`` as numbers.
+
+    Raises:
+        ConfigError: it is no part of a whole.
+    """
+    found = re.fullmatch(r"(\d+)/(\d+)", text.strip())
+    if not found or not 1 <= int(found[1]) <= int(found[2]):
+        raise ConfigError(f"shard {text!r} is no part; say which of how many, e.g. 2/8")
+    return int(found[1]), int(found[2])
+
+
+def mine_config(
+    *, documents: str | None, device: str | None, approximate: str | None = None, **options: Any
+) -> MineConfig:
+    """A ``MineConfig`` from what stands on a command line.
+
+    Args:
+        documents: see ``DocumentMatch.parse``.
+        device: see ``choose_device``.
+        approximate: see ``Approximate.parse``.
+        options: of the same names.
+    """
+    match = DocumentMatch.parse(documents) if documents else None
+    search = Approximate.parse(approximate) if approximate else None
+    return MineConfig(documents=match, device=str(choose_device(device)), approximate=search, **options)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MineJob:
+    """What ``interlingua mine --help`` says of the options of these names; ``memory`` is in bytes.
+
+    Without an output the pairs come back in memory, and ``work`` has to be given.
+    """
+
+    output: PathLike | None = None
+    documents: str | None = None
+    background: int = 1000
+    k: int = 4
+    margin: str = "ratio"
+    retrieval: str = "max"
+    equal: str = "exact"
+    threshold: float | None = None
+    calibration: Path | None = None
+    precision: float | None = None
+    check: str = ""
+    drop: str = ""
+    columns: Sequence[str] | None = None
+    report: PathLike | None = None
+    gold: Path | None = None
+    laser: bool = False
+    approximate: str | None = None
+    memory: int = 4 * 2**30
+    work: Path | None = None
+    shard: str | None = None
+    ray: str | None = None
+    ray_cores: int = 1
+    device: str | None = None
+    on_error: str = "stop"
+
+    def __post_init__(self) -> None:
+        for name, values in _UNSAID.items():
+            if self.laser and getattr(self, name) not in values:
+                raise ConfigError(f"LASER's script knows no --{name}; leave out one of --laser and --{name}")
+        if self.output is not None:
+            check_output(self.output, self.columns, self.selection.checks)
+        elif self.columns is not None or self.report is not None:
+            raise ConfigError("columns and a report need an output, the file of the pairs")
+        self.config  # noqa: B018 - its mistakes show here
+        self._bad_lines()
+        if self.calibration is None and (self.precision is not None or "probability" in (self.columns or ())):
+            raise ConfigError(
+                "a precision or a column of probabilities needs --calibration; make one with interlingua calibrate"
+            )
+        if self.shard is not None and self.work is None:
+            raise ConfigError("a shard needs --work, the folder that all shards share or that is copied together")
+        if self.shard is not None:
+            parse_shard(self.shard)
+
+    @property
+    def config(self) -> MineConfig:
+        """How pairs are found."""
+        return mine_config(
+            k=self.k, margin=self.margin, retrieval=self.retrieval, equal=self.equal, memory=self.memory,
+            documents=self.documents, background=self.background, like_laser=self.laser, device=self.device,
+            approximate=self.approximate,
+        )  # fmt: skip
+
+    @property
+    def selection(self) -> Selection:
+        """Which pairs are kept."""
+        if not self.laser:
+            checks = CheckPlan.parse(self.check, self.drop)
+            return Selection(threshold=self.threshold, precision=self.precision, checks=checks)
+        # LASER's script looks at the threshold in this retrieval alone, and its own is 0
+        threshold = (self.threshold or 0.0) if self.retrieval == "max" else None
+        return Selection(threshold=threshold, checks=CheckPlan((), {}), like_laser=True)
+
+    @property
+    def folder(self) -> Path:
+        """Of all that is made on the way; in the working directory where the output is elsewhere."""
+        folder = self.work or self._next_to_output(".work")
+        if folder is None:
+            raise ConfigError("mining without an output needs a work folder")
+        return folder
+
+    def _next_to_output(self, ending: str) -> Path | None:
+        if self.output is None:
+            return None
+        here = Path(name_of(self.output)) if is_remote(self.output) else Path(self.output)
+        return here.with_name(f"{here.name}{ending}")
+
+    def _bad_lines(self) -> BadLines:
+        return BadLines(self.on_error, self._next_to_output(".bad-lines.tsv"))
+
+    def plan(self, source: TextFile, target: TextFile, model: str) -> list[str]:
+        """What it will take, in lines."""
+        self._check_places(source, target)
+        source, target = (side._replace(bad=BadLines(self.on_error)) for side in (source, target))
+        source, target = (with_lines(side, self.folder) for side in (source, target))
+        with connected(self.ray, cores=self.ray_cores) as workers:
+            slots = 1 if workers is None else workers.slots
+            tiles = tiles_for(workers)
+        return estimate(source, target, self.config, self.folder, least_tiles=tiles, at_once=slots).lines()
+
+    def run(self, source: TextFile, target: TextFile, model: str, *, progress: Progress) -> MinedPairs:
+        """Finds the pairs, and writes them or gives them back."""
+        self._check_places(source, target)
+        languages = source.language, target.language
+        calibration = self._calibration(languages, model)
+        gold = read_gold(self.gold) if self.gold else None
+        shard = parse_shard(self.shard) if self.shard else None
+        with named(self.folder), at_work(self.folder, shard, keep=self.work is not None), self._bad_lines() as bad:
+            source, target = (with_lines(side._replace(bad=bad), self.folder) for side in (source, target))
+            found = self._run(source, target, model, calibration, gold, shard, progress)
+            found.lines += bad.lines()
+            return found
+
+    def _run(
+        self,
+        source: TextFile,
+        target: TextFile,
+        model: str,
+        calibration: Calibration | None,
+        gold: Sequence[tuple[str, str]] | None,
+        shard: tuple[int, int] | None,
+        progress: Progress,
+    ) -> MinedPairs:
+        languages = source.language, target.language
+        with connected(self.ray, cores=self.ray_cores) as workers:
+            checks = self.selection.checks
+            folder = self.folder / "seen"
+            mined = mine_files(source, target, self.config, self.folder, model=model, shard=shard, workers=workers,
+                               refuses=Checker(checks, languages, folder).refuses if checks.limits else None,
+                               progress=progress)  # fmt: skip
+        if mined is None:
+            return MinedPairs(lines=[shard_state(self.folder, shard or (1, 1))])
+        with self._destination() as path:
+            written = write_mined(
+                mined, path, self.selection, languages=languages, columns=self.columns, calibration=calibration,
+                folder=folder, progress=lambda done, total: progress("writing pairs", done, total),
+            )  # fmt: skip
+        lines = [*mined.notes, *summary(self.output, mined, written)]
+        if calibration is not None and (doubt := doubted(calibration)):
+            lines.append(f"warning: {doubt}")
+        if gold is not None:
+            lines += judged(mined, gold, written.threshold)
+        if self.report is not None and self.output is not None:
+            with destination(self.report, self.folder / "made") as path:
+                write_page(path, mined, written, self.output, languages, self.config.scoring, calibration)
+            lines.append(f"{self.report}: best, borderline and rejected pairs")
+        pairs = [MinedPair(row.columns["score"], row.pair.source, row.pair.target, *row.lines) for row in written.kept]
+        return MinedPairs(pairs, lines=lines, columns=[row.values for row in written.kept], written=written)
+
+    @contextlib.contextmanager
+    def _destination(self) -> Iterator[Path | None]:
+        if self.output is None:
+            yield None
+            return
+        with destination(self.output, self.folder / "made") as path:
+            yield path
+
+    def _check_places(self, source: TextFile, target: TextFile) -> None:
+        for output in (self.output, self.report):
+            if output is not None:
+                check_writable(output)
+        read = [path for file in (source, target) for path in (file.path, *file.parts, *file.vectors)]
+        keep_inputs((self.output, self.report), (*read, self.gold, self.calibration))
+
+    def _calibration(self, languages: tuple[str, str], model: str) -> Calibration | None:
+        if self.calibration is None:
+            return None
+        of_model = None if model.startswith("vectors of ") else model
+        return load_calibration(self.calibration, *languages, model=of_model, scoring=self.config.scoring)
+
+
+@contextlib.contextmanager
+def named(folder: Path) -> Iterator[None]:
+    """Says where it was that the disk is full: writing to an open file tells no name."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(folder)
+        raise
+
+
+def shard_state(folder: Path, shard: tuple[int, int]) -> str:
+    """What is to be done after a shard."""
+    done = (folder / "neighbours").parent.glob(f"neighbours-*/{shard[0]}of{shard[1]}")
+    if any(done):
+        return f"shard {shard[0]}/{shard[1]} is done; when all are, run the command without --shard to join them"
     return (
-        Candidates(forward_scores, np.arange(len(ys)), ys),
-        Candidates(backward_scores, xs, np.arange(len(xs))),
+        f"shard {shard[0]}/{shard[1]}: its vectors are done, those of other shards are not; run the same command again"
+        " when they are"
     )
 
 
-def retrieve(
-    forward: Candidates, backward: Candidates, retrieval: Retrieval = "max", *, refuses: Refuses | None = None
-) -> Candidates:
-    """Joins both directions, Artetxe & Schwenk (2019), section 3.2, as LASER's ``mine_bitexts.py`` does.
-
-    Args:
-        forward: the best y of every x.
-        backward: the best x of every y.
-        retrieval: ``forward`` or ``backward`` takes one direction as it is, ``intersection`` the pairs that are in
-            both, ``max`` the pairs of both by descending score, each row of either side once.
-        refuses: see ``greedy_matches``; with ``max``.
-    """
-    if retrieval == "forward":
-        return forward
-    if retrieval == "backward":
-        return backward
-    if retrieval == "intersection":
-        return forward.take(backward.x[forward.y] == forward.x)
-    backward = backward.take(forward.y[backward.x] != backward.y)  # what both directions agree on comes once
-    both = (np.concatenate(sides) for sides in zip(forward, backward, strict=True))
-    return greedy_matches(Candidates(*both), refuses=refuses)
-
-
-def greedy_matches(candidates: Candidates, *, refuses: Refuses | None = None) -> Candidates:
-    """Goes through the pairs by descending score and keeps those of which neither row was taken before.
-
-    Of equal scores the earlier pair goes first. A pair that is refused is kept, but takes neither row.
-    """
-    order = np.argsort(-candidates.scores, kind="stable")
-    taken = Taken(int(candidates.x.max(initial=-1)) + 1, int(candidates.y.max(initial=-1)) + 1, refuses)
-    return candidates.take(order[taken.free(candidates.x[order], candidates.y[order])])
-
-
-class Taken:
-    """Rows that have found a partner.
-
-    Args:
-        n: rows of x.
-        m: rows of y.
-        refuses: see ``greedy_matches``.
-    """
-
-    def __init__(self, n: int, m: int, refuses: Refuses | None = None) -> None:
-        self.x, self.y, self.refuses = bytearray(n), bytearray(m), refuses
-
-    def free(self, xs: Int64[ndarray, " n"], ys: Int64[ndarray, " n"]) -> list[int]:
-        """Places of the pairs of which neither row was taken before; they take them now, unless they are refused."""
-        taken = np.frombuffer(self.x, np.uint8)[xs] | np.frombuffer(self.y, np.uint8)[ys]
-        places = np.flatnonzero(taken == 0)
-        marks = np.zeros(len(places), bool)
-        if self.refuses is not None and len(places):
-            marks = self.refuses(xs[places], ys[places])
-        kept = []
-        for place, x, y, refused in zip(*(c.tolist() for c in (places, xs[places], ys[places], marks)), strict=True):
-            if self.x[x] or self.y[y]:
-                continue
-            kept.append(place)
-            if not refused:
-                self.x[x] = self.y[y] = 1
-        return kept
-
-
-def _best(of_x: Neighbours, of_y: Neighbours, margin: Margin) -> tuple[Float64[ndarray, " n"], Int64[ndarray, " n"]]:
-    means = of_x.similarities.mean(dim=1), of_y.similarities.mean(dim=1)
-    scores = score_neighbours(of_x.similarities, of_x.indices, *means, margin=margin)
-    best = best_neighbour(scores, of_x.indices)
-    return scores.amax(dim=1).double().numpy(), best.numpy()
+def summary(path: PathLike | None, mined: Mined, written: Written) -> list[str]:
+    """What was written and what was not."""
+    lines = [f"{path or 'mined'}: {written.pairs:,} pairs of {len(mined.pairs):,} found"]
+    if written.rejected:
+        reasons = ", ".join(f"{reason} {count:,}" for reason, count in written.rejected.most_common())
+        lines[0] += f"; rejected (a pair may have several reasons): {reasons}"
+    if written.threshold is not None:
+        lines.append(f"threshold {written.threshold:.4f}")
+    if written.prior is not None:
+        right = written.prior * len(mined.pairs)
+        lines.append(f"translations among all pairs found: {written.prior:.1%}, about {right:,.0f}")
+        for cut in written.cuts:
+            if cut.precision in SHOWN_PRECISIONS:
+                lines.append(
+                    f"precision {cut.precision:.2f}: {cut.pairs:,} pairs, from score {cut.score:.4f} on; "
+                    f"{cut.right / max(right, 1e-9):.0%} of the translations"
+                )
+    return lines

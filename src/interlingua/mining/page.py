@@ -17,22 +17,12 @@ from interlingua import __version__
 from interlingua.files import PathLike, atomic_write
 from interlingua.languages import resolve
 from interlingua.mining.calibration import Calibration
-from interlingua.mining.checks import RULES
-from interlingua.mining.output import BELOW, Written
-from interlingua.mining.pair_rows import PairRow
+from interlingua.mining.checks import CHECKS
+from interlingua.mining.filter import BELOW, Written
 from interlingua.mining.pipeline import Mined
+from interlingua.mining.writer import PairRow
 
 BARS = 60
-LABELS = {
-    "language": ("sides in another language", ""),
-    "script": ("letters in the right script", "%"),
-    "length": ("longer : shorter side", "ratio"),
-    "copied": ("words copied", "%"),
-    "numbers": ("numbers that agree", "%"),
-    "duplicate": ("sides seen before", ""),
-    "hub": ("nearest of how many", ""),
-}
-"""What the values of checks are called, and their units."""
 SHOWN_PRECISIONS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
 """Precisions in the table."""
 
@@ -113,7 +103,7 @@ def pair(row: PairRow, kind: str = "") -> str:
     probability = f"<small>{100 * values['probability']:.1f} %</small>" if "probability" in values else ""
     chips = "".join(f"<span class=chip>{escape(reason)}</span>" for reason in row.reasons)
     facts = [f"<span>cosine {values['cosine']:.3f}</span>"]
-    facts += [check_value(name, values[name]) for name in RULES if name in values]
+    facts += [check_value(name, value) for name, value in row.measured.items()]
     facts += [f"<span>{side} {escape(_origins(values[f'{side}_origins']))}</span>" for side in ("source", "target")]
     reasons = escape(", ".join(row.reasons))
     data = f'data-kind="{escape(kind)}" data-score="{values["score"]:.6g}" data-reasons="{reasons}"'
@@ -128,9 +118,16 @@ def pair(row: PairRow, kind: str = "") -> str:
 
 def check_value(name: str, value: float) -> str:
     """A check's value with what it is the value of, and in full where the mouse points."""
-    label, unit = LABELS[name]
-    shown = f"{100 * value:.0f} %" if unit == "%" else f"{value:.2f}" if unit == "ratio" else f"{value:g}"
-    return f'<span title="{escape(RULES[name].measures)}">{label} {shown}</span>'
+    check = CHECKS.get(name)
+    label = check.label if check else name
+    unit = check.unit if check else ""
+    shown = f"{value:g}"
+    if unit == "%":
+        shown = f"{100 * value:.0f} %"
+    elif unit == "ratio":
+        shown = f"{value:.2f}"
+    measures = check.measures if check else name
+    return f'<span title="{escape(measures)}">{escape(label)} {shown}</span>'
 
 
 def histogram(scores: Float64[ndarray, " n"], threshold: float | None) -> str:

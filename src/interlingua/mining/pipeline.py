@@ -17,20 +17,15 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from interlingua.corpus.bad_lines import BadLines
+from interlingua.corpus.sentence_table import is_table, read_column, refuse_column
+from interlingua.encoder.texts import checked_texts
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, atomic_write, sha256_file
 from interlingua.functional.margin import MARGINS, Margin
-from interlingua.mining.approximate import Approximate, find_approximately
-from interlingua.mining.distributed import find_neighbours_on, tiles_for
+from interlingua.languages import resolve
+from interlingua.mining.candidates import FOUND, CandidatePairs, Refuses, Retrieval
 from interlingua.mining.documents import DocumentMatch, check_matches, document_pairs, reader
-from interlingua.mining.found import FOUND, Scored
-from interlingua.mining.mine import Refuses, Retrieval
-from interlingua.mining.progress import Expected, Steps
-from interlingua.mining.speed import CHOICE_SECONDS, DOCUMENT_SECONDS, PAIR_SECONDS, search_speed
-from interlingua.mining.strings import mapped
-from interlingua.mining.texts import Equal, Layout, Line, Side, build_side
-from interlingua.mining.tile_files import JOURNAL
-from interlingua.mining.tiles import TilePlan, block_sizes, find_neighbours, join_shards, neighbour_blocks
+from interlingua.mining.texts import Equal, Layout, Line, Side, build_side, mapped
 from interlingua.mining.vectors import (
     PORTION,
     Encode,
@@ -45,15 +40,30 @@ from interlingua.mining.vectors import (
     open_vectors,
 )
 from interlingua.mining.work_folder import one_at_a_time
-from interlingua.mining.workers import Here, Workers
 from interlingua.remote import name_of
+from interlingua.runtime import Expected, Progress, Steps, silent
+from interlingua.search.topk.approximate import Approximate, find_approximately
+from interlingua.search.topk.speed import search_speed
+from interlingua.search.topk.tiles import (
+    JOURNAL,
+    TilePlan,
+    block_sizes,
+    join_shards,
+    neighbor_blocks,
+    search_tiles,
+    tiles_for,
+)
+from interlingua.workers import Here, Workers
 
+CHOICE_SECONDS = 5e-6
+PAIR_SECONDS = 2e-5
+DOCUMENT_SECONDS = 3e-5
+"""Of a candidate that is looked at, of a pair that is checked and written, and of a text compared within documents; on
+one core of a server. They are little compared with the model's."""
 FEW = 16
 """Texts of a side that are embedded to try the search."""
 RefusesTexts = Callable[[Sequence[str], Sequence[str]], Bool[ndarray, " n"]]
 """Marks pairs, by their sources and their targets."""
-Progress = Callable[[str, int, int], None]
-"""Is given what is being done, how much of it is done, and all; ``Steps`` also takes what is to come."""
 
 
 class TextFile(NamedTuple):
@@ -68,7 +78,7 @@ class TextFile(NamedTuple):
         extra: lines that stand behind those of the file.
         parts: the files that are read one behind the other, if they are several or copies.
         bad: what becomes of lines that can't be read; by default the first one stops.
-        column: of a table; see ``side_tables.with_lines``.
+        column: of a table; see ``with_lines``.
         in_memory: there is no file, and ``extra`` is all of the side.
     """
 
@@ -87,6 +97,54 @@ class TextFile(NamedTuple):
     def files(self) -> Sequence[PathLike]:
         """To be read."""
         return self.parts if self.in_memory or self.parts else (self.path,)
+
+
+def text_side(texts: Sequence[str], name: str, language: str | None, encode: Encode | None = None) -> TextFile:
+    """Texts in memory as a side to mine; each is stripped, as the lines of a file are.
+
+    Args:
+        texts: sentences.
+        name: what errors and reports call the side.
+        language: any code; without one no check of script or language rejects a pair.
+        encode: gives the vectors of texts.
+
+    Raises:
+        ConfigError: it is a single text, a table or a dictionary.
+        DataError: an element is no text.
+    """
+    lines = [Line(text.strip(), str(number)) for number, text in enumerate(checked_texts(texts, name), 1)]
+    code = resolve(language).code if language else ""
+    return TextFile(path=name, language=code, encode=encode, extra=lines, in_memory=True)
+
+
+def with_lines(file: TextFile, folder: Path) -> TextFile:
+    """The side with a text file in place of each table (CSV, XLSX); sentence i is row i of its column.
+
+    Args:
+        file: the side.
+        folder: of all that mining makes on the way.
+
+    Raises:
+        ConfigError: a column is named of what is no table, or tables are to be read in another layout.
+        DataError: a table can't be read, or its column is not known.
+    """
+    for part in file.files:
+        refuse_column(file.column, part)
+    tables = [part for part in file.files if is_table(part)]
+    if not tables:
+        return file
+    if file.layout != "lines":
+        raise ConfigError(f"{tables[0]}: a table is read as lines, not as {file.layout}; leave out --layout")
+    return file._replace(parts=[_lines_of(part, file, folder) if is_table(part) else part for part in file.files])
+
+
+def _lines_of(table: PathLike, file: TextFile, folder: Path) -> Path:
+    called = f"{table}\0{file.column}\0{file.language}"
+    path = folder / "tables" / f"{hashlib.sha256(called.encode()).hexdigest()[:8]}-{name_of(table)}.txt"
+    with atomic_write(path) as lines:
+        for text in read_column(table, column=file.column, language=file.language, bad=file.bad):
+            lines.write(f"{text}\n")
+    return path
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -161,7 +219,7 @@ def mine_files(
     shard: tuple[int, int] | None = None,
     workers: Workers | None = None,
     refuses: RefusesTexts | None = None,
-    progress: Progress = lambda what, done, total: None,
+    progress: Progress = silent,
 ) -> Mined | None:
     """Finds and scores pairs; all that takes time is resumed.
 
@@ -315,10 +373,7 @@ def _search(
     report = functools.partial(progress, "nearest neighbours")
     if how is not None:
         return plan, folder, find_approximately(x, y, plan, folder, how, memory=config.memory, progress=report)
-    if workers is None:
-        find_neighbours(x, y, plan, own, shard=shard or (1, 1), device=config.device, progress=report)
-    else:
-        find_neighbours_on(workers, x, y, plan, own, device=config.device, progress=report)
+    search_tiles(x, y, plan, own, shard=shard or (1, 1), workers=workers, device=config.device, progress=report)
     return plan, folder, ""
 
 
@@ -384,8 +439,9 @@ def _retrieve(
     plan: TilePlan, folder: Path, work: Path, config: MineConfig, refuses: Refuses | None, progress: Progress
 ) -> NDArray[np.void]:
     """Writes the pairs of the retrieval, best first, and maps them."""
-    blocks = functools.partial(neighbour_blocks, plan, folder)
-    scored = Scored(work / "scores", blocks, plan.n, plan.m, margin=config.margin)
+    blocks = functools.partial(neighbor_blocks, plan, folder)
+    sizes = {"x": plan.n, "y": plan.m}
+    scored = CandidatePairs.of_blocks(blocks, sizes, margin=config.margin, folder=work / "scores")
     path = work / "scores" / "found.bin"
     with open(path, "wb") as file:
         ordered = not config.like_laser

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import resource
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,12 +16,13 @@ from numpy import ndarray
 
 from interlingua.corpus.reservoir import reservoir
 from interlingua.errors import DataError
-from interlingua.mining.found import FOUND
-from interlingua.mining.pipeline import MineConfig, TextFile, one_width
-from interlingua.mining.speed import CHOICE_SECONDS, DOCUMENT_SECONDS, PAIR_SECONDS, search_speed
+from interlingua.mining.candidates import FOUND
+from interlingua.mining.pipeline import CHOICE_SECONDS, DOCUMENT_SECONDS, PAIR_SECONDS, MineConfig, TextFile, one_width
 from interlingua.mining.texts import read_lines
-from interlingua.mining.tiles import block_sizes, bytes_of_a_vector
 from interlingua.mining.vectors import PORTION, finished, open_vectors
+from interlingua.runtime import duration, peak_rss_bytes, size_text
+from interlingua.search.topk.speed import search_speed
+from interlingua.search.topk.tiles import block_sizes, bytes_of_a_vector
 
 TRIED_TEXTS = 1024
 """Texts drawn for the trial of the model, of which as many are embedded as ``TRIAL_SECONDS`` allow."""
@@ -92,8 +91,8 @@ class Estimate:
             f"nearest neighbours: {exactly}{duration(search)}, {self.tiles:,} tiles",
             f"pairs: {duration(self.pair_seconds)}",
             f"time: {duration(total)} (as fast as this machine was just now{machines}{left_out})",
-            f"disk: {size(self.disk_bytes)} in the work folder",
-            f"memory: {size(self.memory_bytes)}",
+            f"disk: {size_text(self.disk_bytes)} in the work folder",
+            f"memory: {size_text(self.memory_bytes)}",
         ]
 
 
@@ -134,35 +133,13 @@ def estimate(
         tiles = -(-n // rows) * -(-m // columns)
     found = min(n, m) * FOUND.itemsize + (n + m) * 40
     disk = sum(side.file_bytes + side.texts * (LINE_BYTES + 4 * width + 12 * config.k) for side in sides) + found
-    memory = peak_bytes() + (rows + columns) * bytes_of_a_vector(width, config.k)
+    memory = peak_rss_bytes() + (rows + columns) * bytes_of_a_vector(width, config.k)
     memory += config.approximate.index_bytes(n + m, width) if config.approximate else 0
     return Estimate(
         texts=(n, m), embedding_seconds=seconds, search_seconds=search, disk_bytes=disk, memory_bytes=memory,
         pair_seconds=pairs + min(n, m) * PAIR_SECONDS, tiles=tiles, at_once=at_once,
         approximate=config.approximate is not None,
     )  # fmt: skip
-
-
-def duration(seconds: float) -> str:
-    """``45 s``, ``12 min``, ``3.4 h``, ``2.1 days``."""
-    for unit_seconds, name in ((86_400, "days"), (3600, "h"), (60, "min")):
-        if seconds >= 2 * unit_seconds:
-            return f"{seconds / unit_seconds:.1f} {name}"
-    return f"{seconds:.1f} s"
-
-
-def size(count: float) -> str:
-    """``1.5 GiB``."""
-    for power, name in ((4, "TiB"), (3, "GiB"), (2, "MiB")):
-        if count >= 2 ** (10 * power):
-            return f"{count / 2 ** (10 * power):.1f} {name}"
-    return f"{count / 1024:.0f} KiB"
-
-
-def peak_bytes() -> int:
-    """The most memory that this process has had."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
 
 
 def _measure(file: TextFile, config: MineConfig, folder: Path) -> Measured:

@@ -1,18 +1,25 @@
 """One side of a corpus to mine: its texts, each once, on disk, and all the lines that each stands in.
 
-The side is in a few plain files. ``side.json`` is written last, when they are on the disk, and has the digest of each:
-a side that was cut or changed since is read again from its input.
+``read_lines`` reads the lines of files, ``build_side`` lays them down in a few plain files. Strings lie one behind
+the other in one file, and where each ends in another (``Strings``): any of them is at hand, and memory does not grow.
+
+``side.json`` is written last, when the files are on the disk, and has the size and the SHA-256 of each. A side that was
+cut or changed since is noticed when it is opened, and read again from its input; that takes about as long as the digest
+of the input, which each run makes anyway.
 """
 
 from __future__ import annotations
 
 import hashlib
 import itertools
+import json
 import logging
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeVar, get_args
+from types import TracebackType
+from typing import BinaryIO, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
 from jaxtyping import Int64, UInt64
@@ -22,9 +29,207 @@ from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.keys import EMPTY_KEY, text_keys
 from interlingua.corpus.sentence_table import is_table
 from interlingua.errors import ConfigError, DamagedFileError, DataError
-from interlingua.files import PathLike, open_bytes, open_text
-from interlingua.mining.side_files import SideRecord, describe, has_vectors, remove_files
-from interlingua.mining.strings import Strings, StringsWriter, mapped, mapped_zeros
+from interlingua.files import PathLike, atomic_write, open_text, sha256_file, sync_file
+from interlingua.json_text import parse_json
+from interlingua.runtime import Counted, silent
+from interlingua.temporary import sync_folder
+
+ZEROS = 65_536
+"""Numbers written at once."""
+
+
+class StringsWriter:
+    """Appends strings to ``NAME.text`` and where each ends to ``NAME.ends``; what was there goes.
+
+    Args:
+        folder: which is there.
+        name: of the strings.
+    """
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._texts: BinaryIO = open(folder / f"{name}.text", "wb")  # noqa: SIM115 - closed with the block
+        self._ends: BinaryIO = open(folder / f"{name}.ends", "wb")  # noqa: SIM115
+        self._size = 0
+
+    def extend(self, strings: Iterable[str]) -> None:
+        """Adds some."""
+        encoded = [string.encode("utf-8") for string in strings]
+        ends = self._size + np.cumsum([len(one) for one in encoded], dtype=np.int64)
+        self._texts.write(b"".join(encoded))
+        self._ends.write(ends.tobytes())
+        self._size = int(ends[-1]) if len(ends) else self._size
+
+    def __enter__(self) -> StringsWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        for file in (self._texts, self._ends):
+            file.flush()
+            os.fsync(file.fileno())
+            file.close()
+
+
+class Strings(Sequence[str]):
+    """Strings that a ``StringsWriter`` wrote, read as needed.
+
+    Args:
+        folder: with its two files.
+        name: of the strings.
+    """
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._ends = mapped(folder / f"{name}.ends", np.dtype(np.int64))
+        self._bytes = mapped(folder / f"{name}.text", np.dtype(np.uint8))
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def __getitem__(self, number):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN204 - one, or a list of some
+        if isinstance(number, slice):
+            return self.part(*number.indices(len(self))[:2])
+        start = int(self._ends[number - 1]) if number else 0
+        return self._bytes[start : int(self._ends[number])].tobytes().decode("utf-8")
+
+    def part(self, start: int, stop: int) -> list[str]:
+        """Some that stand one behind the other, in one read."""
+        if stop <= start:
+            return []
+        first = int(self._ends[start - 1]) if start else 0
+        ends = (self._ends[start:stop] - first).tolist()
+        whole = self._bytes[first : first + ends[-1]].tobytes()
+        return [whole[a:b].decode("utf-8") for a, b in zip([0, *ends[:-1]], ends, strict=True)]
+
+    @property
+    def total_bytes(self) -> int:
+        """Of all of them, in UTF-8."""
+        return len(self._bytes)
+
+
+def mapped(path: Path, dtype: np.dtype[np.generic], *, mode: str = "r") -> np.ndarray:
+    """A file of numbers as a memory map; an empty one, which can't be mapped, as an empty array."""
+    if not path.stat().st_size:
+        return np.zeros(0, dtype)
+    return np.memmap(path, dtype, mode)  # type: ignore[call-overload,no-any-return]
+
+
+def mapped_zeros(path: Path, dtype: np.dtype[np.generic], size: int) -> np.ndarray:
+    """A new file of zeros as a memory map, to be filled.
+
+    All of it is written first: a map of a file with holes ends the process where the disk is full.
+
+    Raises:
+        OSError: there is no room.
+    """
+    zeros = np.zeros(min(size, ZEROS), dtype)
+    with open(path, "wb") as file:
+        for start in range(0, size, ZEROS):
+            file.write(zeros[: size - start].tobytes())
+    return mapped(path, dtype, mode="r+")
+
+
+RECORD = "side.json"
+FORMAT = "interlingua-side-1"
+FILES = (
+    "texts.text",
+    "texts.ends",
+    "names.text",
+    "names.ends",
+    "text_of_line.i64",
+    "starts.i64",
+    "lines.i64",
+    "documents.u64",
+)
+SCRATCH = ("keys.u64", "cursor.i64")
+"""That a side is made with."""
+OF_VECTORS = ("model.json", "vectors.npy")
+"""In the same folder, see ``vectors.embed_side``."""
+JOURNALS = "vectors-*of*.journal"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SideRecord:
+    """What ``side.json`` says.
+
+    Attributes:
+        what: tells the input and the settings from others.
+        lines: of the input.
+        texts: each once.
+        files: name -> its bytes and their SHA-256.
+    """
+
+    what: str
+    lines: int
+    texts: int
+    files: dict[str, list[int | str]]
+
+    @classmethod
+    def read(cls, folder: Path) -> SideRecord | None:
+        """The record of a folder; nothing where no side was finished and nothing depends on one.
+
+        Raises:
+            DataError: it is damaged or missing, and there are vectors of its texts.
+        """
+        path = folder / RECORD
+        try:
+            found = parse_json(path.read_text(encoding="utf-8"))
+            if found.pop("format") == FORMAT:
+                return cls(**found)
+            problem = "is of another version of interlingua"
+        except FileNotFoundError:
+            problem = "is missing"
+        except (ValueError, KeyError, TypeError, AttributeError):
+            problem = "is damaged"
+        if not has_vectors(folder):
+            return None
+        raise DataError(
+            f"{problem}, so it is not known what texts the vectors are of; remove {folder} or choose another --work"
+            " folder",
+            path=path,
+        )
+
+    def write(self, folder: Path) -> None:
+        """Puts the record into a folder; then the side is finished."""
+        with atomic_write(folder / RECORD) as file:
+            json.dump({"format": FORMAT, **asdict(self)}, file)
+
+    def damage(self, folder: Path) -> str:
+        """Which file is not what was written; empty if all are."""
+        for name in FILES:
+            path = folder / name
+            if not path.is_file():
+                return f"{name} is missing"
+            if [path.stat().st_size, sha256_file(path)] != self.files.get(name):
+                return f"{name} was cut or changed since it was written"
+        return ""
+
+
+def describe(folder: Path) -> dict[str, list[int | str]]:
+    """Bytes and SHA-256 of each file of a side, which are on the disk when this returns."""
+    found: dict[str, list[int | str]] = {}
+    for name in FILES:
+        sync_file(folder / name)
+        found[name] = [(folder / name).stat().st_size, sha256_file(folder / name)]
+    sync_folder(folder)
+    return found
+
+
+def remove_files(folder: Path) -> None:
+    """Removes the files of a side; its record, and what depends on it, only if no vectors are finished.
+
+    The record of finished vectors stays until the next one takes its place, so that a run that is killed while it reads
+    damaged texts again does not lose them.
+    """
+    names = [*FILES, *SCRATCH]
+    if not has_vectors(folder):
+        names += [RECORD, *OF_VECTORS, *(path.name for path in folder.glob(JOURNALS))]
+    for name in names:
+        (folder / name).unlink(missing_ok=True)
+
+
+def has_vectors(folder: Path) -> bool:
+    """Whether vectors of a side are finished."""
+    return any(path.stat().st_size for path in folder.glob(JOURNALS))
+
 
 log = logging.getLogger("interlingua")
 
@@ -96,17 +301,6 @@ def _numbered(paths: Sequence[PathLike], bad: BadLines) -> Iterator[tuple[PathLi
                     yield path, number, line
         except DamagedFileError as error:
             bad.damaged(error, f"{number:,} lines", is_empty=not number)
-
-
-def count_lines(path: PathLike) -> int:
-    """Lines of a file, plain or compressed, by their ends."""
-    count = 0
-    last = b"\n"
-    with open_bytes(path) as file:
-        while chunk := file.read(1 << 20):
-            count = count + chunk.count(b"\n")
-            last = chunk[-1:]
-    return count + (last != b"\n")
 
 
 def guess_layout(path: PathLike) -> Layout:
@@ -189,7 +383,7 @@ def build_side(
     keep_blank: bool = False,
     memory: int = 2**30,
     replace: bool = False,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Counted = silent,
 ) -> Side:
     """Reads a side twice and lays it down in a folder; what an earlier run finished is taken as it is.
 
@@ -242,7 +436,7 @@ def _lay_down(
     equal: Equal,
     keep_blank: bool,
     memory: int,
-    progress: Callable[[int, int], None],
+    progress: Counted,
 ) -> int:
     """Writes all files of a side but the last one; returns how many lines it has."""
     folder.mkdir(parents=True, exist_ok=True)

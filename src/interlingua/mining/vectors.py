@@ -1,32 +1,113 @@
-"""Vectors of the texts of a side in one file on disk, a portion at a time, on from where a killed run stopped.
+"""Vectors of the texts of a side in one .npy file, a portion at a time, on from where a killed run stopped.
 
 A portion's vectors depend on nothing but its texts: done again, or on another machine of the same kind, they are the
-same bytes. A journal names the portions that are on the disk, each with a checksum; ``drop_damaged`` compares them at
-the start of a run, and what does not agree is embedded again.
+same bytes. A journal of each shard names the portions that are on the disk, each with a checksum; ``drop_damaged``
+compares them at the start of a run, and what does not agree is embedded again.
 """
 
 from __future__ import annotations
 
 import functools
+import io
 import logging
 import os
+import re
+import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float32
 from numpy import ndarray
 from numpy.typing import NDArray
 
-from interlingua.arrays import map_array
+from interlingua.arrays import map_array, unit_rows
 from interlingua.encoder.finite import check_finite
 from interlingua.errors import ConfigError, DataError
-from interlingua.files import PathLike, atomic_write
+from interlingua.files import Journal, PathLike
 from interlingua.mining.texts import Side
-from interlingua.mining.vector_files import end_line, header_of, journaled, portion_line, put, read_crc, rewrite
-from interlingua.mining.workers import Here, Workers
+from interlingua.runtime import Counted, silent
 from interlingua.temporary import sync_folder
+from interlingua.workers import Here, Workers
+
+JOURNALS = "vectors-*of*.journal"
+PART = 1 << 24
+"""Bytes read at once."""
+_LINE = re.compile(r"(\d{1,18}) (\d{1,9}) ([0-9a-f]{8})")
+
+
+class Portion(NamedTuple):
+    """A line of a journal.
+
+    Attributes:
+        start: first row.
+        width: of a vector.
+        crc: CRC-32 of the bytes of its vectors.
+    """
+
+    start: int
+    width: int
+    crc: int
+
+    def __str__(self) -> str:
+        return f"{self.start} {self.width} {self.crc:08x}"
+
+
+def portion_line(start: int, vectors: Float32[ndarray, "n d"]) -> str:
+    """The line of a journal for vectors that are on the disk."""
+    return str(Portion(start, vectors.shape[1], zlib.crc32(np.ascontiguousarray(vectors, "<f4").data)))
+
+
+def journaled(folder: Path) -> dict[Path, list[Portion]]:
+    """The finished portions of each journal; a line that was cut or changed names none."""
+    found: dict[Path, list[Portion]] = {}
+    for path in sorted(folder.glob(JOURNALS)):
+        matches = [match for match in map(_LINE.fullmatch, Journal(path).read()) if match]
+        found[path] = [Portion(int(match[1]), int(match[2]), int(match[3], 16)) for match in matches]
+    return found
+
+
+def header_of(rows: int, width: int) -> bytes:
+    """The header of the file of all vectors."""
+    head = io.BytesIO()
+    description = {"descr": np.dtype("<f4").str, "fortran_order": False, "shape": (rows, width)}
+    np.lib.format.write_array_header_1_0(head, description)
+    return head.getvalue()
+
+
+def rewrite(path: Path, header: bytes) -> None:
+    """Puts the right header into a file where another is; the vectors are checked for themselves."""
+    with path.open("r+b") as file:
+        if file.read(len(header)) != header:
+            file.seek(0)
+            file.write(header)
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def read_crc(path: Path, start: int, rows: int, width: int) -> int | None:
+    """CRC-32 of some vectors of a file; none where they are not all there."""
+    left = rows * width * 4
+    crc = 0
+    try:
+        with path.open("rb") as file:
+            file.seek(len(header_of(rows, width)) + start * width * 4)
+            while left > 0 and (part := file.read(min(left, PART))):
+                crc = zlib.crc32(part, crc)
+                left = left - len(part)
+    except OSError:
+        return None
+    return crc if left == 0 and rows > 0 else None
+
+
+def put(file: int, content: bytes, at: int) -> None:
+    """Writes all of some bytes at a place of a file."""
+    while content:
+        written = os.pwrite(file, content, at)
+        content = content[written:]
+        at = at + written
+
 
 log = logging.getLogger("interlingua")
 PORTION = 2048
@@ -45,7 +126,7 @@ def embed_side(
     path: PathLike | None = None,
     shard: tuple[int, int] = (1, 1),
     workers: Workers | None = None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Counted = silent,
 ) -> int:
     """Writes the vectors that are not there yet.
 
@@ -77,19 +158,15 @@ def embed_side(
     left = [start for start in own if start not in done]
     unknown = ((encode, _without_vector(side, start, start + texts[start], known, last)) for start in left)
     made = (workers or Here()).run(encoded, unknown, encodes=True)
-    with (
-        open(os.open(folder / "vectors.npy", os.O_RDWR | os.O_CREAT, 0o666), "r+b") as file,
-        open(folder / f"vectors-{number}of{shards}.journal", "a+", encoding="ascii") as journal,
-    ):
-        end_line(Path(journal.name))
+    journal = Journal(folder / f"vectors-{number}of{shards}.journal")
+    with open(os.open(folder / "vectors.npy", os.O_RDWR | os.O_CREAT, 0o666), "r+b") as file:
+        journal.path.touch()
         sync_folder(folder)  # the names of both files
         for start, new in zip(left, made, strict=True):
             vectors = _vectors(side, start, start + texts[start], new, known, last, path)
             _write(file.fileno(), vectors, start, len(side))
             os.fdatasync(file.fileno())
-            journal.write(portion_line(start, vectors))
-            journal.flush()
-            os.fsync(journal.fileno())
+            journal.add(portion_line(start, vectors))
             count += len(vectors)
             progress(count, sum(texts.values()))
     return len(set(portions) - finished(folder))
@@ -139,8 +216,7 @@ def drop_damaged(folder: Path, rows: int, shard: tuple[int, int] = (1, 1)) -> No
     for journal, of_journal in found.items():
         if any(portion.start in damaged for portion in of_journal):
             kept = [portion for portion in of_journal if portion.start not in damaged]
-            with atomic_write(journal, encoding="ascii") as file:
-                file.writelines(map(str, kept))
+            Journal(journal).write(map(str, kept))
 
 
 def load_vectors(folder: Path) -> Float32[ndarray, "n d"]:
@@ -193,7 +269,7 @@ class KnownVectors:
         Raises:
             DataError: one is not finite, or longer than float32 tells.
         """
-        found = unit(self[rows])
+        found = unit_rows(self[rows])
         broken = np.isnan(found).any(axis=1)
         if broken.any():
             self._refuse(int(rows[np.flatnonzero(broken)[0]]))
@@ -264,16 +340,6 @@ def _open_table(path: PathLike, rows: int | None) -> NDArray[np.floating]:
         )
     found: NDArray[np.floating] = vectors
     return found
-
-
-def unit(vectors: NDArray[np.floating]) -> Float32[ndarray, "n d"]:
-    """Vectors scaled to length 1; one of zeros stays, one that is not finite or too long for float32 becomes NaN."""
-    with np.errstate(over="ignore", invalid="ignore"):  # some bytes that mean NaN are reported by numpy
-        wide = np.asarray(vectors, dtype=np.float64)
-        lengths = np.linalg.norm(wide, axis=1, keepdims=True)
-    lengths[lengths == 0] = 1
-    lengths[lengths > np.finfo(np.float32).max] = np.nan
-    return np.asarray(wide / lengths, dtype=np.float32)
 
 
 def _without_vector(side: Side, start: int, stop: int, known: KnownVectors | None, last: bool) -> list[str]:

@@ -16,12 +16,15 @@ from pydantic import BaseModel, Field, StrictFloat, StrictInt, StrictStr
 from starlette.requests import Request
 from starlette.responses import Response
 
+from interlingua.arrays import unit_rows
 from interlingua.corpus.sentence_splitting import split_text
+from interlingua.encoder.encode import EncodeReport
 from interlingua.errors import InterlinguaError
-from interlingua.mining.alignment import Link
-from interlingua.mining.api import align, text_side
+from interlingua.mining.align import Aligner
+from interlingua.mining.alignment import AlignConfig, Link
 from interlingua.mining.checks import CHEAP, DROPPED
-from interlingua.mining.job import MinedPairs, MineJob
+from interlingua.mining.mine import MinedPairs, MineJob
+from interlingua.mining.pipeline import text_side
 from interlingua.serve.errors import RequestError
 from interlingua.serve.json_route import StrictRoute, json_response
 from interlingua.serve.model import language_code, shape_vectors
@@ -96,14 +99,13 @@ def text_router(service: Service, documented: dict[int | str, dict[str, Any]]) -
         embed = _embed_in_queue(service, body.prompt)
 
         def work() -> tuple[Link, ...]:
-            return align(
-                embed,
-                source,
-                target,
-                max_sentences=body.max_sentences,
+            aligner = Aligner(
+                _rows_of_length_1(embed),
+                AlignConfig(max_sentences=body.max_sentences),
                 source_language=body.source_language,
                 target_language=body.target_language,
             )
+            return aligner.align(source, target).links
 
         links = await _in_thread(work)
         return json_response(
@@ -191,3 +193,14 @@ def _embed_in_queue(service: Service, prompt: str | None) -> Callable[..., Float
         return shape_vectors(vectors, service.model.vector_format())
 
     return embed
+
+
+def _rows_of_length_1(embed: Callable[..., Float32[ndarray, "n d"]]) -> Callable[..., Float32[ndarray, "n d"]]:
+    """As an ``Aligner`` embeds; what is cut off of long texts is not reported to a client."""
+
+    def encode(
+        texts: list[str], *, language: str | None = None, report: EncodeReport | None = None
+    ) -> Float32[ndarray, "n d"]:
+        return unit_rows(embed(texts, language=language))
+
+    return encode

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import resource
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,6 +11,7 @@ from typing import Any
 
 from interlingua.batches.feeds import rows, token_batches
 from interlingua.json_text import parse_json
+from interlingua.runtime import peak_rss_bytes
 from interlingua.train.build import MicroBatches
 from interlingua.train.checkpoint import TrainState
 from interlingua.train.config import TrainConfig
@@ -187,9 +186,3 @@ def read_result(folder: RunFolder) -> TrainResult | None:
         return None
     paths = {name: Path(record[name]) for name in ("run", "model", "best") if record[name] is not None}
     return TrainResult(**{**record, **paths, "already": True})
-
-
-def peak_rss_bytes() -> int:
-    """The largest resident memory this process ever had, bytes."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024

@@ -119,7 +119,7 @@ def run_align(
         ConfigError: an option is wrong.
         DataError: a document has no sentence, or a file can't be read.
     """
-    from interlingua.mining.align_job import AlignJob
+    from interlingua.mining.align import AlignJob
     from interlingua.mining.alignment import AlignConfig
     from interlingua.verbs.sources import open_model
 

@@ -56,7 +56,7 @@ def run_calibrate(options: CalibrateOptions, progress: Progress = silent) -> Cal
         DataError: there are too few pairs of which the answer is known, or a file can't be read.
     """
     from interlingua.mining.calibrate import CalibrateJob
-    from interlingua.mining.job import mine_config, parse_size
+    from interlingua.mining.mine import mine_config, parse_size
     from interlingua.verbs.sources import two_texts
 
     config = mine_config(

@@ -59,7 +59,7 @@ def run_embed(options: EmbedOptions, progress: Callable[[float, int | None], Non
         ConfigError: an option is wrong.
         DataError: a file can't be read.
     """
-    from interlingua.mining.embed_job import EmbedJob
+    from interlingua.encoder.embed_files import EmbedJob
     from interlingua.verbs.sources import open_model
 
     form: dict[str, Any] = {} if options.dim is None else {"dim": options.dim}

@@ -24,7 +24,7 @@ from interlingua.verbs.shared import (
 )
 
 if TYPE_CHECKING:
-    from interlingua.mining.job import MinedPairs, MineJob
+    from interlingua.mining.mine import MinedPairs, MineJob
 
 CHECKS = "script,length,copied,numbers,duplicate,hub"
 DROPPED = "script,length,copied,duplicate,hub"
@@ -49,7 +49,8 @@ class MineOptions(TwoTextsOptions, RayOptions, BadLineOptions):
     )
     checks: Names = option(
         CHECKS,
-        "Columns: all, none, or some of language, script, length, copied, numbers, duplicate, hub.",
+        "Columns: all, none, or some of language, script, length, copied, numbers, duplicate, hub,"
+        " package.module:Class.",
         group=FILTERING,
         flags=("--check",),
     )
@@ -95,7 +96,7 @@ def run_mine(options: MineOptions, progress: Progress = silent) -> MinedPairs:
         ConfigError: an option is wrong.
         DataError: a side has no sentence, or a file can't be read.
     """
-    from interlingua.mining.job import MinedPairs
+    from interlingua.mining.mine import MinedPairs
     from interlingua.verbs.sources import two_texts
 
     with contextlib.ExitStack() as stack:
@@ -111,7 +112,7 @@ def run_mine(options: MineOptions, progress: Progress = silent) -> MinedPairs:
 
 def mine_job(options: MineOptions, work: Path | None) -> MineJob:
     """The checked job that the options describe, with the folder of all that is made on the way."""
-    from interlingua.mining.job import MineJob, parse_size
+    from interlingua.mining.mine import MineJob, parse_size
 
     are_off = joined(options.checks) in ("", "none")
     default_drop = "none" if are_off else DROPPED

@@ -13,7 +13,7 @@ from interlingua.options import FILTERING, INPUT, OUTPUT, SEARCH, argument, func
 from interlingua.verbs.shared import BadLineOptions, ModelOptions, Names, as_path, joined, listed, silent
 
 if TYPE_CHECKING:
-    from interlingua.mining.score_job import ScoreJob, Stream
+    from interlingua.mining.score import ScoreJob, Stream
 
 
 class ScoredPair(NamedTuple):
@@ -90,7 +90,8 @@ class ScoreOptions(ModelOptions, BadLineOptions):
     )
     checks: Names = option(
         "",
-        "Checks to measure: all, or some of language, script, length, copied, numbers, duplicate, hub.",
+        "Checks to measure: all, or some of language, script, length, copied, numbers, duplicate, hub,"
+        " package.module:Class.",
         group=FILTERING,
         flags=("--check",),
     )
@@ -145,7 +146,7 @@ def run_score(
         ConfigError: an option is wrong; the pairs are a table or a dictionary.
         DataError: a pair does not hold two texts, when its turn comes; a file can't be read.
     """
-    from interlingua.mining.score_learning import learn_job
+    from interlingua.mining.calibrate import learn_job
     from interlingua.verbs.sources import open_model
 
     job = score_job(options)
@@ -165,13 +166,12 @@ def run_score(
 
 def score_job(options: ScoreOptions) -> ScoreJob:
     """The checked job that the options describe."""
-    from interlingua.mining.filter import filter_config
-    from interlingua.mining.score import score_config
-    from interlingua.mining.score_job import ScoreJob
+    from interlingua.mining.checks import CheckPlan
+    from interlingua.mining.filter import Selection
+    from interlingua.mining.score import ScoreJob, score_config
 
-    limits = filter_config(
-        joined(options.checks),
-        joined(options.drop),
+    limits = Selection(
+        checks=CheckPlan.parse(joined(options.checks), joined(options.drop)),
         threshold=options.threshold,
         probability=options.probability,
         precision=options.precision,
@@ -198,7 +198,7 @@ def score_job(options: ScoreOptions) -> ScoreJob:
 def _open(options: ScoreOptions, job: ScoreJob) -> Stream:
     if isinstance(options.bitext, str | os.PathLike):
         return job.open()
-    from interlingua.mining.api import pair_stream
+    from interlingua.mining.score import pair_stream
 
     pairs: Any = options.bitext
     return pair_stream(pairs, options.source_language, options.target_language)

@@ -8,20 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.limits import MAX_LINE_CHARACTERS
 from interlingua.options import INPUT, MODEL, SEARCH, Options, argument, option
+from interlingua.runtime import Progress as Progress
+from interlingua.runtime import silent as silent
 
 Model = Any
 """A model directory, a run or ``hf:owner/name``; in Python also an encoder or a function from texts to vectors."""
 Names = str | Iterable[str]
 """Names with commas, or any iterable of them."""
-Progress = Callable[[str, int, int], None]
-"""Is given what is being done, how much of it is done, and all."""
-
-
-def silent(*state: Any) -> None:
-    """A progress that shows nothing."""
 
 
 def listed(names: Names | None) -> list[str] | None:
@@ -43,6 +40,24 @@ def joined(names: Names | Mapping[str, float | None]) -> str:
 def as_path(path: PathLike | None) -> Path | None:
     """The path, or None."""
     return None if path is None else Path(path)
+
+
+def embedding_function(encoder: Any) -> Callable[..., Any]:
+    """The ``encode`` of an encoder, or the function itself.
+
+    Raises:
+        ConfigError: it is neither.
+    """
+    embed: Any = getattr(encoder, "encode", encoder)
+    # A text has a method of that name, too.
+    if isinstance(encoder, str) or not callable(embed):
+        kind = type(encoder).__name__
+        raise ConfigError(
+            f"expected an encoder (interlingua.load), a model's folder or a function first, got {kind}; the order is"
+            " mine(encoder, source, target), score(encoder, pairs), align(encoder, source, target)"
+        )
+    function: Callable[..., Any] = embed
+    return function
 
 
 @dataclass(frozen=True)
@@ -84,8 +99,6 @@ class ModelOptions(Options):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.model, str | os.PathLike):
-            from interlingua.mining.api import embedding_function
-
             embedding_function(self.model)  # raises where it does not embed
 
 

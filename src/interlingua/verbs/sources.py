@@ -16,11 +16,10 @@ from interlingua.evaluation.backends.function import FunctionEncoder
 from interlingua.evaluation.encoders import OwnEncoder, encode_and_identity
 from interlingua.evaluation.provenance import prompt_text
 from interlingua.languages import resolve
-from interlingua.mining.api import embedding_function, text_side
-from interlingua.mining.pipeline import TextFile
+from interlingua.mining.pipeline import TextFile, text_side
 from interlingua.mining.texts import LAYOUTS, guess_layout
 from interlingua.remote import expand, fetch
-from interlingua.verbs.shared import ModelOptions, TwoTextsOptions
+from interlingua.verbs.shared import ModelOptions, TwoTextsOptions, embedding_function
 
 
 def open_model(

@@ -237,8 +237,8 @@ def test_memory_grows_by_under_100_bytes_a_passage(tmp_path, monkeypatch):
     monkeypatch.setattr(key_index, "WAITING", 512)
     monkeypatch.setattr(postings, "BLOCK_PASSAGES", 512)
     monkeypatch.setattr(passages, "keep_vectors", functools.partial(streams.keep_vectors, portion=512))
-    by_blocks = functools.partial(passage_search.nearest_neighbours, columns=512)
-    monkeypatch.setattr(passage_search, "nearest_neighbours", by_blocks)
+    by_blocks = functools.partial(passage_search.exact_topk, columns=512)
+    monkeypatch.setattr(passage_search, "exact_topk", by_blocks)
 
     class Numbers:
         def encode(self, texts, **_):

@@ -19,8 +19,8 @@ from numpy import ndarray
 from torch import Tensor
 
 from interlingua.evaluation.task import Progress, silent
-from interlingua.mining.dense import merge, no_neighbours, padded_block, top_k
-from interlingua.mining.knn import Neighbours
+from interlingua.search.topk.dense import merge, no_neighbors, padded_block, top_k
+from interlingua.search.topk.exact import Neighbors
 
 ROWS = 2048
 COLUMNS = 4096
@@ -66,7 +66,7 @@ class _Nearest(NamedTuple):
     translation: Float32[Tensor, "r l"]
     other: Float32[Tensor, "r l"]
     other_line: Int64[Tensor, "r l"]
-    neighbours: Neighbours
+    neighbours: Neighbors
 
 
 def search_pool(
@@ -140,7 +140,7 @@ def _search(vectors: Float32[ndarray, "l n d"], language: int, here: slice, *, k
     queries, size = padded_block(vectors[language], here.start, here.stop - here.start)
     translation, other = (torch.full((size, count), -torch.inf) for _ in range(2))
     other_line = torch.zeros((size, count), dtype=torch.int64)
-    best = no_neighbours(size)
+    best = no_neighbors(size)
     for candidates in range(count):
         for first in range(0, n, columns):
             block, width = padded_block(vectors[candidates], first, columns)

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int64
 from numpy import ndarray
 
-from interlingua.mining.knn import mutual_neighbours
+from interlingua.search.topk.exact import mutual_topk
 
 
 def normalized(embeddings: Float32[ndarray, "n d"]) -> Float32[ndarray, "n d"]:
@@ -21,7 +21,7 @@ def nearest_both_ways(
     x: Float32[ndarray, "n d"], y: Float32[ndarray, "m d"]
 ) -> tuple[Int64[ndarray, " n"], Int64[ndarray, " m"]]:
     """The nearest y of every x and the nearest x of every y, by cosine; the lower index among equals."""
-    of_x, of_y = mutual_neighbours(normalized(x), normalized(y), k=1)
+    of_x, of_y = mutual_topk(normalized(x), normalized(y), k=1)
     return of_x.indices[:, 0].numpy(), of_y.indices[:, 0].numpy()
 
 

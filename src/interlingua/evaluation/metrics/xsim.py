@@ -13,7 +13,7 @@ from torch import Tensor
 from interlingua.corpus.augmented_sets import MISALIGNED, Altered
 from interlingua.evaluation.metrics.retrieval import normalized
 from interlingua.functional.margin import MARGINS, Margin, best_neighbour, margin_score, score_neighbours
-from interlingua.mining.knn import mutual_neighbours
+from interlingua.search.topk.exact import mutual_topk
 
 
 class XSimSearch(NamedTuple):
@@ -58,7 +58,7 @@ def xsim_search(x: Float32[ndarray, "n d"], y: Float32[ndarray, "m d"], *, k: in
     """
     x = normalized(x)
     y = normalized(y)
-    of_x, of_y = mutual_neighbours(x, y, k=k)
+    of_x, of_y = mutual_topk(x, y, k=k)
     x_means = of_x.similarities.mean(dim=1)
     y_means = of_y.similarities.mean(dim=1)
     predictions = {

@@ -33,8 +33,8 @@ from interlingua.evaluation.task import (
 )
 from interlingua.evaluation.tasks.folders import choose_languages, content_sha256, find_folder, full_code
 from interlingua.evaluation.tasks.groups import grouped
-from interlingua.mining.knn import nearest_neighbours
-from interlingua.mining.mine import best_both_ways
+from interlingua.mining.candidates import best_both_ways
+from interlingua.search.topk.exact import exact_topk
 
 ENGLISH = "eng_Latn"
 Direction = Literal["en-x", "x-en"]
@@ -180,7 +180,7 @@ class ParaCrawlRetrieval:
         )
         by_margin, _ = best_both_ways(x, y, k=self.k)
         right = is_right(by_margin.y)
-        by_cosine = is_right(nearest_neighbours(x, y, k=1).indices[:, 0].numpy())
+        by_cosine = is_right(exact_topk(x, y, k=1).indices[:, 0].numpy())
         scores = {"accuracy": float(right.mean()), "accuracy_cosine": float(by_cosine.mean())}
         subset = SubsetScores(name=name, languages=(source, target), pairs=len(right), scores=scores)
         wrong = wrong_neighbours(

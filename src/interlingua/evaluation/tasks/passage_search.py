@@ -11,7 +11,7 @@ from numpy import ndarray
 
 from interlingua.evaluation.metrics.ranking import DEPTH, Run, top
 from interlingua.evaluation.streams import KeptVectors
-from interlingua.mining.knn import Neighbours, nearest_neighbours
+from interlingua.search.topk.exact import Neighbors, exact_topk
 
 
 class EmbeddedPassages(NamedTuple):
@@ -28,16 +28,16 @@ class EmbeddedPassages(NamedTuple):
     digest: str
 
 
-def exact_nearest(queries: Float32[ndarray, "n d"], passages: Any) -> Neighbours:
+def exact_nearest(queries: Float32[ndarray, "n d"], passages: Any) -> Neighbors:
     """The 100 nearest passages of each query; passages as in ``EmbeddedPassages``."""
-    return nearest_neighbours(queries, passages, k=DEPTH)
+    return exact_topk(queries, passages, k=DEPTH)
 
 
 def search(
     queries: Sequence[str],
     vectors: Float32[ndarray, "n d"],
     pools: Mapping[str, EmbeddedPassages],
-    nearest: Callable[[Any, Any], Neighbours] = exact_nearest,
+    nearest: Callable[[Any, Any], Neighbors] = exact_nearest,
 ) -> Run:
     """The best 100 passages of every query over the pools; a pool's name stands before its ids, if there is one."""
     if not queries:

@@ -25,9 +25,9 @@ from interlingua.evaluation.tasks.passages import (
     judged_questions,
     set_and_id,
 )
-from interlingua.mining.knn import Neighbours
-from interlingua.mining.rescored import CodedVectors, rescored_topk
 from interlingua.search.bm25 import DEFAULT_B, DEFAULT_K1, BM25Index
+from interlingua.search.topk.approximate import CodedVectors, rescored_topk
+from interlingua.search.topk.exact import Neighbors
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -104,7 +104,7 @@ class RetrievalTask(PassageTask):
         subset = SubsetScores(name=name, languages=(language, language), pairs=len(judged), scores=scores)
         return Scored(subset, Items(np.array([*values[self.main_metric].values()])), notes, missed, tables)
 
-    def _nearest(self, queries: Float32[ndarray, "n d"], passages: Any) -> Neighbours:
+    def _nearest(self, queries: Float32[ndarray, "n d"], passages: Any) -> Neighbors:
         """The nearest passages, as exactly as ``precision`` and ``rescore`` say."""
         if self.precision == "float32":
             return exact_nearest(queries, passages)

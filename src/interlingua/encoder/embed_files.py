@@ -1,0 +1,399 @@
+"""The whole of ``interlingua embed``: files of lines to files of vectors, here or by many workers."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import itertools
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from jaxtyping import Float32
+from numpy import ndarray
+
+from interlingua.corpus.bad_lines import BadLines
+from interlingua.corpus.sentence_table import is_table, read_column, refuse_column
+from interlingua.encoder.encode import EncodeReport, collect, windows
+from interlingua.encoder.finite import check_finite
+from interlingua.encoder.parquet_vectors import ParquetVectors, is_parquet, require_pyarrow
+from interlingua.errors import ConfigError, DamagedFileError, DataError
+from interlingua.files import PathLike, atomic_write, count_lines, open_text, stem_and_suffix
+from interlingua.json_text import parse_json
+from interlingua.limits import guard_lines
+from interlingua.locks import exclusive
+from interlingua.remote import (
+    check_writable,
+    destination,
+    exists,
+    expand,
+    fetch,
+    is_remote,
+    keep_inputs,
+    name_of,
+    state,
+)
+from interlingua.workers import OnRay, connected
+
+STANDARD_INPUT = "-"
+RECORD = "embedded.json"
+"""In a folder of vectors: the model, and the files that are done."""
+Encode = Callable[..., Float32[ndarray, "n d"]]
+"""Lines -> vectors; takes ``out``, ``report`` and ``advance``, see ``interlingua.encoder.encode.encode``."""
+Progress = Callable[[float, int | None], None]
+"""Is given the lines that are done, and all where that is known."""
+
+
+class Made(NamedTuple):
+    """A file of vectors: how many, of which width, and the type of their numbers."""
+
+    rows: int
+    width: int
+    dtype: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EmbedJob:
+    """What ``interlingua embed --help`` says of the options of these names."""
+
+    files: Sequence[str]
+    output: str
+    ray: str | None = None
+    ray_cores: int = 1
+    column: str | None = None
+    language: str | None = None
+    on_error: str = "stop"
+
+    def __post_init__(self) -> None:
+        BadLines(self.on_error)  # refuses what it does not know
+        if STANDARD_INPUT in self.files and (len(self.files) > 1 or self.output.endswith("/")):
+            raise ConfigError("standard input is one text by itself; name one .npy or .parquet file for it")
+        suffix = Path(name_of(self.output)).suffix
+        if self.to_parquet:
+            require_pyarrow()
+        elif suffix.lower() not in ("", ".npy") and not self.output.endswith("/") and not os.path.isdir(self.output):
+            raise ConfigError(
+                f"{self.output}: vectors are written as .npy or .parquet, not {suffix}; name OUT.npy (numpy.load reads"
+                " it), OUT.parquet (texts and vectors), or a folder with / at its end"
+            )
+
+    def run(self, encode: Encode, *, model: str, progress: Progress = lambda done, total: None) -> list[str]:
+        """Does it.
+
+        Args:
+            encode: see ``Encode``.
+            model: what tells the model and its settings: a folder with vectors of another is refused.
+            progress: called with the lines that are done.
+
+        Returns:
+            What there is to tell, in lines.
+        """
+        targets = self._targets()
+        for name in targets:
+            refuse_column(self.column, name)
+        keep_inputs(set(targets.values()), self.names)
+        with self._alone(), BadLines(self.on_error, self._bad_lines_path) as bad:
+            return [*self._embed(encode, model, targets, bad, progress), *bad.lines()]
+
+    @property
+    def _bad_lines_path(self) -> Path:
+        """Of the file that keeps lines that can't be read; for vectors in a store it is here."""
+        if is_remote(self.output):
+            return Path(f"{name_of(self.output.rstrip('/'))}.bad-lines.tsv")
+        return Path(self.output, "bad-lines.tsv") if self.to_folder else Path(f"{self.output}.bad-lines.tsv")
+
+    def _alone(self) -> contextlib.AbstractContextManager[None]:
+        """Keeps other runs out of a folder of vectors; a store elsewhere has no locks."""
+        if not self.to_folder or is_remote(self.output):
+            return contextlib.nullcontext()
+        return exclusive(Path(self.output.removeprefix("file://")), remedy="choose another --output folder")
+
+    def _embed(
+        self,
+        encode: Encode,
+        model: str,
+        targets: dict[str, str],
+        bad: BadLines,
+        progress: Progress,
+    ) -> list[str]:
+        started = time.perf_counter()
+        report = EncodeReport()
+        record = _Record(self.output, model) if self.to_folder else None
+        names = list(targets)
+        left = [name for name in names if record is None or not record.has(name, targets[name])]
+        for name in left[:1]:
+            check_writable(targets[name])
+        made: list[Made] = []
+        with tempfile.TemporaryDirectory() as scratch, connected(self.ray, cores=self.ray_cores) as workers:
+            sentences = partial(read_column, column=self.column, language=self.language, bad=bad)
+            count = _Count(left, progress, sentences, skips=bad.skips)
+            work = _Work(encode, Path(scratch), report, count, workers, sentences, bad)
+            if self.to_parquet:
+                made.append(work.parquet(names, self.output))
+            else:
+                for name, vectors in work.files(left, targets):
+                    made.append(vectors)
+                    if record is not None:
+                        record.add(name)
+        return self._summary(made, len(names) - len(left), report, time.perf_counter() - started)
+
+    @property
+    def names(self) -> list[str]:
+        """The files, patterns filled in."""
+        return list(dict.fromkeys(name for pattern in self.files for name in expand(pattern)))
+
+    @property
+    def to_folder(self) -> bool:
+        """Whether there is a file of vectors for each of several."""
+        return not self.to_parquet and (len(self.names) > 1 or self.output.endswith("/"))
+
+    @property
+    def to_parquet(self) -> bool:
+        """Whether the lines of all files and their vectors go into one Parquet file."""
+        return is_parquet(self.output) and not os.path.isdir(self.output)
+
+    def _targets(self) -> dict[str, str]:
+        names = self.names
+        if self.to_parquet:
+            return dict.fromkeys(names, self.output)
+        if not self.to_folder:
+            return {names[0]: self.output}
+        targets = {name: f"{self.output.rstrip('/')}/{stem_and_suffix(name_of(name))[0]}.npy" for name in names}
+        if len(set(targets.values())) < len(names):
+            raise ConfigError(f"several of the {len(names)} files would go to one of the same name; embed them apart")
+        return targets
+
+    def _summary(self, made: Sequence[Made], before: int, report: EncodeReport, seconds: float) -> list[str]:
+        rows = sum(one.rows for one in made)
+        width = max((one.width for one in made), default=0)
+        tokens = f", {report.tokens / seconds:,.0f} tokens/s" if report.tokens else ""
+        files = f"{len(made)} files, " if self.output.endswith("/") or len(made) + before > 1 else ""
+        there = f"; {before} files were there" if before else ""
+        rate = f"{seconds:.1f} s, {report.texts / seconds:,.0f} lines/s{tokens}"
+        dtype = made[0].dtype if made else "float32"
+        lines = [f"{self.output}: {files}{rows:,} x {width} {dtype}, {rate}{there}"]
+        return [*lines, report.cuts] if report.cut_rows else lines
+
+
+class _Work:
+    """Embeds files, one after the other or several at once, and puts the vectors where they belong."""
+
+    def __init__(
+        self,
+        encode: Encode,
+        scratch: Path,
+        report: EncodeReport,
+        count: _Count,
+        workers: OnRay | None,
+        sentences: Callable[[PathLike], Iterator[str]],
+        bad: BadLines,
+    ) -> None:
+        self.sentences = sentences
+        self.bad = bad
+        self.encode = encode
+        self.scratch = scratch
+        self.report = report
+        self.count = count
+        self.workers = workers
+
+    def files(self, names: Sequence[str], targets: dict[str, str]) -> Iterator[tuple[str, Made]]:
+        """Every file when its vectors are there."""
+        if self.workers is None:
+            for name in names:
+                with self._lines(name) as lines, destination(targets[name], self.scratch) as path:
+                    made = self.encode(lines, out=path, report=self.report, advance=self.count.advance)
+                    done = Made(len(made), made.shape[1], str(made.dtype))
+                    del made
+                yield name, done
+            return
+        found = self.workers.run(embed_window, self._tasks(names), encodes=True)
+        for name, parts in itertools.groupby(found, key=lambda part: part[0]):
+            with destination(targets[name], self.scratch) as path:
+                made = collect(self._noted(parts), 0, path)
+                done = Made(len(made), made.shape[1], str(made.dtype))
+                del made
+            yield name, done
+
+    def parquet(self, names: Sequence[str], target: str) -> Made:
+        """All files, one after the other, into one Parquet file of lines and vectors."""
+        with destination(target, self.scratch) as path, ParquetVectors(path) as table:
+            for name, parts in itertools.groupby(self._embedded(names), key=lambda part: part[0]):
+                row = 0
+                for _, texts, vectors in parts:
+                    check_finite(vectors, lambda at, name=name, row=row: f"{name}:{row + at + 1}")  # type: ignore[misc]
+                    table.write(texts, vectors)
+                    row += len(texts)
+        return Made(table.rows, table.width, table.dtype)
+
+    def _embedded(self, names: Sequence[str]) -> Iterator[tuple[str, list[str], Float32[ndarray, "n d"]]]:
+        """The lines of the files with their vectors, a window at a time."""
+        if self.workers is None:
+            for name in names:
+                for texts in self._windows(name):
+                    yield name, texts, self.encode(texts, report=self.report, advance=self.count.advance)
+            return
+        # One copy goes to the workers, who are some windows ahead; they give vectors back in the same order.
+        sent, kept = itertools.tee(self._tasks(names))
+        for part, (_, name, texts) in zip(self.workers.run(embed_window, sent, encodes=True), kept, strict=True):
+            (vectors,) = self._noted([part])
+            yield name, texts, vectors
+
+    def _tasks(self, names: Sequence[str]) -> Iterator[tuple[Encode, str, list[str]]]:
+        return ((self.encode, name, texts) for name in names for texts in self._windows(name))
+
+    def _windows(self, name: str) -> Iterator[list[str]]:
+        empty = True
+        with self._lines(name) as lines:
+            for texts in windows(lines):
+                empty = False
+                yield texts
+        if empty:
+            yield []
+
+    def _noted(
+        self, parts: Iterable[tuple[str, Float32[ndarray, "n d"], EncodeReport]]
+    ) -> Iterator[Float32[ndarray, "n d"]]:
+        for _, vectors, report in parts:
+            self.report.max_tokens = report.max_tokens
+            self.report.cut_rows.extend(self.report.texts + row for row in report.cut_rows)
+            self.report.texts += report.texts
+            self.report.tokens += report.tokens
+            self.count.advance(len(vectors))
+            yield vectors
+
+    @contextlib.contextmanager
+    def _lines(self, name: str) -> Iterator[Iterator[str]]:
+        """The lines without their ends; blank ones stay, so that row i is line i."""
+        if name == STANDARD_INPUT:
+            try:
+                stream = guard_lines(sys.stdin.buffer, name)
+                yield self._read(io.TextIOWrapper(stream, encoding="utf-8", errors=self.bad.errors), name)
+            except UnicodeDecodeError as error:
+                byte = error.object[error.start]
+                raise DataError(f"not UTF-8 (byte 0x{byte:02x}); convert it first", path="-") from error
+            return
+        path = fetch(name, self.scratch / "fetched")
+        self.count.open(name, path)
+        if is_table(path):
+            yield self.sentences(path)
+        else:
+            yield self._text(path)
+        if is_remote(name):
+            path.unlink()
+
+    def _read(self, lines: Iterable[str], path: PathLike) -> Iterator[str]:
+        """The lines; one that can't be read and is left out comes as a blank one, so that row i is line i."""
+        for number, line in enumerate(lines, 1):
+            yield line.rstrip("\r\n") if self.bad.is_text(line, path, number) else ""
+
+    def _text(self, path: PathLike) -> Iterator[str]:
+        """The lines of a text file, or those before the place where it is damaged."""
+        count = 0
+        try:
+            with open_text(path, errors=self.bad.errors) as text:
+                for line in self._read(text, path):
+                    count += 1
+                    yield line
+        except DamagedFileError as error:
+            self.bad.damaged(error, f"{count:,} lines", is_empty=not count)
+
+
+def _is_stream(name: str) -> bool:
+    """Whether a file can be read but once: standard input, a pipe, a device."""
+    return name == STANDARD_INPUT or (os.path.exists(name) and not os.path.isfile(name))
+
+
+class _Count:
+    """Lines that are done, and all; a file elsewhere is taken to have as many as the others until it is here."""
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        progress: Progress,
+        sentences: Callable[[PathLike], Iterator[str]],
+        *,
+        skips: bool = False,
+    ) -> None:
+        self.sentences = sentences
+        self.skips = skips
+        self.progress, self.files, self.done = progress, len(names), 0
+        # Counting what is in a pipe would leave nothing to embed.
+        self.known = all(is_remote(name) or not _is_stream(name) for name in names)
+        self.lines = {name: self._count(name) for name in names if self.known and not is_remote(name)}
+
+    def open(self, name: str, path: Path) -> None:
+        """Takes note of a file that is read now."""
+        if name not in self.lines and self.known:
+            self.lines[name] = self._count(path)
+        self.advance(0)
+
+    def _count(self, path: PathLike) -> int:
+        if is_table(path):
+            return sum(1 for _ in self.sentences(path))
+        try:
+            return count_lines(path)
+        except DamagedFileError:  # it is reported when the file is read
+            if not self.skips:
+                raise
+            return 0
+
+    def advance(self, texts: int) -> None:
+        """So many more are done."""
+        self.done += texts
+        total = sum(self.lines.values()) * self.files // max(1, len(self.lines))
+        self.progress(self.done, max(self.done, total) if self.known else None)
+
+
+class _Record:
+    """Which files of a folder are done, kept in it after each.
+
+    Args:
+        folder: of vectors.
+        model: what tells the model.
+
+    Raises:
+        ConfigError: the folder holds vectors of another model.
+    """
+
+    def __init__(self, folder: str, model: str) -> None:
+        self.path = f"{folder.rstrip('/')}/{RECORD}"
+        self.model = model
+        self.files: dict[str, str] = {}
+        if not exists(self.path):
+            return
+        with tempfile.TemporaryDirectory() as scratch:
+            try:
+                found = parse_json(fetch(self.path, Path(scratch)).read_text(encoding="utf-8"))
+                there = found["model"]
+                self.files = dict(found["files"])
+            except (ValueError, KeyError, TypeError) as error:
+                raise DataError("can't be read; choose another folder or remove it", path=self.path) from error
+        if there != model:
+            raise ConfigError(f"{folder} holds vectors of another model, prompt or settings; choose another folder")
+
+    def has(self, name: str, target: str) -> bool:
+        """Whether a file's vectors are there and the file has not changed since."""
+        return name in self.files and self.files[name] == state(name) and exists(target)
+
+    def add(self, name: str) -> None:
+        """Takes note of one more."""
+        self.files[name] = state(name)
+        with (
+            tempfile.TemporaryDirectory() as scratch,
+            destination(self.path, Path(scratch)) as path,
+            atomic_write(path) as file,
+        ):
+            json.dump({"model": self.model, "files": self.files}, file, indent=1)
+
+
+def embed_window(encode: Encode, name: str, texts: list[str]) -> tuple[str, Float32[ndarray, "n d"], EncodeReport]:
+    """Vectors of some lines of a file, and what happened to them."""
+    report = EncodeReport()
+    return name, encode(texts, report=report), report

@@ -1,0 +1,302 @@
+"""From nearest neighbors to scored pairs, best first; Artetxe & Schwenk (2019), section 3.
+
+The candidates of a text are its k nearest on the other side. Each of them has a margin score, and the best one is kept:
+one pair for every text of x (forward) and one for every text of y (backward). A retrieval then chooses among these: one
+direction as it is, the pairs that both agree on, or the pairs of both by descending score, each text once (``max``).
+
+Neighbors come in blocks, from memory or from disk. What is as long as the corpora lies in memory, or in mapped files of
+a folder: memory then holds a block of either side, and a byte per text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float32, Float64, Int32, Int64
+from numpy import ndarray
+from numpy.typing import NDArray
+
+from interlingua.functional.margin import Margin, best_neighbour, score_neighbours
+from interlingua.mining.texts import mapped_zeros
+from interlingua.search.topk.exact import Neighbors, mutual_topk
+
+Retrieval = Literal["forward", "backward", "intersection", "max"]
+Refuses = Callable[[Int64[ndarray, " n"], Int64[ndarray, " n"]], Bool[ndarray, " n"]]
+"""Marks pairs, by the rows of x and of y, that are no translations whatever their score."""
+CANDIDATE = np.dtype([("score", "<f8"), ("cosine", "<f4"), ("x", "<i8"), ("y", "<i8")])
+FOUND = np.dtype([*CANDIDATE.descr, ("hub_x", "<i4"), ("hub_y", "<i4")])
+"""A pair: its score, the cosine, both texts' numbers, and how many texts of the other side have each for nearest."""
+BYTES_TO_SORT = 40
+"""Memory that a pair takes while a list is put in order."""
+CHUNK = 65_536
+Blocks = Callable[[str], Iterator[tuple[int, Neighbors]]]
+"""Neighbors of side ``x`` or ``y``, a block at a time, with the number of its first text."""
+OTHER = {"x": "y", "y": "x"}
+
+
+class Candidates(NamedTuple):
+    """Pairs of rows of x and of y with their scores."""
+
+    scores: Float64[ndarray, " n"]
+    x: Int64[ndarray, " n"]
+    y: Int64[ndarray, " n"]
+
+    def take(self, kept: NDArray[np.integer] | NDArray[np.bool_]) -> Candidates:
+        """Some of them: row numbers, or a mask."""
+        return Candidates(self.scores[kept], self.x[kept], self.y[kept])
+
+    @classmethod
+    def of_records(cls, pairs: NDArray[np.void]) -> Candidates:
+        """``CANDIDATE`` or ``FOUND`` records as plain arrays."""
+        return cls(np.array(pairs["score"]), np.array(pairs["x"]), np.array(pairs["y"]))
+
+
+def best_both_ways(
+    x: NDArray[np.floating], y: NDArray[np.floating], *, k: int = 4, margin: Margin = "ratio"
+) -> tuple[Candidates, Candidates]:
+    """The best-scored of its k nearest neighbors for every x, and for every y.
+
+    Args:
+        x: (n, d), rows of length 1, in memory or mapped.
+        y: (m, d), vectors of the target.
+        k: neighbors scored, and averaged over in the margin; fewer where a side is smaller.
+        margin: which score.
+
+    Returns:
+        A pair per row of x in its order, and one per row of y. Of equal scores the nearer neighbor is taken.
+
+    Raises:
+        DataError: a side is empty, widths differ, or a vector is not finite.
+    """
+    found = CandidatePairs.of_neighbors(*mutual_topk(x, y, k=k), margin=margin)
+    return Candidates.of_records(found.pairs[: found.n]), Candidates.of_records(found.pairs[found.n :])
+
+
+def retrieve(
+    forward: Candidates, backward: Candidates, retrieval: Retrieval = "max", *, refuses: Refuses | None = None
+) -> Candidates:
+    """Joins both directions, Artetxe & Schwenk (2019), section 3.2, as LASER's ``mine_bitexts.py`` does.
+
+    Args:
+        forward: the best y of every x, in the order of x.
+        backward: the best x of every y, in the order of y.
+        retrieval: ``forward`` or ``backward`` takes one direction as it is, ``intersection`` the pairs that are in
+            both, ``max`` the pairs of both by descending score, each row of either side once.
+        refuses: with ``max``: a pair that is refused is kept, but takes neither row from others.
+    """
+    pairs = np.zeros(len(forward.x) + len(backward.x), CANDIDATE)
+    for start, side in ((0, forward), (len(forward.x), backward)):
+        part = pairs[start : start + len(side.x)]
+        part["score"] = side.scores
+        part["x"] = side.x
+        part["y"] = side.y
+    hubs = {"x": np.zeros(len(forward.x), np.int32), "y": np.zeros(len(backward.x), np.int32)}
+    found = CandidatePairs(pairs, len(forward.x), hubs).retrieved(retrieval, ordered=False, refuses=refuses)
+    return Candidates.of_records(np.concatenate([np.zeros(0, FOUND), *found]))
+
+
+class OneToOneMatcher:
+    """Goes through pairs in their order and accepts those of which neither row was taken before.
+
+    Args:
+        n: rows of x.
+        m: rows of y.
+        refuses: marks pairs that are accepted but take neither row.
+    """
+
+    def __init__(self, n: int, m: int, refuses: Refuses | None = None) -> None:
+        self.x = bytearray(n)
+        self.y = bytearray(m)
+        self.refuses = refuses
+
+    def accept(self, xs: Int64[ndarray, " n"], ys: Int64[ndarray, " n"]) -> list[int]:
+        """Which of the pairs are accepted, by their places; they take their rows now, unless they are refused."""
+        is_taken = np.frombuffer(self.x, np.uint8)[xs] | np.frombuffer(self.y, np.uint8)[ys]
+        places = np.flatnonzero(is_taken == 0)
+        marks = np.zeros(len(places), bool)
+        if self.refuses is not None and len(places):
+            marks = self.refuses(xs[places], ys[places])
+        columns = (places, xs[places], ys[places], marks)
+        accepted = []
+        for place, x, y, is_refused in zip(*(column.tolist() for column in columns), strict=True):
+            if self.x[x] or self.y[y]:
+                continue
+            accepted.append(place)
+            if not is_refused:
+                self.x[x] = 1
+                self.y[y] = 1
+        return accepted
+
+
+class CandidatePairs:
+    """The best pair of every text of both sides, and what a retrieval chooses of them.
+
+    Args:
+        pairs: ``CANDIDATE`` records, one of each x and behind them one of each y.
+        n: texts of x.
+        hubs: of both sides, how many texts of the other one have each text for their nearest.
+
+    Attributes:
+        looked_at: pairs that ``retrieved`` has gone through.
+    """
+
+    def __init__(self, pairs: NDArray[np.void], n: int, hubs: Mapping[str, Int32[ndarray, " n"]]) -> None:
+        self.pairs = pairs
+        self.n = n
+        self.m = len(pairs) - n
+        self.hubs = hubs
+        self.looked_at = 0
+
+    @classmethod
+    def of_neighbors(
+        cls,
+        of_x: Neighbors,
+        of_y: Neighbors,
+        *,
+        margin: Margin,
+        means: Mapping[str, Float32[ndarray, " n"]] | None = None,
+    ) -> CandidatePairs:
+        """From neighbors in memory; see ``of_blocks``."""
+        near = {"x": of_x, "y": of_y}
+        sizes = {side: len(neighbors.indices) for side, neighbors in near.items()}
+        return cls.of_blocks(lambda side: iter([(0, near[side])]), sizes, margin=margin, means=means)
+
+    @classmethod
+    def of_blocks(
+        cls,
+        blocks: Blocks,
+        sizes: Mapping[str, int],
+        *,
+        margin: Margin,
+        folder: Path | None = None,
+        means: Mapping[str, Float32[ndarray, " n"]] | None = None,
+    ) -> CandidatePairs:
+        """Scores all candidates.
+
+        Args:
+            blocks: the neighbors; read twice.
+            sizes: texts of ``x`` and ``y``.
+            margin: which score.
+            folder: for mapped files; everything is in memory by default.
+            means: mean similarity of each text to its neighbors, if others count than these.
+        """
+
+        def zeros(name: str, dtype: np.dtype[np.generic], size: int) -> np.ndarray:
+            return np.zeros(size, dtype) if folder is None else mapped_zeros(folder / name, dtype, size)
+
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+        own_means = {side: zeros(f"means-{side}.f32", np.dtype(np.float32), size) for side, size in sizes.items()}
+        hubs = {side: zeros(f"hubs-{side}.i32", np.dtype(np.int32), size) for side, size in sizes.items()}
+        for side in sizes:
+            for start, (similarities, indices) in blocks(side):
+                own_means[side][start : start + len(similarities)] = similarities.mean(dim=1).numpy()
+                nearest, times = np.unique(indices[:, 0].numpy(), return_counts=True)
+                hubs[OTHER[side]][nearest] += times.astype(np.int32)
+        pairs = zeros("pairs.bin", CANDIDATE, sum(sizes.values()))
+        for side, offset in (("x", 0), ("y", sizes["x"])):
+            for start, neighbors in blocks(side):
+                part = pairs[offset + start : offset + start + len(neighbors.indices)]
+                part[side] = np.arange(start, start + len(part))
+                _score_block(part, OTHER[side], neighbors, part[side], means or own_means, side, margin)
+        return cls(pairs, sizes["x"], hubs)
+
+    def retrieved_count(self, retrieval: Retrieval) -> int:
+        """Pairs that a retrieval goes through."""
+        return {"max": self.n + self.m, "backward": self.m}.get(retrieval, self.n)
+
+    def retrieved(
+        self,
+        retrieval: Retrieval,
+        *,
+        memory: int = 2**30,
+        ordered: bool = True,
+        refuses: Refuses | None = None,
+    ) -> Iterator[NDArray[np.void]]:
+        """The pairs of a retrieval, as ``FOUND`` records in chunks, by descending score; see ``retrieve``.
+
+        Args:
+            retrieval: forward, backward, intersection or max.
+            memory: bytes that putting them in order may take.
+            ordered: whether by score, or else by the number of the text that was searched for; ``max`` is by score.
+            refuses: see ``retrieve``.
+        """
+        first = self.n if retrieval == "backward" else 0
+        stop = first + self.retrieved_count(retrieval)
+        self.looked_at = 0
+        matcher = OneToOneMatcher(self.n, self.m, refuses)
+        parts = iter([np.arange(stop - first)])
+        if ordered or retrieval == "max":
+            parts = descending(self.pairs["score"][first:stop], memory)
+        for part in parts:
+            for start in range(0, len(part), CHUNK):
+                places = part[start : start + CHUNK] + first
+                self.looked_at += len(places)
+                yield self._with_hubs(self._chosen(places, retrieval, matcher))
+
+    def _chosen(self, places: Int64[ndarray, " p"], retrieval: Retrieval, matcher: OneToOneMatcher) -> NDArray[np.void]:
+        """Those of some pairs that belong to a retrieval."""
+        pairs = np.asarray(self.pairs[places])
+        if retrieval == "intersection":
+            return np.asarray(pairs[self.pairs["x"][self.n + pairs["y"]] == pairs["x"]])
+        if retrieval == "max":
+            is_backward = places >= self.n
+            # what both directions agree on comes once
+            pairs = pairs[~is_backward | (self.pairs["y"][pairs["x"]] != pairs["y"])]
+            return np.asarray(pairs[matcher.accept(pairs["x"], pairs["y"])])
+        return pairs
+
+    def _with_hubs(self, pairs: NDArray[np.void]) -> NDArray[np.void]:
+        found = np.empty(len(pairs), FOUND)
+        for name in CANDIDATE.names or ():
+            found[name] = pairs[name]
+        found["hub_x"] = self.hubs["x"][pairs["x"]]
+        found["hub_y"] = self.hubs["y"][pairs["y"]]
+        return found
+
+
+def _score_block(
+    part: NDArray[np.void],
+    other: str,
+    neighbors: Neighbors,
+    rows: Int64[ndarray, " n"],
+    means: Mapping[str, Float32[ndarray, " n"]],
+    side: str,
+    margin: Margin,
+) -> None:
+    """Fills records with the best candidate of each text of a block."""
+    own = torch.from_numpy(np.array(means[side][rows]))
+    scores = score_neighbours(
+        neighbors.similarities, neighbors.indices, own, torch.from_numpy(means[other]), margin=margin
+    )
+    scores = torch.nan_to_num(scores)  # vectors of zeros have ratios of nothing to nothing
+    place = torch.argmax(scores, dim=1, keepdim=True)
+    part["score"] = scores.amax(dim=1).double().numpy()
+    part["cosine"] = neighbors.similarities.gather(1, place)[:, 0].numpy()
+    part[other] = best_neighbour(scores, neighbors.indices).numpy()
+
+
+def descending(scores: NDArray[np.floating], memory: int) -> Iterator[Int64[ndarray, " p"]]:
+    """Places of scores, the highest first, of equal ones the earlier; in parts that fit into memory.
+
+    Args:
+        scores: finite, in memory or mapped.
+        memory: bytes.
+    """
+    parts = -(-len(scores) * BYTES_TO_SORT // memory)  # rounded up
+    edges = [-np.inf]
+    if parts > 1:
+        sample = np.sort(scores[:: max(1, len(scores) // (64 * parts))])
+        edges += sorted(set(sample[:: -(-len(sample) // parts)].tolist()[1:]))
+    for low, high in zip(edges[::-1], [np.inf, *edges[:0:-1]], strict=True):
+        found = []
+        for start in range(0, len(scores), CHUNK):
+            chunk = scores[start : start + CHUNK]
+            found.append(start + np.flatnonzero((chunk > low) & (chunk <= high)))
+        if found:
+            places = np.concatenate(found)
+            yield places[np.argsort(-scores[places], kind="stable")]

@@ -1,0 +1,195 @@
+"""Scored pairs to files: the one place where ``score`` and ``mine`` write what they keep and what they reject.
+
+A row is a pair with named values. Formats that have columns hold these values, the others hold the two texts and, where
+they can, the score.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TextIO
+
+from interlingua.corpus.formats import TextPair, guess_format, one_line, write_pairs
+from interlingua.corpus.spreadsheet import csv_writer, open_sheet
+from interlingua.errors import ConfigError
+from interlingua.files import PathLike, open_text_writer
+from interlingua.mining.checks import CHECKS, CheckPlan
+from interlingua.registry import did_you_mean
+
+DEFAULT_COLUMNS = ("score", "source", "target")
+"""LASER's."""
+LANGUAGE_COLUMNS = ("source_language", "target_language")
+SHEETS = ("csv", "xlsx")
+"""Formats that name their columns in a first row."""
+WITH_COLUMNS = ("tsv", "jsonl", *SHEETS)
+"""Formats that have columns."""
+ON_STDOUT = ("tsv", "jsonl", "csv")
+Digits = Callable[[float], str]
+SHORT: Digits = "{:.6g}".format
+"""How numbers are written in text, unless all their digits are wanted."""
+
+
+class PairRow(NamedTuple):
+    """A pair as it is written and shown.
+
+    Attributes:
+        pair: with its score.
+        columns: name -> value.
+        reasons: why it is rejected; empty where it is kept.
+        lines: numbers, from 0, of the first line of the source and of the target, where both are texts to mine.
+        measured: values of the checks, which are columns too.
+    """
+
+    pair: TextPair
+    columns: Mapping[str, Any]
+    reasons: list[str]
+    lines: tuple[int, int] = (-1, -1)
+    measured: Mapping[str, float] = {}
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """All columns, the languages too."""
+        languages = (self.pair.source_language, self.pair.target_language)
+        return {**self.columns, **dict(zip(LANGUAGE_COLUMNS, languages, strict=True))}
+
+
+def columns_of(format: str, columns: Sequence[str] | None) -> Sequence[str]:
+    """The columns of a file: those that are wanted, or else the format's.
+
+    A spreadsheet has the languages too: a file that goes from hand to hand keeps its content, and not its name.
+    """
+    if columns is not None:
+        return columns
+    return (*DEFAULT_COLUMNS, *LANGUAGE_COLUMNS) if format in SHEETS else DEFAULT_COLUMNS
+
+
+def check_columns(columns: Sequence[str] | None, known: Sequence[str], checks: CheckPlan) -> None:
+    """Refuses a column that will not be there.
+
+    Args:
+        columns: that are wanted; None = the format's own.
+        known: those that the verb always has.
+        checks: of which each has a column.
+
+    Raises:
+        ConfigError: there is no such column, or none is named.
+    """
+    known = (*known, *LANGUAGE_COLUMNS, *checks.names)
+    if columns is None:
+        return
+    if not columns:
+        raise ConfigError(f"no column is named; choose some of {', '.join(known)}")
+    for column in columns:
+        if column not in known:
+            hint = "; name it in --check too" if column in CHECKS else did_you_mean(column, known)
+            raise ConfigError(f"unknown column {column!r}{hint}")
+
+
+def format_with_columns(path: PathLike, what: str) -> str:
+    """The format of a file that must have columns.
+
+    Raises:
+        ConfigError: its name is of another format.
+    """
+    found = guess_format(path)
+    if found not in WITH_COLUMNS:
+        raise ConfigError(f"{path}: {what} are written as .tsv, .jsonl, .csv or .xlsx; choose one")
+    return found
+
+
+def write_rows(
+    rows: Iterable[PairRow],
+    path: PathLike | None,
+    *,
+    format: str,
+    columns: Sequence[str] | None = None,
+    stdout: TextIO | None = None,
+    digits: Digits = SHORT,
+) -> None:
+    """Writes all rows, in their order, to a file that appears when it is complete.
+
+    Args:
+        rows: any number.
+        path: of the file; None = standard output.
+        format: of the file.
+        columns: of TSV, CSV and XLSX; JSONL has all, other formats hold texts and, TMX, the score.
+        stdout: standard output.
+        digits: writes a number as text.
+    """
+    if format not in WITH_COLUMNS:
+        write_pairs((row.pair for row in rows), str(path), format=format)
+        return
+    with open_rows(path, format=format, columns=columns, stdout=stdout, digits=digits) as write:
+        for row in rows:
+            write(row)
+
+
+@contextlib.contextmanager
+def open_rows(
+    path: PathLike | None,
+    *,
+    format: str,
+    columns: Sequence[str] | None = None,
+    stdout: TextIO | None = None,
+    digits: Digits = SHORT,
+) -> Iterator[Callable[[PairRow], None]]:
+    """Gives what writes one row to a file with columns; see ``write_rows``."""
+    wanted = columns_of(format, columns)
+    if format in SHEETS:
+        with _open_sheet(path, format, wanted, stdout, digits) as write_row:
+            yield write_row
+        return
+    with contextlib.ExitStack() as stack:
+        file = stack.enter_context(open_text_writer(path)) if path is not None else stdout
+        assert file is not None
+
+        def write(row: PairRow) -> None:
+            file.write(line_of(row, format, wanted, digits))
+
+        yield write
+        file.flush()
+
+
+@contextlib.contextmanager
+def _open_sheet(
+    path: PathLike | None, format: str, columns: Sequence[str], stdout: TextIO | None, digits: Digits
+) -> Iterator[Callable[[PairRow], None]]:
+    with contextlib.ExitStack() as stack:
+        if path is None:
+            assert stdout is not None
+            write_cells = csv_writer(stdout)
+        else:
+            write_cells = stack.enter_context(open_sheet(path, format))
+        write_cells(columns)
+
+        def write(row: PairRow) -> None:
+            values = row.values
+            write_cells([_cell(column, values.get(column, ""), format, digits) for column in columns])
+
+        yield write
+
+
+def _cell(column: str, value: Any, format: str, digits: Digits) -> str | float:
+    """A value of a spreadsheet; texts keep their line ends."""
+    if isinstance(value, str) or (format == "xlsx" and isinstance(value, int | float)):
+        return value
+    return cell_text(column, value, digits)
+
+
+def line_of(row: PairRow, format: str, columns: Sequence[str], digits: Digits = SHORT) -> str:
+    """A row as TSV, in these columns, or as JSON with all."""
+    if format == "jsonl":
+        return json.dumps(row.values, ensure_ascii=False) + "\n"
+    values = row.values
+    return "\t".join(cell_text(column, values.get(column, ""), digits) for column in columns) + "\n"
+
+
+def cell_text(column: str, value: Any, digits: Digits = SHORT) -> str:
+    """A value as text on one line; lists are joined, reasons by commas as they hold spaces."""
+    if isinstance(value, float):
+        return digits(value)
+    if isinstance(value, list):
+        value = (", " if column == "reasons" else " ").join(value)
+    return one_line(str(value))

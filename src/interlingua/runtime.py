@@ -1,0 +1,108 @@
+"""What a run takes: time left, durations and sizes in words, memory."""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+Progress = Callable[[str, int, int], None]
+"""Is given what is being done, how much of it is done, and all; ``Steps`` also takes what is to come."""
+Counted = Callable[[int, int], None]
+"""Is given how much of a step is done, and all."""
+Shown = Callable[[str, int, int, float | None], None]
+"""Is given the step, how much of it is done, all of it, and the seconds left for the whole run, if they are known."""
+
+
+class Expected(NamedTuple):
+    """A step to come.
+
+    Attributes:
+        size: in any unit.
+        each: seconds that a unit takes; None where the steps before it that begin with the same word tell.
+    """
+
+    size: float
+    each: float | None = 1.0
+
+
+class Steps:
+    """Estimates, from the steps of a run that are done, how long the others take.
+
+    Args:
+        show: see ``Shown``.
+        clock: seconds.
+    """
+
+    def __init__(self, show: Shown, clock: Callable[[], float] = time.perf_counter) -> None:
+        self.show = show
+        self.clock = clock
+        self.to_come: dict[str, Expected] = {}
+        self.speeds: dict[str, float] = {}
+        self.now = ""
+        self.began = 0.0
+        self.first = 0
+
+    def expect(self, steps: Mapping[str, Expected]) -> None:
+        """What is to come, by the names that are passed later."""
+        self.to_come = dict(steps)
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        """Takes note of a step's state."""
+        if what != self.now:
+            self.to_come.pop(self.now, None)
+            self.now, self.began, self.first = what, self.clock(), done
+        self.show(what, done, total, self._left(done, total))
+
+    def _left(self, done: int, total: int) -> float | None:
+        own = self._own(done, total)
+        others = [self._seconds(what, step) for what, step in self.to_come.items() if what != self.now]
+        if not self.to_come or own is None or None in others:
+            return None
+        return own + sum(seconds for seconds in others if seconds is not None)
+
+    def _own(self, done: int, total: int) -> float | None:
+        step = self.to_come.get(self.now)
+        if done <= self.first or not total:
+            expected = None if step is None else self._seconds(self.now, step)
+            return expected if expected is None or not total else expected * (1 - done / total)
+        elapsed = self.clock() - self.began
+        if step is not None and step.each is None:
+            self.speeds[_kind(self.now)] = elapsed / (step.size * (done - self.first) / total)
+        return elapsed * (total - done) / (done - self.first)
+
+    def _seconds(self, what: str, step: Expected) -> float | None:
+        each = self.speeds.get(_kind(what)) if step.each is None else step.each
+        return None if each is None else step.size * each
+
+
+def _kind(what: str) -> str:
+    return what.partition(" ")[0]
+
+
+def duration(seconds: float) -> str:
+    """``45 s``, ``12 min``, ``3.4 h``, ``2.1 days``."""
+    for unit_seconds, name in ((86_400, "days"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * unit_seconds:
+            return f"{seconds / unit_seconds:.1f} {name}"
+    return f"{seconds:.1f} s"
+
+
+def size_text(count: float) -> str:
+    """``1.5 GiB``."""
+    for power, name in ((4, "TiB"), (3, "GiB"), (2, "MiB")):
+        if count >= 2 ** (10 * power):
+            return f"{count / 2 ** (10 * power):.1f} {name}"
+    return f"{count / 1024:.0f} KiB"
+
+
+def peak_rss_bytes() -> int:
+    """The most memory that this process has had."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def silent(*state: object) -> None:
+    """A progress that shows nothing."""

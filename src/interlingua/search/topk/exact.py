@@ -1,0 +1,227 @@
+"""Exact k nearest neighbors by inner product, in blocks: both directions from one pass over the similarities.
+
+Each block of x meets each block of y once, and a scanner brings the lists of both up to date. The vectors may be memory
+maps of any length; what is held is a block of each side and the lists themselves.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int64
+from numpy.typing import NDArray
+from torch import Tensor
+
+from interlingua.errors import DataError
+from interlingua.search.topk.bounds import STAGE, Block, Frame, Scanner
+from interlingua.search.topk.kernel_scanner import CompiledScanner
+from interlingua.search.topk.lists import NeighborLists
+from interlingua.search.topk.torch_scanner import TorchScanner
+
+BLOCK = 65_536
+KEPT_BYTES = 2**29
+"""Blocks of y made ready are kept for all of x where they take no more."""
+PART = 4096
+SAMPLE = 4096
+"""Vectors of a side; their mean and axes stand for those of all."""
+LONGEST = 1e18
+"""Length of a vector, so that neither a product of two nor one of their distances from a mean is beyond float32."""
+PAIRS_OF_AXES = 512
+"""Axes are found where there are as many pairs for each of a vector's products with another; below they cost more."""
+
+
+class Neighbors(NamedTuple):
+    """The nearest candidates of each query, best first; equal similarities stand in order of their index."""
+
+    similarities: Float[Tensor, "n k"]
+    indices: Int64[Tensor, "n k"]
+
+
+def exact_topk(
+    queries: NDArray[np.floating],
+    candidates: NDArray[np.floating],
+    *,
+    k: int,
+    rows: int = BLOCK,
+    columns: int = BLOCK,
+    device: str | torch.device = "cpu",
+) -> Neighbors:
+    """The k candidates of largest inner product for every query.
+
+    Args:
+        queries: (n, d), in memory or mapped; read block by block as float32.
+        candidates: (m, d), vectors of the other side.
+        k: neighbours per query; m where there are fewer candidates.
+        rows: queries in a block, at most; blocks are of one size, as nearly as can be.
+        columns: candidates in a block, at most.
+        device: where the products are made.
+
+    Raises:
+        DataError: a side is empty, widths differ, or a vector is not finite.
+    """
+    return _search(queries, candidates, k=k, rows=rows, columns=columns, device=device, both=False)[0]
+
+
+def mutual_topk(
+    x: NDArray[np.floating],
+    y: NDArray[np.floating],
+    *,
+    k: int,
+    rows: int = BLOCK,
+    columns: int = BLOCK,
+    device: str | torch.device = "cpu",
+) -> tuple[Neighbors, Neighbors]:
+    """Nearest neighbours of x in y and of y in x; every similarity is computed once.
+
+    Args:
+        x: (n, d), in memory or mapped; read block by block as float32.
+        y: (m, d), vectors of the target.
+        k: neighbours per vector; fewer where the other side is smaller than k.
+        rows: vectors of x in a block, at most; blocks are of one size, as nearly as can be.
+        columns: vectors of y in a block, at most.
+        device: where the products are made.
+
+    Returns:
+        ``(of_x, of_y)``: indices of ``of_x`` point into y, those of ``of_y`` into x.
+
+    Raises:
+        DataError: a side is empty, widths differ, or a vector is not finite.
+    """
+    of_x, of_y = _search(x, y, k=k, rows=rows, columns=columns, device=device, both=True)
+    return of_x, of_y
+
+
+def _search(
+    x: NDArray[np.floating],
+    y: NDArray[np.floating],
+    *,
+    k: int,
+    rows: int,
+    columns: int,
+    device: str | torch.device,
+    both: bool,
+) -> tuple[Neighbors, Neighbors]:
+    check_sides(x, y, k)
+    of_x = NeighborLists.empty(len(x), min(k, len(y)))
+    of_y = NeighborLists.empty(len(y), min(k, len(x))) if both else None
+    rows = balanced_block_size(len(x), rows)
+    columns = balanced_block_size(len(y), columns)
+    scanner = make_scanner(make_frame(x, y, rows, columns), device=device)
+    keep = len(x) > rows and prepared_bytes(*y.shape) <= KEPT_BYTES
+    kept: dict[int, Any] = {}
+    for i in range(0, len(x), rows):
+        left = scanner.prepare(read_block(x, i, rows), of_x=True)
+        for j in range(0, len(y), columns):
+            right = kept.get(j) or scanner.prepare(read_block(y, j, columns), of_x=False)
+            if keep:
+                kept[j] = right
+            scanner.scan(left, right, of_x.part(i, i + rows), None if of_y is None else of_y.part(j, j + columns))
+    return neighbors_of(of_x), neighbors_of(of_y or NeighborLists.empty(0, k))
+
+
+def balanced_block_size(count: int, most: int) -> int:
+    """The size of blocks that are as few as with ``most`` in each, and none much smaller than another."""
+    return -(-count // -(-count // most))
+
+
+def prepared_bytes(count: int, width: int) -> int:
+    """Memory of vectors made ready, at most: float32, and their rounded copy."""
+    return 8 * count * width
+
+
+def make_scanner(frame: Frame, *, device: str | torch.device = "cpu") -> Scanner[Any]:
+    """The fastest way of going through pairs that there is here."""
+    if torch.device(device).type == "cpu" and CompiledScanner.available():
+        return CompiledScanner(frame, threads=torch.get_num_threads())
+    return TorchScanner(frame, device=device)
+
+
+def read_block(vectors: NDArray[np.floating], start: int, size: int) -> Block:
+    """Some of the vectors as float32.
+
+    Raises:
+        DataError: one is not finite, or too long.
+    """
+    block = np.empty((min(size, len(vectors) - start), vectors.shape[1]), np.float32)
+    for at in range(0, len(block), PART):  # what is read and looked at stays in the cache
+        part = block[at : at + PART]
+        with np.errstate(over="ignore"):  # of numbers that float32 does not hold, which are reported here
+            part[:] = vectors[start + at : start + at + len(part)]
+        good = np.einsum("nd,nd->n", part, part) <= LONGEST**2
+        if not good.all():
+            row = int(np.flatnonzero(~good)[0])
+            what = f"vector {start + at + row} (counted from 0)"
+            if np.isnan(part[row]).any() or np.isinf(vectors[start + at + row]).any():
+                raise DataError(f"{what} holds NaN or infinity; embed its text again")
+            raise DataError(f"{what} is too long, above {LONGEST:g}; scale the vectors to length 1")
+    return Block(block, start)
+
+
+def make_frame(
+    x: NDArray[np.floating],
+    y: NDArray[np.floating],
+    rows: int = SAMPLE,
+    columns: int = SAMPLE,
+    *,
+    pairs: int | None = None,
+) -> Frame:
+    """Means and axes of some vectors of both sides, if they are finite; one that is not is reported by its row later.
+
+    Args:
+        x: (n, d).
+        y: (m, d).
+        rows: of x in a block, at most; no more are read at once.
+        columns: of y in a block, at most.
+        pairs: how many there will be, where these vectors stand for more.
+    """
+    sides = [_spread(side, min(size, SAMPLE)) for side, size in ((x, rows), (y, columns))]
+    with np.errstate(over="ignore", invalid="ignore"):
+        of_x, of_y = (side.mean(axis=0) for side in sides)
+    if not (np.isfinite(of_x).all() and np.isfinite(of_y).all()):
+        return Frame(np.zeros_like(of_x), np.zeros_like(of_y))
+    if x.shape[1] <= STAGE or (pairs or len(x) * len(y)) < PAIRS_OF_AXES * x.shape[1] ** 2:
+        return Frame(of_x, of_y)
+    rest = torch.from_numpy(np.concatenate([side - mean for side, mean in zip(sides, (of_x, of_y), strict=True)]))
+    rest = rest / rest.abs().max().clamp(min=torch.finfo(torch.float32).tiny)  # no square is too large for float32
+    axes = torch.linalg.eigh((rest.T @ rest).double()).eigenvectors.flip(1)
+    mixed = [part @ _mixing(part.shape[1]) for part in axes.split(STAGE, dim=1)]
+    return Frame(of_x, of_y, torch.cat(mixed, dim=1).float().numpy())
+
+
+def _mixing(size: int) -> Float[Tensor, "size size"]:
+    """Mixes the axes of a stage: a byte's step goes by the largest coordinate, so none should stand out."""
+    normal = torch.randn(size, size, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    mixing: Float[Tensor, "size size"] = torch.linalg.qr(normal).Q
+    return mixing
+
+
+def _spread(vectors: NDArray[np.floating], size: int) -> NDArray[np.float32]:
+    """Vectors from all over a side."""
+    step = max(1, len(vectors) // size)
+    with np.errstate(over="ignore"):
+        return np.asarray(vectors[: step * size : step], dtype=np.float32)
+
+
+def neighbors_of(lists: NeighborLists) -> Neighbors:
+    """Full lists as tensors."""
+    return Neighbors(torch.from_numpy(lists.values), torch.from_numpy(lists.indices))
+
+
+def check_sides(x: NDArray[np.floating], y: NDArray[np.floating], k: int) -> None:
+    """Refuses what can't be searched.
+
+    Raises:
+        DataError: a side is empty, or widths differ or are 0.
+    """
+    if k < 1:
+        raise ValueError(f"k must be at least 1, got {k}")
+    if x.ndim != 2 or y.ndim != 2:
+        raise DataError(f"expected two tables of vectors, got shapes {x.shape} and {y.shape}; give a vector per row")
+    if x.shape[1] != y.shape[1]:
+        raise DataError(f"expected vectors of one width, got {x.shape[1]} and {y.shape[1]}; take both from one model")
+    if not x.shape[1]:
+        raise DataError("the vectors are of width 0, which tell nothing; embed the texts again")
+    if not len(x) or not len(y):
+        raise DataError(f"nothing to search: {len(x)} vectors against {len(y)}")

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+
+from interlingua.corpus.formats import TextPair, read_pairs
+from interlingua.errors import ConfigError, DataError
+from interlingua.mining.checks import CheckPlan
+from interlingua.mining.writer import (
+    PairRow,
+    cell_text,
+    check_columns,
+    format_with_columns,
+    line_of,
+    open_rows,
+    write_rows,
+)
+
+PAIR = TextPair("a\tb\nc", "d", "deu_Latn", "eng_Latn", 0.123456789)
+
+
+def row(**columns):
+    return PairRow(PAIR, {"score": PAIR.score, "source": PAIR.source, "target": PAIR.target, **columns}, [])
+
+
+def test_a_column_that_is_not_there():
+    plan = CheckPlan.parse("length", "")
+    check_columns(["score", "length", "source_language"], ["score"], plan)
+    with pytest.raises(ConfigError, match="unknown column 'numbers'; name it in --check too"):
+        check_columns(["numbers"], ["score"], plan)
+    with pytest.raises(ConfigError, match="unknown column 'scor'; did you mean 'score'"):
+        check_columns(["scor"], ["score"], plan)
+    with pytest.raises(ConfigError, match="no column is named"):
+        check_columns([], ["score"], plan)
+
+
+def test_a_line_of_each_format():
+    found = row(reasons=["x y", "z"], origins=["s0", "s5"], hub=30)
+    columns = ["score", "source", "reasons", "origins", "hub", "probability", "source_language"]
+    assert line_of(found, "tsv", columns) == "0.123457\ta b c\tx y, z\ts0 s5\t30\t\tdeu_Latn\n"
+    assert line_of(found, "tsv", ["score"], repr) == "0.123456789\n"
+    back = json.loads(line_of(found, "jsonl", []))
+    assert (back["source"], back["target_language"], back["hub"]) == ("a\tb\nc", "eng_Latn", 30)
+
+
+def test_cells_by_hand():
+    assert cell_text("reasons", ["a b", "c"]) == "a b, c"
+    assert cell_text("origins", ["a", "b"]) == "a b"
+    assert cell_text("cosine", 1 / 3) == "0.333333"
+
+
+def test_files_appear_when_they_are_whole(tmp_path):
+    with pytest.raises(KeyError), open_rows(tmp_path / "x.tsv", format="tsv", columns=["source"]) as write:
+        write(row())
+        raise KeyError
+    assert list(tmp_path.iterdir()) == []
+    write_rows([row()], tmp_path / "x.tsv", format="tsv", columns=["source", "target"])
+    assert (tmp_path / "x.tsv").read_text() == "a b c\td\n"
+
+
+def test_a_format_without_columns_is_refused():
+    assert format_with_columns("x.jsonl.gz", "rejected pairs") == "jsonl"
+    with pytest.raises(ConfigError, match=r"x\.tmx: rejected pairs are written as .*csv"):
+        format_with_columns("x.tmx", "rejected pairs")
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.xlsx"])
+def test_a_spreadsheet_names_columns_and_keeps_languages(tmp_path, name):
+    write_rows([row(hub=30, reasons=["x y", "z"])], tmp_path / name, format=name[2:])
+    (back,) = read_pairs(tmp_path / name)
+    assert back == PAIR._replace(score=pytest.approx(PAIR.score, abs=1e-6))
+    write_rows([row(hub=30, reasons=["x y", "z"])], tmp_path / name, format=name[2:], columns=["hub", "reasons"])
+    with pytest.raises(DataError):
+        next(read_pairs(tmp_path / name))
+    if name == "x.csv":
+        assert (tmp_path / name).read_text(encoding="utf-8-sig") == 'hub,reasons\n30,"x y, z"\n'
+
+
+def test_csv_goes_to_standard_output_without_a_mark():
+    out = io.StringIO()
+    write_rows([row()], None, format="csv", columns=["score", "source"], stdout=out)
+    assert out.getvalue() == 'score,source\n0.123457,"a\tb\nc"\n'

@@ -1,0 +1,65 @@
+"""What both ways of going through pairs must find."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from interlingua.search.topk.bounds import Block, Frame
+from interlingua.search.topk.lists import NeighborLists
+
+
+def crowded(seed, n, m, d):
+    """Vectors of length 1 whose cosines are all near 0.8, as a sentence encoder's, with near and true repeats."""
+    rng = np.random.default_rng(seed)
+    centre = rng.standard_normal(d)
+    x, y = (rng.standard_normal((size, d)) * 0.5 + centre for size in (n, m))
+    near = min(n, m) // 2
+    y[:near] = x[:near] + 1e-3 * rng.standard_normal((near, d))
+    y[near : near + near // 2] = y[: near // 2]
+    return tuple((side / np.linalg.norm(side, axis=1, keepdims=True)).astype(np.float32) for side in (x, y))
+
+
+def oracle(x, y, k):
+    """All similarities in float64, rounded; sorted by value, then by index."""
+    similarities = (x.astype(np.float64) @ y.T.astype(np.float64)).astype(np.float32)
+    order = np.argsort(-similarities, axis=1, kind="stable")[:, :k]
+    return np.take_along_axis(similarities, order, axis=1), order
+
+
+def decaying(seed, n, m, d, rate):
+    """Vectors whose coordinates shrink by a rate each along axes of their own; half of them with a pair."""
+    rng = np.random.default_rng(seed)
+    spread = rate ** np.arange(d) * np.linalg.qr(rng.standard_normal((d, d)))[0]
+    x, y = (rng.standard_normal((size, d)) for size in (n, m))
+    near = min(n, m) // 2
+    y[:near] = x[:near] + 0.3 * rng.standard_normal((near, d))
+    x, y = x @ spread.T, y @ spread.T
+    return tuple((side / np.linalg.norm(side, axis=1, keepdims=True)).astype(np.float32) for side in (x, y))
+
+
+def turned(x, y):
+    """The frame of two sides, with axes however few they are."""
+    rest = np.concatenate([x - x.mean(axis=0), y - y.mean(axis=0)])
+    axes = np.linalg.eigh(rest.T @ rest)[1][:, ::-1]
+    return Frame(x.mean(axis=0), y.mean(axis=0), np.ascontiguousarray(axes, np.float32))
+
+
+def check(scanner_of, x, y, k, *, cut=None, frame=None):
+    """NeighborLists of both sides after all pairs, block by block, are the oracle's."""
+    frame = frame or Frame(x.mean(axis=0), y.mean(axis=0))
+    scanner = scanner_of(frame)
+    of_x, of_y = NeighborLists.empty(len(x), min(k, len(y))), NeighborLists.empty(len(y), min(k, len(x)))
+    cut = cut or max(len(x), len(y))
+    for i in range(0, len(x), cut):
+        for j in range(0, len(y), cut):
+            left = scanner.prepare(Block(x[i : i + cut], i), of_x=True)
+            right = scanner.prepare(Block(y[j : j + cut], j), of_x=False)
+            for _ in range(2 if i == 0 else 1):  # a part that is done again changes nothing
+                scanner.scan(left, right, of_x.part(i, i + cut), of_y.part(j, j + cut))
+    for lists, (values, indices) in ((of_x, oracle(x, y, k)), (of_y, oracle(y, x, k))):
+        np.testing.assert_allclose(lists.values, values, rtol=0, atol=1e-7)
+        same = lists.indices == indices
+        close = np.abs(np.diff(values, axis=1)).min(axis=1, initial=1.0) < 2e-7  # float64 sums in another order
+        assert same[~close].all()
+        assert same.mean() > 0.98
+    return of_x, of_y

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from interlingua.errors import DataError
+from interlingua.files import Journal
+from interlingua.search.topk.lists import NeighborLists
+from interlingua.search.topk.tiles import (
+    JOURNAL,
+    BlockLists,
+    DoneTiles,
+    read_done,
+    read_lists,
+    write_done,
+    write_lists,
+)
+
+SHAPE = (5, 3)
+DONE = DoneTiles([(0, 0), (0, 40), (50, 0)])
+
+
+@pytest.fixture
+def lists():
+    draw = np.random.default_rng(0)
+    return NeighborLists(draw.standard_normal(SHAPE).astype(np.float32), draw.integers(0, 90, SHAPE))
+
+
+def test_a_block_knows_its_partners():
+    assert DONE.partners("x", 0) == {0, 40}
+    assert DONE.partners("y", 0) == {0, 50}
+    assert DONE.partners("y", 7) == set()
+
+
+def test_lists_come_back_as_they_were(tmp_path, lists):
+    write_lists(tmp_path, "x", 0, BlockLists(lists, {0, 40, 80}))  # newer than the journal
+    found = read_lists(tmp_path, "x", 0, SHAPE, DONE)
+    np.testing.assert_array_equal(found.lists.values, lists.values)
+    np.testing.assert_array_equal(found.lists.indices, lists.indices)
+    assert found.partners == {0, 40, 80}
+
+
+def test_without_a_finished_tile_lists_are_empty(tmp_path):
+    found = read_lists(tmp_path, "x", 100, SHAPE, DONE)
+    assert (found.lists.indices == -1).all()
+    assert found.partners == set()
+
+
+def test_missing_old_and_foreign_lists_are_errors(tmp_path, lists):
+    with pytest.raises(DataError, match=r"x-0\.npz: is missing, though journal\.txt says .*; remove the folder"):
+        read_lists(tmp_path, "x", 0, SHAPE, DONE)
+    write_lists(tmp_path, "x", 0, BlockLists(lists, {0}))
+    with pytest.raises(DataError, match=r"x-0\.npz: is older than that"):
+        read_lists(tmp_path, "x", 0, SHAPE, DONE)
+    write_lists(tmp_path, "x", 0, BlockLists(lists, {0, 40}))
+    with pytest.raises(DataError, match=r"x-0\.npz: .* of another run"):
+        read_lists(tmp_path, "x", 0, (5, 4), DONE)
+
+
+def test_no_flipped_bit_changes_a_list_unnoticed(tmp_path, lists):
+    write_lists(tmp_path, "x", 0, BlockLists(lists, {0, 40}))
+    path = tmp_path / "x-0.npz"
+    content = path.read_bytes()
+    noticed = 0
+    for place in range(len(content)):
+        changed = bytearray(content)
+        changed[place] ^= 1 << place % 8
+        path.write_bytes(changed)
+        try:
+            found = read_lists(tmp_path, "x", 0, SHAPE, DONE)
+        except DataError:
+            noticed += 1
+            continue
+        np.testing.assert_array_equal(found.lists.values, lists.values)
+        np.testing.assert_array_equal(found.lists.indices, lists.indices)
+        assert found.partners == {0, 40}
+    assert noticed > lists.values.nbytes + lists.indices.nbytes
+
+
+def test_no_cut_file_of_lists_is_taken(tmp_path, lists):
+    write_lists(tmp_path, "x", 0, BlockLists(lists, {0, 40}))
+    path = tmp_path / "x-0.npz"
+    content = path.read_bytes()
+    for size in range(0, len(content), 7):
+        path.write_bytes(content[:size])
+        with pytest.raises(DataError, match="is damaged"):
+            read_lists(tmp_path, "x", 0, SHAPE, DONE)
+
+
+def test_lines_of_the_journal_that_are_none_name_no_tile(tmp_path):
+    write_done(tmp_path, DONE)
+    Journal(tmp_path / JOURNAL).add("50 40")
+    with (tmp_path / JOURNAL).open("ab") as journal:
+        journal.write(b"1\n2 x\n\xff 3\n-1 0\n" + b"9" * 30 + b" 0\n0 4")
+    assert read_done(tmp_path).tiles == {*DONE.tiles, (50, 40)}
+    assert read_done(tmp_path / "none").tiles == set()
+
+
+@pytest.mark.parametrize("other", [("y", 0), ("x", 50)])
+def test_lists_under_the_name_of_another_block_are_errors(tmp_path, lists, other):
+    """Two files whose names were swapped, of blocks of one size."""
+    write_lists(tmp_path, *other, BlockLists(lists, {0, 40, 50}))
+    (tmp_path / f"{other[0]}-{other[1]}.npz").rename(tmp_path / "x-0.npz")
+    with pytest.raises(DataError, match=r"x-0\.npz: has the lists of another block, though"):
+        read_lists(tmp_path, "x", 0, SHAPE, DONE)

@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from interlingua.errors import ConfigError, DataError
+from interlingua.kernels import library
+from interlingua.locks import exclusive
+from interlingua.search.topk import tiles
+from interlingua.search.topk.exact import mutual_topk
+from interlingua.search.topk.tiles import (
+    TilePlan,
+    block_sizes,
+    bytes_of_a_vector,
+    join_shards,
+    read_neighbors,
+    search_tiles,
+)
+from interlingua.search.topk.torch_scanner import TILE_COLUMNS, TILE_ROWS
+from tests.search.topk.scanners import crowded
+
+
+def small_plan(x, y, *, k=4, rows=50, columns=40):
+    return TilePlan(
+        rows=rows, columns=columns, n=len(x), m=len(y), width=x.shape[1], k=k, digest=tiles.digest(x, y)
+    )  # fmt: skip
+
+
+def assert_same(found, expected):
+    for one, other in zip(found, expected, strict=True):
+        assert one.indices.equal(other.indices)
+        assert one.similarities.equal(other.similarities)
+
+
+@pytest.mark.parametrize(("n", "m"), [(120, 130), (1, 90), (50, 3)])
+def test_tiles_find_what_one_pass_finds(tmp_path, n, m):
+    x, y = crowded(0, n, m, 16)
+    plan, told = small_plan(x, y), []
+    search_tiles(x, y, plan, tmp_path / "knn", progress=lambda done, total: told.append((done, total)))
+    assert_same(read_neighbors(plan, tmp_path / "knn"), mutual_topk(x, y, k=4))
+    assert told[0] == (0, n * m)
+    assert told[-1] == (n * m, n * m)
+    assert len(told) == 1 + len(list(plan.tiles()))
+
+
+def test_shards_of_several_machines_join_to_the_same(tmp_path):
+    x, y = crowded(1, 170, 130, 16)
+    plan = small_plan(x, y)
+    folders = [tmp_path / str(number) for number in (1, 2, 3)]
+    for number, folder in enumerate(folders, start=1):
+        search_tiles(x, y, plan, folder, shard=(number, 3))
+    with pytest.raises(DataError, match="tiles of 16 are not done"):
+        read_neighbors(plan, folders[0])
+    join_shards(plan, folders, tmp_path / "all")
+    assert_same(read_neighbors(plan, tmp_path / "all"), mutual_topk(x, y, k=4))
+
+
+def test_two_runs_do_not_work_in_one_folder(tmp_path):
+    """Each would write lists without what the other one has found since it read them."""
+    x, y = crowded(2, 60, 50, 16)
+    plan = small_plan(x, y)
+    with exclusive(tmp_path, remedy="x"), pytest.raises(ConfigError, match=f"in use by process {os.getpid()}"):
+        search_tiles(x, y, plan, tmp_path)
+    search_tiles(x, y, plan, tmp_path)
+    assert_same(read_neighbors(plan, tmp_path), mutual_topk(x, y, k=4))
+
+
+KILLED = """
+import os, signal, sys
+import numpy as np
+from interlingua.search.topk import tiles
+
+folder, moment = sys.argv[1], int(sys.argv[2])
+x, y = np.load(folder + "/x.npy", mmap_mode="r"), np.load(folder + "/y.npy", mmap_mode="r")
+plan = tiles.TilePlan(rows=50, columns=40, n=len(x), m=len(y), width=16, k=4, digest=tiles.digest(x, y))
+write, written = tiles.write_lists, []
+
+def write_and_maybe_die(*arguments):
+    write(*arguments)
+    written.append(arguments)
+    if len(written) == moment:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+tiles.write_lists = write_and_maybe_die
+tiles.search_tiles(x, y, plan, folder + "/knn")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+def test_a_run_that_was_killed_three_times_ends_with_the_same_bytes(tmp_path):
+    x, y = crowded(2, 120, 130, 16)
+    np.save(tmp_path / "x.npy", x)
+    np.save(tmp_path / "y.npy", y)
+    for moment in (1, 4, 9):  # between the two files of a tile, and before the journal has it
+        command = [sys.executable, "-c", KILLED, str(tmp_path), str(moment)]
+        killed = subprocess.run(command, check=False, env=os.environ | {"OMP_NUM_THREADS": "1"})
+        assert killed.returncode == -signal.SIGKILL
+    with open(tmp_path / "knn" / "journal.txt", "a") as journal:
+        journal.write("50 8")  # a line that was cut
+    plan = small_plan(x, y)
+    search_tiles(x, y, plan, tmp_path / "knn")
+    search_tiles(x, y, plan, tmp_path / "straight")
+    assert_same(read_neighbors(plan, tmp_path / "knn"), mutual_topk(x, y, k=4))
+    names = sorted(path.name for path in (tmp_path / "straight").glob("*.npz"))
+    assert len(names) == 3 + 4
+    for name in names:
+        assert (tmp_path / "knn" / name).read_bytes() == (tmp_path / "straight" / name).read_bytes()
+
+
+def test_what_is_done_is_not_done_again(tmp_path, monkeypatch):
+    x, y = crowded(3, 60, 70, 16)
+    plan = small_plan(x, y)
+    search_tiles(x, y, plan, tmp_path / "knn")
+    monkeypatch.setattr(tiles, "read_block", lambda *_: pytest.fail("a vector is read"))
+    search_tiles(x, y, plan, tmp_path / "knn")
+
+
+def test_other_vectors_or_sizes_are_refused(tmp_path):
+    x, y = crowded(4, 60, 70, 16)
+    search_tiles(x, y, small_plan(x, y), tmp_path / "knn")
+    with pytest.raises(ConfigError, match="a run with other vectors; choose another folder"):
+        search_tiles(x, -y, small_plan(x, -y), tmp_path / "knn")
+    with pytest.raises(ConfigError, match="a run with another rows, k;"):
+        search_tiles(x, y, small_plan(x, y, rows=20, k=3), tmp_path / "knn")
+    (tmp_path / "knn" / "plan.json").write_text("{")
+    with pytest.raises(ConfigError, match="holds no plan that can be read"):
+        search_tiles(x, y, small_plan(x, y), tmp_path / "knn")
+    with pytest.raises(ConfigError, match="shard 3/2"):
+        search_tiles(x, y, small_plan(x, y), tmp_path / "other", shard=(3, 2))
+
+
+def test_a_plan_fills_the_memory_it_is_given():
+    x, y = np.zeros((3_000_000, 8), np.float16), np.zeros((500, 8), np.float16)
+    plan = TilePlan.of(x, y, k=4, memory=2**26)
+    assert plan.columns == 500
+    assert 3 * plan.rows // 2 * bytes_of_a_vector(8, 4) <= 2**26 < 2 * plan.rows * bytes_of_a_vector(8, 4)
+    assert sum(plan.pairs(*tile) for tile in plan.tiles()) == 3_000_000 * 500
+    with pytest.raises(
+        ConfigError, match=r"^262,144 bytes of memory are too little; expected at least --memory \d+MiB$"
+    ):
+        TilePlan.of(x, y, k=4, memory=2**18)
+
+
+def test_blocks_are_even_and_a_tile_is_done_within_a_minute():
+    x = np.zeros((1_000_000, 4), np.float16)
+    plan = TilePlan.of(x, x, k=4, memory=2**33)
+    assert (plan.rows, plan.columns) == (250_000, 62_500)
+    assert {plan.pairs(*tile) for tile in plan.tiles()} == {250_000 * 62_500}
+
+
+def test_memory_stays_within_the_plan(tmp_path):
+    """Peak above the imports, in a process of its own."""
+    rng = np.random.default_rng(0)
+    for name in ("x", "y"):
+        np.save(tmp_path / f"{name}.npy", rng.standard_normal((40_000, 64)).astype(np.float16))
+    script = (
+        "import sys, resource, numpy as np\n"
+        "from interlingua.search.topk.tiles import *\n"
+        "folder, memory = sys.argv[1], 24 * 2**20\n"
+        "x, y = (np.load(f'{folder}/{name}.npy', mmap_mode='r') for name in 'xy')\n"
+        "search_tiles(x[:64], y[:64], TilePlan.of(x[:64], y[:64], k=4, memory=memory), folder + '/first')\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "plan = TilePlan.of(x, y, k=4, memory=memory)\n"
+        "assert len(list(plan.tiles())) > 5\n"
+        "search_tiles(x, y, plan, folder + '/knn')\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True, capture_output=True, text=True,
+                         env=os.environ | {"OMP_NUM_THREADS": "1"})  # fmt: skip
+    grown = int(ran.stdout) * 1024
+    mapped = sum(path.stat().st_size for path in Path(tmp_path).glob("*.npy"))  # their pages count as resident
+    # What a tile is worked on with comes on top: little in the compiled search, the products and two masks in torch.
+    work = 3 * 4 * TILE_ROWS * TILE_COLUMNS if library("neighbours") is None else 16 * 2**20
+    assert grown < 24 * 2**20 + mapped + work
+
+
+def test_more_neighbors_than_texts_take_no_more_memory():
+    assert block_sizes(3, 5, 384, 100_000, 2**30) == block_sizes(3, 5, 384, 5, 2**30)
+
+
+def test_too_little_memory_names_what_is_enough():
+    with pytest.raises(ConfigError, match=r"expected at least --memory \d+MiB, or a lower --k than 100,000") as caught:
+        block_sizes(10**6, 10**6, 384, 100_000, 2**30)
+    enough = int(re.search(r"(\d+)MiB", str(caught.value))[1]) << 20
+    assert min(block_sizes(10**6, 10**6, 384, 100_000, enough)) >= 1
