@@ -36,7 +36,7 @@ types: $(DEV)
 
 # The pages below docs/ and the API from the docstrings, in site/; it needs no network.
 docs: $(DOCS)
-	$(BIN)/mkdocs build --strict --quiet
+	$(BIN)/mkdocs build --strict
 
 check: lint types test docs
 
