@@ -36,7 +36,7 @@ types: $(DEV)
 
 # The pages below docs/ and the API from the docstrings, in site/; it needs no network.
 docs: $(DOCS)
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 check: lint types test docs
 
