@@ -94,12 +94,12 @@ def test_script_filter_a_bitext(run):
 
 def test_script_mine_two_folders(run, workplace, toy):
     run("mine_two_folders")
-    rows = toy.sentences(500, seed=21)
+    rows = toy.sentences(800, seed=21)
     translations = {(row["de"], row["en"]) for row in rows[100:200]}
     mined = (workplace / "toy" / "mined.tsv").read_text(encoding="utf-8").splitlines()
     found = {tuple(line.split("\t")[1:]) for line in mined}
-    assert len(found & translations) >= 95
-    assert len(found) <= 120
+    assert len(found & translations) > 85  # of 100
+    assert len(found & translations) > 0.85 * len(found)
 
 
 def test_script_align_to_tmx(run, workplace):
