@@ -1,38 +1,63 @@
-# Two commands: `make quickstart` does the main job on real data, `make test` runs the tests.
-# Each sets up everything it needs in .venv.
+# `make quickstart` does the main job on real data, `make test` runs the tests, `make docs` builds the site.
+# Each sets up what it needs in .venv, and no more: the quickstart's packages first, the others when a target needs them.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
+# Byte code is made at the first import, of what is imported.
+PIP := $(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt
+PACKAGE := pyproject.toml constraints.txt hatch_build.py $(wildcard src/interlingua/kernels/*.[ch])
+# What is installed, a stamp for each set of packages.
+TORCH := $(VENV)/.torch
+QUICKSTART := $(VENV)/.quickstart
+DEV := $(VENV)/.dev
+DOCS := $(VENV)/.docs
+# For a torch without CUDA: TORCH_ARGS="--extra-index-url https://download.pytorch.org/whl/cpu"
+TORCH_ARGS ?=
 QUICKSTART_ARGS ?=
 FUZZ_SECONDS ?= 48
 
-.PHONY: quickstart test fuzz lint types check clean
-quickstart: $(STAMP)
+.PHONY: quickstart test fuzz lint types docs check clean
+quickstart: $(QUICKSTART)
 	$(BIN)/interlingua quickstart $(QUICKSTART_ARGS)
 
-test: $(STAMP)
+test: $(DEV)
 	$(BIN)/python -m pytest
 
 # Every reader under atheris, for so many seconds together; Python without a wheel of atheris has none.
-fuzz: $(STAMP)
+fuzz: $(DEV)
 	$(BIN)/python -m tests.fuzz.readers all $(FUZZ_SECONDS)
 
-lint: $(STAMP)
+lint: $(DEV)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 
-types: $(STAMP)
+types: $(DEV)
 	$(BIN)/mypy
 
-check: lint types test
+# The pages below docs/ and the API from the docstrings, in site/; it needs no network.
+docs: $(DOCS)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-$(STAMP): pyproject.toml constraints.txt hatch_build.py $(wildcard src/interlingua/kernels/*.[ch])
+check: lint types test docs
+
+$(TORCH): constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "interlingua needs Python 3.11 or newer; try: make PYTHON=python3.11")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(PIP) torch $(TORCH_ARGS)
+	touch $@
+
+$(QUICKSTART): $(TORCH) $(PACKAGE)
+	$(PIP) --editable '.[quickstart]'
+	touch $@
+
+# It holds the quickstart's packages too.
+$(DEV): $(TORCH) $(PACKAGE)
+	$(PIP) --editable '.[dev]'
+	touch $(QUICKSTART) $@
+
+$(DOCS): $(TORCH) $(PACKAGE)
+	$(PIP) --editable '.[docs]'
 	touch $@
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache

@@ -4,7 +4,7 @@
     python benchmarks/encode.py --model MODEL --threads 2 --busy --output encode.json
     python benchmarks/encode.py --model MODEL --engines st int8 --sets tatoeba --limit 50 --repeats 1
 
-Texts are sentences of several languages and of English, which is what each language's neighbours are searched among:
+Texts are sentences of several languages and of English, which is what each language's neighbors are searched among:
 ``tatoeba`` short ones, ``flores`` long ones, in random order. Every engine has a process of its own that lives through
 the run, and they work in turns, ``--repeats`` times. From texts to vectors of length 1, tokenization included. With one
 thread processor time counts, with several wall time: look at that on an idle machine only.
@@ -308,7 +308,7 @@ def checks(table: Any) -> list[Check]:
         if "float32" in there:
             worst("float32: largest difference", "float32", "largest_difference", 1e-5, most=True)
         if "int8" in there:
-            worst("int8: same nearest neighbours", "int8", "same_nearest", 0.995)
+            worst("int8: same nearest neighbors", "int8", "same_nearest", 0.995)
         for engine in OURS:
             if engine in there:
                 memory = first[engine]["memory_mebibytes"] / first["st"]["memory_mebibytes"]

@@ -1,4 +1,4 @@
-"""Exact nearest neighbours both ways: FAISS's flat index and sentence-transformers beside this library, on one machine.
+"""Exact nearest neighbors both ways: FAISS's flat index and sentence-transformers beside this library, on one machine.
 
     interlingua embed MODEL x.txt -o x.npy; interlingua embed MODEL y.txt -o y.npy
     python benchmarks/knn.py --x x.npy --y y.npy
@@ -6,7 +6,7 @@
 
 Each engine has a process of its own with the same threads. FAISS searches twice, as LASER's mine_bitexts does;
 sentence-transformers' semantic_search too. Processor time is what counts where the machine does other work beside, wall
-time where it does not. Every engine's neighbours are compared with the first one's: the share of the k nearest, and of
+time where it does not. Every engine's neighbors are compared with the first one's: the share of the k nearest, and of
 the nearest, that are the same but for equal similarities; with less than all of them, ours ends in an error. The ratios
 come last.
 """
@@ -48,7 +48,7 @@ def vectors(options: argparse.Namespace) -> tuple[np.ndarray, np.ndarray]:
 
 
 def search(engine: str, x: np.ndarray, y: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Indices of the neighbours of x in y and of y in x."""
+    """Indices of the neighbors of x in y and of y in x."""
     if engine == "faiss":
         import faiss
 
@@ -73,7 +73,7 @@ def search(engine: str, x: np.ndarray, y: np.ndarray, k: int) -> tuple[np.ndarra
 
 
 def one(engine: str, options: argparse.Namespace) -> dict[str, float]:
-    """Seconds and memory of an engine; its neighbours go to a file."""
+    """Seconds and memory of an engine; its neighbors go to a file."""
     import torch
 
     torch.set_num_threads(options.threads)
@@ -91,7 +91,7 @@ def one(engine: str, options: argparse.Namespace) -> dict[str, float]:
 
 
 def agreement(first: Path, other: Path, sides: tuple[np.ndarray, np.ndarray]) -> dict[str, float]:
-    """Share of the first one's neighbours that the other has too, or others as near."""
+    """Share of the first one's neighbors that the other has too, or others as near."""
     a, b = np.load(first), np.load(other)
     shares: dict[str, list[float]] = {"recall": [], "nearest": []}
     for name, (queries, candidates) in (("arr_0", sides), ("arr_1", sides[::-1])):
@@ -150,7 +150,7 @@ def main() -> None:
                 print(f"{ENGINES[engine]}: {cpu:.1f} times (CPU), {wall:.1f} times (wall) as fast as {ENGINES[peer]}"
                       + (f"; should be at least {target}" if target else ""))  # fmt: skip
     if any(one["recall"] < 1 for engine, one in found.items() if engine in ("torch", "compiled")):
-        sys.exit("interlingua: neighbours are missing")
+        sys.exit("interlingua: neighbors are missing")
 
 
 if __name__ == "__main__":

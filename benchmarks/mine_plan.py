@@ -1,4 +1,4 @@
-"""Nearest neighbours of a million vectors either side: the time that `mine --plan` foretells beside the time it takes.
+"""Nearest neighbors of a million vectors either side: the time that `mine --plan` foretells beside the time it takes.
 
     interlingua embed MODEL x.txt -o x.npy; interlingua embed MODEL y.txt -o y.npy
     python benchmarks/mine_plan.py --x x.npy --y y.npy --folder /data/million
@@ -7,7 +7,7 @@
 Vectors are made on disk, in float16, from those of real texts: each lies between two of its side and a little beside;
 half of the target's have a translation. The search is that of `interlingua mine`, on from where it was stopped, within
 --memory. Peak memory is that of the process without the pages of mapped files, which the system takes back as it likes.
-The neighbours of some vectors are compared with those that plain NumPy finds. Where the machine does other work beside,
+The neighbors of some vectors are compared with those that plain NumPy finds. Where the machine does other work beside,
 --clock cpu compares processor times.
 """
 
@@ -67,7 +67,7 @@ class Peak(threading.Thread):
 
 
 def wrong(x: np.ndarray, y: np.ndarray, plan: TilePlan, folder: Path) -> int:
-    """Of some vectors of x how many have a neighbour that NumPy, in float64, finds to be farther than it should be."""
+    """Of some vectors of x how many have a neighbor that NumPy, in float64, finds to be farther than it should be."""
     rows = np.sort(np.random.default_rng(1).choice(len(x), min(CHECKED, len(x)), replace=False))
     queries = x[rows].astype(np.float64)
     best = np.full((len(rows), plan.k), -np.inf)
@@ -85,13 +85,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--x", type=Path, required=True, help="vectors of real texts, .npy")
     parser.add_argument("--y", type=Path, required=True, help="of their translations or others like them")
-    parser.add_argument("--folder", type=Path, required=True, help="for vectors (3 GB for a million) and neighbours")
+    parser.add_argument("--folder", type=Path, required=True, help="for vectors (3 GB for a million) and neighbors")
     parser.add_argument("--size", type=int, default=1_000_000, help="vectors of each side")
     parser.add_argument("--memory", default="8GB")
     parser.add_argument("--k", type=int, default=4)
     parser.add_argument("--threads", type=int, help="all cores by default")
     parser.add_argument("--clock", choices=("wall", "cpu"), default="wall")
-    parser.add_argument("--again", action="store_true", help="forget the neighbours that an earlier run has found")
+    parser.add_argument("--again", action="store_true", help="forget the neighbors that an earlier run has found")
     options = parser.parse_args()
 
     import torch
@@ -100,9 +100,9 @@ def main() -> None:
     clock = time.perf_counter if options.clock == "wall" else time.process_time
     options.folder.mkdir(parents=True, exist_ok=True)
     x, y = make(options.folder, *(unit_rows(np.load(path)) for path in (options.x, options.y)), options.size)
-    neighbours = options.folder / f"neighbours-{options.size}"
+    neighbors = options.folder / f"neighbors-{options.size}"
     if options.again:
-        shutil.rmtree(neighbours, ignore_errors=True)
+        shutil.rmtree(neighbors, ignore_errors=True)
     plan = TilePlan.of(x, y, k=options.k, memory=parse_size(options.memory))
     tried = [unit_rows(side[np.linspace(0, len(side) - 1, TRIED_TEXTS).astype(np.int64)]) for side in (x, y)]
     speed = search_speed(*tried, options.k, (plan.n, plan.m), clock=clock)
@@ -120,12 +120,12 @@ def main() -> None:
         counts["last"] = total
         print(f"  {done / total:6.1%} {duration(clock() - before)}", flush=True)
 
-    search_tiles(x, y, plan, neighbours, progress=progress)
+    search_tiles(x, y, plan, neighbors, progress=progress)
     taken = clock() - before
     peak.stopped.set()
     share = 1 - (counts["first"] or 0) / counts["last"]
     print(f"taken: {duration(taken)} for {share:.1%} of the pairs, peak memory {size_text(peak.bytes)}")
-    print(f"of {min(CHECKED, len(x))} vectors {wrong(x, y, plan, neighbours)} have a wrong neighbour")
+    print(f"of {min(CHECKED, len(x))} vectors {wrong(x, y, plan, neighbors)} have a wrong neighbor")
     if share:
         print(f"taken / estimated: {taken / (estimated * share):.3f}")
 

@@ -4,7 +4,7 @@
 
 Tatoeba's test set in six languages, less 500 pairs to learn from. Of the rest 10 % get the next pair's target, 10 % any
 other's, 10 % the most similar one, 5 % the first half of their own (``hard``), or a quarter the next one's
-(``misaligned``). Learnt from 300 judged pairs, or from the 500 held-out ones.
+(``misaligned``). Learned from 300 judged pairs, or from the 500 held-out ones.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ WITH_CODE = [page for page in PAGES if EXAMPLE.search(page.read_text(encoding="u
 
 
 def test_there_are_pages_with_code():
-    assert {page.stem for page in WITH_CODE} == {"batches", "margin"}
+    assert {page.stem for page in WITH_CODE} == {"batches", "hubness", "margin"}
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.stem)

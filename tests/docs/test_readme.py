@@ -1,0 +1,106 @@
+"""README.md: what a newcomer sees first is there, its numbers are those of the results, and its code runs."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import pytest
+from tools.draw_mixed_pool import tables
+
+from tests.methods.conftest import tiny_encoder
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+RESULTS = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+PRINTED = {
+    "LaBSE (471 M), as printed": ["96.2", "", "0.92", "", ""],
+    "MEXMA (559 M), as printed": ["", "", "0.06", "", ""],
+}
+"""Mao et al. 2023, Table V, and Janeiro et al. 2024, Table 1."""
+
+
+def readme_table():
+    head, _, *rows = re.search(r"(?:^\| (?:accuracy|LaBSE|MEXMA|mUSE|multi|ours|-).*\n|^\|---.*\n)+", README, re.M)[
+        0
+    ].splitlines()
+    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+    assert len(head.strip("|").split("|")) == 6
+    return {row[0]: row[1:] for row in cells}
+
+
+def measured():
+    """The rows of the README's table as docs/results.md has them."""
+    [mapped] = tables(RESULTS, "Vectors without language")
+    [others] = tables(RESULTS, "Other encoders")
+    [trained] = tables(RESULTS, "Anchor compared with distillation")
+    public = tables(RESULTS, "Three public encoders on every set")[0]
+    wide = public["xsim: mexma_80of80 (languages=mexma)"]
+    tatoeba = "Tatoeba, 14 languages, both directions, %"
+    xsim = "FLORES-200 xsim, 14 languages to English, %"
+    own = "FLORES-200, 15 languages: own pool, %"
+    mixed = "FLORES-200, 15 languages: mixed pool, %"
+    with_map = "with the map (`project`, 14 directions)"
+    arm = trained["anchor (3 seeds)"]
+    columns = [
+        "tatoeba: accuracy, mean of 14",
+        "xsim: mean of 14",
+        "own pool",
+        "mixed_pool: accuracy mixed pool, mean of 15",
+    ]
+    student = [arm[column].split(" ±")[0].strip(" *") for column in columns]
+    return {
+        "mUSE": [
+            others[tatoeba]["mUSE"],
+            others[xsim]["mUSE"],
+            wide["mUSE"],
+            others[own]["mUSE"],
+            others[mixed]["mUSE"],
+        ],
+        "multilingual-e5-small": [
+            *(mapped[row]["as it is"] for row in (tatoeba, xsim)),
+            wide["multilingual-e5-small"],
+            *(mapped[row]["as it is"] for row in (own, mixed)),
+        ],
+        "ours: multilingual-e5-small": [
+            *(mapped[row][with_map] for row in (tatoeba, xsim)),
+            "",
+            *(mapped[row][with_map] for row in (own, mixed)),
+        ],
+        "ours: four layers": [student[0], student[1], "", student[2], student[3]],
+    }
+
+
+def test_install_code_table_and_picture_come_first():
+    begins = "\n".join(README.splitlines()[:45])
+    places = [begins.find(part) for part in ("pip install", "```python", "| MEXMA", "](docs/mixed-pool.svg)")]
+    assert -1 not in places
+    assert places == sorted(places)
+    [code] = re.findall(r"```python\n(.*?)```", begins, re.S)
+    assert len([line for line in code.splitlines() if line]) == 5
+
+
+def test_own_numbers_are_those_of_the_results():
+    table = readme_table()
+    for name, cells in measured().items():
+        [row] = [row for row in table if row.startswith(name)]
+        assert table.pop(row) == cells, name
+    assert table == PRINTED
+
+
+def test_the_code_runs(tmp_path):
+    folder = tmp_path / "model"
+    tiny_encoder().save(folder)
+    [code] = re.findall(r"```python\n(.*?)```", README, re.S)
+    assert "hf:intfloat/multilingual-e5-small" in code
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(code.replace("hf:intfloat/multilingual-e5-small", str(folder)), "README.md", "exec"), {})
+    assert len(re.findall(r"-?\d\.\d*", out.getvalue())) == 4
+
+
+@pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", README))))
+def test_links_lead_to_files(link):
+    assert (ROOT / link).exists()

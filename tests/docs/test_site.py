@@ -1,0 +1,68 @@
+"""The site without mkdocs: every page is in its navigation, no relative link is dead, the API's names exist."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+from tools.site_hooks import TOP_LEVEL, api_modules
+
+from interlingua.errors import MissingExtraError
+
+yaml = pytest.importorskip("yaml")
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+CONFIG = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+PAGES = sorted(DOCS.rglob("*.md"))
+LINK = re.compile(r"\]\(([^)#:\s]*)(?:#([^)\s]+))?\)")
+
+
+def pages_of(nav):
+    """The pages of a navigation, from all its levels."""
+    if isinstance(nav, str):
+        return [nav]
+    entries = nav.values() if isinstance(nav, dict) else nav
+    return [page for entry in entries for page in pages_of(entry)]
+
+
+def anchors(page):
+    """What a heading can be linked by."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+def test_every_page_is_in_the_navigation_once():
+    written = [str(page.relative_to(DOCS)) for page in PAGES]
+    assert sorted(pages_of(CONFIG["nav"])) == sorted([*written, *TOP_LEVEL])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+def test_no_relative_link_is_dead(page):
+    dead = []
+    for target, anchor in LINK.findall(re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)):
+        path = page.parent / target if target else page
+        is_missing = not path.exists()
+        if is_missing or (anchor and path.suffix == ".md" and anchor not in anchors(path)):
+            dead.append(f"{target}#{anchor}")
+    assert dead == []
+
+
+@pytest.mark.parametrize("name", sorted(api_modules()))
+def test_names_of_the_api_pages_exist(name):
+    module, _, attribute = name.rpartition(".")
+    try:
+        found = importlib.import_module(name if importlib.util.find_spec(module).submodule_search_locations else module)
+    except MissingExtraError as error:
+        pytest.skip(str(error))
+    if found.__name__ != name:
+        found = getattr(found, attribute)
+    assert found.__doc__
+
+
+def test_the_site_needs_no_other_server():
+    assert CONFIG["theme"]["font"] is False
+    assert "offline" not in CONFIG["plugins"]  # it loads a script of a content network
+    assert not {"extra_javascript", "extra_css"} & set(CONFIG)

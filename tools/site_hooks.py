@@ -1,0 +1,76 @@
+"""What mkdocs does to the pages: README.md, CHANGELOG.md and CONTRIBUTING.md join them, links to code lead to the API.
+
+The pages are read in the repository as well, where a link may lead to a source file. The site has no source files:
+such a link leads to the module on an API page if one shows it, and else it becomes plain text.
+"""
+
+from __future__ import annotations
+
+import os.path
+import re
+from functools import cache
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+TOP_LEVEL = {"index.md": "README.md", "changelog.md": "CHANGELOG.md", "contributing.md": "CONTRIBUTING.md"}
+"""Page of the site -> file at the top of the repository."""
+LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)#:\s]+)(#[^)\s]*)?\)")
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Adds the pages that are written at the top of the repository; called by mkdocs."""
+    from mkdocs.structure.files import File
+
+    for page, name in TOP_LEVEL.items():
+        text = (ROOT / name).read_text(encoding="utf-8")
+        files.append(File.generated(config, page, content=from_top(text)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Points the links of a page to what the site has; called by mkdocs."""
+    return with_site_links(markdown, page.file.src_uri)
+
+
+def from_top(text: str) -> str:
+    """A page of the repository's top, with the paths that it has from within docs/."""
+    inside = re.sub(r"(\]\()docs/", r"\1", text)
+    return re.sub(r"(\]\()(?=(?:examples|experiments|src|tests|tools|benchmarks|[A-Z]+\.md)\b)", r"\1../", inside)
+
+
+def with_site_links(markdown: str, page: str) -> str:
+    """The text with each link that leaves docs/ replaced.
+
+    Args:
+        markdown: of the page.
+        page: its path below docs/.
+    """
+    folder = PurePosixPath(page).parent
+
+    def replaced(link: re.Match[str]) -> str:
+        text, target, anchor = link.group(1), link.group(2), link.group(3) or ""
+        path = os.path.normpath(DOCS / folder / target)
+        name = os.path.relpath(path, ROOT)
+        for site_page, top_level in TOP_LEVEL.items():
+            if name == top_level:
+                return f"[{text}]({os.path.relpath(site_page, folder)}{anchor})"
+        if Path(path).is_relative_to(DOCS):
+            return link.group(0)
+        module = name.removesuffix(".py").removeprefix("src/").replace("/", ".")
+        if module in api_modules():
+            return f"[{text}]({os.path.relpath(api_modules()[module], folder)}#{module})"
+        return text
+
+    return LINK.sub(replaced, markdown)
+
+
+@cache
+def api_modules() -> dict[str, str]:
+    """The modules that API pages show -> the page."""
+    found = {}
+    for path in sorted((DOCS / "api").glob("*.md")):
+        for module in re.findall(r"^::: (\S+)$", path.read_text(encoding="utf-8"), re.MULTILINE):
+            found[module] = f"api/{path.name}"
+    return found
