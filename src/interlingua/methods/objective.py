@@ -45,8 +45,7 @@ class Objective(nn.Module, ABC):
     label_kind: ClassVar[LabelKind | None] = None
     """What the labels of its labelled feed have to be: classes (nli) or scores (sts)."""
     parts: tuple[str, ...] = ()
-    """Parts of the loss that are computed and backpropagated in turn, to hold the activations of one at a time;
-    ``forward`` then takes ``part=``, and None means all of them."""
+    """Parts of the loss, backpropagated in turn to save memory; ``forward`` takes ``part=``, None means all of them."""
     nested_terms: ClassVar[tuple[str, ...]] = ()
     """Terms that a Matryoshka run computes for each prefix of the embeddings, by ``nested``; none = it is refused."""
     no_prefixes: ClassVar[str] = "no term of it is made for prefixes of embeddings"
