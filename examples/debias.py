@@ -15,7 +15,7 @@ import toy
 
 
 def half_trained() -> str:
-    """A model whose nearest neighbors are often of the sentence's own language."""
+    """A model that often has sentences of the same language as nearest neighbors."""
     return str(toy.train(toy.run("half-trained", {"name": "ems"}, steps=50)))
 
 

@@ -262,7 +262,7 @@ def _commands(output: Path) -> list[str]:
         f"interlingua evaluate {model} --suite tatoeba --data {output / 'heldout' / 'sentences'}",
         "# train the same model for an hour",
         f"interlingua train {config} --set run.output={output / 'longer'} --set run.budget_seconds=3600",
-        "# use it from sentence-transformers",
+        "# use it from sentence-transformers, after pip install sentence-transformers",
         f"python -c \"from sentence_transformers import SentenceTransformer as S; print(S('{model}').encode('Hi'))\"",
         "# your own parallel text: interlingua prepare --help, interlingua train --help",
     ]

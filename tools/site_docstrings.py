@@ -1,0 +1,34 @@
+"""What mkdocstrings does to docstrings: equations are shown as LaTeX, so that no script has to set them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+try:
+    from griffe import Extension
+except ImportError:  # the extra `docs` is not installed
+    Extension = object
+
+MATH = re.compile(r"^( *)\.\. math::(.*)\n((?:\1 +\S.*\n?|\s*\n)*)", re.MULTILINE)
+
+
+class EquationsAsCode(Extension):
+    """Turns ``.. math::`` blocks into blocks of LaTeX."""
+
+    def on_object(self, *, obj: Any, **_: Any) -> None:
+        """Called for every object that has been read."""
+        if obj.docstring:
+            obj.docstring.value = equations_as_code(obj.docstring.value)
+
+
+def equations_as_code(text: str) -> str:
+    """A docstring with its equations in fences; lines keep their indentation."""
+
+    def fenced(block: re.Match[str]) -> str:
+        indent = block.group(1)
+        lines = [line.strip() for line in [block.group(2), *block.group(3).splitlines()]]
+        equation = "\n".join(indent + line for line in lines if line)
+        return f"{indent}```latex\n{equation}\n{indent}```\n\n"
+
+    return MATH.sub(fenced, text)
