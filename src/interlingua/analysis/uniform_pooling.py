@@ -13,8 +13,9 @@ from interlingua.analysis.subject import Subject, needs_states
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.pooling import PoolingMode
 from interlingua.evaluation.encoders import OwnEncoder
+from interlingua.evaluation.scores import TaskResult
 from interlingua.evaluation.suite import build_tasks, evaluate
-from interlingua.evaluation.task import Progress, TaskResult, options, silent
+from interlingua.evaluation.task import Progress, options, silent
 from interlingua.evaluation.tasks.folders import content_sha256
 
 NOTE = (

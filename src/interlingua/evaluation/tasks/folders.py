@@ -161,7 +161,7 @@ def published_digests(dataset: str) -> tuple[str, Mapping[str, str]]:
     return table[dataset]["revision"], table[dataset]["sha256"]
 
 
-def recognise(dataset: str, digests: Mapping[str, str]) -> str | None:
+def recognize(dataset: str, digests: Mapping[str, str]) -> str | None:
     """The published revision these contents are, or nothing where a single language differs.
 
     Args:
