@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from interlingua.errors import DataError, LanguageAbsentError
+from interlingua.evaluation.data.folders import full_code
 from interlingua.evaluation.scores import Items
 from interlingua.evaluation.task import LanguageTask, Scored, StreamedTask, Task, Unit, options
-from interlingua.evaluation.tasks.folders import full_code
 from interlingua.evaluation.tasks.retrieval import TyDiGoldP
 from interlingua.evaluation.tasks.xsim import XSim
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from interlingua.corpus.evaluation_sets import pair_files, read_pair_file
-from interlingua.corpus.similarity_sets import ScoredPairs
 from interlingua.errors import DataError
+from interlingua.evaluation.data.folders import find_folder, pair_files_by_key
+from interlingua.evaluation.data.similarity import ScoredPairs
 from interlingua.evaluation.tasks.bucc import BuccMTEB
-from interlingua.evaluation.tasks.folders import find_folder, pair_files_by_key
 from interlingua.evaluation.tasks.similarity import SimilarityTask
 from interlingua.evaluation.tasks.sts import STS17, Sick, STS12to16, STSBenchmark
 

@@ -20,8 +20,8 @@ from jaxtyping import Float32, Float64, Int64
 from numpy import ndarray
 
 from interlingua.errors import ConfigError
+from interlingua.evaluation.data.folders import choose_languages, content_sha256, find_folder, recognize
 from interlingua.evaluation.scores import Example, Items, SubsetScores, TaskResult, mean_scores
-from interlingua.evaluation.tasks.folders import choose_languages, content_sha256, find_folder, recognize
 
 Progress = Callable[[str, int, int], None]
 """Called with the current piece of work, the sentences done and the sentences in all."""

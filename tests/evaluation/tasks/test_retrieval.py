@@ -11,10 +11,10 @@ import pytest
 
 from interlingua.errors import DataError
 from interlingua.evaluation.cache import CachedEncoder
+from interlingua.evaluation.data.folders import full_code
 from interlingua.evaluation.metrics.ranking import ranking_metrics
 from interlingua.evaluation.scores import SubsetScores
 from interlingua.evaluation.task import Findings
-from interlingua.evaluation.tasks.folders import full_code
 from interlingua.evaluation.tasks.retrieval import Beir, Miracl, MrTyDi, TyDiGoldP, XQuAD, XQuADR
 
 DATA = Path(os.environ.get("INTERLINGUA_DATA") or Path.home() / ".cache/interlingua/data")

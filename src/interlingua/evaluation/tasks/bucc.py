@@ -13,8 +13,9 @@ import numpy as np
 from jaxtyping import Bool, Float32
 from numpy import ndarray
 
-from interlingua.corpus.bucc import BuccFiles, BuccSplit, bucc_files, read_bucc
 from interlingua.errors import DataError
+from interlingua.evaluation.data.bucc import BuccFiles, BuccSplit, bucc_files, read_bucc
+from interlingua.evaluation.data.folders import full_code
 from interlingua.evaluation.examples import PER_SUBSET, wrong_neighbours
 from interlingua.evaluation.metrics.retrieval import weighted_scores
 from interlingua.evaluation.scores import Items, SubsetScores, TaskResult
@@ -30,7 +31,6 @@ from interlingua.evaluation.task import (
     check_choice,
     silent,
 )
-from interlingua.evaluation.tasks.folders import full_code
 from interlingua.functional.margin import MARGINS, Margin
 from interlingua.mining.knn import nearest_neighbours
 from interlingua.mining.mine import Candidates, Retrieval, best_both_ways, retrieve

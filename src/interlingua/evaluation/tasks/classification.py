@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from interlingua.corpus.classification_sets import (
+from interlingua.errors import DataError
+from interlingua.evaluation.data.classification import (
     SPLITS,
     LabelledSets,
     LabelledTexts,
@@ -18,9 +19,8 @@ from interlingua.corpus.classification_sets import (
     require_split,
     sib200_sets,
 )
-from interlingua.errors import DataError
+from interlingua.evaluation.data.folders import full_code
 from interlingua.evaluation.task import Embeds, Findings, LanguageTask, Unit
-from interlingua.evaluation.tasks.folders import full_code
 
 
 class LabelledLanguage(NamedTuple):

@@ -9,9 +9,9 @@ from typing import ClassVar
 
 from interlingua.corpus.evaluation_sets import aligned_files, one_each
 from interlingua.errors import DataError
+from interlingua.evaluation.data.folders import choose_languages, full_code, language_pair
 from interlingua.evaluation.scores import SubsetScores
 from interlingua.evaluation.task import Findings
-from interlingua.evaluation.tasks.folders import choose_languages, full_code, language_pair
 from interlingua.evaluation.tasks.groups import present_members
 from interlingua.evaluation.tasks.pairwise import PairwiseSearch
 from interlingua.evaluation.tasks.xsim import DATASET

@@ -10,7 +10,8 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.corpus.retrieval_sets import RetrievalSet, Sets, answer_sentence_sets
+from interlingua.evaluation.data.folders import choose_languages
+from interlingua.evaluation.data.retrieval import RetrievalSet, Sets, answer_sentence_sets
 from interlingua.evaluation.metrics.average_precision import (
     average_precision,
     padded_rows,
@@ -26,7 +27,6 @@ from interlingua.evaluation.metrics.language_fairness import (
 from interlingua.evaluation.metrics.ranking import Qrels, Run, ranking_metrics, top
 from interlingua.evaluation.scores import Items, SubsetScores
 from interlingua.evaluation.task import Embeds
-from interlingua.evaluation.tasks.folders import choose_languages
 from interlingua.evaluation.tasks.missed_passages import misses
 from interlingua.evaluation.tasks.passage_search import EmbeddedPassages, search
 from interlingua.evaluation.tasks.passages import OF_ALL, PassageTask, ScoredQuestions, judged_questions, set_and_id

@@ -12,12 +12,12 @@ from typing import ClassVar
 import numpy as np
 
 from interlingua.corpus.augmented_sets import MISALIGNED, Altered
+from interlingua.evaluation.data.folders import content_sha256
 from interlingua.evaluation.examples import wrong_neighbours
 from interlingua.evaluation.metrics.retrieval import is_right
 from interlingua.evaluation.metrics.xsim import kinds_of_errors, xsim_search
 from interlingua.evaluation.scores import Items, SubsetScores, mean_scores
 from interlingua.evaluation.task import Embeds, Findings, Progress, Scored, Unit, check_at_least_one
-from interlingua.evaluation.tasks.folders import content_sha256
 from interlingua.evaluation.tasks.translations import Translations, TranslationTask
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from interlingua.corpus.retrieval_sets import RetrievalSet
+from interlingua.evaluation.data.retrieval import RetrievalSet
 from interlingua.evaluation.examples import cut, sample
 from interlingua.evaluation.metrics.ranking import Qrels, Run
 from interlingua.evaluation.scores import Example

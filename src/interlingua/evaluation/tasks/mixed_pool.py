@@ -13,6 +13,7 @@ from numpy import ndarray
 
 from interlingua.corpus.evaluation_sets import read_lines
 from interlingua.errors import DataError
+from interlingua.evaluation.data.folders import check_enough, content_sha256
 from interlingua.evaluation.examples import PER_SUBSET, cut, sample
 from interlingua.evaluation.metrics.pool import Pool, accuracy_by_pair, search_pool
 from interlingua.evaluation.parallel import (
@@ -28,7 +29,6 @@ from interlingua.evaluation.parallel import (
 from interlingua.evaluation.scores import Example, Items, SubsetScores
 from interlingua.evaluation.task import Embeds, Findings, LanguageTask, Progress
 from interlingua.evaluation.tasks.flores import FloresP1
-from interlingua.evaluation.tasks.folders import check_enough, content_sha256
 from interlingua.evaluation.tasks.groups import group_members
 from interlingua.languages import parse
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from interlingua.errors import ConfigError, DataError, MissingExtraError
+from interlingua.evaluation.data.folders import content_sha256, full_code
 from interlingua.evaluation.mteb_data import load_data
 from interlingua.evaluation.mteb_encoder import MTEBEncoder, known_code
 from interlingua.evaluation.scores import SubsetScores, TaskResult, mean_scores
 from interlingua.evaluation.task import Embeds, Progress, options, silent
-from interlingua.evaluation.tasks.folders import content_sha256, full_code
 
 PREFIX = "mteb:"
 

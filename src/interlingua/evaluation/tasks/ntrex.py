@@ -14,10 +14,10 @@ from numpy import ndarray
 
 from interlingua.corpus.evaluation_sets import ntrex_files
 from interlingua.errors import DataError
+from interlingua.evaluation.data.folders import choose_languages
 from interlingua.evaluation.metrics.retrieval import is_right, weighted_scores
 from interlingua.evaluation.scores import Items, SubsetScores
 from interlingua.evaluation.task import Findings, check_choice
-from interlingua.evaluation.tasks.folders import choose_languages
 from interlingua.evaluation.tasks.groups import present_members
 from interlingua.evaluation.tasks.margin_search import MarginSearch
 from interlingua.evaluation.tasks.pairwise import PairwiseSearch

@@ -10,7 +10,9 @@ from typing import ClassVar, get_args
 
 import numpy as np
 
-from interlingua.corpus.pair_sets import (
+from interlingua.errors import DataError
+from interlingua.evaluation.data.folders import find_folder, full_code
+from interlingua.evaluation.data.pairs import (
     LabelledPairs,
     Neutral,
     PairSets,
@@ -20,11 +22,9 @@ from interlingua.corpus.pair_sets import (
     paws_x_sets,
     xnli_sets,
 )
-from interlingua.errors import DataError
 from interlingua.evaluation.metrics.precision import average_precision
 from interlingua.evaluation.scores import Items, SubsetScores
 from interlingua.evaluation.task import Embeds, Findings, LanguageTask, Scored, Unit, check_choice
-from interlingua.evaluation.tasks.folders import find_folder, full_code
 from interlingua.evaluation.tasks.groups import members_by_language
 from interlingua.evaluation.tasks.similarity import cosines
 

@@ -12,11 +12,11 @@ from jaxtyping import Int64
 from numpy import ndarray
 
 from interlingua.corpus.evaluation_sets import read_aligned, read_lines
+from interlingua.evaluation.data.folders import content_sha256, full_code
 from interlingua.evaluation.examples import PER_SUBSET, cosine_of, wrong_neighbours
 from interlingua.evaluation.metrics.retrieval import is_right, nearest_both_ways
 from interlingua.evaluation.scores import Items, SubsetScores
 from interlingua.evaluation.task import Embeds, Findings, LanguageTask, Progress, TextCounter
-from interlingua.evaluation.tasks.folders import content_sha256, full_code
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,12 +16,12 @@ import numpy as np
 from interlingua.corpus.formats import FORMAT_OF_SUFFIX, languages_from_name, read_pairs, uncompressed_name
 from interlingua.corpus.reservoir import reservoir
 from interlingua.errors import ConfigError, DataError
+from interlingua.evaluation.data.folders import full_code
 from interlingua.evaluation.examples import PER_SUBSET, cosine_of, wrong_neighbours
 from interlingua.evaluation.metrics.retrieval import is_right
 from interlingua.evaluation.scores import Items, SubsetScores
 from interlingua.evaluation.streams import stream_vectors
 from interlingua.evaluation.task import Embeds, Findings, Scored, StreamedTask, Unit, check_choice
-from interlingua.evaluation.tasks.folders import full_code
 from interlingua.mining.knn import nearest_neighbours
 from interlingua.mining.mine import best_both_ways
 

@@ -15,8 +15,9 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.corpus.retrieval_sets import Passage, RetrievalSet, Sets
 from interlingua.errors import DataError
+from interlingua.evaluation.data.folders import check_enough, choose_languages, content_sha256, full_code
+from interlingua.evaluation.data.retrieval import Passage, RetrievalSet, Sets
 from interlingua.evaluation.examples import PER_SUBSET
 from interlingua.evaluation.metrics.ranking import Qrels, Run, write_trec_run
 from interlingua.evaluation.metrics.retrieval import normalized
@@ -32,7 +33,6 @@ from interlingua.evaluation.task import (
     check_choice,
     silent,
 )
-from interlingua.evaluation.tasks.folders import check_enough, choose_languages, content_sha256, full_code
 from interlingua.evaluation.tasks.groups import members_by_language
 from interlingua.evaluation.tasks.missed_passages import Miss, with_texts
 from interlingua.evaluation.tasks.passage_ids import PassageIds

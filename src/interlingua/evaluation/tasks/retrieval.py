@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from interlingua.corpus.retrieval_sets import (
+from interlingua.errors import DataError
+from interlingua.evaluation.data.folders import full_code
+from interlingua.evaluation.data.retrieval import (
     Sets,
     answer_sentence_sets,
     beir_sets,
@@ -15,9 +17,7 @@ from interlingua.corpus.retrieval_sets import (
     mr_tydi_sets,
     question_sets,
 )
-from interlingua.errors import DataError
 from interlingua.evaluation.task import Findings
-from interlingua.evaluation.tasks.folders import full_code
 from interlingua.evaluation.tasks.passages import OF_ALL
 from interlingua.evaluation.tasks.retrieval_task import RetrievalTask
 

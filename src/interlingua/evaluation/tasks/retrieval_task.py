@@ -11,8 +11,8 @@ from jaxtyping import Float32
 from numpy import ndarray
 
 from interlingua.config import refuse_unread
-from interlingua.corpus.retrieval_sets import RetrievalSet
 from interlingua.errors import ConfigError
+from interlingua.evaluation.data.retrieval import RetrievalSet
 from interlingua.evaluation.metrics.language_fairness import FAIRNESS, language_fairness, language_shares
 from interlingua.evaluation.metrics.ranking import DEPTH, Run, ranking_metrics, reciprocal_rank_fusion
 from interlingua.evaluation.scores import Items, SubsetScores

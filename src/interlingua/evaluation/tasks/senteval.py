@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import Float32, Int64
 from numpy import ndarray
 
-from interlingua.corpus.senteval_sets import Examples, TransferTask, senteval_sets
 from interlingua.errors import DataError
+from interlingua.evaluation.data.senteval import Examples, TransferTask, senteval_sets
 from interlingua.evaluation.metrics.logistic import PROTOTYPING, SENTEVAL, LogisticSettings
 from interlingua.evaluation.metrics.senteval import (
     Outcome,

@@ -12,12 +12,12 @@ import numpy as np
 from jaxtyping import Float32, Float64
 from numpy import ndarray
 
-from interlingua.corpus.similarity_sets import ScoredPairs, SimilarityFile, read_scored_pairs
 from interlingua.errors import ConfigError, DataError, LanguageAbsentError
+from interlingua.evaluation.data.folders import full_code, language_pair
+from interlingua.evaluation.data.similarity import ScoredPairs, SimilarityFile, read_scored_pairs
 from interlingua.evaluation.metrics.correlation import bootstrap_spearman, interval, pearson, spearman
 from interlingua.evaluation.scores import Items, SubsetScores, mean_scores
 from interlingua.evaluation.task import Embeds, Findings, LanguageTask, Scored, Unit
-from interlingua.evaluation.tasks.folders import full_code, language_pair
 from interlingua.evaluation.tasks.groups import present_members
 
 DECIMALS = 12

@@ -9,7 +9,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from interlingua.corpus.similarity_sets import (
+from interlingua.errors import DataError
+from interlingua.evaluation.data.folders import full_code
+from interlingua.evaluation.data.similarity import (
     ScoredPairs,
     SimilarityFile,
     Split,
@@ -19,11 +21,9 @@ from interlingua.corpus.similarity_sets import (
     sts17_files,
     stsb_files,
 )
-from interlingua.errors import DataError
 from interlingua.evaluation.metrics.correlation import interval, spearman
 from interlingua.evaluation.scores import SubsetScores
 from interlingua.evaluation.task import Findings
-from interlingua.evaluation.tasks.folders import full_code
 from interlingua.evaluation.tasks.similarity import SimilarityTask, codes_of
 
 _MONOLINGUAL = ("en-en", "es-es", "ar-ar")

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from interlingua.evaluation.data.folders import set_name
 from interlingua.evaluation.examples import cosine_of, wrong_neighbours
 from interlingua.evaluation.metrics.retrieval import is_right, nearest_both_ways
 from interlingua.evaluation.scores import Items
 from interlingua.evaluation.task import Embeds, Scored, Unit
-from interlingua.evaluation.tasks.folders import set_name
 from interlingua.evaluation.tasks.groups import TATOEBA_GROUPS
 from interlingua.evaluation.tasks.translations import TranslationPair, Translations, TranslationTask, paired_files
 

@@ -11,10 +11,10 @@ from typing import Literal, NamedTuple
 from interlingua.corpus.augmented_sets import Altered
 from interlingua.corpus.evaluation_sets import PairFile, aligned_files, one_each, read_aligned, read_pair_file
 from interlingua.errors import DataError
+from interlingua.evaluation.data.folders import choose_languages, full_code, pair_files_by_key
 from interlingua.evaluation.examples import PER_SUBSET
 from interlingua.evaluation.scores import SubsetScores
 from interlingua.evaluation.task import Findings, LanguageTask, Unit
-from interlingua.evaluation.tasks.folders import choose_languages, full_code, pair_files_by_key
 from interlingua.evaluation.tasks.groups import group_members
 
 ENGLISH = "eng_Latn"

@@ -10,8 +10,8 @@ from typing import ClassVar
 from interlingua.corpus.augmented_sets import GENERATED, Altered, altered_file, read_altered, write_altered
 from interlingua.corpus.hard_negatives import KINDS, check_request, hard_negatives
 from interlingua.errors import DataError
+from interlingua.evaluation.data.folders import full_code
 from interlingua.evaluation.task import Findings
-from interlingua.evaluation.tasks.folders import full_code
 from interlingua.evaluation.tasks.groups import FLORES_GROUPS
 from interlingua.evaluation.tasks.margin_search import MarginSearch
 from interlingua.evaluation.tasks.translations import ENGLISH, TranslationPair, translation_pairs

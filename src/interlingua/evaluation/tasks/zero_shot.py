@@ -15,8 +15,9 @@ from jaxtyping import Bool, Float32, Float64
 from numpy import ndarray
 from torch import Tensor
 
-from interlingua.corpus.classification_sets import LabelledSets, mldoc_sets
 from interlingua.errors import ConfigError
+from interlingua.evaluation.data.classification import LabelledSets, mldoc_sets
+from interlingua.evaluation.data.folders import choose_languages, full_code
 from interlingua.evaluation.metrics.linear import class_numbers
 from interlingua.evaluation.metrics.mlp import EPOCHS, train_mlps
 from interlingua.evaluation.scores import Items, SubsetScores, mean_scores
@@ -30,7 +31,6 @@ from interlingua.evaluation.tasks.classification import (
     Sib200Data,
     UmsabData,
 )
-from interlingua.evaluation.tasks.folders import choose_languages, full_code
 
 ENGLISH = "eng_Latn"
 LANGUAGES_TOGETHER = 12

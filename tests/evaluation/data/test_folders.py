@@ -5,7 +5,7 @@ import hashlib
 import pytest
 
 from interlingua.errors import DataError, LanguageAbsentError
-from interlingua.evaluation.tasks.folders import (
+from interlingua.evaluation.data.folders import (
     check_enough,
     choose_languages,
     content_sha256,

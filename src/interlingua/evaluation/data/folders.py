@@ -1,4 +1,4 @@
-"""What the tasks share about their data: finding the folder, choosing languages, recognising a published set."""
+"""What the tasks share about their data: finding the folder, choosing languages, recognizing a published set."""
 
 from __future__ import annotations
 
@@ -38,6 +38,16 @@ def find_folder(data: Path, names: Sequence[str], holds_data: Callable[[Path], o
     if broken is not None:
         raise broken
     raise DataError(f"no {expected} here, nor in {' or '.join(f'{name}/' for name in names)} below it", path=data)
+
+
+def files_in(folder: Path) -> list[Path]:
+    """The files of a folder by name; none where there is no such folder."""
+    return sorted(path for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
+
+
+def folders_in(folder: Path) -> list[Path]:
+    """The folders in a folder by name; none where there is no such folder."""
+    return sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
 
 
 def choose_languages(
