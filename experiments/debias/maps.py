@@ -27,8 +27,8 @@ from interlingua.evaluation.kept import kept_folder
 from interlingua.evaluation.metrics.retrieval import normalized
 from interlingua.evaluation.provenance import ModelInfo, prompt_text
 from interlingua.evaluation.results import result_path
+from interlingua.evaluation.scores import mean_scores
 from interlingua.evaluation.suite import build_tasks, evaluate
-from interlingua.evaluation.task import mean_scores
 
 
 class MappedFromCache:

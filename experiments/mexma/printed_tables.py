@@ -17,7 +17,7 @@ from pathlib import Path
 from interlingua.config import from_mapping, load_toml
 from interlingua.errors import DataError
 from interlingua.evaluation.results import read_results
-from interlingua.evaluation.task import TaskResult
+from interlingua.evaluation.scores import TaskResult
 
 TABLES = Path(__file__).with_suffix(".toml")
 PREFIX = "mteb_"

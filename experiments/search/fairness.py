@@ -20,10 +20,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from interlingua.corpus.retrieval_sets import RetrievalSet, answer_sentence_sets
 from interlingua.encoder.language_map_files import read_map
 from interlingua.encoder.language_maps import LanguageMap
 from interlingua.evaluation.cache import CachedEncoder
+from interlingua.evaluation.data.retrieval import RetrievalSet, answer_sentence_sets
 from interlingua.evaluation.encoders import load_encoder
 from interlingua.evaluation.kept import kept_folder
 from interlingua.evaluation.metrics.retrieval import normalized

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from interlingua.evaluation.task import Items, SubsetScores, TaskResult
+from interlingua.evaluation.scores import Items, SubsetScores, TaskResult
 
 
 def make(

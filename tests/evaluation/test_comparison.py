@@ -5,7 +5,7 @@ import pytest
 from interlingua.errors import ConfigError
 from interlingua.evaluation.comparison import compare, protocol_of, tasks_of
 from interlingua.evaluation.report import best_cells
-from interlingua.evaluation.task import SubsetScores
+from interlingua.evaluation.scores import SubsetScores
 from tests.evaluation.results_made import make, values
 
 

@@ -18,7 +18,7 @@ from interlingua.evaluation.examples import (
     write_examples,
     wrong_neighbours,
 )
-from interlingua.evaluation.task import Example
+from interlingua.evaluation.scores import Example
 
 
 def example(item=0, query="eins", **changes):

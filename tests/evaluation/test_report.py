@@ -11,7 +11,7 @@ from rich.console import Console
 from interlingua.errors import ConfigError
 from interlingua.evaluation.comparison import compare
 from interlingua.evaluation.report import CSV_COLUMNS, best_cells, cut_texts, format_of, render, terminal_tables
-from interlingua.evaluation.task import SubsetScores, TaskResult
+from interlingua.evaluation.scores import SubsetScores, TaskResult
 from tests.evaluation import results_made
 
 

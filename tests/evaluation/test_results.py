@@ -10,8 +10,8 @@ import pytest
 
 from interlingua.errors import DataError
 from interlingua.evaluation.results import items_path, read_result, read_results, result_path, write_result
+from interlingua.evaluation.scores import Example, Items
 from interlingua.evaluation.suite import evaluate
-from interlingua.evaluation.task import Example, Items
 
 
 @pytest.fixture

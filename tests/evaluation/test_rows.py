@@ -9,7 +9,7 @@ from interlingua.errors import ConfigError
 from interlingua.evaluation.comparison import compare
 from interlingua.evaluation.report import render
 from interlingua.evaluation.rows import Cell
-from interlingua.evaluation.task import SubsetScores
+from interlingua.evaluation.scores import SubsetScores
 from tests.evaluation.results_made import make, values
 
 RNG = np.random.default_rng(0)

@@ -8,8 +8,8 @@ from sklearn.metrics import average_precision_score
 from interlingua.evaluation import significance
 from interlingua.evaluation.metrics.correlation import spearman
 from interlingua.evaluation.metrics.precision import average_precision
+from interlingua.evaluation.scores import Items
 from interlingua.evaluation.significance import mean_score, paired_bootstrap
-from interlingua.evaluation.task import Items
 
 
 def items(*values, gold=None):

@@ -2,20 +2,122 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from interlingua.evaluation.task import SubsetScores, mean_scores, options
+from interlingua.errors import DataError, LanguageAbsentError
+from interlingua.evaluation.data.folders import full_code
+from interlingua.evaluation.scores import Items
+from interlingua.evaluation.task import LanguageTask, Scored, StreamedTask, Task, Unit, options
 from interlingua.evaluation.tasks.retrieval import TyDiGoldP
 from interlingua.evaluation.tasks.xsim import XSim
 
 
-def test_means_over_languages_and_over_sentences():
-    subsets = [
-        SubsetScores(name=name, languages=("deu_Latn", "eng_Latn"), pairs=pairs, scores={"xsim": error, "other": 1.0})
-        for name, pairs, error in (("a", 100, 0.1), ("b", 300, 0.3))
+class Echo(LanguageTask):
+    """Share of the numbers that are even, the whole protocol of a user's own task."""
+
+    name = "echo"
+    main_metric = "even"
+    folders = ("echo",)
+    expected = "number files"
+
+    def files(self, folder):
+        return {path.stem: path for path in sorted(folder.glob("*.numbers"))}
+
+    def units(self, folder):
+        files = self.files(folder)
+        for key in self.chosen(files, folder):
+            lines = files[key].read_text().split()
+            code = full_code(key)
+            yield Unit(
+                name=key, languages=(code, code), pairs=len(lines), data=lines, contents=[lines], sentences=len(lines)
+            )
+
+    def score(self, encoder, unit):
+        even = encoder.encode(unit.data, language=unit.languages[0])
+        return Scored({"even": float(even.mean())}, Items(even), notes=["one note"])
+
+
+class Parity:
+    def encode(self, texts, *, language=None, role=None, titles=None):
+        return np.array([int(text) % 2 == 0 for text in texts], dtype=np.float64)
+
+
+@pytest.fixture
+def numbers(tmp_path):
+    folder = tmp_path / "echo"
+    folder.mkdir()
+    (folder / "de.numbers").write_text("1 2 3 4")
+    (folder / "fr.numbers").write_text("2 4")
+    return folder
+
+
+def test_a_task_is_its_data_and_its_score(numbers):
+    result = Echo().evaluate(Parity(), numbers.parent)
+    assert [(subset.name, subset.pairs, subset.scores) for subset in result.subsets] == [
+        ("de", 4, {"even": 0.5}),
+        ("fr", 2, {"even": 1.0}),
     ]
-    assert mean_scores(subsets) == {"xsim": pytest.approx(0.2), "other": 1.0}
-    assert mean_scores(subsets, by_pairs=True) == {"xsim": pytest.approx(0.25), "other": 1.0}
+    assert result.groups == {"all_2": {"even": 0.75}}
+    assert result.members == {"all_2": ("de", "fr")}
+    assert (result.task, result.dataset, result.data_revision) == ("echo_echo", "echo", None)
+    assert result.notes == ("de: one note", "fr: one note")
+    assert result.items["de"].values.tolist() == [0, 1, 0, 1]
+    assert (result.settings, result.changed) == ({"languages": None}, ())
+
+
+def test_languages_are_chosen_and_named_where_they_are_absent(numbers):
+    task = Echo(languages=("French",))
+    assert task.parts(numbers) == ["fr"]
+    assert [subset.name for subset in task.evaluate(Parity(), numbers).subsets] == ["fr"]
+    with pytest.raises(LanguageAbsentError, match="'Italian'"):
+        Echo(languages=("Italian",)).parts(numbers)
+
+
+def test_the_fingerprint_changes_with_a_text(numbers):
+    before = Echo().evaluate(Parity(), numbers).data_sha256
+    (numbers / "fr.numbers").write_text("2 6")
+    assert Echo().evaluate(Parity(), numbers).data_sha256 != before
+
+
+def test_all_is_read_before_anything_is_embedded(numbers):
+    (numbers / "xx.numbers").write_text("")
+
+    class Untouched:
+        def encode(self, texts, **how):
+            raise AssertionError("embedded before the broken file was found")
+
+    with pytest.raises(DataError, match="xx"):
+        Echo().evaluate(Untouched(), numbers)
+
+
+def test_progress_counts_sentences(numbers):
+    seen = []
+    Echo().evaluate(Parity(), numbers, progress=lambda *step: seen.append(step))
+    assert seen == [("de", 4, 6), ("fr", 6, 6)]
+
+
+def test_streamed_units_to_come_are_taken_to_be_as_long(numbers):
+    class Streamed(Echo, StreamedTask):
+        pass
+
+    seen = []
+    Streamed().evaluate(Parity(), numbers, progress=lambda *step: seen.append(step))
+    assert seen == [("de", 4, 8), ("fr", 6, 6)]
+
+
+def test_a_task_without_a_protocol_is_named(numbers):
+    class Nothing(Task):
+        name = "nothing"
+        main_metric = "none"
+        folders = ()
+        expected = "anything"
+
+        def files(self, folder):
+            return {"one": folder}
+
+    with pytest.raises(NotImplementedError, match="Nothing"):
+        Nothing().evaluate(Parity(), numbers)
 
 
 def test_options_of_a_task_and_which_of_them_are_not_the_defaults():

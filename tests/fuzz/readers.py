@@ -200,7 +200,6 @@ def load_readers() -> None:
 
     with atheris.instrument_imports(include=["interlingua.corpus", "interlingua.config", "interlingua.encoder.schema"]):
         import interlingua.config
-        import interlingua.corpus.classification_sets
         import interlingua.corpus.formats
         import interlingua.corpus.gettext
         import interlingua.corpus.labelled
@@ -210,6 +209,7 @@ def load_readers() -> None:
         import interlingua.corpus.tabular
         import interlingua.corpus.tmx
         import interlingua.encoder.encoder
+        import interlingua.evaluation.data.classification
         import interlingua.evaluation.results
         import interlingua.methods.ems
         import interlingua.mining.calibration

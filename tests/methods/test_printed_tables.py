@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from interlingua.evaluation.results import write_result
-from interlingua.evaluation.task import SubsetScores
+from interlingua.evaluation.scores import SubsetScores
 from tests.evaluation.results_made import make
 
 SCRIPT = Path(__file__).parents[2] / "experiments" / "mexma" / "printed_tables.py"

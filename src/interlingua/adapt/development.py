@@ -15,10 +15,10 @@ from interlingua.corpus.labelled import LabelledPair, read_labelled
 from interlingua.encoder.encoder import EmbedsText
 from interlingua.errors import DataError
 from interlingua.evaluation.cache import CachedEncoder
+from interlingua.evaluation.data.folders import choose_languages
 from interlingua.evaluation.metrics.correlation import spearman
 from interlingua.evaluation.metrics.retrieval import is_right, nearest_both_ways
-from interlingua.evaluation.tasks.folders import choose_languages
-from interlingua.evaluation.tasks.margin_search import translation_pairs
+from interlingua.evaluation.tasks.translations import translation_pairs
 from interlingua.files import PathLike
 from interlingua.languages import resolve
 

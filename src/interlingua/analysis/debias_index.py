@@ -23,9 +23,9 @@ from interlingua.encoder.encode import collect
 from interlingua.encoder.language_map_files import MAP_FILE, read_map, write_map
 from interlingua.encoder.language_maps import LanguageMap
 from interlingua.errors import ConfigError, DataError
+from interlingua.evaluation.data.folders import full_code
 from interlingua.evaluation.metrics.retrieval import normalized
 from interlingua.evaluation.task import Progress, silent
-from interlingua.evaluation.tasks.folders import full_code
 from interlingua.files import PathLike, atomic_directory, open_text
 
 VECTORS_FILE = "vectors.npy"

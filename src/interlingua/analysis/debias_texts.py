@@ -31,7 +31,7 @@ from interlingua.corpus.reservoir import reservoir
 from interlingua.corpus.sentence_table import has_sentences, is_table, refuse_column
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import DataError
-from interlingua.evaluation.tasks.folders import full_code
+from interlingua.evaluation.data.folders import full_code
 from interlingua.files import open_text, stem_and_suffix
 
 Group = tuple[tuple[str, str], ...]

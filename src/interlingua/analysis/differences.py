@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from interlingua.analysis.record import Analysis, Measure
 from interlingua.errors import ConfigError
+from interlingua.evaluation.scores import Items
 from interlingua.evaluation.significance import Difference, paired_bootstrap
-from interlingua.evaluation.task import Items
 
 
 class Change(NamedTuple):

@@ -18,9 +18,9 @@ from interlingua.analysis.subject import Subject, needs_states
 from interlingua.analysis.tokens import spell, token_ids, token_windows
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import DataError
+from interlingua.evaluation.data.folders import full_code
 from interlingua.evaluation.parallel import ParallelTexts, read_parallel
 from interlingua.evaluation.task import Progress, options, silent
-from interlingua.evaluation.tasks.folders import full_code
 from interlingua.search.topk.dense import merge, no_neighbors
 from interlingua.search.topk.exact import Neighbors, exact_topk
 

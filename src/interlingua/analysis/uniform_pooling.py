@@ -12,10 +12,11 @@ from interlingua.analysis.record import Analysis, Better, Measure
 from interlingua.analysis.subject import Subject, needs_states
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.pooling import PoolingMode
+from interlingua.evaluation.data.folders import content_sha256
 from interlingua.evaluation.encoders import OwnEncoder
+from interlingua.evaluation.scores import TaskResult
 from interlingua.evaluation.suite import build_tasks, evaluate
-from interlingua.evaluation.task import Progress, TaskResult, options, silent
-from interlingua.evaluation.tasks.folders import content_sha256
+from interlingua.evaluation.task import Progress, options, silent
 
 NOTE = (
     "each difference is relative to the score with CLS, 100 (CLS - uniform) / CLS: so the paper's table was made,"

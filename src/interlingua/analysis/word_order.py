@@ -9,9 +9,9 @@ from typing import ClassVar
 
 from interlingua.analysis.record import Analysis, Measure
 from interlingua.analysis.subject import Subject
+from interlingua.evaluation.data.folders import content_sha256
 from interlingua.evaluation.metrics.retrieval import normalized
 from interlingua.evaluation.task import Progress, options, silent
-from interlingua.evaluation.tasks.folders import content_sha256
 
 SENTENCES = (
     "can you believe that what he actually did was steal the money she saved for the children?",

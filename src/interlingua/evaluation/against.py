@@ -15,8 +15,8 @@ from numpy import ndarray
 from interlingua.corpus.evaluation_sets import pair_files, read_pair_file
 from interlingua.encoder.encoder import EmbedsText
 from interlingua.errors import DataError
+from interlingua.evaluation.data.folders import full_code
 from interlingua.evaluation.metrics.retrieval import is_right, nearest_both_ways
-from interlingua.evaluation.tasks.folders import full_code
 
 
 class Found(NamedTuple):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from interlingua.errors import ConfigError
-from interlingua.evaluation.task import TaskResult
+from interlingua.evaluation.scores import TaskResult
 
 BY_CONFIG = "config"
 """Groups models that were trained by one config but for the seed."""

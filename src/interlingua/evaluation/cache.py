@@ -24,9 +24,8 @@ from interlingua.evaluation.encoders import OwnEncoder
 from interlingua.evaluation.key_index import KEY_BYTES
 from interlingua.evaluation.provenance import prompt_text
 from interlingua.evaluation.roles import encode_in_role, has_two_towers, role_prompt
-from interlingua.evaluation.shared_store import SharedStore
-from interlingua.evaluation.store import VectorStore
 from interlingua.evaluation.task import Role
+from interlingua.evaluation.vector_files import VectorFiles
 
 COUNTED_AT_ONCE = 2**20
 """Rows to look up marks of at a time."""
@@ -50,7 +49,7 @@ class CachedEncoder:
         role_prompts: put before questions and passages instead of the model's own prompts for these.
         unfinished: where the vectors are while the block lasts, and stay if an exception ends it; a block with the
             same file begins with what is in it. A temporary file if none.
-        kept: a folder for vectors that stay however the block ends, see ``SharedStore``; instead of ``unfinished``.
+        kept: a folder for vectors that stay however the block ends, see ``VectorFiles``; instead of ``unfinished``.
         budget: when to stop embedding.
 
     Attributes:
@@ -82,7 +81,7 @@ class CachedEncoder:
         self._cut_to = encoder.dim if isinstance(encoder, OwnEncoder) and encoder.dim < encoder.whole_dim else None
         self.report = EncodeReport() if self._own or getattr(encoder, "counts_tokens", False) else None
         self._portion = min(PORTION_TEXTS, getattr(encoder, "portion_texts", PORTION_TEXTS))
-        self._store = VectorStore(unfinished) if kept is None else SharedStore(kept)
+        self._store = VectorFiles.unfinished(unfinished) if kept is None else VectorFiles.shared(kept)
         self._budget = budget
         self._only_kept = False
         self.start_counting()

@@ -10,8 +10,9 @@ from typing import NamedTuple
 from interlingua.errors import ConfigError
 from interlingua.evaluation.arms import Arm, arms, model_of, names, pattern, settings_of
 from interlingua.evaluation.rows import LEVEL, Chosen, Row, averaged, costs_of, rows_of
+from interlingua.evaluation.scores import TaskResult
 from interlingua.evaluation.significance import RESAMPLES
-from interlingua.evaluation.task import Progress, TaskResult, check_choice, silent
+from interlingua.evaluation.task import Progress, check_choice, silent
 from interlingua.registry import TASKS, did_you_mean
 
 ROWS = ("groups", "languages", "tasks")

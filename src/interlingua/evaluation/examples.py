@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float32, Int64
 from numpy import ndarray
 
 from interlingua.errors import DataError
-from interlingua.evaluation.task import Example
+from interlingua.evaluation.scores import Example
 from interlingua.files import atomic_write
 from interlingua.json_text import parse_json
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from interlingua.corpus.evaluation_sets import pair_files, read_pair_file
-from interlingua.corpus.similarity_sets import ScoredPairs
 from interlingua.errors import DataError
+from interlingua.evaluation.data.folders import find_folder, pair_files_by_key
+from interlingua.evaluation.data.similarity import ScoredPairs
 from interlingua.evaluation.tasks.bucc import BuccMTEB
-from interlingua.evaluation.tasks.folders import find_folder, pair_files_by_key
 from interlingua.evaluation.tasks.similarity import SimilarityTask
 from interlingua.evaluation.tasks.sts import STS17, Sick, STS12to16, STSBenchmark
 
@@ -89,7 +89,7 @@ def similarity_subsets(data: Path, name: str) -> Found:
     folder = _folder(data, task.folders, task.files)
     if folder is None:
         return None
-    sets = task.read(task.chosen(task.files(folder), folder), folder)
+    sets = task.read(task.wanted(task.files(folder), folder), folder)
     parts = [pairs for key, (_, pairs) in sets.items() if key.startswith(prefix)]
     return (folder.name, {"default": _columns(parts)}) if parts else None
 
@@ -100,7 +100,7 @@ def sts17_subsets(data: Path, name: str) -> Found:
     folder = _folder(data, task.folders, task.files)
     if folder is None:
         return None
-    files = task.chosen(task.files(folder), folder)
+    files = task.wanted(task.files(folder), folder)
     sets = task.read(files, folder)
     return folder.name, {"-".join(files[key].languages): _columns([pairs]) for key, (_, pairs) in sets.items()}
 

@@ -11,8 +11,8 @@ from jaxtyping import Float32
 from numpy import ndarray
 
 from interlingua.errors import DataError
+from interlingua.evaluation.data.folders import content_sha256, full_code
 from interlingua.evaluation.task import Embeds, Progress, Role, silent
-from interlingua.evaluation.tasks.folders import content_sha256, full_code
 
 ROLES: Mapping[str, Role] = {"query": "query", "document": "passage"}
 """What mteb calls the roles of texts in a search."""

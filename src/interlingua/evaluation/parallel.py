@@ -21,10 +21,10 @@ from interlingua.corpus.evaluation_sets import (
     table_files,
 )
 from interlingua.errors import DataError
+from interlingua.evaluation.data.folders import choose_languages, content_sha256, find_folder, full_code, recognize
 from interlingua.evaluation.metrics.retrieval import normalized
 from interlingua.evaluation.task import Embeds, Progress, silent
 from interlingua.evaluation.tasks.flores import LANGUAGE_GROUPS, FloresP1
-from interlingua.evaluation.tasks.folders import choose_languages, content_sha256, find_folder, full_code, recognise
 from interlingua.evaluation.tasks.groups import FLORES_GROUPS
 from interlingua.evaluation.tasks.ntrex import language_files as ntrex_language_files
 from interlingua.languages import parse
@@ -137,7 +137,7 @@ def read_parallel(
             raise DataError(f"{len(texts)} lines, but {there}; aligned files have equal lengths", path=files[code])
     digests = {code: content_sha256([texts]) for code, texts in lines.items()}
     sha256 = content_sha256([list(digests), list(digests.values())])
-    return ParallelTexts(folder, lines, sha256, recognise(FloresP1.name, digests))
+    return ParallelTexts(folder, lines, sha256, recognize(FloresP1.name, digests))
 
 
 def unit_vectors(

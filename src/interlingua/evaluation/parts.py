@@ -11,7 +11,8 @@ from typing import Any
 from interlingua.errors import DataError, InterlinguaError
 from interlingua.evaluation.budget import Budget, BudgetUsed
 from interlingua.evaluation.cache import CachedEncoder
-from interlingua.evaluation.task import Progress, Task, TaskResult
+from interlingua.evaluation.scores import TaskResult
+from interlingua.evaluation.task import Progress, Task
 
 
 def evaluate_within(

@@ -13,7 +13,8 @@ from rich.table import Table
 from interlingua.errors import ConfigError, DataError
 from interlingua.evaluation.comparison import SIGNIFICANT, UNLIKE, Comparison, direction, label
 from interlingua.evaluation.rows import Cell, Row
-from interlingua.evaluation.task import SubsetScores, TaskResult, check_choice
+from interlingua.evaluation.scores import SubsetScores, TaskResult
+from interlingua.evaluation.task import check_choice
 from interlingua.files import PathLike
 from interlingua.languages import Language, resolve
 

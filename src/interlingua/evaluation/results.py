@@ -15,8 +15,8 @@ import numpy as np
 from interlingua.arrays import arrays_of
 from interlingua.errors import DataError
 from interlingua.evaluation.examples import examples_path, read_examples, write_examples
+from interlingua.evaluation.scores import Items, SubsetScores, TaskResult
 from interlingua.evaluation.sidecars import find_sidecar, write_together
-from interlingua.evaluation.task import Items, SubsetScores, TaskResult
 from interlingua.files import PathLike, atomic_write
 from interlingua.json_text import parse_json, read_json_text
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from interlingua.evaluation.arms import Arm, model_of
+from interlingua.evaluation.scores import SubsetScores, TaskResult, mean_scores
 from interlingua.evaluation.significance import Difference, paired_bootstrap
-from interlingua.evaluation.task import SubsetScores, TaskResult, mean_scores
 
 LEVEL = 0.05
 """Of significance."""

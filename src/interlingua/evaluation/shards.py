@@ -1,7 +1,7 @@
 """The passages of retrieval tasks embedded in parts, each by a process of its own; a later run joins the parts.
 
 The vectors of all parts are in one cache, in which each process writes a file of its own and reads those of the others
-(``SharedStore``). So the parts need no other exchange: the run that scores finds all passages there. Parts are made of
+(``VectorFiles``). So the parts need no other exchange: the run that scores finds all passages there. Parts are made of
 the portions in which that run asks for the passages, and so batches, and with them vectors, are the same.
 """
 

@@ -12,7 +12,7 @@ from numpy import ndarray
 
 from interlingua.evaluation.metrics.correlation import CHUNK, interval, resampled_spearman, spearman
 from interlingua.evaluation.metrics.precision import average_precision, resampled_average_precision
-from interlingua.evaluation.task import Items
+from interlingua.evaluation.scores import Items
 
 RESAMPLES = 2000
 KEPT_SCORES = 2048

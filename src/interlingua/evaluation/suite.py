@@ -24,9 +24,9 @@ from interlingua.evaluation.parts import evaluate_within
 from interlingua.evaluation.provenance import ModelInfo, describe, prompt_text, provenance
 from interlingua.evaluation.results import write_result
 from interlingua.evaluation.sanity import check_encoder, cut_note
+from interlingua.evaluation.scores import TaskResult
 from interlingua.evaluation.shards import checked_shard, embed_shard
-from interlingua.evaluation.task import Progress, Role, Task, TaskResult, check_choice, silent
-from interlingua.evaluation.tasks.folders import find_folder
+from interlingua.evaluation.task import Progress, Role, Task, check_choice, silent
 from interlingua.files import PathLike
 from interlingua.registry import SUITES, TASKS, did_you_mean, resolve
 
@@ -281,8 +281,8 @@ def _build(name: str, options_of: Mapping[str, Mapping[str, Any]], options: Mapp
     own = {**{key: value for key, value in for_all.items() if key in known}, **options_of.get(name, {})}
     if of_family:
         own["task"] = of_family
-    task = from_mapping(kind, own, where=f"--set {name}")
-    return dataclasses.replace(task, **{key: value for key, value in options.items() if key in known})  # type: ignore[no-any-return]
+    task: Task = from_mapping(kind, own, where=f"--set {name}")
+    return dataclasses.replace(task, **{key: value for key, value in options.items() if key in known})
 
 
 def _fields_of(name: str) -> set[str]:
@@ -295,7 +295,7 @@ def _with_data(group: str, members: Mapping[str, Any], data: PathLike) -> list[T
     here = {}
     for name, task in members.items():
         with contextlib.suppress(DataError):
-            find_folder(Path(data), task.folders, task.files, task.expected)
+            task.find(Path(data))
             here[name] = task
     if not here:
         raise DataError(f"none of the sets of {group} is here ({', '.join(members)}); see docs/data.md", path=data)

@@ -1,17 +1,27 @@
-"""What a task is, and what it finds: scores per language pair and per group of languages."""
+"""A task is an evaluation protocol; the base class here does what all of them need, so that each reads like its paper.
+
+``Task.evaluate`` finds the data set's folder, has its units scored one after the other, and makes one result of their
+scores: means over groups of languages, digests of the data, the name under which the result stands, options and time.
+A task states three things: where its data lie (``folders`` and ``files``), what is scored on its own (``units``), and
+how (``score``). One that scores all of its data together, such as a pool of all languages, replaces ``run`` instead.
+"""
 
 from __future__ import annotations
 
+import abc
 import dataclasses
-from collections.abc import Callable, Collection, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
 
-from jaxtyping import Bool, Float32, Float64, Int64
+from jaxtyping import Float32, Float64, Int64
 from numpy import ndarray
 
 from interlingua.errors import ConfigError
+from interlingua.evaluation.data.folders import choose_languages, content_sha256, find_folder, recognize
+from interlingua.evaluation.scores import Example, Items, SubsetScores, TaskResult, mean_scores
 
 Progress = Callable[[str, int, int], None]
 """Called with the current piece of work, the sentences done and the sentences in all."""
@@ -19,6 +29,25 @@ Progress = Callable[[str, int, int], None]
 
 def silent(label: str, done: int, total: int) -> None:
     """A progress that shows nothing."""
+
+
+class TextCounter:
+    """Counts texts for a progress.
+
+    Args:
+        progress: called after each count.
+        total: texts in all.
+    """
+
+    def __init__(self, progress: Progress, total: int) -> None:
+        self._progress = progress
+        self._total = total
+        self._done = 0
+
+    def __call__(self, label: str, texts: int) -> None:
+        """So many texts more are done."""
+        self._done += texts
+        self._progress(label, self._done, self._total)
 
 
 Role = Literal["query", "passage"]
@@ -60,142 +89,126 @@ class KeepsVectors(Embeds, Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SubsetScores:
-    """The scores of one language pair.
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unit(Generic[T]):
+    """Data that are scored on their own: a language pair, a language or a set.
 
     Attributes:
-        name: the pair as its file spells it, ``deu-eng``.
+        name: of the scores, as the files spell it: ``deu-eng``.
         languages: source and target, ``eng_Latn`` codes.
-        pairs: sentence pairs scored.
-        scores: metric -> fraction (0 to 1).
+        pairs: what is scored: sentence pairs, questions or texts.
+        data: what ``Task.score`` needs.
+        contents: all texts and labels, of which the digest is taken.
+        sentences: texts to embed.
+        key: under which digests of published data list it; by default the name.
+        is_official: whether it has the size of the protocol's own data.
     """
 
     name: str
     languages: tuple[str, str]
     pairs: int
+    data: T
+    contents: Iterable[Sequence[str]]
+    sentences: int
+    key: str = ""
+    is_official: bool = True
+
+
+class Scored(NamedTuple):
+    """What a task finds for one unit.
+
+    Attributes:
+        scores: metric -> fraction.
+        items: what the main metric was computed from.
+        examples: a sample of what went wrong.
+        notes: what a reader of the scores must know.
+        repeats: the main metric in each of many resamples; groups take intervals from it.
+    """
+
     scores: Mapping[str, float]
+    items: Items | None = None
+    examples: tuple[Example, ...] | None = None
+    notes: Sequence[str] = ()
+    repeats: Float64[ndarray, " r"] | None = None
 
 
-class Items(NamedTuple):
-    """What the main metric of a subset was computed from, one value per item in the data's order.
-
-    The score is the mean of the values or, where there is a ``gold`` value per item, their Spearman correlation with
-    it or, where that only says yes or no, their average precision or, where items have ``weights``, the sum of the
-    values over that of the weights. Kept so that two encoders can be compared item by item.
-    """
-
-    values: Float64[ndarray, " n"]
-    gold: Float64[ndarray, " n"] | Bool[ndarray, " n"] | None = None
-    weights: Float64[ndarray, " n"] | None = None
-
-
-class Example(NamedTuple):
-    """An item that went wrong: something else was retrieved than expected.
+@dataclass(kw_only=True)
+class Findings:
+    """What a task has found so far; ``Task.evaluate`` makes a result of it.
 
     Attributes:
-        item: its place in the subset's items, counted from 0.
-        query: the text of the query.
-        expected: what should have come.
-        retrieved: what came instead.
-        expected_score: of the expected text; None where it was not among those ranked.
-        retrieved_score: of the retrieved one.
-        languages: of query and retrieved text, ``eng_Latn`` codes.
-        measure: what the scores are, ``cosine``.
+        folder: of the data.
+        subsets: scores, in the data's order.
+        digests: key of a unit -> SHA-256 of its contents.
+        added: digests of what was scored besides the data set, such as altered sentences.
+        is_official: whether all units have the sizes of the protocol's own data.
+        revision: the published revision that the digests stand for; set when all is scored.
+        repeats: subset -> see ``Scored.repeats``.
+
+    The other attributes are those of ``TaskResult``.
     """
 
-    item: int
-    query: str
-    expected: str
-    retrieved: str
-    expected_score: float | None
-    retrieved_score: float
-    languages: tuple[str, str]
-    measure: str = "cosine"
+    folder: Path
+    subsets: list[SubsetScores] = field(default_factory=list)
+    digests: dict[str, str] = field(default_factory=dict)
+    added: list[str] = field(default_factory=list)
+    is_official: bool = True
+    revision: str | None = None
+    items: dict[str, Items] = field(default_factory=dict)
+    examples: dict[str, tuple[Example, ...]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    tables: dict[str, Mapping[str, float]] = field(default_factory=dict)
+    repeats: dict[str, Float64[ndarray, " r"]] = field(default_factory=dict)
+
+    def record(self, unit: Unit[Any]) -> None:
+        """Takes in which data were scored."""
+        self.digests[unit.key or unit.name] = content_sha256(unit.contents)
+        self.is_official &= unit.is_official
+
+    def add(self, unit: Unit[Any], found: Scored) -> None:
+        """Takes in a unit and its scores."""
+        self.record(unit)
+        scores = SubsetScores(name=unit.name, languages=unit.languages, pairs=unit.pairs, scores=found.scores)
+        self.subsets.append(scores)
+        self.notes += [f"{unit.name}: {note}" for note in found.notes]
+        if found.items is not None:
+            self.items[unit.name] = found.items
+        if found.examples is not None:
+            self.examples[unit.name] = found.examples
+        if found.repeats is not None:
+            self.repeats[unit.name] = found.repeats
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TaskResult:
-    """What a task found.
+@dataclass(frozen=True, kw_only=True)
+class Task(abc.ABC):
+    """An evaluation protocol; its fields are its options. One file in ``evaluation/tasks`` each.
+
+    A task with an option ``languages`` is a ``LanguageTask``.
 
     Attributes:
-        task: the protocol, with the data set's name behind it where that is not the protocol's own.
-        version: of the protocol; results of unequal versions can't be compared.
+        name: in the registry.
+        version: raised whenever a number could change.
         main_metric: the metric a table shows.
         higher_is_better: false for error rates.
-        dataset: the folder's name.
-        data_sha256: of the language pairs and texts that were scored.
-        data_revision: the published revision, where the data were recognised as that.
-        settings: the task's options, the requested languages among them.
-        changed: the options that differ from the protocol's defaults.
-        subsets: one entry per language pair.
-        groups: group -> metric -> fraction; a group's name carries the count of its languages.
-        seconds: wall time of the task.
-        provenance: model, machine and versions; filled in by the suite.
-        members: group -> the subsets in it, by name.
-        notes: what a reader of the numbers must know, such as queries that were counted as 0.
-        items: subset -> what its main score was computed from; not every task keeps it.
-        examples: subset -> a sample of what went wrong, for a reader; only tasks that retrieve have it.
-        tables: name -> ``row-column`` -> fraction, such as an accuracy for every ordered pair of languages.
-        shown: metrics that stand next to the main one in a table of all tasks.
-        lower_is_better: metrics that are better low, where the task's main one is better high.
-        mteb: where mteb computed the scores its own ``result`` and ``model_meta``, written to files of their own.
+        shown: see ``TaskResult``.
+        lower_is_better: see ``TaskResult``.
+        folders: usual names of the data's folder.
+        expected: the files that are looked for, for the error where they are missing.
+        published: the key of the data's digests in ``data/evaluation_sets.json``, where they are known.
     """
 
-    task: str
-    version: str
-    main_metric: str
-    higher_is_better: bool
-    dataset: str
-    data_sha256: str
-    data_revision: str | None
-    settings: Mapping[str, object]
-    changed: tuple[str, ...]
-    subsets: tuple[SubsetScores, ...]
-    groups: Mapping[str, Mapping[str, float]]
-    seconds: float
-    provenance: Mapping[str, object] = field(default_factory=dict)
-    members: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    tables: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    shown: tuple[str, ...] = ()
-    lower_is_better: tuple[str, ...] = ()
-    items: Mapping[str, Items] = field(default_factory=dict, compare=False, repr=False)
-    examples: Mapping[str, tuple[Example, ...]] = field(default_factory=dict, compare=False, repr=False)
-    mteb: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, compare=False, repr=False)
-
-    @property
-    def main_score(self) -> float:
-        """The main metric's unweighted mean over all language pairs."""
-        return mean_scores(self.subsets)[self.main_metric]
-
-    def is_better_high(self, metric: str) -> bool:
-        """Whether higher values of a metric are better."""
-        return self.higher_is_better and metric not in self.lower_is_better
-
-
-class Task(Protocol):
-    """An evaluation protocol, options included; one file in ``evaluation/tasks`` each.
-
-    A task that accepts any selection of its parts as ``languages`` lists them, so that a budget that is used up
-    leaves some of them out instead of all: ``def parts(self, data: Path) -> list[str]``. ``def embed(self, encoder:
-    Embeds, data: Path) -> None`` embeds what its ``languages`` need and scores nothing, see ``evaluation.parts``.
-    """
-
-    @property
-    def name(self) -> str:
-        """The name in the registry."""
-        ...
-
-    @property
-    def version(self) -> str:
-        """Raised whenever a number could change."""
-        ...
-
-    @property
-    def main_metric(self) -> str:
-        """The metric a table shows."""
-        ...
+    name: ClassVar[str]
+    version: ClassVar[str] = "1"
+    main_metric: ClassVar[str]
+    higher_is_better: ClassVar[bool] = True
+    shown: ClassVar[Sequence[str]] = ()
+    lower_is_better: ClassVar[Sequence[str]] = ()
+    folders: ClassVar[Sequence[str]]
+    expected: ClassVar[str]
+    published: ClassVar[str | None] = None
 
     def evaluate(self, encoder: Embeds, data: Path, *, progress: Progress = silent) -> TaskResult:
         """Scores an encoder.
@@ -203,12 +216,154 @@ class Task(Protocol):
         Args:
             encoder: what to score.
             data: the data set's folder, or a folder that holds it under its usual name.
-            progress: called after each language pair.
+            progress: called after each unit.
 
         Raises:
             DataError: files are missing, broken or misaligned, or a language is not among them.
         """
-        ...
+        start = time.perf_counter()
+        found = self.run(encoder, self.find(data), progress)
+        found.revision = recognize(self.published, found.digests) if self.published else None
+        members = self.members(found)
+        return TaskResult(
+            task=self.result_name(found),
+            version=self.version,
+            main_metric=self.main_metric,
+            higher_is_better=self.higher_is_better,
+            dataset=self.dataset_name(found.folder),
+            data_sha256=self.fingerprint(found),
+            data_revision=None if found.added else found.revision,
+            subsets=tuple(found.subsets),
+            groups={group: self.means(group, chosen, found) for group, chosen in members.items()},
+            members={group: tuple(subset.name for subset in chosen) for group, chosen in members.items()},
+            notes=tuple(found.notes),
+            items=found.items,
+            examples=found.examples,
+            tables=found.tables,
+            shown=tuple(self.shown),
+            lower_is_better=tuple(self.lower_is_better),
+            seconds=time.perf_counter() - start,
+            **options(self),
+        )
+
+    # What a task states
+
+    @abc.abstractmethod
+    def files(self, folder: Path) -> Mapping[str, Any]:
+        """What is in a folder, by what tells it apart; nothing in a folder of another layout."""
+
+    def units(self, folder: Path) -> Iterable[Unit[Any]]:
+        """Reads what is scored on its own."""
+        raise NotImplementedError(f"{type(self).__name__} needs units and score, or run")
+
+    def score(self, encoder: Embeds, unit: Unit[Any]) -> Scored:
+        """The protocol, on one unit."""
+        raise NotImplementedError(f"{type(self).__name__} needs units and score, or run")
+
+    def run(self, encoder: Embeds, folder: Path, progress: Progress) -> Findings:
+        """The protocol, on all of the data; they are read before anything is embedded, so broken files show at once."""
+        return self.score_units(encoder, folder, list(self.units(folder)), progress)
+
+    # What a task may change
+
+    def is_protocol(self, found: Findings) -> bool:
+        """Whether these are the protocol's own data, which alone stand under its name."""
+        return found.revision is not None
+
+    def label(self) -> str:
+        """What a result on the protocol's own data is called; options that make it another protocol are part of it."""
+        return self.name
+
+    def result_name(self, found: Findings) -> str:
+        """What the result is called: other data put their folder's name behind."""
+        return self.label() if self.is_protocol(found) else f"{self.label()}_{found.folder.resolve().name}"
+
+    def dataset_name(self, folder: Path) -> str:
+        """What the data are called."""
+        return folder.resolve().name
+
+    def fingerprint(self, found: Findings) -> str:
+        """SHA-256 of what was scored."""
+        added = [found.added] if found.added else []
+        return content_sha256([list(found.digests), list(found.digests.values()), *added])
+
+    def members(self, found: Findings) -> Mapping[str, Sequence[SubsetScores]]:
+        """The groups that means are taken over, under names that carry their counts."""
+        return {f"all_{len(found.subsets)}": found.subsets}
+
+    def means(self, group: str, subsets: Sequence[SubsetScores], found: Findings) -> dict[str, float]:
+        """The scores of a group."""
+        return mean_scores(subsets)
+
+    # What tasks use
+
+    def find(self, data: Path) -> Path:
+        """The data set's folder: ``data`` itself, or one of its usual names below it.
+
+        Raises:
+            DataError: there is none.
+        """
+        return find_folder(data, self.folders, self.files, self.expected)
+
+    def score_units(self, encoder: Embeds, folder: Path, units: Sequence[Unit[Any]], progress: Progress) -> Findings:
+        """Scores units one after the other."""
+        counter = TextCounter(progress, sum(unit.sentences for unit in units))
+        found = Findings(folder=folder)
+        for unit in units:
+            found.add(unit, self.score(encoder, unit))
+            counter(unit.name, unit.sentences)
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanguageTask(Task):
+    """A protocol on any selection of its data by language.
+
+    Attributes:
+        languages: languages, pairs or groups of them to score; all that have a file by default.
+        paper_groups: name -> languages or sets that papers average over.
+    """
+
+    paper_groups: ClassVar[Mapping[str, Sequence[str]]] = {}
+
+    languages: Sequence[str] | None = None
+
+    def parts(self, data: Path) -> list[str]:
+        """What ``languages`` chooses, each of which may be scored alone; see ``evaluation.parts``.
+
+        Raises:
+            LanguageAbsentError: a language is not among the data.
+        """
+        folder = self.find(data)
+        return self.chosen(self.files(folder), folder)
+
+    def chosen(self, files: Mapping[str, Any], folder: Path) -> list[str]:
+        """The keys of the files to score."""
+        return choose_languages(self.languages, self.source_languages(files), {}, folder)
+
+    def source_languages(self, files: Mapping[str, Any]) -> Mapping[str, str]:
+        """A file's key -> its source language; the key is the language where that tells files apart."""
+        return {key: key for key in files}
+
+    def embed(self, encoder: Embeds, data: Path) -> None:
+        """Embeds what ``languages`` need; by default by scoring it. See ``evaluation.parts``."""
+        self.evaluate(encoder, data)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamedTask(LanguageTask):
+    """A protocol on large data: a unit is read when its turn comes, as not all fit into memory."""
+
+    def run(self, encoder: Embeds, folder: Path, progress: Progress) -> Findings:
+        """See ``Task.run``; progress takes the units to come to be as long as those seen."""
+        found = Findings(folder=folder)
+        count = len(self.parts(folder))
+        done = 0
+        for number, unit in enumerate(self.units(folder), 1):
+            found.add(unit, self.score(encoder, unit))
+            done += unit.sentences
+            progress(unit.name, done, done * count // number)
+        return found
 
 
 def check_choice(option: str, value: str | None, choices: Collection[str]) -> None:
@@ -221,6 +376,17 @@ def check_choice(option: str, value: str | None, choices: Collection[str]) -> No
         raise ConfigError(f"{option} {value!r} is not one of {', '.join(choices)}")
 
 
+def check_at_least_one(**counts: int) -> None:
+    """Says what options that count something may be.
+
+    Raises:
+        ConfigError: one is below 1.
+    """
+    for option, count in counts.items():
+        if count < 1:
+            raise ConfigError(f"{option} must be 1 or more, got {count}")
+
+
 def options(task: Any) -> dict[str, Any]:
     """The fields of a task for its result: ``settings``, and the names of the ``changed`` ones.
 
@@ -230,19 +396,3 @@ def options(task: Any) -> dict[str, Any]:
     values = {field.name: getattr(task, field.name) for field in fields}
     plain = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
     return {"settings": plain, "changed": tuple(f.name for f in fields if values[f.name] != f.default)}
-
-
-def mean_scores(subsets: Sequence[SubsetScores], *, by_pairs: bool = False) -> dict[str, float]:
-    """The mean of every metric over language pairs.
-
-    Args:
-        subsets: at least one.
-        by_pairs: weigh each by its number of sentence pairs, which pools their errors; else all the same.
-    """
-    weighted = [(subset.pairs if by_pairs else 1, subset.scores) for subset in subsets]
-    total = sum(weight for weight, _ in weighted)
-
-    def mean(metric: str) -> float:
-        return sum(weight * scores[metric] for weight, scores in weighted) / total
-
-    return {metric: mean(metric) for metric in subsets[0].scores}

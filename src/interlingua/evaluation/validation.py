@@ -19,9 +19,9 @@ from interlingua.encoder.encoder import EmbedsText
 from interlingua.encoder.pair_scorer import PairScorer
 from interlingua.errors import DataError
 from interlingua.evaluation.cache import CachedEncoder
+from interlingua.evaluation.data.folders import choose_languages, full_code, pair_files_by_key
 from interlingua.evaluation.metrics.correlation import spearman
 from interlingua.evaluation.metrics.retrieval import is_right, nearest_both_ways
-from interlingua.evaluation.tasks.folders import choose_languages, full_code, pair_files_by_key
 from interlingua.files import PathLike
 
 log = logging.getLogger("interlingua")

@@ -10,8 +10,9 @@ from typing import Literal
 from interlingua.corpus.evaluation_sets import pair_files, read_pair_file
 from interlingua.encoder.encoder import EmbedsText
 from interlingua.evaluation.provenance import describe
+from interlingua.evaluation.scores import TaskResult
 from interlingua.evaluation.suite import evaluate
-from interlingua.evaluation.task import Progress, TaskResult, silent
+from interlingua.evaluation.task import Progress, silent
 from interlingua.languages import resolve
 from interlingua.quickstart.baselines import random_accuracy, tfidf_accuracy
 

@@ -17,7 +17,8 @@ from interlingua.verbs.shared import Model, Names, as_path, listed, silent
 if TYPE_CHECKING:
     from interlingua.evaluation.budget import Budget
     from interlingua.evaluation.provenance import ModelInfo
-    from interlingua.evaluation.task import Task, TaskResult
+    from interlingua.evaluation.scores import TaskResult
+    from interlingua.evaluation.task import Task
 
 DATA_VARIABLE = "INTERLINGUA_DATA"
 

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from interlingua.evaluation.task import Example, Items, SubsetScores, TaskResult
+from interlingua.evaluation.scores import Example, Items, SubsetScores, TaskResult
 
 CODES = ("deu_Latn", "rus_Cyrl", "arb_Arab")
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
-from interlingua.corpus.classification_sets import sib200_sets
 from interlingua.errors import ConfigError
+from interlingua.evaluation.data.classification import sib200_sets
 from interlingua.evaluation.tasks.few_shot import FewShotFolder, FewShotSib200, FewShotUmsab, few_shot_draws, macro_f1
 from tests.evaluation.tasks.topics import Topics, topic_rows, write_topics
 

@@ -2,8 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from interlingua.evaluation.task import SubsetScores
-from interlingua.evaluation.tasks.groups import FLORES_GROUPS, TATOEBA_GROUPS, group_members, grouped
+from interlingua.evaluation.scores import SubsetScores, mean_scores
+from interlingua.evaluation.tasks.groups import (
+    FLORES_GROUPS,
+    TATOEBA_GROUPS,
+    group_members,
+    members_by_language,
+    present_members,
+)
 from interlingua.languages import resolve
 
 
@@ -11,8 +17,8 @@ def subset(name, source, pairs, accuracy):
     return SubsetScores(name=name, languages=(source, "eng_Latn"), pairs=pairs, scores={"accuracy": accuracy})
 
 
-def group_scores(subsets, groups, *, pooled=()):
-    return grouped(group_members(subsets, groups), pooled=pooled)["groups"]
+def group_scores(subsets, groups):
+    return {name: mean_scores(chosen) for name, chosen in group_members(subsets, groups).items()}
 
 
 SUBSETS = [
@@ -31,16 +37,26 @@ def test_a_groups_name_counts_the_languages_present():
     assert groups["other_scripts_1"]["accuracy"] == pytest.approx(0.5)
 
 
-def test_members_are_named():
-    found = grouped(group_members(SUBSETS, {"two": ["deu", "rus"]}))
-    assert found["members"]["two_2of2"] == ("deu-eng", "rus-eng")
-    assert found["members"]["other_scripts_1"] == ("rus-eng",)
-    assert found["members"].keys() == found["groups"].keys()
+def test_members_are_those_of_the_group():
+    found = group_members(SUBSETS, {"two": ["deu", "rus"]})
+    assert [subset.name for subset in found["two_2of2"]] == ["deu-eng", "rus-eng"]
+    assert [subset.name for subset in found["other_scripts_1"]] == ["rus-eng"]
 
 
-def test_pooling_counts_every_sentence_alike():
-    scores = group_scores(SUBSETS, {}, pooled=["accuracy"])["all_3"]
-    assert scores == {"accuracy": pytest.approx(0.7), "accuracy_pooled": pytest.approx((90 + 150 + 70) / 500)}
+def test_members_carry_their_counts():
+    subsets = [subset(name, "deu_Latn", 1, 0.5) for name in ("a-b", "b-a")]
+    found = present_members(subsets, {"two": ["a-b", "b-a"], "four": ["a-b", "a-c", "c-a", "b-c"], "none": ["x-y"]})
+    assert {name: [one.name for one in chosen] for name, chosen in found.items()} == {
+        "two_2of2": ["a-b", "b-a"],
+        "four_1of4": ["a-b"],
+    }
+
+
+def test_groups_by_language_take_any_code():
+    found = members_by_language(SUBSETS, {"paper": ("de", "Turkish", "fr"), "others": ("fr",)})
+    assert {name: [subset.name for subset in chosen] for name, chosen in found.items()} == {
+        "paper_2of3": ["deu-eng", "tur-eng"]
+    }
 
 
 def test_a_set_with_a_list_of_all_its_languages_has_one_row_for_all():

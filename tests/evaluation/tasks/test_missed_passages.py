@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from interlingua.corpus.retrieval_sets import Passage
+from interlingua.evaluation.data.retrieval import Passage
 from interlingua.evaluation.tasks.missed_passages import Miss, misses, with_texts
 
 QRELS = {"q1": {"p1": 1}, "q2": {"p2": 1, "p9": 0}, "q3": {"p3": 2}, "q4": {"p4": 1}}

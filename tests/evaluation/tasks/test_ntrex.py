@@ -85,7 +85,7 @@ def test_mtebs_pairs():
     assert 2 * len(mteb_pairs()) == 1916
     assert len({code for pair in mteb_pairs() for code in pair}) == 121
     theirs = pytest.importorskip("mteb.tasks.bitext_mining.multilingual.ntrex_bitext_mining")
-    from interlingua.evaluation.tasks.folders import full_code
+    from interlingua.evaluation.data.folders import full_code
 
     # mteb calls Mongolian Mong and Oromo Ethi, the files are in Cyrl and Latn
     spelt = {code: code if code[:3] in ("zho", "srp", "tgk") else full_code(code[:3]) for code in theirs._LANGUAGES}

@@ -10,7 +10,7 @@ from sklearn.metrics import average_precision_score
 from interlingua.errors import ConfigError, DataError
 from interlingua.evaluation.significance import paired_bootstrap
 from interlingua.evaluation.tasks.pairs import PairFolder, PairMRPC, PairPawsX, PairXNLI
-from tests.corpus.test_classification_sets import write
+from tests.evaluation.data.test_classification import write
 from tests.evaluation.tasks.angles import COSINES, Angles
 from tests.evaluation.tasks.test_zero_shot import Hashes
 

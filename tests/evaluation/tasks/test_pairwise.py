@@ -3,9 +3,7 @@ from __future__ import annotations
 import pytest
 
 from interlingua.errors import DataError
-from interlingua.evaluation.task import SubsetScores
 from interlingua.evaluation.tasks.flores import FloresP1
-from interlingua.evaluation.tasks.pairwise import present_members
 
 
 def test_both_directions_of_every_pair(aligned_folder, number_encoder):
@@ -28,14 +26,3 @@ def test_unequal_lengths_are_one_line(aligned_folder, number_encoder):
     (aligned_folder / "ita_Latn.txt").write_text("numero 1\n")
     with pytest.raises(DataError, match=r"ita_Latn.txt: 1 lines, but eng_Latn.txt .* has 8"):
         FloresP1().evaluate(number_encoder, aligned_folder)
-
-
-def test_members_carry_their_counts():
-    subsets = {
-        name: SubsetScores(name=name, languages=("deu_Latn", "fra_Latn"), pairs=1, scores={}) for name in ("a-b", "b-a")
-    }
-    found = present_members(subsets, {"two": ["a-b", "b-a"], "four": ["a-b", "a-c", "c-a", "b-c"], "none": ["x-y"]})
-    assert {name: [subset.name for subset in chosen] for name, chosen in found.items()} == {
-        "two_2of2": ["a-b", "b-a"],
-        "four_1of4": ["a-b"],
-    }

@@ -11,9 +11,10 @@ import pytest
 
 from interlingua.errors import DataError
 from interlingua.evaluation.cache import CachedEncoder
+from interlingua.evaluation.data.folders import full_code
 from interlingua.evaluation.metrics.ranking import ranking_metrics
-from interlingua.evaluation.task import SubsetScores
-from interlingua.evaluation.tasks.folders import full_code
+from interlingua.evaluation.scores import SubsetScores
+from interlingua.evaluation.task import Findings
 from interlingua.evaluation.tasks.retrieval import Beir, Miracl, MrTyDi, TyDiGoldP, XQuAD, XQuADR
 
 DATA = Path(os.environ.get("INTERLINGUA_DATA") or Path.home() / ".cache/interlingua/data")
@@ -140,8 +141,8 @@ def test_averages_with_and_without_parallel_text_are_the_papers():
         SubsetScores(name=code, languages=(full_code(code),), pairs=1, scores={"mrr_at_100": score})
         for code, score in scores.items()
     ]
-    members = MrTyDi()._members(subsets)
+    members = MrTyDi().members(Findings(folder=Path(), subsets=subsets))
     assert [subset.name for subset in members["with_parallel_2of7"]] == ["ar", "ko"]
     assert [subset.name for subset in members["without_parallel_2of4"]] == ["ru", "th"]
     groups = MrTyDi.paper_groups
-    assert sorted([*groups["with_parallel"], *groups["without_parallel"]]) == sorted(MrTyDi.paper_languages)
+    assert sorted([*groups["with_parallel"], *groups["without_parallel"]]) == sorted(MrTyDi.paper_groups["mr_tydi"])

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from interlingua.corpus.senteval_sets import senteval_sets
 from interlingua.errors import DataError
+from interlingua.evaluation.data.senteval import senteval_sets
 from interlingua.evaluation.metrics.logistic import PROTOTYPING, SENTEVAL
 from interlingua.evaluation.metrics.senteval import (
     cross_validation_on_train,
@@ -15,7 +15,7 @@ from interlingua.evaluation.metrics.senteval import (
     validation_on_dev,
 )
 from interlingua.evaluation.tasks.senteval import SIZES, SentEval
-from tests.corpus.test_classification_sets import write
+from tests.evaluation.data.test_classification import write
 from tests.evaluation.tasks.topics import TOPICS, Topics
 
 DATA = Path(os.environ.get("INTERLINGUA_DATA") or Path.home() / ".cache/interlingua/data")

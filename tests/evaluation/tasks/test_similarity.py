@@ -70,14 +70,14 @@ def test_unjudged_pairs_are_reported(tmp_path):
     (tmp_path / "STS.input.track5.en-en.txt").write_text("".join(f"a x\tb {c}\n" for c in COSINES))
     (tmp_path / "STS.gs.track5.en-en.txt").write_text("0\n\n2.5\n2.5\n4\n5\n")
     result = STS17(resamples=0).evaluate(Angles(), tmp_path)
-    assert result.notes == ("en-en: 1 pairs without a judgement were left out",)
+    assert result.notes == ("en-en: 1 pairs without a judgment were left out",)
     assert result.subsets[0].pairs == 5
 
 
 def test_judgements_that_are_all_the_same_are_refused(tmp_path):
     (tmp_path / "STS.input.track5.en-en.txt").write_text("".join(f"a x\tb {c}\n" for c in COSINES))
     (tmp_path / "STS.gs.track5.en-en.txt").write_text("3\n" * len(COSINES))
-    with pytest.raises(DataError, match="en-en: all judgements are 3, nothing can be ranked"):
+    with pytest.raises(DataError, match="en-en: all judgments are 3, nothing can be ranked"):
         STS17(resamples=0).evaluate(Angles(), tmp_path)
 
 

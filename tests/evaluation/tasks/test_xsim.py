@@ -63,7 +63,7 @@ def test_languages_and_progress(aligned_folder, number_encoder):
     task = XSim(languages=["Italian"])
     result = task.evaluate(number_encoder, aligned_folder, progress=lambda *now: seen.append(now))
     assert [subset.name for subset in result.subsets] == ["ita_Latn-eng_Latn"]
-    assert seen == [("ita_Latn-eng_Latn", 8, 8)]
+    assert seen == [("ita_Latn-eng_Latn", 16, 16)]
     assert [language for _, language, _ in number_encoder.calls] == ["eng_Latn", "ita_Latn"]
 
 

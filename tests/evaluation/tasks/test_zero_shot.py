@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from interlingua.corpus.classification_sets import labelled_sets
 from interlingua.errors import ConfigError, DataError
+from interlingua.evaluation.data.classification import labelled_sets
 from interlingua.evaluation.metrics.linear import class_numbers
 from interlingua.evaluation.tasks.classification import LabelledLanguage
 from interlingua.evaluation.tasks.zero_shot import (
@@ -21,7 +21,7 @@ from interlingua.evaluation.tasks.zero_shot import (
     ZeroShotUmsab,
     sentences,
 )
-from tests.corpus.test_classification_sets import reviews, write
+from tests.evaluation.data.test_classification import reviews, write
 from tests.evaluation.metrics.test_mlp import laser
 from tests.evaluation.tasks.topics import Topics, topic_rows, write_topics
 

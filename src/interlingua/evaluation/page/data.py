@@ -15,8 +15,9 @@ from interlingua.evaluation.page.panel import panel_tasks, place_analyses
 from interlingua.evaluation.page.wrong import wrong_items
 from interlingua.evaluation.report import best_cells, language_names, look_up
 from interlingua.evaluation.rows import COSTS, LEVEL, Chosen, Row, averaged, marked, row_of, rows_of
+from interlingua.evaluation.scores import SubsetScores, TaskResult
 from interlingua.evaluation.significance import RESAMPLES
-from interlingua.evaluation.task import Progress, SubsetScores, TaskResult, silent
+from interlingua.evaluation.task import Progress, silent
 
 FIND_ONE = ("tatoeba", "xsim", "ntrex_xsim", "flores_p_at_1")
 """Tasks in which each of a pair's sentences has to find one among as many others, by which guessing is right 1 in n."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from interlingua.evaluation.arms import Arm, model_of
+from interlingua.evaluation.scores import Items
 from interlingua.evaluation.significance import paired_bootstrap
-from interlingua.evaluation.task import Items
 from interlingua.languages import resolve
 
 ANALYSIS = "agnosticism"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from interlingua.evaluation.comparison import Section
-from interlingua.evaluation.task import Example, TaskResult
+from interlingua.evaluation.scores import Example, TaskResult
 
 MOST = 2_000
 """Queries on a page at most, shared out among tasks and language pairs; about half a kilobyte each."""

@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
-import abc
 import functools
-import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar, NamedTuple, get_args
+from typing import Any, ClassVar, NamedTuple, get_args
 
 import numpy as np
 from jaxtyping import Bool, Float32
 from numpy import ndarray
 
-from interlingua.corpus.bucc import BuccFiles, BuccSplit, bucc_files, read_bucc
-from interlingua.errors import ConfigError, DataError
+from interlingua.errors import DataError
+from interlingua.evaluation.data.bucc import BuccFiles, BuccSplit, bucc_files, read_bucc
+from interlingua.evaluation.data.folders import full_code
 from interlingua.evaluation.examples import PER_SUBSET, wrong_neighbours
 from interlingua.evaluation.metrics.retrieval import weighted_scores
+from interlingua.evaluation.scores import Items, SubsetScores, TaskResult
 from interlingua.evaluation.streams import stream_vectors
 from interlingua.evaluation.task import (
     Embeds,
-    Example,
-    Items,
+    Findings,
     Progress,
-    SubsetScores,
-    TaskResult,
+    Scored,
+    StreamedTask,
+    Unit,
+    check_at_least_one,
     check_choice,
-    options,
     silent,
 )
-from interlingua.evaluation.tasks.folders import choose_languages, content_sha256, find_folder, full_code, recognise
-from interlingua.evaluation.tasks.groups import grouped
 from interlingua.functional.margin import MARGINS, Margin
 from interlingua.mining.candidates import Candidates, Retrieval, best_both_ways, retrieve
 from interlingua.mining.gold import Extraction, at_threshold, best_threshold, cross_validated
@@ -54,35 +52,27 @@ class BuccPair(NamedTuple):
     data: BuccSplit
     test: BuccSplit | None
 
+    def splits(self) -> list[BuccSplit]:
+        """All that is read."""
+        return [self.data] if self.test is None else [self.data, self.test]
+
     def sentences(self) -> int:
-        """On both sides of all that is read."""
-        return sum(len(one.source.ids) + len(one.target.ids) for one in (self.data, self.test) if one is not None)
+        """On both sides."""
+        return sum(len(split.source.ids) + len(split.target.ids) for split in self.splits())
 
     def is_official(self, name: str) -> bool:
         """Whether it is the shared task's training data of that name."""
         return self.split == TRAINING and len(self.data.gold) == TRAINING_GOLD.get(name)
 
-    def digest(self) -> str:
-        """Of all texts and gold pairs."""
-        return content_sha256(
-            side
-            for one in (self.data, self.test)
-            if one is not None
-            for side in (*one.source, *one.target, [f"{a} {b}" for a, b in one.gold])
-        )
+    def contents(self) -> Iterator[Sequence[str]]:
+        """All ids, texts and gold pairs."""
+        for split in self.splits():
+            yield from (*split.source, *split.target)
+            yield [f"{source} {target}" for source, target in split.gold]
 
 
-class _Found(NamedTuple):
-    """What a protocol says of a pair."""
-
-    scores: dict[str, float]
-    notes: list[str]
-    items: Items | None = None
-    examples: tuple[Example, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class BuccTask(abc.ABC):
+@dataclass(frozen=True, kw_only=True)
+class BuccTask(StreamedTask):
     """What the protocols share.
 
     A result stands under the protocol's own name where all is the shared task's training data, recognised by the
@@ -94,87 +84,64 @@ class BuccTask(abc.ABC):
         split: training, sample or dev, or test; by default the first of these that has gold.
     """
 
-    name: ClassVar[str]
-    version: ClassVar[str] = "1"
-    main_metric: ClassVar[str]
     folders: ClassVar[Sequence[str]] = ("bucc2018", DATASET, "bucc")
     expected: ClassVar[str] = "BUCC files (de-en.training.de, .en and .gold, or dev.zh)"
+    published: ClassVar[str | None] = DATASET
     uses_test: ClassVar[bool] = False
 
-    languages: Sequence[str] | None = None
     split: str | None = None
 
-    def evaluate(self, encoder: Embeds, data: Path, *, progress: Progress = silent) -> TaskResult:
-        """See ``Task.evaluate``."""
-        start = time.perf_counter()
-        folder = find_folder(data, self.folders, self.files, self.expected)
-        chosen = self._chosen(folder)
-        subsets = []
-        notes = []
-        digests = {}
-        official = []
-        done = 0
-        items = {}
-        examples = {}
-        for number, name in enumerate(chosen, 1):
+    def units(self, folder: Path) -> Iterable[Unit[BuccPair]]:
+        """The language pairs."""
+        for name in self.chosen(self.files(folder), folder):
             pair = self.read(name, folder)
-            found = self.score(encoder, pair)
-            gold = len((pair.test or pair.data).gold)
-            subsets.append(SubsetScores(name=name, languages=pair.languages, pairs=gold, scores=found.scores))
-            notes += [f"{name}: {note}" for note in found.notes]
-            if found.items is not None:
-                items[name], examples[name] = found.items, found.examples
-            digests[f"{name}.{pair.split}"] = pair.digest()
-            official.append(pair.is_official(name))
-            done += pair.sentences()
-            progress(name, done, done * len(chosen) // number)
-        subsets = _with_shared_metrics(subsets)
-        revision = recognise(DATASET, digests)
-        tail = self.own_tail(subsets) if all(official) else "_dev" if revision else f"_{folder.resolve().name}"
-        return TaskResult(
-            task=self.name + tail,
-            version=self.version,
-            main_metric=self.shown(subsets),
-            higher_is_better=True,
-            dataset=folder.resolve().name,
-            data_sha256=content_sha256([list(digests), list(digests.values())]),
-            data_revision=revision,
-            subsets=tuple(subsets),
-            notes=tuple(notes),
-            items=items,
-            examples=examples,
-            seconds=time.perf_counter() - start,
-            **grouped(_members(subsets, all(official))),
-            **options(self),
-        )
+            yield Unit(
+                name=name,
+                key=f"{name}.{pair.split}",
+                languages=pair.languages,
+                pairs=len((pair.test or pair.data).gold),
+                data=pair,
+                contents=pair.contents(),
+                sentences=pair.sentences(),
+                is_official=pair.is_official(name),
+            )
+
+    def run(self, encoder: Embeds, folder: Path, progress: Progress) -> Findings:
+        """See ``Task.run``; keeps the metrics that all language pairs have."""
+        found = super().run(encoder, folder, progress)
+        found.subsets = _with_shared_metrics(found.subsets)
+        return found
+
+    def result_name(self, found: Findings) -> str:
+        """What the result is called: other splits and data put their name behind."""
+        if found.is_official:
+            return self.label()
+        return f"{self.name}_dev" if found.revision else f"{self.name}_{found.folder.resolve().name}"
+
+    def members(self, found: Findings) -> dict[str, Sequence[SubsetScores]]:
+        """All language pairs, and those of the shared task's training data."""
+        count = len(found.subsets)
+        groups: dict[str, Sequence[SubsetScores]] = {f"all_{count}": found.subsets}
+        if found.is_official:
+            groups[f"bucc_{count}of{len(TRAINING_GOLD)}"] = found.subsets
+        return groups
 
     def files(self, folder: Path) -> dict[str, dict[str, BuccFiles]]:
         """The splits in a folder by language pair."""
         return bucc_files(folder)
 
     def embed(self, encoder: Embeds, data: Path) -> None:
-        """See ``evaluation.parts``; nothing is mined."""
-        folder = find_folder(data, self.folders, self.files, self.expected)
-        for pair in (self.read(name, folder) for name in self._chosen(folder)):
-            for split in filter(None, (pair.data, pair.test)):
+        """See ``LanguageTask.embed``; nothing is mined."""
+        folder = self.find(data)
+        for name in self.chosen(self.files(folder), folder):
+            pair = self.read(name, folder)
+            for split in pair.splits():
                 for texts, language in zip(self.texts(split), pair.languages, strict=True):
                     _embed(encoder, texts, language)
 
     def texts(self, split: BuccSplit) -> tuple[Sequence[str], Sequence[str]]:
         """What is embedded of both sides."""
         return split.source.texts, split.target.texts
-
-    @abc.abstractmethod
-    def score(self, encoder: Embeds, pair: BuccPair) -> _Found:
-        """The protocol, on one language pair."""
-
-    def shown(self, subsets: Sequence[SubsetScores]) -> str:
-        """The metric a table of these shows."""
-        return self.main_metric
-
-    def own_tail(self, subsets: Sequence[SubsetScores]) -> str:
-        """What stands behind the protocol's name on the shared task's data."""
-        return ""
 
     def read(self, name: str, folder: Path) -> BuccPair:
         """A language pair of a folder.
@@ -193,16 +160,12 @@ class BuccTask(abc.ABC):
         test = read_bucc(files[TEST]) if self.uses_test and split == TRAINING and TEST in with_gold else None
         return BuccPair((first, second), split, read_bucc(files[split]), test)
 
-    def parts(self, data: Path) -> list[str]:
-        """See ``Task.parts``."""
-        return self._chosen(find_folder(data, self.folders, self.files, self.expected))
-
-    def _chosen(self, folder: Path) -> list[str]:
-        sources = {name: name.partition("-")[0] for name in self.files(folder)}
-        return choose_languages(self.languages, sources, {}, folder)
+    def source_languages(self, files: Mapping[str, Any]) -> dict[str, str]:
+        """See ``LanguageTask.source_languages``; the first language of a pair."""
+        return {name: name.partition("-")[0] for name in files}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class BuccMargin(BuccTask):
     """LASER's protocol (Artetxe & Schwenk 2019; ``bucc.sh``): a threshold from the training gold, F1 on the test data.
 
@@ -230,18 +193,21 @@ class BuccMargin(BuccTask):
     def __post_init__(self) -> None:
         check_choice("margin", self.margin, MARGINS)
         check_choice("retrieval", self.retrieval, get_args(Retrieval))
-        check_k(self.k)
+        check_at_least_one(k=self.k)
 
-    def shown(self, subsets: Sequence[SubsetScores]) -> str:
-        """``f1`` where all pairs have it."""
-        return "f1" if all("f1" in subset.scores for subset in subsets) else "f1_crossvalidated"
+    def evaluate(self, encoder: Embeds, data: Path, *, progress: Progress = silent) -> TaskResult:
+        """See ``Task.evaluate``; shows ``f1`` where all pairs have it."""
+        result = super().evaluate(encoder, data, progress=progress)
+        return result if _is_held_out(result.subsets) else replace(result, main_metric="f1_crossvalidated")
 
-    def own_tail(self, subsets: Sequence[SubsetScores]) -> str:
+    def result_name(self, found: Findings) -> str:
         """Without test data it is another protocol."""
-        return "" if self.shown(subsets) == "f1" else f"_{TRAINING}"
+        name = super().result_name(found)
+        return name if _is_held_out(found.subsets) or not found.is_official else f"{self.name}_{TRAINING}"
 
-    def score(self, encoder: Embeds, pair: BuccPair) -> _Found:
-        """See ``BuccTask.score``."""
+    def score(self, encoder: Embeds, unit: Unit[BuccPair]) -> Scored:
+        """See ``Task.score``."""
+        pair = unit.data
         candidates = self._mine(encoder, pair.languages, pair.data)
         right = _right(candidates, pair.data)
         gold = len(pair.data.gold)
@@ -254,14 +220,14 @@ class BuccMargin(BuccTask):
         scores = {**_best(best), "f1_crossvalidated": 2 * int(right[kept].sum()) / (int(kept.sum()) + gold)}
         if pair.test is None:
             note = f"no gold of a test split; threshold {threshold:.4f} is of the {pair.split} split"
-            return _Found(scores, [note], _items(candidates.take(kept), pair.data))
+            return Scored(scores, _items(candidates.take(kept), pair.data), notes=[note])
         held_out = self._mine(encoder, pair.languages, pair.test)
         right = _right(held_out, pair.test)
         gold = len(pair.test.gold)
         found = at_threshold(held_out.scores, right, gold=gold, threshold=threshold)
         scores |= {"f1": found.f1, "precision": found.precision, "recall": found.recall}
         items = _items(held_out.take(held_out.scores >= threshold), pair.test)
-        return _Found(scores, [f"threshold {threshold:.4f} from the {pair.split} split"], items)
+        return Scored(scores, items, notes=[f"threshold {threshold:.4f} from the {pair.split} split"])
 
     def _mine(self, encoder: Embeds, languages: tuple[str, str], data: BuccSplit) -> Candidates:
         """The pairs retrieved, by the rows of their texts; those of repeated texts are gone."""
@@ -278,7 +244,7 @@ class BuccMargin(BuccTask):
         return Candidates(found.scores, x, y).take((x >= 0) & (y >= 0))
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class BuccBestF1(BuccTask):
     """The protocol of sentence-transformers' ``bucc2018.py`` (Reimers & Gurevych 2020), which EMS takes over.
 
@@ -297,10 +263,11 @@ class BuccBestF1(BuccTask):
     least: float = 1.0
 
     def __post_init__(self) -> None:
-        check_k(self.k)
+        check_at_least_one(k=self.k)
 
-    def score(self, encoder: Embeds, pair: BuccPair) -> _Found:
-        """See ``BuccTask.score``."""
+    def score(self, encoder: Embeds, unit: Unit[BuccPair]) -> Scored:
+        """See ``Task.score``."""
+        pair = unit.data
         sides = zip((pair.data.source, pair.data.target), pair.languages, strict=True)
         x, y = (_embed(encoder, side.texts, language) for side, language in sides)
         candidates = retrieve(*best_both_ways(x, y, k=self.k))
@@ -308,10 +275,10 @@ class BuccBestF1(BuccTask):
         best = best_threshold(candidates.scores, _right(candidates, pair.data), gold=len(pair.data.gold))
         extracted = candidates.take(np.argsort(-candidates.scores, kind="stable")[: best.extracted])
         note = f"threshold {best.threshold:.4f}, of the {pair.split} split itself"
-        return _Found(_best(best), [note], _items(extracted, pair.data))
+        return Scored(_best(best), _items(extracted, pair.data), notes=[note])
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class BuccMTEB(BuccTask):
     """mteb's protocol for its task ``BUCC``, MEXMA's Table 1: no mining, a search without a threshold.
 
@@ -331,8 +298,9 @@ class BuccMTEB(BuccTask):
         """See ``BuccTask.texts``."""
         return [split.source.texts[row] for row, _ in split.gold], split.target.texts
 
-    def score(self, encoder: Embeds, pair: BuccPair) -> _Found:
-        """See ``BuccTask.score``."""
+    def score(self, encoder: Embeds, unit: Unit[BuccPair]) -> Scored:
+        """See ``Task.score``."""
+        pair = unit.data
         gold = np.array([target for _, target in pair.data.gold])
         queries, candidates = self.texts(pair.data)
         x, y = (_embed(encoder, *side) for side in zip((queries, candidates), pair.languages, strict=True))
@@ -350,17 +318,7 @@ class BuccMTEB(BuccTask):
             languages=pair.languages,
             limit=self.examples,
         )
-        return _Found(scores, [], Items(f1), examples)
-
-
-def check_k(k: int) -> None:
-    """Says what k may be.
-
-    Raises:
-        ConfigError: it is below 1.
-    """
-    if k < 1:
-        raise ConfigError(f"k must be 1 or more, got {k}")
+        return Scored(scores, Items(f1), examples)
 
 
 def _embed(encoder: Embeds, texts: Sequence[str], language: str) -> Float32[ndarray, "n d"]:
@@ -391,6 +349,6 @@ def _with_shared_metrics(subsets: Sequence[SubsetScores]) -> list[SubsetScores]:
     return [replace(subset, scores={metric: subset.scores[metric] for metric in shared}) for subset in subsets]
 
 
-def _members(subsets: Sequence[SubsetScores], official: bool) -> Mapping[str, Sequence[SubsetScores]]:
-    members = {f"all_{len(subsets)}": subsets}
-    return members | {f"bucc_{len(subsets)}of{len(TRAINING_GOLD)}": subsets} if official else members
+def _is_held_out(subsets: Sequence[SubsetScores]) -> bool:
+    """Whether test data were scored in all language pairs."""
+    return all("f1" in subset.scores for subset in subsets)

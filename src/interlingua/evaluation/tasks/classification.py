@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import abc
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
-from interlingua.corpus.classification_sets import (
+from interlingua.errors import DataError
+from interlingua.evaluation.data.classification import (
     SPLITS,
     LabelledSets,
     LabelledTexts,
@@ -19,9 +19,8 @@ from interlingua.corpus.classification_sets import (
     require_split,
     sib200_sets,
 )
-from interlingua.errors import DataError
-from interlingua.evaluation.task import Embeds, Items, Progress, SubsetScores, TaskResult, options, silent
-from interlingua.evaluation.tasks.folders import choose_languages, content_sha256, find_folder, full_code, recognise
+from interlingua.evaluation.data.folders import full_code
+from interlingua.evaluation.task import Embeds, Findings, LanguageTask, Unit
 
 
 class LabelledLanguage(NamedTuple):
@@ -43,31 +42,8 @@ class LabelledLanguage(NamedTuple):
         return self.key.rpartition(".")[0]
 
 
-class Scored(NamedTuple):
-    """What a protocol finds; see ``TaskResult``."""
-
-    subsets: list[SubsetScores]
-    items: dict[str, Items]
-    groups: dict[str, dict[str, float]]
-    members: dict[str, tuple[str, ...]]
-
-
-class TextCounter:
-    """Counts texts for a progress."""
-
-    def __init__(self, progress: Progress, total: int) -> None:
-        self._progress = progress
-        self._total = total
-        self._done = 0
-
-    def __call__(self, label: str, texts: int) -> None:
-        """So many texts more are done."""
-        self._done += texts
-        self._progress(label, self._done, self._total)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ClassificationTask(abc.ABC):
+@dataclass(frozen=True, kw_only=True)
+class ClassificationTask(LanguageTask):
     """Accuracy of a classifier over frozen embeddings; a data set and a protocol make a task.
 
     Embeddings are those the model gives: nothing but a Normalize module of its own scales them.
@@ -76,60 +52,47 @@ class ClassificationTask(abc.ABC):
         languages: languages to score; all by default.
     """
 
-    name: ClassVar[str]
-    version: ClassVar[str] = "1"
     main_metric: ClassVar[str] = "accuracy"
     splits: ClassVar[Sequence[str]]
-    folders: ClassVar[Sequence[str]]
-    expected: ClassVar[str]
-    published: ClassVar[str | None] = None
 
-    languages: Sequence[str] | None = None
+    def units(self, folder: Path) -> Iterator[Unit[LabelledLanguage]]:
+        """The languages.
 
-    def evaluate(self, encoder: Embeds, data: Path, *, progress: Progress = silent) -> TaskResult:
-        """See ``Task.evaluate``."""
-        start = time.perf_counter()
-        folder = find_folder(data, self.folders, self.files, self.expected)
-        sets = self._read(folder)
-        _check_labels(sets, folder)
-        total = sum(len(texts.texts) for one in sets for texts in one.splits.values())
-        scored = self.score(encoder, sets, TextCounter(progress, total))
-        digests = {}
-        for one in sets:
-            digests[one.key] = content_sha256([side for split in one.splits.values() for side in split])
-        revision = recognise(self.published, digests) if self.published else None
-        own = revision or self.of_protocol(sets)
-        return TaskResult(
-            task=self.label() if own else f"{self.label()}_{folder.resolve().name}",
-            version=self.version,
-            main_metric=self.main_metric,
-            higher_is_better=True,
-            dataset=folder.resolve().name,
-            data_sha256=content_sha256([list(digests), list(digests.values())]),
-            data_revision=revision,
-            subsets=tuple(scored.subsets),
-            groups=scored.groups,
-            members=scored.members,
-            items=scored.items,
-            seconds=time.perf_counter() - start,
-            **options(self),
-        )
+        Raises:
+            DataError: a split is missing, or has a label that no training text has.
+        """
+        languages = self.read(folder)
+        _check_labels(languages, folder)
+        for one in languages:
+            splits = one.splits.values()
+            yield Unit(
+                name=one.key,
+                languages=(one.code, one.code),
+                pairs=len(one.splits["test"].texts),
+                data=one,
+                contents=[side for split in splits for side in split],
+                sentences=sum(len(split.texts) for split in splits),
+                is_official=self.has_official_sizes(one),
+            )
 
-    def parts(self, data: Path) -> list[str]:
-        """See ``Task.parts``."""
-        folder = find_folder(data, self.folders, self.files, self.expected)
-        available = {key: key.rpartition(".")[2] for key in self.files(folder)}
-        return choose_languages(self.languages, available, {}, folder)
+    def source_languages(self, files: Mapping[str, Any]) -> dict[str, str]:
+        """See ``LanguageTask.source_languages``; a domain stands before the language."""
+        return {key: key.rpartition(".")[2] for key in files}
 
     def embed(self, encoder: Embeds, data: Path) -> None:
-        """See ``evaluation.parts``; nothing is trained."""
-        for one in self._read(find_folder(data, self.folders, self.files, self.expected)):
+        """See ``LanguageTask.embed``; nothing is trained."""
+        for one in self.read(self.find(data)):
             self.embed_language(encoder, one)
 
-    def _read(self, folder: Path) -> list[LabelledLanguage]:
+    def read(self, folder: Path) -> list[LabelledLanguage]:
+        """The texts of the chosen languages.
+
+        Raises:
+            DataError: a split is missing.
+        """
         files = self.files(folder)
         sets = []
-        for key in self.parts(folder):
+        for key in self.chosen(files, folder):
             for split in self.splits:
                 require_split(files[key], split, language=key, folder=folder)
             splits = {split: files[key][split]() for split in SPLITS if split in files[key]}
@@ -148,20 +111,14 @@ class ClassificationTask(abc.ABC):
         """The data set's number of texts by split, where it is known by these."""
         return {}
 
-    def label(self) -> str:
-        """What the result is called."""
-        return self.name
-
-    def of_protocol(self, sets: Sequence[LabelledLanguage]) -> bool:
-        """Whether the sizes are the data set's own."""
+    def has_official_sizes(self, one: LabelledLanguage) -> bool:
+        """Whether a language has as many texts as the data set."""
         sizes = self.sizes()
-        return bool(sizes) and all(
-            len(one.splits[split].texts) == sizes[split] for one in sets for split in self.splits
-        )
+        return bool(sizes) and all(len(one.splits[split].texts) == sizes[split] for split in self.splits)
 
-    @abc.abstractmethod
-    def score(self, encoder: Embeds, sets: Sequence[LabelledLanguage], count: TextCounter) -> Scored:
-        """The protocol."""
+    def is_protocol(self, found: Findings) -> bool:
+        """By the content or the sizes."""
+        return found.revision is not None or found.is_official
 
 
 def _check_labels(sets: Sequence[LabelledLanguage], folder: Path) -> None:
@@ -181,7 +138,6 @@ def _check_labels(sets: Sequence[LabelledLanguage], folder: Path) -> None:
 class Sib200Data:
     """SIB-200 (Adelani et al. 2024): 7 topics in 205 languages, 701 / 99 / 204 sentences, which are those of FLORES."""
 
-    __slots__ = ()
     folders: ClassVar[Sequence[str]] = ("sib200", "sib-200")
     expected: ClassVar[str] = "SIB-200 folders (deu_Latn/train.tsv with id, topic and text)"
     published: ClassVar[str | None] = "sib200"
@@ -194,7 +150,6 @@ class Sib200Data:
 class UmsabData:
     """UMSAB (Barbieri et al. 2022): sentiment of tweets, 3 classes in 8 languages, 1,839 / 324 / 870 tweets."""
 
-    __slots__ = ()
     folders: ClassVar[Sequence[str]] = ("umsab_sentiment", "umsab")
     expected: ClassVar[str] = "UMSAB files (german.train.tsv with label and text)"
     published: ClassVar[str | None] = "umsab_sentiment"
@@ -207,7 +162,6 @@ class UmsabData:
 class FolderData:
     """Any labelled texts of your own: ``german.train.tsv`` or ``de/train.tsv`` (label TAB text), or ``.jsonl``."""
 
-    __slots__ = ()
     folders: ClassVar[Sequence[str]] = ("labelled",)
     expected: ClassVar[str] = "labelled texts (german.train.tsv or de/train.tsv with label and text)"
 
@@ -223,7 +177,6 @@ class ClsV1Data:
     reviews and does not say whence: here they are 1,000 of each class at even distances in ``unlabeled.review``.
     """
 
-    __slots__ = ()
     folders: ClassVar[Sequence[str]] = ("cls-acl10-unprocessed", "cls_v1")
     expected: ClassVar[str] = "CLS v1 folders (de/books/train.review)"
 
@@ -243,7 +196,6 @@ class ClsV2Data:
     they are 1,000 of each class at even distances in the file. Dev and test keep their 4,000.
     """
 
-    __slots__ = ()
     folders: ClassVar[Sequence[str]] = ("amazon_reviews_multi", "cls_v2")
     expected: ClassVar[str] = "CLS v2 files (train/dataset_de_train.json)"
 

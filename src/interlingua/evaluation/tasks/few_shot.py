@@ -12,16 +12,15 @@ import numpy as np
 from jaxtyping import Bool, Float32, Int64
 from numpy import ndarray
 
-from interlingua.errors import ConfigError, MissingExtraError
+from interlingua.errors import MissingExtraError
 from interlingua.evaluation.metrics.linear import class_numbers
-from interlingua.evaluation.task import Embeds, Items, SubsetScores, mean_scores
+from interlingua.evaluation.scores import Items
+from interlingua.evaluation.task import Embeds, Scored, Unit, check_at_least_one
 from interlingua.evaluation.tasks.classification import (
     ClassificationTask,
     FolderData,
     LabelledLanguage,
-    Scored,
     Sib200Data,
-    TextCounter,
     UmsabData,
 )
 
@@ -29,7 +28,7 @@ MAX_ITERATIONS = 100
 """Of the logistic regression's solver."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class FewShotTask(ClassificationTask):
     """mteb's classification (Muennighoff et al. 2023; ``AbsTaskClassification`` of mteb 2), language by language.
 
@@ -50,25 +49,15 @@ class FewShotTask(ClassificationTask):
     seed: int = 42
 
     def __post_init__(self) -> None:
-        for option in ("samples_per_label", "draws"):
-            if getattr(self, option) < 1:
-                raise ConfigError(f"{option} must be 1 or more, got {getattr(self, option)}")
+        check_at_least_one(samples_per_label=self.samples_per_label, draws=self.draws)
 
-    def score(self, encoder: Embeds, sets: Sequence[LabelledLanguage], count: TextCounter) -> Scored:
-        """See ``ClassificationTask.score``."""
-        subsets = []
-        items = {}
-        for one in sets:
-            subset, items[one.key] = self._score(encoder, one)
-            subsets.append(subset)
-            count(one.key, sum(len(texts.texts) for texts in one.splits.values()))
-        names = tuple(subset.name for subset in subsets)
-        return Scored(subsets, items, {f"all_{len(subsets)}": mean_scores(subsets)}, {f"all_{len(subsets)}": names})
-
-    def _score(self, encoder: Embeds, one: LabelledLanguage) -> tuple[SubsetScores, Items]:
+    def score(self, encoder: Embeds, unit: Unit[LabelledLanguage]) -> Scored:
+        """See ``Task.score``."""
+        one = unit.data
         train = one.splits["train"]
         test = one.splits["test"]
-        y, test_y = (class_numbers(split.labels, _classes(one)) for split in (train, test))
+        y = class_numbers(train.labels, _classes(one))
+        test_y = class_numbers(test.labels, _classes(one))
         drawn = self._draws(one)
         used = sorted({row for rows in drawn for row in rows})
         place = {row: number for number, row in enumerate(used)}
@@ -81,8 +70,7 @@ class FewShotTask(ClassificationTask):
         if self.draws > 1:
             scores["accuracy_sd"] = float(accuracies.std(ddof=1))
         scores["f1_macro"] = float(np.mean([macro_f1(test_y, found) for found in predicted]))
-        subset = SubsetScores(name=one.key, languages=(one.code, one.code), pairs=len(test_y), scores=scores)
-        return subset, Items(right.mean(axis=0))
+        return Scored(scores, Items(right.mean(axis=0)))
 
     def embed_language(self, encoder: Embeds, one: LabelledLanguage) -> None:
         """See ``ClassificationTask.embed_language``: the training texts that are drawn, and the test set."""
@@ -136,21 +124,18 @@ def macro_f1(y: Int64[ndarray, " n"], predicted: Int64[ndarray, " n"]) -> float:
     )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class FewShotSib200(Sib200Data, FewShotTask):
     """Topics of sentences; see ``Sib200Data``."""
 
     name: ClassVar[str] = "few_shot_sib200"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class FewShotUmsab(UmsabData, FewShotTask):
     """Sentiment of tweets; see ``UmsabData``. mteb's own task of these data keeps 256 of the 870 test tweets."""
 
     name: ClassVar[str] = "few_shot_umsab"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class FewShotFolder(FolderData, FewShotTask):
     """Your own labelled texts; see ``FolderData``."""
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 from interlingua.corpus.evaluation_sets import aligned_files, one_each
 from interlingua.errors import DataError
-from interlingua.evaluation.task import SubsetScores
-from interlingua.evaluation.tasks.folders import choose_languages, find_folder, full_code, language_pair
-from interlingua.evaluation.tasks.pairwise import PairwiseSearch, present_members
+from interlingua.evaluation.data.folders import choose_languages, full_code, language_pair
+from interlingua.evaluation.scores import SubsetScores
+from interlingua.evaluation.task import Findings
+from interlingua.evaluation.tasks.groups import present_members
+from interlingua.evaluation.tasks.pairwise import PairwiseSearch
 from interlingua.evaluation.tasks.xsim import DATASET
 
 _MAIN = "ara cmn deu fra ita jpn kor nld pol por rus spa tha tur"
@@ -25,7 +26,6 @@ TABLE_PAIRS = "afr-guj hin-hye jav-kat kaz-mar mya-nob swh-tam tel-tgl urd-yor"
 """The pairs that Table VII shows one by one; the mean of both directions here, the paper does not say."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class FloresP1(PairwiseSearch):
     """P@1 of cosine retrieval among the 1,012 sentences of FLORES-200 devtest, for every ordered pair of languages.
 
@@ -41,7 +41,7 @@ class FloresP1(PairwiseSearch):
     name: ClassVar[str] = "flores_p_at_1"
     folders: ClassVar[Sequence[str]] = (DATASET,)
     expected: ClassVar[str] = "folder of line-aligned <lang>.txt files"
-    dataset: ClassVar[str | None] = "flores_p_at_1"
+    published: ClassVar[str | None] = "flores_p_at_1"
 
     def files(self, folder: Path) -> dict[str, Path]:
         """See ``PairwiseSearch.files``."""
@@ -68,21 +68,19 @@ class FloresP1(PairwiseSearch):
             raise DataError("fewer than two languages to pair; name more with --languages", path=folder)
         return list(pairs)
 
-    def parts(self, data: Path) -> list[str]:
-        """See ``Task``: the unordered pairs, each of which is scored in both directions."""
-        folder = find_folder(data, self.folders, self.files, self.expected)
-        return [f"{first}-{second}" for first, second in self.pairs(self.files(folder), folder)]
+    def chosen(self, files: Mapping[str, Path], folder: Path) -> list[str]:
+        """The unordered pairs, each of which is scored in both directions."""
+        return [f"{first}-{second}" for first, second in self.pairs(files, folder)]
 
-    def members(self, subsets: Mapping[str, SubsetScores], of_protocol: bool) -> dict[str, list[SubsetScores]]:
+    def members(self, found: Findings) -> dict[str, Sequence[SubsetScores]]:
         """All pairs, and of FLORES those of the paper's groups and table."""
-        # by name, as ``super()`` does not know the class that slots make anew
-        found = PairwiseSearch.members(self, subsets, of_protocol)
-        if not of_protocol:
-            return found
+        groups: dict[str, Sequence[SubsetScores]] = {f"all_{len(found.subsets)}": found.subsets}
+        if not self.is_protocol(found):
+            return groups
         circles = dict(LANGUAGE_GROUPS)
         for pair in TABLE_PAIRS.split():
             circles[pair] = tuple(full_code(code) for code in pair.split("-"))
-        groups = {}
+        pairs_of = {}
         for name, codes in circles.items():
-            groups[name] = [f"{a}-{b}" for a, b in itertools.permutations(codes, 2)]
-        return found | present_members(subsets, groups)
+            pairs_of[name] = [f"{first}-{second}" for first, second in itertools.permutations(codes, 2)]
+        return groups | present_members(found.subsets, pairs_of)

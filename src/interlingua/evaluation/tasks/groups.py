@@ -7,10 +7,9 @@ group never stands under the name of the whole.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
 
-from interlingua.evaluation.task import SubsetScores, mean_scores
+from interlingua.evaluation.scores import SubsetScores
 from interlingua.languages import resolve
 
 _MUSE = "ara cmn deu fra ita jpn kor nld pol por rus spa tha tur"
@@ -115,19 +114,27 @@ def group_members(
     return {name: chosen for name, chosen in members.items() if chosen}
 
 
-def grouped(members: Mapping[str, Sequence[SubsetScores]], *, pooled: Sequence[str] = ()) -> dict[str, Any]:
-    """The fields ``groups`` and ``members`` of a result: mean scores per group, and who is in it.
+def present_members(
+    subsets: Sequence[SubsetScores], groups: Mapping[str, Sequence[str]]
+) -> dict[str, list[SubsetScores]]:
+    """Of each group, those of its subsets that were scored, by name: ``muse_182of182``."""
+    by_name = {subset.name: subset for subset in subsets}
+    found = {}
+    for group, names in groups.items():
+        present = [by_name[name] for name in names if name in by_name]
+        if present:
+            found[f"{group}_{len(present)}of{len(names)}"] = present
+    return found
 
-    Args:
-        members: group -> its subsets.
-        pooled: metrics to add as ``<metric>_pooled``, in which every sentence counts the same, whatever its language.
-    """
-    return {
-        "groups": {name: _means(chosen, pooled) for name, chosen in members.items()},
-        "members": {name: tuple(subset.name for subset in chosen) for name, chosen in members.items()},
-    }
 
-
-def _means(subsets: Sequence[SubsetScores], pooled: Sequence[str]) -> dict[str, float]:
-    by_pairs = mean_scores(subsets, by_pairs=True)
-    return mean_scores(subsets) | {f"{metric}_pooled": by_pairs[metric] for metric in pooled}
+def members_by_language(
+    subsets: Sequence[SubsetScores], groups: Mapping[str, Collection[str]]
+) -> dict[str, list[SubsetScores]]:
+    """Of each group of languages, in any code, the subsets with one of them as the source."""
+    found = {}
+    for group, languages in groups.items():
+        codes = {resolve(language).code for language in languages}
+        present = [subset for subset in subsets if subset.languages[0] in codes]
+        if present:
+            found[f"{group}_{len(present)}of{len(codes)}"] = present
+    return found

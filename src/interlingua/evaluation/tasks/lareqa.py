@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,7 +10,8 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.corpus.retrieval_sets import RetrievalSet, Sets, answer_sentence_sets
+from interlingua.evaluation.data.folders import choose_languages
+from interlingua.evaluation.data.retrieval import RetrievalSet, Sets, answer_sentence_sets
 from interlingua.evaluation.metrics.average_precision import (
     average_precision,
     padded_rows,
@@ -25,18 +25,17 @@ from interlingua.evaluation.metrics.language_fairness import (
     language_shares,
 )
 from interlingua.evaluation.metrics.ranking import Qrels, Run, ranking_metrics, top
-from interlingua.evaluation.task import Embeds, Items, SubsetScores
-from interlingua.evaluation.tasks.folders import choose_languages, find_folder
+from interlingua.evaluation.scores import Items, SubsetScores
+from interlingua.evaluation.task import Embeds
 from interlingua.evaluation.tasks.missed_passages import misses
 from interlingua.evaluation.tasks.passage_search import EmbeddedPassages, search
-from interlingua.evaluation.tasks.passages import OF_ALL, PassageTask, Scored, judged_questions, set_and_id
+from interlingua.evaluation.tasks.passages import OF_ALL, PassageTask, ScoredQuestions, judged_questions, set_and_id
 
 MAP = "map"
 WITHOUT_OWN = "map_without_own_answer"
 OTHER_LANGUAGES = f"recall_at_{FAIRNESS_DEPTH}_other_languages"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class LAReQA(PassageTask):
     """Mean average precision on XQuAD-R: each question has a right sentence in every language, all in one pool.
 
@@ -62,9 +61,10 @@ class LAReQA(PassageTask):
     folders: ClassVar[Sequence[str]] = ("xquad_r", "xquad-r")
     expected: ClassVar[str] = "XQuAD-R files (ar.json)"
     parallel: ClassVar[bool] = True
-    published_as: ClassVar[str] = "xquad_r"
-    paper_languages: ClassVar[Sequence[str]] = ("ar", "de", "el", "en", "es", "hi", "ru", "th", "tr", "vi", "zh")
-
+    published: ClassVar[str | None] = "xquad_r"
+    paper_groups: ClassVar[Mapping[str, Sequence[str]]] = {
+        "lareqa": ("ar", "de", "el", "en", "es", "hi", "ru", "th", "tr", "vi", "zh")
+    }
     least_languages: ClassVar[int] = 2
 
     def files(self, folder: Path) -> Sets:
@@ -72,8 +72,8 @@ class LAReQA(PassageTask):
         return answer_sentence_sets(folder)
 
     def embed(self, encoder: Embeds, data: Path) -> None:
-        """See ``evaluation.parts``: passages and questions of the languages, which may be one."""
-        folder = find_folder(data, self.folders, self.files, self.expected)
+        """See ``LanguageTask.embed``: passages and questions of the languages, which may be one."""
+        folder = self.find(data)
         files = self.files(folder)
         codes = self.codes(files, folder)
         for name in choose_languages(self.languages, codes, {}, folder):
@@ -90,7 +90,7 @@ class LAReQA(PassageTask):
         sets: Mapping[str, RetrievalSet],
         pools: Mapping[str, EmbeddedPassages],
         language: str,
-    ) -> Scored:
+    ) -> ScoredQuestions:
         """See ``PassageTask._score``."""
         own = sets[name]
         in_own_language, notes = judged_questions(own, pools[name].ids)
@@ -114,7 +114,7 @@ class LAReQA(PassageTask):
         self._write_runs(name, {OF_ALL: run})
         subset = SubsetScores(name=name, languages=(language, language), pairs=len(judged), scores=scores)
         items = Items(np.array([*values[self.main_metric].values()]))
-        return Scored(subset, items, notes, missed, shares.tables(name))
+        return ScoredQuestions(subset, items, notes, missed, shares.tables(name))
 
 
 def _average_precisions(

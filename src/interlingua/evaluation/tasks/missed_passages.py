@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from interlingua.corpus.retrieval_sets import RetrievalSet
+from interlingua.evaluation.data.retrieval import RetrievalSet
 from interlingua.evaluation.examples import cut, sample
 from interlingua.evaluation.metrics.ranking import Qrels, Run
-from interlingua.evaluation.task import Example
+from interlingua.evaluation.scores import Example
 
 Place = tuple[str, str]
 """A set's name, and the id of a passage in it."""

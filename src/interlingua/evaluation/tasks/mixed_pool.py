@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +13,7 @@ from numpy import ndarray
 
 from interlingua.corpus.evaluation_sets import read_lines
 from interlingua.errors import DataError
+from interlingua.evaluation.data.folders import check_enough, content_sha256
 from interlingua.evaluation.examples import PER_SUBSET, cut, sample
 from interlingua.evaluation.metrics.pool import Pool, accuracy_by_pair, search_pool
 from interlingua.evaluation.parallel import (
@@ -26,9 +26,10 @@ from interlingua.evaluation.parallel import (
     read_parallel,
     unit_vectors,
 )
-from interlingua.evaluation.task import Embeds, Example, Items, Progress, SubsetScores, TaskResult, options, silent
-from interlingua.evaluation.tasks.folders import check_enough, find_folder
-from interlingua.evaluation.tasks.groups import group_members, grouped
+from interlingua.evaluation.scores import Example, Items, SubsetScores
+from interlingua.evaluation.task import Embeds, Findings, LanguageTask, Progress
+from interlingua.evaluation.tasks.flores import FloresP1
+from interlingua.evaluation.tasks.groups import group_members
 from interlingua.languages import parse
 
 LEAST_LANGUAGES = 2
@@ -36,8 +37,8 @@ PASSES = 2
 """Pieces of work that progress counts for each sentence: embedding and search."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class MixedPool:
+@dataclass(frozen=True, kw_only=True)
+class MixedPool(LanguageTask):
     """Retrieval of translations by cosine from the sentences of one language, and of all languages together.
 
     LAReQA (Roy et al. 2020) calls a space strongly aligned if a sentence's translation is nearer than unrelated
@@ -65,7 +66,6 @@ class MixedPool:
     """
 
     name: ClassVar[str] = "mixed_pool"
-    version: ClassVar[str] = "1"
     main_metric: ClassVar[str] = "accuracy_mixed_pool"
     shown: ClassVar[Sequence[str]] = ("accuracy_own_pool", "same_language_bias")
     lower_is_better: ClassVar[Sequence[str]] = (
@@ -75,16 +75,15 @@ class MixedPool:
     )
     folders: ClassVar[Sequence[str]] = (DATASET,)
     expected: ClassVar[str] = EXPECTED
+    published: ClassVar[str | None] = FloresP1.published
 
-    languages: Sequence[str] | None = None
     examples: int = field(default=PER_SUBSET, metadata={"output": True})
 
-    def evaluate(self, encoder: Embeds, data: Path, *, progress: Progress = silent) -> TaskResult:
-        """See ``Task.evaluate``."""
-        start = time.perf_counter()
-        texts = read_parallel(data, self.languages, also=self._also(data), at_least=LEAST_LANGUAGES)
+    def run(self, encoder: Embeds, folder: Path, progress: Progress) -> Findings:
+        """See ``Task.run``."""
+        texts = read_parallel(folder, self.languages, also=self._also(folder), at_least=LEAST_LANGUAGES)
         if texts.sentences < 2:
-            raise DataError("one line in each language; at least 2 are needed for a pool", path=texts.folder)
+            raise DataError("one line in each language; at least 2 are needed for a pool", path=folder)
         work = len(texts.languages) * texts.sentences
         vectors = unit_vectors(encoder, texts, progress=progress, of_all=PASSES * work)
 
@@ -92,53 +91,41 @@ class MixedPool:
             progress(label, work + done, PASSES * work)
 
         pool = search_pool(vectors, k=0, progress=after_embedding)
+        found = Findings(folder=folder)
+        found.digests = {code: content_sha256([lines]) for code, lines in texts.lines.items()}
+        found.examples = _examples(pool, vectors, texts, self.examples)
+        found.tables.update(accuracy_by_pair(pool, texts.languages))
         by_line = _scores_by_line(pool)
-        subsets = []
-        items = {}
         for number, code in enumerate(texts.languages):
             language = parse(code).language.code
             scores = {metric: float(values[number].mean()) for metric, values in by_line.items()}
-            subsets.append(
-                SubsetScores(name=code, languages=(language, language), pairs=texts.sentences, scores=scores)
-            )
-            items[code] = Items(by_line[self.main_metric][number])
-        return TaskResult(
-            task=texts.named(self.name),
-            version=self.version,
-            main_metric=self.main_metric,
-            higher_is_better=True,
-            dataset=texts.folder.name,
-            data_sha256=texts.sha256,
-            data_revision=texts.revision,
-            subsets=tuple(subsets),
-            items=items,
-            examples=_examples(pool, vectors, texts, self.examples),
-            tables=accuracy_by_pair(pool, texts.languages),
-            shown=tuple(self.shown),
-            lower_is_better=tuple(self.lower_is_better),
-            seconds=time.perf_counter() - start,
-            **grouped(group_members(subsets, {})),
-            **options(self),
-        )
+            subset = SubsetScores(name=code, languages=(language, language), pairs=texts.sentences, scores=scores)
+            found.subsets.append(subset)
+            found.items[code] = Items(by_line[self.main_metric][number])
+        return found
+
+    def members(self, found: Findings) -> dict[str, list[SubsetScores]]:
+        """All languages, and those in each kind of script."""
+        return group_members(found.subsets, {})
 
     def files(self, folder: Path) -> dict[str, Path]:
         """The files by language; nothing in a folder of another layout."""
         return language_files(folder)
 
     def parts(self, data: Path) -> list[str]:
-        """See ``Task``: the languages; a pool of some of them is another pool, and its result's data differ."""
+        """See ``LanguageTask.parts``; a pool of some of the languages is another pool, so its result's data differ."""
         files = choose_files(data, self.languages, also=self._also(data))
         check_enough(list(files), LEAST_LANGUAGES, self.languages, next(iter(files.values())).parent)
         return list(choose_files(data, self.languages))
 
     def _also(self, data: Path) -> tuple[str, ...]:
         """English, for a language that was requested alone."""
-        folder = find_folder(data, self.folders, self.files, self.expected)
+        folder = self.find(data)
         alone = len(choose_files(data, self.languages)) == 1
         return (ENGLISH,) if alone and ENGLISH in self.files(folder) else ()
 
     def embed(self, encoder: Embeds, data: Path) -> None:
-        """See ``evaluation.parts``."""
+        """See ``LanguageTask.embed``."""
         for code, path in choose_files(data, self.languages, also=self._also(data)).items():
             encoder.encode(read_lines(path), language=parse(code).language.code)
 

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from interlingua.errors import ConfigError, DataError, MissingExtraError
+from interlingua.evaluation.data.folders import content_sha256, full_code
 from interlingua.evaluation.mteb_data import load_data
 from interlingua.evaluation.mteb_encoder import MTEBEncoder, known_code
-from interlingua.evaluation.task import Embeds, Progress, SubsetScores, TaskResult, options, silent
-from interlingua.evaluation.tasks.folders import content_sha256, full_code
-from interlingua.evaluation.tasks.groups import grouped
+from interlingua.evaluation.scores import SubsetScores, TaskResult, mean_scores
+from interlingua.evaluation.task import Embeds, Progress, options, silent
 
 PREFIX = "mteb:"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class MTEB:
     """A task of mteb: ``mteb:STS17`` in a suite. Its scores are mteb's, its encoder and prompts ours.
 
@@ -79,6 +79,7 @@ class MTEB:
             content["dataset_revision"] = data_sha256[:12]  # local data have no revision
         (entries,) = content["scores"].values()
         subsets = [self._subset(task, entry) for entry in entries]
+        group = f"all_{len(subsets)}"
         settings = options(self)
         return TaskResult(
             task=f"mteb_{self.task}",
@@ -94,7 +95,8 @@ class MTEB:
             mteb={"result": content, "model_meta": bridge.mteb_model_meta.to_dict()},
             settings=settings["settings"],
             changed=tuple(name for name in settings["changed"] if name != "task"),
-            **grouped({f"all_{len(subsets)}": subsets}),
+            groups={group: mean_scores(subsets)},
+            members={group: tuple(subset.name for subset in subsets)},
         )
 
     def _prepared(self, data: Path) -> tuple[Any, str | None, list[str]]:

@@ -12,14 +12,16 @@ import numpy as np
 from jaxtyping import Int64
 from numpy import ndarray
 
-from interlingua.corpus.augmented_sets import Altered
 from interlingua.corpus.evaluation_sets import ntrex_files
 from interlingua.errors import DataError
+from interlingua.evaluation.data.folders import choose_languages
 from interlingua.evaluation.metrics.retrieval import is_right, weighted_scores
-from interlingua.evaluation.task import Items, SubsetScores, check_choice
-from interlingua.evaluation.tasks.folders import choose_languages, find_folder
-from interlingua.evaluation.tasks.margin_search import ENGLISH, MarginSearch, TranslationPair
-from interlingua.evaluation.tasks.pairwise import PairwiseSearch, present_members
+from interlingua.evaluation.scores import Items, SubsetScores
+from interlingua.evaluation.task import Findings, check_choice
+from interlingua.evaluation.tasks.groups import present_members
+from interlingua.evaluation.tasks.margin_search import MarginSearch
+from interlingua.evaluation.tasks.pairwise import PairwiseSearch
+from interlingua.evaluation.tasks.translations import ENGLISH, TranslationPair
 from interlingua.languages import parse
 
 FOLDERS = ("NTREX-128", "ntrex", "ntrex128", "NTREX/NTREX-128")
@@ -64,7 +66,6 @@ def mteb_pairs() -> list[tuple[str, str]]:
     ]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class NtrexXSim(MarginSearch):
     """The protocol of ``xsim`` on NTREX-128, X -> English; references in English are scored only if requested.
 
@@ -78,7 +79,7 @@ class NtrexXSim(MarginSearch):
     expected: ClassVar[str] = EXPECTED
 
     def files(self, folder: Path) -> dict[str, TranslationPair]:
-        """See ``MarginSearch.files``."""
+        """See ``TranslationTask.files``."""
         files = language_files(folder)
         if not files:
             return {}
@@ -89,16 +90,16 @@ class NtrexXSim(MarginSearch):
             if code != ENGLISH
         }
 
-    def chosen(self, pairs: Mapping[str, TranslationPair], folder: Path) -> list[str]:
-        """See ``MarginSearch.chosen``."""
-        return _without_english(MarginSearch.chosen(self, pairs, folder), self.languages)
+    def chosen(self, files: Mapping[str, TranslationPair], folder: Path) -> list[str]:
+        """See ``LanguageTask.chosen``."""
+        return _without_english(super().chosen(files, folder), self.languages)
 
-    def is_protocol(self, revision: str | None, subsets: Sequence[SubsetScores], altered: Sequence[Altered]) -> bool:
+    def is_protocol(self, found: Findings) -> bool:
         """By the number of sentences."""
-        return all(subset.pairs == SENTENCES for subset in subsets)
+        return _has_all_sentences(found)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class NtrexF1(PairwiseSearch):
     """Cosine retrieval on NTREX-128 as mteb's NTREXBitextMining scores it: weighted F1, and accuracy (P@1).
 
@@ -128,7 +129,7 @@ class NtrexF1(PairwiseSearch):
     def pairs(self, files: Mapping[str, Path], folder: Path) -> list[tuple[str, str]]:
         """See ``PairwiseSearch.pairs``."""
         _english(files, folder)
-        chosen = self._chosen(files, folder)
+        chosen = self.chosen(files, folder)
         if self.directions == "english":
             pairs = [(code, ENGLISH) for code in chosen if code != ENGLISH]
         else:
@@ -138,39 +139,46 @@ class NtrexF1(PairwiseSearch):
         return pairs
 
     def parts(self, data: Path) -> list[str]:
-        """See ``Task``."""
-        folder = find_folder(data, self.folders, self.files, self.expected)
-        chosen = self._chosen(self.files(folder), folder)
+        """See ``LanguageTask.parts``."""
+        chosen = super().parts(data)
         return [code for code in chosen if code != ENGLISH or self.directions == "mteb"]
 
-    def spoken(self, files: Mapping[str, Path], folder: Path) -> list[str]:
-        """See ``PairwiseSearch.spoken``; a language may be requested alone, though nothing can be scored then."""
-        return [*self._chosen(files, folder), *([ENGLISH] if self.directions == "english" else [])]
+    def embedded(self, files: Mapping[str, Path], folder: Path) -> list[str]:
+        """See ``PairwiseSearch.embedded``; a language may be requested alone, though nothing can be scored then."""
+        return [*self.chosen(files, folder), *([ENGLISH] if self.directions == "english" else [])]
 
-    def _chosen(self, files: Mapping[str, Path], folder: Path) -> list[str]:
-        spoken = {code: parse(code).language.code for code in files}
+    def chosen(self, files: Mapping[str, Path], folder: Path) -> list[str]:
+        """See ``LanguageTask.chosen``."""
+        languages = {code: parse(code).language.code for code in files}
         names = {code: f"{code}-{ENGLISH}" for code in files}
-        return _without_english(choose_languages(self.languages, spoken, {}, folder, names=names), self.languages)
+        return _without_english(choose_languages(self.languages, languages, {}, folder, names=names), self.languages)
 
-    def score(self, nearest: Int64[ndarray, " n"]) -> tuple[dict[str, float], Items]:
-        """See ``PairwiseSearch.score``."""
+    def scores_of(self, nearest: Int64[ndarray, " n"]) -> tuple[dict[str, float], Items]:
+        """See ``PairwiseSearch.scores_of``."""
         f1, _ = weighted_scores(nearest, np.arange(len(nearest)))
         return {"f1": float(f1.mean()), "accuracy": float(is_right(nearest).mean())}, Items(f1)
 
-    def is_protocol(self, revision: str | None, subsets: Mapping[str, SubsetScores]) -> bool:
+    def is_protocol(self, found: Findings) -> bool:
         """By the number of sentences."""
-        return all(subset.pairs == SENTENCES for subset in subsets.values())
+        return _has_all_sentences(found)
 
-    def members(self, subsets: Mapping[str, SubsetScores], of_protocol: bool) -> dict[str, list[SubsetScores]]:
+    def members(self, found: Findings) -> dict[str, Sequence[SubsetScores]]:
         """All pairs, those to and from English, and mteb's."""
-        found = PairwiseSearch.members(self, subsets, of_protocol)
+        groups: dict[str, Sequence[SubsetScores]] = {f"all_{len(found.subsets)}": found.subsets}
         for name, side in (("to_english", 1), ("from_english", 0)):
-            chosen = [subset for key, subset in subsets.items() if key.split("-")[side] == ENGLISH]
-            found |= {f"{name}_{len(chosen)}": chosen} if chosen else {}
+            chosen = [subset for subset in found.subsets if subset.name.split("-")[side] == ENGLISH]
+            if chosen:
+                groups[f"{name}_{len(chosen)}"] = chosen
         if self.directions == "mteb":
-            both = [(first, second) for pair in mteb_pairs() for first, second in (pair, pair[::-1])]
-            found |= present_members(subsets, {"mteb": [f"{first}-{second}" for first, second in both]})
-        return found
+            names = []
+            for first, second in mteb_pairs():
+                names += [f"{first}-{second}", f"{second}-{first}"]
+            groups |= present_members(found.subsets, {"mteb": names})
+        return groups
+
+
+def _has_all_sentences(found: Findings) -> bool:
+    return all(subset.pairs == SENTENCES for subset in found.subsets)
 
 
 def _code(spelt: str) -> str:

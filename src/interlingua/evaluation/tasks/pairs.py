@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import abc
-import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, get_args
 
 import numpy as np
 
-from interlingua.corpus.pair_sets import (
+from interlingua.errors import DataError
+from interlingua.evaluation.data.folders import find_folder, full_code
+from interlingua.evaluation.data.pairs import (
     LabelledPairs,
     Neutral,
     PairSets,
@@ -21,27 +22,17 @@ from interlingua.corpus.pair_sets import (
     paws_x_sets,
     xnli_sets,
 )
-from interlingua.errors import DataError
 from interlingua.evaluation.metrics.precision import average_precision
-from interlingua.evaluation.task import (
-    Embeds,
-    Items,
-    Progress,
-    SubsetScores,
-    TaskResult,
-    check_choice,
-    options,
-    silent,
-)
-from interlingua.evaluation.tasks.folders import choose_languages, content_sha256, find_folder, full_code, recognise
-from interlingua.evaluation.tasks.groups import grouped
+from interlingua.evaluation.scores import Items, SubsetScores
+from interlingua.evaluation.task import Embeds, Findings, LanguageTask, Scored, Unit, check_choice
+from interlingua.evaluation.tasks.groups import members_by_language
 from interlingua.evaluation.tasks.similarity import cosines
 
 _XNLI = ("ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PairClassificationTask(abc.ABC):
+@dataclass(frozen=True, kw_only=True)
+class PairClassificationTask(LanguageTask):
     """Average precision of the cosine as a score for pairs, both texts in one language; nothing is trained.
 
     mteb's ``cosine_ap`` (its ``max_ap`` is the best of several similarities). ``positive_share`` is what a
@@ -52,67 +43,59 @@ class PairClassificationTask(abc.ABC):
         split: test, dev or train.
     """
 
-    name: ClassVar[str]
-    version: ClassVar[str] = "1"
     main_metric: ClassVar[str] = "average_precision"
-    folders: ClassVar[Sequence[str]]
-    expected: ClassVar[str]
-    published: ClassVar[bool] = False
     own_split: ClassVar[Split] = "test"
-    paper_languages: ClassVar[Sequence[str]] = ()
 
-    languages: Sequence[str] | None = None
     split: Split = "test"
 
     def __post_init__(self) -> None:
         check_choice("split", self.split, get_args(Split))
 
-    def evaluate(self, encoder: Embeds, data: Path, *, progress: Progress = silent) -> TaskResult:
-        """See ``Task.evaluate``."""
-        start = time.perf_counter()
-        folder = self._folder(data)
+    def find(self, data: Path) -> Path:
+        """See ``Task.find``."""
+        return find_folder(data, self.folders, self.files, f"{self.expected} of the split {self.split}")
+
+    def units(self, folder: Path) -> Iterable[Unit[LabelledPairs]]:
+        """The languages.
+
+        Raises:
+            DataError: all pairs of one have one label.
+        """
         files = self.files(folder)
-        codes = {key: full_code(key) for key in files}
-        sets = {key: files[key]() for key in self.parts(data)}
-        total = sum(2 * len(pairs.positive) for pairs in sets.values())
-        done = 0
-        subsets = []
-        items = {}
-        for key, pairs in sets.items():
+        for key in self.chosen(files, folder):
+            pairs = files[key]()
             if len(set(pairs.positive)) < 2:
                 raise DataError(f"{key}: all pairs have one label; expected some of either", path=folder)
-            subset, items[key] = _score(encoder, key, codes[key], pairs)
-            subsets.append(subset)
-            done += 2 * len(pairs.positive)
-            progress(key, done, total)
-        digests = {key: _digest(pairs) for key, pairs in sets.items()}
-        revision = recognise(self.name, digests) if self.published else None
-        own = revision or all(subset.pairs == self.size() for subset in subsets)
-        members = {f"all_{len(subsets)}": subsets}
-        if present := [subset for subset in subsets if subset.languages[0] in self.paper_languages]:
-            members[f"{self.name.removeprefix('pair_')}_{len(present)}of{len(self.paper_languages)}"] = present
-        return TaskResult(
-            task=self.label() if own else f"{self.label()}_{folder.resolve().name}",
-            version=self.version,
-            main_metric=self.main_metric,
-            higher_is_better=True,
-            dataset=folder.resolve().name,
-            data_sha256=content_sha256([list(digests), list(digests.values())]),
-            data_revision=revision,
-            subsets=tuple(subsets),
-            items=items,
-            seconds=time.perf_counter() - start,
-            **grouped(members),
-            **options(self),
-        )
+            yield Unit(
+                name=key,
+                languages=(full_code(key), full_code(key)),
+                pairs=len(pairs.positive),
+                data=pairs,
+                contents=(pairs.first, pairs.second, [str(int(label)) for label in pairs.positive]),
+                sentences=2 * len(pairs.positive),
+            )
 
-    def parts(self, data: Path) -> list[str]:
-        """See ``Task.parts``."""
-        folder = self._folder(data)
-        return choose_languages(self.languages, {key: key for key in self.files(folder)}, {}, folder)
+    def score(self, encoder: Embeds, unit: Unit[LabelledPairs]) -> Scored:
+        """See ``Task.score``."""
+        language = unit.languages[0]
+        first = encoder.encode(unit.data.first, language=language)
+        second = encoder.encode(unit.data.second, language=language)
+        positive = np.array(unit.data.positive)
+        items = Items(cosines(first, second), positive)
+        scores = {
+            "average_precision": average_precision(items.values, positive),
+            "positive_share": float(positive.mean()),
+        }
+        return Scored(scores, items)
 
-    def _folder(self, data: Path) -> Path:
-        return find_folder(data, self.folders, self.files, f"{self.expected} of the split {self.split}")
+    def is_protocol(self, found: Findings) -> bool:
+        """By the content or the number of pairs."""
+        return found.revision is not None or all(subset.pairs == self.size() for subset in found.subsets)
+
+    def members(self, found: Findings) -> dict[str, Sequence[SubsetScores]]:
+        """All languages, and those of the paper."""
+        groups: dict[str, Sequence[SubsetScores]] = {f"all_{len(found.subsets)}": found.subsets}
+        return groups | members_by_language(found.subsets, self.paper_groups)
 
     def label(self) -> str:
         """What the result is called; a split that is not the protocol's is part of the name."""
@@ -127,27 +110,11 @@ class PairClassificationTask(abc.ABC):
         """The languages of a folder."""
 
 
-def _score(encoder: Embeds, key: str, code: str, pairs: LabelledPairs) -> tuple[SubsetScores, Items]:
-    first, second = (encoder.encode(side, language=code) for side in (pairs.first, pairs.second))
-    positive = np.array(pairs.positive)
-    items = Items(cosines(first, second), positive)
-    scores = {
-        "average_precision": average_precision(items.values, positive),
-        "positive_share": float(positive.mean()),
-    }
-    return SubsetScores(name=key, languages=(code, code), pairs=len(positive), scores=scores), items
-
-
-def _digest(pairs: LabelledPairs) -> str:
-    return content_sha256([pairs.first, pairs.second, [str(int(label)) for label in pairs.positive]])
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class PairMRPC(PairClassificationTask):
     """Microsoft's paraphrase corpus (Dolan and Brockett 2005), English: 1,725 pairs of the test set."""
 
     name: ClassVar[str] = "pair_mrpc"
-    published: ClassVar[bool] = True
+    published: ClassVar[str | None] = "pair_mrpc"
     folders: ClassVar[Sequence[str]] = ("mrpc", "MRPC")
     expected: ClassVar[str] = "MRPC files (test.tsv, msr_paraphrase_test.txt)"
 
@@ -156,7 +123,7 @@ class PairMRPC(PairClassificationTask):
         return mrpc_sets(folder, self.split)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class PairXNLI(PairClassificationTask):
     """XNLI (Conneau et al. 2018): does the premise entail the hypothesis, or not? ``xnli_15of15`` are its languages.
 
@@ -166,17 +133,17 @@ class PairXNLI(PairClassificationTask):
     """
 
     name: ClassVar[str] = "pair_xnli"
-    published: ClassVar[bool] = True
+    published: ClassVar[str | None] = "pair_xnli"
     folders: ClassVar[Sequence[str]] = ("xnli", "XNLI-1.0")
     expected: ClassVar[str] = "XNLI files (dev-de.tsv, xnli.test.tsv)"
     own_split: ClassVar[Split] = "dev"
-    paper_languages: ClassVar[Sequence[str]] = tuple(full_code(code) for code in _XNLI)
+    paper_groups: ClassVar[Mapping[str, Sequence[str]]] = {"xnli": _XNLI}
 
     split: Split = "dev"
     neutral: Neutral = "negative"
 
     def __post_init__(self) -> None:
-        PairClassificationTask.__post_init__(self)
+        super().__post_init__()
         check_choice("neutral", self.neutral, get_args(Neutral))
 
     def files(self, folder: Path) -> PairSets:
@@ -190,11 +157,10 @@ class PairXNLI(PairClassificationTask):
 
     def label(self) -> str:
         """See ``PairClassificationTask.label``."""
-        name = PairClassificationTask.label(self)
+        name = super().label()
         return name if self.neutral == "negative" else f"{name}_without_neutral"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class PairPawsX(PairClassificationTask):
     """PAWS-X (Yang et al. 2019): paraphrases among pairs with nearly the same words, 7 languages, 2,000 pairs each."""
 
@@ -211,7 +177,6 @@ class PairPawsX(PairClassificationTask):
         return None if self.split == "train" else 2000
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class PairFolder(PairClassificationTask):
     """Your own pairs, ``german.test.tsv`` (1 or 0 TAB text TAB text) or ``.jsonl``."""
 

@@ -6,8 +6,7 @@ import contextlib
 import functools
 import itertools
 import random
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple, get_args
@@ -17,22 +16,12 @@ import numpy as np
 from interlingua.corpus.formats import FORMAT_OF_SUFFIX, languages_from_name, read_pairs, uncompressed_name
 from interlingua.corpus.reservoir import reservoir
 from interlingua.errors import ConfigError, DataError
+from interlingua.evaluation.data.folders import full_code
 from interlingua.evaluation.examples import PER_SUBSET, cosine_of, wrong_neighbours
 from interlingua.evaluation.metrics.retrieval import is_right
+from interlingua.evaluation.scores import Items, SubsetScores
 from interlingua.evaluation.streams import stream_vectors
-from interlingua.evaluation.task import (
-    Embeds,
-    Example,
-    Items,
-    Progress,
-    SubsetScores,
-    TaskResult,
-    check_choice,
-    options,
-    silent,
-)
-from interlingua.evaluation.tasks.folders import choose_languages, content_sha256, find_folder, full_code
-from interlingua.evaluation.tasks.groups import grouped
+from interlingua.evaluation.task import Embeds, Findings, Scored, StreamedTask, Unit, check_choice
 from interlingua.mining.candidates import best_both_ways
 from interlingua.search.topk.exact import exact_topk
 
@@ -50,8 +39,8 @@ class _Sample(NamedTuple):
     repeated: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ParaCrawlRetrieval:
+@dataclass(frozen=True, kw_only=True)
+class ParaCrawlRetrieval(StreamedTask):
     """P@1 of 2,000 sentences among 200,000 candidates, their translations among them.
 
     Only the k nearest candidates of a query are scored, by the ratio margin; a candidate's mean is taken over its k
@@ -74,12 +63,10 @@ class ParaCrawlRetrieval:
     """
 
     name: ClassVar[str] = "paracrawl_retrieval"
-    version: ClassVar[str] = "1"
     main_metric: ClassVar[str] = "accuracy"
     folders: ClassVar[Sequence[str]] = ("paracrawl", "ParaCrawl")
     expected: ClassVar[str] = "bitexts with English named after their languages (en-de.txt.gz, de-en.tmx)"
 
-    languages: Sequence[str] | None = None
     queries: int = 2_000
     candidates: int = 200_000
     direction: Direction = "en-x"
@@ -93,52 +80,20 @@ class ParaCrawlRetrieval:
             got = f"queries={self.queries}, candidates={self.candidates}, k={self.k}"
             raise ConfigError(f"expected 1 or more queries, no fewer candidates, and k of 1 or more; got {got}")
 
-    def evaluate(self, encoder: Embeds, data: Path, *, progress: Progress = silent) -> TaskResult:
-        """See ``Task.evaluate``."""
-        start = time.perf_counter()
-        folder = find_folder(data, self.folders, self.files, self.expected)
+    def units(self, folder: Path) -> Iterator[Unit[_Sample]]:
+        """The languages."""
         files = self.files(folder)
-        chosen = self._chosen(folder)
-        subsets = []
-        items = {}
-        examples = {}
-        notes = []
-        digests = {}
-        for done, code in enumerate(chosen, 1):
+        for code in self.chosen(files, folder):
             sample = self._sample(files[code], code)
-            name = f"{ENGLISH}-{code}" if self.direction == "en-x" else f"{code}-{ENGLISH}"
-            subset, items[name], examples[name] = self._score(encoder, name, sample)
-            subsets.append(subset)
-            digests[name] = content_sha256([sample.queries, sample.candidates])
-            found = len(sample.candidates)
-            expected = self.candidates
-            if found < expected:
-                notes.append(
-                    f"{name}: {found:,} candidates instead of {expected:,}, {sample.repeated:,} repeated a text"
-                )
-            each = self.queries + self.candidates
-            progress(name, done * each, len(chosen) * each)
-        called_so = "paracrawl" in folder.resolve().name.lower()
-        return TaskResult(
-            task=self.name if called_so else f"{self.name}_{folder.resolve().name}",
-            version=self.version,
-            main_metric=self.main_metric,
-            higher_is_better=True,
-            dataset=folder.resolve().name,
-            data_sha256=content_sha256([list(digests), list(digests.values())]),
-            data_revision=None,
-            subsets=tuple(subsets),
-            notes=tuple(notes),
-            items=items,
-            examples=examples,
-            seconds=time.perf_counter() - start,
-            **grouped(_members(subsets, called_so)),
-            **options(self),
-        )
-
-    def parts(self, data: Path) -> list[str]:
-        """See ``Task.parts``."""
-        return self._chosen(find_folder(data, self.folders, self.files, self.expected))
+            source, target = (ENGLISH, code) if self.direction == "en-x" else (code, ENGLISH)
+            yield Unit(
+                name=f"{source}-{target}",
+                languages=(source, target),
+                pairs=len(sample.queries),
+                data=sample,
+                contents=(sample.queries, sample.candidates),
+                sentences=len(sample.queries) + len(sample.candidates),
+            )
 
     def files(self, folder: Path) -> dict[str, list[Path]]:
         """The bitexts with English in a folder, by the code of the other language."""
@@ -152,9 +107,6 @@ class ParaCrawlRetrieval:
             if suffix.lower() in FORMAT_OF_SUFFIX or _is_side(suffix, other):  # of Moses' two files one stands for both
                 found.setdefault(other, []).append(path)
         return found
-
-    def _chosen(self, folder: Path) -> list[str]:
-        return choose_languages(self.languages, {code: code for code in self.files(folder)}, {}, folder)
 
     def _sample(self, files: Sequence[Path], code: str) -> _Sample:
         drawn = reservoir(_english_first(files, code), self.candidates, seed=self.seed)
@@ -172,8 +124,10 @@ class ParaCrawlRetrieval:
         queries = [pair[query_side] for pair in itertools.islice(pairs, self.queries)]
         return _Sample(queries, [pair[found] for pair in pairs], len(drawn) - len(pairs))
 
-    def _score(self, encoder: Embeds, name: str, sample: _Sample) -> tuple[SubsetScores, Items, tuple[Example, ...]]:
-        source, target = name.split("-")
+    def score(self, encoder: Embeds, unit: Unit[_Sample]) -> Scored:
+        """See ``Task.score``."""
+        sample = unit.data
+        source, target = unit.languages
         x, y = (
             stream_vectors(functools.partial(encoder.encode, language=language), texts, normalize=True)
             for texts, language in ((sample.queries, source), (sample.candidates, target))
@@ -182,17 +136,35 @@ class ParaCrawlRetrieval:
         right = is_right(by_margin.y)
         by_cosine = is_right(exact_topk(x, y, k=1).indices[:, 0].numpy())
         scores = {"accuracy": float(right.mean()), "accuracy_cosine": float(by_cosine.mean())}
-        subset = SubsetScores(name=name, languages=(source, target), pairs=len(right), scores=scores)
         wrong = wrong_neighbours(
             right,
             by_margin.y,
             sample.queries,
             sample.candidates,
             cosine_of(x, y),
-            languages=(source, target),
+            languages=unit.languages,
             limit=self.examples,
         )
-        return subset, Items(right.astype(np.float64)), wrong
+        return Scored(scores, Items(right.astype(np.float64)), wrong, self._notes(sample))
+
+    def _notes(self, sample: _Sample) -> list[str]:
+        found = len(sample.candidates)
+        if found >= self.candidates:
+            return []
+        return [f"{found:,} candidates instead of {self.candidates:,}, {sample.repeated:,} repeated a text"]
+
+    def is_protocol(self, found: Findings) -> bool:
+        """By the name of the folder."""
+        return "paracrawl" in found.folder.resolve().name.lower()
+
+    def members(self, found: Findings) -> dict[str, Sequence[SubsetScores]]:
+        """All languages, and those of the paper."""
+        groups: dict[str, Sequence[SubsetScores]] = {f"all_{len(found.subsets)}": found.subsets}
+        paper = {full_code(code) for code in LANGUAGES.split()}
+        present = [subset for subset in found.subsets if paper.intersection(subset.languages)]
+        if present and self.is_protocol(found):
+            groups[f"paracrawl_{len(present)}of{len(paper)}"] = present
+        return groups
 
 
 def _english_first(files: Sequence[Path], code: str) -> Iterator[tuple[str, str]]:
@@ -212,10 +184,3 @@ def _is_side(suffix: str, code: str) -> bool:
     with contextlib.suppress(DataError):
         return full_code(suffix.removeprefix(".")) == code
     return False
-
-
-def _members(subsets: Sequence[SubsetScores], called_so: bool) -> Mapping[str, Sequence[SubsetScores]]:
-    members = {f"all_{len(subsets)}": subsets}
-    paper = {full_code(code) for code in LANGUAGES.split()}
-    present = [subset for subset in subsets if paper.intersection(subset.languages)]
-    return members | {f"paracrawl_{len(present)}of{len(paper)}": present} if called_so and present else members

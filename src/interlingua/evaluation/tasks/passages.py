@@ -6,7 +6,6 @@ import abc
 import functools
 import hashlib
 import itertools
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,36 +15,25 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.corpus.retrieval_sets import Passage, RetrievalSet, Sets
 from interlingua.errors import DataError
+from interlingua.evaluation.data.folders import check_enough, choose_languages, content_sha256, full_code
+from interlingua.evaluation.data.retrieval import Passage, RetrievalSet, Sets
 from interlingua.evaluation.examples import PER_SUBSET
-from interlingua.evaluation.metrics.ranking import (
-    Qrels,
-    Run,
-    write_trec_run,
-)
+from interlingua.evaluation.metrics.ranking import Qrels, Run, write_trec_run
 from interlingua.evaluation.metrics.retrieval import normalized
+from interlingua.evaluation.scores import Items, SubsetScores
 from interlingua.evaluation.streams import PORTION_TEXTS, keep_vectors, stream_vectors
 from interlingua.evaluation.task import (
     Embeds,
-    Items,
+    Findings,
     KeepsVectors,
+    LanguageTask,
     Progress,
-    SubsetScores,
-    TaskResult,
+    TextCounter,
     check_choice,
-    options,
     silent,
 )
-from interlingua.evaluation.tasks.folders import (
-    check_enough,
-    choose_languages,
-    content_sha256,
-    find_folder,
-    full_code,
-    recognise,
-)
-from interlingua.evaluation.tasks.groups import grouped
+from interlingua.evaluation.tasks.groups import members_by_language
 from interlingua.evaluation.tasks.missed_passages import Miss, with_texts
 from interlingua.evaluation.tasks.passage_ids import PassageIds
 from interlingua.evaluation.tasks.passage_search import EmbeddedPassages
@@ -55,7 +43,7 @@ OF_ALL = "_all_languages"
 """The suffix of metrics and runs with the passages of all languages together as candidates."""
 
 
-class Scored(NamedTuple):
+class ScoredQuestions(NamedTuple):
     """What a task found for the questions of one language.
 
     Attributes:
@@ -73,8 +61,8 @@ class Scored(NamedTuple):
     tables: Mapping[str, Mapping[str, float]] = {}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PassageTask(abc.ABC):
+@dataclass(frozen=True, kw_only=True)
+class PassageTask(LanguageTask):
     """Questions among passages, one set of both per language.
 
     Questions and passages get the model's own prompts for them, if it has any. Passages are embedded into a file, so
@@ -88,20 +76,10 @@ class PassageTask(abc.ABC):
         examples: questions with a wrong first passage kept next to the result, per language; 0 for none.
     """
 
-    name: ClassVar[str]
-    version: ClassVar[str] = "1"
     main_metric: ClassVar[str] = "mrr_at_100"
-    shown: ClassVar[Sequence[str]] = ()
-    folders: ClassVar[Sequence[str]]
-    expected: ClassVar[str]
     parallel: ClassVar[bool] = False
-    published: ClassVar[bool] = True
-    published_as: ClassVar[str] = ""
-    paper_languages: ClassVar[Sequence[str]] = ()
-    paper_groups: ClassVar[Mapping[str, Sequence[str]]] = {}
     least_languages: ClassVar[int] = 1
 
-    languages: Sequence[str] | None = None
     similarity: Literal["auto", "cosine", "dot"] = "auto"
     runs: Path | None = field(default=None, metadata={"output": True})
     examples: int = field(default=PER_SUBSET, metadata={"output": True})
@@ -109,74 +87,66 @@ class PassageTask(abc.ABC):
     def __post_init__(self) -> None:
         check_choice("similarity", self.similarity, ("auto", "cosine", "dot"))
 
-    def evaluate(self, encoder: Embeds, data: Path, *, progress: Progress = silent) -> TaskResult:
-        """See ``Task.evaluate``."""
-        start = time.perf_counter()
-        folder, sets, codes = self._sets(data)
-        steps = _Steps(progress, sets)
+    def run(self, encoder: Embeds, folder: Path, progress: Progress) -> Findings:
+        """See ``Task.run``; all passages are embedded before a question is."""
+        sets, codes = self._sets(folder)
+        texts = sum(one.passage_count() + len(one.queries) for one in sets.values())
+        count = TextCounter(progress, texts)
+        found = Findings(folder=folder)
         pools = {}
         for name, one in sets.items():
-            steps.label = f"{name} passages"
-            pools[name] = self._embed_passages(encoder, one, codes[name], steps)
-        scored = {}
-        for name in sets:
-            scored[name] = self._score(encoder, name, sets, pools, codes[name])
-            steps.label = f"{name} questions"
-            steps.add(len(sets[name].queries))
-        subsets = [found.subset for found in scored.values()]
-        missed = {name: found.missed for name, found in scored.items()}
-        digests = {name: _digest(one, pools[name].digest) for name, one in sets.items()}
-        revision = recognise(self.published_as or self.name, digests) if self.published else None
-        return TaskResult(
-            task=self.label(folder, revision),
-            version=self.version,
-            main_metric=self.main_metric,
-            higher_is_better=True,
-            dataset=folder.resolve().name,
-            data_sha256=content_sha256([list(digests), list(digests.values())]),
-            data_revision=revision,
-            subsets=tuple(subsets),
-            notes=tuple(f"{name}: {note}" for name, found in scored.items() for note in found.notes),
-            items={name: found.items for name, found in scored.items()},
-            tables=_joined([found.tables for found in scored.values()]),
-            shown=tuple(self.shown),
-            examples=with_texts(missed, sets, codes, "cosine" if self._by_cosine(encoder) else "inner product"),
-            seconds=time.perf_counter() - start,
-            **grouped(self._members(subsets)),
-            **options(self),
-        )
+            embedded = functools.partial(count, f"{name} passages")
+            pools[name] = self._embed_passages(encoder, one, codes[name], embedded)
+            found.digests[name] = _digest(one, pools[name].digest)
+        missed = {}
+        for name, one in sets.items():
+            scored = self._score(encoder, name, sets, pools, codes[name])
+            found.subsets.append(scored.subset)
+            found.items[name] = scored.items
+            found.notes += [f"{name}: {note}" for note in scored.notes]
+            for table, cells in scored.tables.items():
+                found.tables[table] = {**found.tables.get(table, {}), **cells}
+            missed[name] = scored.missed
+            count(f"{name} questions", len(one.queries))
+        found.examples = with_texts(missed, sets, codes, "cosine" if self._by_cosine(encoder) else "inner product")
+        return found
+
+    def members(self, found: Findings) -> dict[str, Sequence[SubsetScores]]:
+        """All languages, and those that papers average over."""
+        groups: dict[str, Sequence[SubsetScores]] = {f"all_{len(found.subsets)}": found.subsets}
+        return groups | members_by_language(found.subsets, self.paper_groups)
 
     def embed_shard(self, encoder: Embeds, data: Path, shard: tuple[int, int], *, progress: Progress = silent) -> None:
         """Embeds each n-th portion of the passages, counted over all languages; see ``evaluation.shards``."""
-        _, sets, codes = self._sets(data)
-        steps = _Steps(progress, sets, has_questions=False)
+        sets, codes = self._sets(self.find(data))
+        count = TextCounter(progress, sum(one.passage_count() for one in sets.values()))
         numbers = itertools.count(1)
         for name, one in sets.items():
-            steps.label = f"{name} passages"
             passages = iter(one.passages())
             while portion := list(itertools.islice(passages, PORTION_TEXTS)):
                 if (next(numbers) - shard[0]) % shard[1] == 0:
                     _encode(portion, encoder.encode, codes[name])
-                steps.add(len(portion))
+                count(f"{name} passages", len(portion))
 
-    def _sets(self, data: Path) -> tuple[Path, dict[str, RetrievalSet], dict[str, str]]:
-        """The folder, the chosen sets by name, and the language of each."""
-        folder = find_folder(data, self.folders, self.files, self.expected)
+    def _sets(self, folder: Path) -> tuple[dict[str, RetrievalSet], dict[str, str]]:
+        """The chosen sets by name, and the language of each."""
         files = self.files(folder)
         codes = self.codes(files, folder)
-        chosen = self._chosen(codes, folder)
+        chosen = self.chosen(files, folder)
         sets = {name or codes[name]: files[name]() for name in chosen}  # a lone set is called by its language
         codes |= {code: code for name, code in codes.items() if not name}
-        return folder, sets, codes
+        return sets, codes
 
     def parts(self, data: Path) -> list[str]:
-        """See ``Task.parts``."""
-        folder = find_folder(data, self.folders, self.files, self.expected)
-        codes = self.codes(self.files(folder), folder)
-        return [name or codes[name] for name in self._chosen(codes, folder)]
+        """See ``LanguageTask.parts``."""
+        folder = self.find(data)
+        files = self.files(folder)
+        codes = self.codes(files, folder)
+        return [name or codes[name] for name in self.chosen(files, folder)]
 
-    def _chosen(self, codes: Mapping[str, str], folder: Path) -> list[str]:
-        chosen = choose_languages(self.languages, codes, {}, folder)
+    def chosen(self, files: Mapping[str, Any], folder: Path) -> list[str]:
+        """See ``LanguageTask.chosen``."""
+        chosen = choose_languages(self.languages, self.codes(files, folder), {}, folder)
         check_enough(chosen, self.least_languages, self.languages, folder)
         return chosen
 
@@ -184,27 +154,16 @@ class PassageTask(abc.ABC):
     def files(self, folder: Path) -> Sets:
         """The sets in a folder, by language as its files spell it."""
 
-    def codes(self, files: Sets, folder: Path) -> dict[str, str]:
+    def codes(self, files: Mapping[str, Any], folder: Path) -> dict[str, str]:
         """The full code of each set's language."""
         return {name: full_code(name) for name in files}
-
-    def label(self, folder: Path, revision: str | None) -> str:
-        """What the result is called."""
-        return self.name if revision else f"{self.name}_{folder.resolve().name}"
 
     def _by_cosine(self, encoder: Embeds) -> bool:
         return self.similarity == "cosine" or (self.similarity == "auto" and not getattr(encoder, "two_towers", False))
 
-    def _members(self, subsets: Sequence[SubsetScores]) -> dict[str, list[SubsetScores]]:
-        members = {f"all_{len(subsets)}": list(subsets)}
-        for name, codes in {self.name: self.paper_languages, **self.paper_groups}.items():
-            group = {full_code(code) for code in codes}
-            present = [subset for subset in subsets if subset.languages[0] in group]
-            if present:
-                members[f"{name}_{len(present)}of{len(group)}"] = present
-        return members
-
-    def _embed_passages(self, encoder: Embeds, one: RetrievalSet, language: str, steps: _Steps) -> EmbeddedPassages:
+    def _embed_passages(
+        self, encoder: Embeds, one: RetrievalSet, language: str, embedded: Callable[[int], None]
+    ) -> EmbeddedPassages:
         """All passages of a language; see ``docs/how-to/evaluate.md`` for the memory and disk that they take."""
         ids = PassageIds(language)
         digest = hashlib.sha256()
@@ -217,7 +176,7 @@ class PassageTask(abc.ABC):
         def embed(portion: Sequence[Passage], by: Callable[..., T]) -> T:
             ids.extend([passage.id for passage in portion])
             found = _encode(portion, by, language)
-            steps.add(len(portion))
+            embedded(len(portion))
             return found
 
         passages = iter(read())
@@ -243,7 +202,7 @@ class PassageTask(abc.ABC):
         sets: Mapping[str, RetrievalSet],
         pools: Mapping[str, EmbeddedPassages],
         language: str,
-    ) -> Scored:
+    ) -> ScoredQuestions:
         """One language: its questions among its own passages or those of all languages."""
 
     def _embed_questions(self, encoder: Embeds, questions: Mapping[str, str], language: str) -> Float32[ndarray, "n d"]:
@@ -274,22 +233,6 @@ class PassageTask(abc.ABC):
             write_trec_run(self.runs / f"{self.name}.{name}.{kind}.trec", run, tag=kind)
 
 
-class _Steps:
-    """Counts the passages, and questions where these are embedded too, out of all."""
-
-    def __init__(self, progress: Progress, sets: Mapping[str, RetrievalSet], *, has_questions: bool = True) -> None:
-        self._progress = progress
-        self._done = 0
-        self.label = ""
-        self._total = sum(one.passage_count() for one in sets.values())
-        if has_questions:
-            self._total += sum(len(one.queries) for one in sets.values())
-
-    def add(self, texts: int) -> None:
-        self._done += texts
-        self._progress(self.label, self._done, self._total)
-
-
 def _encode(portion: Sequence[Passage], by: Callable[..., T], language: str) -> T:
     """What an encoder gives for passages."""
     texts = [passage.text for passage in portion]
@@ -316,15 +259,6 @@ def set_and_id(passage: str) -> tuple[str, str]:
     """``sw/12`` -> the set's name and the passage's id in it."""
     name, _, own = passage.partition("/")
     return name, own
-
-
-def _joined(tables: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, dict[str, float]]:
-    """The tables of all languages, each with the rows of all."""
-    joined: dict[str, dict[str, float]] = {}
-    for of_language in tables:
-        for name, cells in of_language.items():
-            joined.setdefault(name, {}).update(cells)
-    return joined
 
 
 def _digest(one: RetrievalSet, passages: str) -> str:

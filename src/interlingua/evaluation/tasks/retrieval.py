@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from interlingua.corpus.retrieval_sets import (
+from interlingua.errors import DataError
+from interlingua.evaluation.data.folders import full_code
+from interlingua.evaluation.data.retrieval import (
     Sets,
     answer_sentence_sets,
     beir_sets,
@@ -15,8 +17,7 @@ from interlingua.corpus.retrieval_sets import (
     mr_tydi_sets,
     question_sets,
 )
-from interlingua.errors import DataError
-from interlingua.evaluation.tasks.folders import full_code
+from interlingua.evaluation.task import Findings
 from interlingua.evaluation.tasks.passages import OF_ALL
 from interlingua.evaluation.tasks.retrieval_task import RetrievalTask
 
@@ -26,8 +27,10 @@ PARALLEL_GROUPS = {
 }
 """Averages of Tables 5 and 10 of multilingual IR (Hu et al. 2022), where four languages have no parallel text."""
 
+MIRACL_LANGUAGES = "ar bn de en es fa fi fr hi id ja ko ru sw te th yo zh"
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+
+@dataclass(frozen=True, kw_only=True)
 class TyDiGoldP(RetrievalTask):
     """TyDi QA's gold passages as retrieval, a small stand-in for Mr.TyDi: which passage is this question about?
 
@@ -36,6 +39,7 @@ class TyDiGoldP(RetrievalTask):
     """
 
     name: ClassVar[str] = "tydi_goldp"
+    published: ClassVar[str | None] = "tydi_goldp"
     main_metric: ClassVar[str] = f"mrr_at_100{OF_ALL}"
     folders: ClassVar[Sequence[str]] = ("tydiqa_goldp",)
     expected: ClassVar[str] = "TyDi GoldP files (sw.dev.questions.tsv and sw.dev.passages.txt)"
@@ -45,20 +49,20 @@ class TyDiGoldP(RetrievalTask):
     split: Literal["dev", "train"] = "dev"
 
     def files(self, folder: Path) -> Sets:
-        """See ``RetrievalTask.files``."""
+        """See ``PassageTask.files``."""
         return question_sets(folder, self.split)
 
-    def label(self, folder: Path, revision: str | None) -> str:
-        """See ``RetrievalTask.label``; the split is part of the name."""
-        name = RetrievalTask.label(self, folder, revision)
+    def result_name(self, found: Findings) -> str:
+        """See ``Task.result_name``; the split is part of it."""
+        name = super().result_name(found)
         return name if self.split == "dev" else f"{name}_{self.split}"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class XQuAD(RetrievalTask):
     """XQuAD's paragraphs as retrieval; in the pool of all languages each translation of the paragraph is right."""
 
     name: ClassVar[str] = "xquad"
+    published: ClassVar[str | None] = "xquad"
     main_metric: ClassVar[str] = f"mrr_at_100{OF_ALL}"
     folders: ClassVar[Sequence[str]] = ("xquad",)
     expected: ClassVar[str] = "XQuAD files (ar.questions.tsv and ar.passages.txt)"
@@ -66,11 +70,10 @@ class XQuAD(RetrievalTask):
     parallel: ClassVar[bool] = True
 
     def files(self, folder: Path) -> Sets:
-        """See ``RetrievalTask.files``."""
+        """See ``PassageTask.files``."""
         return question_sets(folder)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class XQuADR(RetrievalTask):
     """XQuAD-R (Roy et al. 2020): the sentence that holds the answer, among all sentences of all paragraphs.
 
@@ -79,6 +82,7 @@ class XQuADR(RetrievalTask):
     """
 
     name: ClassVar[str] = "xquad_r"
+    published: ClassVar[str | None] = "xquad_r"
     main_metric: ClassVar[str] = f"mrr_at_100{OF_ALL}"
     folders: ClassVar[Sequence[str]] = ("xquad_r", "xquad-r")
     expected: ClassVar[str] = "XQuAD-R files (ar.json)"
@@ -86,11 +90,11 @@ class XQuADR(RetrievalTask):
     parallel: ClassVar[bool] = True
 
     def files(self, folder: Path) -> Sets:
-        """See ``RetrievalTask.files``."""
+        """See ``PassageTask.files``."""
         return answer_sentence_sets(folder)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class MrTyDi(RetrievalTask):
     """Mr.TyDi v1.1 (Zhang et al. 2021): MRR@100 in the Wikipedia of the question's language, mean of 11 languages.
 
@@ -100,23 +104,24 @@ class MrTyDi(RetrievalTask):
 
     name: ClassVar[str] = "mr_tydi"
     folders: ClassVar[Sequence[str]] = ("mrtydi", "mr_tydi", "mr.tydi")
-    published: ClassVar[bool] = False
     expected: ClassVar[str] = "Mr.TyDi folders (mrtydi-v1.1-arabic/)"
-    paper_languages: ClassVar[Sequence[str]] = ("ar", "bn", "en", "fi", "id", "ja", "ko", "ru", "sw", "te", "th")
-    paper_groups: ClassVar[Mapping[str, Sequence[str]]] = PARALLEL_GROUPS
+    paper_groups: ClassVar[Mapping[str, Sequence[str]]] = {
+        "mr_tydi": ("ar", "bn", "en", "fi", "id", "ja", "ko", "ru", "sw", "te", "th"),
+        **PARALLEL_GROUPS,
+    }
 
     split: Literal["test", "dev", "train"] = "test"
 
     def files(self, folder: Path) -> Sets:
-        """See ``RetrievalTask.files``."""
+        """See ``PassageTask.files``."""
         return mr_tydi_sets(folder, self.split)
 
-    def label(self, folder: Path, revision: str | None) -> str:
-        """See ``RetrievalTask.label``."""
+    def result_name(self, found: Findings) -> str:
+        """See ``Task.result_name``."""
         return self.name if self.split == "test" else f"{self.name}_{self.split}"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class Miracl(RetrievalTask):
     """MIRACL (Zhang et al. 2023): nDCG@10 and Recall@100 in the Wikipedia of the question's language.
 
@@ -127,24 +132,23 @@ class Miracl(RetrievalTask):
     name: ClassVar[str] = "miracl"
     main_metric: ClassVar[str] = "ndcg_at_10"
     folders: ClassVar[Sequence[str]] = ("miracl",)
-    published: ClassVar[bool] = False
     expected: ClassVar[str] = "MIRACL folders (miracl-v1.0-ar/ and miracl-corpus-v1.0-ar/)"
-    paper_languages: ClassVar[Sequence[str]] = (
-        "ar", "bn", "de", "en", "es", "fa", "fi", "fr", "hi", "id", "ja", "ko", "ru", "sw", "te", "th", "yo", "zh",
-    )  # fmt: skip
+    paper_groups: ClassVar[Mapping[str, Sequence[str]]] = {
+        "miracl": MIRACL_LANGUAGES.split(),
+    }
 
     split: Literal["dev", "train"] = "dev"
 
     def files(self, folder: Path) -> Sets:
-        """See ``RetrievalTask.files``."""
+        """See ``PassageTask.files``."""
         return miracl_sets(folder, self.split)
 
-    def label(self, folder: Path, revision: str | None) -> str:
-        """See ``RetrievalTask.label``."""
+    def result_name(self, found: Findings) -> str:
+        """See ``Task.result_name``."""
         return self.name if self.split == "dev" else f"{self.name}_{self.split}"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class Beir(RetrievalTask):
     """Any passages, queries and judgements in BEIR's layout, or a folder of them per language.
 
@@ -157,23 +161,22 @@ class Beir(RetrievalTask):
     name: ClassVar[str] = "beir"
     main_metric: ClassVar[str] = "ndcg_at_10"
     folders: ClassVar[Sequence[str]] = ("beir",)
-    published: ClassVar[bool] = False
     expected: ClassVar[str] = "retrieval set in BEIR's layout (corpus.jsonl, queries.jsonl, qrels/test.tsv)"
 
     split: str = "test"
 
     def files(self, folder: Path) -> Sets:
-        """See ``RetrievalTask.files``."""
+        """See ``PassageTask.files``."""
         return beir_sets(folder, self.split)
 
-    def codes(self, files: Sets, folder: Path) -> dict[str, str]:
-        """See ``RetrievalTask.codes``."""
+    def codes(self, files: Mapping[str, Any], folder: Path) -> dict[str, str]:
+        """See ``PassageTask.codes``."""
         if "" not in files:
             return {name: full_code(name) for name in files}
         if self.languages is None or len(self.languages) != 1:
             raise DataError("its files don't tell their language; name it, e.g. --languages en", path=folder)
         return {"": full_code(self.languages[0])}
 
-    def label(self, folder: Path, revision: str | None) -> str:
-        """See ``RetrievalTask.label``."""
-        return f"{self.name}_{folder.resolve().name}" + ("" if self.split == "test" else f"_{self.split}")
+    def result_name(self, found: Findings) -> str:
+        """See ``Task.result_name``."""
+        return f"{self.name}_{found.folder.resolve().name}" + ("" if self.split == "test" else f"_{self.split}")

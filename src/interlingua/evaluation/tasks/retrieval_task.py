@@ -11,17 +11,18 @@ from jaxtyping import Float32
 from numpy import ndarray
 
 from interlingua.config import refuse_unread
-from interlingua.corpus.retrieval_sets import RetrievalSet
 from interlingua.errors import ConfigError
+from interlingua.evaluation.data.retrieval import RetrievalSet
 from interlingua.evaluation.metrics.language_fairness import FAIRNESS, language_fairness, language_shares
 from interlingua.evaluation.metrics.ranking import DEPTH, Run, ranking_metrics, reciprocal_rank_fusion
-from interlingua.evaluation.task import Embeds, Items, SubsetScores, check_choice
+from interlingua.evaluation.scores import Items, SubsetScores
+from interlingua.evaluation.task import Embeds, check_choice
 from interlingua.evaluation.tasks.missed_passages import misses
 from interlingua.evaluation.tasks.passage_search import EmbeddedPassages, exact_nearest, search
 from interlingua.evaluation.tasks.passages import (
     OF_ALL,
     PassageTask,
-    Scored,
+    ScoredQuestions,
     judged_questions,
     set_and_id,
 )
@@ -30,7 +31,7 @@ from interlingua.search.topk.approximate import CodedVectors, rescored_topk
 from interlingua.search.topk.exact import Neighbors
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class RetrievalTask(PassageTask):
     """MRR@100, Recall@100 and nDCG@10 of questions among passages, as trec_eval computes them.
 
@@ -57,7 +58,7 @@ class RetrievalTask(PassageTask):
     bm25_b: float = DEFAULT_B
 
     def __post_init__(self) -> None:
-        PassageTask.__post_init__(self)  # by name, as super() does not know the class that slots make anew
+        super().__post_init__()
         check_choice("precision", self.precision, ("float32", "int8", "binary", "hamming"))
         refuse_unread(self, "rescore", reason="precision = float32", when=self.precision == "float32")
         if self.rescore and self.rescore < DEPTH:
@@ -71,7 +72,7 @@ class RetrievalTask(PassageTask):
         sets: Mapping[str, RetrievalSet],
         pools: Mapping[str, EmbeddedPassages],
         language: str,
-    ) -> Scored:
+    ) -> ScoredQuestions:
         """See ``PassageTask._score``."""
         one = sets[name]
         judged, notes = judged_questions(one, pools[name].ids)
@@ -102,7 +103,7 @@ class RetrievalTask(PassageTask):
         self._write_runs(name, runs)
         scores = {metric: float(np.mean([*of_query.values()])) for metric, of_query in values.items()} | fairness
         subset = SubsetScores(name=name, languages=(language, language), pairs=len(judged), scores=scores)
-        return Scored(subset, Items(np.array([*values[self.main_metric].values()])), notes, missed, tables)
+        return ScoredQuestions(subset, Items(np.array([*values[self.main_metric].values()])), notes, missed, tables)
 
     def _nearest(self, queries: Float32[ndarray, "n d"], passages: Any) -> Neighbors:
         """The nearest passages, as exactly as ``precision`` and ``rescore`` say."""

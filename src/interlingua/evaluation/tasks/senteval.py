@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -12,8 +11,8 @@ import numpy as np
 from jaxtyping import Float32, Int64
 from numpy import ndarray
 
-from interlingua.corpus.senteval_sets import Examples, TransferTask, senteval_sets
 from interlingua.errors import DataError
+from interlingua.evaluation.data.senteval import Examples, TransferTask, senteval_sets
 from interlingua.evaluation.metrics.logistic import PROTOTYPING, SENTEVAL, LogisticSettings
 from interlingua.evaluation.metrics.senteval import (
     Outcome,
@@ -21,8 +20,9 @@ from interlingua.evaluation.metrics.senteval import (
     nested_cross_validation,
     validation_on_dev,
 )
-from interlingua.evaluation.task import Embeds, Items, Progress, SubsetScores, TaskResult, mean_scores, options, silent
-from interlingua.evaluation.tasks.folders import content_sha256, find_folder, recognise
+from interlingua.evaluation.scores import Items, SubsetScores, mean_scores
+from interlingua.evaluation.task import Embeds, Findings, Scored, Task, Unit
+from interlingua.evaluation.tasks.groups import present_members
 from interlingua.registry import did_you_mean
 
 ENGLISH = "eng_Latn"
@@ -30,8 +30,8 @@ SIZES = {"MR": 10662, "CR": 3775, "SUBJ": 10000, "MPQA": 10606, "SST": 67349, "T
 """The seven tasks and their training examples."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SentEval:
+@dataclass(frozen=True, kw_only=True)
+class SentEval(Task):
     """The seven tasks that LaBSE and MEXMA report, with SentEval's logistic regression in torch.
 
     Adam, batches of 64, an L2 grid of 1e-5 to 1e-2; MR, CR, SUBJ and MPQA by 10-fold nested cross-validation, SST by
@@ -47,65 +47,69 @@ class SentEval:
     """
 
     name: ClassVar[str] = "senteval"
-    version: ClassVar[str] = "1"
     main_metric: ClassVar[str] = "accuracy"
     folders: ClassVar[Sequence[str]] = ("senteval_cls", "senteval", "SentEval")
+    published: ClassVar[str | None] = "senteval"
     expected: ClassVar[str] = "SentEval tasks (MR/rt-polarity.pos, rt-polarity.all)"
 
     tasks: tuple[str, ...] | None = None
     prototyping: bool = False
 
-    def evaluate(self, encoder: Embeds, data: Path, *, progress: Progress = silent) -> TaskResult:
-        """See ``Task.evaluate``."""
-        start = time.perf_counter()
-        folder = find_folder(data, self.folders, senteval_sets, self.expected)
-        sets = self._read(folder)
-        total = sum(_texts(one) for one in sets.values())
-        done = 0
-        subsets = []
-        items = {}
-        for name, task in sets.items():
-            shown = name if _of_protocol(name, task) else f"{name}_{len(task['train'].labels)}"
-            subset, items[shown] = self._score(encoder, shown, task)
-            subsets.append(subset)
-            done += _texts(task)
-            progress(shown, done, total)
-        members = {f"all_{len(subsets)}": subsets}
-        if proper := [subset for subset in subsets if subset.name in SIZES]:
-            members[f"senteval_{len(proper)}of{len(SIZES)}"] = proper
-        digests = {name: _digest(task) for name, task in sets.items()}
-        revision = recognise("senteval", digests)
-        return TaskResult(
-            task=self.name if len(proper) == len(subsets) else f"{self.name}_{folder.resolve().name}",
-            version=self.version,
-            main_metric=self.main_metric,
-            higher_is_better=True,
-            dataset=folder.resolve().name,
-            data_sha256=content_sha256([list(digests), list(digests.values())]),
-            data_revision=revision,
-            subsets=tuple(subsets),
-            groups={group: _means(chosen) for group, chosen in members.items()},
-            members={group: tuple(subset.name for subset in chosen) for group, chosen in members.items()},
-            items=items,
-            seconds=time.perf_counter() - start,
-            **options(self),
-        )
+    def files(self, folder: Path) -> dict[str, Callable[[], TransferTask]]:
+        """The tasks in a folder."""
+        return senteval_sets(folder)
 
-    def _read(self, folder: Path) -> dict[str, TransferTask]:
-        files = senteval_sets(folder)
+    def units(self, folder: Path) -> Iterable[Unit[TransferTask]]:
+        """The tasks to score.
+
+        Raises:
+            DataError: one of those requested is not here.
+        """
+        files = self.files(folder)
         for name in self.tasks or ():
             if name not in files:
                 raise DataError(f"no task {name!r} here{did_you_mean(name, files)}", path=folder)
-        return {name: files[name]() for name in SIZES if name in files and name in (self.tasks or files)}
+        for name, size in SIZES.items():
+            if name not in files or name not in (self.tasks or files):
+                continue
+            task = files[name]()
+            trained_on = len(task["train"].labels)
+            yield Unit(
+                name=name if trained_on == size else f"{name}_{trained_on}",
+                key=name,
+                languages=(ENGLISH, ENGLISH),
+                pairs=len(task.get("test", task["train"]).labels),
+                data=task,
+                contents=_contents(task),
+                sentences=sum(_texts(examples) for examples in task.values()),
+                is_official=trained_on == size,
+            )
 
-    def _score(self, encoder: Embeds, shown: str, task: TransferTask) -> tuple[SubsetScores, Items]:
+    def score(self, encoder: Embeds, unit: Unit[TransferTask]) -> Scored:
+        """See ``Task.score``."""
+        task = unit.data
         vectors = {split: (_features(encoder, examples), _classes(examples)) for split, examples in task.items()}
         outcome = _classify(vectors, PROTOTYPING if self.prototyping else SENTEVAL)
         scores = {"accuracy": outcome.accuracy, "dev_accuracy": outcome.dev_accuracy}
         if task["train"].others is not None:
             scores["f1"] = _f1(vectors["test"][1], outcome.predicted)
-        pairs = len(outcome.right)
-        return SubsetScores(name=shown, languages=(ENGLISH, ENGLISH), pairs=pairs, scores=scores), Items(outcome.right)
+        return Scored(scores, Items(outcome.right))
+
+    def is_protocol(self, found: Findings) -> bool:
+        """By the sizes of the training sets."""
+        return found.is_official
+
+    def members(self, found: Findings) -> dict[str, Sequence[SubsetScores]]:
+        """All tasks, and those with SentEval's own training sets."""
+        groups: dict[str, Sequence[SubsetScores]] = {f"all_{len(found.subsets)}": found.subsets}
+        return groups | present_members(found.subsets, {"senteval": list(SIZES)})
+
+    def means(self, group: str, subsets: Sequence[SubsetScores], found: Findings) -> dict[str, float]:
+        """See ``Task.means``; F1 is of single tasks."""
+        means = mean_scores(subsets)
+        if len(subsets) > 1:
+            means.pop("f1", None)
+        return means
 
 
 def _classify(
@@ -136,20 +140,10 @@ def _f1(y: Int64[ndarray, " n"], predicted: Int64[ndarray, " n"]) -> float:
     return float(2 * ((y == 1) & (predicted == 1)).sum() / max((y == 1).sum() + (predicted == 1).sum(), 1))
 
 
-def _means(subsets: Sequence[SubsetScores]) -> dict[str, float]:
-    means = mean_scores(subsets)
-    return {metric: value for metric, value in means.items() if metric != "f1" or len(subsets) == 1}
+def _texts(examples: Examples) -> int:
+    return len(examples.texts) * (1 if examples.others is None else 2)
 
 
-def _of_protocol(name: str, task: TransferTask) -> bool:
-    return len(task["train"].labels) == SIZES[name]
-
-
-def _texts(task: TransferTask) -> int:
-    return sum(len(examples.texts) * (1 if examples.others is None else 2) for examples in task.values())
-
-
-def _digest(task: TransferTask) -> str:
-    return content_sha256(
-        [side for one in task.values() for side in (one.texts, one.others or (), [str(label) for label in one.labels])]
-    )
+def _contents(task: TransferTask) -> Iterator[Sequence[str]]:
+    for examples in task.values():
+        yield from (examples.texts, examples.others or (), [str(label) for label in examples.labels])

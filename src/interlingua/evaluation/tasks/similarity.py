@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import abc
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float32, Float64
 from numpy import ndarray
 
-from interlingua.corpus.similarity_sets import ScoredPairs, SimilarityFile, read_scored_pairs
 from interlingua.errors import ConfigError, DataError, LanguageAbsentError
+from interlingua.evaluation.data.folders import full_code, language_pair
+from interlingua.evaluation.data.similarity import ScoredPairs, SimilarityFile, read_scored_pairs
 from interlingua.evaluation.metrics.correlation import bootstrap_spearman, interval, pearson, spearman
-from interlingua.evaluation.task import Embeds, Items, Progress, SubsetScores, TaskResult, mean_scores, options, silent
-from interlingua.evaluation.tasks.folders import content_sha256, find_folder, full_code, language_pair, recognise
+from interlingua.evaluation.scores import Items, SubsetScores, mean_scores
+from interlingua.evaluation.task import Embeds, Findings, LanguageTask, Scored, Unit
+from interlingua.evaluation.tasks.groups import present_members
 
 DECIMALS = 12
 """Cosines are rounded to so many, or equal pairs would be ranked by the last bit of a sum."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SimilarityTask(abc.ABC):
+@dataclass(frozen=True, kw_only=True)
+class SimilarityTask(LanguageTask):
     """Spearman's and Pearson's correlations of cosines with judgments, fractions.
 
     ``spearman_low`` and ``spearman_high`` bound the 95 % bootstrap interval over the pairs; a group's interval is that
@@ -37,15 +38,9 @@ class SimilarityTask(abc.ABC):
         seed: of the bootstrap.
     """
 
-    name: ClassVar[str]
-    version: ClassVar[str] = "1"
     main_metric: ClassVar[str] = "spearman"
-    folders: ClassVar[Sequence[str]]
-    expected: ClassVar[str]
     sizes: ClassVar[Mapping[str, int]] = {}
-    paper_groups: ClassVar[Mapping[str, Sequence[str]]] = {}
 
-    languages: Sequence[str] | None = None
     resamples: int = 1000
     seed: int = 1
 
@@ -53,60 +48,48 @@ class SimilarityTask(abc.ABC):
         if self.resamples < 0:
             raise ConfigError(f"resamples must be 0 or more, got {self.resamples}")
 
-    def evaluate(self, encoder: Embeds, data: Path, *, progress: Progress = silent) -> TaskResult:
-        """See ``Task.evaluate``."""
-        start = time.perf_counter()
-        folder = find_folder(data, self.folders, self.files, self.expected)
-        chosen = self.chosen(self.files(folder), folder)
-        sets = self.read(chosen, folder)
-        for name, (_, pairs) in sets.items():
+    def units(self, folder: Path) -> Iterable[Unit[ScoredPairs]]:
+        """The sets.
+
+        Raises:
+            DataError: all judgments of a set are the same.
+        """
+        wanted = self.wanted(self.files(folder), folder)
+        for name, (languages, pairs) in self.read(wanted, folder).items():
             if len(set(pairs.gold)) == 1:
                 raise DataError(
-                    f"{name}: all judgements are {pairs.gold[0]:g}, nothing can be ranked; is it the right column?",
+                    f"{name}: all judgments are {pairs.gold[0]:g}, nothing can be ranked; is it the right column?",
                     path=folder,
                 )
-        total = sum(2 * len(pairs.gold) for _, pairs in sets.values())
-        done = 0
-        subsets = []
-        items = {}
-        draws = {}
-        for name, (languages, pairs) in sets.items():
-            similarities = cosines(
-                encoder.encode(pairs.first, language=languages[0]), encoder.encode(pairs.second, language=languages[1])
+            yield Unit(
+                name=name,
+                languages=languages,
+                pairs=len(pairs.gold),
+                data=pairs,
+                contents=(pairs.first, pairs.second, [f"{score:g}" for score in pairs.gold]),
+                sentences=2 * len(pairs.gold),
             )
-            items[name] = Items(similarities, np.array(pairs.gold))
-            draws[name] = self._draws(items[name])
-            subsets.append(_scores(name, languages, items[name], draws[name]))
-            done += 2 * len(pairs.gold)
-            progress(name, done, total)
-        digests = {name: _digest(pairs) for name, (_, pairs) in sets.items()}
-        of_protocol = all(len(pairs.gold) == self.size(name) for name, (_, pairs) in sets.items())
-        members = self.members(subsets, of_protocol)
-        return TaskResult(
-            task=self.label() if of_protocol else f"{self.label()}_{folder.resolve().name}",
-            version=self.version,
-            main_metric=self.main_metric,
-            higher_is_better=True,
-            dataset=folder.resolve().name,
-            data_sha256=content_sha256([list(digests), list(digests.values())]),
-            data_revision=recognise(self.name, digests),
-            subsets=tuple(subsets),
-            groups={name: self.group(name, chosen, items, draws) for name, chosen in members.items()},
-            members={name: tuple(subset.name for subset in chosen) for name, chosen in members.items()},
-            notes=_notes(sets),
-            items=items,
-            seconds=time.perf_counter() - start,
-            **options(self),
-        )
 
-    def parts(self, data: Path) -> list[str]:
-        """See ``Task.parts``."""
-        folder = find_folder(data, self.folders, self.files, self.expected)
-        return list(self.chosen(self.files(folder), folder))
+    def score(self, encoder: Embeds, unit: Unit[ScoredPairs]) -> Scored:
+        """See ``Task.score``."""
+        first = encoder.encode(unit.data.first, language=unit.languages[0])
+        second = encoder.encode(unit.data.second, language=unit.languages[1])
+        values = cosines(first, second)
+        gold = np.array(unit.data.gold)
+        scores = {"spearman": spearman(values, gold), "pearson": pearson(values, gold)}
+        draws = None
+        if self.resamples:
+            # by the size, so that rows that translate each other are drawn together and a set's interval is its own
+            rng = np.random.default_rng([self.seed, len(gold)])
+            draws = bootstrap_spearman(values, gold, resamples=self.resamples, rng=rng)
+            scores["spearman_low"], scores["spearman_high"] = interval(draws)
+        unjudged = unit.data.unjudged
+        notes = [f"{unjudged} pairs without a judgment were left out"] if unjudged else []
+        return Scored(scores, Items(values, gold), notes=notes, repeats=draws)
 
-    def label(self) -> str:
-        """What the result is called."""
-        return self.name
+    def is_protocol(self, found: Findings) -> bool:
+        """By the sizes of the sets."""
+        return all(subset.pairs == self.size(subset.name) for subset in found.subsets)
 
     def size(self, name: str) -> int | None:
         """The protocol's number of pairs in a set; none where the set is not the protocol's."""
@@ -116,8 +99,12 @@ class SimilarityTask(abc.ABC):
     def files(self, folder: Path) -> dict[str, SimilarityFile]:
         """The sets in a folder by name."""
 
-    def chosen(self, files: Mapping[str, SimilarityFile], folder: Path) -> dict[str, SimilarityFile]:
-        """Those to score.
+    def chosen(self, files: Mapping[str, SimilarityFile], folder: Path) -> list[str]:
+        """See ``LanguageTask.chosen``."""
+        return list(self.wanted(files, folder))
+
+    def wanted(self, files: Mapping[str, SimilarityFile], folder: Path) -> dict[str, SimilarityFile]:
+        """The sets to score.
 
         Raises:
             LanguageAbsentError: something wanted is not here.
@@ -144,44 +131,20 @@ class SimilarityTask(abc.ABC):
             for name, file in files.items()
         }
 
-    def members(self, subsets: Sequence[SubsetScores], of_protocol: bool) -> dict[str, list[SubsetScores]]:
-        """The groups, under names that carry their counts."""
-        by_name = {subset.name: subset for subset in subsets}
-        found = {f"all_{len(subsets)}": list(subsets)}
-        for group, names in self.paper_groups.items() if of_protocol else ():
-            present = [by_name[name] for name in names if name in by_name]
-            if present:
-                found[f"{group}_{len(present)}of{len(names)}"] = present
-        return found
+    def members(self, found: Findings) -> dict[str, Sequence[SubsetScores]]:
+        """All sets, and those that papers average over."""
+        groups: dict[str, Sequence[SubsetScores]] = {f"all_{len(found.subsets)}": found.subsets}
+        if self.is_protocol(found):
+            groups |= present_members(found.subsets, self.paper_groups)
+        return groups
 
-    def group(
-        self,
-        name: str,
-        subsets: Sequence[SubsetScores],
-        items: Mapping[str, Items],
-        draws: Mapping[str, Float64[ndarray, " r"]],
-    ) -> dict[str, float]:
+    def means(self, group: str, subsets: Sequence[SubsetScores], found: Findings) -> dict[str, float]:
         """Means over a group's sets, with the interval of the mean."""
         means = mean_scores(subsets)
         if self.resamples:
-            of_mean = np.mean([draws[subset.name] for subset in subsets], axis=0)
+            of_mean = np.mean([found.repeats[subset.name] for subset in subsets], axis=0)
             means["spearman_low"], means["spearman_high"] = interval(of_mean)
         return means
-
-    def _draws(self, items: Items) -> Float64[ndarray, " r"]:
-        if not self.resamples or items.gold is None:
-            return np.zeros(0)
-        # by the size, so that rows that translate each other are drawn together and a set's interval is its own
-        rng = np.random.default_rng([self.seed, len(items.gold)])
-        return bootstrap_spearman(items.values, items.gold, resamples=self.resamples, rng=rng)
-
-
-def _scores(name: str, languages: tuple[str, str], items: Items, draws: Float64[ndarray, " r"]) -> SubsetScores:
-    assert items.gold is not None
-    scores = {"spearman": spearman(items.values, items.gold), "pearson": pearson(items.values, items.gold)}
-    if len(draws):
-        scores["spearman_low"], scores["spearman_high"] = interval(draws)
-    return SubsetScores(name=name, languages=languages, pairs=len(items.gold), scores=scores)
 
 
 def cosines(x: Float32[ndarray, "n d"], y: Float32[ndarray, "n d"]) -> Float64[ndarray, " n"]:
@@ -201,15 +164,3 @@ def _has(item: str, file: SimilarityFile) -> bool:
 def codes_of(item: str) -> tuple[str, ...]:
     """``de`` or ``de-fr`` as full codes; ``zh-Hans`` and ``pt-BR`` are one language."""
     return language_pair(item) or (full_code(item),)
-
-
-def _digest(pairs: ScoredPairs) -> str:
-    return content_sha256([pairs.first, pairs.second, [f"{score:g}" for score in pairs.gold]])
-
-
-def _notes(sets: Mapping[str, tuple[Any, ScoredPairs]]) -> tuple[str, ...]:
-    return tuple(
-        f"{name}: {pairs.unjudged} pairs without a judgement were left out"
-        for name, (_, pairs) in sets.items()
-        if pairs.unjudged
-    )

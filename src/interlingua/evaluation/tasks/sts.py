@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float64
-from numpy import ndarray
 
-from interlingua.corpus.similarity_sets import (
+from interlingua.errors import DataError
+from interlingua.evaluation.data.folders import full_code
+from interlingua.evaluation.data.similarity import (
     ScoredPairs,
     SimilarityFile,
     Split,
@@ -21,10 +21,9 @@ from interlingua.corpus.similarity_sets import (
     sts17_files,
     stsb_files,
 )
-from interlingua.errors import DataError
 from interlingua.evaluation.metrics.correlation import interval, spearman
-from interlingua.evaluation.task import Items, SubsetScores
-from interlingua.evaluation.tasks.folders import full_code
+from interlingua.evaluation.scores import SubsetScores
+from interlingua.evaluation.task import Findings
 from interlingua.evaluation.tasks.similarity import SimilarityTask, codes_of
 
 _MONOLINGUAL = ("en-en", "es-es", "ar-ar")
@@ -41,7 +40,6 @@ _SIZES_12_16 = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class STS17(SimilarityTask):
     """STS17 extended (Cer et al. 2017; Reimers & Gurevych 2020): 3 monolingual and 7 cross-lingual sets of 250 pairs.
 
@@ -51,6 +49,7 @@ class STS17(SimilarityTask):
     """
 
     name: ClassVar[str] = "sts17"
+    published: ClassVar[str | None] = "sts17"
     folders: ClassVar[Sequence[str]] = ("sts17", "STS2017-extended", "STS2017.eval")
     expected: ClassVar[str] = "STS17 sets (track1.ar-ar.tsv, STS.en-de.txt)"
     paper_groups: ClassVar[Mapping[str, Sequence[str]]] = {
@@ -64,7 +63,7 @@ class STS17(SimilarityTask):
         return sts17_files(folder)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class STSBenchmark(SimilarityTask):
     """STS benchmark (Cer et al. 2017), in every language that is there.
 
@@ -76,6 +75,7 @@ class STSBenchmark(SimilarityTask):
     """
 
     name: ClassVar[str] = "stsb"
+    published: ClassVar[str | None] = "stsb"
     folders: ClassVar[Sequence[str]] = ("stsb",)
     expected: ClassVar[str] = "STS benchmark files (de.test.tsv, sts-test.csv, stsb-de-test.csv)"
 
@@ -93,7 +93,7 @@ class STSBenchmark(SimilarityTask):
         """See ``SimilarityTask.files``."""
         return stsb_files(folder, self.split)
 
-    def chosen(self, files: Mapping[str, SimilarityFile], folder: Path) -> dict[str, SimilarityFile]:
+    def wanted(self, files: Mapping[str, SimilarityFile], folder: Path) -> dict[str, SimilarityFile]:
         """Files by language, and for a pair of languages both of its files."""
         languages = {full_code(code): code for code in files}
         wanted: dict[str, SimilarityFile] = {}
@@ -119,15 +119,14 @@ class STSBenchmark(SimilarityTask):
             sets[name] = (languages, first._replace(second=second.second))
         return sets
 
-    def members(self, subsets: Sequence[SubsetScores], of_protocol: bool) -> dict[str, list[SubsetScores]]:
+    def members(self, found: Findings) -> dict[str, Sequence[SubsetScores]]:
         """Those in one language, those in two, and all."""
-        alone = [subset for subset in subsets if subset.languages[0] == subset.languages[1]]
-        across = [subset for subset in subsets if subset not in alone]
-        kinds = {"all": list(subsets), "monolingual": alone, "crosslingual": across}
+        alone = [subset for subset in found.subsets if subset.languages[0] == subset.languages[1]]
+        across = [subset for subset in found.subsets if subset not in alone]
+        kinds = {"all": found.subsets, "monolingual": alone, "crosslingual": across}
         return {f"{name}_{len(chosen)}": chosen for name, chosen in kinds.items() if chosen}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class STS12to16(SimilarityTask):
     """The English sets of SemEval 2012 to 2016.
 
@@ -137,6 +136,7 @@ class STS12to16(SimilarityTask):
     """
 
     name: ClassVar[str] = "sts12_16"
+    published: ClassVar[str | None] = "sts12_16"
     folders: ClassVar[Sequence[str]] = ("sts12_16", "STS")
     expected: ClassVar[str] = "sets of STS12-16 (2012.MSRpar.test.tsv, STS12-en-test/STS.input.MSRpar.txt)"
     sizes: ClassVar[Mapping[str, int]] = _SIZES_12_16
@@ -151,37 +151,30 @@ class STS12to16(SimilarityTask):
         """See ``SimilarityTask.files``."""
         return sts12_16_files(folder)
 
-    def group(
-        self,
-        name: str,
-        subsets: Sequence[SubsetScores],
-        items: Mapping[str, Items],
-        draws: Mapping[str, Float64[ndarray, " r"]],
-    ) -> dict[str, float]:
+    def means(self, group: str, subsets: Sequence[SubsetScores], found: Findings) -> dict[str, float]:
         """Means over the sets of each year, then over the years; of all, over the sets."""
-        if name.startswith("all_"):
-            return SimilarityTask.group(self, name, subsets, items, draws)
+        if group.startswith("all_"):
+            return super().means(group, subsets, found)
         years: dict[str, list[SubsetScores]] = {}
         for subset in subsets:
             years.setdefault(subset.name[:4], []).append(subset)
-        found: list[dict[str, float]] = []
+        of_years: list[dict[str, float]] = []
         for chosen in years.values():
-            of_year = SimilarityTask.group(self, name, chosen, items, draws)
-            cosines = np.concatenate([items[subset.name].values for subset in chosen])
-            gold = np.concatenate([items[subset.name].gold for subset in chosen])
-            found.append(of_year | {"spearman_pooled": spearman(cosines, gold)})
+            cosines = np.concatenate([found.items[subset.name].values for subset in chosen])
+            gold = np.concatenate([found.items[subset.name].gold for subset in chosen])
+            of_years.append(super().means(group, chosen, found) | {"spearman_pooled": spearman(cosines, gold)})
         means = {}
-        for metric in found[0]:
-            means[metric] = float(np.mean([of_year[metric] for of_year in found]))
+        for metric in of_years[0]:
+            means[metric] = float(np.mean([of_year[metric] for of_year in of_years]))
         if self.resamples:
-            of_years = []
+            repeats = []
             for chosen in years.values():
-                of_years.append(np.mean([draws[subset.name] for subset in chosen], axis=0))
-            means["spearman_low"], means["spearman_high"] = interval(np.mean(of_years, axis=0))
+                repeats.append(np.mean([found.repeats[subset.name] for subset in chosen], axis=0))
+            means["spearman_low"], means["spearman_high"] = interval(np.mean(repeats, axis=0))
         return means
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class Sick(SimilarityTask):
     """SICK relatedness (Marelli et al. 2014), English: test 4,927 pairs; mteb's SICK-R pools all 9,927.
 
@@ -190,6 +183,7 @@ class Sick(SimilarityTask):
     """
 
     name: ClassVar[str] = "sick"
+    published: ClassVar[str | None] = "sick"
     folders: ClassVar[Sequence[str]] = ("sick", "SICK")
     expected: ClassVar[str] = "SICK files (test.tsv, SICK_test_annotated.txt)"
     sizes: ClassVar[Mapping[str, int]] = {"test": 4927, "train+dev+test": 9927, "dev": 500, "train": 4500}

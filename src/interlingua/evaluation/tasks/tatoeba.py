@@ -2,108 +2,46 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar
 
-from interlingua.corpus.evaluation_sets import PairFile, read_pair_file
-from interlingua.evaluation.examples import PER_SUBSET, cosine_of, wrong_neighbours
+from interlingua.evaluation.data.folders import set_name
+from interlingua.evaluation.examples import cosine_of, wrong_neighbours
 from interlingua.evaluation.metrics.retrieval import is_right, nearest_both_ways
-from interlingua.evaluation.task import Embeds, Example, Items, Progress, SubsetScores, TaskResult, options, silent
-from interlingua.evaluation.tasks.folders import (
-    choose_languages,
-    content_sha256,
-    find_folder,
-    full_code,
-    pair_files_by_key,
-    recognise,
-    set_name,
-)
-from interlingua.evaluation.tasks.groups import TATOEBA_GROUPS, group_members, grouped
-
-DATASET = "tatoeba_laser"
+from interlingua.evaluation.scores import Items
+from interlingua.evaluation.task import Embeds, Scored, Unit
+from interlingua.evaluation.tasks.groups import TATOEBA_GROUPS
+from interlingua.evaluation.tasks.translations import TranslationPair, Translations, TranslationTask, paired_files
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Tatoeba:
+class Tatoeba(TranslationTask):
     """P@1 of cosine retrieval within each language's file, both directions and their mean.
 
     The candidates of a sentence are the other side of its own file, up to 1000. Averages are unweighted over languages.
     Any folder of ``<a>-<b>.tsv`` files will do, a prepared corpus's ``heldout`` for one; then the result is named
-    after it, and only LASER's own data, recognised by content, stand under the name ``tatoeba``.
-
-    Attributes:
-        languages: languages, pairs or groups of them to score; all that have a file by default.
-        compare: ``index`` counts only the sentence's own translation as right, ``text`` also a candidate of the
-            same text (LASER's option for duplicates).
-        examples: wrong neighbors kept next to the result, per language pair; 0 for none.
+    after it, and only LASER's own data, recognized by content, stand under the name ``tatoeba``.
     """
 
     name: ClassVar[str] = "tatoeba"
-    version: ClassVar[str] = "1"
     main_metric: ClassVar[str] = "accuracy"
-    folders: ClassVar[Sequence[str]] = (DATASET, "tatoeba", "heldout")
+    folders: ClassVar[Sequence[str]] = ("tatoeba_laser", "tatoeba", "heldout")
     expected: ClassVar[str] = "folder of <lang>-eng.tsv files"
+    published: ClassVar[str | None] = "tatoeba_laser"
+    paper_groups: ClassVar[Mapping[str, Sequence[str]]] = TATOEBA_GROUPS
 
-    languages: Sequence[str] | None = None
-    compare: Literal["index", "text"] = "index"
-    examples: int = field(default=PER_SUBSET, metadata={"output": True})
+    def files(self, folder: Path) -> dict[str, TranslationPair]:
+        """See ``TranslationTask.files``."""
+        return paired_files(folder)
 
-    def evaluate(self, encoder: Embeds, data: Path, *, progress: Progress = silent) -> TaskResult:
-        """See ``Task.evaluate``."""
-        start = time.perf_counter()
-        folder = find_folder(data, self.folders, self.files, self.expected)
-        files = self.files(folder)
-        chosen = self.parts(folder)
-        pairs = {code: read_pair_file(files[code]) for code in chosen}
-        digests = {code: content_sha256(sides) for code, sides in pairs.items()}
-        total = sum(2 * len(sources) for sources, _ in pairs.values())
-        done = 0
-        subsets = []
-        items = {}
-        examples = {}
-        for code, (sources, targets) in pairs.items():
-            file = files[code]
-            scores, items[file.name], examples[file.name] = self._score(encoder, file.name, sources, targets)
-            subsets.append(scores)
-            done += 2 * len(sources)
-            progress(file.name, done, total)
-        revision = recognise(DATASET, digests)
-        return TaskResult(
-            task=self.name if revision else f"{self.name}_{folder.resolve().name}",
-            version=self.version,
-            main_metric=self.main_metric,
-            higher_is_better=True,
-            dataset=set_name(folder),
-            data_sha256=content_sha256([list(digests), list(digests.values())]),
-            data_revision=revision,
-            subsets=tuple(subsets),
-            seconds=time.perf_counter() - start,
-            items=items,
-            examples=examples,
-            **grouped(group_members(subsets, TATOEBA_GROUPS if revision else {})),
-            **options(self),
-        )
+    def dataset_name(self, folder: Path) -> str:
+        """See ``Task.dataset_name``; a part of a corpus is called after that too."""
+        return set_name(folder)
 
-    def files(self, folder: Path) -> dict[str, PairFile]:
-        """The files by what tells them apart; nothing in a folder of another layout."""
-        return pair_files_by_key(folder)
-
-    def parts(self, data: Path) -> list[str]:
-        """See ``Task.parts``."""
-        folder = find_folder(data, self.folders, self.files, self.expected)
-        files = self.files(folder)
-        languages = {key: file.source_language for key, file in files.items()}
-        names = {key: file.name for key, file in files.items()}
-        pivots = {file.target_language for file in files.values()}
-        return choose_languages(self.languages, languages, TATOEBA_GROUPS, folder, names=names, pivots=pivots)
-
-    def _score(
-        self, encoder: Embeds, name: str, sources: list[str], targets: list[str]
-    ) -> tuple[SubsetScores, Items, tuple[Example, ...]]:
-        source, target = map(full_code, name.split("-"))
+    def score(self, encoder: Embeds, unit: Unit[Translations]) -> Scored:
+        """See ``Task.score``."""
+        source, target = unit.languages
+        sources, targets, _ = unit.data
         x = encoder.encode(sources, language=source)
         y = encoder.encode(targets, language=target)
         nearest_target, nearest_source = nearest_both_ways(x, y)
@@ -113,9 +51,8 @@ class Tatoeba:
         forward = float(right_forward.mean())
         backward = float(right_backward.mean())
         scores = {"accuracy": (forward + backward) / 2, "accuracy_forward": forward, "accuracy_backward": backward}
-        subset = SubsetScores(name=name, languages=(source, target), pairs=len(sources), scores=scores)
         there = (right_forward, nearest_target, sources, targets, cosine_of(x, y))
         back = (right_backward, nearest_source, targets, sources, cosine_of(y, x))
         examples = wrong_neighbours(*there, languages=(source, target), limit=self.examples)
         examples += wrong_neighbours(*back, languages=(target, source), limit=self.examples)
-        return subset, Items(right_forward / 2 + right_backward / 2), examples
+        return Scored(scores, Items(right_forward / 2 + right_backward / 2), examples)

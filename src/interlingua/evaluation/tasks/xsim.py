@@ -3,32 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 from interlingua.evaluation.tasks.groups import FLORES_GROUPS
-from interlingua.evaluation.tasks.margin_search import MarginSearch, TranslationPair, translation_pairs
+from interlingua.evaluation.tasks.margin_search import MarginSearch
+from interlingua.evaluation.tasks.translations import TranslationPair, translation_pairs
 
 DATASET = "flores200_devtest"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class XSim(MarginSearch):
     """xsim on FLORES-200 devtest, X -> English; see ``MarginSearch``.
 
     The data are line-aligned ``<lang>.txt`` files with ``eng_Latn.txt`` among them, FLORES-200 devtest for the
     protocol (group ``mexma``, 80 languages), or the ``<a>-<b>.tsv`` pairs of a prepared corpus's ``heldout``; only
-    FLORES, recognised by content, stands under the name ``xsim``.
+    FLORES, recognized by content, stands under the name ``xsim``.
     """
 
     name: ClassVar[str] = "xsim"
     main_metric: ClassVar[str] = "xsim"
     folders: ClassVar[Sequence[str]] = (DATASET, "heldout")
     expected: ClassVar[str] = "folder of line-aligned <lang>.txt files"
-    dataset: ClassVar[str | None] = DATASET
+    published: ClassVar[str | None] = DATASET
     paper_groups: ClassVar[Mapping[str, Sequence[str]]] = FLORES_GROUPS
 
     def files(self, folder: Path) -> dict[str, TranslationPair]:
-        """See ``MarginSearch.files``."""
+        """See ``TranslationTask.files``."""
         return translation_pairs(folder)

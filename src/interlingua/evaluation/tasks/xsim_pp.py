@@ -10,14 +10,15 @@ from typing import ClassVar
 from interlingua.corpus.augmented_sets import GENERATED, Altered, altered_file, read_altered, write_altered
 from interlingua.corpus.hard_negatives import KINDS, check_request, hard_negatives
 from interlingua.errors import DataError
-from interlingua.evaluation.task import SubsetScores
-from interlingua.evaluation.tasks.folders import full_code
+from interlingua.evaluation.data.folders import full_code
+from interlingua.evaluation.task import Findings
 from interlingua.evaluation.tasks.groups import FLORES_GROUPS
-from interlingua.evaluation.tasks.margin_search import ENGLISH, MarginSearch, TranslationPair, translation_pairs
+from interlingua.evaluation.tasks.margin_search import MarginSearch
+from interlingua.evaluation.tasks.translations import ENGLISH, TranslationPair, translation_pairs
 from interlingua.evaluation.tasks.xsim import DATASET
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class XSimPP(MarginSearch):
     """xsim with altered English sentences behind the candidates; they are neighbours of x and have neighbours too.
 
@@ -37,13 +38,13 @@ class XSimPP(MarginSearch):
     main_metric: ClassVar[str] = "xsim_pp"
     folders: ClassVar[Sequence[str]] = (DATASET,)
     expected: ClassVar[str] = "folder of line-aligned <lang>.txt files"
-    dataset: ClassVar[str | None] = DATASET
+    published: ClassVar[str | None] = DATASET
     paper_groups: ClassVar[Mapping[str, Sequence[str]]] = FLORES_GROUPS
 
     target: str = ENGLISH
 
     def files(self, folder: Path) -> dict[str, TranslationPair]:
-        """See ``MarginSearch.files``."""
+        """See ``TranslationTask.files``."""
         return translation_pairs(folder, self.target)
 
     def altered(self, folder: Path, language: str, targets: Sequence[str]) -> list[Altered]:
@@ -65,13 +66,16 @@ class XSimPP(MarginSearch):
             raise DataError(f"made from other sentences than those of {language}; is it of another split?", path=path)
         return altered
 
-    def is_protocol(self, revision: str | None, subsets: Sequence[SubsetScores], altered: Sequence[Altered]) -> bool:
-        """FLORES with English sentences that are not our own; the published file's digest is not known here."""
-        ours = any(one.kind.startswith(GENERATED) for one in altered)
-        return revision is not None and not ours and full_code(self.target) == ENGLISH
+    def is_official(self, altered: Sequence[Altered]) -> bool:
+        """Sentences that are not our own; the published file's digest is not known here."""
+        return not any(one.kind.startswith(GENERATED) for one in altered)
+
+    def is_protocol(self, found: Findings) -> bool:
+        """FLORES with English as the target."""
+        return found.revision is not None and found.is_official and full_code(self.target) == ENGLISH
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class XSimPPGenerated(MarginSearch):
     """The protocol of ``xsim_pp`` with altered sentences made here from the target side, in any language and domain.
 
@@ -91,7 +95,7 @@ class XSimPPGenerated(MarginSearch):
     main_metric: ClassVar[str] = "xsim_pp_generated"
     folders: ClassVar[Sequence[str]] = (DATASET, "heldout")
     expected: ClassVar[str] = "folder of line-aligned <lang>.txt files"
-    dataset: ClassVar[str | None] = DATASET
+    published: ClassVar[str | None] = DATASET
     paper_groups: ClassVar[Mapping[str, Sequence[str]]] = FLORES_GROUPS
 
     target: str | None = None
@@ -101,11 +105,11 @@ class XSimPPGenerated(MarginSearch):
     into: Path | None = field(default=None, metadata={"output": True})
 
     def __post_init__(self) -> None:
-        MarginSearch.__post_init__(self)  # super() does not know the class that slots make anew
+        super().__post_init__()
         check_request(self.kinds, self.per_sentence)
 
     def files(self, folder: Path) -> dict[str, TranslationPair]:
-        """See ``MarginSearch.files``."""
+        """See ``TranslationTask.files``."""
         return translation_pairs(folder, self.target)
 
     def altered(self, folder: Path, language: str, targets: Sequence[str]) -> list[Altered]:
@@ -126,16 +130,16 @@ class XSimPPGenerated(MarginSearch):
         """All requested kinds, so that languages have the same metrics."""
         return list(self.kinds)
 
-    def is_protocol(self, revision: str | None, subsets: Sequence[SubsetScores], altered: Sequence[Altered]) -> bool:
+    def is_protocol(self, found: Findings) -> bool:
         """FLORES with English as the target."""
-        return revision is not None and subsets[0].languages[1] == ENGLISH
+        return found.revision is not None and found.subsets[0].languages[1] == ENGLISH
 
-    def notes(self, altered: Sequence[Altered]) -> tuple[str, ...]:
+    def notes(self, altered: Sequence[Altered]) -> list[str]:
         """Counts, and the kinds that nothing could be altered by."""
         made = {one.kind for one in altered}
         lacking = [kind for kind in self.kinds if kind not in made]
-        return (
-            *MarginSearch.notes(self, altered),
-            "made by interlingua, not LASER's xsim++ set: not comparable with published xsim++ numbers",
-            *(f"no sentence could be altered by: {', '.join(lacking)}" for _ in lacking[:1]),
-        )
+        notes = super().notes(altered)
+        notes.append("made by interlingua, not LASER's xsim++ set: not comparable with published xsim++ numbers")
+        if lacking:
+            notes.append(f"no sentence could be altered by: {', '.join(lacking)}")
+        return notes

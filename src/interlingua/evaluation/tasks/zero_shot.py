@@ -15,23 +15,22 @@ from jaxtyping import Bool, Float32, Float64
 from numpy import ndarray
 from torch import Tensor
 
-from interlingua.corpus.classification_sets import LabelledSets, mldoc_sets
 from interlingua.errors import ConfigError
+from interlingua.evaluation.data.classification import LabelledSets, mldoc_sets
+from interlingua.evaluation.data.folders import choose_languages, full_code
 from interlingua.evaluation.metrics.linear import class_numbers
 from interlingua.evaluation.metrics.mlp import EPOCHS, train_mlps
-from interlingua.evaluation.task import Embeds, Items, SubsetScores, mean_scores
+from interlingua.evaluation.scores import Items, SubsetScores, mean_scores
+from interlingua.evaluation.task import Embeds, Findings, Progress, TextCounter, check_at_least_one
 from interlingua.evaluation.tasks.classification import (
     ClassificationTask,
     ClsV1Data,
     ClsV2Data,
     FolderData,
     LabelledLanguage,
-    Scored,
     Sib200Data,
-    TextCounter,
     UmsabData,
 )
-from interlingua.evaluation.tasks.folders import choose_languages, full_code
 
 ENGLISH = "eng_Latn"
 LANGUAGES_TOGETHER = 12
@@ -39,7 +38,7 @@ LANGUAGES_TOGETHER = 12
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？।॥؟۔።])\s*")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class ZeroShotTask(ClassificationTask):
     """LASER's protocol (Artetxe and Schwenk 2019, sec. 4.2): a small MLP over frozen embeddings, all directions.
 
@@ -69,11 +68,13 @@ class ZeroShotTask(ClassificationTask):
     def __post_init__(self) -> None:
         if not self.seeds or len(set(self.seeds)) < len(self.seeds):
             raise ConfigError(f"seeds must be one or more, each once, got {list(self.seeds)}")
-        if self.epochs < 1:
-            raise ConfigError(f"epochs must be 1 or more, got {self.epochs}")
+        check_at_least_one(epochs=self.epochs)
 
-    def score(self, encoder: Embeds, sets: Sequence[LabelledLanguage], count: TextCounter) -> Scored:
-        """See ``ClassificationTask.score``."""
+    def run(self, encoder: Embeds, folder: Path, progress: Progress) -> Findings:
+        """See ``Task.run``; a classifier of one language is tested in all of them."""
+        units = list(self.units(folder))
+        count = TextCounter(progress, sum(unit.sentences for unit in units))
+        sets = [unit.data for unit in units]
         tests = {}
         for one in sets:
             tests[one.key] = self._embed(encoder, one, "test")
@@ -84,7 +85,19 @@ class ZeroShotTask(ClassificationTask):
             self._learn(encoder, sources, sets, tests, right, dev_accuracy)
             texts = sum(len(one.splits[split].texts) for one in sources for split in ("train", "dev"))
             count(f"{sources[-1].key} classifiers", texts)
-        return _scored({one.key: one for one in sets}, right, dev_accuracy)
+        found = Findings(folder=folder)
+        for unit in units:
+            found.record(unit)
+        _add_scores(found, {one.key: one for one in sets}, right, dev_accuracy)
+        return found
+
+    def members(self, found: Findings) -> dict[str, list[SubsetScores]]:
+        """The directions between languages, those from and to English, and those that are no transfer."""
+        return _members(found.subsets)
+
+    def means(self, group: str, subsets: Sequence[SubsetScores], found: Findings) -> dict[str, float]:
+        """See ``Task.means``; with the deviation of the group's mean, and the difference of opposite directions."""
+        return _means(subsets, found.repeats)
 
     def embed_language(self, encoder: Embeds, one: LabelledLanguage) -> None:
         """See ``ClassificationTask.embed_language``; of one that is not learnt from the test set alone."""
@@ -160,35 +173,29 @@ def _stack(arrays: Sequence[ndarray]) -> Tensor:
     return torch.from_numpy(np.stack(arrays))
 
 
-def _scored(
+def _add_scores(
+    found: Findings,
     sets: Mapping[str, LabelledLanguage],
     right: Mapping[tuple[str, str], Bool[ndarray, "s n"]],
     dev_accuracy: Mapping[str, Float64[ndarray, " s"]],
-) -> Scored:
-    subsets = []
-    items = {}
-    by_seed = {}
+) -> None:
+    """Adds the scores of all directions, which have a row per seed in ``right``."""
     for first, second in itertools.product(sets, sets):
         if (first, second) not in right:
             continue
         source = sets[first]
         target = sets[second]
-        name = f"{source.domain}.{source.code}-{target.code}".removeprefix(".")
-        by_seed[name] = right[first, second].mean(axis=1)
-        scores = {"accuracy": float(by_seed[name].mean())}
-        if len(by_seed[name]) > 1:
-            scores["accuracy_sd"] = float(by_seed[name].std(ddof=1))
+        by_text = right[first, second]
+        by_seed = by_text.mean(axis=1)
+        scores = {"accuracy": float(by_seed.mean())}
+        if len(by_seed) > 1:
+            scores["accuracy_sd"] = float(by_seed.std(ddof=1))
         scores["dev_accuracy"] = float(dev_accuracy[first].mean())
-        items[name] = Items(right[first, second].mean(axis=0))
-        texts = right[first, second].shape[1]
-        subsets.append(SubsetScores(name=name, languages=(source.code, target.code), pairs=texts, scores=scores))
-    members = _members(subsets)
-    return Scored(
-        subsets,
-        items,
-        {group: _means(chosen, by_seed) for group, chosen in members.items()},
-        {group: tuple(subset.name for subset in chosen) for group, chosen in members.items()},
-    )
+        name = f"{source.domain}.{source.code}-{target.code}".removeprefix(".")
+        languages = (source.code, target.code)
+        found.subsets.append(SubsetScores(name=name, languages=languages, pairs=by_text.shape[1], scores=scores))
+        found.items[name] = Items(by_text.mean(axis=0))
+        found.repeats[name] = by_seed
 
 
 def _members(subsets: Sequence[SubsetScores]) -> dict[str, list[SubsetScores]]:
@@ -221,7 +228,7 @@ def _turned(subset: SubsetScores) -> str:
     return subset.name.removesuffix(f"{source}-{target}") + f"{target}-{source}"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class ZeroShotMLDoc(ZeroShotTask):
     """MLDoc (Schwenk and Li 2018): 4 topics of Reuters news in 8 languages, 1,000 / 1,000 / 4,000 documents.
 
@@ -248,35 +255,30 @@ class ZeroShotMLDoc(ZeroShotTask):
         return self.name if self.train_size == 1000 else f"{self.name}_train{self.train_size}"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class ZeroShotClsV1(ClsV1Data, ZeroShotTask):
     """Opinions on books, DVDs and music, each domain on its own; see ``ClsV1Data``."""
 
     name: ClassVar[str] = "zero_shot_cls_v1"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class ZeroShotClsV2(ClsV2Data, ZeroShotTask):
     """Opinions on any product; see ``ClsV2Data``."""
 
     name: ClassVar[str] = "zero_shot_cls_v2"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class ZeroShotSib200(Sib200Data, ZeroShotTask):
     """Topics of sentences; see ``Sib200Data``."""
 
     name: ClassVar[str] = "zero_shot_sib200"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class ZeroShotUmsab(UmsabData, ZeroShotTask):
     """Sentiment of tweets; see ``UmsabData``."""
 
     name: ClassVar[str] = "zero_shot_umsab"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class ZeroShotFolder(FolderData, ZeroShotTask):
     """Your own labelled texts; see ``FolderData``."""
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from interlingua.corpus.senteval_sets import senteval_sets
 from interlingua.errors import DataError
-from tests.corpus.test_classification_sets import write
+from interlingua.evaluation.data.senteval import senteval_sets
+from tests.evaluation.data.test_classification import write
 
 MRPC_HEADER = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n"
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from interlingua.corpus.pair_sets import mrpc_file, mrpc_sets, pair_sets, paws_x_sets, xnli_sets
 from interlingua.errors import DataError
-from tests.corpus.test_classification_sets import write
+from interlingua.evaluation.data.pairs import mrpc_file, mrpc_sets, pair_sets, paws_x_sets, xnli_sets
+from tests.evaluation.data.test_classification import write
 
 XNLI = "a\tb\tentailment\nc\td\tneutral\ne\tf\tcontradiction\n"
 

@@ -5,7 +5,7 @@ import hashlib
 import pytest
 
 from interlingua.errors import DataError, LanguageAbsentError
-from interlingua.evaluation.tasks.folders import (
+from interlingua.evaluation.data.folders import (
     check_enough,
     choose_languages,
     content_sha256,
@@ -13,7 +13,7 @@ from interlingua.evaluation.tasks.folders import (
     language_pair,
     pair_files_by_key,
     published_digests,
-    recognise,
+    recognize,
     set_name,
 )
 
@@ -88,10 +88,10 @@ def test_published_sets_are_recognised_by_every_language():
     assert len(digests) == 112
     assert len(published_digests("flores200_devtest")[1]) == 203
     full = {code: digest + "0" * 52 for code, digest in digests.items()}
-    assert recognise("tatoeba_laser", full) == revision == "LASER@74bc6ae"
-    assert recognise("tatoeba_laser", {"deu": full["deu"]}) == revision
-    assert recognise("tatoeba_laser", full | {"deu": full["fra"]}) is None
-    assert recognise("tatoeba_laser", full | {"eng": full["fra"]}) is None
+    assert recognize("tatoeba_laser", full) == revision == "LASER@74bc6ae"
+    assert recognize("tatoeba_laser", {"deu": full["deu"]}) == revision
+    assert recognize("tatoeba_laser", full | {"deu": full["fra"]}) is None
+    assert recognize("tatoeba_laser", full | {"eng": full["fra"]}) is None
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,14 @@ import json
 
 import pytest
 
-from interlingua.corpus.retrieval_sets import (
+from interlingua.errors import DataError
+from interlingua.evaluation.data.retrieval import (
     answer_sentence_sets,
     beir_sets,
     miracl_sets,
     mr_tydi_sets,
     question_sets,
 )
-from interlingua.errors import DataError
 
 
 def write(folder, **files):

@@ -18,8 +18,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from interlingua.corpus.pair_sets import mrpc_file, read_mrpc
 from interlingua.errors import DataError
+from interlingua.evaluation.data.pairs import mrpc_file, read_mrpc
 from interlingua.files import open_bytes
 
 _BINARY = {

@@ -21,6 +21,7 @@ from typing import Any, Literal, NamedTuple
 
 from interlingua.corpus.xml_stream import xml_events
 from interlingua.errors import DataError
+from interlingua.evaluation.data.folders import files_in, folders_in
 from interlingua.files import open_text
 from interlingua.json_text import parse_json
 from interlingua.languages import resolve
@@ -57,7 +58,7 @@ LabelledSets = dict[str, Splits]
 def sib200_sets(folder: Path) -> LabelledSets:
     """SIB-200, for the languages that have a training set."""
     found: LabelledSets = {}
-    for below in _folders(folder):
+    for below in folders_in(folder):
         files = {split: below / f"{split}.tsv" for split in SPLITS}
         if files["train"].is_file() and _columns_of(files["train"]) == 3:
             found[below.name] = {
@@ -100,7 +101,7 @@ def cls_v2_sets(folder: Path) -> LabelledSets:
     """CLS v2 by language; reviews of three stars are neither good nor bad and are left out."""
     found: LabelledSets = {}
     for split in SPLITS:
-        for path in _files(folder / split) or _files(folder):
+        for path in files_in(folder / split) or files_in(folder):
             match = _REVIEWS.fullmatch(path.name)
             if match and match[2] == split:
                 most = REVIEWS_PER_CLASS if split == "train" else None
@@ -111,11 +112,11 @@ def cls_v2_sets(folder: Path) -> LabelledSets:
 def labelled_sets(folder: Path) -> LabelledSets:
     """Your own files, or a folder of them per language; folders called otherwise are something else."""
     found: LabelledSets = {}
-    for path in _files(folder):
+    for path in files_in(folder):
         if match := _OWN_FILE.fullmatch(path.name):
             found.setdefault(match[1], {})[_SPLIT_NAMES[match[2]]] = functools.partial(_read_own, path)
-    for below in filter(_is_language, _folders(folder)):
-        for path in _files(below):
+    for below in filter(_is_language, folders_in(folder)):
+        for path in files_in(below):
             if match := _OWN_SPLIT.fullmatch(path.name):
                 found.setdefault(below.name, {})[_SPLIT_NAMES[match[1]]] = functools.partial(_read_own, path)
     return {language: splits for language, splits in found.items() if "train" in splits}
@@ -143,12 +144,12 @@ def read_table(path: Path, label: int, text: int, *, columns: int) -> LabelledTe
     Raises:
         DataError: the file is missing or empty, a row has another number of columns, or no label or no text.
     """
-    rows = [(number, row[label], row[text]) for number, row in _rows(path, columns)]
+    rows = [(number, row[label], row[text]) for number, row in numbered_rows(path, columns)]
     return _collected(rows, path)
 
 
 def _read_numbered(path: Path) -> LabelledTexts:
-    rows = list(_rows(path, 3))
+    rows = list(numbered_rows(path, 3))
     if rows and rows[0][1][:2] == ["index_id", "category"]:
         del rows[0]
     first: dict[str, int] = {}
@@ -229,7 +230,12 @@ def _read_json(path: Path, label: str, text: str) -> LabelledTexts:
     return _collected(rows, path)
 
 
-def _rows(path: Path, columns: int) -> Iterator[tuple[int, list[str]]]:
+def numbered_rows(path: Path, columns: int) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a table with tabs, with the numbers of their lines.
+
+    Raises:
+        DataError: a row has another number of columns.
+    """
     with open_text(path) as lines:
         for number, line in enumerate(lines, 1):
             row = line.rstrip("\r\n").split("\t")
@@ -262,11 +268,3 @@ def _is_language(folder: Path) -> bool:
 def _columns_of(path: Path) -> int:
     with open_text(path) as lines:
         return len(next(iter(lines), "").split("\t"))
-
-
-def _files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
-
-
-def _folders(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from interlingua.errors import DataError
+from interlingua.evaluation.data.folders import files_in, folders_in
 from interlingua.files import open_text
 from interlingua.json_text import parse_json
 
@@ -66,7 +67,7 @@ class ScoredPairs(NamedTuple):
 def sts17_files(folder: Path) -> dict[str, SimilarityFile]:
     """The sets of a STS17 folder by language pair, English first; track 4b, from another source, is ``en-es_4b``."""
     found: dict[str, SimilarityFile] = {}
-    for path in _files(folder):
+    for path in files_in(folder):
         columns = (0, 1, 2)
         if match := _TRACK.fullmatch(path.name):
             part = match[1]
@@ -90,7 +91,7 @@ def sts17_files(folder: Path) -> dict[str, SimilarityFile]:
 def stsb_files(folder: Path, split: Split) -> dict[str, SimilarityFile]:
     """The files of a split of the STS benchmark by language; their rows are translations of each other."""
     found: dict[str, SimilarityFile] = {}
-    for path in _files(folder):
+    for path in files_in(folder):
         if match := re.fullmatch(rf"{_CODE}\.{split}\.(?:tsv|jsonl){_PACKED}", path.name):
             _keep(found, match[1], SimilarityFile((match[1], match[1]), path))
         elif match := re.fullmatch(rf"stsb-{_CODE}-{split}\.csv", path.name):
@@ -103,12 +104,12 @@ def stsb_files(folder: Path, split: Split) -> dict[str, SimilarityFile]:
 def sts12_16_files(folder: Path) -> dict[str, SimilarityFile]:
     """The English test sets of 2012 to 2016 by year and name, ``2012.MSRpar``."""
     found: dict[str, SimilarityFile] = {}
-    for path in _files(folder):
+    for path in files_in(folder):
         if match := _YEAR_SET.fullmatch(path.name):
             _keep(found, f"{match[1]}.{match[2]}", SimilarityFile(("en", "en"), path))
-    for below in sorted(folder.iterdir()) if folder.is_dir() else []:
+    for below in folders_in(folder):
         if year := _SENTEVAL_FOLDER.fullmatch(below.name):
-            for path in _files(below):
+            for path in files_in(below):
                 if match := _SENTEVAL_SET.fullmatch(path.name):
                     _keep(found, f"20{year[1]}.{match[1]}", SimilarityFile(("en", "en"), path, _gold_file(path)))
     return found
@@ -229,7 +230,3 @@ def _keep(found: dict[str, SimilarityFile], key: str, file: SimilarityFile) -> N
     if key in found:
         raise DataError(f"{found[key].path.name} next to it is the same set, {key}; keep one of them", path=file.path)
     found[key] = file
-
-
-def _files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []

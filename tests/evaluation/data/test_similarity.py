@@ -5,7 +5,8 @@ import json
 
 import pytest
 
-from interlingua.corpus.similarity_sets import (
+from interlingua.errors import DataError
+from interlingua.evaluation.data.similarity import (
     SimilarityFile,
     read_scored_pairs,
     sick_files,
@@ -13,7 +14,6 @@ from interlingua.corpus.similarity_sets import (
     sts17_files,
     stsb_files,
 )
-from interlingua.errors import DataError
 
 
 def write(folder, **files):

@@ -16,6 +16,8 @@ from typing import Any, Literal, NamedTuple
 
 from interlingua.corpus.labelled import CLASS_OF, languages_in_name, read_labelled
 from interlingua.errors import DataError
+from interlingua.evaluation.data.classification import numbered_rows
+from interlingua.evaluation.data.folders import files_in, folders_in
 from interlingua.files import open_text
 from interlingua.json_text import parse_json
 
@@ -59,14 +61,14 @@ def read_mrpc(path: Path) -> LabelledPairs:
     Raises:
         DataError: it is missing or empty, or a row is not of its layout.
     """
-    return _collected(((number, row[0], row[3], row[4]) for number, row in _rows(path, 5) if number > 1), path)
+    return _collected(((number, row[0], row[3], row[4]) for number, row in numbered_rows(path, 5) if number > 1), path)
 
 
 def paws_x_sets(folder: Path, split: Split) -> PairSets:
     """PAWS-X by language; English has its training pairs in ``train.tsv``."""
     folder = folder / "x-final" if (folder / "x-final").is_dir() else folder
     found: PairSets = {}
-    for below in sorted(folder.iterdir()) if folder.is_dir() else []:
+    for below in folders_in(folder):
         name = "train.tsv" if (below.name, split) == ("en", "train") else _PAWS_FILES[split]
         if (below / name).is_file():
             found[below.name] = functools.partial(_read_paws, below / name)
@@ -76,7 +78,7 @@ def paws_x_sets(folder: Path, split: Split) -> PairSets:
 def xnli_sets(folder: Path, split: Split, neutral: Neutral) -> PairSets:
     """XNLI by language: does the premise entail the hypothesis?"""
     found: PairSets = {}
-    for path in sorted(folder.iterdir()) if folder.is_dir() else []:
+    for path in files_in(folder):
         if re.fullmatch(rf"{split}-[a-z]{{2,3}}\.tsv{_PACKED}", path.name) and languages_in_name(path):
             language = path.name.partition("-")[2].partition(".")[0]
             found[language] = functools.partial(_read_xnli, path, None, neutral)
@@ -89,14 +91,14 @@ def xnli_sets(folder: Path, split: Split, neutral: Neutral) -> PairSets:
 def pair_sets(folder: Path, split: Split) -> PairSets:
     """Your own pairs by language."""
     found: PairSets = {}
-    for path in sorted(folder.iterdir()) if folder.is_dir() else []:
+    for path in files_in(folder):
         if match := re.fullmatch(rf"([\w-]+)\.{split}\.(?:tsv|jsonl){_PACKED}", path.name):
             found[match[1]] = functools.partial(_read_own, path)
     return found
 
 
 def _read_paws(path: Path) -> LabelledPairs:
-    return _collected(((number, row[3], row[1], row[2]) for number, row in _rows(path, 4) if number > 1), path)
+    return _collected(((number, row[3], row[1], row[2]) for number, row in numbered_rows(path, 4) if number > 1), path)
 
 
 def _read_xnli(path: Path, language: str | None, neutral: Neutral) -> LabelledPairs:
@@ -117,7 +119,7 @@ def _xnli_languages(path: Path) -> tuple[str, ...]:
 
 def _read_own(path: Path) -> LabelledPairs:
     if ".jsonl" not in path.name:
-        return _collected(((number, row[0], row[1], row[2]) for number, row in _rows(path, 3)), path)
+        return _collected(((number, row[0], row[1], row[2]) for number, row in numbered_rows(path, 3)), path)
     return _collected(_json_rows(path), path)
 
 
@@ -130,15 +132,6 @@ def _json_rows(path: Path) -> Iterator[tuple[int, str, str, str]]:
             except (ValueError, KeyError, TypeError) as error:
                 expected = "an object with label, sentence1 and sentence2"
                 raise DataError(f"expected {expected} ({type(error).__name__})", path=path, line=number) from error
-
-
-def _rows(path: Path, columns: int) -> Iterator[tuple[int, list[str]]]:
-    with open_text(path) as lines:
-        for number, line in enumerate(lines, 1):
-            row = line.rstrip("\r\n").split("\t")
-            if len(row) != columns:
-                raise DataError(f"{len(row)} columns, tabs between them; expected {columns}", path=path, line=number)
-            yield number, row
 
 
 def _collected(rows: Iterator[tuple[int, str, str, str]], path: Path) -> LabelledPairs:

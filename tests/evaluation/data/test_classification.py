@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from interlingua.corpus.classification_sets import (
+from interlingua.errors import DataError
+from interlingua.evaluation.data.classification import (
     cls_v1_sets,
     cls_v2_sets,
     labelled_sets,
@@ -12,7 +13,6 @@ from interlingua.corpus.classification_sets import (
     require_split,
     sib200_sets,
 )
-from interlingua.errors import DataError
 
 
 def write(path, text):

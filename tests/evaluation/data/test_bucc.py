@@ -4,8 +4,8 @@ import gzip
 
 import pytest
 
-from interlingua.corpus.bucc import bucc_files, read_bucc
 from interlingua.errors import DataError
+from interlingua.evaluation.data.bucc import bucc_files, read_bucc
 
 
 def write(folder, **files):

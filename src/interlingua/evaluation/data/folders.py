@@ -1,4 +1,4 @@
-"""What the tasks share about their data: finding the folder, choosing languages, recognising a published set."""
+"""What the tasks share about their data: finding the folder, choosing languages, recognizing a published set."""
 
 from __future__ import annotations
 
@@ -38,6 +38,16 @@ def find_folder(data: Path, names: Sequence[str], holds_data: Callable[[Path], o
     if broken is not None:
         raise broken
     raise DataError(f"no {expected} here, nor in {' or '.join(f'{name}/' for name in names)} below it", path=data)
+
+
+def files_in(folder: Path) -> list[Path]:
+    """The files of a folder by name; none where there is no such folder."""
+    return sorted(path for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
+
+
+def folders_in(folder: Path) -> list[Path]:
+    """The folders in a folder by name; none where there is no such folder."""
+    return sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
 
 
 def choose_languages(
@@ -161,7 +171,7 @@ def published_digests(dataset: str) -> tuple[str, Mapping[str, str]]:
     return table[dataset]["revision"], table[dataset]["sha256"]
 
 
-def recognise(dataset: str, digests: Mapping[str, str]) -> str | None:
+def recognize(dataset: str, digests: Mapping[str, str]) -> str | None:
     """The published revision these contents are, or nothing where a single language differs.
 
     Args:

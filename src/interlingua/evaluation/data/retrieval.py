@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from interlingua.errors import DataError
+from interlingua.evaluation.data.folders import files_in, folders_in
 from interlingua.files import COMPRESSIONS, open_text
 from interlingua.json_text import load_json, parse_json
 
@@ -65,7 +66,7 @@ Sets = dict[str, Callable[[], RetrievalSet]]
 def question_sets(folder: Path, split: str | None = None) -> Sets:
     """TyDi GoldP (with a split) or XQuAD (without)."""
     found: Sets = {}
-    for path in _files(folder):
+    for path in files_in(folder):
         if (match := QUESTIONS_FILE.fullmatch(path.name)) and match[2] == split:
             found[match[1]] = functools.partial(_read_questions, path)
     return found
@@ -75,7 +76,7 @@ def answer_sentence_sets(folder: Path) -> Sets:
     """XQuAD-R."""
     return {
         match[1]: functools.partial(_read_answer_sentences, path)
-        for path in _files(folder)
+        for path in files_in(folder)
         if (match := _JSON_FILE.fullmatch(path.name))
     }
 
@@ -83,7 +84,7 @@ def answer_sentence_sets(folder: Path) -> Sets:
 def mr_tydi_sets(folder: Path, split: str) -> Sets:
     """Mr.TyDi, for the languages that have this split."""
     found: Sets = {}
-    for below in _folders(folder):
+    for below in folders_in(folder):
         if (match := _MR_TYDI.fullmatch(below.name)) and (below / f"topic.{split}.tsv").is_file():
             files = (below / f"topic.{split}.tsv", below / f"qrels.{split}.txt", [below / "collection" / "docs.jsonl"])
             found[match[1]] = functools.partial(_read_trec, *files)
@@ -93,7 +94,7 @@ def mr_tydi_sets(folder: Path, split: str) -> Sets:
 def miracl_sets(folder: Path, split: str) -> Sets:
     """MIRACL, for the languages that have this split."""
     found: Sets = {}
-    for below in _folders(folder):
+    for below in folders_in(folder):
         if match := _MIRACL.fullmatch(below.name):
             name = f"{below.name}-{split}.tsv"
             topics = below / "topics" / f"topics.{name}"
@@ -108,7 +109,7 @@ def miracl_sets(folder: Path, split: str) -> Sets:
 
 def beir_sets(folder: Path, split: str) -> Sets:
     """BEIR's layout; of one set in the folder itself, the language is not known and called ``""``."""
-    places = {"": folder} | {below.name: below for below in _folders(folder)}
+    places = {"": folder} | {below.name: below for below in folders_in(folder)}
     return {
         name: functools.partial(_read_beir, place, split)
         for name, place in places.items()
@@ -287,11 +288,3 @@ def _packed(path: Path) -> Path:
 
 def _shard_number(path: Path) -> int:
     return int("".join(filter(str.isdigit, path.name.split(".", 1)[0])) or 0)
-
-
-def _files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
-
-
-def _folders(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []

@@ -1,0 +1,140 @@
+"""What a task finds: scores per language pair and per group of languages, and what they were computed from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from jaxtyping import Bool, Float64
+from numpy import ndarray
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SubsetScores:
+    """The scores of one language pair.
+
+    Attributes:
+        name: the pair as its file spells it, ``deu-eng``.
+        languages: source and target, ``eng_Latn`` codes.
+        pairs: sentence pairs scored.
+        scores: metric -> fraction (0 to 1).
+    """
+
+    name: str
+    languages: tuple[str, str]
+    pairs: int
+    scores: Mapping[str, float]
+
+
+class Items(NamedTuple):
+    """What the main metric of a subset was computed from, one value per item in the data's order.
+
+    The score is the mean of the values or, where there is a ``gold`` value per item, their Spearman correlation with
+    it or, where that only says yes or no, their average precision or, where items have ``weights``, the sum of the
+    values over that of the weights. Kept so that two encoders can be compared item by item.
+    """
+
+    values: Float64[ndarray, " n"]
+    gold: Float64[ndarray, " n"] | Bool[ndarray, " n"] | None = None
+    weights: Float64[ndarray, " n"] | None = None
+
+
+class Example(NamedTuple):
+    """An item that went wrong: something else was retrieved than expected.
+
+    Attributes:
+        item: its place in the subset's items, counted from 0.
+        query: the text of the query.
+        expected: what should have come.
+        retrieved: what came instead.
+        expected_score: of the expected text; None where it was not among those ranked.
+        retrieved_score: of the retrieved one.
+        languages: of query and retrieved text, ``eng_Latn`` codes.
+        measure: what the scores are, ``cosine``.
+    """
+
+    item: int
+    query: str
+    expected: str
+    retrieved: str
+    expected_score: float | None
+    retrieved_score: float
+    languages: tuple[str, str]
+    measure: str = "cosine"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TaskResult:
+    """What a task found.
+
+    Attributes:
+        task: the protocol, with the data set's name behind it where that is not the protocol's own.
+        version: of the protocol; results of unequal versions can't be compared.
+        main_metric: the metric a table shows.
+        higher_is_better: false for error rates.
+        dataset: the folder's name.
+        data_sha256: of the language pairs and texts that were scored.
+        data_revision: the published revision, where the data were recognised as that.
+        settings: the task's options, the requested languages among them.
+        changed: the options that differ from the protocol's defaults.
+        subsets: one entry per language pair.
+        groups: group -> metric -> fraction; a group's name carries the count of its languages.
+        seconds: wall time of the task.
+        provenance: model, machine and versions; filled in by the suite.
+        members: group -> the subsets in it, by name.
+        notes: what a reader of the numbers must know, such as queries that were counted as 0.
+        items: subset -> what its main score was computed from; not every task keeps it.
+        examples: subset -> a sample of what went wrong, for a reader; only tasks that retrieve have it.
+        tables: name -> ``row-column`` -> fraction, such as an accuracy for every ordered pair of languages.
+        shown: metrics that stand next to the main one in a table of all tasks.
+        lower_is_better: metrics that are better low, where the task's main one is better high.
+        mteb: where mteb computed the scores its own ``result`` and ``model_meta``, written to files of their own.
+    """
+
+    task: str
+    version: str
+    main_metric: str
+    higher_is_better: bool
+    dataset: str
+    data_sha256: str
+    data_revision: str | None
+    settings: Mapping[str, object]
+    changed: tuple[str, ...]
+    subsets: tuple[SubsetScores, ...]
+    groups: Mapping[str, Mapping[str, float]]
+    seconds: float
+    provenance: Mapping[str, object] = field(default_factory=dict)
+    members: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    tables: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    shown: tuple[str, ...] = ()
+    lower_is_better: tuple[str, ...] = ()
+    items: Mapping[str, Items] = field(default_factory=dict, compare=False, repr=False)
+    examples: Mapping[str, tuple[Example, ...]] = field(default_factory=dict, compare=False, repr=False)
+    mteb: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def main_score(self) -> float:
+        """The main metric's unweighted mean over all language pairs."""
+        return mean_scores(self.subsets)[self.main_metric]
+
+    def is_better_high(self, metric: str) -> bool:
+        """Whether higher values of a metric are better."""
+        return self.higher_is_better and metric not in self.lower_is_better
+
+
+def mean_scores(subsets: Sequence[SubsetScores], *, by_pairs: bool = False) -> dict[str, float]:
+    """The mean of every metric over language pairs.
+
+    Args:
+        subsets: at least one.
+        by_pairs: weigh each by its number of sentence pairs, which pools their errors; else all the same.
+    """
+    weighted = [(subset.pairs if by_pairs else 1, subset.scores) for subset in subsets]
+    total = sum(weight for weight, _ in weighted)
+
+    def mean(metric: str) -> float:
+        return sum(weight * scores[metric] for weight, scores in weighted) / total
+
+    return {metric: mean(metric) for metric in subsets[0].scores}
