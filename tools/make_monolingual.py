@@ -22,8 +22,8 @@ from interlingua.corpus.dedup import ExactDeduplicator
 from interlingua.corpus.formats import read_pairs
 from interlingua.corpus.keys import text_keys
 from interlingua.corpus.reservoir import reservoir
-from interlingua.corpus.retrieval_sets import mr_tydi_sets
 from interlingua.errors import DataError, InterlinguaError
+from interlingua.evaluation.data.retrieval import mr_tydi_sets
 from interlingua.files import atomic_write
 from interlingua.languages import resolve
 
