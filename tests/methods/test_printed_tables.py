@@ -10,6 +10,7 @@ import pytest
 
 from interlingua.evaluation.results import write_result
 from interlingua.evaluation.scores import SubsetScores
+from interlingua.registry import SUITES
 from tests.evaluation.results_made import make
 
 SCRIPT = Path(__file__).parents[2] / "experiments" / "mexma" / "printed_tables.py"
@@ -32,6 +33,12 @@ def test_printed_averages_are_means_of_the_rows(table):
     for column, average in enumerate(table.average):
         values = [row.values[column] for row in table.rows]
         assert sum(values) / len(values) == pytest.approx(average, abs=0.0101)  # two are cut, not rounded
+
+
+@pytest.mark.parametrize("table", TABLES.table, ids=lambda table: str(table.number))
+def test_a_suite_has_the_tasks_of_its_table(table):
+    tasks = [f"mteb:{row.task}" for row in table.rows]
+    assert list(SUITES[f"mexma_table{table.number}"]) == list(dict.fromkeys(tasks))
 
 
 def an_english_result(task, name, value):

@@ -286,7 +286,8 @@ def _build(name: str, options_of: Mapping[str, Mapping[str, Any]], options: Mapp
 
 
 def _fields_of(name: str) -> set[str]:
-    return {field.name for field in dataclasses.fields(resolve(TASKS, name))}
+    family = name.partition(":")[0]  # mteb:STS17
+    return {field.name for field in dataclasses.fields(resolve(TASKS, family))}
 
 
 def _with_data(group: str, members: Mapping[str, Any], data: PathLike) -> list[Task]:

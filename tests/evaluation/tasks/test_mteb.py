@@ -211,3 +211,12 @@ def test_real_data_agree(ours, theirs, metric, theirs_metric, folder):
     for entry in entries:
         expected = found[frozenset(entry["hf_subset"].split("-"))]
         assert entry[theirs_metric] == pytest.approx(expected, abs=2e-3)  # equal counts: mteb's ties are by rounding
+
+
+def test_a_table_of_mexma_is_of_the_tasks_that_have_data(data, monkeypatch, caplog):
+    for module in ("huggingface_hub.constants", "datasets.config"):
+        monkeypatch.setattr(f"{module}.HF_HUB_OFFLINE", True)
+    tasks = build_tasks(["mexma_table27"], data=data, languages=["en"], settings=["mexma_table27.split=test"])
+    assert {task.task for task in tasks} >= {"SICK-R", "STS15", "STS17", "STSBenchmark"}
+    assert all(task.split == "test" and task.languages == ["en"] for task in tasks)
+    assert "mexma_table27: no data for mteb:BIOSSES" in caplog.text

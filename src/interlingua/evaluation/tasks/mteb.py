@@ -58,6 +58,15 @@ class MTEB:
         """The task's, as mteb calls it."""
         return str(get_task(self.task).metadata.main_score)
 
+    def find(self, data: Path) -> Path:
+        """The folder of all data sets, if the task's are there, in mteb's cache, or on the hub.
+
+        Raises:
+            DataError: they are in none of these places.
+        """
+        load_data(get_task(self.task), data)
+        return data
+
     def evaluate(self, encoder: Embeds, data: Path, *, progress: Progress = silent) -> TaskResult:
         """See ``Task.evaluate``."""
         start = time.perf_counter()
