@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from interlingua.errors import ConfigError
@@ -87,13 +87,13 @@ SUITES: dict[str, tuple[str, ...]] = {
 }
 """Names for several tasks; those with data are run."""
 BACKENDS: dict[str, str] = {
-    "interlingua": "interlingua.evaluation.encoders:OwnEncoder",
-    "sentence-transformers": "interlingua.evaluation.backends.sentence_transformers:SentenceTransformersEncoder",
-    "onnx": "interlingua.evaluation.backends.onnx:OnnxEncoder",
-    "openai": "interlingua.evaluation.backends.openai:OpenAIEncoder",
-    "vectors": "interlingua.evaluation.backends.vectors:VectorsEncoder",
-    "function": "interlingua.evaluation.backends.function:FunctionEncoder",
-    "mapped": "interlingua.evaluation.backends.mapped:MappedEncoder",
+    "interlingua": "interlingua.encoder.backends.own:OwnEncoder",
+    "sentence-transformers": "interlingua.encoder.backends.sentence_transformers:SentenceTransformersEncoder",
+    "onnx": "interlingua.encoder.backends.onnx:OnnxEncoder",
+    "openai": "interlingua.encoder.backends.openai:OpenAIEncoder",
+    "vectors": "interlingua.encoder.backends.vectors:VectorsEncoder",
+    "function": "interlingua.encoder.backends.function:FunctionEncoder",
+    "mapped": "interlingua.encoder.backends.mapped:MappedEncoder",
 }
 ANALYSES: dict[str, str] = {
     "agnosticism": "interlingua.analysis.agnosticism:Agnosticism",
@@ -154,3 +154,13 @@ def did_you_mean(name: str, known: Mapping[str, object] | list[str] | tuple[str,
     if near:
         return f"; did you mean {near[0]!r}?"
     return f"; known: {', '.join(sorted(known))}" if known else ""
+
+
+def check_choice(option: str, value: str | None, choices: Collection[str]) -> None:
+    """Says what an option may be.
+
+    Raises:
+        ConfigError: the value is given and is not among the choices.
+    """
+    if value is not None and value not in choices:
+        raise ConfigError(f"{option} {value!r} is not one of {', '.join(choices)}")

@@ -9,8 +9,8 @@ import pytest
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.directory import EncodingSettings
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.model_info import describe
 from interlingua.errors import ConfigError, DataError
-from interlingua.evaluation.provenance import describe
 from interlingua.evaluation.report import cut_texts
 from interlingua.evaluation.results import read_result
 from interlingua.evaluation.suite import build_tasks, evaluate

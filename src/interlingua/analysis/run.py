@@ -12,12 +12,14 @@ from typing import Any
 from interlingua.analysis.record import Analysis, write_analysis
 from interlingua.analysis.subject import Analyser, Subject
 from interlingua.config import from_mapping
-from interlingua.encoder.encoder import EmbedsText, Encoder
+from interlingua.encoder.backends.own import OwnEncoder
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.model_info import ModelInfo, describe, prompt_text
+from interlingua.encoder.protocol import TextEncoder
 from interlingua.errors import ConfigError
 from interlingua.evaluation.cache import CachedEncoder
-from interlingua.evaluation.encoders import OwnEncoder
 from interlingua.evaluation.kept import kept_folder, unfinished_file
-from interlingua.evaluation.provenance import ModelInfo, describe, prompt_text, provenance
+from interlingua.evaluation.provenance import provenance
 from interlingua.evaluation.sanity import cut_note
 from interlingua.evaluation.suite import settings_table
 from interlingua.evaluation.task import Progress, silent
@@ -57,7 +59,7 @@ def build_analyses(
 
 
 def analyse(
-    encoder: EmbedsText,
+    encoder: TextEncoder,
     analyses: Sequence[Analyser],
     data: PathLike,
     *,

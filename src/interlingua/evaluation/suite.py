@@ -12,23 +12,25 @@ from pathlib import Path
 from typing import Any
 
 from interlingua.config import apply_override, from_mapping
-from interlingua.encoder.encoder import EmbedsText
+from interlingua.encoder.backends.load import load_encoder
+from interlingua.encoder.backends.vectors import PRECOMPUTED
+from interlingua.encoder.model_info import ModelInfo, describe, prompt_text
+from interlingua.encoder.protocol import TextEncoder
+from interlingua.encoder.roles import Role
 from interlingua.errors import ConfigError, DataError
-from interlingua.evaluation.backends.vectors import PRECOMPUTED
 from interlingua.evaluation.budget import Budget
 from interlingua.evaluation.cache import CachedEncoder
-from interlingua.evaluation.encoders import load_encoder
 from interlingua.evaluation.kept import vector_places
 from interlingua.evaluation.narrowing import narrowed
 from interlingua.evaluation.parts import evaluate_within
-from interlingua.evaluation.provenance import ModelInfo, describe, prompt_text, provenance
+from interlingua.evaluation.provenance import provenance
 from interlingua.evaluation.results import write_result
 from interlingua.evaluation.sanity import check_encoder, cut_note
 from interlingua.evaluation.scores import TaskResult
 from interlingua.evaluation.shards import checked_shard, embed_shard
-from interlingua.evaluation.task import Progress, Role, Task, check_choice, silent
+from interlingua.evaluation.task import Progress, Task, silent
 from interlingua.files import PathLike
-from interlingua.registry import SUITES, TASKS, did_you_mean, resolve
+from interlingua.registry import SUITES, TASKS, check_choice, did_you_mean, resolve
 
 log = logging.getLogger("interlingua")
 ORDER = "the order is evaluate(encoder, suite, data)"
@@ -37,7 +39,7 @@ LATE = "late"
 
 
 def evaluate(
-    encoder: EmbedsText | PathLike,
+    encoder: TextEncoder | PathLike,
     suite: str | Sequence[str | Task],
     data: PathLike | None = None,
     *,
@@ -127,7 +129,7 @@ def _data_folder(data: PathLike | None, encoder: Any, suite: Any) -> Path:
     return Path(given).expanduser()
 
 
-def _loaded(encoder: EmbedsText | PathLike, model: ModelInfo | None) -> tuple[EmbedsText, ModelInfo | None]:
+def _loaded(encoder: TextEncoder | PathLike, model: ModelInfo | None) -> tuple[TextEncoder, ModelInfo | None]:
     """The encoder, read from its folder where it is named, and what results say about it."""
     if isinstance(encoder, str | os.PathLike):
         loaded, info = load_encoder(os.fspath(encoder))
@@ -167,7 +169,9 @@ def _recorded(
     return result
 
 
-def _checked(encoder: EmbedsText, model: ModelInfo, prompt: str | None, tasks: Sequence[Task]) -> dict[str, Any] | None:
+def _checked(
+    encoder: TextEncoder, model: ModelInfo, prompt: str | None, tasks: Sequence[Task]
+) -> dict[str, Any] | None:
     """What the probe says; its warnings are shown, except a ``LATE`` one; none of vectors that were computed before."""
     if model.library == PRECOMPUTED:
         return None

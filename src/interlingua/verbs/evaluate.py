@@ -15,8 +15,8 @@ from interlingua.options import FILTERING, INPUT, MODEL, OUTPUT, Options, argume
 from interlingua.verbs.shared import Model, Names, as_path, listed, silent
 
 if TYPE_CHECKING:
+    from interlingua.encoder.model_info import ModelInfo
     from interlingua.evaluation.budget import Budget
-    from interlingua.evaluation.provenance import ModelInfo
     from interlingua.evaluation.scores import TaskResult
     from interlingua.evaluation.task import Task
 
@@ -160,8 +160,8 @@ class Evaluation:
     @classmethod
     def of(cls, options: EvaluateOptions) -> Evaluation:
         """Builds the tasks, then loads the model, so that a mistake shows at once."""
+        from interlingua.encoder.backends.load import backend_settings
         from interlingua.evaluation.budget import Budget
-        from interlingua.evaluation.encoders import backend_settings
         from interlingua.evaluation.suite import build_tasks
 
         data = data_folder(options.data)
@@ -198,8 +198,8 @@ class Evaluation:
 
 
 def _loaded(options: EvaluateOptions, of_backend: dict[str, Any]) -> tuple[Any, ModelInfo]:
-    from interlingua.evaluation.encoders import load_encoder
-    from interlingua.evaluation.provenance import describe
+    from interlingua.encoder.backends.load import load_encoder
+    from interlingua.encoder.model_info import describe
 
     choices: Any = {
         "backend": options.backend, "pooling": options.pooling, "dtype": options.dtype, "device": options.device,

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from interlingua.encoder.backends.foreign import Choices, ForeignEncoder
 from interlingua.encoder.encode import EncodeReport
+from interlingua.encoder.model_info import ModelInfo
 from interlingua.errors import ConfigError
-from interlingua.evaluation.backends.foreign import Choices, ForeignEncoder
-from interlingua.evaluation.provenance import ModelInfo
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

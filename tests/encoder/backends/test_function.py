@@ -5,9 +5,9 @@ import sys
 import numpy as np
 import pytest
 
+from interlingua.encoder.backends.function import FunctionEncoder, import_function
+from interlingua.encoder.backends.load import load_encoder
 from interlingua.errors import ConfigError
-from interlingua.evaluation.backends.function import FunctionEncoder, import_function
-from interlingua.evaluation.encoders import load_encoder
 
 
 @pytest.fixture
