@@ -36,7 +36,7 @@ def build_analyses(
     """The analyses by name, with their options.
 
     Args:
-        names: of the registry; ``DEFAULT`` if none.
+        names: of the registry, or ``package.module:Class``; ``DEFAULT`` if none.
         languages: codes, names or groups, for those that choose.
         settings: ``analysis.option=value`` with the value in TOML.
 
@@ -45,16 +45,17 @@ def build_analyses(
     """
     chosen = list(names or DEFAULT)
     options_of = settings_table(settings)
+    labels = [ANALYSES.label(name) for name in chosen]
     for name in options_of:
-        if name not in chosen:
-            raise ConfigError(f"--set {name}.…: there is no analysis {name!r} here{did_you_mean(name, chosen)}")
+        if name not in labels:
+            raise ConfigError(f"--set {name}.…: there is no analysis {name!r} here{did_you_mean(name, labels)}")
     built = []
-    for name in chosen:
+    for name, label in zip(chosen, labels, strict=True):
         kind = resolve(ANALYSES, name)
-        options = dict(options_of.get(name, {}))
+        options = dict(options_of.get(label, {}))
         if languages is not None and "languages" in {field.name for field in dataclasses.fields(kind)}:
             options.setdefault("languages", list(languages))
-        built.append(from_mapping(kind, options, where=f"--set {name}"))
+        built.append(from_mapping(kind, options, where=f"--set {label}"))
     return built
 
 

@@ -242,7 +242,8 @@ def build_tasks(
         raise ConfigError("no language is named; name some, e.g. de,sw, or leave the choice out")
     options = {**({} if languages is None else {"languages": languages}), "compare": compare}
     options_of = settings_table(settings)
-    names = [member for name in suite if isinstance(name, str) for member in SUITES.get(name, (name,))]
+    named = [member for name in suite if isinstance(name, str) for member in SUITES.get(name, (name,))]
+    names = [TASKS.label(name) for name in named]
     for name in options_of:
         if not set(SUITES.get(name, (name,))) & set(names):
             raise ConfigError(f"--set {name}.…: the suite has no task {name!r}{did_you_mean(name, names)}")
@@ -272,8 +273,12 @@ def settings_table(settings: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 def _build(name: str, options_of: Mapping[str, Mapping[str, Any]], options: Mapping[str, Any]) -> Task:
     """One task with the options of its own; what is set for a name of several goes to those that have it."""
-    family, _, of_family = name.partition(":")  # mteb:STS17
+    family = name
+    of_family = ""
+    if not TASKS.is_place(name):
+        family, _, of_family = name.partition(":")  # mteb:STS17
     kind = resolve(TASKS, family)
+    label = TASKS.label(name)
     known = {field.name for field in dataclasses.fields(kind)}
     groups = [group for group, members in SUITES.items() if name in members and group in options_of]
     for group in groups:
@@ -282,10 +287,10 @@ def _build(name: str, options_of: Mapping[str, Mapping[str, Any]], options: Mapp
         if unknown:
             raise ConfigError(f"--set {group}.{unknown[0]}: no task of {group} has that option")
     for_all = {key: value for group in groups for key, value in options_of[group].items()}
-    own = {**{key: value for key, value in for_all.items() if key in known}, **options_of.get(name, {})}
+    own = {**{key: value for key, value in for_all.items() if key in known}, **options_of.get(label, {})}
     if of_family:
         own["task"] = of_family
-    task: Task = from_mapping(kind, own, where=f"--set {name}")
+    task: Task = from_mapping(kind, own, where=f"--set {label}")
     return dataclasses.replace(task, **{key: value for key, value in options.items() if key in known})
 
 

@@ -59,7 +59,9 @@ class MeasuredModelOptions(Options):
     pooling: str | None = option(None, "cls, mean or max instead of the model's own.", group=MODEL)
     device: str | None = option(None, "cpu, cuda, cuda:1; a GPU where there is one by default.", group=MODEL)
     backend: str = option(
-        "interlingua", "interlingua, sentence-transformers, onnx, openai, vectors or function.", group=MODEL
+        "interlingua",
+        "interlingua, sentence-transformers, onnx, openai, vectors, function, or package.module:Class.",
+        group=MODEL,
     )
     batch_tokens: int = option(16_384, "Tokens per batch.", group=MODEL, minimum=1, unit="tokens")
     cache: PathLike | None = option(
@@ -106,7 +108,7 @@ class EvaluateOptions(MeasuredModelOptions):
     suite: str | Sequence[str | Task] = option(
         "standard",
         "Tasks, with commas: tatoeba, xsim, mteb:STS17; sts, bucc and retrieval stand for several, standard for "
-        "tatoeba, xsim and mixed_pool.",
+        "tatoeba, xsim and mixed_pool; package.module:Class is one of your own.",
         group=INPUT,
         is_positional=True,
     )

@@ -59,6 +59,7 @@ class ForeignEncoder(abc.ABC):
     Attributes:
         takes: the ones of pooling, dtype and device that it supports.
         Options: the dataclass of its own options.
+        has_files: whether a model is a folder of files; otherwise it is a name.
         portion_texts: texts given to it at once; what a run that is stopped may lose.
         counts_tokens: whether it knows which texts it cuts.
         dim: width of the vectors; 0 where only the first text tells.
@@ -67,6 +68,7 @@ class ForeignEncoder(abc.ABC):
 
     takes: ClassVar[Collection[str]] = ()
     Options: ClassVar[type] = NoOptions
+    has_files: ClassVar[bool] = True
     portion_texts: ClassVar[int] = PORTION_TEXTS
     counts_tokens: bool = False
     dim: int

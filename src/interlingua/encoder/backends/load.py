@@ -26,9 +26,6 @@ from interlingua.encoder.training_record import training_record
 from interlingua.errors import ConfigError
 from interlingua.registry import BACKENDS, check_choice, resolve
 
-HAVE_NO_FILES = ("function", "openai")
-"""Backends with a model that is no directory."""
-
 
 def load_encoder(
     model: str,
@@ -46,7 +43,7 @@ def load_encoder(
     Args:
         model: a model directory, a training run (its best model) or ``hf:owner/name``; for the backend ``function``
             ``module:function``, for ``openai`` the model's name there, for ``vectors`` a folder of them.
-        backend: what computes the embeddings, a name of ``registry.BACKENDS``.
+        backend: what computes the embeddings, a name of ``registry.BACKENDS`` or ``package.module:Class``.
         name: as results call it; the directory's name by default.
         pooling: instead of the model's own; with ``interlingua`` and ``onnx``.
         dtype: float32, bfloat16, float16 or int8 to compute in; with ``interlingua`` and, but int8, with
@@ -60,10 +57,9 @@ def load_encoder(
         CheckpointError: there is no such model.
         MissingExtraError: the library of the backend is not installed.
     """
-    check_choice("backend", backend, BACKENDS)
     kind: type[ForeignEncoder] = resolve(BACKENDS, backend)
     _check(backend, kind.takes, pooling, dtype, device, dim)
-    if backend not in HAVE_NO_FILES:
+    if kind.has_files:
         model = os.fspath(best_of_run(model))
     default = "cuda" if torch.cuda.is_available() and "device" in kind.takes else "cpu"
     choices = Choices(
@@ -77,7 +73,7 @@ def load_encoder(
     encoder = kind.load(model, choices)
     choice = {"pooling": pooling, "dtype": dtype, "dim": dim}
     overrides = tuple(f"{key}={value}" for key, value in choice.items() if value)
-    training = None if backend in HAVE_NO_FILES else training_record(model)
+    training = training_record(model) if kind.has_files else None
     encoder.info = dataclasses.replace(encoder.info.with_overrides(overrides), training=training)
     return encoder, encoder.info
 
@@ -191,22 +187,24 @@ def backend_settings(settings: Sequence[str], backend: str) -> tuple[dict[str, A
 
     Args:
         settings: ``onnx.file=model_quantized.onnx``, ``stsb.split=dev``.
-        backend: the one in use.
+        backend: the one in use; one named as ``package.module:Class`` has its options under ``Class``.
 
     Raises:
         ConfigError: an option of another backend is set.
     """
     own: dict[str, Any] = {}
     left = []
+    label = BACKENDS.label(backend)
+    others = BACKENDS.names
     for setting in settings:
         owner = setting.partition("=")[0].partition(".")[0].strip()
-        if owner not in BACKENDS:
-            left.append(setting)
-        elif owner != backend:
+        if owner == label:
+            apply_override(own, setting)
+        elif owner in others:
             raise ConfigError(f"--set {setting}: the backend is {backend}; drop the option or say --backend {owner}")
         else:
-            apply_override(own, setting)
-    return dict(own.get(backend, {})), left
+            left.append(setting)
+    return dict(own.get(label, {})), left
 
 
 def model_name(model: str) -> str:

@@ -104,7 +104,8 @@ def _check_backend(base: Mapping[str, Any], folder: Path, *, trusted: bool) -> N
         ConfigError: the folder is not trusted.
     """
     backend = base["backend"]
-    if backend == "mapped" or backend not in BACKENDS:
+    is_known = backend in BACKENDS.names or BACKENDS.is_place(backend)
+    if backend == "mapped" or not is_known:
         raise CheckpointError(
             f"{folder / MAPPED_FILE}: backend is {shown(backend)}, expected one of those that debias can map; make it"
             " again with interlingua debias"

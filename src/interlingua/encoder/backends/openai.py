@@ -75,6 +75,7 @@ class OpenAIEncoder(ForeignEncoder):
     """
 
     Options = OpenAIOptions
+    has_files = False
     portion_texts = 512
 
     def __init__(self, model: str, *, name: str | None = None, options: OpenAIOptions | None = None) -> None:

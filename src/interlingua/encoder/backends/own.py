@@ -43,6 +43,7 @@ class OwnEncoder:
     """
 
     takes: ClassVar[Sequence[str]] = ("pooling", "dtype", "device", "dim")
+    has_files: ClassVar[bool] = True
 
     def __init__(
         self,
