@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
-import resource
 import shlex
 import sys
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ import torch
 
 from interlingua import __version__
 from interlingua.encoder.model_info import ModelInfo
+from interlingua.runtime import peak_rss_bytes
 
 PACKAGES = (
     "torch", "numpy", "transformers", "tokenizers", "sentencepiece", "sentence-transformers", "onnxruntime", "mteb",
@@ -49,12 +49,6 @@ def provenance(model: ModelInfo, prompt: str, measured: Mapping[str, object]) ->
 
 def _gpu(device: str | None) -> list[str]:
     return [torch.cuda.get_device_name(device)] if (device or "").startswith("cuda") else []
-
-
-def peak_rss_bytes() -> int:
-    """The largest resident memory this process ever had, bytes."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
 
 
 def _version(package: str) -> str | None:
