@@ -146,7 +146,7 @@ def main() -> None:
 
     import torch
 
-    from interlingua.evaluation.encoders import encode_function
+    from interlingua.encoder.backends.load import encode_function
 
     torch.set_num_threads(1)
     encode = partial(encode_function(options.model, dtype=options.dtype), prompt=options.prompt, normalize=True)

@@ -19,8 +19,8 @@ import numpy as np
 import torch
 
 from interlingua.corpus.formats import TextPair, read_pairs
+from interlingua.encoder.backends.load import encode_function
 from interlingua.encoder.encode import DTYPES, EncodeReport
-from interlingua.evaluation.encoders import encode_function
 from interlingua.mining.score import PairScorer, ScoreConfig
 
 LANGUAGES = "deu fra cmn rus jpn spa tur fin ara kor vie nld pol por"

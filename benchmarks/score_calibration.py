@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from interlingua.corpus.formats import TextPair, read_pairs
-from interlingua.evaluation.encoders import encode_function
+from interlingua.encoder.backends.load import encode_function
 from interlingua.mining.calibrate import LearnJob, first_half, judged, mixed, wrong_targets
 from interlingua.mining.calibration import expected_cuts, fit_calibration, measure
 from interlingua.mining.score import PairScorer

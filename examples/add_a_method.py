@@ -16,7 +16,6 @@ import interlingua
 import toy
 from interlingua.batches.tokens import ParallelBatch
 from interlingua.methods.objective import LossOutput, Objective
-from interlingua.registry import METHODS
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,8 +42,8 @@ class CloseAndApart(Objective):
 
 def main() -> None:
     """Trains with the method, and looks for translations with the result."""
-    METHODS["close_and_apart"] = "add_a_method:CloseAndApart"  # name -> module:class
-    config = toy.run("own-method", {"name": "close_and_apart", "apart_weight": 5.0}, steps=120)
+    method = {"name": "add_a_method:CloseAndApart", "apart_weight": 5.0}  # module:class
+    config = toy.run("own-method", method, steps=120)
     [trained] = interlingua.train(config, resume="never")
     encoder = interlingua.load(trained.best or trained.model)
 

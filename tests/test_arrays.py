@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from interlingua import limits
-from interlingua.arrays import arrays_of, map_array
+from interlingua.arrays import arrays_of, map_array, normalize_rows, unit_rows
 from interlingua.errors import DataError
 
 
@@ -39,3 +39,23 @@ def test_an_archive_may_grow_so_often_and_has_so_many_members(tmp_path, monkeypa
     monkeypatch.setattr(limits, "MAX_MEMBERS", 1)
     with pytest.raises(DataError, match="2 arrays, more than 1"):
         dict(arrays_of(tmp_path / "b.npz"))
+
+
+def test_rows_of_length_1_by_a_plain_loop():
+    vectors = np.random.default_rng(0).standard_normal((5, 3)).astype(np.float32)
+    expected = [[element / sum(e * e for e in row) ** 0.5 for element in row] for row in vectors.tolist()]
+    for scaled in (normalize_rows(vectors), unit_rows(vectors)):
+        assert scaled.dtype == np.float32
+        np.testing.assert_allclose(scaled, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [normalize_rows, unit_rows])
+def test_a_row_of_zeros_stays(scale):
+    assert scale(np.zeros((1, 3), dtype=np.float32)).tolist() == [[0.0, 0.0, 0.0]]
+
+
+def test_rows_too_long_or_not_finite_become_nan():
+    rows = np.array([[1e200, 1.0], [np.inf, 1.0], [3e19, 4e19]])  # the squares of the last are beyond float32
+    scaled = unit_rows(rows)
+    assert np.isnan(scaled[:2]).any(axis=1).all()
+    np.testing.assert_allclose(scaled[2], [0.6, 0.8], rtol=1e-6)

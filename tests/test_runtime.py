@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from interlingua.runtime import Expected, Steps, duration, size_text
+from interlingua.runtime import Expected, Steps, duration, peak_rss_bytes, size_text
 
 
 class Clock:
@@ -72,3 +73,10 @@ def test_durations(seconds, text):
 @pytest.mark.parametrize(("count", "text"), [(2048, "2 KiB"), (3 * 2**20, "3.0 MiB"), (1.5 * 2**30, "1.5 GiB")])
 def test_sizes(count, text):
     assert size_text(count) == text
+
+
+def test_peak_memory_is_in_bytes():
+    before = peak_rss_bytes()
+    assert before > 5 * 2**20  # an interpreter
+    np.ones(2**26, dtype=np.uint8).sum()  # 64 MiB, touched
+    assert peak_rss_bytes() >= before

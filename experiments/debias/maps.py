@@ -19,13 +19,13 @@ from typing import Any
 
 import numpy as np
 
+from interlingua.arrays import normalize_rows
+from interlingua.encoder.backends.load import load_encoder
 from interlingua.encoder.language_map_files import read_map
 from interlingua.encoder.language_maps import LanguageMap
+from interlingua.encoder.model_info import ModelInfo, prompt_text
 from interlingua.evaluation.cache import CachedEncoder
-from interlingua.evaluation.encoders import load_encoder
 from interlingua.evaluation.kept import kept_folder
-from interlingua.evaluation.metrics.retrieval import normalized
-from interlingua.evaluation.provenance import ModelInfo, prompt_text
 from interlingua.evaluation.results import result_path
 from interlingua.evaluation.scores import mean_scores
 from interlingua.evaluation.suite import build_tasks, evaluate
@@ -59,7 +59,7 @@ class MappedFromCache:
             self._by_prompt[before] = self._stores.enter_context(
                 CachedEncoder(self._encoder, prompt=before, kept=store)
             )
-        vectors = normalized(self._by_prompt[before].encode(list(texts), language=language))
+        vectors = normalize_rows(self._by_prompt[before].encode(list(texts), language=language))
         return vectors if self._map is None else self._map.apply(vectors, [language or ""] * len(vectors))
 
     def close(self) -> None:

@@ -20,13 +20,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from interlingua.arrays import normalize_rows
+from interlingua.encoder.backends.load import load_encoder
 from interlingua.encoder.language_map_files import read_map
 from interlingua.encoder.language_maps import LanguageMap
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.retrieval import RetrievalSet, answer_sentence_sets
-from interlingua.evaluation.encoders import load_encoder
 from interlingua.evaluation.kept import kept_folder
-from interlingua.evaluation.metrics.retrieval import normalized
 from interlingua.languages import resolve
 from interlingua.search.passage_files import Passage
 from interlingua.search.passage_index import IndexSettings, PassageIndex
@@ -89,8 +89,8 @@ def main() -> None:
         questions += [Question(found.queries[name], code, right_passages(sets, name)) for name in names]
 
     with cached(options.passage_prompt) as passage_store, cached(options.query_prompt) as question_store:
-        passage_vectors = normalized(passage_store.encode([passage.text for passage in passages]))
-        question_vectors = normalized(question_store.encode([question.text for question in questions]))
+        passage_vectors = normalize_rows(passage_store.encode([passage.text for passage in passages]))
+        question_vectors = normalize_rows(question_store.encode([question.text for question in questions]))
     rows = {passage.id: row for row, passage in enumerate(passages)}
     codes = sorted({passage.language for passage in passages})
     shutil.rmtree(options.folder, ignore_errors=True)

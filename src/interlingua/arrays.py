@@ -74,8 +74,21 @@ def _reason(error: Exception) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())[:200]
 
 
+SMALLEST_LENGTH = 1e-12
+"""A vector shorter than this is divided by it, so that a row of zeros stays what it is."""
+
+
+def normalize_rows(vectors: NDArray[np.floating]) -> Float32[ndarray, "n d"]:
+    """A copy with rows of length 1, so that inner products are cosines; a row of zeros stays."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.maximum(lengths, SMALLEST_LENGTH), dtype=np.float32)
+
+
 def unit_rows(vectors: NDArray[np.floating]) -> Float32[ndarray, "n d"]:
-    """Vectors scaled to length 1; one of zeros stays, one that is not finite or too long for float32 becomes NaN."""
+    """As ``normalize_rows``, of vectors from elsewhere; one that is not finite or too long for float32 becomes NaN.
+
+    The lengths are taken in float64, in which no square of a float32 is too large.
+    """
     with np.errstate(over="ignore", invalid="ignore"):  # some bytes that mean NaN are reported by numpy
         wide = np.asarray(vectors, dtype=np.float64)
         lengths = np.linalg.norm(wide, axis=1, keepdims=True)

@@ -1,73 +1,127 @@
-"""What can be named in a config or on the command line, and where it lives. Nothing registers itself on import."""
+"""What can be named in a config or on the command line, and where it is. Nothing registers itself on import.
+
+A name stands for a class in one of three ways. The library's own classes have short names, in the tables below.
+A package that is installed adds names by entry points, for each table in a group of its own. Any other class is named
+by its place, ``package.module:Class``. ``resolve`` imports the class, and only then is the code of a package run.
+"""
 
 from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Mapping
+import os
+import sys
+from collections.abc import Collection, Mapping
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from interlingua.errors import ConfigError
+from interlingua.errors import ConfigError, InterlinguaError
 
-METHODS: dict[str, str] = {
-    "anchor": "interlingua.methods.anchor:Anchor",
-    "calibrated": "interlingua.methods.calibrated:Calibrated",
-    "cross_encoder": "interlingua.methods.cross_encoder:CrossEncoder",
-    "nli": "interlingua.methods.nli:NLI",
-    "sts": "interlingua.methods.sts:STS",
-    "ems": "interlingua.methods.ems:EMS",
-    "mexma": "interlingua.methods.mexma:MEXMA",
-    "distill": "interlingua.methods.distill:Distill",
-    "infonce": "interlingua.methods.infonce:InfoNCE",
-    "labse": "interlingua.methods.labse:LaBSE",
-    "tlm": "interlingua.methods.tlm:TLM",
-    "infoxlm": "interlingua.methods.infoxlm:InfoXLM",
-    "dap": "interlingua.methods.dap:DAP",
-    "retromae": "interlingua.methods.retromae:RetroMAE",
-    "laser": "interlingua.methods.laser:LASER",
-    "combination": "interlingua.methods.combination:Combination",
-    "multilingual_ir": "interlingua.methods.multilingual_ir:MultilingualIR",
-}
-TASKS: dict[str, str] = {
-    "tatoeba": "interlingua.evaluation.tasks.tatoeba:Tatoeba",
-    "xsim": "interlingua.evaluation.tasks.xsim:XSim",
-    "xsim_pp": "interlingua.evaluation.tasks.xsim_pp:XSimPP",
-    "xsim_pp_generated": "interlingua.evaluation.tasks.xsim_pp:XSimPPGenerated",
-    "ntrex_xsim": "interlingua.evaluation.tasks.ntrex:NtrexXSim",
-    "ntrex_f1": "interlingua.evaluation.tasks.ntrex:NtrexF1",
-    "flores_p_at_1": "interlingua.evaluation.tasks.flores:FloresP1",
-    "mixed_pool": "interlingua.evaluation.tasks.mixed_pool:MixedPool",
-    "sts17": "interlingua.evaluation.tasks.sts:STS17",
-    "stsb": "interlingua.evaluation.tasks.sts:STSBenchmark",
-    "sts12_16": "interlingua.evaluation.tasks.sts:STS12to16",
-    "sick": "interlingua.evaluation.tasks.sts:Sick",
-    "tydi_goldp": "interlingua.evaluation.tasks.retrieval:TyDiGoldP",
-    "xquad_r": "interlingua.evaluation.tasks.retrieval:XQuADR",
-    "lareqa": "interlingua.evaluation.tasks.lareqa:LAReQA",
-    "xquad": "interlingua.evaluation.tasks.retrieval:XQuAD",
-    "mr_tydi": "interlingua.evaluation.tasks.retrieval:MrTyDi",
-    "miracl": "interlingua.evaluation.tasks.retrieval:Miracl",
-    "beir": "interlingua.evaluation.tasks.retrieval:Beir",
-    "zero_shot_mldoc": "interlingua.evaluation.tasks.zero_shot:ZeroShotMLDoc",
-    "zero_shot_cls_v1": "interlingua.evaluation.tasks.zero_shot:ZeroShotClsV1",
-    "zero_shot_cls_v2": "interlingua.evaluation.tasks.zero_shot:ZeroShotClsV2",
-    "zero_shot_sib200": "interlingua.evaluation.tasks.zero_shot:ZeroShotSib200",
-    "zero_shot_umsab": "interlingua.evaluation.tasks.zero_shot:ZeroShotUmsab",
-    "zero_shot_folder": "interlingua.evaluation.tasks.zero_shot:ZeroShotFolder",
-    "few_shot_sib200": "interlingua.evaluation.tasks.few_shot:FewShotSib200",
-    "few_shot_umsab": "interlingua.evaluation.tasks.few_shot:FewShotUmsab",
-    "few_shot_folder": "interlingua.evaluation.tasks.few_shot:FewShotFolder",
-    "senteval": "interlingua.evaluation.tasks.senteval:SentEval",
-    "pair_mrpc": "interlingua.evaluation.tasks.pairs:PairMRPC",
-    "pair_xnli": "interlingua.evaluation.tasks.pairs:PairXNLI",
-    "pair_paws_x": "interlingua.evaluation.tasks.pairs:PairPawsX",
-    "pair_folder": "interlingua.evaluation.tasks.pairs:PairFolder",
-    "bucc_margin": "interlingua.evaluation.tasks.bucc:BuccMargin",
-    "bucc_best_f1": "interlingua.evaluation.tasks.bucc:BuccBestF1",
-    "bucc_mteb": "interlingua.evaluation.tasks.bucc:BuccMTEB",
-    "paracrawl_retrieval": "interlingua.evaluation.tasks.paracrawl:ParaCrawlRetrieval",
-    "mteb": "interlingua.evaluation.tasks.mteb:MTEB",
-}
+
+class Registry(dict[str, str]):
+    """The names of one kind of class.
+
+    Args:
+        kind: what a class of it is called in messages.
+        group: of the entry points by which installed packages add to it.
+        base: place of the class, or of the protocol, that all of them are made after.
+        needs: what a class must have to be one.
+        places: name -> place, of those that are built in.
+    """
+
+    def __init__(self, kind: str, group: str, *, base: str, needs: Collection[str], places: Mapping[str, str]) -> None:
+        super().__init__(places)
+        self.kind = kind
+        self.group = group
+        self.base = base
+        self.needs = needs
+
+    @property
+    def names(self) -> list[str]:
+        """Those that are built in, then those of installed packages."""
+        return list(dict.fromkeys([*self, *(entry.name for entry in installed(self.group))]))
+
+    def is_place(self, name: str) -> bool:
+        """Whether it is ``package.module:Class``, and not one of these names with something behind it."""
+        start, colon, _ = name.partition(":")
+        return bool(colon) and start not in self.names
+
+    def label(self, name: str) -> str:
+        """What options are set under: the name, or of a place the class."""
+        return name.rpartition(":")[2] if self.is_place(name) else name
+
+
+METHODS = Registry(
+    "method",
+    "interlingua.methods",
+    base="interlingua.methods.objective:Objective",
+    needs=("Config", "feeds_for"),
+    places={
+        "anchor": "interlingua.methods.anchor:Anchor",
+        "calibrated": "interlingua.methods.calibrated:Calibrated",
+        "cross_encoder": "interlingua.methods.cross_encoder:CrossEncoder",
+        "nli": "interlingua.methods.nli:NLI",
+        "sts": "interlingua.methods.sts:STS",
+        "ems": "interlingua.methods.ems:EMS",
+        "mexma": "interlingua.methods.mexma:MEXMA",
+        "distill": "interlingua.methods.distill:Distill",
+        "infonce": "interlingua.methods.infonce:InfoNCE",
+        "labse": "interlingua.methods.labse:LaBSE",
+        "tlm": "interlingua.methods.tlm:TLM",
+        "infoxlm": "interlingua.methods.infoxlm:InfoXLM",
+        "dap": "interlingua.methods.dap:DAP",
+        "retromae": "interlingua.methods.retromae:RetroMAE",
+        "laser": "interlingua.methods.laser:LASER",
+        "combination": "interlingua.methods.combination:Combination",
+        "multilingual_ir": "interlingua.methods.multilingual_ir:MultilingualIR",
+    },
+)
+TASKS = Registry(
+    "task",
+    "interlingua.tasks",
+    base="interlingua.evaluation.task:Task",
+    needs=("main_metric", "evaluate"),
+    places={
+        "tatoeba": "interlingua.evaluation.tasks.tatoeba:Tatoeba",
+        "xsim": "interlingua.evaluation.tasks.xsim:XSim",
+        "xsim_pp": "interlingua.evaluation.tasks.xsim_pp:XSimPP",
+        "xsim_pp_generated": "interlingua.evaluation.tasks.xsim_pp:XSimPPGenerated",
+        "ntrex_xsim": "interlingua.evaluation.tasks.ntrex:NtrexXSim",
+        "ntrex_f1": "interlingua.evaluation.tasks.ntrex:NtrexF1",
+        "flores_p_at_1": "interlingua.evaluation.tasks.flores:FloresP1",
+        "mixed_pool": "interlingua.evaluation.tasks.mixed_pool:MixedPool",
+        "sts17": "interlingua.evaluation.tasks.sts:STS17",
+        "stsb": "interlingua.evaluation.tasks.sts:STSBenchmark",
+        "sts12_16": "interlingua.evaluation.tasks.sts:STS12to16",
+        "sick": "interlingua.evaluation.tasks.sts:Sick",
+        "tydi_goldp": "interlingua.evaluation.tasks.retrieval:TyDiGoldP",
+        "xquad_r": "interlingua.evaluation.tasks.retrieval:XQuADR",
+        "lareqa": "interlingua.evaluation.tasks.lareqa:LAReQA",
+        "xquad": "interlingua.evaluation.tasks.retrieval:XQuAD",
+        "mr_tydi": "interlingua.evaluation.tasks.retrieval:MrTyDi",
+        "miracl": "interlingua.evaluation.tasks.retrieval:Miracl",
+        "beir": "interlingua.evaluation.tasks.retrieval:Beir",
+        "zero_shot_mldoc": "interlingua.evaluation.tasks.zero_shot:ZeroShotMLDoc",
+        "zero_shot_cls_v1": "interlingua.evaluation.tasks.zero_shot:ZeroShotClsV1",
+        "zero_shot_cls_v2": "interlingua.evaluation.tasks.zero_shot:ZeroShotClsV2",
+        "zero_shot_sib200": "interlingua.evaluation.tasks.zero_shot:ZeroShotSib200",
+        "zero_shot_umsab": "interlingua.evaluation.tasks.zero_shot:ZeroShotUmsab",
+        "zero_shot_folder": "interlingua.evaluation.tasks.zero_shot:ZeroShotFolder",
+        "few_shot_sib200": "interlingua.evaluation.tasks.few_shot:FewShotSib200",
+        "few_shot_umsab": "interlingua.evaluation.tasks.few_shot:FewShotUmsab",
+        "few_shot_folder": "interlingua.evaluation.tasks.few_shot:FewShotFolder",
+        "senteval": "interlingua.evaluation.tasks.senteval:SentEval",
+        "pair_mrpc": "interlingua.evaluation.tasks.pairs:PairMRPC",
+        "pair_xnli": "interlingua.evaluation.tasks.pairs:PairXNLI",
+        "pair_paws_x": "interlingua.evaluation.tasks.pairs:PairPawsX",
+        "pair_folder": "interlingua.evaluation.tasks.pairs:PairFolder",
+        "bucc_margin": "interlingua.evaluation.tasks.bucc:BuccMargin",
+        "bucc_best_f1": "interlingua.evaluation.tasks.bucc:BuccBestF1",
+        "bucc_mteb": "interlingua.evaluation.tasks.bucc:BuccMTEB",
+        "paracrawl_retrieval": "interlingua.evaluation.tasks.paracrawl:ParaCrawlRetrieval",
+        "mteb": "interlingua.evaluation.tasks.mteb:MTEB",
+    },
+)
 SUITES: dict[str, tuple[str, ...]] = {
     "standard": ("tatoeba", "xsim", "mixed_pool"),
     "ntrex": ("ntrex_xsim", "ntrex_f1"),
@@ -122,65 +176,134 @@ SUITES: dict[str, tuple[str, ...]] = {
     "mexma_table30": ("mteb:CDSC-R", "mteb:SICK-R-PL", "mteb:STS22", "mteb:STSBenchmarkMultilingualSTS"),
 }
 """Names for several tasks; those with data are run."""
-BACKENDS: dict[str, str] = {
-    "interlingua": "interlingua.evaluation.encoders:OwnEncoder",
-    "sentence-transformers": "interlingua.evaluation.backends.sentence_transformers:SentenceTransformersEncoder",
-    "onnx": "interlingua.evaluation.backends.onnx:OnnxEncoder",
-    "openai": "interlingua.evaluation.backends.openai:OpenAIEncoder",
-    "vectors": "interlingua.evaluation.backends.vectors:VectorsEncoder",
-    "function": "interlingua.evaluation.backends.function:FunctionEncoder",
-    "mapped": "interlingua.evaluation.backends.mapped:MappedEncoder",
-}
-ANALYSES: dict[str, str] = {
-    "agnosticism": "interlingua.analysis.agnosticism:Agnosticism",
-    "token_matching": "interlingua.analysis.token_matching:TokenMatching",
-    "attention_entropy": "interlingua.analysis.attention_entropy:AttentionEntropy",
-    "word_order": "interlingua.analysis.word_order:WordOrder",
-    "uniform_pooling": "interlingua.analysis.uniform_pooling:UniformPooling",
-}
-FORMATS: dict[str, str] = {
-    "moses": "interlingua.corpus.moses:Moses",
-    "opus": "interlingua.corpus.moses:OpusZip",
-    "tsv": "interlingua.corpus.tabular:Tsv",
-    "jsonl": "interlingua.corpus.tabular:Jsonl",
-    "csv": "interlingua.corpus.spreadsheet:Csv",
-    "xlsx": "interlingua.corpus.spreadsheet:Xlsx",
-    "tmx": "interlingua.corpus.tmx:Tmx",
-    "gettext": "interlingua.corpus.gettext:Gettext",
-    "huggingface": "interlingua.corpus.huggingface:HuggingFace",
-}
+BACKENDS = Registry(
+    "backend",
+    "interlingua.backends",
+    base="interlingua.encoder.backends.foreign:ForeignEncoder",
+    needs=("takes", "load"),
+    places={
+        "interlingua": "interlingua.encoder.backends.own:OwnEncoder",
+        "sentence-transformers": "interlingua.encoder.backends.sentence_transformers:SentenceTransformersEncoder",
+        "onnx": "interlingua.encoder.backends.onnx:OnnxEncoder",
+        "openai": "interlingua.encoder.backends.openai:OpenAIEncoder",
+        "vectors": "interlingua.encoder.backends.vectors:VectorsEncoder",
+        "function": "interlingua.encoder.backends.function:FunctionEncoder",
+        "mapped": "interlingua.encoder.backends.mapped:MappedEncoder",
+    },
+)
+ANALYSES = Registry(
+    "analysis",
+    "interlingua.analyses",
+    base="interlingua.analysis.subject:Analyser",
+    needs=("name", "run"),
+    places={
+        "agnosticism": "interlingua.analysis.agnosticism:Agnosticism",
+        "token_matching": "interlingua.analysis.token_matching:TokenMatching",
+        "attention_entropy": "interlingua.analysis.attention_entropy:AttentionEntropy",
+        "word_order": "interlingua.analysis.word_order:WordOrder",
+        "uniform_pooling": "interlingua.analysis.uniform_pooling:UniformPooling",
+    },
+)
+FORMATS = Registry(
+    "format",
+    "interlingua.formats",
+    base="interlingua.corpus.formats:PairFormat",
+    needs=("read", "write"),
+    places={
+        "moses": "interlingua.corpus.moses:Moses",
+        "opus": "interlingua.corpus.moses:OpusZip",
+        "tsv": "interlingua.corpus.tabular:Tsv",
+        "jsonl": "interlingua.corpus.tabular:Jsonl",
+        "csv": "interlingua.corpus.spreadsheet:Csv",
+        "xlsx": "interlingua.corpus.spreadsheet:Xlsx",
+        "tmx": "interlingua.corpus.tmx:Tmx",
+        "gettext": "interlingua.corpus.gettext:Gettext",
+        "huggingface": "interlingua.corpus.huggingface:HuggingFace",
+    },
+)
+CHECKS = Registry(
+    "check",
+    "interlingua.checks",
+    base="interlingua.mining.checks:Check",
+    needs=("name", "score", "accept", "default_limit", "is_of_pair"),
+    places={
+        "language": "interlingua.mining.checks:LanguageIdentified",
+        "script": "interlingua.mining.checks:ScriptShare",
+        "length": "interlingua.mining.checks:LengthRatio",
+        "copied": "interlingua.mining.checks:CopiedWords",
+        "numbers": "interlingua.mining.checks:NumbersAgree",
+        "duplicate": "interlingua.mining.checks:DuplicateSides",
+        "hub": "interlingua.mining.checks:Hubness",
+    },
+)
 
 
-def resolve(registry: Mapping[str, str], name: str) -> Any:
+def installed(group: str) -> list[EntryPoint]:
+    """The entry points of a group; nothing of their packages is imported."""
+    return sorted(entry_points(group=group), key=lambda entry: (entry.name, entry.value))
+
+
+def resolve(registry: Registry, name: str) -> Any:
     """Imports what ``name`` stands for.
 
     Args:
-        registry: one of the tables of this module, name -> ``"module:attribute"``.
-        name: a key of it.
+        registry: one of the tables of this module.
+        name: one of its names, or ``package.module:Class``.
 
     Returns:
-        The class or function.
+        The class.
 
     Raises:
-        ConfigError: there is no such name; the nearest one is offered.
+        ConfigError: there is no such name, and the nearest one is offered; or the class can't be imported, or is of
+            another kind.
     """
-    if name not in registry:
-        raise ConfigError(f"unknown name {name!r}{did_you_mean(name, registry)}")
-    module, _, attribute = registry[name].partition(":")
-    return getattr(importlib.import_module(module), attribute)
+    if name in registry:
+        module, _, attribute = registry[name].partition(":")
+        return getattr(importlib.import_module(module), attribute)
+    place = name if registry.is_place(name) else _installed_place(registry, name)
+    found = load(place)
+    if not isinstance(found, type):
+        raise ConfigError(f"{registry.kind} {name!r} is no class but a {type(found).__name__}, see {registry.base}")
+    missing = [attribute for attribute in registry.needs if not hasattr(found, attribute)]
+    if missing:
+        raise ConfigError(f"{registry.kind} {name!r} has no {missing[0]}; expected a class like {registry.base}")
+    return found
+
+
+def _installed_place(registry: Registry, name: str) -> str:
+    places = {entry.value for entry in installed(registry.group) if entry.name == name}
+    if len(places) > 1:
+        raise ConfigError(f"{registry.kind} {name!r} is in several packages; name one: {', '.join(sorted(places))}")
+    if not places:
+        raise ConfigError(f"unknown {registry.kind} {name!r}{did_you_mean(name, registry.names)}")
+    return places.pop()
 
 
 def load(place: str) -> Any:
-    """Imports what lies at ``package.module:Class``.
+    """Imports what is at ``package.module:Class`` or ``module:function``, in the working directory too.
 
     Raises:
-        ConfigError: there is no such module, or nothing of that name in it.
+        ConfigError: there is no such module, or nothing of that name in it, or its own code fails.
     """
     module, _, attribute = place.partition(":")
+    if not (module and attribute):
+        raise ConfigError(f"{place!r}: expected package.module:Class")
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())  # behind all that is installed, so that no file there is taken for a package
     try:
-        return getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ConfigError(f"{place!r} can't be imported ({error}); expected package.module:Class") from error
+        imported = importlib.import_module(module)
+    except InterlinguaError:
+        raise
+    except Exception as error:  # whatever the code of a module raises
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise ConfigError(
+            f"{place!r} can't be imported ({reason}); check the spelling and what is installed"
+        ) from error
+    try:
+        return getattr(imported, attribute)
+    except AttributeError as error:
+        own = [name for name, value in vars(imported).items() if getattr(value, "__module__", None) == module]
+        raise ConfigError(f"{place!r}: the module has no {attribute!r}{did_you_mean(attribute, own)}") from error
 
 
 def did_you_mean(name: str, known: Mapping[str, object] | list[str] | tuple[str, ...]) -> str:
@@ -190,3 +313,13 @@ def did_you_mean(name: str, known: Mapping[str, object] | list[str] | tuple[str,
     if near:
         return f"; did you mean {near[0]!r}?"
     return f"; known: {', '.join(sorted(known))}" if known else ""
+
+
+def check_choice(option: str, value: str | None, choices: Collection[str]) -> None:
+    """Says what an option may be.
+
+    Raises:
+        ConfigError: the value is given and is not among the choices.
+    """
+    if value is not None and value not in choices:
+        raise ConfigError(f"{option} {value!r} is not one of {', '.join(choices)}")

@@ -7,10 +7,10 @@ import torch
 
 from interlingua.analysis.subject import Subject
 from interlingua.encoder.backbone import BackboneConfig
+from interlingua.encoder.backends.own import OwnEncoder
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.model_info import ModelInfo
 from interlingua.evaluation.cache import CachedEncoder
-from interlingua.evaluation.encoders import OwnEncoder
-from interlingua.evaluation.provenance import ModelInfo
 from tests.encoder.conftest import tiny_vocabulary
 from tests.evaluation.parallel_made import LANGUAGES, LINES, Fixed, random_vectors, unit, write_lines
 

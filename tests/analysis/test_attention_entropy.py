@@ -11,9 +11,9 @@ from interlingua.analysis.attention_entropy import AttentionEntropy, sentence_va
 from interlingua.analysis.subject import Subject
 from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.attention_weights import first_token_attention
+from interlingua.encoder.backends.own import OwnEncoder
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
-from interlingua.evaluation.encoders import OwnEncoder
 from tests.analysis.conftest import LINES, fixed_subject, random_vectors
 
 ROWS = torch.tensor([[0.5, 0.2], [0.1, 0.2], [0.1, 0.2], [0.05, 0.2], [0.25, 0.2]])  # two heads; bos t t t eos

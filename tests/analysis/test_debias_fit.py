@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from interlingua.analysis.debias_fit import LabelledVectors, fit_and_measure, panel, ranks_to_try
+from interlingua.arrays import normalize_rows
 from interlingua.errors import DataError
-from interlingua.evaluation.metrics.retrieval import normalized
 
 LANGUAGES = ("deu_Latn", "eng_Latn", "jpn_Jpan", "tha_Thai")
 
@@ -18,7 +18,7 @@ def vectors_of(*, lines=120, width=24, offset=1.5, noise=0.3, seed=0, parallel=T
     rows = meanings + offsets + noise * rng.normal(size=(4 * lines, width))
     groups = np.tile(np.arange(lines), 4) if parallel else np.arange(4 * lines)
     return LabelledVectors(
-        vectors=normalized(rows.astype(np.float32)), languages=list(np.repeat(LANGUAGES, lines)), groups=groups
+        vectors=normalize_rows(rows.astype(np.float32)), languages=list(np.repeat(LANGUAGES, lines)), groups=groups
     )
 
 

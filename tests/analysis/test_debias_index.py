@@ -8,16 +8,18 @@ import pytest
 from interlingua.analysis import debias_index as module
 from interlingua.analysis.debias import DebiasOptions
 from interlingua.analysis.debias_index import debias_index
+from interlingua.arrays import normalize_rows
 from interlingua.encoder.language_map_files import read_map
 from interlingua.errors import ConfigError, DataError
-from interlingua.evaluation.metrics.retrieval import normalized
 from tests.hostile import others
 
 
 @pytest.fixture
 def index(tmp_path):
     rng = np.random.default_rng(0)
-    vectors = normalized((rng.normal(size=(300, 8)) + np.repeat(2 * rng.normal(size=(3, 8)), 100, axis=0)).astype("f4"))
+    vectors = normalize_rows(
+        (rng.normal(size=(300, 8)) + np.repeat(2 * rng.normal(size=(3, 8)), 100, axis=0)).astype("f4")
+    )
     np.save(tmp_path / "index.npy", vectors)
     (tmp_path / "labels.txt").write_text("\n".join(["de"] * 100 + ["eng"] * 100 + ["zz-unknown"] * 100) + "\n")
     return tmp_path

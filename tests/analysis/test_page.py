@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 from interlingua.analysis.page import render, write_page
 from interlingua.analysis.run import analyse
-from interlingua.evaluation.encoders import OwnEncoder
+from interlingua.encoder.backends.own import OwnEncoder
 from tests.analysis.test_record import analysis
 from tests.analysis.test_sections import ALL
 

@@ -9,8 +9,8 @@ from interlingua.analysis.agnosticism import Agnosticism
 from interlingua.analysis.record import read_analyses
 from interlingua.analysis.run import DEFAULT, analyse, build_analyses, states_of
 from interlingua.analysis.word_order import WordOrder
+from interlingua.encoder.backends.own import OwnEncoder
 from interlingua.errors import ConfigError, TaskError
-from interlingua.evaluation.encoders import OwnEncoder
 from interlingua.registry import ANALYSES, resolve
 from tests.analysis.conftest import Fixed, random_vectors
 

@@ -11,7 +11,7 @@ from interlingua.analysis.sections import DRAWN, TABLE_9, section
 from interlingua.analysis.token_matching import TokenMatching
 from interlingua.analysis.uniform_pooling import UniformPooling
 from interlingua.analysis.word_order import WordOrder
-from interlingua.evaluation.encoders import OwnEncoder
+from interlingua.encoder.backends.own import OwnEncoder
 from interlingua.registry import ANALYSES
 
 ALL = [Agnosticism(k=2), TokenMatching(), AttentionEntropy(), WordOrder(), UniformPooling(suite=("flores_p_at_1",))]

@@ -9,8 +9,8 @@ from interlingua.analysis.run import analyse
 from interlingua.analysis.subject import Subject
 from interlingua.analysis.token_matching import CLASSES, Matches, Token, TokenMatching, draw_tokens, without_self
 from interlingua.analysis.tokens import token_ids, token_windows
+from interlingua.encoder.backends.own import OwnEncoder
 from interlingua.errors import ConfigError, DataError
-from interlingua.evaluation.encoders import OwnEncoder
 from interlingua.search.topk.exact import Neighbors
 from tests.analysis.conftest import LANGUAGES, LINES, fixed_subject, random_vectors
 

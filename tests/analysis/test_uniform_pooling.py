@@ -5,9 +5,9 @@ import dataclasses
 import pytest
 
 from interlingua.analysis.uniform_pooling import UniformPooling, compared
+from interlingua.encoder.backends.own import OwnEncoder
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
-from interlingua.evaluation.encoders import OwnEncoder
 from interlingua.evaluation.suite import evaluate
 from tests.analysis.conftest import fixed_subject, random_vectors
 from tests.evaluation.results_made import make

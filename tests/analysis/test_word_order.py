@@ -5,7 +5,7 @@ import pytest
 
 from interlingua.analysis.subject import Subject
 from interlingua.analysis.word_order import SENTENCES, WordOrder
-from interlingua.evaluation.provenance import ModelInfo
+from interlingua.encoder.model_info import ModelInfo
 
 
 class Two:

@@ -88,7 +88,7 @@ def test_a_function(capsys, caplog, data, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--only", "agnostic"], "unknown name 'agnostic'; did you mean 'agnosticism'?"),
+        (["--only", "agnostic"], "unknown analysis 'agnostic'; did you mean 'agnosticism'?"),
         (["--languages", "zul"], "no file for the language 'zul' here"),
         (["--languages", "de"], "1 language here; 2 are needed"),
         (["--set", "agnosticism.j=2"], "unknown key 'j'"),

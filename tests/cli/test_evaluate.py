@@ -214,7 +214,7 @@ def test_a_function(capsys, data, tmp_path, monkeypatch, caplog):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--suite", "tatoebe"], "unknown name 'tatoebe'; did you mean 'tatoeba'?"),
+        (["--suite", "tatoebe"], "unknown task 'tatoebe'; did you mean 'tatoeba'?"),
         (["--languages", "zul"], "no file for the language 'zul' here; there are: deu, rus"),
         (["--languages", "Klingonese"], "Klingonese"),
         (["--suite", ""], "the suite is empty; name tasks"),

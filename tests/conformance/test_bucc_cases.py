@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from interlingua.evaluation.metrics.retrieval import normalized, weighted_scores
+from interlingua.arrays import normalize_rows
+from interlingua.evaluation.metrics.retrieval import weighted_scores
 from interlingua.functional.margin import MARGINS
 from interlingua.mining.candidates import best_both_ways, retrieve
 from interlingua.mining.gold import at_threshold, best_threshold
@@ -21,7 +22,7 @@ VECTORS = json.loads((FOLDER / "margin.json").read_text())
 @pytest.mark.parametrize("margin", MARGINS)
 @pytest.mark.parametrize("name", ["margin_scores", "margin_scores_extra_targets"])
 def test_retrieval(name, margin):
-    x, y = (normalized(np.array(VECTORS[name]["inputs"][side])) for side in "XY")
+    x, y = (normalize_rows(np.array(VECTORS[name]["inputs"][side])) for side in "XY")
     both = best_both_ways(x, y, k=VECTORS[name]["params"]["k"], margin=margin)
     found = retrieve(*both)
     expected = CASES[name][margin]

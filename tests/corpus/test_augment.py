@@ -11,13 +11,11 @@ from interlingua.files import sha256_file
 ENGLISH = ("eng_Latn", "eng_Latn")
 
 
-class Angles:
+def points_at_angles(texts, language):
     """Sentences are angles in degrees, ``at 50``; near is near."""
-
-    def encode(self, texts, *, language=None):
-        assert language == "eng_Latn"
-        angles = np.radians([degrees(text) for text in texts])
-        return 3 * np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+    assert language == "eng_Latn"
+    angles = np.radians([degrees(text) for text in texts])
+    return 3 * np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
 
 
 def closeness(first, second, language):
@@ -39,7 +37,7 @@ def silver(gold, folder, **options):
     return make_silver(
         [gold],
         folder,
-        encoder=Angles(),
+        embed=points_at_angles,
         score=closeness,
         languages=ENGLISH,
         models={"sentence_encoder": "x"},
@@ -115,7 +113,7 @@ def test_one_language_at_a_time(gold, tmp_path):
     german = tmp_path / "de.train.tsv"
     german.write_text("5.0\tat 0\tat 1\n")
     with pytest.raises(DataError, match="sentences in deu_Latn, eng_Latn"):
-        make_silver([gold, german], tmp_path / "silver", encoder=Angles(), score=closeness, models={})
+        make_silver([gold, german], tmp_path / "silver", embed=points_at_angles, score=closeness, models={})
 
 
 def test_pairs_of_other_splits_are_no_silver_pairs(gold, tmp_path):

@@ -15,7 +15,7 @@ from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
 from interlingua.mining import alignment
 from interlingua.mining.align import read_links
-from interlingua.mining.checks import CHECKS
+from interlingua.registry import CHECKS
 from tests.docs.markdown import follow, run_python
 from tests.mining import test_alignment
 from tests.mining.test_align import written

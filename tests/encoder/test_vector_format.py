@@ -93,26 +93,6 @@ def test_coded_vectors_go_to_a_file(encoder, sentences, tmp_path):
         assert np.array_equal(mapped, encoder.encode(sentences, precision=precision))
 
 
-def test_measured_ranges_are_those_of_the_vectors_and_saved(encoder, sentences, tmp_path):
-    encoder.calibrate_ranges(iter(sentences), dims=(encoder.dim, 8))
-    ranges = encoder.settings.int8_ranges
-    for width in (encoder.dim, 8):
-        expected = Int8Ranges.of(encoder.encode(sentences, dim=width))
-        assert np.allclose(as_array(ranges[width]), as_array(expected), atol=1e-6)
-    encoder.save(tmp_path / "model")
-    assert Encoder.load(tmp_path / "model").settings.int8_ranges == ranges
-    codes = encoder.encode(sentences, precision="int8", dim=8)
-    assert (codes.min(), codes.max()) == (-128, 127)
-
-
-def test_ranges_are_measured_for_the_trained_widths(encoder, sentences):
-    encoder.settings = EncodingSettings(max_tokens=64, matryoshka_dims=(encoder.dim, 16, 4))
-    encoder.calibrate_ranges(sentences)
-    assert list(encoder.settings.int8_ranges) == [encoder.dim, 16, 4]
-    with pytest.raises(DataError, match="got none"):
-        encoder.calibrate_ranges([])
-
-
 def test_a_model_of_cut_vectors_gives_them_everywhere(encoder, sentences, tmp_path):
     whole = encoder.encode(sentences)
     encoder.settings = EncodingSettings(max_tokens=encoder.settings.max_tokens, truncate_dim=8)

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
+from interlingua.encoder.backends.own import OwnEncoder
+from interlingua.encoder.directory import EncodingSettings
 from interlingua.errors import TaskError
 from interlingua.evaluation import cache
 from interlingua.evaluation.budget import Budget, BudgetUsed
 from interlingua.evaluation.cache import CachedEncoder
-from interlingua.evaluation.encoders import OwnEncoder
 
 
 def test_each_text_is_embedded_once_and_comes_back_in_order(number_encoder):
@@ -137,3 +140,52 @@ def test_a_width_that_changes_is_noticed():
         encoder.vectors = np.ones((1, 5))
         with pytest.raises(TaskError, match=r"shape \(1, 5\), expected \(1, 4\)"):
             cached.encode(["b"])
+
+
+class Towers:
+    def __init__(self):
+        self.said = []
+
+    def encode(self, texts, *, prompt=None, language=None, batch_tokens=16_384):
+        self.said.append(("any", list(texts)))
+        return np.ones((len(texts), 2))
+
+    def encode_queries(self, texts, *, language=None, batch_tokens=16_384):
+        self.said.append(("query", texts, language, batch_tokens))
+        return np.full((len(texts), 2), 2.0)
+
+    def encode_passages(self, texts, *, titles=None, language=None, batch_tokens=16_384):
+        self.said.append(("passage", texts, titles))
+        return np.full((len(texts), 2), 3.0)
+
+
+def test_the_cache_keeps_roles_apart():
+    towers = Towers()
+    with CachedEncoder(towers, batch_tokens=5) as cached:
+        question = cached.encode(["a"], language="deu_Latn", role="query")
+        passages = cached.encode(["a", "a"], role="passage", titles=["T", "U"])
+        again = cached.encode(["a"], role="passage", titles=["T"])
+        plain = cached.encode(["a"])
+    assert [rows.tolist() for rows in (question, again, plain)] == [[[2, 2]], [[3, 3]], [[1, 1]]]
+    assert passages.shape == (2, 2)
+    assert towers.said == [("query", ["a"], "deu_Latn", 5), ("passage", ["a", "a"], ["T", "U"]), ("any", ["a"])]
+
+
+def test_one_tower_reads_titles_before_passages_and_uses_its_prompts(number_encoder):
+    number_encoder.settings = EncodingSettings(prompts={"query": "query: ", "passage": "passage: "})
+    with CachedEncoder(number_encoder, role_prompts={"query": "ask: "}) as cached:
+        cached.encode(["1"], role="query")
+        cached.encode(["text 2", "3"], role="passage", titles=["Title", ""])
+        assert cached.used_prompts == {"query": "ask: ", "passage": "passage: "}
+    assert number_encoder.texts == ["1", "Title text 2", "3"]
+    assert [call[0] for call in number_encoder.calls] == ["ask: ", "passage"]
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+def test_an_inner_product_may_be_what_the_model_means(short_encoder, normalize):
+    short_encoder.settings = dataclasses.replace(short_encoder.settings, normalize=normalize)
+    with CachedEncoder(short_encoder) as cached:
+        lengths = np.linalg.norm(cached.encode(["de1 de2", "de3"], role="passage"), axis=1)
+        plain = np.linalg.norm(cached.encode(["de1 de2", "de3"]), axis=1)
+    assert np.allclose(lengths, 1, atol=1e-5) == normalize
+    assert np.allclose(plain, 1, atol=1e-5) == normalize

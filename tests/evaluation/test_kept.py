@@ -5,9 +5,9 @@ import json
 
 import pytest
 
+from interlingua.encoder.model_info import ModelInfo, describe
 from interlingua.errors import ConfigError
 from interlingua.evaluation.kept import kept_folder, unfinished_file, vector_places
-from interlingua.evaluation.provenance import ModelInfo, describe
 
 
 def test_vectors_of_other_weights_settings_or_prompts_are_not_taken(short_encoder, number_encoder, tmp_path):

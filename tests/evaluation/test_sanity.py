@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from interlingua.encoder.backbone import BackboneConfig
+from interlingua.encoder.backends.own import OwnEncoder
 from interlingua.encoder.encoder import Encoder
-from interlingua.evaluation.encoders import OwnEncoder
-from interlingua.evaluation.provenance import ModelInfo
+from interlingua.encoder.model_info import ModelInfo
 from interlingua.evaluation.sanity import check_encoder, cut_note, own_poolings, probe
 
 ROWS = {text: row for _, texts in probe() for row, text in enumerate(texts)}

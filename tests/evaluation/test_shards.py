@@ -8,8 +8,8 @@ import json
 import numpy as np
 import pytest
 
+from interlingua.encoder.model_info import ModelInfo
 from interlingua.errors import ConfigError
-from interlingua.evaluation.provenance import ModelInfo
 from interlingua.evaluation.shards import checked_shard
 from interlingua.evaluation.suite import build_tasks, evaluate
 from interlingua.evaluation.tasks import passages

@@ -9,8 +9,8 @@ import pytest
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.directory import EncodingSettings
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.model_info import describe
 from interlingua.errors import ConfigError, DataError
-from interlingua.evaluation.provenance import describe
 from interlingua.evaluation.report import cut_texts
 from interlingua.evaluation.results import read_result
 from interlingua.evaluation.suite import build_tasks, evaluate
@@ -61,7 +61,7 @@ def test_a_prompt_by_its_name_is_the_same_column_as_its_text(pair_folder, number
 
 
 def test_unknown_task_before_any_work(pair_folder, number_encoder):
-    with pytest.raises(ConfigError, match=r"unknown name 'tatoebe'; did you mean 'tatoeba'\?"):
+    with pytest.raises(ConfigError, match=r"unknown task 'tatoebe'; did you mean 'tatoeba'\?"):
         evaluate(number_encoder, ["tatoeba", "tatoebe"], pair_folder)
     assert number_encoder.calls == []
 

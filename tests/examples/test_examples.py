@@ -75,10 +75,7 @@ def test_training_reads_the_files_given(run, workplace, toy):
     assert not [line for line in printed if line.startswith("deu-eng")]
 
 
-def test_script_add_a_method(run, workplace, monkeypatch):
-    from interlingua import registry
-
-    monkeypatch.setitem(registry.METHODS, "close_and_apart", "the script puts its class here")
+def test_script_add_a_method(run, workplace):
     [line] = run("add_a_method")
     assert int(line.split(" of 100 ")[0]) > 90
     config = (workplace / "toy" / "own-method" / "config.toml").read_text(encoding="utf-8")

@@ -8,11 +8,11 @@ import pytest
 import torch
 
 from interlingua.encoder.backbone import BackboneConfig
+from interlingua.encoder.backends.foreign import Choices
+from interlingua.encoder.backends.onnx import OnnxEncoder
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import CheckpointError, ConfigError, MissingExtraError
-from interlingua.evaluation.backends.foreign import Choices
-from interlingua.evaluation.backends.onnx import OnnxEncoder
 from interlingua.export import graphs
 from interlingua.export.graphs import export_graphs
 from interlingua.export.verify import SAMPLES

@@ -236,7 +236,7 @@ def test_from_a_file_and_back(tmp_path):
         ({}, "terms is empty; give at least one table"),
         ({"x": {"weight": 1.0}}, "terms.x: a term is a table with a method; known: anchor"),
         ({"x": 3}, "terms.x: a term is a table with a method"),
-        ({"x": {"method": "emms"}}, r"terms.x: unknown name 'emms'; did you mean 'ems'\?"),
+        ({"x": {"method": "emms"}}, r"terms.x: unknown method 'emms'; did you mean 'ems'\?"),
         ({"x": {"method": "combination"}}, "terms.x: a combination can't be part of one"),
         ({"x": {"method": "ems", "weight": 0.0}}, "terms.x: weight is 0.0; it must be a number above 0"),
         ({"x": {"method": "ems", "weight": "much"}}, "terms.x: weight is 'much'"),

@@ -5,17 +5,18 @@ import pytest
 
 from interlingua.errors import ConfigError
 from interlingua.mining.checks import (
-    CHECKS,
     Check,
     Checker,
     CheckPlan,
     Pairs,
     copied_share,
+    find_check,
     hubs_of,
     length_ratios,
     number_agreement,
     numbers,
 )
+from interlingua.registry import CHECKS
 
 
 @pytest.mark.parametrize(
@@ -143,7 +144,7 @@ def test_languages(tmp_path):
 
 def test_a_plan_from_the_command_line():
     plan = CheckPlan.parse("hub, length", "copied=0.5,length")
-    assert plan == CheckPlan(("length", "copied", "hub"), {"copied": 0.5, "length": CHECKS["length"].default_limit})
+    assert plan == CheckPlan(("length", "copied", "hub"), {"copied": 0.5, "length": find_check("length").default_limit})
     assert CheckPlan.parse("", "none") == CheckPlan((), {})
     assert CheckPlan.parse("all", "").columns == tuple(CHECKS)
     with pytest.raises(ConfigError, match="unknown check 'lenght'; did you mean 'length'"):
@@ -186,7 +187,7 @@ def test_a_check_of_another_package_is_named_by_its_place(tmp_path):
 
 @pytest.mark.parametrize("name", ["no.such:Check", "math:pi", "interlingua.errors:ConfigError", "nothing:", ":x"])
 def test_places_without_a_check_are_refused(name):
-    with pytest.raises(ConfigError, match=r"check|imported"):
+    with pytest.raises(ConfigError, match=r"check|imported|package.module:Class"):
         CheckPlan.parse(name, "")
 
 
@@ -194,4 +195,4 @@ def test_each_side_of_a_limit():
     """At an upper limit a value is rejected, at a lower one accepted; what is no number is accepted."""
     values = np.array([1.0, 2.0, 3.0, np.nan])
     assert Politeness(("", ""), None).accept(values).tolist() == [True, False, False, True]
-    assert CHECKS["script"](("", ""), None, 2.0).accept(values).tolist() == [False, True, True, True]
+    assert find_check("script")(("", ""), None, 2.0).accept(values).tolist() == [False, True, True, True]

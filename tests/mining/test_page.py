@@ -11,11 +11,12 @@ import pytest
 from interlingua.mining.calibrate import read_labels
 from interlingua.mining.calibration import Bin, Calibration
 from interlingua.mining.candidates import FOUND
-from interlingua.mining.checks import CHECKS, CheckPlan
+from interlingua.mining.checks import CheckPlan, find_check
 from interlingua.mining.filter import Selection, write_mined
 from interlingua.mining.page import check_value, histogram, reliability, write_page
 from interlingua.mining.pipeline import Mined
 from interlingua.mining.texts import Line, build_side
+from interlingua.registry import CHECKS
 
 LANGUAGES = ("arb_Arab", "eng_Latn")
 FAKE_PAGE = """
@@ -130,7 +131,7 @@ def test_check_values_have_labels(page):
     assert "length 1." not in page
     assert check_value("script", 0.5).endswith(">letters in the right script 50 %</span>")
     assert check_value("hub", 30.0).endswith(">nearest of how many 30</span>")
-    assert all(check.label for check in CHECKS.values())
+    assert all(find_check(name).label for name in CHECKS)
 
 
 def test_reasons_are_a_table_with_what_rejects(page):

@@ -10,10 +10,10 @@ import torch
 
 from interlingua.cli.train import _summary
 from interlingua.encoder.backbone import BackboneConfig
+from interlingua.encoder.backends.foreign import check_vectors
 from interlingua.encoder.directory import EncodingSettings
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import TaskError
-from interlingua.evaluation.backends.foreign import check_vectors
 from interlingua.train.build import with_default_prompt
 from interlingua.train.config import train_config_from
 from interlingua.train.log import NotFiniteError

@@ -12,7 +12,7 @@ import numpy as np
 from interlingua.corpus.evaluation_sets import aligned_files, pair_files
 from interlingua.corpus.formats import languages_from_name, read_pairs
 from interlingua.corpus.labelled import LabelledPair, read_labelled
-from interlingua.encoder.encoder import EmbedsText
+from interlingua.encoder.protocol import TextEncoder
 from interlingua.errors import DataError
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import choose_languages
@@ -67,7 +67,7 @@ class Development:
     translations: tuple[Translations, ...] = ()
     scored: tuple[ScoredSet, ...] = ()
 
-    def measure(self, encoder: EmbedsText, *, prompt: str | None = None) -> Scores:
+    def measure(self, encoder: TextEncoder, *, prompt: str | None = None) -> Scores:
         """Embeds each sentence once and scores all sets.
 
         Args:

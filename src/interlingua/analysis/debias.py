@@ -31,21 +31,23 @@ from numpy import ndarray
 from interlingua import __version__
 from interlingua.analysis.debias_fit import FittedMap, LabelledVectors, Panel, fit_and_measure
 from interlingua.analysis.debias_texts import LanguageTexts, read_language_texts
+from interlingua.arrays import normalize_rows
+from interlingua.encoder.backends.load import load_encoder
+from interlingua.encoder.backends.mapped import MAPPED_FILE, described_base
+from interlingua.encoder.backends.own import OwnEncoder
 from interlingua.encoder.directory import is_ours
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.language_map_files import MAP_FILE, write_map
 from interlingua.encoder.language_maps import MAP_METHODS, LanguageMap, MapMethod
 from interlingua.encoder.language_shift import LanguageShift
+from interlingua.encoder.model_info import prompt_text
 from interlingua.encoder.post_pooling import Dense, Normalize, PostPooling
 from interlingua.errors import ConfigError, DataError
-from interlingua.evaluation.backends.mapped import MAPPED_FILE, described_base
 from interlingua.evaluation.cache import CachedEncoder
-from interlingua.evaluation.encoders import OwnEncoder, load_encoder
 from interlingua.evaluation.kept import kept_folder, unfinished_file
-from interlingua.evaluation.metrics.retrieval import normalized
-from interlingua.evaluation.provenance import prompt_text
-from interlingua.evaluation.task import Progress, check_choice, silent
+from interlingua.evaluation.task import Progress, silent
 from interlingua.files import PathLike, atomic_directory
+from interlingua.registry import check_choice
 
 RECORD_FILE = "debias.json"
 
@@ -206,7 +208,7 @@ def run_debias(
     """Estimates a map from texts and writes the encoder with it.
 
     Args:
-        model: see ``evaluation.encoders.load_encoder``.
+        model: see ``encoder.backends.load.load_encoder``.
         texts: folders and files, see ``analysis/debias_texts.py``.
         output: the new folder.
         options: of the estimate.
@@ -265,7 +267,7 @@ def debias_vectors(
     if len(vectors) != len(languages):
         raise DataError(f"{len(vectors):,} vectors and {len(languages):,} languages; each vector needs one")
     data = LabelledVectors(
-        vectors=normalized(np.asarray(vectors, dtype=np.float32)),
+        vectors=normalize_rows(np.asarray(vectors, dtype=np.float32)),
         languages=list(languages),
         groups=np.arange(len(vectors)),
     )
@@ -306,7 +308,7 @@ def _embed(cached: CachedEncoder, texts: LanguageTexts, progress: Progress) -> F
     done = 0
     for language in texts.codes:
         rows = texts.rows_of(language)
-        found = normalized(cached.encode([texts.texts[row] for row in rows], language=language))
+        found = normalize_rows(cached.encode([texts.texts[row] for row in rows], language=language))
         if made is None:
             made = np.zeros((len(texts.texts), found.shape[1]), dtype=np.float32)
         made[rows] = found

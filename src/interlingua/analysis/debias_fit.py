@@ -15,9 +15,9 @@ from jaxtyping import Bool, Float32, Float64, Int64
 from numpy import ndarray
 
 from interlingua.analysis.grouped_pool import PoolMeasures, measure_pool
+from interlingua.arrays import normalize_rows
 from interlingua.encoder.language_maps import LanguageMap, MapMethod, fit_language_map, language_statistics
 from interlingua.errors import DataError
-from interlingua.evaluation.metrics.retrieval import normalized
 
 MOST_RANKS = 24
 """Ranks that are tried; of more possible ones an even choice is."""
@@ -133,7 +133,7 @@ def fit_and_measure(
     if rank is None and method in ("project", "erase") and rest.has_translations:
         for tried in ranks_to_try(len(statistics.languages)):
             mapped = fit_language_map(statistics, method, tried).apply(rest.vectors, normalize=normalize)
-            ranks[tried] = measure_pool(normalized(mapped), _numbers(rest.languages), rest.groups)
+            ranks[tried] = measure_pool(normalize_rows(mapped), _numbers(rest.languages), rest.groups)
         rank = max(ranks, key=lambda tried: (ranks[tried].mixed_pool, ranks[tried].own_pool, -tried))
     language_map = fit_language_map(statistics, method, rank)
     mapped = language_map.apply(rest.vectors, rest.languages, normalize=normalize)
@@ -166,7 +166,7 @@ def panel(data: LabelledVectors, means: Float64[ndarray, "l d"]) -> Panel:
     spread = ((data.vectors - center) ** 2).sum(axis=1)
     total = np.mean([spread[numbers == number].mean() for number in range(len(own_means))])
     return Panel(
-        pool=measure_pool(normalized(data.vectors), numbers, data.groups),
+        pool=measure_pool(normalize_rows(data.vectors), numbers, data.groups),
         variance_share=float(between / total) if total > 0 else 0.0,
         recognized=float((distances.argmin(axis=1) == numbers).mean()),
     )
@@ -187,7 +187,7 @@ def _are_translations(data: LabelledVectors) -> bool:
     """Whether groups are translations in truth: far more of them are found than chance would find."""
     numbers = _numbers(data.languages)
     smallest_pool = int(np.bincount(numbers).min())
-    found = measure_pool(normalized(data.vectors), numbers, data.groups).own_pool
+    found = measure_pool(normalize_rows(data.vectors), numbers, data.groups).own_pool
     return found > min(0.5, TIMES_CHANCE / smallest_pool)
 
 

@@ -17,14 +17,13 @@ from jaxtyping import Float32
 from numpy import ndarray
 
 from interlingua.analysis.debias import RECORD_FILE, DebiasOptions, DebiasReport, debias_vectors
-from interlingua.arrays import map_array
+from interlingua.arrays import map_array, normalize_rows
 from interlingua.corpus.reservoir import reservoir
 from interlingua.encoder.encode import collect
 from interlingua.encoder.language_map_files import MAP_FILE, read_map, write_map
 from interlingua.encoder.language_maps import LanguageMap
 from interlingua.errors import ConfigError, DataError
 from interlingua.evaluation.data.folders import full_code
-from interlingua.evaluation.metrics.retrieval import normalized
 from interlingua.evaluation.task import Progress, silent
 from interlingua.files import PathLike, atomic_directory, open_text
 
@@ -101,7 +100,7 @@ def _mapped(
             row = int(np.flatnonzero(~np.isfinite(block).all(axis=1))[0])
             raise DataError(f"vector {start + row + 1:,} is not finite; embed its text again")
         codes = None if languages is None else languages[start : start + BLOCK_ROWS]
-        yield language_map.apply(normalized(block), codes)
+        yield language_map.apply(normalize_rows(block), codes)
         progress("mapping vectors", min(len(table), start + BLOCK_ROWS), len(table))
 
 

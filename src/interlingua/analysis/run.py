@@ -12,12 +12,14 @@ from typing import Any
 from interlingua.analysis.record import Analysis, write_analysis
 from interlingua.analysis.subject import Analyser, Subject
 from interlingua.config import from_mapping
-from interlingua.encoder.encoder import EmbedsText, Encoder
+from interlingua.encoder.backends.own import OwnEncoder
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.model_info import ModelInfo, describe, prompt_text
+from interlingua.encoder.protocol import TextEncoder
 from interlingua.errors import ConfigError
 from interlingua.evaluation.cache import CachedEncoder
-from interlingua.evaluation.encoders import OwnEncoder
 from interlingua.evaluation.kept import kept_folder, unfinished_file
-from interlingua.evaluation.provenance import ModelInfo, describe, prompt_text, provenance
+from interlingua.evaluation.provenance import provenance
 from interlingua.evaluation.sanity import cut_note
 from interlingua.evaluation.suite import settings_table
 from interlingua.evaluation.task import Progress, silent
@@ -34,7 +36,7 @@ def build_analyses(
     """The analyses by name, with their options.
 
     Args:
-        names: of the registry; ``DEFAULT`` if none.
+        names: of the registry, or ``package.module:Class``; ``DEFAULT`` if none.
         languages: codes, names or groups, for those that choose.
         settings: ``analysis.option=value`` with the value in TOML.
 
@@ -43,21 +45,22 @@ def build_analyses(
     """
     chosen = list(names or DEFAULT)
     options_of = settings_table(settings)
+    labels = [ANALYSES.label(name) for name in chosen]
     for name in options_of:
-        if name not in chosen:
-            raise ConfigError(f"--set {name}.…: there is no analysis {name!r} here{did_you_mean(name, chosen)}")
+        if name not in labels:
+            raise ConfigError(f"--set {name}.…: there is no analysis {name!r} here{did_you_mean(name, labels)}")
     built = []
-    for name in chosen:
+    for name, label in zip(chosen, labels, strict=True):
         kind = resolve(ANALYSES, name)
-        options = dict(options_of.get(name, {}))
+        options = dict(options_of.get(label, {}))
         if languages is not None and "languages" in {field.name for field in dataclasses.fields(kind)}:
             options.setdefault("languages", list(languages))
-        built.append(from_mapping(kind, options, where=f"--set {name}"))
+        built.append(from_mapping(kind, options, where=f"--set {label}"))
     return built
 
 
 def analyse(
-    encoder: EmbedsText,
+    encoder: TextEncoder,
     analyses: Sequence[Analyser],
     data: PathLike,
     *,

@@ -7,9 +7,10 @@ from typing import NamedTuple, Protocol
 
 from interlingua.analysis.record import Analysis
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.model_info import ModelInfo
 from interlingua.errors import ConfigError
-from interlingua.evaluation.provenance import ModelInfo
-from interlingua.evaluation.task import Embeds, Progress, silent
+from interlingua.evaluation.cache import CachedEncoder
+from interlingua.evaluation.task import Progress, silent
 
 
 class Subject(NamedTuple):
@@ -23,7 +24,7 @@ class Subject(NamedTuple):
         batch_tokens: tokens of a batch at most.
     """
 
-    embeds: Embeds
+    embeds: CachedEncoder
     info: ModelInfo
     prompt: str = ""
     encoder: Encoder | None = None

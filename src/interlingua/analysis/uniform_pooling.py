@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 
 from interlingua.analysis.record import Analysis, Better, Measure
 from interlingua.analysis.subject import Subject, needs_states
+from interlingua.encoder.backends.own import OwnEncoder
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.pooling import PoolingMode
 from interlingua.evaluation.data.folders import content_sha256
-from interlingua.evaluation.encoders import OwnEncoder
 from interlingua.evaluation.scores import TaskResult
 from interlingua.evaluation.suite import build_tasks, evaluate
 from interlingua.evaluation.task import Progress, options, silent

@@ -9,8 +9,8 @@ from typing import ClassVar
 
 from interlingua.analysis.record import Analysis, Measure
 from interlingua.analysis.subject import Subject
+from interlingua.arrays import normalize_rows
 from interlingua.evaluation.data.folders import content_sha256
-from interlingua.evaluation.metrics.retrieval import normalized
 from interlingua.evaluation.task import Progress, options, silent
 
 SENTENCES = (
@@ -39,7 +39,7 @@ class WordOrder:
     def run(self, subject: Subject, data: Path, *, progress: Progress = silent) -> Analysis:
         """See ``Analyser.run``; the sentences are the paper's, no data are read."""
         start = time.perf_counter()
-        first, second = normalized(subject.embeds.encode(list(SENTENCES), language="eng_Latn"))
+        first, second = normalize_rows(subject.embeds.encode(list(SENTENCES), language="eng_Latn"))
         progress("two sentences", len(SENTENCES), len(SENTENCES))
         return Analysis(
             task=self.name,

@@ -58,8 +58,8 @@ def debias(
     """Writes the model with a map that takes the language out of its vectors; prints the panel before and after."""
     from interlingua.analysis.debias import DebiasOptions, run_debias
     from interlingua.analysis.debias_index import debias_index
+    from interlingua.encoder.backends.load import backend_settings
     from interlingua.errors import ConfigError
-    from interlingua.evaluation.encoders import backend_settings
 
     options = DebiasOptions(
         method=method,  # type: ignore[arg-type]  # checked there

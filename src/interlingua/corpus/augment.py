@@ -10,12 +10,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Float32, Int64
 from numpy import ndarray
 
+from interlingua.arrays import normalize_rows
 from interlingua.corpus.labelled import MAX_SCORE, LabelledPair, read_labelled
 from interlingua.errors import DataError
 from interlingua.files import atomic_directory, has_format, sha256_file, stem_and_suffix
@@ -29,14 +30,8 @@ ROWS = 1024
 """Sentences to hold the similarities with all others of at a time."""
 Scores = Callable[[Sequence[str], Sequence[str], str], Float[ndarray, " n"]]
 """From first sentences, second sentences and their language to scores in [0, 1]."""
-
-
-class Embeds(Protocol):
-    """What finds the neighbours."""
-
-    def encode(self, texts: Sequence[str], *, language: str | None = None) -> Float32[ndarray, "n d"]:
-        """One vector per text."""
-        ...
+Embed = Callable[[Sequence[str], str], Float32[ndarray, "n d"]]
+"""From sentences and their language to one vector of each."""
 
 
 class Candidates(NamedTuple):
@@ -71,7 +66,7 @@ def make_silver(
     gold: Sequence[Path],
     folder: Path,
     *,
-    encoder: Embeds,
+    embed: Embed,
     score: Scores,
     neighbours: int = 10,
     languages: tuple[str, str] = ("eng_Latn", "eng_Latn"),
@@ -83,7 +78,7 @@ def make_silver(
     Args:
         gold: files of scored pairs; only training rows may be used, as test sentences must stay unseen.
         folder: to write; replaced whole if silver pairs are in it.
-        encoder: finds each sentence's neighbours by cosine.
+        embed: gives the vectors by which each sentence's neighbours are found, by cosine.
         score: labels the pairs.
         neighbours: looked at per sentence, the sentence itself not counted.
         languages: of first and second sentences, where the files do not say.
@@ -97,7 +92,7 @@ def make_silver(
     pairs = _training_pairs(gold, languages)
     language = pairs[0].language_a
     sentences = list(dict.fromkeys(text for pair in pairs for text in (pair.a, pair.b)))
-    nearest = nearest_others(encoder.encode(sentences, language=language), neighbours)
+    nearest = nearest_others(embed(sentences, language), neighbours)
     found = candidates(sentences, nearest, _scored_pairs([*gold, *exclude], languages))
     scores = MAX_SCORE * score([a for a, _ in found.pairs], [b for _, b in found.pairs], language)
     report = SilverReport(
@@ -130,7 +125,7 @@ def _is_ours(folder: Path) -> bool:
 
 def nearest_others(vectors: Float32[ndarray, "n d"], k: int) -> Int64[ndarray, "n k"]:
     """For each vector the others of largest cosine, best first; the lower index first among equals."""
-    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True).clip(1e-12)
+    unit = normalize_rows(vectors)
     k = min(k, len(unit) - 1)
     nearest = np.empty((len(unit), k), dtype=np.int64)
     for start in range(0, len(unit), ROWS):

@@ -89,7 +89,7 @@ def read_pairs(
     Args:
         path: a file; for Moses the common prefix of the two files, either of them, or both as a tuple;
             for Hugging Face data a folder, a file or ``hf:NAME[:CONFIG[:SPLIT]]``.
-        format: a name of ``registry.FORMATS``; guessed from the file's name when not given.
+        format: a name of ``registry.FORMATS`` or ``package.module:Class``; guessed from the file's name when not given.
         source_language: any code or name ``languages.resolve`` takes. Taken from the file's content or its
             name (``news.de-en.tsv``) when not given.
         target_language: code of the target's language, or None.
@@ -118,7 +118,7 @@ def write_pairs(pairs: Iterable[TextPair], path: PathLike, *, format: str | None
     Args:
         pairs: of one language pair; JSONL and TMX take any mixture.
         path: as in ``read_pairs``.
-        format: a name of ``registry.FORMATS``; guessed from the file's name when not given.
+        format: a name of ``registry.FORMATS`` or ``package.module:Class``; guessed from the file's name when not given.
 
     Returns:
         The number of pairs written.
@@ -130,6 +130,7 @@ def write_pairs(pairs: Iterable[TextPair], path: PathLike, *, format: str | None
 def guess_format(path: PathLike) -> str:
     """The format's name, from the file's: by suffix; a folder or ``hf:`` is Hugging Face data.
 
+    A format of an installed package has the name of its suffix.
     Moses files have no suffix but a language: a prefix (``news``, ``news.de-en``), either file, or both with a comma.
 
     Raises:
@@ -143,6 +144,8 @@ def guess_format(path: PathLike) -> str:
         return "moses"
     if suffix in FORMAT_OF_SUFFIX:
         return FORMAT_OF_SUFFIX[suffix]
+    if suffix and suffix[1:] in {entry.name for entry in registry.installed(registry.FORMATS.group)}:
+        return suffix[1:]
     if not suffix or "," in name or _code(suffix[1:]) or languages_from_name(suffix[1:]) or _is_prefix(name):
         return "moses"
     known = ", ".join(FORMAT_OF_SUFFIX)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Iterable
-from typing import Literal, Protocol
+from typing import Literal
 
-import numpy as np
 import torch
-from jaxtyping import Float, Float32
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from interlingua.batches.tokens import TokenBatch
@@ -23,38 +22,18 @@ from interlingua.encoder.locate import locate
 from interlingua.encoder.pooling import HiddenStates, PoolingMode
 from interlingua.encoder.post_pooling import Dense, PostPooling
 from interlingua.encoder.post_pooling_files import check_cut, read_post_pooling, write_post_pooling
+from interlingua.encoder.ranges import calibrate_ranges
 from interlingua.encoder.shared_passes import SharedPasses
 from interlingua.encoder.snapshots import SnapshotCache
 from interlingua.encoder.static import StaticBackbone, make_backbone
 from interlingua.encoder.static_directory import read_static, static_folder, write_static
-from interlingua.encoder.vector_format import calibrate_ranges
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.encoder.vocabulary_trimming import trim_vocabulary
 from interlingua.encoder.weights import weights_digest
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike, atomic_directory
 
-__all__ = ["EmbedsText", "Encoder", "HiddenStates"]
-
-
-class EmbedsText(Protocol):
-    """All that evaluation, mining, search and serving need of a model."""
-
-    @property
-    def dim(self) -> int:
-        """Width of the vectors."""
-        ...
-
-    def encode(
-        self,
-        texts: Iterable[str],
-        *,
-        prompt: str | None = None,
-        language: str | None = None,
-        batch_tokens: int = 16_384,
-    ) -> Float32[np.ndarray, "n d"]:
-        """One vector per text, in the order given."""
-        ...
+__all__ = ["Encoder", "HiddenStates"]
 
 
 class Encoder(nn.Module):

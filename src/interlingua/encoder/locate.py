@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from importlib.metadata import entry_points
 from pathlib import Path
 
 from interlingua.encoder.hub import hub_hint, hub_name, hub_snapshot
 from interlingua.errors import CheckpointError
 from interlingua.files import PathLike
+from interlingua.registry import installed
 
 RUN_CONFIG = "config.toml"
 """Tells the folder of a training run from that of a model."""
@@ -53,7 +53,9 @@ def installed_model(name: str) -> Path | None:
     """
     if re.fullmatch(r"[\w.-]+", name) is None:
         return None
-    for entry in entry_points(group=ENTRY_POINTS, name=name):
+    for entry in installed(ENTRY_POINTS):
+        if entry.name != name:
+            continue
         folder = Path(entry.load()())
         if not folder.is_dir():
             package = entry.value.partition(":")[0]

@@ -8,7 +8,8 @@ from jaxtyping import Float32, Float64, Int64
 from numpy import ndarray
 
 from interlingua.encoder.directory import EncodingSettings
-from interlingua.encoder.encoder import EmbedsText, Encoder
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.protocol import TextEncoder
 from interlingua.encoder.static import MAX_TOKENS, StaticBackbone, static_config
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import ConfigError
@@ -18,7 +19,7 @@ FREQUENT = 1e-3
 
 
 def static_start(
-    teacher: EmbedsText, vocabulary: Vocabulary, counts: Int64[ndarray, " v"], *, dim: int | None = None
+    teacher: TextEncoder, vocabulary: Vocabulary, counts: Int64[ndarray, " v"], *, dim: int | None = None
 ) -> Encoder:
     """An encoder of token vectors, as Model2Vec distils them, ready to be trained or used.
 

@@ -8,28 +8,23 @@ given the same vectors and ranges both give the same bytes, so an index may be f
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, get_args
+from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
 from jaxtyping import Float32, Num
 from numpy import ndarray
 
+from interlingua.arrays import normalize_rows
 from interlingua.encoder.finite import check_finite
 from interlingua.errors import ConfigError, DataError
-
-if TYPE_CHECKING:
-    from interlingua.encoder.encoder import Encoder
 
 Precision = Literal["float32", "int8", "binary", "ubinary"]
 """binary is ubinary minus 128, as signed bytes; both hold one bit per dimension."""
 STEPS = 255
 OFFSET = 128
 """What signed bytes are below unsigned ones."""
-SMALLEST_LENGTH = 1e-12
-"""As torch's ``normalize``: a vector of zeros stays one."""
 
 
 class Int8Ranges(NamedTuple):
@@ -221,45 +216,4 @@ def first_elements(vectors: Float32[ndarray, "n d"], dim: int, *, normalize: boo
         normalize: scale what is left to length 1.
     """
     kept = np.array(vectors[:, :dim])
-    if normalize:
-        lengths = np.linalg.norm(kept, axis=1, keepdims=True)
-        kept /= np.maximum(lengths, SMALLEST_LENGTH)
-    return kept
-
-
-def calibrate_ranges(
-    encoder: Encoder,
-    texts: Iterable[str],
-    *,
-    dims: Iterable[int] = (),
-    prompt: str | None = None,
-    language: str | None = None,
-) -> None:
-    """Measures the ranges of int8 vectors on texts and keeps them in the model's settings, which ``save`` writes.
-
-    Some thousand texts of the kind that is to be embedded do; what lies beyond their ranges is set to the nearest end.
-
-    Args:
-        encoder: the model.
-        texts: any iterable.
-        dims: widths of vectors; default: the model's, and those smaller ones it was trained to be cut to.
-        prompt: see ``encode``.
-        language: see ``encode``.
-
-    Raises:
-        DataError: there are no texts.
-    """
-    from interlingua.encoder.encode import windows
-
-    settings = encoder.settings
-    widths = tuple(dims) or (encoder.dim, *(dim for dim in settings.matryoshka_dims if dim < encoder.dim))
-    found: dict[int, Int8Ranges] = {}
-    for window in windows(texts):
-        whole = encoder.encode(window, prompt=prompt, language=language)
-        for width in widths:
-            cut = VectorFormat.of(settings, encoder.dim, dim=width, normalize=True, precision="float32").cut(whole)
-            ranges = Int8Ranges.of(cut)
-            found[width] = found[width].joined(ranges) if width in found else ranges
-    if not found:
-        raise DataError("ranges are measured on texts, got none; give some thousand of the kind to be embedded")
-    encoder.settings = dataclasses.replace(settings, int8_ranges={**settings.int8_ranges, **found})
+    return normalize_rows(kept) if normalize else kept

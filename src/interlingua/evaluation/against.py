@@ -13,7 +13,7 @@ from jaxtyping import Float32
 from numpy import ndarray
 
 from interlingua.corpus.evaluation_sets import pair_files, read_pair_file
-from interlingua.encoder.encoder import EmbedsText
+from interlingua.encoder.protocol import TextEncoder
 from interlingua.errors import DataError
 from interlingua.evaluation.data.folders import full_code
 from interlingua.evaluation.metrics.retrieval import is_right, nearest_both_ways
@@ -68,8 +68,8 @@ class Against:
 
 
 def against(
-    slow: EmbedsText,
-    fast: EmbedsText,
+    slow: TextEncoder,
+    fast: TextEncoder,
     folder: Path,
     *,
     prompt: str | None = None,

@@ -14,17 +14,16 @@ import numpy as np
 from jaxtyping import Bool, Float32, Int64
 from numpy import ndarray
 
+from interlingua.encoder.backends.foreign import PORTION_TEXTS, as_vectors, check_vectors
+from interlingua.encoder.backends.own import OwnEncoder
 from interlingua.encoder.dual_encoder import with_title
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.model_info import prompt_text
+from interlingua.encoder.roles import Role, encode_in_role, has_two_towers, role_prompt
 from interlingua.encoder.vector_format import first_elements
-from interlingua.evaluation.backends.foreign import PORTION_TEXTS, as_vectors, check_vectors
 from interlingua.evaluation.budget import Budget, BudgetUsed
-from interlingua.evaluation.encoders import OwnEncoder
 from interlingua.evaluation.key_index import KEY_BYTES
-from interlingua.evaluation.provenance import prompt_text
-from interlingua.evaluation.roles import encode_in_role, has_two_towers, role_prompt
-from interlingua.evaluation.task import Role
 from interlingua.evaluation.vector_files import VectorFiles
 
 COUNTED_AT_ONCE = 2**20

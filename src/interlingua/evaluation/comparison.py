@@ -12,8 +12,8 @@ from interlingua.evaluation.arms import Arm, arms, model_of, names, pattern, set
 from interlingua.evaluation.rows import LEVEL, Chosen, Row, averaged, costs_of, rows_of
 from interlingua.evaluation.scores import TaskResult
 from interlingua.evaluation.significance import RESAMPLES
-from interlingua.evaluation.task import Progress, check_choice, silent
-from interlingua.registry import TASKS, did_you_mean
+from interlingua.evaluation.task import Progress, silent
+from interlingua.registry import TASKS, check_choice, did_you_mean
 
 ROWS = ("groups", "languages", "tasks")
 SIGNIFICANT = "†"

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from interlingua.encoder.encoder import EmbedsText
+from interlingua.encoder.model_info import ModelInfo
+from interlingua.encoder.protocol import TextEncoder
 from interlingua.errors import ConfigError
-from interlingua.evaluation.provenance import ModelInfo
 from interlingua.evaluation.results import model_folder
 from interlingua.files import PathLike, atomic_write
 
@@ -20,7 +20,7 @@ UNREAD = ("matryoshka_dims", "truncate_dim", "int8_ranges")
 
 
 def vector_places(
-    model: ModelInfo, encoder: EmbedsText, prompt: str, output: PathLike | None, cache: PathLike | None
+    model: ModelInfo, encoder: TextEncoder, prompt: str, output: PathLike | None, cache: PathLike | None
 ) -> dict[str, Path | None]:
     """``unfinished`` and ``kept`` for a ``CachedEncoder``: the cache where there is one, else next to the results.
 
@@ -32,7 +32,7 @@ def vector_places(
     return {"kept": kept, "unfinished": unfinished}
 
 
-def unfinished_file(model: ModelInfo, encoder: EmbedsText, prompt: str, folder: Path) -> Path | None:
+def unfinished_file(model: ModelInfo, encoder: TextEncoder, prompt: str, folder: Path) -> Path | None:
     """Where a suite that is stopped leaves its vectors, to go on with them when it is run again.
 
     Args:
@@ -51,7 +51,7 @@ def unfinished_file(model: ModelInfo, encoder: EmbedsText, prompt: str, folder: 
     return model_folder(model.name, folder) / f"unfinished-{_digest(vectors_depend_on(model, encoder, prompt))}.vectors"
 
 
-def kept_folder(model: ModelInfo, encoder: EmbedsText, prompt: str, cache: Path) -> Path:
+def kept_folder(model: ModelInfo, encoder: TextEncoder, prompt: str, cache: Path) -> Path:
     """Where a cache keeps vectors of a model with certain settings; ``about.json`` in it says which.
 
     Raises:
@@ -70,7 +70,7 @@ def kept_folder(model: ModelInfo, encoder: EmbedsText, prompt: str, cache: Path)
     return folder
 
 
-def vectors_depend_on(model: ModelInfo, encoder: EmbedsText, prompt: str) -> dict[str, Any]:
+def vectors_depend_on(model: ModelInfo, encoder: TextEncoder, prompt: str) -> dict[str, Any]:
     """All that decides a vector besides its text and language, and its role with the prompt of that."""
     settings = getattr(encoder, "settings", None)
     kind = (model.device or "").partition(":")[0]

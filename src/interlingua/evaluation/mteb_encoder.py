@@ -10,9 +10,11 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
+from interlingua.encoder.roles import Role
 from interlingua.errors import DataError
+from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import content_sha256, full_code
-from interlingua.evaluation.task import Embeds, Progress, Role, silent
+from interlingua.evaluation.task import Progress, silent
 
 ROLES: Mapping[str, Role] = {"query": "query", "document": "passage"}
 """What mteb calls the roles of texts in a search."""
@@ -31,7 +33,7 @@ class MTEBEncoder:
         digests: of the texts of every call.
     """
 
-    def __init__(self, encoder: Embeds, task: Any, progress: Progress = silent) -> None:
+    def __init__(self, encoder: CachedEncoder, task: Any, progress: Progress = silent) -> None:
         from mteb.models.model_meta import ModelMeta
 
         self.mteb_model_meta = ModelMeta.create_empty()

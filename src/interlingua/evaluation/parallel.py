@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
+from interlingua.arrays import normalize_rows
 from interlingua.corpus.evaluation_sets import (
     aligned_files,
     named_files,
@@ -21,9 +22,9 @@ from interlingua.corpus.evaluation_sets import (
     table_files,
 )
 from interlingua.errors import DataError
+from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import choose_languages, content_sha256, find_folder, full_code, recognize
-from interlingua.evaluation.metrics.retrieval import normalized
-from interlingua.evaluation.task import Embeds, Progress, silent
+from interlingua.evaluation.task import Progress, silent
 from interlingua.evaluation.tasks.flores import LANGUAGE_GROUPS, FloresP1
 from interlingua.evaluation.tasks.groups import FLORES_GROUPS
 from interlingua.evaluation.tasks.ntrex import language_files as ntrex_language_files
@@ -141,7 +142,7 @@ def read_parallel(
 
 
 def unit_vectors(
-    encoder: Embeds, texts: ParallelTexts, *, progress: Progress = silent, of_all: int | None = None
+    encoder: CachedEncoder, texts: ParallelTexts, *, progress: Progress = silent, of_all: int | None = None
 ) -> Float32[ndarray, "l n d"]:
     """The vectors of all sentences, scaled to length 1, mapped from a temporary file.
 
@@ -155,7 +156,7 @@ def unit_vectors(
     n = texts.sentences
     table: Float32[ndarray, "l n d"] | None = None
     for number, (code, lines) in enumerate(texts.lines.items()):
-        vectors = normalized(encoder.encode(lines, language=parse(code).language.code))
+        vectors = normalize_rows(encoder.encode(lines, language=parse(code).language.code))
         if table is None:
             with tempfile.TemporaryFile(prefix="interlingua-") as file:
                 if hasattr(os, "posix_fallocate"):  # else a full disk ends the process, without a word

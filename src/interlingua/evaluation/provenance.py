@@ -5,97 +5,22 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
-import resource
 import shlex
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Any
 
 import torch
 
 from interlingua import __version__
-from interlingua.encoder.directory import EncodingSettings
+from interlingua.encoder.model_info import ModelInfo
+from interlingua.runtime import peak_rss_bytes
 
 PACKAGES = (
     "torch", "numpy", "transformers", "tokenizers", "sentencepiece", "sentence-transformers", "onnxruntime", "mteb",
     "scikit-learn", "ir-measures", "PyStemmer",
 )  # fmt: skip
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ModelInfo:
-    """The encoder under test.
-
-    Attributes:
-        name: as results and tables call it.
-        digest: hex SHA-256 of weights and vocabulary; none where the weights are unknown (a function, an endpoint).
-        library: what computes the embeddings.
-        dim: width of the vectors, where known before the first text.
-        pooling: cls, mean or max.
-        pooling_from: ``model`` where the model states it, ``asked`` where the user chose it, else ``assumed``.
-        normalized: whether the model scales its vectors to length 1 by itself, where known.
-        dtype: of the weights.
-        max_tokens: longer texts are cut.
-        device: where it runs.
-        overrides: settings that the user changed from the model's own, ``pooling=cls``.
-        training: what the run that made it says of itself, see ``training_record``.
-        kept_as: what vectors may be kept under without a digest: an endpoint's address, a version its user gave.
-    """
-
-    name: str
-    digest: str | None
-    library: str
-    dim: int | None = None
-    pooling: str | None = None
-    pooling_from: str | None = None
-    normalized: bool | None = None
-    dtype: str | None = None
-    max_tokens: int | None = None
-    device: str | None = None
-    overrides: tuple[str, ...] = ()
-    training: Mapping[str, object] | None = None
-    kept_as: str | None = None
-
-    @property
-    def identity(self) -> str | None:
-        """Identifies the model in the cache of vectors; None where a change of the model would go unnoticed."""
-        return self.digest or self.kept_as
-
-    def with_overrides(self, added: tuple[str, ...]) -> ModelInfo:
-        """The same with more changed settings."""
-        return replace(self, overrides=(*self.overrides, *added))
-
-    @property
-    def revision(self) -> str:
-        """The first 12 digits of the digest, or mteb's word for none."""
-        return self.digest[:12] if self.digest else "no_revision_available"
-
-
-def describe(encoder: Any, *, name: str | None = None) -> ModelInfo:
-    """Facts about an encoder, from its own ``info`` (the adapters) or its attributes (``Encoder``)."""
-    info = getattr(encoder, "info", None)
-    if isinstance(info, ModelInfo):
-        return info
-    weights = next(iter(encoder.parameters()), None) if isinstance(encoder, torch.nn.Module) else None
-    return ModelInfo(
-        name=name or type(encoder).__name__,
-        digest=encoder.digest() if hasattr(encoder, "digest") else None,
-        library=f"interlingua {__version__}" if weights is not None else type(encoder).__module__,
-        dim=getattr(encoder, "dim", None),
-        pooling=getattr(encoder, "pooling", None),
-        dtype=None if weights is None else str(weights.dtype).removeprefix("torch."),
-        normalized=getattr(getattr(encoder, "settings", None), "normalize", None),
-        max_tokens=getattr(encoder, "max_tokens", None),
-        device=None if weights is None else str(weights.device),
-    )
-
-
-def prompt_text(encoder: Any, prompt: str | None) -> str:
-    """What is put before every text: see ``EncodingSettings.prompt_text``; a function has no prompts of its own."""
-    settings = getattr(encoder, "settings", None)
-    return settings.prompt_text(prompt) if isinstance(settings, EncodingSettings) else prompt or ""
 
 
 def provenance(model: ModelInfo, prompt: str, measured: Mapping[str, object]) -> dict[str, object]:
@@ -124,12 +49,6 @@ def provenance(model: ModelInfo, prompt: str, measured: Mapping[str, object]) ->
 
 def _gpu(device: str | None) -> list[str]:
     return [torch.cuda.get_device_name(device)] if (device or "").startswith("cuda") else []
-
-
-def peak_rss_bytes() -> int:
-    """The largest resident memory this process ever had, bytes."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
 
 
 def _version(package: str) -> str | None:

@@ -14,9 +14,9 @@ from interlingua.errors import ConfigError, DataError
 from interlingua.evaluation.comparison import SIGNIFICANT, UNLIKE, Comparison, direction, label
 from interlingua.evaluation.rows import Cell, Row
 from interlingua.evaluation.scores import SubsetScores, TaskResult
-from interlingua.evaluation.task import check_choice
 from interlingua.files import PathLike
 from interlingua.languages import Language, resolve
+from interlingua.registry import check_choice
 
 FORMATS = {"markdown": (".md", ".markdown"), "latex": (".tex",), "csv": (".csv",), "html": (".html", ".htm")}
 """What a report may be written in, and the suffixes that ask for it."""

@@ -13,12 +13,14 @@ import torch
 from jaxtyping import Bool, Float32
 from numpy import ndarray
 
+from interlingua.arrays import normalize_rows
 from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.encode import EncodeReport
-from interlingua.encoder.encoder import EmbedsText, Encoder
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.model_info import ModelInfo, prompt_text
 from interlingua.encoder.pooling import POOLING_MODES, HiddenStates
-from interlingua.evaluation.metrics.retrieval import is_right, nearest_both_ways, normalized
-from interlingua.evaluation.provenance import ModelInfo, prompt_text
+from interlingua.encoder.protocol import TextEncoder
+from interlingua.evaluation.metrics.retrieval import is_right, nearest_both_ways
 
 COMMON_PROMPT = "query: "
 """Tried on a model that names no prompts of its own; many were trained with it."""
@@ -51,7 +53,7 @@ class Sanity(NamedTuple):
 
 
 def check_encoder(
-    encoder: EmbedsText, model: ModelInfo, *, prompt: str | None = None, dot_tasks: Sequence[str] = ()
+    encoder: TextEncoder, model: ModelInfo, *, prompt: str | None = None, dot_tasks: Sequence[str] = ()
 ) -> Sanity:
     """Tries an encoder on sentences with known translations and paraphrases.
 
@@ -103,7 +105,7 @@ def cut_note(texts: int, cut: int | None, max_tokens: int | None) -> list[str]:
     ]
 
 
-def _embedded(encoder: EmbedsText, prompt: str | None) -> Columns:
+def _embedded(encoder: TextEncoder, prompt: str | None) -> Columns:
     own = getattr(encoder, "encoder", encoder)
     extra: dict[str, Any] = (
         {"report": EncodeReport()} if isinstance(own, Encoder) else {}
@@ -154,7 +156,7 @@ def own_poolings(
     hidden = HiddenStates(states, batch.cu_seqlens, torch.isin(batch.input_ids, encoder.special_ids))
     special = encoder.settings.include_special
     pooled = {mode: hidden.pool(mode, include_special=special).cpu().numpy() for mode in POOLING_MODES}
-    return {mode: normalized(v) if encoder.settings.normalize else v for mode, v in pooled.items()}
+    return {mode: normalize_rows(v) if encoder.settings.normalize else v for mode, v in pooled.items()}
 
 
 def _retrieved(columns: Columns) -> Bool[ndarray, " m"]:
@@ -165,7 +167,7 @@ def _retrieved(columns: Columns) -> Bool[ndarray, " m"]:
 
 def _unrelated_cosine(columns: Columns) -> float:
     """The mean cosine of sentences of different rows, within and across the columns."""
-    unit = np.stack([normalized(column) for column in columns])
+    unit = np.stack([normalize_rows(column) for column in columns])
     rows = unit.shape[1]
     cosines = np.einsum("ard,bsd->rs", unit, unit) / len(columns) ** 2
     return float((cosines.sum() - np.trace(cosines)) / (rows * rows - rows))

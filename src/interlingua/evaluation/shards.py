@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from interlingua.errors import ConfigError
-from interlingua.evaluation.task import Embeds, Progress, Task
+from interlingua.evaluation.cache import CachedEncoder
+from interlingua.evaluation.task import Progress, Task
 from interlingua.files import PathLike
 from interlingua.mining.mine import parse_shard
 
@@ -21,7 +22,7 @@ from interlingua.mining.mine import parse_shard
 class HasShards(Protocol):
     """A task of which a part can be embedded."""
 
-    def embed_shard(self, encoder: Embeds, data: Path, shard: tuple[int, int], *, progress: Progress) -> None:
+    def embed_shard(self, encoder: CachedEncoder, data: Path, shard: tuple[int, int], *, progress: Progress) -> None:
         """Embeds part ``shard[0]``, from 1, of ``shard[1]``."""
         ...
 
@@ -46,7 +47,9 @@ def checked_shard(shard: str, tasks: Sequence[Task], cache: PathLike | None) -> 
     return found
 
 
-def embed_shard(encoder: Embeds, tasks: Sequence[Task], data: Path, shard: tuple[int, int], progress: Progress) -> None:
+def embed_shard(
+    encoder: CachedEncoder, tasks: Sequence[Task], data: Path, shard: tuple[int, int], progress: Progress
+) -> None:
     """Embeds a part of the passages of each task.
 
     Args:

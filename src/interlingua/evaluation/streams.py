@@ -16,8 +16,8 @@ import numpy as np
 from jaxtyping import Float32, Int64
 from numpy import ndarray
 
+from interlingua.arrays import normalize_rows
 from interlingua.errors import DataError
-from interlingua.evaluation.metrics.retrieval import normalized
 
 T = TypeVar("T")
 PORTION_TEXTS = 8192
@@ -50,7 +50,7 @@ class KeptVectors:
         """Vectors as of an array: of a slice or an array of places, or of one place."""
         rows = self._rows[places]
         vectors = self._read(np.atleast_1d(rows))
-        vectors = normalized(vectors) if self._normalize else vectors
+        vectors = normalize_rows(vectors) if self._normalize else vectors
         return vectors if np.ndim(rows) else vectors[0]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
@@ -115,7 +115,7 @@ def stream_vectors(
         while chunk := list(itertools.islice(left, portion)):
             vectors = np.asarray(encode(chunk), dtype=np.float32)
             dim = vectors.shape[1]
-            file.write(np.ascontiguousarray(normalized(vectors) if normalize else vectors).data)
+            file.write(np.ascontiguousarray(normalize_rows(vectors) if normalize else vectors).data)
             rows += len(chunk)
         if not rows:
             raise DataError("no texts to embed; the file is empty")

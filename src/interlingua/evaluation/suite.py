@@ -12,23 +12,25 @@ from pathlib import Path
 from typing import Any
 
 from interlingua.config import apply_override, from_mapping
-from interlingua.encoder.encoder import EmbedsText
+from interlingua.encoder.backends.load import load_encoder
+from interlingua.encoder.backends.vectors import PRECOMPUTED
+from interlingua.encoder.model_info import ModelInfo, describe, prompt_text
+from interlingua.encoder.protocol import TextEncoder
+from interlingua.encoder.roles import Role
 from interlingua.errors import ConfigError, DataError
-from interlingua.evaluation.backends.vectors import PRECOMPUTED
 from interlingua.evaluation.budget import Budget
 from interlingua.evaluation.cache import CachedEncoder
-from interlingua.evaluation.encoders import load_encoder
 from interlingua.evaluation.kept import vector_places
 from interlingua.evaluation.narrowing import narrowed
 from interlingua.evaluation.parts import evaluate_within
-from interlingua.evaluation.provenance import ModelInfo, describe, prompt_text, provenance
+from interlingua.evaluation.provenance import provenance
 from interlingua.evaluation.results import write_result
 from interlingua.evaluation.sanity import check_encoder, cut_note
 from interlingua.evaluation.scores import TaskResult
 from interlingua.evaluation.shards import checked_shard, embed_shard
-from interlingua.evaluation.task import Progress, Role, Task, check_choice, silent
+from interlingua.evaluation.task import Progress, Task, silent
 from interlingua.files import PathLike
-from interlingua.registry import SUITES, TASKS, did_you_mean, resolve
+from interlingua.registry import SUITES, TASKS, check_choice, did_you_mean, resolve
 
 log = logging.getLogger("interlingua")
 ORDER = "the order is evaluate(encoder, suite, data)"
@@ -37,7 +39,7 @@ LATE = "late"
 
 
 def evaluate(
-    encoder: EmbedsText | PathLike,
+    encoder: TextEncoder | PathLike,
     suite: str | Sequence[str | Task],
     data: PathLike | None = None,
     *,
@@ -127,7 +129,7 @@ def _data_folder(data: PathLike | None, encoder: Any, suite: Any) -> Path:
     return Path(given).expanduser()
 
 
-def _loaded(encoder: EmbedsText | PathLike, model: ModelInfo | None) -> tuple[EmbedsText, ModelInfo | None]:
+def _loaded(encoder: TextEncoder | PathLike, model: ModelInfo | None) -> tuple[TextEncoder, ModelInfo | None]:
     """The encoder, read from its folder where it is named, and what results say about it."""
     if isinstance(encoder, str | os.PathLike):
         loaded, info = load_encoder(os.fspath(encoder))
@@ -167,7 +169,9 @@ def _recorded(
     return result
 
 
-def _checked(encoder: EmbedsText, model: ModelInfo, prompt: str | None, tasks: Sequence[Task]) -> dict[str, Any] | None:
+def _checked(
+    encoder: TextEncoder, model: ModelInfo, prompt: str | None, tasks: Sequence[Task]
+) -> dict[str, Any] | None:
     """What the probe says; its warnings are shown, except a ``LATE`` one; none of vectors that were computed before."""
     if model.library == PRECOMPUTED:
         return None
@@ -238,7 +242,8 @@ def build_tasks(
         raise ConfigError("no language is named; name some, e.g. de,sw, or leave the choice out")
     options = {**({} if languages is None else {"languages": languages}), "compare": compare}
     options_of = settings_table(settings)
-    names = [member for name in suite if isinstance(name, str) for member in SUITES.get(name, (name,))]
+    named = [member for name in suite if isinstance(name, str) for member in SUITES.get(name, (name,))]
+    names = [TASKS.label(name) for name in named]
     for name in options_of:
         if not set(SUITES.get(name, (name,))) & set(names):
             raise ConfigError(f"--set {name}.…: the suite has no task {name!r}{did_you_mean(name, names)}")
@@ -268,8 +273,12 @@ def settings_table(settings: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 def _build(name: str, options_of: Mapping[str, Mapping[str, Any]], options: Mapping[str, Any]) -> Task:
     """One task with the options of its own; what is set for a name of several goes to those that have it."""
-    family, _, of_family = name.partition(":")  # mteb:STS17
+    family = name
+    of_family = ""
+    if not TASKS.is_place(name):
+        family, _, of_family = name.partition(":")  # mteb:STS17
     kind = resolve(TASKS, family)
+    label = TASKS.label(name)
     known = {field.name for field in dataclasses.fields(kind)}
     groups = [group for group, members in SUITES.items() if name in members and group in options_of]
     for group in groups:
@@ -278,10 +287,10 @@ def _build(name: str, options_of: Mapping[str, Mapping[str, Any]], options: Mapp
         if unknown:
             raise ConfigError(f"--set {group}.{unknown[0]}: no task of {group} has that option")
     for_all = {key: value for group in groups for key, value in options_of[group].items()}
-    own = {**{key: value for key, value in for_all.items() if key in known}, **options_of.get(name, {})}
+    own = {**{key: value for key, value in for_all.items() if key in known}, **options_of.get(label, {})}
     if of_family:
         own["task"] = of_family
-    task: Task = from_mapping(kind, own, where=f"--set {name}")
+    task: Task = from_mapping(kind, own, where=f"--set {label}")
     return dataclasses.replace(task, **{key: value for key, value in options.items() if key in known})
 
 

@@ -11,15 +11,16 @@ from __future__ import annotations
 import abc
 import dataclasses
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
-from jaxtyping import Float32, Float64, Int64
+from jaxtyping import Float64
 from numpy import ndarray
 
 from interlingua.errors import ConfigError
+from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import choose_languages, content_sha256, find_folder, recognize
 from interlingua.evaluation.scores import Example, Items, SubsetScores, TaskResult, mean_scores
 
@@ -48,45 +49,6 @@ class TextCounter:
         """So many texts more are done."""
         self._done += texts
         self._progress(label, self._done, self._total)
-
-
-Role = Literal["query", "passage"]
-"""What a text is in a search; some encoders embed the two differently."""
-
-
-class Embeds(Protocol):
-    """What a task is handed: the encoder under test with its prompt and settings already bound."""
-
-    def encode(
-        self,
-        texts: Sequence[str],
-        *,
-        language: str | None = None,
-        role: Role | None = None,
-        titles: Sequence[str] | None = None,
-    ) -> Float32[ndarray, "n d"]:
-        """One vector per text, in order; a passage may have a title."""
-        ...
-
-
-@runtime_checkable
-class KeepsVectors(Embeds, Protocol):
-    """An encoder that has its vectors in a file, from which they can be read again by their rows."""
-
-    def keep(
-        self,
-        texts: Sequence[str],
-        *,
-        language: str | None = None,
-        role: Role | None = None,
-        titles: Sequence[str] | None = None,
-    ) -> Int64[ndarray, " n"]:
-        """Embeds as ``encode`` does; gives the row of each text."""
-        ...
-
-    def kept(self, rows: Int64[ndarray, " n"]) -> Float32[ndarray, "n d"]:
-        """The vectors of some rows."""
-        ...
 
 
 T = TypeVar("T")
@@ -210,7 +172,7 @@ class Task(abc.ABC):
     expected: ClassVar[str]
     published: ClassVar[str | None] = None
 
-    def evaluate(self, encoder: Embeds, data: Path, *, progress: Progress = silent) -> TaskResult:
+    def evaluate(self, encoder: CachedEncoder, data: Path, *, progress: Progress = silent) -> TaskResult:
         """Scores an encoder.
 
         Args:
@@ -256,11 +218,11 @@ class Task(abc.ABC):
         """Reads what is scored on its own."""
         raise NotImplementedError(f"{type(self).__name__} needs units and score, or run")
 
-    def score(self, encoder: Embeds, unit: Unit[Any]) -> Scored:
+    def score(self, encoder: CachedEncoder, unit: Unit[Any]) -> Scored:
         """The protocol, on one unit."""
         raise NotImplementedError(f"{type(self).__name__} needs units and score, or run")
 
-    def run(self, encoder: Embeds, folder: Path, progress: Progress) -> Findings:
+    def run(self, encoder: CachedEncoder, folder: Path, progress: Progress) -> Findings:
         """The protocol, on all of the data; they are read before anything is embedded, so broken files show at once."""
         return self.score_units(encoder, folder, list(self.units(folder)), progress)
 
@@ -305,7 +267,9 @@ class Task(abc.ABC):
         """
         return find_folder(data, self.folders, self.files, self.expected)
 
-    def score_units(self, encoder: Embeds, folder: Path, units: Sequence[Unit[Any]], progress: Progress) -> Findings:
+    def score_units(
+        self, encoder: CachedEncoder, folder: Path, units: Sequence[Unit[Any]], progress: Progress
+    ) -> Findings:
         """Scores units one after the other."""
         counter = TextCounter(progress, sum(unit.sentences for unit in units))
         found = Findings(folder=folder)
@@ -345,7 +309,7 @@ class LanguageTask(Task):
         """A file's key -> its source language; the key is the language where that tells files apart."""
         return {key: key for key in files}
 
-    def embed(self, encoder: Embeds, data: Path) -> None:
+    def embed(self, encoder: CachedEncoder, data: Path) -> None:
         """Embeds what ``languages`` need; by default by scoring it. See ``evaluation.parts``."""
         self.evaluate(encoder, data)
 
@@ -354,7 +318,7 @@ class LanguageTask(Task):
 class StreamedTask(LanguageTask):
     """A protocol on large data: a unit is read when its turn comes, as not all fit into memory."""
 
-    def run(self, encoder: Embeds, folder: Path, progress: Progress) -> Findings:
+    def run(self, encoder: CachedEncoder, folder: Path, progress: Progress) -> Findings:
         """See ``Task.run``; progress takes the units to come to be as long as those seen."""
         found = Findings(folder=folder)
         count = len(self.parts(folder))
@@ -364,16 +328,6 @@ class StreamedTask(LanguageTask):
             done += unit.sentences
             progress(unit.name, done, done * count // number)
         return found
-
-
-def check_choice(option: str, value: str | None, choices: Collection[str]) -> None:
-    """Says what an option may be.
-
-    Raises:
-        ConfigError: the value is given and is not among the choices.
-    """
-    if value is not None and value not in choices:
-        raise ConfigError(f"{option} {value!r} is not one of {', '.join(choices)}")
 
 
 def check_at_least_one(**counts: int) -> None:

@@ -15,8 +15,8 @@ from numpy import ndarray
 
 from interlingua.corpus.evaluation_sets import PairFile, read_pair_file
 from interlingua.corpus.labelled import LabelledPair, read_labelled
-from interlingua.encoder.encoder import EmbedsText
 from interlingua.encoder.pair_scorer import PairScorer
+from interlingua.encoder.protocol import TextEncoder
 from interlingua.errors import DataError
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import choose_languages, full_code, pair_files_by_key
@@ -70,7 +70,7 @@ def validation_evaluator(
 
     is_reported = False
 
-    def evaluate(encoder: EmbedsText, step: int) -> dict[str, float]:
+    def evaluate(encoder: TextEncoder, step: int) -> dict[str, float]:
         nonlocal is_reported
         if isinstance(encoder, PairScorer):  # it reads pairs and has no vectors
             return {}

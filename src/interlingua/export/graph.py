@@ -10,6 +10,7 @@ import numpy as np
 from torch import Tensor, nn
 
 from interlingua import __version__
+from interlingua.arrays import SMALLEST_LENGTH
 from interlingua.encoder.attention import inverse_frequencies
 from interlingua.encoder.backbone import Backbone
 from interlingua.encoder.encoder import Encoder
@@ -28,8 +29,6 @@ BOOL = 9
 """ONNX's number of the type."""
 MASKED = -10_000.0
 """Added to the attention to padding: its softmax is 0, and half precision can hold it."""
-SMALLEST_LENGTH = 1e-12
-"""As torch's ``normalize``."""
 
 
 class Graph:

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float32, Int64
 from numpy import ndarray
 
+from interlingua.arrays import normalize_rows
 from interlingua.encoder.directory import EncodingSettings, read_json
 from interlingua.errors import CheckpointError, MissingExtraError
 
@@ -116,9 +117,7 @@ class GraphRuntime(TokenizedRuntime):
             ids = np.array([encoding.ids for encoding in batch], dtype=np.int64)
             mask = np.array([encoding.attention_mask for encoding in batch], dtype=np.int64)
             made.append(self.run(ids, mask))
-        vectors = np.concatenate(made)
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return np.asarray(vectors / np.maximum(lengths, 1e-12))
+        return normalize_rows(np.concatenate(made))
 
     @abstractmethod
     def run(self, ids: Int64[ndarray, "b l"], mask: Int64[ndarray, "b l"]) -> Vectors:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple, TextIO
 
 import numpy as np
-from jaxtyping import Float32, Int64
+from jaxtyping import Int64
 from numpy import ndarray
 
 from interlingua.corpus.formats import TextPair, guess_format, write_pairs
@@ -29,6 +29,7 @@ from interlingua.corpus.sentence_splitting import split_text
 from interlingua.corpus.sentence_table import is_table, read_column, refuse_column
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.finite import check_finite
+from interlingua.encoder.protocol import Encode
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import Journal, PathLike, atomic_write, open_text, sha256_file, stem_and_suffix
 from interlingua.languages import resolve
@@ -262,8 +263,6 @@ def read_links(path: PathLike, lengths: tuple[int, int] | None = None) -> list[L
 
 PORTION = 2048
 """Blocks embedded between two reports of progress."""
-Encode = Callable[..., Float32[ndarray, "n d"]]
-"""Texts -> vectors of length 1; takes ``language`` and ``report``, see ``interlingua.encoder.encode.encode``."""
 
 
 @dataclass(slots=True)

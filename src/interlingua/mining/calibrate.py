@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from interlingua.corpus.formats import TextPair, read_pairs
 from interlingua.corpus.reservoir import reservoir
+from interlingua.encoder.protocol import Encode
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import open_text
 from interlingua.mining.calibration import (
@@ -46,7 +47,7 @@ from interlingua.mining.filter import quantile_line
 from interlingua.mining.gold import gold_pairs, is_gold, read_gold
 from interlingua.mining.mine import named
 from interlingua.mining.pipeline import MineConfig, Mined, TextFile, mine_files, with_lines
-from interlingua.mining.score import PORTION, Encode, PairScorer, ScoreConfig, Stream, counted
+from interlingua.mining.score import PORTION, PairScorer, ScoreConfig, Stream, counted
 from interlingua.mining.texts import Line, Side
 from interlingua.mining.work_folder import at_work
 from interlingua.remote import check_writable

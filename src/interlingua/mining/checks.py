@@ -27,7 +27,7 @@ from interlingua.corpus.identify import LanguageCheck
 from interlingua.corpus.keys import text_keys
 from interlingua.corpus.scripts import letter_widths, script_numbers, scripts_of
 from interlingua.errors import ConfigError
-from interlingua.registry import did_you_mean, load
+from interlingua.registry import CHECKS, resolve
 
 SLACK = 15.0
 """Letters added to both lengths before their ratio is taken, so that short texts may differ more."""
@@ -231,8 +231,6 @@ class Hubness(Check):
         return np.asarray(pairs.hubs, dtype=np.float64)
 
 
-_CLASSES = (LanguageIdentified, ScriptShare, LengthRatio, CopiedWords, NumbersAgree, DuplicateSides, Hubness)
-CHECKS: Mapping[str, type[Check]] = {check.name: check for check in _CLASSES}
 CHEAP = tuple(name for name in CHECKS if name != "language")
 """All that need no further package."""
 DROPPED = "script,length,copied,duplicate,hub"
@@ -240,20 +238,12 @@ DROPPED = "script,length,copied,duplicate,hub"
 
 
 def find_check(name: str) -> type[Check]:
-    """The class of a check: one of ``CHECKS``, or ``package.module:Class``.
+    """The class of a check: a name of ``registry.CHECKS``, or ``package.module:Class``.
 
     Raises:
         ConfigError: there is no such check.
     """
-    if ":" not in name:
-        if name not in CHECKS:
-            raise ConfigError(f"unknown check {name!r}{did_you_mean(name, CHECKS)}")
-        return CHECKS[name]
-    found = load(name)
-    if not (isinstance(found, type) and issubclass(found, Check)):
-        raise ConfigError(
-            f"check {name!r} is no class of checks; expected a subclass of interlingua.mining.checks.Check"
-        )
+    found: type[Check] = resolve(CHECKS, name)
     return found
 
 

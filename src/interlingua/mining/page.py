@@ -17,10 +17,11 @@ from interlingua import __version__
 from interlingua.files import PathLike, atomic_write
 from interlingua.languages import resolve
 from interlingua.mining.calibration import Calibration
-from interlingua.mining.checks import CHECKS
+from interlingua.mining.checks import find_check
 from interlingua.mining.filter import BELOW, Written
 from interlingua.mining.pipeline import Mined
 from interlingua.mining.writer import PairRow
+from interlingua.registry import CHECKS
 
 BARS = 60
 SHOWN_PRECISIONS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
@@ -118,7 +119,7 @@ def pair(row: PairRow, kind: str = "") -> str:
 
 def check_value(name: str, value: float) -> str:
     """A check's value with what it is the value of, and in full where the mouse points."""
-    check = CHECKS.get(name)
+    check = find_check(name) if name in CHECKS else None
     label = check.label if check else name
     unit = check.unit if check else ""
     shown = f"{value:g}"

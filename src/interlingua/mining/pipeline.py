@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.sentence_table import is_table, read_column, refuse_column
+from interlingua.encoder.protocol import Encode
 from interlingua.encoder.texts import checked_texts
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, atomic_write, sha256_file
@@ -28,7 +29,6 @@ from interlingua.mining.documents import DocumentMatch, check_matches, document_
 from interlingua.mining.texts import Equal, Layout, Line, Side, build_side, mapped
 from interlingua.mining.vectors import (
     PORTION,
-    Encode,
     check_known,
     count_zeros,
     drop_damaged,

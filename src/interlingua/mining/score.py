@@ -29,6 +29,7 @@ from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.formats import TextPair, guess_format, read_pairs
 from interlingua.corpus.moses import moses_files
 from interlingua.encoder.finite import check_finite
+from interlingua.encoder.protocol import Encode
 from interlingua.encoder.texts import PAIRS, check_text, refuse_container
 from interlingua.errors import ConfigError, DataError, InterlinguaError
 from interlingua.files import count_lines
@@ -53,8 +54,6 @@ PORTION = 2048
 """Texts embedded at once."""
 LEAST_PAIRS = 10
 """Pairs per neighbor of k; with fewer, a warning says that margins mean little."""
-Encode = Callable[..., Float32[ndarray, "n d"]]
-"""Texts -> vectors of length 1; takes ``language``, see ``interlingua.encoder.encode.encode``."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -13,7 +13,7 @@ import logging
 import os
 import re
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from interlingua.arrays import map_array, unit_rows
 from interlingua.encoder.finite import check_finite
+from interlingua.encoder.protocol import Encode
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import Journal, PathLike
 from interlingua.mining.texts import Side
@@ -112,8 +113,6 @@ def put(file: int, content: bytes, at: int) -> None:
 log = logging.getLogger("interlingua")
 PORTION = 2048
 """Texts embedded together."""
-Encode = Callable[[Sequence[str]], Float32[ndarray, "n d"]]
-"""Gives vectors of length 1."""
 
 
 def embed_side(

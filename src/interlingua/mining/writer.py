@@ -15,8 +15,8 @@ from interlingua.corpus.formats import TextPair, guess_format, one_line, write_p
 from interlingua.corpus.spreadsheet import csv_writer, open_sheet
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike, open_text_writer
-from interlingua.mining.checks import CHECKS, CheckPlan
-from interlingua.registry import did_you_mean
+from interlingua.mining.checks import CheckPlan
+from interlingua.registry import CHECKS, did_you_mean
 
 DEFAULT_COLUMNS = ("score", "source", "target")
 """LASER's."""

@@ -52,7 +52,8 @@ class SourceConfig:
     name: str = ""
     """In the manifest; the first path's name when empty."""
     format: str | None = None
-    """tsv, csv, xlsx, jsonl, moses, opus, tmx, gettext or huggingface; guessed from each file's name."""
+    """tsv, csv, xlsx, jsonl, moses, opus, tmx, gettext, huggingface or ``package.module:Class``; guessed from each
+    file's name."""
     languages: tuple[str, str] | None = None
     """Source and target, any codes; else from the files' content or names (``news.de-en.tsv``)."""
     licence: str = "unknown"

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from interlingua.arrays import normalize_rows
 from interlingua.corpus.evaluation_sets import pair_files, read_pair_file
-from interlingua.encoder.encoder import EmbedsText
-from interlingua.evaluation.metrics.retrieval import nearest_both_ways, normalized
+from interlingua.encoder.protocol import TextEncoder
+from interlingua.evaluation.metrics.retrieval import nearest_both_ways
 from interlingua.languages import resolve
 
 SHOWN_LANGUAGES = (
@@ -43,7 +44,7 @@ class Demonstration:
     neighbours: tuple[Neighbour, ...]
 
 
-def demonstrate(encoder: EmbedsText, folder: Path, *, queries: int = 4, languages: int = 6) -> list[Demonstration]:
+def demonstrate(encoder: TextEncoder, folder: Path, *, queries: int = 4, languages: int = 6) -> list[Demonstration]:
     """Finds the nearest neighbours of a few English sentences in some languages that translate them.
 
     Args:
@@ -58,11 +59,11 @@ def demonstrate(encoder: EmbedsText, folder: Path, *, queries: int = 4, language
     english = _shared_sentences([texts[code] for code in chosen], queries)
     if not english:
         return []
-    english_vectors = normalized(encoder.encode(english, language="eng_Latn"))
+    english_vectors = normalize_rows(encoder.encode(english, language="eng_Latn"))
     found: list[list[Neighbour]] = [[] for _ in english]
     for code in chosen:
         candidates = list(texts[code].values())
-        vectors = normalized(encoder.encode(candidates, language=code))
+        vectors = normalize_rows(encoder.encode(candidates, language=code))
         nearest, _ = nearest_both_ways(english_vectors, vectors)
         for row, sentence in enumerate(english):
             translation = texts[code].get(sentence)

@@ -22,9 +22,9 @@ from rich.progress import Progress as Bars
 
 from interlingua import __version__
 from interlingua.corpus.manifest import Manifest
+from interlingua.encoder.backends.load import model_name
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, DataError, InterlinguaError
-from interlingua.evaluation.encoders import model_name
 from interlingua.files import atomic_write, has_format
 from interlingua.locks import exclusive
 from interlingua.prepare.pipeline import prepare

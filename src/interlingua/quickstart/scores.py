@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 from interlingua.corpus.evaluation_sets import pair_files, read_pair_file
-from interlingua.encoder.encoder import EmbedsText
-from interlingua.evaluation.provenance import describe
+from interlingua.encoder.model_info import describe
+from interlingua.encoder.protocol import TextEncoder
 from interlingua.evaluation.scores import TaskResult
 from interlingua.evaluation.suite import evaluate
 from interlingua.evaluation.task import Progress, silent
@@ -70,7 +70,7 @@ class Average:
 
 
 def score(
-    encoder: EmbedsText, folders: Mapping[Kind, Path], *, name: str, output: Path, progress: Progress = silent
+    encoder: TextEncoder, folders: Mapping[Kind, Path], *, name: str, output: Path, progress: Progress = silent
 ) -> list[LanguageScore]:
     """Scores the encoder with the ``tatoeba`` task, and the baselines on the same texts.
 

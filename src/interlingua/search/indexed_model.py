@@ -13,14 +13,11 @@ from numpy import ndarray
 from interlingua.encoder.encode import COMPUTE_DTYPES, Dtype
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.language_maps import LanguageMap
+from interlingua.encoder.roles import Role, role_prompt
 from interlingua.errors import ConfigError, DataError
 from interlingua.languages import resolve
 from interlingua.search.passage_files import Passage
 from interlingua.search.passage_index import IndexSettings
-
-QUESTION_PROMPTS = ("query",)
-PASSAGE_PROMPTS = ("passage", "document", "corpus")
-"""What models call their prompts for each."""
 
 
 class IndexedModel:
@@ -58,8 +55,8 @@ class IndexedModel:
         self.path = path
         self.language_map = language_map
         self.dtype: Dtype = dtype
-        self.passage_prompt = self._prompt_text(prompt, PASSAGE_PROMPTS)
-        self.question_prompt = self._prompt_text(question_prompt, QUESTION_PROMPTS)
+        self.passage_prompt = self._prompt_text(prompt, "passage")
+        self.question_prompt = self._prompt_text(question_prompt, "query")
 
     @property
     def settings(self) -> IndexSettings:
@@ -112,11 +109,11 @@ class IndexedModel:
         vector: Float32[ndarray, " d"] = self._embed([question], self.question_prompt, code)[0]
         return vector
 
-    def _prompt_text(self, prompt: str | None, own_names: Sequence[str]) -> str:
+    def _prompt_text(self, prompt: str | None, role: Role) -> str:
         if prompt in self.encoder.settings.prompts.values():
             return cast(str, prompt)  # an index holds the text of a prompt, not its name
-        own = next((name for name in own_names if name in self.encoder.settings.prompts), None)
-        return self.encoder.settings.prompt_text(own if prompt is None else prompt)
+        given = role_prompt(self.encoder, role, {}, None) if prompt is None else prompt
+        return self.encoder.settings.prompt_text(given)
 
     def map_vectors(self, vectors: Float32[ndarray, "n d"], language: str | None) -> Float32[ndarray, "n d"]:
         """The encoder's vectors after the language map, if there is one.

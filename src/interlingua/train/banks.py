@@ -20,6 +20,7 @@ import torch
 from jaxtyping import Float32, Int64
 from numpy import ndarray
 
+from interlingua.arrays import normalize_rows
 from interlingua.batches.mixture import ParallelPlan
 from interlingua.batches.sentences import by_pivot, meaning_groups, sentence_keys
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
@@ -256,7 +257,7 @@ class BankBuilder:
             rows = [row for row, (code, _) in enumerate(sentences) if code == language]
             found[rows] = teacher.embed([sentences[row][1] for row in rows], language)
         if self.joined:  # so that each teacher has the same say, whatever the lengths of its vectors
-            found /= np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-12)
+            return normalize_rows(found)
         return found
 
     def _assemble(self, path: Path, files: Sequence[Path]) -> None:

@@ -94,7 +94,7 @@ class MethodConfig:
     """[method]: a name of ``registry.METHODS`` and that method's own options, which stand next to it in the file."""
 
     name: str
-    """The method, e.g. ems."""
+    """The method, e.g. ems, or ``package.module:Class``."""
     options: Any
     """The method's own options, which stand next to its name; see the sections below."""
     matryoshka: tuple[int, ...] = ()

@@ -55,6 +55,9 @@ def silver(config: SilverConfig, folder: Path) -> SilverReport:
     def score(first: Sequence[str], second: Sequence[str], language: str) -> Float32[ndarray, " n"]:
         return scorer.score(first, second, languages=(language, language))
 
+    def embed(texts: Sequence[str], language: str) -> Float32[ndarray, "n d"]:
+        return encoder.encode(texts, language=language)
+
     models = {
         "sentence_encoder": {"path": config.sentence_encoder, "digest": encoder.digest()},
         "cross_encoder": {"path": config.cross_encoder, "digest": sha256_tree(config.cross_encoder)},
@@ -62,7 +65,7 @@ def silver(config: SilverConfig, folder: Path) -> SilverReport:
     return make_silver(
         config.gold,
         folder,
-        encoder=encoder,
+        embed=embed,
         score=score,
         neighbours=config.neighbours,
         languages=config.languages,

@@ -16,7 +16,7 @@ from interlingua.verbs.shared import Model, Names, as_path, listed, silent
 
 if TYPE_CHECKING:
     from interlingua.analysis.record import Analysis
-    from interlingua.evaluation.provenance import ModelInfo
+    from interlingua.encoder.model_info import ModelInfo
 
 
 class Analysed(list["list[Analysis]"]):
@@ -96,7 +96,7 @@ class ModelAnalysis:
 def analyses_of(options: AnalyseOptions) -> Iterator[ModelAnalysis]:
     """The analyses of one model after the other, each loaded when its turn comes; mistakes show before."""
     from interlingua.analysis.run import build_analyses
-    from interlingua.evaluation.encoders import backend_settings
+    from interlingua.encoder.backends.load import backend_settings
 
     data_folder(options.data)
     models = [options.model] if options.other is None else [options.model, options.other]
@@ -112,8 +112,8 @@ def analyses_of(options: AnalyseOptions) -> Iterator[ModelAnalysis]:
 
 
 def _loaded(model: Any, name: str | None, options: AnalyseOptions, of_backend: dict[str, Any]) -> Any:
-    from interlingua.evaluation.encoders import load_encoder
-    from interlingua.evaluation.provenance import describe
+    from interlingua.encoder.backends.load import load_encoder
+    from interlingua.encoder.model_info import describe
 
     choices: Any = {"backend": options.backend, "pooling": options.pooling, "device": options.device}
     if isinstance(model, str | os.PathLike):

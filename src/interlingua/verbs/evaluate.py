@@ -15,8 +15,8 @@ from interlingua.options import FILTERING, INPUT, MODEL, OUTPUT, Options, argume
 from interlingua.verbs.shared import Model, Names, as_path, listed, silent
 
 if TYPE_CHECKING:
+    from interlingua.encoder.model_info import ModelInfo
     from interlingua.evaluation.budget import Budget
-    from interlingua.evaluation.provenance import ModelInfo
     from interlingua.evaluation.scores import TaskResult
     from interlingua.evaluation.task import Task
 
@@ -59,7 +59,9 @@ class MeasuredModelOptions(Options):
     pooling: str | None = option(None, "cls, mean or max instead of the model's own.", group=MODEL)
     device: str | None = option(None, "cpu, cuda, cuda:1; a GPU where there is one by default.", group=MODEL)
     backend: str = option(
-        "interlingua", "interlingua, sentence-transformers, onnx, openai, vectors or function.", group=MODEL
+        "interlingua",
+        "interlingua, sentence-transformers, onnx, openai, vectors, function, or package.module:Class.",
+        group=MODEL,
     )
     batch_tokens: int = option(16_384, "Tokens per batch.", group=MODEL, minimum=1, unit="tokens")
     cache: PathLike | None = option(
@@ -106,7 +108,7 @@ class EvaluateOptions(MeasuredModelOptions):
     suite: str | Sequence[str | Task] = option(
         "standard",
         "Tasks, with commas: tatoeba, xsim, mteb:STS17; sts, bucc and retrieval stand for several, standard for "
-        "tatoeba, xsim and mixed_pool.",
+        "tatoeba, xsim and mixed_pool; package.module:Class is one of your own.",
         group=INPUT,
         is_positional=True,
     )
@@ -160,8 +162,8 @@ class Evaluation:
     @classmethod
     def of(cls, options: EvaluateOptions) -> Evaluation:
         """Builds the tasks, then loads the model, so that a mistake shows at once."""
+        from interlingua.encoder.backends.load import backend_settings
         from interlingua.evaluation.budget import Budget
-        from interlingua.evaluation.encoders import backend_settings
         from interlingua.evaluation.suite import build_tasks
 
         data = data_folder(options.data)
@@ -198,8 +200,8 @@ class Evaluation:
 
 
 def _loaded(options: EvaluateOptions, of_backend: dict[str, Any]) -> tuple[Any, ModelInfo]:
-    from interlingua.evaluation.encoders import load_encoder
-    from interlingua.evaluation.provenance import describe
+    from interlingua.encoder.backends.load import load_encoder
+    from interlingua.encoder.model_info import describe
 
     choices: Any = {
         "backend": options.backend, "pooling": options.pooling, "dtype": options.dtype, "device": options.device,

@@ -89,7 +89,9 @@ class ModelOptions(Options):
     dtype: str | None = option(None, "To compute in: float32 by default, bfloat16, float16, int8, auto.", group=MODEL)
     device: str | None = option(None, "cpu, cuda, cuda:1; a GPU where there is one by default.", group=MODEL)
     backend: str = option(
-        "interlingua", "interlingua, sentence-transformers, onnx, openai, vectors or function.", group=MODEL
+        "interlingua",
+        "interlingua, sentence-transformers, onnx, openai, vectors, function, or package.module:Class.",
+        group=MODEL,
     )
     settings: Sequence[str] | None = option(
         None, "BACKEND.OPTION=VALUE: openai.dimensions=256.", group=MODEL, kind=list[str], flags=("--set",)

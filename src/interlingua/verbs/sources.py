@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from interlingua.corpus.monolingual import language_of
+from interlingua.encoder.backends.function import FunctionEncoder
+from interlingua.encoder.backends.load import encode_and_identity
+from interlingua.encoder.backends.own import OwnEncoder
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.model_info import prompt_text
 from interlingua.errors import ConfigError
-from interlingua.evaluation.backends.function import FunctionEncoder
-from interlingua.evaluation.encoders import OwnEncoder, encode_and_identity
-from interlingua.evaluation.provenance import prompt_text
 from interlingua.languages import resolve
 from interlingua.mining.pipeline import TextFile, text_side
 from interlingua.mining.texts import LAYOUTS, guess_layout

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from interlingua.evaluation.metrics.retrieval import is_right, nearest_both_ways, normalized, weighted_scores
+from interlingua.evaluation.metrics.retrieval import is_right, nearest_both_ways, weighted_scores
 
 
 def test_worked_by_hand():
@@ -34,10 +34,6 @@ def test_of_equal_candidates_the_first_is_taken_and_text_comparison_forgives_it(
     assert nearest.tolist() == [0, 1, 0]
     assert is_right(nearest).tolist() == [True, True, False]
     assert is_right(nearest, texts).tolist() == [True, True, True]
-
-
-def test_a_zero_vector_stays_zero():
-    assert normalized(np.zeros((1, 3), dtype=np.float32)).tolist() == [[0.0, 0.0, 0.0]]
 
 
 def test_sentence_transformers_translation_evaluator_agrees():

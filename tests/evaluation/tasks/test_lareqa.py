@@ -166,12 +166,13 @@ def test_answers_in_some_languages_only(folder):
 def test_questions_and_passages_keep_their_roles(folder):
     asked = []
 
-    class Roles:
-        def encode(self, texts, *, language=None, role=None, titles=None):
+    class Recorded(CachedEncoder):
+        def keep(self, texts, *, language=None, role=None, titles=None):
             asked.append((role, language, len(texts)))
-            return Degrees().encode(texts)
+            return super().keep(texts, language=language, role=role, titles=titles)
 
-    LAReQA().evaluate(Roles(), folder)
+    with Recorded(Degrees()) as cached:
+        LAReQA().evaluate(cached, folder)
     assert sorted(asked) == [
         ("passage", "deu_Latn", 3),
         ("passage", "eng_Latn", 3),

@@ -163,7 +163,7 @@ def test_names():
         build_tasks(["mteb:STS171"])
     with pytest.raises(ConfigError, match=r"name one, e\.g\. mteb:STS17"):
         build_tasks(["mteb"])
-    with pytest.raises(ConfigError, match="unknown name 'mtab'"):
+    with pytest.raises(ConfigError, match="unknown task 'mtab'"):
         build_tasks(["mtab:STS17"])
 
 

@@ -183,28 +183,6 @@ def test_bm25_has_the_parameters_it_is_given(tmp_path):
         Beir(bm25_k1=2.0)
 
 
-class StreamsOnly:
-    """An encoder for a task that can't keep rows, so that vectors go through a file of the task's own."""
-
-    def __init__(self, cached):
-        self.cached = cached
-
-    def encode(self, texts, **options):
-        return self.cached.encode(texts, **options)
-
-
-@pytest.mark.parametrize(
-    "options", [{}, {"similarity": "dot"}, {"precision": "int8", "rescore": 100}, {"precision": "hamming"}]
-)
-def test_rows_of_the_cache_give_the_results_of_a_stream(goldp, options):
-    task = TyDiGoldP(**options)
-    with CachedEncoder(Wide()) as cached:
-        by_rows, streamed = task.evaluate(cached, goldp), task.evaluate(StreamsOnly(cached), goldp)
-    assert by_rows.subsets == streamed.subsets
-    assert by_rows.examples == streamed.examples
-    assert by_rows.data_sha256 == streamed.data_sha256
-
-
 def test_a_stopped_run_goes_on_from_its_one_file(goldp, tmp_path, monkeypatch):
     expected = evaluate(TyDiGoldP(), goldp)
 
@@ -225,11 +203,6 @@ def test_a_stopped_run_goes_on_from_its_one_file(goldp, tmp_path, monkeypatch):
     assert len(done) == 3
     assert not done & {text for _, texts in second.asked for text in texts}
     assert not file.exists()
-
-
-def test_no_second_file_of_vectors_is_written(goldp, monkeypatch):
-    monkeypatch.setattr(passages, "stream_vectors", None)
-    assert evaluate(TyDiGoldP(), goldp).main_score > 0
 
 
 def test_memory_grows_by_under_100_bytes_a_passage(tmp_path, monkeypatch):

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from interlingua.encoder.backbone import BackboneConfig
+from interlingua.encoder.backends.load import load_encoder
 from interlingua.encoder.encoder import Encoder
-from interlingua.evaluation.encoders import load_encoder
 from interlingua.evaluation.suite import evaluate
 from interlingua.evaluation.tasks.retrieval import TyDiGoldP
 from interlingua.evaluation.tasks.sts import Sick

@@ -8,20 +8,15 @@ import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int64
 from numpy import ndarray
 
+from interlingua.arrays import normalize_rows
 from interlingua.search.topk.exact import mutual_topk
-
-
-def normalized(embeddings: Float32[ndarray, "n d"]) -> Float32[ndarray, "n d"]:
-    """A copy with rows of length 1, so that inner products are cosines; a zero row stays zero."""
-    lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
-    return np.asarray(embeddings / np.maximum(lengths, 1e-12), dtype=np.float32)
 
 
 def nearest_both_ways(
     x: Float32[ndarray, "n d"], y: Float32[ndarray, "m d"]
 ) -> tuple[Int64[ndarray, " n"], Int64[ndarray, " m"]]:
     """The nearest y of every x and the nearest x of every y, by cosine; the lower index among equals."""
-    of_x, of_y = mutual_topk(normalized(x), normalized(y), k=1)
+    of_x, of_y = mutual_topk(normalize_rows(x), normalize_rows(y), k=1)
     return of_x.indices[:, 0].numpy(), of_y.indices[:, 0].numpy()
 
 

@@ -10,8 +10,8 @@ from jaxtyping import Bool, Float, Float32, Int64
 from numpy import ndarray
 from torch import Tensor
 
+from interlingua.arrays import normalize_rows
 from interlingua.corpus.augmented_sets import MISALIGNED, Altered
-from interlingua.evaluation.metrics.retrieval import normalized
 from interlingua.functional.margin import MARGINS, Margin, best_neighbour, margin_score, score_neighbours
 from interlingua.search.topk.exact import mutual_topk
 
@@ -56,8 +56,8 @@ def xsim_search(x: Float32[ndarray, "n d"], y: Float32[ndarray, "m d"], *, k: in
         y: candidates; the first n are the translations, any others are distractors.
         k: neighbours, fewer where a side is smaller.
     """
-    x = normalized(x)
-    y = normalized(y)
+    x = normalize_rows(x)
+    y = normalize_rows(y)
     of_x, of_y = mutual_topk(x, y, k=k)
     x_means = of_x.similarities.mean(dim=1)
     y_means = of_y.similarities.mean(dim=1)

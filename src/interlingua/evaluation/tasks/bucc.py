@@ -14,26 +14,18 @@ from jaxtyping import Bool, Float32
 from numpy import ndarray
 
 from interlingua.errors import DataError
+from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.bucc import BuccFiles, BuccSplit, bucc_files, read_bucc
 from interlingua.evaluation.data.folders import full_code
 from interlingua.evaluation.examples import PER_SUBSET, wrong_neighbours
 from interlingua.evaluation.metrics.retrieval import weighted_scores
 from interlingua.evaluation.scores import Items, SubsetScores, TaskResult
 from interlingua.evaluation.streams import stream_vectors
-from interlingua.evaluation.task import (
-    Embeds,
-    Findings,
-    Progress,
-    Scored,
-    StreamedTask,
-    Unit,
-    check_at_least_one,
-    check_choice,
-    silent,
-)
+from interlingua.evaluation.task import Findings, Progress, Scored, StreamedTask, Unit, check_at_least_one, silent
 from interlingua.functional.margin import MARGINS, Margin
 from interlingua.mining.candidates import Candidates, Retrieval, best_both_ways, retrieve
 from interlingua.mining.gold import Extraction, at_threshold, best_threshold, cross_validated
+from interlingua.registry import check_choice
 from interlingua.search.topk.exact import exact_topk
 
 DATASET = "bucc2018_zh_en"
@@ -106,7 +98,7 @@ class BuccTask(StreamedTask):
                 is_official=pair.is_official(name),
             )
 
-    def run(self, encoder: Embeds, folder: Path, progress: Progress) -> Findings:
+    def run(self, encoder: CachedEncoder, folder: Path, progress: Progress) -> Findings:
         """See ``Task.run``; keeps the metrics that all language pairs have."""
         found = super().run(encoder, folder, progress)
         found.subsets = _with_shared_metrics(found.subsets)
@@ -130,7 +122,7 @@ class BuccTask(StreamedTask):
         """The splits in a folder by language pair."""
         return bucc_files(folder)
 
-    def embed(self, encoder: Embeds, data: Path) -> None:
+    def embed(self, encoder: CachedEncoder, data: Path) -> None:
         """See ``LanguageTask.embed``; nothing is mined."""
         folder = self.find(data)
         for name in self.chosen(self.files(folder), folder):
@@ -195,7 +187,7 @@ class BuccMargin(BuccTask):
         check_choice("retrieval", self.retrieval, get_args(Retrieval))
         check_at_least_one(k=self.k)
 
-    def evaluate(self, encoder: Embeds, data: Path, *, progress: Progress = silent) -> TaskResult:
+    def evaluate(self, encoder: CachedEncoder, data: Path, *, progress: Progress = silent) -> TaskResult:
         """See ``Task.evaluate``; shows ``f1`` where all pairs have it."""
         result = super().evaluate(encoder, data, progress=progress)
         return result if _is_held_out(result.subsets) else replace(result, main_metric="f1_crossvalidated")
@@ -205,7 +197,7 @@ class BuccMargin(BuccTask):
         name = super().result_name(found)
         return name if _is_held_out(found.subsets) or not found.is_official else f"{self.name}_{TRAINING}"
 
-    def score(self, encoder: Embeds, unit: Unit[BuccPair]) -> Scored:
+    def score(self, encoder: CachedEncoder, unit: Unit[BuccPair]) -> Scored:
         """See ``Task.score``."""
         pair = unit.data
         candidates = self._mine(encoder, pair.languages, pair.data)
@@ -229,7 +221,7 @@ class BuccMargin(BuccTask):
         items = _items(held_out.take(held_out.scores >= threshold), pair.test)
         return Scored(scores, items, notes=[f"threshold {threshold:.4f} from the {pair.split} split"])
 
-    def _mine(self, encoder: Embeds, languages: tuple[str, str], data: BuccSplit) -> Candidates:
+    def _mine(self, encoder: CachedEncoder, languages: tuple[str, str], data: BuccSplit) -> Candidates:
         """The pairs retrieved, by the rows of their texts; those of repeated texts are gone."""
         rows = []
         vectors = []
@@ -265,7 +257,7 @@ class BuccBestF1(BuccTask):
     def __post_init__(self) -> None:
         check_at_least_one(k=self.k)
 
-    def score(self, encoder: Embeds, unit: Unit[BuccPair]) -> Scored:
+    def score(self, encoder: CachedEncoder, unit: Unit[BuccPair]) -> Scored:
         """See ``Task.score``."""
         pair = unit.data
         sides = zip((pair.data.source, pair.data.target), pair.languages, strict=True)
@@ -298,7 +290,7 @@ class BuccMTEB(BuccTask):
         """See ``BuccTask.texts``."""
         return [split.source.texts[row] for row, _ in split.gold], split.target.texts
 
-    def score(self, encoder: Embeds, unit: Unit[BuccPair]) -> Scored:
+    def score(self, encoder: CachedEncoder, unit: Unit[BuccPair]) -> Scored:
         """See ``Task.score``."""
         pair = unit.data
         gold = np.array([target for _, target in pair.data.gold])
@@ -321,7 +313,7 @@ class BuccMTEB(BuccTask):
         return Scored(scores, Items(f1), examples)
 
 
-def _embed(encoder: Embeds, texts: Sequence[str], language: str) -> Float32[ndarray, "n d"]:
+def _embed(encoder: CachedEncoder, texts: Sequence[str], language: str) -> Float32[ndarray, "n d"]:
     return stream_vectors(functools.partial(encoder.encode, language=language), texts, normalize=True)
 
 

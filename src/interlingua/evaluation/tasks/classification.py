@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from interlingua.errors import DataError
+from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.classification import (
     SPLITS,
     LabelledSets,
@@ -20,7 +21,7 @@ from interlingua.evaluation.data.classification import (
     sib200_sets,
 )
 from interlingua.evaluation.data.folders import full_code
-from interlingua.evaluation.task import Embeds, Findings, LanguageTask, Unit
+from interlingua.evaluation.task import Findings, LanguageTask, Unit
 
 
 class LabelledLanguage(NamedTuple):
@@ -79,7 +80,7 @@ class ClassificationTask(LanguageTask):
         """See ``LanguageTask.source_languages``; a domain stands before the language."""
         return {key: key.rpartition(".")[2] for key in files}
 
-    def embed(self, encoder: Embeds, data: Path) -> None:
+    def embed(self, encoder: CachedEncoder, data: Path) -> None:
         """See ``LanguageTask.embed``; nothing is trained."""
         for one in self.read(self.find(data)):
             self.embed_language(encoder, one)
@@ -104,7 +105,7 @@ class ClassificationTask(LanguageTask):
         """The languages of a folder."""
 
     @abc.abstractmethod
-    def embed_language(self, encoder: Embeds, one: LabelledLanguage) -> None:
+    def embed_language(self, encoder: CachedEncoder, one: LabelledLanguage) -> None:
         """Embeds the texts of a language that ``score`` asks for."""
 
     def sizes(self) -> Mapping[str, int]:

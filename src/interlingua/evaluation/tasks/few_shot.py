@@ -13,9 +13,10 @@ from jaxtyping import Bool, Float32, Int64
 from numpy import ndarray
 
 from interlingua.errors import MissingExtraError
+from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.metrics.linear import class_numbers
 from interlingua.evaluation.scores import Items
-from interlingua.evaluation.task import Embeds, Scored, Unit, check_at_least_one
+from interlingua.evaluation.task import Scored, Unit, check_at_least_one
 from interlingua.evaluation.tasks.classification import (
     ClassificationTask,
     FolderData,
@@ -51,7 +52,7 @@ class FewShotTask(ClassificationTask):
     def __post_init__(self) -> None:
         check_at_least_one(samples_per_label=self.samples_per_label, draws=self.draws)
 
-    def score(self, encoder: Embeds, unit: Unit[LabelledLanguage]) -> Scored:
+    def score(self, encoder: CachedEncoder, unit: Unit[LabelledLanguage]) -> Scored:
         """See ``Task.score``."""
         one = unit.data
         train = one.splits["train"]
@@ -72,7 +73,7 @@ class FewShotTask(ClassificationTask):
         scores["f1_macro"] = float(np.mean([macro_f1(test_y, found) for found in predicted]))
         return Scored(scores, Items(right.mean(axis=0)))
 
-    def embed_language(self, encoder: Embeds, one: LabelledLanguage) -> None:
+    def embed_language(self, encoder: CachedEncoder, one: LabelledLanguage) -> None:
         """See ``ClassificationTask.embed_language``: the training texts that are drawn, and the test set."""
         used = sorted({row for rows in self._draws(one) for row in rows})
         encoder.encode([one.splits["train"].texts[row] for row in used], language=one.code)

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
+from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import choose_languages
 from interlingua.evaluation.data.retrieval import RetrievalSet, Sets, answer_sentence_sets
 from interlingua.evaluation.metrics.average_precision import (
@@ -26,7 +27,6 @@ from interlingua.evaluation.metrics.language_fairness import (
 )
 from interlingua.evaluation.metrics.ranking import Qrels, Run, ranking_metrics, top
 from interlingua.evaluation.scores import Items, SubsetScores
-from interlingua.evaluation.task import Embeds
 from interlingua.evaluation.tasks.missed_passages import misses
 from interlingua.evaluation.tasks.passage_search import EmbeddedPassages, search
 from interlingua.evaluation.tasks.passages import OF_ALL, PassageTask, ScoredQuestions, judged_questions, set_and_id
@@ -71,7 +71,7 @@ class LAReQA(PassageTask):
         """See ``PassageTask.files``."""
         return answer_sentence_sets(folder)
 
-    def embed(self, encoder: Embeds, data: Path) -> None:
+    def embed(self, encoder: CachedEncoder, data: Path) -> None:
         """See ``LanguageTask.embed``: passages and questions of the languages, which may be one."""
         folder = self.find(data)
         files = self.files(folder)
@@ -85,7 +85,7 @@ class LAReQA(PassageTask):
 
     def _score(
         self,
-        encoder: Embeds,
+        encoder: CachedEncoder,
         name: str,
         sets: Mapping[str, RetrievalSet],
         pools: Mapping[str, EmbeddedPassages],

@@ -12,12 +12,13 @@ from typing import ClassVar
 import numpy as np
 
 from interlingua.corpus.augmented_sets import MISALIGNED, Altered
+from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import content_sha256
 from interlingua.evaluation.examples import wrong_neighbours
 from interlingua.evaluation.metrics.retrieval import is_right
 from interlingua.evaluation.metrics.xsim import kinds_of_errors, xsim_search
 from interlingua.evaluation.scores import Items, SubsetScores, mean_scores
-from interlingua.evaluation.task import Embeds, Findings, Progress, Scored, Unit, check_at_least_one
+from interlingua.evaluation.task import Findings, Progress, Scored, Unit, check_at_least_one
 from interlingua.evaluation.tasks.translations import Translations, TranslationTask
 
 
@@ -54,7 +55,7 @@ class MarginSearch(TranslationTask):
         """Further candidates, all of them wrong; none by default."""
         return []
 
-    def run(self, encoder: Embeds, folder: Path, progress: Progress) -> Findings:
+    def run(self, encoder: CachedEncoder, folder: Path, progress: Progress) -> Findings:
         """See ``Task.run``; records the further candidates, those of one target side once."""
         units = list(self.units(folder))
         found = self.score_units(encoder, folder, units, progress)
@@ -90,7 +91,7 @@ class MarginSearch(TranslationTask):
         by_pairs = mean_scores(subsets, by_pairs=True)
         return mean_scores(subsets) | {f"{metric}_pooled": by_pairs[metric] for metric in self.margins()}
 
-    def score(self, encoder: Embeds, unit: Unit[Translations]) -> Scored:
+    def score(self, encoder: CachedEncoder, unit: Unit[Translations]) -> Scored:
         """See ``Task.score``."""
         source, target = unit.languages
         sources, targets, altered = unit.data

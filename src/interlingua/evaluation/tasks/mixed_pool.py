@@ -13,6 +13,7 @@ from numpy import ndarray
 
 from interlingua.corpus.evaluation_sets import read_lines
 from interlingua.errors import DataError
+from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import check_enough, content_sha256
 from interlingua.evaluation.examples import PER_SUBSET, cut, sample
 from interlingua.evaluation.metrics.pool import Pool, accuracy_by_pair, search_pool
@@ -27,7 +28,7 @@ from interlingua.evaluation.parallel import (
     unit_vectors,
 )
 from interlingua.evaluation.scores import Example, Items, SubsetScores
-from interlingua.evaluation.task import Embeds, Findings, LanguageTask, Progress
+from interlingua.evaluation.task import Findings, LanguageTask, Progress
 from interlingua.evaluation.tasks.flores import FloresP1
 from interlingua.evaluation.tasks.groups import group_members
 from interlingua.languages import parse
@@ -79,7 +80,7 @@ class MixedPool(LanguageTask):
 
     examples: int = field(default=PER_SUBSET, metadata={"output": True})
 
-    def run(self, encoder: Embeds, folder: Path, progress: Progress) -> Findings:
+    def run(self, encoder: CachedEncoder, folder: Path, progress: Progress) -> Findings:
         """See ``Task.run``."""
         texts = read_parallel(folder, self.languages, also=self._also(folder), at_least=LEAST_LANGUAGES)
         if texts.sentences < 2:
@@ -124,7 +125,7 @@ class MixedPool(LanguageTask):
         alone = len(choose_files(data, self.languages)) == 1
         return (ENGLISH,) if alone and ENGLISH in self.files(folder) else ()
 
-    def embed(self, encoder: Embeds, data: Path) -> None:
+    def embed(self, encoder: CachedEncoder, data: Path) -> None:
         """See ``LanguageTask.embed``."""
         for code, path in choose_files(data, self.languages, also=self._also(data)).items():
             encoder.encode(read_lines(path), language=parse(code).language.code)

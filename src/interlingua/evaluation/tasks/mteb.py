@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from interlingua.errors import ConfigError, DataError, MissingExtraError
+from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import content_sha256, full_code
 from interlingua.evaluation.mteb_data import load_data
 from interlingua.evaluation.mteb_encoder import MTEBEncoder, known_code
 from interlingua.evaluation.scores import SubsetScores, TaskResult, mean_scores
-from interlingua.evaluation.task import Embeds, Progress, options, silent
+from interlingua.evaluation.task import Progress, options, silent
 
 PREFIX = "mteb:"
 
@@ -67,7 +68,7 @@ class MTEB:
         load_data(get_task(self.task), data)
         return data
 
-    def evaluate(self, encoder: Embeds, data: Path, *, progress: Progress = silent) -> TaskResult:
+    def evaluate(self, encoder: CachedEncoder, data: Path, *, progress: Progress = silent) -> TaskResult:
         """See ``Task.evaluate``."""
         start = time.perf_counter()
         with warnings.catch_warnings():

@@ -17,12 +17,13 @@ from interlingua.errors import DataError
 from interlingua.evaluation.data.folders import choose_languages
 from interlingua.evaluation.metrics.retrieval import is_right, weighted_scores
 from interlingua.evaluation.scores import Items, SubsetScores
-from interlingua.evaluation.task import Findings, check_choice
+from interlingua.evaluation.task import Findings
 from interlingua.evaluation.tasks.groups import present_members
 from interlingua.evaluation.tasks.margin_search import MarginSearch
 from interlingua.evaluation.tasks.pairwise import PairwiseSearch
 from interlingua.evaluation.tasks.translations import ENGLISH, TranslationPair
 from interlingua.languages import parse
+from interlingua.registry import check_choice
 
 FOLDERS = ("NTREX-128", "ntrex", "ntrex128", "NTREX/NTREX-128")
 EXPECTED = "NTREX-128 files (newstest2019-src.eng.txt, newstest2019-ref.deu.txt)"

@@ -11,6 +11,7 @@ from typing import ClassVar, get_args
 import numpy as np
 
 from interlingua.errors import DataError
+from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import find_folder, full_code
 from interlingua.evaluation.data.pairs import (
     LabelledPairs,
@@ -24,9 +25,10 @@ from interlingua.evaluation.data.pairs import (
 )
 from interlingua.evaluation.metrics.precision import average_precision
 from interlingua.evaluation.scores import Items, SubsetScores
-from interlingua.evaluation.task import Embeds, Findings, LanguageTask, Scored, Unit, check_choice
+from interlingua.evaluation.task import Findings, LanguageTask, Scored, Unit
 from interlingua.evaluation.tasks.groups import members_by_language
 from interlingua.evaluation.tasks.similarity import cosines
+from interlingua.registry import check_choice
 
 _XNLI = ("ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh")
 
@@ -75,7 +77,7 @@ class PairClassificationTask(LanguageTask):
                 sentences=2 * len(pairs.positive),
             )
 
-    def score(self, encoder: Embeds, unit: Unit[LabelledPairs]) -> Scored:
+    def score(self, encoder: CachedEncoder, unit: Unit[LabelledPairs]) -> Scored:
         """See ``Task.score``."""
         language = unit.languages[0]
         first = encoder.encode(unit.data.first, language=language)

@@ -12,11 +12,12 @@ from jaxtyping import Int64
 from numpy import ndarray
 
 from interlingua.corpus.evaluation_sets import read_aligned, read_lines
+from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import content_sha256, full_code
 from interlingua.evaluation.examples import PER_SUBSET, cosine_of, wrong_neighbours
 from interlingua.evaluation.metrics.retrieval import is_right, nearest_both_ways
 from interlingua.evaluation.scores import Items, SubsetScores
-from interlingua.evaluation.task import Embeds, Findings, LanguageTask, Progress, TextCounter
+from interlingua.evaluation.task import Findings, LanguageTask, Progress, TextCounter
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +33,7 @@ class PairwiseSearch(LanguageTask):
 
     examples: int = field(default=PER_SUBSET, metadata={"output": True})
 
-    def run(self, encoder: Embeds, folder: Path, progress: Progress) -> Findings:
+    def run(self, encoder: CachedEncoder, folder: Path, progress: Progress) -> Findings:
         """See ``Task.run``."""
         files = self.files(folder)
         pairs = self.pairs(files, folder)
@@ -61,7 +62,7 @@ class PairwiseSearch(LanguageTask):
             counter(f"{first}-{second}", sentences)
         return found
 
-    def embed(self, encoder: Embeds, data: Path) -> None:
+    def embed(self, encoder: CachedEncoder, data: Path) -> None:
         """See ``LanguageTask.embed``."""
         folder = self.find(data)
         files = self.files(folder)

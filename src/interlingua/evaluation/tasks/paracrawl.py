@@ -16,13 +16,15 @@ import numpy as np
 from interlingua.corpus.formats import FORMAT_OF_SUFFIX, languages_from_name, read_pairs, uncompressed_name
 from interlingua.corpus.reservoir import reservoir
 from interlingua.errors import ConfigError, DataError
+from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import full_code
 from interlingua.evaluation.examples import PER_SUBSET, cosine_of, wrong_neighbours
 from interlingua.evaluation.metrics.retrieval import is_right
 from interlingua.evaluation.scores import Items, SubsetScores
 from interlingua.evaluation.streams import stream_vectors
-from interlingua.evaluation.task import Embeds, Findings, Scored, StreamedTask, Unit, check_choice
+from interlingua.evaluation.task import Findings, Scored, StreamedTask, Unit
 from interlingua.mining.candidates import best_both_ways
+from interlingua.registry import check_choice
 from interlingua.search.topk.exact import exact_topk
 
 ENGLISH = "eng_Latn"
@@ -124,7 +126,7 @@ class ParaCrawlRetrieval(StreamedTask):
         queries = [pair[query_side] for pair in itertools.islice(pairs, self.queries)]
         return _Sample(queries, [pair[found] for pair in pairs], len(drawn) - len(pairs))
 
-    def score(self, encoder: Embeds, unit: Unit[_Sample]) -> Scored:
+    def score(self, encoder: CachedEncoder, unit: Unit[_Sample]) -> Scored:
         """See ``Task.score``."""
         sample = unit.data
         source, target = unit.languages

@@ -12,31 +12,24 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
-from jaxtyping import Float32
+from jaxtyping import Float32, Int64
 from numpy import ndarray
 
+from interlingua.arrays import normalize_rows
 from interlingua.errors import DataError
+from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import check_enough, choose_languages, content_sha256, full_code
 from interlingua.evaluation.data.retrieval import Passage, RetrievalSet, Sets
 from interlingua.evaluation.examples import PER_SUBSET
 from interlingua.evaluation.metrics.ranking import Qrels, Run, write_trec_run
-from interlingua.evaluation.metrics.retrieval import normalized
 from interlingua.evaluation.scores import Items, SubsetScores
-from interlingua.evaluation.streams import PORTION_TEXTS, keep_vectors, stream_vectors
-from interlingua.evaluation.task import (
-    Embeds,
-    Findings,
-    KeepsVectors,
-    LanguageTask,
-    Progress,
-    TextCounter,
-    check_choice,
-    silent,
-)
+from interlingua.evaluation.streams import PORTION_TEXTS, keep_vectors
+from interlingua.evaluation.task import Findings, LanguageTask, Progress, TextCounter, silent
 from interlingua.evaluation.tasks.groups import members_by_language
 from interlingua.evaluation.tasks.missed_passages import Miss, with_texts
 from interlingua.evaluation.tasks.passage_ids import PassageIds
 from interlingua.evaluation.tasks.passage_search import EmbeddedPassages
+from interlingua.registry import check_choice
 
 T = TypeVar("T")
 OF_ALL = "_all_languages"
@@ -87,7 +80,7 @@ class PassageTask(LanguageTask):
     def __post_init__(self) -> None:
         check_choice("similarity", self.similarity, ("auto", "cosine", "dot"))
 
-    def run(self, encoder: Embeds, folder: Path, progress: Progress) -> Findings:
+    def run(self, encoder: CachedEncoder, folder: Path, progress: Progress) -> Findings:
         """See ``Task.run``; all passages are embedded before a question is."""
         sets, codes = self._sets(folder)
         texts = sum(one.passage_count() + len(one.queries) for one in sets.values())
@@ -116,7 +109,9 @@ class PassageTask(LanguageTask):
         groups: dict[str, Sequence[SubsetScores]] = {f"all_{len(found.subsets)}": found.subsets}
         return groups | members_by_language(found.subsets, self.paper_groups)
 
-    def embed_shard(self, encoder: Embeds, data: Path, shard: tuple[int, int], *, progress: Progress = silent) -> None:
+    def embed_shard(
+        self, encoder: CachedEncoder, data: Path, shard: tuple[int, int], *, progress: Progress = silent
+    ) -> None:
         """Embeds each n-th portion of the passages, counted over all languages; see ``evaluation.shards``."""
         sets, codes = self._sets(self.find(data))
         count = TextCounter(progress, sum(one.passage_count() for one in sets.values()))
@@ -125,7 +120,7 @@ class PassageTask(LanguageTask):
             passages = iter(one.passages())
             while portion := list(itertools.islice(passages, PORTION_TEXTS)):
                 if (next(numbers) - shard[0]) % shard[1] == 0:
-                    _encode(portion, encoder.encode, codes[name])
+                    _keep(encoder, portion, codes[name])
                 count(f"{name} passages", len(portion))
 
     def _sets(self, folder: Path) -> tuple[dict[str, RetrievalSet], dict[str, str]]:
@@ -158,11 +153,11 @@ class PassageTask(LanguageTask):
         """The full code of each set's language."""
         return {name: full_code(name) for name in files}
 
-    def _by_cosine(self, encoder: Embeds) -> bool:
+    def _by_cosine(self, encoder: CachedEncoder) -> bool:
         return self.similarity == "cosine" or (self.similarity == "auto" and not getattr(encoder, "two_towers", False))
 
     def _embed_passages(
-        self, encoder: Embeds, one: RetrievalSet, language: str, embedded: Callable[[int], None]
+        self, encoder: CachedEncoder, one: RetrievalSet, language: str, embedded: Callable[[int], None]
     ) -> EmbeddedPassages:
         """All passages of a language; see ``docs/how-to/evaluate.md`` for the memory and disk that they take."""
         ids = PassageIds(language)
@@ -173,31 +168,25 @@ class PassageTask(LanguageTask):
                 digest.update("\t".join(passage).encode() + b"\n")
                 yield passage
 
-        def embed(portion: Sequence[Passage], by: Callable[..., T]) -> T:
+        def embed(portion: Sequence[Passage]) -> Int64[ndarray, " n"]:
             ids.extend([passage.id for passage in portion])
-            found = _encode(portion, by, language)
+            rows = _keep(encoder, portion, language)
             embedded(len(portion))
-            return found
+            return rows
 
         passages = iter(read())
         first = next(passages, None)
         if first is None:
             raise DataError(f"there are no passages of {language}; the file is empty")
         passages = itertools.chain([first], passages)
-        vectors: Any
-        if isinstance(encoder, KeepsVectors):
-            keep = functools.partial(embed, by=encoder.keep)
-            vectors = keep_vectors(keep, encoder.kept, passages, normalize=self._by_cosine(encoder))
-        else:
-            encode = functools.partial(embed, by=encoder.encode)
-            vectors = stream_vectors(encode, passages, normalize=self._by_cosine(encoder))
+        vectors = keep_vectors(embed, encoder.kept, passages, normalize=self._by_cosine(encoder))
         ids.close()
         return EmbeddedPassages(ids, vectors, digest.hexdigest())
 
     @abc.abstractmethod
     def _score(
         self,
-        encoder: Embeds,
+        encoder: CachedEncoder,
         name: str,
         sets: Mapping[str, RetrievalSet],
         pools: Mapping[str, EmbeddedPassages],
@@ -205,11 +194,13 @@ class PassageTask(LanguageTask):
     ) -> ScoredQuestions:
         """One language: its questions among its own passages or those of all languages."""
 
-    def _embed_questions(self, encoder: Embeds, questions: Mapping[str, str], language: str) -> Float32[ndarray, "n d"]:
+    def _embed_questions(
+        self, encoder: CachedEncoder, questions: Mapping[str, str], language: str
+    ) -> Float32[ndarray, "n d"]:
         if not questions:
             return np.zeros((0, 1), np.float32)
         vectors = encoder.encode([*questions.values()], language=language, role="query")
-        return normalized(vectors) if self._by_cosine(encoder) else vectors
+        return normalize_rows(vectors) if self._by_cosine(encoder) else vectors
 
     def _judged_in_all(self, name: str, judged: Qrels, sets: Mapping[str, RetrievalSet]) -> Qrels:
         """Which passages of the pool of all languages answer; in parallel sets a question's in every language."""
@@ -233,11 +224,11 @@ class PassageTask(LanguageTask):
             write_trec_run(self.runs / f"{self.name}.{name}.{kind}.trec", run, tag=kind)
 
 
-def _encode(portion: Sequence[Passage], by: Callable[..., T], language: str) -> T:
-    """What an encoder gives for passages."""
+def _keep(encoder: CachedEncoder, portion: Sequence[Passage], language: str) -> Int64[ndarray, " n"]:
+    """Embeds passages; gives the row of each."""
     texts = [passage.text for passage in portion]
     titles = [passage.title for passage in portion]
-    return by(texts, titles=titles, language=language, role="passage")
+    return encoder.keep(texts, titles=titles, language=language, role="passage")
 
 
 def judged_questions(one: RetrievalSet, passages: Sequence[str]) -> tuple[Qrels, list[str]]:

@@ -12,11 +12,11 @@ from numpy import ndarray
 
 from interlingua.config import refuse_unread
 from interlingua.errors import ConfigError
+from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.retrieval import RetrievalSet
 from interlingua.evaluation.metrics.language_fairness import FAIRNESS, language_fairness, language_shares
 from interlingua.evaluation.metrics.ranking import DEPTH, Run, ranking_metrics, reciprocal_rank_fusion
 from interlingua.evaluation.scores import Items, SubsetScores
-from interlingua.evaluation.task import Embeds, check_choice
 from interlingua.evaluation.tasks.missed_passages import misses
 from interlingua.evaluation.tasks.passage_search import EmbeddedPassages, exact_nearest, search
 from interlingua.evaluation.tasks.passages import (
@@ -26,6 +26,7 @@ from interlingua.evaluation.tasks.passages import (
     judged_questions,
     set_and_id,
 )
+from interlingua.registry import check_choice
 from interlingua.search.bm25 import DEFAULT_B, DEFAULT_K1, BM25Index
 from interlingua.search.topk.approximate import CodedVectors, rescored_topk
 from interlingua.search.topk.exact import Neighbors
@@ -67,7 +68,7 @@ class RetrievalTask(PassageTask):
 
     def _score(
         self,
-        encoder: Embeds,
+        encoder: CachedEncoder,
         name: str,
         sets: Mapping[str, RetrievalSet],
         pools: Mapping[str, EmbeddedPassages],

@@ -12,6 +12,7 @@ from jaxtyping import Float32, Int64
 from numpy import ndarray
 
 from interlingua.errors import DataError
+from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.senteval import Examples, TransferTask, senteval_sets
 from interlingua.evaluation.metrics.logistic import PROTOTYPING, SENTEVAL, LogisticSettings
 from interlingua.evaluation.metrics.senteval import (
@@ -21,7 +22,7 @@ from interlingua.evaluation.metrics.senteval import (
     validation_on_dev,
 )
 from interlingua.evaluation.scores import Items, SubsetScores, mean_scores
-from interlingua.evaluation.task import Embeds, Findings, Scored, Task, Unit
+from interlingua.evaluation.task import Findings, Scored, Task, Unit
 from interlingua.evaluation.tasks.groups import present_members
 from interlingua.registry import did_you_mean
 
@@ -85,7 +86,7 @@ class SentEval(Task):
                 is_official=trained_on == size,
             )
 
-    def score(self, encoder: Embeds, unit: Unit[TransferTask]) -> Scored:
+    def score(self, encoder: CachedEncoder, unit: Unit[TransferTask]) -> Scored:
         """See ``Task.score``."""
         task = unit.data
         vectors = {split: (_features(encoder, examples), _classes(examples)) for split, examples in task.items()}
@@ -123,7 +124,7 @@ def _classify(
     return validation_on_dev(vectors["train"], vectors["dev"], vectors["test"], classes=classes, settings=settings)
 
 
-def _features(encoder: Embeds, examples: Examples) -> Float32[ndarray, "n d"]:
+def _features(encoder: CachedEncoder, examples: Examples) -> Float32[ndarray, "n d"]:
     u = encoder.encode(examples.texts, language=ENGLISH)
     if examples.others is None:
         return u

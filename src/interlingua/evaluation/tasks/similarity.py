@@ -13,11 +13,12 @@ from jaxtyping import Float32, Float64
 from numpy import ndarray
 
 from interlingua.errors import ConfigError, DataError, LanguageAbsentError
+from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import full_code, language_pair
 from interlingua.evaluation.data.similarity import ScoredPairs, SimilarityFile, read_scored_pairs
 from interlingua.evaluation.metrics.correlation import bootstrap_spearman, interval, pearson, spearman
 from interlingua.evaluation.scores import Items, SubsetScores, mean_scores
-from interlingua.evaluation.task import Embeds, Findings, LanguageTask, Scored, Unit
+from interlingua.evaluation.task import Findings, LanguageTask, Scored, Unit
 from interlingua.evaluation.tasks.groups import present_members
 
 DECIMALS = 12
@@ -70,7 +71,7 @@ class SimilarityTask(LanguageTask):
                 sentences=2 * len(pairs.gold),
             )
 
-    def score(self, encoder: Embeds, unit: Unit[ScoredPairs]) -> Scored:
+    def score(self, encoder: CachedEncoder, unit: Unit[ScoredPairs]) -> Scored:
         """See ``Task.score``."""
         first = encoder.encode(unit.data.first, language=unit.languages[0])
         second = encoder.encode(unit.data.second, language=unit.languages[1])

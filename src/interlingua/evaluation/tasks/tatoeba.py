@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import set_name
 from interlingua.evaluation.examples import cosine_of, wrong_neighbours
 from interlingua.evaluation.metrics.retrieval import is_right, nearest_both_ways
 from interlingua.evaluation.scores import Items
-from interlingua.evaluation.task import Embeds, Scored, Unit
+from interlingua.evaluation.task import Scored, Unit
 from interlingua.evaluation.tasks.groups import TATOEBA_GROUPS
 from interlingua.evaluation.tasks.translations import TranslationPair, Translations, TranslationTask, paired_files
 
@@ -38,7 +39,7 @@ class Tatoeba(TranslationTask):
         """See ``Task.dataset_name``; a part of a corpus is called after that too."""
         return set_name(folder)
 
-    def score(self, encoder: Embeds, unit: Unit[Translations]) -> Scored:
+    def score(self, encoder: CachedEncoder, unit: Unit[Translations]) -> Scored:
         """See ``Task.score``."""
         source, target = unit.languages
         sources, targets, _ = unit.data

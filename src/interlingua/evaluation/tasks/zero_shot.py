@@ -16,12 +16,13 @@ from numpy import ndarray
 from torch import Tensor
 
 from interlingua.errors import ConfigError
+from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.classification import LabelledSets, mldoc_sets
 from interlingua.evaluation.data.folders import choose_languages, full_code
 from interlingua.evaluation.metrics.linear import class_numbers
 from interlingua.evaluation.metrics.mlp import EPOCHS, train_mlps
 from interlingua.evaluation.scores import Items, SubsetScores, mean_scores
-from interlingua.evaluation.task import Embeds, Findings, Progress, TextCounter, check_at_least_one
+from interlingua.evaluation.task import Findings, Progress, TextCounter, check_at_least_one
 from interlingua.evaluation.tasks.classification import (
     ClassificationTask,
     ClsV1Data,
@@ -70,7 +71,7 @@ class ZeroShotTask(ClassificationTask):
             raise ConfigError(f"seeds must be one or more, each once, got {list(self.seeds)}")
         check_at_least_one(epochs=self.epochs)
 
-    def run(self, encoder: Embeds, folder: Path, progress: Progress) -> Findings:
+    def run(self, encoder: CachedEncoder, folder: Path, progress: Progress) -> Findings:
         """See ``Task.run``; a classifier of one language is tested in all of them."""
         units = list(self.units(folder))
         count = TextCounter(progress, sum(unit.sentences for unit in units))
@@ -99,7 +100,7 @@ class ZeroShotTask(ClassificationTask):
         """See ``Task.means``; with the deviation of the group's mean, and the difference of opposite directions."""
         return _means(subsets, found.repeats)
 
-    def embed_language(self, encoder: Embeds, one: LabelledLanguage) -> None:
+    def embed_language(self, encoder: CachedEncoder, one: LabelledLanguage) -> None:
         """See ``ClassificationTask.embed_language``; of one that is not learnt from the test set alone."""
         wanted = self.sources is None or one.key in self.sources or one.code in map(_code_of, self.sources)
         for split in self.splits if wanted else ("test",):
@@ -110,7 +111,7 @@ class ZeroShotTask(ClassificationTask):
         chosen = choose_languages(self.sources, available, {}, Path("the languages to learn from"))
         return [one for one in sets if one.key in chosen]
 
-    def _embed(self, encoder: Embeds, one: LabelledLanguage, split: str) -> Float32[ndarray, "n d"]:
+    def _embed(self, encoder: CachedEncoder, one: LabelledLanguage, split: str) -> Float32[ndarray, "n d"]:
         texts = one.splits[split].texts
         if not self.split_mean:
             return encoder.encode(texts, language=one.code)
@@ -122,7 +123,7 @@ class ZeroShotTask(ClassificationTask):
 
     def _learn(
         self,
-        encoder: Embeds,
+        encoder: CachedEncoder,
         sources: Sequence[LabelledLanguage],
         sets: Sequence[LabelledLanguage],
         tests: Mapping[str, Float32[ndarray, "n d"]],

@@ -13,14 +13,14 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
+from interlingua.arrays import normalize_rows
 from interlingua.config import from_mapping
 from interlingua.encoder.encode import Dtype, EncodeReport, collect
 from interlingua.encoder.finite import check_finite
+from interlingua.encoder.model_info import ModelInfo, prompt_text
 from interlingua.encoder.pooling import PoolingMode
 from interlingua.encoder.texts import checked_texts
 from interlingua.errors import TaskError
-from interlingua.evaluation.metrics.retrieval import normalized
-from interlingua.evaluation.provenance import ModelInfo, prompt_text
 from interlingua.files import PathLike
 
 PORTION_TEXTS = 4096
@@ -59,6 +59,7 @@ class ForeignEncoder(abc.ABC):
     Attributes:
         takes: the ones of pooling, dtype and device that it supports.
         Options: the dataclass of its own options.
+        has_files: whether a model is a folder of files; otherwise it is a name.
         portion_texts: texts given to it at once; what a run that is stopped may lose.
         counts_tokens: whether it knows which texts it cuts.
         dim: width of the vectors; 0 where only the first text tells.
@@ -67,6 +68,7 @@ class ForeignEncoder(abc.ABC):
 
     takes: ClassVar[Collection[str]] = ()
     Options: ClassVar[type] = NoOptions
+    has_files: ClassVar[bool] = True
     portion_texts: ClassVar[int] = PORTION_TEXTS
     counts_tokens: bool = False
     dim: int
@@ -131,7 +133,7 @@ class ForeignEncoder(abc.ABC):
                 check_vectors(vectors, portion, self.dim)
                 self.dim = vectors.shape[1]
                 advance(len(portion))
-                yield normalized(vectors) if normalize else vectors
+                yield normalize_rows(vectors) if normalize else vectors
 
         return collect(windows(), self.dim, out)
 

@@ -7,12 +7,12 @@ import sys
 import numpy as np
 import pytest
 
+from interlingua.arrays import normalize_rows
+from interlingua.encoder.backends.load import load_encoder
+from interlingua.encoder.backends.sentence_transformers import check_version
 from interlingua.encoder.encode import EncodeReport
+from interlingua.encoder.model_info import prompt_text
 from interlingua.errors import CheckpointError, ConfigError, MissingExtraError
-from interlingua.evaluation.backends.sentence_transformers import check_version
-from interlingua.evaluation.encoders import load_encoder
-from interlingua.evaluation.metrics.retrieval import normalized
-from interlingua.evaluation.provenance import prompt_text
 
 
 @pytest.mark.parametrize("prompt", [None, "passage", "en3 ", ""])
@@ -26,8 +26,8 @@ def test_it_reads_prompts_as_we_do(prompted, prompt):
         == {None: "en1 ", "passage": "en2 "}.get(prompt, prompt)
     )
     texts = ["de1 de2", "en7 en8 en9", "de5"]
-    unit = normalized(ours.encode(texts, prompt=prompt))
-    np.testing.assert_allclose(normalized(theirs.encode(texts, prompt=prompt)), unit, atol=1e-5)
+    unit = normalize_rows(ours.encode(texts, prompt=prompt))
+    np.testing.assert_allclose(normalize_rows(theirs.encode(texts, prompt=prompt)), unit, atol=1e-5)
     assert (info.name, info.pooling, info.dim, info.max_tokens) == ("prompted", "mean", ours.dim, ours.info.max_tokens)
     assert (info.pooling_from, info.normalized) == ("model", False)
 

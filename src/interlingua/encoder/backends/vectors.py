@@ -13,10 +13,10 @@ from jaxtyping import Float32
 from numpy import ndarray
 
 from interlingua.arrays import arrays_of, map_array
+from interlingua.encoder.backends.foreign import Choices, ForeignEncoder
 from interlingua.encoder.encode import EncodeReport
+from interlingua.encoder.model_info import ModelInfo
 from interlingua.errors import ConfigError, DataError
-from interlingua.evaluation.backends.foreign import Choices, ForeignEncoder
-from interlingua.evaluation.provenance import ModelInfo
 from interlingua.files import COMPRESSIONS, open_text, sha256_file
 
 log = logging.getLogger("interlingua")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from interlingua.evaluation.training_record import training_record
+from interlingua.encoder.training_record import training_record
 
 CONFIG = """
 [data]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from interlingua.encoder.backends.foreign import Choices, ForeignEncoder, as_vectors, check_vectors
 from interlingua.encoder.encode import EncodeReport
 from interlingua.errors import ConfigError, TaskError
-from interlingua.evaluation.backends.foreign import Choices, ForeignEncoder, as_vectors, check_vectors
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

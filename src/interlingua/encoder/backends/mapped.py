@@ -11,14 +11,14 @@ from typing import Any
 from jaxtyping import Float32
 from numpy import ndarray
 
+from interlingua.arrays import normalize_rows
+from interlingua.encoder.backends.foreign import Choices, ForeignEncoder
 from interlingua.encoder.directory import read_json
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.language_map_files import MAP_FILE, read_map
 from interlingua.encoder.language_maps import LanguageMap
 from interlingua.encoder.schema import ANYTHING, MapOf, Maybe, Table, Text, shown
 from interlingua.errors import CheckpointError, ConfigError
-from interlingua.evaluation.backends.foreign import Choices, ForeignEncoder
-from interlingua.evaluation.metrics.retrieval import normalized
 from interlingua.registry import BACKENDS
 
 MAPPED_FILE = "mapped_encoder.json"
@@ -71,7 +71,7 @@ class MappedEncoder(ForeignEncoder):
             ConfigError: the map needs the language of every text, or the folder names code or a server, and the user
                 has not marked it as trusted.
         """
-        from interlingua.evaluation.encoders import load_encoder  # which finds this module by its name
+        from interlingua.encoder.backends.load import load_encoder  # which finds this module by its name
 
         own, _ = cls.own_options(choices, "mapped")
         folder = Path(model)
@@ -93,7 +93,7 @@ class MappedEncoder(ForeignEncoder):
     def _embed(self, texts: list[str], prompt: str, batch_tokens: int, report: EncodeReport) -> Float32[ndarray, "n d"]:
         options: dict[str, Any] = {"report": report} if self.counts_tokens else {}
         vectors = self._base.encode(texts, prompt=prompt, batch_tokens=batch_tokens, **options)
-        return self._map.apply(normalized(vectors))
+        return self._map.apply(normalize_rows(vectors))
 
 
 def _check_backend(base: Mapping[str, Any], folder: Path, *, trusted: bool) -> None:
@@ -104,7 +104,8 @@ def _check_backend(base: Mapping[str, Any], folder: Path, *, trusted: bool) -> N
         ConfigError: the folder is not trusted.
     """
     backend = base["backend"]
-    if backend == "mapped" or backend not in BACKENDS:
+    is_known = backend in BACKENDS.names or BACKENDS.is_place(backend)
+    if backend == "mapped" or not is_known:
         raise CheckpointError(
             f"{folder / MAPPED_FILE}: backend is {shown(backend)}, expected one of those that debias can map; make it"
             " again with interlingua debias"

@@ -6,14 +6,14 @@ import re
 from pathlib import Path
 from typing import Any, cast
 
+from interlingua.encoder.backends.foreign import Choices, ForeignEncoder
 from interlingua.encoder.directory import EncodingSettings, read_json
 from interlingua.encoder.encode import DTYPES, Dtype, EncodeReport
 from interlingua.encoder.locate import locate
+from interlingua.encoder.model_info import ModelInfo
 from interlingua.encoder.schema import ANYTHING, MODULES
 from interlingua.encoder.weights import weights_digest
 from interlingua.errors import CheckpointError, ConfigError, MissingExtraError
-from interlingua.evaluation.backends.foreign import Choices, ForeignEncoder
-from interlingua.evaluation.provenance import ModelInfo
 
 FILES = ("*.json", "*.model", "*.txt", "*.safetensors", "*.bin")
 OLDEST = (5, 4)

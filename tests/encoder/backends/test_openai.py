@@ -10,10 +10,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import pytest
 
+from interlingua.encoder.backends import openai
+from interlingua.encoder.backends.load import load_encoder
+from interlingua.encoder.backends.openai import OpenAIEncoder, OpenAIOptions
 from interlingua.errors import ConfigError, TaskError
-from interlingua.evaluation.backends import openai
-from interlingua.evaluation.backends.openai import OpenAIEncoder, OpenAIOptions
-from interlingua.evaluation.encoders import load_encoder
 
 
 def vector(text, dim=4):

@@ -5,8 +5,8 @@ import gzip
 import numpy as np
 import pytest
 
+from interlingua.encoder.backends.load import load_encoder
 from interlingua.errors import ConfigError, DataError
-from interlingua.evaluation.encoders import load_encoder
 
 VECTORS = np.arange(12, dtype=np.float32).reshape(4, 3) + 1
 

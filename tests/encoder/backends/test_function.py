@@ -5,9 +5,9 @@ import sys
 import numpy as np
 import pytest
 
+from interlingua.encoder.backends.function import FunctionEncoder, import_function
+from interlingua.encoder.backends.load import load_encoder
 from interlingua.errors import ConfigError
-from interlingua.evaluation.backends.function import FunctionEncoder, import_function
-from interlingua.evaluation.encoders import load_encoder
 
 
 @pytest.fixture
@@ -42,8 +42,8 @@ def test_a_version_is_what_vectors_are_kept_under(function_module):
     ("spec", "message"),
     [
         ("my_embedder", "expected module:function"),
-        ("no_such_module:embed", "can't be imported: No module named 'no_such_module'"),
-        ("my_embedder:nothing", "can't be imported: module 'my_embedder' has no attribute 'nothing'"),
+        ("no_such_module:embed", "No module named 'no_such_module'"),
+        ("my_embedder:nothing", "no 'nothing'; known: embed"),
         ("my_embedder:number", "is no function but a int"),
     ],
 )

@@ -19,10 +19,10 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
+from interlingua.encoder.backends.foreign import Choices, ForeignEncoder
 from interlingua.encoder.encode import EncodeReport
+from interlingua.encoder.model_info import ModelInfo
 from interlingua.errors import ConfigError, TaskError
-from interlingua.evaluation.backends.foreign import Choices, ForeignEncoder
-from interlingua.evaluation.provenance import ModelInfo
 
 DEFAULT_URL = "https://api.openai.com/v1"
 URL_VARIABLE = "OPENAI_BASE_URL"
@@ -75,6 +75,7 @@ class OpenAIEncoder(ForeignEncoder):
     """
 
     Options = OpenAIOptions
+    has_files = False
     portion_texts = 512
 
     def __init__(self, model: str, *, name: str | None = None, options: OpenAIOptions | None = None) -> None:

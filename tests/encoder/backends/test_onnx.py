@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from interlingua.encoder.backbone import BackboneConfig
+from interlingua.encoder.backends.load import load_encoder
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import CheckpointError, ConfigError, MissingExtraError, TaskError
-from interlingua.evaluation.encoders import load_encoder
 
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")

@@ -1,35 +1,30 @@
-"""Any encoder behind one interface: ours, and those of the backends."""
+"""Chooses the backend that computes a model's vectors; what loads any encoder by its name."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, get_args
+from typing import Any, get_args
 
 import torch
 from jaxtyping import Float32
 from numpy import ndarray
 
 from interlingua.config import apply_override, from_mapping
-from interlingua.encoder.dual_encoder import DualEncoder
+from interlingua.encoder.backends.foreign import Choices, ForeignEncoder, NoOptions
 from interlingua.encoder.encode import COMPUTE_DTYPES, Dtype
-from interlingua.encoder.encoder import EmbedsText, Encoder, choose_device
+from interlingua.encoder.encoder import Encoder, choose_device
 from interlingua.encoder.hub import hub_name
-from interlingua.encoder.locate import best_of_run, locate
+from interlingua.encoder.locate import best_of_run
+from interlingua.encoder.model_info import ModelInfo, prompt_text
 from interlingua.encoder.pooling import PoolingMode
+from interlingua.encoder.protocol import TextEncoder
+from interlingua.encoder.training_record import training_record
 from interlingua.errors import ConfigError
-from interlingua.evaluation.backends.foreign import Choices, ForeignEncoder, NoOptions
-from interlingua.evaluation.provenance import ModelInfo, describe, prompt_text
-from interlingua.evaluation.task import check_choice
-from interlingua.evaluation.training_record import training_record
-from interlingua.registry import BACKENDS, resolve
-
-HAVE_NO_FILES = ("function", "openai")
-"""Backends with a model that is no directory."""
+from interlingua.registry import BACKENDS, check_choice, resolve
 
 
 def load_encoder(
@@ -42,13 +37,13 @@ def load_encoder(
     device: str | None = None,
     dim: int | None = None,
     options: Mapping[str, Any] | None = None,
-) -> tuple[EmbedsText, ModelInfo]:
+) -> tuple[TextEncoder, ModelInfo]:
     """Loads an encoder and what results say about it.
 
     Args:
         model: a model directory, a training run (its best model) or ``hf:owner/name``; for the backend ``function``
             ``module:function``, for ``openai`` the model's name there, for ``vectors`` a folder of them.
-        backend: what computes the embeddings, a name of ``registry.BACKENDS``.
+        backend: what computes the embeddings, a name of ``registry.BACKENDS`` or ``package.module:Class``.
         name: as results call it; the directory's name by default.
         pooling: instead of the model's own; with ``interlingua`` and ``onnx``.
         dtype: float32, bfloat16, float16 or int8 to compute in; with ``interlingua`` and, but int8, with
@@ -62,10 +57,9 @@ def load_encoder(
         CheckpointError: there is no such model.
         MissingExtraError: the library of the backend is not installed.
     """
-    check_choice("backend", backend, BACKENDS)
-    kind: type[OwnEncoder | ForeignEncoder] = resolve(BACKENDS, backend)
+    kind: type[ForeignEncoder] = resolve(BACKENDS, backend)
     _check(backend, kind.takes, pooling, dtype, device, dim)
-    if backend not in HAVE_NO_FILES:
+    if kind.has_files:
         model = os.fspath(best_of_run(model))
     default = "cuda" if torch.cuda.is_available() and "device" in kind.takes else "cpu"
     choices = Choices(
@@ -79,7 +73,7 @@ def load_encoder(
     encoder = kind.load(model, choices)
     choice = {"pooling": pooling, "dtype": dtype, "dim": dim}
     overrides = tuple(f"{key}={value}" for key, value in choice.items() if value)
-    training = None if backend in HAVE_NO_FILES else training_record(model)
+    training = training_record(model) if kind.has_files else None
     encoder.info = dataclasses.replace(encoder.info.with_overrides(overrides), training=training)
     return encoder, encoder.info
 
@@ -193,104 +187,24 @@ def backend_settings(settings: Sequence[str], backend: str) -> tuple[dict[str, A
 
     Args:
         settings: ``onnx.file=model_quantized.onnx``, ``stsb.split=dev``.
-        backend: the one in use.
+        backend: the one in use; one named as ``package.module:Class`` has its options under ``Class``.
 
     Raises:
         ConfigError: an option of another backend is set.
     """
     own: dict[str, Any] = {}
     left = []
+    label = BACKENDS.label(backend)
+    others = BACKENDS.names
     for setting in settings:
         owner = setting.partition("=")[0].partition(".")[0].strip()
-        if owner not in BACKENDS:
-            left.append(setting)
-        elif owner != backend:
+        if owner == label:
+            apply_override(own, setting)
+        elif owner in others:
             raise ConfigError(f"--set {setting}: the backend is {backend}; drop the option or say --backend {owner}")
         else:
-            apply_override(own, setting)
-    return dict(own.get(backend, {})), left
-
-
-class OwnEncoder:
-    """An ``Encoder`` with the pooling and the dtype it is to be evaluated with.
-
-    Args:
-        encoder: a loaded one.
-        name: as results call it.
-        pooling: instead of the model's own.
-        dtype: float32, bfloat16, float16 or int8 to compute in.
-        dim: elements to keep of each vector.
-        questions: a second tower, which embeds the questions of a search; the first one embeds all else.
-        pooling_from: where the model's own pooling is known from, see ``ModelInfo``.
-
-    Attributes:
-        encode: the encoder's own, in that dtype.
-        dim: elements of a vector.
-        whole_dim: those of a vector that is not cut.
-        encoder: as given, with that pooling.
-        own_pooling: what the model itself says; None where it does not.
-
-    Raises:
-        ConfigError: a dim is requested and there are two towers, or the vectors have fewer elements.
-    """
-
-    takes: ClassVar[Sequence[str]] = ("pooling", "dtype", "device", "dim")
-
-    def __init__(
-        self,
-        encoder: Encoder,
-        *,
-        name: str,
-        pooling: PoolingMode | None = None,
-        dtype: Dtype | None = None,
-        dim: int | None = None,
-        questions: Encoder | None = None,
-        pooling_from: str = "model",
-    ) -> None:
-        self.encoder = encoder
-        self.own_pooling = encoder.pooling if pooling_from == "model" else None
-        if pooling is not None:
-            encoder.settings = dataclasses.replace(encoder.settings, pooling=pooling)
-        if dim is not None and not 1 <= dim <= encoder.dim:
-            raise ConfigError(f"dim is {dim}, but the model's vectors have {encoder.dim} elements; choose 1 to that")
-        self.dim = dim or encoder.dim
-        self.whole_dim = encoder.dim
-        self.settings = encoder.settings
-        self.info = dataclasses.replace(
-            describe(encoder, name=name),
-            dim=self.dim,
-            dtype=dtype or "float32",
-            pooling_from="asked" if pooling else pooling_from,
-        )
-        self.encode = functools.partial(encoder.encode, dtype=dtype or "float32", dim=dim)
-        if questions is not None:
-            if dim is not None:
-                raise ConfigError("a model with two towers is measured in its whole width; drop the dim option")
-            towers = DualEncoder(encoder, questions)
-            self.encode_queries = functools.partial(towers.encode_queries, dtype=dtype or "float32")
-            self.encode_passages = functools.partial(towers.encode_passages, dtype=dtype or "float32")
-            both = f"{encoder.digest()} {questions.digest()}".encode()
-            self.info = dataclasses.replace(self.info, digest=hashlib.sha256(both).hexdigest())
-
-    @classmethod
-    def load(cls, model: str, choices: Choices) -> OwnEncoder:
-        """Reads a model directory, ours or any BERT-, RoBERTa- or XLM-R-shaped one of Hugging Face or the hub.
-
-        Where nothing says how it pools (no ``modules.json``), it is the mean of all tokens, special ones too.
-        """
-        from_mapping(NoOptions, choices.options, where="--set interlingua")
-        folder = locate(model)
-        towers = DualEncoder.load(folder).to(choices.device)
-        questions = None if towers.questions is towers.passages else towers.questions
-        return cls(
-            towers.passages,
-            name=choices.name,
-            pooling=choices.pooling,
-            dtype=choices.dtype,
-            dim=choices.dim,
-            questions=questions,
-            pooling_from="model" if (folder / "modules.json").is_file() else "assumed",
-        )
+            left.append(setting)
+    return dict(own.get(label, {})), left
 
 
 def model_name(model: str) -> str:

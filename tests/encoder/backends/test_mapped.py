@@ -5,12 +5,12 @@ import json
 import numpy as np
 import pytest
 
+from interlingua.encoder.backends.function import FunctionEncoder
+from interlingua.encoder.backends.load import load_encoder
+from interlingua.encoder.backends.mapped import MAPPED_FILE, MappedEncoder
 from interlingua.encoder.language_map_files import MAP_FILE, write_map
 from interlingua.encoder.language_maps import fit_language_map, language_statistics
 from interlingua.errors import CheckpointError, ConfigError
-from interlingua.evaluation.backends.function import FunctionEncoder
-from interlingua.evaluation.backends.mapped import MAPPED_FILE, MappedEncoder
-from interlingua.evaluation.encoders import load_encoder
 
 
 @pytest.fixture

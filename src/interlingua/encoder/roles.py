@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.evaluation.task import Role
-
+Role = Literal["query", "passage"]
+"""What a text is in a search; some encoders embed the two differently."""
 PROMPT_NAMES: Mapping[Role, Sequence[str]] = {"query": ("query",), "passage": ("passage", "document", "corpus")}
 """What models call their prompts for each."""
 OWN_METHODS: Mapping[Role, str] = {"query": "encode_queries", "passage": "encode_passages"}

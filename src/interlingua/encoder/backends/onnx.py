@@ -14,17 +14,17 @@ import torch
 from jaxtyping import Bool, Float32, Int64
 from numpy import ndarray
 
+from interlingua.arrays import normalize_rows
+from interlingua.encoder.backends.foreign import Choices, ForeignEncoder
 from interlingua.encoder.directory import ARCHITECTURES, read_backbone_config, read_json, read_settings
 from interlingua.encoder.encode import CPU_BATCH_TOKENS, EncodeReport, token_budget_batches
 from interlingua.encoder.locate import locate
+from interlingua.encoder.model_info import ModelInfo
 from interlingua.encoder.pooling import POOLING_MODES, HiddenStates
 from interlingua.encoder.schema import ANY_CONFIG, TOKENIZER
 from interlingua.encoder.static_directory import static_folder, static_settings
 from interlingua.encoder.vocabulary import Vocabulary, truncate
 from interlingua.errors import CheckpointError, ConfigError, MissingExtraError, TaskError
-from interlingua.evaluation.backends.foreign import Choices, ForeignEncoder
-from interlingua.evaluation.metrics.retrieval import normalized
-from interlingua.evaluation.provenance import ModelInfo
 from interlingua.files import sha256_file
 
 GRAPHS = ("model.onnx", "onnx/model.onnx", "onnx/model_quantized.onnx")
@@ -127,7 +127,7 @@ class OnnxEncoder(ForeignEncoder):
             for row, vector in zip(rows, self._run([ids[row] for row in rows]), strict=True):
                 vectors[row] = vector
         made = np.stack(vectors)
-        return normalized(made) if self.settings.normalize else made
+        return normalize_rows(made) if self.settings.normalize else made
 
     def _run(self, ids: list[list[int]]) -> Float32[ndarray, "b d"]:
         lengths = np.array([len(row) for row in ids])

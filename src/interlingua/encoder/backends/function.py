@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
-import os
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from interlingua.encoder.backends.foreign import Choices, ForeignEncoder
 from interlingua.encoder.encode import EncodeReport
+from interlingua.encoder.model_info import ModelInfo
 from interlingua.errors import ConfigError
-from interlingua.evaluation.backends.foreign import Choices, ForeignEncoder
-from interlingua.evaluation.provenance import ModelInfo
+from interlingua.registry import load
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,6 +31,7 @@ class FunctionEncoder(ForeignEncoder):
     """
 
     Options = FunctionOptions
+    has_files = False
 
     def __init__(
         self, function: Callable[[list[str]], Any], *, name: str | None = None, identity: str | None = None
@@ -59,15 +58,9 @@ def import_function(spec: str) -> Callable[[list[str]], Any]:
     Raises:
         ConfigError: there is no such module or function.
     """
-    module, colon, attribute = spec.partition(":")
-    if not colon:
+    if ":" not in spec:
         raise ConfigError(f"{spec!r}: expected module:function, e.g. mycode:embed")
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
-    try:
-        function = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise ConfigError(f"{spec!r} can't be imported: {error}") from error
+    function = load(spec)
     if not callable(function):
         raise ConfigError(f"{spec!r} is no function but a {type(function).__name__}")
     return function  # type: ignore[no-any-return]

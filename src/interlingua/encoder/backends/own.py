@@ -1,0 +1,102 @@
+"""Our own encoders as a backend: pooling, dtype and width as the user chose them, and two towers where there are."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+from collections.abc import Sequence
+from typing import ClassVar
+
+from interlingua.config import from_mapping
+from interlingua.encoder.backends.foreign import Choices, NoOptions
+from interlingua.encoder.dual_encoder import DualEncoder
+from interlingua.encoder.encode import Dtype
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.locate import locate
+from interlingua.encoder.model_info import describe
+from interlingua.encoder.pooling import PoolingMode
+from interlingua.errors import ConfigError
+
+
+class OwnEncoder:
+    """An ``Encoder`` with the pooling and the dtype it is to be evaluated with.
+
+    Args:
+        encoder: a loaded one.
+        name: as results call it.
+        pooling: instead of the model's own.
+        dtype: float32, bfloat16, float16 or int8 to compute in.
+        dim: elements to keep of each vector.
+        questions: a second tower, which embeds the questions of a search; the first one embeds all else.
+        pooling_from: where the model's own pooling is known from, see ``ModelInfo``.
+
+    Attributes:
+        encode: the encoder's own, in that dtype.
+        dim: elements of a vector.
+        whole_dim: those of a vector that is not cut.
+        encoder: as given, with that pooling.
+        own_pooling: what the model itself says; None where it does not.
+
+    Raises:
+        ConfigError: a dim is requested and there are two towers, or the vectors have fewer elements.
+    """
+
+    takes: ClassVar[Sequence[str]] = ("pooling", "dtype", "device", "dim")
+    has_files: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        *,
+        name: str,
+        pooling: PoolingMode | None = None,
+        dtype: Dtype | None = None,
+        dim: int | None = None,
+        questions: Encoder | None = None,
+        pooling_from: str = "model",
+    ) -> None:
+        self.encoder = encoder
+        self.own_pooling = encoder.pooling if pooling_from == "model" else None
+        if pooling is not None:
+            encoder.settings = dataclasses.replace(encoder.settings, pooling=pooling)
+        if dim is not None and not 1 <= dim <= encoder.dim:
+            raise ConfigError(f"dim is {dim}, but the model's vectors have {encoder.dim} elements; choose 1 to that")
+        self.dim = dim or encoder.dim
+        self.whole_dim = encoder.dim
+        self.settings = encoder.settings
+        self.info = dataclasses.replace(
+            describe(encoder, name=name),
+            dim=self.dim,
+            dtype=dtype or "float32",
+            pooling_from="asked" if pooling else pooling_from,
+        )
+        self.encode = functools.partial(encoder.encode, dtype=dtype or "float32", dim=dim)
+        if questions is not None:
+            if dim is not None:
+                raise ConfigError("a model with two towers is measured in its whole width; drop the dim option")
+            towers = DualEncoder(encoder, questions)
+            self.encode_queries = functools.partial(towers.encode_queries, dtype=dtype or "float32")
+            self.encode_passages = functools.partial(towers.encode_passages, dtype=dtype or "float32")
+            both = f"{encoder.digest()} {questions.digest()}".encode()
+            self.info = dataclasses.replace(self.info, digest=hashlib.sha256(both).hexdigest())
+
+    @classmethod
+    def load(cls, model: str, choices: Choices) -> OwnEncoder:
+        """Reads a model directory, ours or any BERT-, RoBERTa- or XLM-R-shaped one of Hugging Face or the hub.
+
+        Where nothing says how it pools (no ``modules.json``), it is the mean of all tokens, special ones too.
+        """
+        from_mapping(NoOptions, choices.options, where="--set interlingua")
+        folder = locate(model)
+        towers = DualEncoder.load(folder).to(choices.device)
+        questions = None if towers.questions is towers.passages else towers.questions
+        return cls(
+            towers.passages,
+            name=choices.name,
+            pooling=choices.pooling,
+            dtype=choices.dtype,
+            dim=choices.dim,
+            questions=questions,
+            pooling_from="model" if (folder / "modules.json").is_file() else "assumed",
+        )

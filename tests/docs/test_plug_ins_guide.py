@@ -1,0 +1,211 @@
+"""docs/how-to/plug-ins.md: its package is built and installed, and every name that it adds is used."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import interlingua
+from interlingua import registry
+from interlingua.cli import main
+from interlingua.corpus.formats import TextPair, read_pairs, write_pairs
+from interlingua.errors import ConfigError
+from tests.conftest import pairs
+from tests.mining.invented import corpora, write_lines
+
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "plug-ins.md"
+QUICK = {
+    'output = "corpus"': 'output = "corpus"\nprocesses = 1\nvalidation = {pairs = 20}',
+    "size = 8000": "size = 60",
+    "ems-small": "ems-tiny",
+    "max_steps = 2000": 'max_steps = 3\ndevice = "cpu"\nthreads = 1\nprecision = "fp32"',
+}
+"""What is in the page for people -> what is quick enough for a test."""
+WITH_A_MISTAKE = "leters"
+TABLES = {
+    "method": registry.METHODS,
+    "task": registry.TASKS,
+    "check": registry.CHECKS,
+    "format": registry.FORMATS,
+    "backend": registry.BACKENDS,
+    "analysis": registry.ANALYSES,
+}
+
+
+class Ran(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+def blocks(language):
+    return re.findall(rf"^```{language}\n(.*?)^```", GUIDE.read_text(encoding="utf-8"), re.M | re.S)
+
+
+def write_files(folder):
+    """The blocks that begin with the name of a file."""
+    for body in blocks("toml") + blocks("python"):
+        name = re.match(r"# (\S+)\n", body)[1]
+        for long, short in QUICK.items():
+            body = body.replace(long, short)
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(body, encoding="utf-8")
+
+
+def commands():
+    joined = re.sub(r"\\\n\s*", "", "".join(blocks("console")))
+    return [line[2:] for line in joined.splitlines() if line.startswith("$ ")]
+
+
+def run(command):
+    program, *arguments = shlex.split(command)
+    assert program == "interlingua"
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as stop:
+        main.main(arguments)
+    return Ran(stop.value.code or 0, out.getvalue(), err.getvalue())
+
+
+@pytest.fixture(scope="module")
+def workplace(tmp_path_factory):
+    """The page's files, its package in ``site``, and what its commands read."""
+    folder = tmp_path_factory.mktemp("plug-ins")
+    write_files(folder)
+    install = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-build-isolation"]
+    install += ["--no-deps", "--no-index", "--target", "site", "./extras"]
+    subprocess.run(install, cwd=folder, check=True, env={**os.environ, "PYTHONPATH": ""})
+    write_lines(folder / "news.de-en.bars", [f"{a} ||| {b}" for a, b in pairs("deu_Latn", 300, seed=0)])
+    sources, targets, _ = corpora(30, 40)
+    write_lines(folder / "news.de", sources)
+    write_lines(folder / "news.en", targets)
+    rows = [("eine Katze schläft", "eine Katze schlaeft", "two dogs run"), ("zwei Hunde", "two dogs", "zwei Hunde!")]
+    write_lines(folder / "choices" / "deu_Latn-eng_Latn.tsv", ["\t".join(row) for row in rows])
+    return folder
+
+
+@pytest.fixture(scope="module", autouse=True)
+def installed(workplace):
+    with contextlib.chdir(workplace), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "path", [*sys.path, str(workplace / "site")])
+        yield
+
+
+@pytest.fixture(scope="module")
+def ran(workplace, installed):
+    """Command -> what came of it, in the order of the page."""
+    pages_commands = [command for command in commands() if command.startswith("interlingua")]
+    return {command: run(command) for command in pages_commands}
+
+
+def command_with(ran, part):
+    [found] = [result for command, result in ran.items() if part in command]
+    return found
+
+
+def test_all_commands_end_well_but_the_wrong_one(ran):
+    failed = {command: result.err for command, result in ran.items() if result.code}
+    assert len(ran) == 7
+    assert [command for command in failed if WITH_A_MISTAKE not in command] == [], failed
+
+
+def test_the_installed_method_was_trained(workplace, ran):
+    lines = (workplace / "run" / "metrics.jsonl").read_text().splitlines()
+    assert any({"close", "apart"} <= {key.rpartition("/")[2] for key in json.loads(line)} for line in lines)
+    assert interlingua.load("run").dim > 0
+
+
+def test_the_installed_format_was_prepared(workplace, ran):
+    manifest = json.loads((workplace / "corpus" / "manifest.json").read_text())
+    assert "news.de-en.bars" in json.dumps(manifest)
+
+
+def test_the_installed_task_scored_the_installed_backend(workplace, ran):
+    [file] = (workplace / "results" / "letters").rglob("right_of_two*.json")
+    result = json.loads(file.read_text())["interlingua"]
+    assert result["groups"]["all_1"]["accuracy"] == 0.5  # the second row's other sentence is its source
+    assert result["settings"]["limit"] == 50
+    assert "letters.width=128" in result["provenance"]["model"]["overrides"]
+
+
+def test_the_installed_check_rejected_pairs(workplace, ran):
+    kept = list(read_pairs(workplace / "pairs.tsv", source_language="de", target_language="en"))
+    assert kept
+    assert all(len(pair.source.split()) >= 4 for pair in kept)
+
+
+def test_the_lines_of_the_wrong_command_are_those_of_the_page(ran):
+    wrong = command_with(ran, WITH_A_MISTAKE)
+    assert wrong.code == 2
+    assert wrong.err.strip() in GUIDE.read_text(encoding="utf-8")
+
+
+def test_the_verbs_take_all_by_their_places(workplace, ran, tmp_path):
+    pair = TextPair("ein Haus", "a house", "deu_Latn", "eng_Latn")
+    write_pairs([pair], tmp_path / "one.de-en.txt", format="my_extras.format:Bars")
+    assert list(read_pairs(tmp_path / "one.de-en.txt", format="my_extras.format:Bars")) == [pair]
+    how = {"backend": "my_extras.backend:Letters", "settings": ["Letters.width=64", "RightOfTwo.limit=1"]}
+    [result] = interlingua.evaluate("letters", "my_extras.task:RightOfTwo", "choices", output=None, **how)
+    assert (result.settings["limit"], result.subsets[0].pairs) == (1, 1)
+    config = {
+        "data": {"corpus": str(workplace / "corpus")},
+        "encoder": {"preset": "ems-tiny"},
+        "method": {"name": "my_extras.method:Closer", "apart_weight": 1.0},
+        "run": {"output": str(tmp_path / "run"), "max_steps": 2, "device": "cpu", "threads": 1, "precision": "fp32"},
+    }
+    [trained] = interlingua.train(config)
+    assert trained.step == 2
+    assert 'name = "my_extras.method:Closer"' in (tmp_path / "run" / "config.toml").read_text()
+
+
+WRONG = {
+    "method": ("train", "train.toml", "--set", "method.name={}"),
+    "task": ("evaluate", "letters", "--backend", "letters", "--suite", "{}", "--data", "choices"),
+    "check": ("mine", "letters", "news.de", "news.en", "-o", "x.tsv", "--backend", "letters", "--check", "{}"),
+    "format": ("score", "letters", "news.de-en.bars", "--backend", "letters", "--input-format", "{}"),
+    "backend": ("embed", "letters", "news.de", "-o", "x.npy", "--backend", "{}"),
+    "analysis": ("analyse", "letters", "--backend", "letters", "--only", "{}", "--data", "choices"),
+}
+NAMES = ["nothing_of_the_kind", "my_extras.nothing:Class", "my_extras.check:Wordz", "json:loads"]
+
+
+@pytest.mark.parametrize("kind", TABLES)
+@pytest.mark.parametrize(
+    "name", ["nothing_of_the_kind", "my_extras.nothing:Class", "my_extras.check:Wordz", "json:loads"]
+)
+def test_a_wrong_name_is_one_line_and_exit_code_2(workplace, ran, kind, name):
+    result = run(shlex.join(["interlingua", *(part.format(name) for part in WRONG[kind])]))
+    assert result.code == 2
+    [line] = result.err.strip().splitlines()
+    assert name.rpartition(":")[2] in line
+    if name == "nothing_of_the_kind":
+        assert f"unknown {kind}" in line
+        assert all(known in line for known in TABLES[kind].names)
+    if name.endswith("Wordz"):
+        assert "did you mean 'Words'?" in line
+
+
+def test_the_page_names_each_group():
+    text = GUIDE.read_text(encoding="utf-8")
+    assert [table.group for table in TABLES.values() if f"`{table.group}`" not in text] == []
+
+
+def test_two_packages_with_one_name_are_refused(tmp_path, monkeypatch):
+    for package in ("one", "two"):
+        described = tmp_path / f"{package}-1.0.dist-info"
+        described.mkdir()
+        (described / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+        (described / "entry_points.txt").write_text(f"[interlingua.checks]\nlong = {package}.check:Long\nhub = x:Y\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ConfigError, match=r"one\.check:Long, two\.check:Long"):
+        registry.resolve(registry.CHECKS, "long")
+    assert registry.resolve(registry.CHECKS, "hub").__name__ == "Hubness"
