@@ -21,14 +21,14 @@ import numpy as np
 
 from interlingua.encoder.language_map_files import read_map
 from interlingua.encoder.language_maps import LanguageMap
-from interlingua.evaluation.cache import CachedEncoder
+from interlingua.evaluation.build import build_tasks
+from interlingua.evaluation.cache import CachedEncoder, kept_folder
 from interlingua.evaluation.encoders import load_encoder
-from interlingua.evaluation.kept import kept_folder
 from interlingua.evaluation.metrics.retrieval import normalized
 from interlingua.evaluation.provenance import ModelInfo, prompt_text
 from interlingua.evaluation.results import result_path
 from interlingua.evaluation.scores import mean_scores
-from interlingua.evaluation.suite import build_tasks, evaluate
+from interlingua.evaluation.suite import evaluate
 
 
 class MappedFromCache:

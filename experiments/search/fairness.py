@@ -25,7 +25,7 @@ from interlingua.encoder.language_maps import LanguageMap
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.retrieval import RetrievalSet, answer_sentence_sets
 from interlingua.evaluation.encoders import load_encoder
-from interlingua.evaluation.kept import kept_folder
+from interlingua.evaluation.cache import kept_folder
 from interlingua.evaluation.metrics.retrieval import normalized
 from interlingua.languages import resolve
 from interlingua.search.passage_files import Passage

@@ -39,9 +39,8 @@ from interlingua.encoder.language_shift import LanguageShift
 from interlingua.encoder.post_pooling import Dense, Normalize, PostPooling
 from interlingua.errors import ConfigError, DataError
 from interlingua.evaluation.backends.mapped import MAPPED_FILE, described_base
-from interlingua.evaluation.cache import CachedEncoder
+from interlingua.evaluation.cache import CachedEncoder, kept_folder, unfinished_file
 from interlingua.evaluation.encoders import OwnEncoder, load_encoder
-from interlingua.evaluation.kept import kept_folder, unfinished_file
 from interlingua.evaluation.metrics.retrieval import normalized
 from interlingua.evaluation.provenance import prompt_text
 from interlingua.evaluation.task import Progress, check_choice, silent

@@ -14,12 +14,11 @@ from interlingua.analysis.subject import Analyser, Subject
 from interlingua.config import from_mapping
 from interlingua.encoder.encoder import EmbedsText, Encoder
 from interlingua.errors import ConfigError
-from interlingua.evaluation.cache import CachedEncoder
+from interlingua.evaluation.build import settings_table
+from interlingua.evaluation.cache import CachedEncoder, kept_folder, unfinished_file
 from interlingua.evaluation.encoders import OwnEncoder
-from interlingua.evaluation.kept import kept_folder, unfinished_file
 from interlingua.evaluation.provenance import ModelInfo, describe, prompt_text, provenance
 from interlingua.evaluation.sanity import cut_note
-from interlingua.evaluation.suite import settings_table
 from interlingua.evaluation.task import Progress, silent
 from interlingua.files import PathLike
 from interlingua.registry import ANALYSES, did_you_mean, resolve

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from interlingua.evaluation.arms import arms
+from interlingua.evaluation.grouping import columns_of
 from interlingua.evaluation.page.panel import panel_tasks, place_analyses
 from tests.evaluation.page.made import make, panel
 
-COLUMNS = arms([make("a", 0.5), make("b", 0.9)])
+COLUMNS = columns_of([make("a", 0.5), make("b", 0.9)])
 
 
 def test_panels_find_their_models():

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-from interlingua.evaluation.arms import arms
-from interlingua.evaluation.comparison import sections
+from interlingua.evaluation.grouping import columns_of, sections
 from interlingua.evaluation.page.wrong import wrong_items
 from tests.evaluation.page.made import make
 
 
 def items_of(*results, **options):
-    return wrong_items(list(sections(results, arms(results, by_settings=False))), **options)
+    return wrong_items(list(sections(results, columns_of(results, by_settings=False))), **options)
 
 
 def test_models_stand_side_by_side():

@@ -9,12 +9,22 @@ from typing import Any
 
 from interlingua import __version__
 from interlingua.errors import ConfigError
-from interlingua.evaluation.arms import Arm, arms, model_of, names, seeds_of
-from interlingua.evaluation.comparison import Section, brief, differences, label, place_of, protocol_of, sections
+from interlingua.evaluation.comparison import COSTS, LEVEL, Row, averaged, label, marked, row_of, rows_of
+from interlingua.evaluation.grouping import (
+    Chosen,
+    Column,
+    Section,
+    brief,
+    column_index,
+    columns_of,
+    differences,
+    model_of,
+    protocol_of,
+    sections,
+)
 from interlingua.evaluation.page.panel import panel_tasks, place_analyses
 from interlingua.evaluation.page.wrong import wrong_items
-from interlingua.evaluation.report import best_cells, language_names, look_up
-from interlingua.evaluation.rows import COSTS, LEVEL, Chosen, Row, averaged, marked, row_of, rows_of
+from interlingua.evaluation.rendering import best_cells, language_names, look_up
 from interlingua.evaluation.scores import SubsetScores, TaskResult
 from interlingua.evaluation.significance import RESAMPLES
 from interlingua.evaluation.task import Progress, silent
@@ -48,8 +58,8 @@ def page_data(
     Raises:
         ConfigError: see ``comparison.compare``.
     """
-    columns = arms(results, group, by_settings=False)
-    reference = place_of(columns, baseline) or 0
+    columns = columns_of(results, group, by_settings=False)
+    reference = column_index(columns, baseline) or 0
     found = list(sections(results, columns))
     placed, further = place_analyses(analyses, columns)
     tasks = []
@@ -67,7 +77,7 @@ def page_data(
         "level": LEVEL,
         "resamples": RESAMPLES,
         "baseline": reference,
-        "models": [_model(arm, name) for arm, name in zip(columns, names(columns), strict=True)]
+        "models": [_model(column) for column in columns]
         + [{"name": model["name"], "seeds": 1, "facts": _facts(model), "training": {}} for model in further],
         "languages": {code: _language(code) for code in sorted(codes)},
         "tasks": tasks,
@@ -80,20 +90,19 @@ def _language(code: str) -> dict[str, str]:
     return {"name": found.name, "script": found.script, "family": found.family}
 
 
-def _model(arm: Arm, name: str) -> dict[str, Any]:
+def _model(column: Column) -> dict[str, Any]:
     """What the results say of a column's model; of several seeds the first, costs as a mean."""
-    first = arm.results[0]
+    first = column.results[0]
     model = model_of(first)
-    models = {model_of(result)["revision"]: model_of(result).get("training") or {} for result in arm.results}
     training = {}
     for key, cost in COSTS.items():
-        if all(one.get(key) for one in models.values()):
-            total = sum(float(one[key]) for one in models.values())
-            training[cost.name] = cost.scale * total / len(models)
+        known = [float(one[key]) for one in column.trainings if one.get(key)]
+        if len(known) == len(column.trainings):
+            training[cost.name] = cost.scale * sum(known) / len(known)
     facts = _facts(model)
     facts |= {"prompt": first.provenance["prompt"]} if first.provenance.get("prompt") else {}
-    facts |= {"overrides": ", ".join(arm.overrides)} if arm.overrides else {}
-    return {"name": name, "seeds": seeds_of(arm), "facts": facts, "training": training}
+    facts |= {"overrides": ", ".join(column.overrides)} if column.overrides else {}
+    return {"name": column.name, "seeds": column.seeds, "facts": facts, "training": training}
 
 
 def _facts(model: Mapping[str, Any]) -> dict[str, Any]:

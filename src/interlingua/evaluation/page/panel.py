@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from interlingua.evaluation.arms import Arm, model_of
+from interlingua.evaluation.grouping import Column, model_of
 from interlingua.evaluation.scores import Items
 from interlingua.evaluation.significance import paired_bootstrap
 from interlingua.languages import resolve
@@ -16,7 +16,7 @@ Analysis = Mapping[str, Any]
 
 
 def place_analyses(
-    analyses: Sequence[Analysis], columns: Sequence[Arm]
+    analyses: Sequence[Analysis], columns: Sequence[Column]
 ) -> tuple[dict[int, Analysis], list[dict[str, Any]]]:
     """Which column each panel belongs to.
 
@@ -28,7 +28,7 @@ def place_analyses(
         Column -> its panel, the last one where there are several; and the models that have a panel and no results,
         which get columns of their own behind the others.
     """
-    models = [{_key(model_of(result)) for result in arm.results} for arm in columns]
+    models = [{_key(model_of(result)) for result in column.results} for column in columns]
     further: list[dict[str, Any]] = []
     placed: dict[int, Analysis] = {}
     for one in analyses:

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from interlingua.evaluation.comparison import Section
+from interlingua.evaluation.grouping import Section
 from interlingua.evaluation.scores import Example, TaskResult
 
 MOST = 2_000

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from interlingua.errors import ConfigError
 from interlingua.evaluation.comparison import compare
-from interlingua.evaluation.report import CSV_COLUMNS, best_cells, cut_texts, format_of, render, terminal_tables
+from interlingua.evaluation.rendering import CSV_COLUMNS, best_cells, cut_texts, format_of, render, terminal_tables
 from interlingua.evaluation.scores import SubsetScores, TaskResult
 from tests.evaluation import results_made
 

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from interlingua.errors import ConfigError
-from interlingua.evaluation.kept import kept_folder, unfinished_file, vector_places
+from interlingua.evaluation.cache import kept_folder, unfinished_file, vector_places
 from interlingua.evaluation.provenance import ModelInfo, describe
 
 

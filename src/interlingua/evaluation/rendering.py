@@ -1,4 +1,4 @@
-"""Tables: one result in the terminal, many side by side as Markdown or LaTeX in percent, or as tidy CSV."""
+"""Results as text: one in the terminal, many side by side as Markdown or LaTeX in percent, or as tidy CSV."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
-
-from rich.table import Table
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from interlingua.errors import ConfigError, DataError
-from interlingua.evaluation.comparison import SIGNIFICANT, UNLIKE, Comparison, direction, label
-from interlingua.evaluation.rows import Cell, Row
+from interlingua.evaluation.comparison import SIGNIFICANT, UNLIKE, Cell, Comparison, Row, direction, label
 from interlingua.evaluation.scores import SubsetScores, TaskResult
 from interlingua.evaluation.task import check_choice
 from interlingua.files import PathLike
 from interlingua.languages import Language, resolve
+from interlingua.report.tables import Table, escape_latex, escape_markdown
+
+if TYPE_CHECKING:
+    import rich.table
 
 FORMATS = {"markdown": (".md", ".markdown"), "latex": (".tex",), "csv": (".csv",), "html": (".html", ".htm")}
 """What a report may be written in, and the suffixes that ask for it."""
@@ -27,55 +28,63 @@ CSV_COLUMNS = (
 )  # fmt: skip
 
 
-def terminal_tables(result: TaskResult) -> list[Table]:
+def terminal_tables(result: TaskResult) -> list[rich.table.Table]:
     """The scores per language pair and per group, for rich to print."""
     metrics = list(result.subsets[0].scores)
-    digits = _digits(result)
-    better = direction(result, result.main_metric)
-    by_pair = Table(title=f"{result.task} (protocol version {result.version}): {better}, %")
-    for column in ("pair", "language", "sentences", *map(label, metrics)):
-        by_pair.add_column(column, justify="left" if column in ("pair", "language") else "right")
-    for subset in result.subsets:
-        scores = [f"{100 * subset.scores[metric]:.{digits}f}" for metric in metrics]
-        by_pair.add_row(subset.name, language_names(subset), str(subset.pairs), *scores)
-    by_group = Table(title="means over groups of languages (name_present_of_size), %")
-    by_group.add_column("group")
-    of_groups = dict.fromkeys(metric for scores_of in result.groups.values() for metric in scores_of)
-    for metric in of_groups:
-        by_group.add_column(label(metric), justify="right")
-    for group, scores_of in result.groups.items():
-        shown = (scores_of.get(metric) for metric in of_groups)
-        by_group.add_row(group, *("" if score is None else f"{100 * score:.{digits}f}" for score in shown))
-    matrices = []
-    captions = []
-    for name, cells in result.tables.items():
+    digits = 1 if result.higher_is_better else 2
+    by_pair = Table(
+        title=f"{result.task} (protocol version {result.version}): {direction(result, result.main_metric)}, %",
+        head=["pair", "language", "sentences", *map(label, metrics)],
+        rows=[
+            [subset.name, language_names(subset), str(subset.pairs), *_percent(subset.scores, metrics, digits)]
+            for subset in result.subsets
+        ],
+        words=(0, 1),
+    )
+    of_groups = list(dict.fromkeys(metric for scores in result.groups.values() for metric in scores))
+    matrices, notes = _matrices(result.tables)
+    by_group = Table(
+        title="means over groups of languages (name_present_of_size), %",
+        head=["group", *map(label, of_groups)],
+        rows=[[group, *_percent(scores, of_groups, digits)] for group, scores in result.groups.items()],
+        notes=notes,
+    )
+    return [table.terminal() for table in (by_pair, by_group, *matrices)]
+
+
+def _matrices(tables: Mapping[str, Mapping[str, float]]) -> tuple[list[Table], list[str]]:
+    """The tables of a result that are shown whole, and a note on each other."""
+    shown = []
+    notes = []
+    for name, cells in tables.items():
         table = _matrix(name, cells)
-        values = {f"{100 * value:.1f}" for value in cells.values()}
+        values = set(_percent(cells, list(cells), 1))
         if len(values) == 1 and len(cells) > 1:
-            captions.append(f"{table.title}: {values.pop()} throughout")
-        elif len(table.columns) > MOST_COLUMNS:
-            captions.append(f"{table.title}: in the result file")
+            notes.append(f"{table.title}: {values.pop()} throughout")
+        elif len(table.head) > MOST_COLUMNS:
+            notes.append(f"{table.title}: in the result file")
         else:
-            matrices.append(table)
-    by_group.caption = "\n".join(captions) or None
-    return [by_pair, by_group, *matrices]
+            shown.append(table)
+    return shown, notes
 
 
 def _matrix(name: str, cells: Mapping[str, float]) -> Table:
     """A table of a result, ``row-column`` -> fraction, in percent."""
     places = [tuple(cell.split("-")) for cell in cells]
     rows = list(dict.fromkeys(row for row, _ in places))
-    columns = list(dict.fromkeys([*rows, *(column for _, column in places)]))  # in the rows' order
     has_cells = {column for _, column in places}
-    columns = [column for column in columns if column in has_cells]
-    table = Table(title=f"{label(name)}, %")
-    table.add_column("from \\ to")
-    for column in _short(columns):
-        table.add_column(column, justify="right")
-    for row, shown in zip(rows, _short(rows), strict=True):
-        values = [cells.get(f"{row}-{column}") for column in columns]
-        table.add_row(shown, *("" if value is None else f"{100 * value:.1f}" for value in values))
-    return table
+    in_order = dict.fromkeys([*rows, *(column for _, column in places)])  # in the rows' order
+    columns = [column for column in in_order if column in has_cells]
+    lines = [
+        [shown, *_percent(cells, [f"{row}-{column}" for column in columns], 1)]
+        for row, shown in zip(rows, _short(rows), strict=True)
+    ]
+    return Table(f"{label(name)}, %", ["from \\ to", *_short(columns)], lines)
+
+
+def _percent(values: Mapping[str, float], names: Sequence[str], digits: int) -> list[str]:
+    """The values of these names in percent, empty for those that are missing."""
+    return [f"{100 * values[name]:.{digits}f}" if name in values else "" for name in names]
 
 
 def _short(codes: Sequence[str]) -> list[str]:
@@ -133,14 +142,15 @@ def render(tables: Sequence[Comparison], format: str = "markdown", *, rows: str 
     Raises:
         ConfigError: there is no such format, or it has no tables to turn over.
     """
-    styles = {"markdown": MARKDOWN, "latex": LATEX}
     check_choice("format", format, ("markdown", "csv", "latex"))
     check_choice("rows", rows, ("scores", "arms"))
     if format == "csv":
         if rows == "arms":
             raise ConfigError("CSV has a line per score, so there is no table to turn over; leave --rows out")
         return _csv(tables)
-    return "\n".join(_text(table, styles[format], rows) for table in tables)
+    if format == "latex":
+        return "\n".join(_styled(table, LATEX, rows).latex() for table in tables)
+    return "\n".join(_styled(table, MARKDOWN, rows).markdown() for table in tables)
 
 
 class Style(NamedTuple):
@@ -150,10 +160,14 @@ class Style(NamedTuple):
     differs: str
     spread: str
     escape: Callable[[str], str]
-    write: Callable[[str, list[list[str]], list[str]], str]
 
 
-def _text(table: Comparison, style: Style, rows: str) -> str:
+MARKDOWN = Style(bold="**{}**", differs="{} " + SIGNIFICANT, spread="{} ± {}", escape=escape_markdown)
+LATEX = Style(bold=r"\textbf{{{}}}", differs=r"{}$^{{\dagger}}$", spread=r"{} $\pm$ {}", escape=escape_latex)
+
+
+def _styled(table: Comparison, style: Style, rows: str) -> Table:
+    """A comparison with its cells in a format, turned over for ``arms``."""
     columns = [
         name if is_comparable else f"{name} {UNLIKE}"
         for name, is_comparable in zip(table.columns, table.comparable, strict=True)
@@ -164,17 +178,16 @@ def _text(table: Comparison, style: Style, rows: str) -> str:
         lines = [list(line) for line in zip(*lines, strict=True)]
         lines[0][0] = "arm"
     unlike = [] if all(table.comparable) else [f"{UNLIKE} can't be compared with the first column"]
-    return style.write(table.title, lines, [*table.notes, *unlike])
+    return Table(table.title, lines[0], lines[1:], [*table.notes, *unlike])
 
 
 def _cells(row: Row, comparable: Sequence[bool], style: Style) -> list[str]:
-    number = f"{{:,.{row.digits}f}}"
     texts = []
     for cell, best in zip(row.cells, best_cells(row, comparable), strict=True):
         if cell is None:
             texts.append("")
             continue
-        written = _with_spread(cell, row.scale, number, style)
+        written = _with_spread(cell, row, style)
         written = style.bold.format(written) if best else written
         texts.append(style.differs.format(written) if cell.differs else written)
     return texts
@@ -192,57 +205,9 @@ def best_cells(row: Row, comparable: Sequence[bool]) -> list[bool]:
     return [is_comparable and value == best for value, is_comparable in zip(shown, comparable, strict=True)]
 
 
-def _with_spread(cell: Cell, scale: float, number: str, style: Style) -> str:
-    value = number.format(scale * cell.value)
-    return value if cell.spread is None else style.spread.format(value, number.format(scale * cell.spread))
-
-
-def _markdown(title: str, lines: list[list[str]], notes: list[str]) -> str:
-    written = [f"### {title}", "", _markdown_line(lines[0]), "|---|" + "---:|" * (len(lines[0]) - 1)]
-    written += map(_markdown_line, lines[1:])
-    written += [""] * bool(notes) + [f"- {note}" for note in notes]
-    return "\n".join(written) + "\n"
-
-
-def _markdown_line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
-
-
-def _latex(title: str, lines: list[list[str]], notes: list[str]) -> str:
-    written = [rf"% {title}; \usepackage{{booktabs}}", *(f"% {note}" for note in notes)]
-    written += [rf"\begin{{tabular}}{{l{'r' * (len(lines[0]) - 1)}}}", r"\toprule"]
-    written += [" & ".join(lines[0]) + r" \\", r"\midrule"]
-    written += [" & ".join(line) + r" \\" for line in lines[1:]]
-    return "\n".join([*written, r"\bottomrule", r"\end{tabular}"]) + "\n"
-
-
-def _escape_latex(text: str) -> str:
-    return "".join(LATEX_CHARACTERS.get(character, character) for character in text)
-
-
-LATEX_CHARACTERS = {character: f"\\{character}" for character in "&%$#_{}"} | {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    SIGNIFICANT: r"$^{\dagger}$",
-    UNLIKE: r"$^{\ddagger}$",
-}
-MARKDOWN = Style(
-    bold="**{}**",
-    differs="{} " + SIGNIFICANT,
-    spread="{} ± {}",
-    escape=lambda text: text.replace("|", "\\|"),
-    write=_markdown,
-)
-LATEX = Style(
-    bold=r"\textbf{{{}}}",
-    differs=r"{}$^{{\dagger}}$",
-    spread=r"{} $\pm$ {}",
-    escape=_escape_latex,
-    write=_latex,
-)
+def _with_spread(cell: Cell, row: Row, style: Style) -> str:
+    value = f"{row.scale * cell.value:,.{row.digits}f}"
+    return value if cell.spread is None else style.spread.format(value, f"{row.scale * cell.spread:,.{row.digits}f}")
 
 
 def _csv(tables: Sequence[Comparison]) -> str:
@@ -261,7 +226,3 @@ def _csv(tables: Sequence[Comparison]) -> str:
                 values = (f"{cell.value:.6g}", spread, *of_test, "yes" if is_comparable else "no")
                 writer.writerow((row.task, row.of, row.metric, model, *values))
     return text.getvalue()
-
-
-def _digits(result: TaskResult) -> int:
-    return 1 if result.higher_is_better else 2

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from interlingua.errors import ConfigError
+from interlingua.evaluation.build import build_tasks
 from interlingua.evaluation.provenance import ModelInfo
-from interlingua.evaluation.shards import checked_shard
-from interlingua.evaluation.suite import build_tasks, evaluate
+from interlingua.evaluation.suite import checked_shard, evaluate
 from interlingua.evaluation.tasks import passages
 from interlingua.evaluation.tasks.retrieval import Beir
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from interlingua.errors import DataError, LanguageAbsentError
-from interlingua.evaluation.narrowing import narrowed
-from interlingua.evaluation.suite import build_tasks, evaluate
+from interlingua.evaluation.build import build_tasks, narrowed
+from interlingua.evaluation.suite import evaluate
 from interlingua.evaluation.tasks.flores import FloresP1
 
 

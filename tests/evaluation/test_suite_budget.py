@@ -6,9 +6,10 @@ import pytest
 
 from interlingua.errors import DataError
 from interlingua.evaluation.budget import Budget
+from interlingua.evaluation.build import build_tasks
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.results import result_path
-from interlingua.evaluation.suite import build_tasks, evaluate
+from interlingua.evaluation.suite import evaluate
 from interlingua.evaluation.tasks.bucc import BuccBestF1, BuccMTEB
 from interlingua.evaluation.tasks.few_shot import FewShotFolder
 from interlingua.evaluation.tasks.flores import FloresP1

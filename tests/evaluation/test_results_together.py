@@ -5,7 +5,7 @@ import json
 import pytest
 
 from interlingua.errors import DataError
-from interlingua.evaluation.sidecars import find_sidecar, write_together
+from interlingua.evaluation.results import find_sidecar, write_together
 
 
 @pytest.fixture
