@@ -11,7 +11,7 @@ from rich.table import Table
 from interlingua.corpus.manifest import Manifest
 from interlingua.quickstart.catalogues import Source
 from interlingua.quickstart.demo import Demonstration
-from interlingua.quickstart.report import SCRIPTS, Findings, headline, verdict
+from interlingua.quickstart.report import SCRIPTS, Findings, headline, source_cells, verdict
 from interlingua.quickstart.scores import MIN_MESSAGES, LanguageScore
 
 
@@ -24,8 +24,7 @@ def show_sources(console: Console, sources: Sequence[Source], unavailable: Mappi
     """Where the text comes from, under which licence."""
     table = _table("source", "version", "licence", "catalogues", "translations", numbers=2)
     for source in sources:
-        cells = (source.name, source.version or "", source.licence, f"{source.catalogues:,}", f"{source.pairs:,}")
-        table.add_row(*cells)
+        table.add_row(*source_cells(source))
     console.print(table)
     for name, why in unavailable.items():
         console.print(f"not available: {name} ({why})", markup=False)
