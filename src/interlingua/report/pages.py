@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import importlib.resources
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,10 @@ import jinja2
 from markupsafe import Markup
 
 from interlingua import __version__
+
+BREAK = re.compile(r"(.{4,}?[-_/+@:= ]+)(?=.{4})")
+LONG = 24
+"""Longer parts of names may be broken anywhere; the script of compare breaks at the same places."""
 
 
 def render_page(template: str, **values: object) -> str:
@@ -28,9 +33,9 @@ def render_page(template: str, **values: object) -> str:
     return _environment().get_template(template).render(values)
 
 
-def macro(name: str) -> Callable[..., str]:
-    """A macro of ``macros.html`` as a function, which gives HTML."""
-    part: Callable[..., str] = getattr(_environment().get_template("macros.html").module, name)
+def macro(name: str, template: str = "macros.html") -> Callable[..., str]:
+    """A macro as a function, which gives HTML."""
+    part: Callable[..., str] = getattr(_environment().get_template(template).module, name)
     return part
 
 
@@ -45,13 +50,20 @@ def _environment() -> jinja2.Environment:
         keep_trailing_newline=True,
     )
     environment.globals |= {"resource": resource, "version": __version__}
-    environment.filters["embedded_json"] = embedded_json
+    environment.filters |= {"breakable": breakable, "embedded_json": embedded_json}
     return environment
 
 
 def resource(name: str) -> Markup:
     """A file of this package as it is: a style sheet or a script."""
     return Markup(_source(name))
+
+
+def breakable(text: str) -> Markup:
+    """A text in parts that a line may end after; none so short that it says nothing."""
+    parts = BREAK.sub(r"\1" + "\n", text).split("\n")
+    whole = [Markup('<span class="whole">{}</span>').format(part) if len(part) < LONG else part for part in parts]
+    return Markup("<wbr/>").join(whole)
 
 
 def embedded_json(data: Any) -> Markup:

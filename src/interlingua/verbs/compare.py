@@ -102,8 +102,7 @@ def _tables(paths: list[Path], options: CompareOptions, wanted: Any, progress: A
 
 def _page(paths: list[Path], options: CompareOptions, progress: Any) -> str:
     from interlingua.analysis.record import to_json
-    from interlingua.evaluation.page.data import page_data
-    from interlingua.evaluation.page.write import render_page
+    from interlingua.evaluation.page import page_data, render_page
     from interlingua.evaluation.results import read_results
 
     of_tables = {**options.of_tables, "rows": options.rows}

@@ -7,14 +7,12 @@ import subprocess
 from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 
-from interlingua.evaluation import page as page_folder
-from interlingua.evaluation.page.data import page_data
-from interlingua.evaluation.page.write import headline, render_page, summary
-from tests.evaluation.page.made import all_pairs, make, panel
+from interlingua.evaluation.page import headline, page_data, render_page, summary
+from interlingua.report.pages import resource
+from tests.evaluation.page_made import all_pairs, make, panel
 
 EVIL = '</script><script>alert("x")</script><!--'
 VOID = {"meta", "input", "br", "link", "img"}
@@ -249,7 +247,7 @@ def test_nothing_is_cut_from_phone_to_projector(tmp_path):
     [(3, "one in 20, less than one of these 3,"), (20, "about 1 of 20"), (112, "about 6 of 112")],
 )
 def test_what_chance_marks_is_the_level_times_the_rows(rows, words):
-    script = Path(page_folder.__file__).with_name("page.js").read_text(encoding="utf-8")
+    script = resource("compare.js")
     line = next(line for line in script.splitlines() if line.startswith("const byChance"))
     code = f"const LEVEL = 0.05; {line} console.log(byChance({rows}));"
     assert subprocess.run(["node", "-e", code], capture_output=True, text=True, check=True).stdout.strip() == words

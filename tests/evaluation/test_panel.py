@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from interlingua.evaluation.grouping import columns_of
-from interlingua.evaluation.page.panel import panel_tasks, place_analyses
-from tests.evaluation.page.made import make, panel
+from interlingua.evaluation.panel import panel_tasks, place_analyses
+from tests.evaluation.page_made import make, panel
 
 COLUMNS = columns_of([make("a", 0.5), make("b", 0.9)])
 

@@ -1,4 +1,4 @@
-"""What the page shows, as plain data: models, languages, tasks, the language-agnosticism panel, wrong neighbours."""
+"""Many results as one HTML page: models, languages, tasks, the language-agnosticism panel, wrong neighbors."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ from interlingua.evaluation.grouping import (
     protocol_of,
     sections,
 )
-from interlingua.evaluation.page.panel import panel_tasks, place_analyses
-from interlingua.evaluation.page.wrong import wrong_items
+from interlingua.evaluation.panel import panel_tasks, place_analyses
 from interlingua.evaluation.rendering import best_cells, language_names, look_up
 from interlingua.evaluation.scores import SubsetScores, TaskResult
 from interlingua.evaluation.significance import RESAMPLES
 from interlingua.evaluation.task import Progress, silent
+from interlingua.evaluation.wrong import wrong_items
+from interlingua.report.pages import render_page as render
 
 FIND_ONE = ("tatoeba", "xsim", "ntrex_xsim", "flores_p_at_1")
 """Tasks in which each of a pair's sentences has to find one among as many others, by which guessing is right 1 in n."""
@@ -83,6 +84,71 @@ def page_data(
         "tasks": tasks,
         "wrong": wrong,
     }
+
+
+def render_page(data: Mapping[str, Any]) -> str:
+    """The whole page as HTML.
+
+    Args:
+        data: from ``page_data``.
+    """
+    tasks = [task for task in data["tasks"] if not task.get("panel")]
+    return render(
+        "compare.html",
+        data=data,
+        names=_listed([model["name"] for model in data["models"]]),
+        date=data["date"].replace("T", " ").replace("+00:00", " UTC"),
+        headline=headline(data),
+        summary=summary(data),
+        nav=_nav(data),
+        has_tests=any("tests" in task["mean"] for task in data["tasks"]),
+        has_error_rates=any(task["higher"] is False for task in tasks),
+        has_unlike=not all(all(task["comparable"]) for task in data["tasks"]),
+        facts=dict.fromkeys(fact for model in data["models"] for fact in model["facts"]),
+        costs=dict.fromkeys(cost for model in data["models"] for cost in model["training"]),
+    )
+
+
+def headline(data: Mapping[str, Any]) -> str:
+    """What is compared."""
+    names = [model["name"] for model in data["models"]]
+    if len(names) == 1:
+        return f"{names[0]}, measured"
+    return f"{_listed(names)}, side by side" if len(names) < 4 else f"{len(names)} models, side by side"
+
+
+def summary(data: Mapping[str, Any]) -> str:
+    """The result in two sentences: how much was measured, and who is best at how many tasks."""
+    tasks = [task for task in data["tasks"] if not task.get("panel")]
+    languages = {code for task in tasks for row in (*task["rows"], *task["pairs"]) for code in row["languages"]}
+    found = f"{_count(len(tasks), 'task')}, {_count(len(languages), 'language')}."
+    wins = [0] * len(data["models"])
+    for task in tasks:
+        for place in task["mean"].get("best", ()):
+            wins[place] += 1
+    order = sorted((place for place, won in enumerate(wins) if won), key=lambda place: -wins[place])
+    if order:
+        named = [f"{data['models'][place]['name']} in {wins[place]}" for place in order]
+        found += f" Best scores: {_listed(named)}."
+    return found
+
+
+def _nav(data: Mapping[str, Any]) -> dict[str, str]:
+    """The page's sections and what links to them."""
+    shown = {"overview": "Tasks", "languages": "Languages", "map": "Heat map"}
+    if any(task.get("panel") for task in data["tasks"]):
+        shown["panel"] = "Agnosticism"
+    if data["wrong"]:
+        shown["errors"] = "Errors"
+    return {**shown, "about": "Data"}
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _count(number: int, one: str, many: str | None = None) -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def _language(code: str) -> dict[str, str]:

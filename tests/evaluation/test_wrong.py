@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from interlingua.evaluation.grouping import columns_of, sections
-from interlingua.evaluation.page.wrong import wrong_items
-from tests.evaluation.page.made import make
+from interlingua.evaluation.wrong import wrong_items
+from tests.evaluation.page_made import make
 
 
 def items_of(*results, **options):

@@ -6,9 +6,9 @@ import json
 import pytest
 
 from interlingua.errors import ConfigError
-from interlingua.evaluation.page.data import is_matrix, page_data
-from interlingua.evaluation.page.tables import number
-from tests.evaluation.page.made import CODES, all_pairs, make, panel
+from interlingua.evaluation.page import is_matrix, page_data
+from interlingua.report.pages import macro
+from tests.evaluation.page_made import CODES, all_pairs, make, panel
 
 
 def test_what_the_page_shows():
@@ -50,7 +50,7 @@ def test_scores_are_rounded_once():
     data = page_data([dataclasses.replace(first, subsets=subsets, items={})], analyses=[analysis])
     task, measure, _ = data["tasks"]
     shown = [(task, task["mean"]), (task, task["rows"][0]), (measure, measure["rows"][0])]
-    assert [number(of, row["values"][0]) for of, row in shown] == ["57.1"] * 3
+    assert [macro("number", "compare_tables.html")(of, row["values"][0]) for of, row in shown] == ["57.1"] * 3
 
 
 def test_each_task_is_told():
