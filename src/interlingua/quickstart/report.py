@@ -128,7 +128,7 @@ def verdict(findings: Findings) -> str:
 
 def source_cells(source: Source) -> tuple[str, ...]:
     """A source's row in tables: name, version, license, catalogues and translations."""
-    return (source.name, source.version or "", source.licence, f"{source.catalogues:,}", f"{source.pairs:,}")
+    return (source.name, source.version or "", source.license, f"{source.catalogues:,}", f"{source.pairs:,}")
 
 
 def _averages(findings: Findings) -> list[tuple[Any, ...]]:

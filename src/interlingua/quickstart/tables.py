@@ -21,8 +21,8 @@ def heading(console: Console, number: int, text: str) -> None:
 
 
 def show_sources(console: Console, sources: Sequence[Source], unavailable: Mapping[str, str]) -> None:
-    """Where the text comes from, under which licence."""
-    table = _table("source", "version", "licence", "catalogues", "translations", numbers=2)
+    """Where the text comes from, under which license."""
+    table = _table("source", "version", "license", "catalogues", "translations", numbers=2)
     for source in sources:
         table.add_row(*source_cells(source))
     console.print(table)

@@ -22,7 +22,7 @@ LATEX_CHARACTERS = {character: f"\\{character}" for character in "&%$#_{}"} | {
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text below a head; cells hold what the form that is asked of it needs, escaped.
+    """Rows of text below a head; cells hold what its form needs, escaped.
 
     Attributes:
         title: above it.
