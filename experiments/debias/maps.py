@@ -24,11 +24,11 @@ from interlingua.encoder.backends.load import load_encoder
 from interlingua.encoder.language_map_files import read_map
 from interlingua.encoder.language_maps import LanguageMap
 from interlingua.encoder.model_info import ModelInfo, prompt_text
-from interlingua.evaluation.cache import CachedEncoder
-from interlingua.evaluation.kept import kept_folder
+from interlingua.evaluation.build import build_tasks
+from interlingua.evaluation.cache import CachedEncoder, kept_folder
 from interlingua.evaluation.results import result_path
 from interlingua.evaluation.scores import mean_scores
-from interlingua.evaluation.suite import build_tasks, evaluate
+from interlingua.evaluation.suite import evaluate
 
 
 class MappedFromCache:

@@ -24,9 +24,8 @@ from interlingua.arrays import normalize_rows
 from interlingua.encoder.backends.load import load_encoder
 from interlingua.encoder.language_map_files import read_map
 from interlingua.encoder.language_maps import LanguageMap
-from interlingua.evaluation.cache import CachedEncoder
+from interlingua.evaluation.cache import CachedEncoder, kept_folder
 from interlingua.evaluation.data.retrieval import RetrievalSet, answer_sentence_sets
-from interlingua.evaluation.kept import kept_folder
 from interlingua.languages import resolve
 from interlingua.search.passage_files import Passage
 from interlingua.search.passage_index import IndexSettings, PassageIndex

@@ -3,12 +3,21 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
-from interlingua.analysis.page import render, write_page
-from interlingua.analysis.run import analyse
-from interlingua.encoder.backends.own import OwnEncoder
-from tests.analysis.test_record import analysis
-from tests.analysis.test_sections import ALL
+import pytest
+from markupsafe import escape
 
+from interlingua.analysis.agnosticism import Agnosticism
+from interlingua.analysis.attention_entropy import AttentionEntropy
+from interlingua.analysis.page import DRAWN, TABLE_9, mark, render, write_page
+from interlingua.analysis.run import analyse
+from interlingua.analysis.token_matching import TokenMatching
+from interlingua.analysis.uniform_pooling import UniformPooling
+from interlingua.analysis.word_order import WordOrder
+from interlingua.encoder.backends.own import OwnEncoder
+from interlingua.registry import ANALYSES
+from tests.analysis.test_record import analysis
+
+ALL = [Agnosticism(k=2), TokenMatching(), AttentionEntropy(), WordOrder(), UniformPooling(suite=("flores_p_at_1",))]
 VOID = {"meta", "link", "br", "img", "input"}
 
 
@@ -58,3 +67,46 @@ def test_chosen_analyses_have_a_page_of_their_own(tmp_path):
 
 def test_one_model():
     assert "<title>a: analysis</title>" in render([[analysis("a", task="x")]])
+
+
+@pytest.fixture
+def made(folder, framed_encoder):
+    return analyse(OwnEncoder(framed_encoder, name="tiny <1>"), ALL, folder)
+
+
+def test_every_analysis_has_its_section(made):
+    assert list(DRAWN) == list(ANALYSES)
+    for one in made:
+        html = render([[one]])
+        assert "&lt;1&gt;" in html or "tiny" not in html
+        assert "tiny <1>" not in html
+        assert html.count("<div") == html.count("</div>")
+        for measure in one.measures:
+            assert measure.title in html
+            assert escape(measure.definition[1:]) in html
+
+
+def test_the_papers_numbers_stand_beside(made):
+    panel, tokens, attention, order, _ = (render([[one]]) for one in made)
+    assert "MEXMA (paper)" in tokens
+    assert "paper: MEXMA 2.5, LaBSE 3.4" in attention
+    assert "LASER 0.9" in order
+    assert "P@1 among the lines of all languages" in panel
+    assert all(sum(shares) == pytest.approx(1, abs=2e-4) for shares in TABLE_9.values())
+
+
+def test_two_models_side_by_side(made):
+    html = render([[made[0]], [made[0]]])
+    assert html.count('class="value v1"') == len(made[0].measures)
+    assert html.count('class="verdict') == len(made[0].measures)
+    assert html.count('class="m1"') > len(made[0].measures)
+
+
+@pytest.mark.parametrize(("start", "end", "inner"), [(0, 3, "The"), (3, 7, "cat"), (8, 9, "<")])
+def test_marked_text(start, end, inner):
+    assert mark("The cat <", start, end, "query").marked == inner
+
+
+def test_long_texts_are_cut_around_the_mark():
+    found = mark("a" * 50 + "X" + "b" * 50, 50, 51, "query", around=3)
+    assert (found.before, found.marked, found.after) == ("…aaa", "X", "bbb…")

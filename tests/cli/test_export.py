@@ -16,7 +16,7 @@ def test_export_says_how_close_the_vectors_are(word_vocabulary, tmp_path, capsys
     torch.manual_seed(0)
     config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
     Encoder.from_scratch(config, word_vocabulary).save(tmp_path / "model")
-    arguments = ["export", str(tmp_path / "model"), "-o", str(tmp_path / "out"), "--licence", "MIT"]
+    arguments = ["export", str(tmp_path / "model"), "-o", str(tmp_path / "out"), "--license", "MIT"]
     with pytest.raises(SystemExit) as stop:
         main.main(arguments)
     assert not stop.value.code

@@ -12,7 +12,7 @@ MANIFEST = Manifest(
     config={"seed": 1, "clean": {"markup": "keep"}},
     sources=(
         SourceRecord(
-            name="news", licence="CC0", files=(SourceFile(path="a.tsv", bytes=3, sha256="00"),), read=5,
+            name="news", license="CC0", files=(SourceFile(path="a.tsv", bytes=3, sha256="00"),), read=5,
             skipped={"empty line": 1}, dropped={"identical": 2}, train=2, valid=1, heldout=0,
         ),
     ),

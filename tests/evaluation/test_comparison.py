@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from interlingua.errors import ConfigError
-from interlingua.evaluation.comparison import compare, protocol_of, tasks_of
-from interlingua.evaluation.report import best_cells
+from interlingua.evaluation.comparison import compare
+from interlingua.evaluation.grouping import protocol_of, tasks_of
+from interlingua.evaluation.rendering import best_cells
 from interlingua.evaluation.scores import SubsetScores
 from tests.evaluation.results_made import make, values
 

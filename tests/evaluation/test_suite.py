@@ -11,9 +11,10 @@ from interlingua.encoder.directory import EncodingSettings
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.model_info import describe
 from interlingua.errors import ConfigError, DataError
-from interlingua.evaluation.report import cut_texts
+from interlingua.evaluation.build import build_tasks
+from interlingua.evaluation.rendering import cut_texts
 from interlingua.evaluation.results import read_result
-from interlingua.evaluation.suite import build_tasks, evaluate
+from interlingua.evaluation.suite import evaluate
 from interlingua.evaluation.tasks.xsim import XSim
 
 

@@ -16,7 +16,7 @@ def run(tmp_path):
     pair = LanguagePairRecord(source="nob_Latn", target="eng_Latn", train=900, valid=50, heldout=50, dropped={})
     source = SourceRecord(
         name="django",
-        licence="BSD-3-Clause",
+        license="BSD-3-Clause",
         files=(),
         read=1000,
         skipped={},
@@ -79,12 +79,12 @@ def test_results_of_other_models_are_left_out_and_settings_are_shown(encoder, re
 
 
 @pytest.mark.parametrize(("spdx", "hub"), [("MIT", "mit"), ("GPL-3.0-or-later", "gpl-3.0"), ("CC-BY-4.0", "cc-by-4.0")])
-def test_licences_have_the_hubs_names(encoder, spdx, hub):
-    assert f'license: "{hub}"\n' in model_card(encoder, Provenance(name="m", licence=spdx))
+def test_licenses_have_the_hubs_names(encoder, spdx, hub):
+    assert f'license: "{hub}"\n' in model_card(encoder, Provenance(name="m", license=spdx))
 
 
 def test_a_card_says_what_is_on_record(encoder, run, results):
-    known = {"name": "owner/tiny", "digest": encoder.digest(), "licence": "Apache-2.0", "results": [results]}
+    known = {"name": "owner/tiny", "digest": encoder.digest(), "license": "Apache-2.0", "results": [results]}
     card = model_card(encoder, read_provenance(run, **known))
     front, body = card.split("---\n")[1:]
     assert front.splitlines() == [

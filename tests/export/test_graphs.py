@@ -38,7 +38,7 @@ def prompted(encoder, tmp_path):
 def test_all_graphs_agree_and_need_no_weights_beside_them(prompted, tmp_path):
     encoder, model = prompted
     told = []
-    found = export_graphs(model, tmp_path / "out", ("onnx", "int8", "openvino"), licence="MIT", on_verified=told.append)
+    found = export_graphs(model, tmp_path / "out", ("onnx", "int8", "openvino"), license="MIT", on_verified=told.append)
     assert told == [found]
     assert list(found.lowest) == ["onnx", "onnx int8", "openvino"]
     assert found.lowest["onnx"].keys() == SAMPLES.keys()

@@ -104,7 +104,7 @@ def steps() -> dict[str, list[str]]:
         "debias vectors": ["debias", "--vectors", "index.npy", "--labels", "labels.txt", "-o", "debiased-index"],
         "average": ["average", model, "run/model", "-o", "averaged", "--weights", "3,1"],
         "extend": ["extend", *small, "-o", "extended"],
-        "export": ["export", model, "-o", "exported", "--licence", "MIT"],
+        "export": ["export", model, "-o", "exported", "--license", "MIT"],
         "export graphs": ["export", model, "-o", "graphs", "--onnx", "--int8"],
         "export token vectors": ["export", model, "-o", "static", "--static", "--corpus", "corpus",
                                  "--set", "run.max_steps=5"],

@@ -40,7 +40,7 @@ def config_for(folder, corpus, **changes):
     values = {
         "output": folder / "prepared",
         "sources": (
-            SourceConfig(paths=(corpus / "*.news.tsv",), name="news", licence="CC0"),
+            SourceConfig(paths=(corpus / "*.news.tsv",), name="news", license="CC0"),
             SourceConfig(paths=(corpus / "*.talks.tsv",), name="talks"),
         ),
         "heldout": SplitConfig(pairs=20),

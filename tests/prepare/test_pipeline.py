@@ -26,7 +26,7 @@ def test_the_folder_and_its_manifest(tmp_path, corpus):
         "heldout", "manifest.json", "train", "valid", "valid_text", "vocabulary",
     ]  # fmt: skip
     assert manifest == Manifest.load(folder)
-    assert [(s.name, s.licence, s.read, s.dropped, s.train, s.valid, s.heldout) for s in manifest.sources] == [
+    assert [(s.name, s.license, s.read, s.dropped, s.train, s.valid, s.heldout) for s in manifest.sources] == [
         ("news", "CC0", 301, {"identical": 1}, 270, 10, 20),
         ("talks", "unknown", 300, {}, 270, 10, 20),
     ]

@@ -35,7 +35,7 @@ def made_up(*, model: float = 0.6, tfidf: float = 0.1) -> Findings:
         seconds={"collect": 5.0, "prepare": 15.0, "train": 200.0, "measure": 20.0},
         sources=[
             Source(
-                name="Django", folder=Path("x"), licence="BSD-3-Clause", catalogues=9, pairs=1234, skipped=Counter(x=3)
+                name="Django", folder=Path("x"), license="BSD-3-Clause", catalogues=9, pairs=1234, skipped=Counter(x=3)
             )
         ],
         unavailable={"wagtail": "no matching distribution"},

@@ -19,7 +19,7 @@ from interlingua.quickstart.catalogues import (
 )
 from tests.quickstart.conftest import write_catalogue
 
-PACKAGE = Package(name="My.App", version="1.2", licence="MIT")
+PACKAGE = Package(name="My.App", version="1.2", license="MIT")
 
 
 def make_wheel(path: Path, version: str = "1.2", stated: str = "License-Expression: MIT") -> Path:
@@ -55,8 +55,8 @@ def nothing(*_):
 def test_packages_are_pinned_and_licensed():
     found = {package.name: package for package in packages()}
     assert {"Django", "djangorestframework", "wagtail", "django-oscar", "Sphinx", "django-allauth"} <= set(found)
-    assert all(package.version[0].isdigit() and package.licence for package in found.values())
-    assert found["pycountry"].licence == "LGPL-2.1-only"
+    assert all(package.version[0].isdigit() and package.license for package in found.values())
+    assert found["pycountry"].license == "LGPL-2.1-only"
 
 
 def test_sentences_have_three_words():
@@ -122,12 +122,12 @@ def test_fetch_takes_catalogues_only_and_uses_its_cache(tmp_path, monkeypatch):
     assert again[0].sha256 == sources[0].sha256
     names = {path.relative_to(sources[0].folder).as_posix() for path in sources[0].folder.rglob("*") if path.is_file()}
     assert names == {"my_app/locale/de/LC_MESSAGES/django.mo", "my_app/locale/fr/LC_MESSAGES/django.po"}
-    assert (sources[0].version, sources[0].licence) == ("1.2", "MIT")
+    assert (sources[0].version, sources[0].license) == ("1.2", "MIT")
     assert len(list(read_catalogues(sources[0]))) == 3
 
 
 @pytest.mark.parametrize(
-    ("listed", "stated", "licence", "warned"),
+    ("listed", "stated", "license", "warned"),
     [
         ("MIT", "License-Expression: MIT", "MIT", False),
         ("BSD-3-Clause", "License-Expression: BSD-2-Clause", "BSD-2-Clause", True),
@@ -140,12 +140,12 @@ def test_fetch_takes_catalogues_only_and_uses_its_cache(tmp_path, monkeypatch):
         ("MIT", "Author: Nobody", "not stated", True),
     ],
 )
-def test_the_listed_licence_is_compared_with_the_wheels(tmp_path, caplog, listed, stated, licence, warned):
+def test_the_listed_license_is_compared_with_the_wheels(tmp_path, caplog, listed, stated, license, warned):
     wheel = make_wheel(tmp_path / "wheels" / "my_app-1.2-py3-none-any.whl", stated=stated)
     assert wheel.exists()
-    (source,), _ = fetch([Package(name="My.App", version="1.2", licence=listed)], tmp_path, progress=nothing)
-    assert source.licence == licence
-    expected = [f"My.App 1.2: its licence was taken to be {listed}, its metadata say {licence}"] if warned else []
+    (source,), _ = fetch([Package(name="My.App", version="1.2", license=listed)], tmp_path, progress=nothing)
+    assert source.license == license
+    expected = [f"My.App 1.2: its license was taken to be {listed}, its metadata say {license}"] if warned else []
     assert caplog.messages == expected
 
 
@@ -158,7 +158,7 @@ def test_a_release_that_is_gone_gives_way_to_the_newest(tmp_path, monkeypatch):
 
     monkeypatch.setattr(module.subprocess, "run", pip_that(action))
     sources, _ = fetch([PACKAGE], tmp_path, progress=nothing)
-    assert (sources[0].version, sources[0].licence) == ("2.0", "ISC")
+    assert (sources[0].version, sources[0].license) == ("2.0", "ISC")
 
 
 def test_what_cannot_be_fetched_is_reported_with_pips_word(tmp_path, monkeypatch):

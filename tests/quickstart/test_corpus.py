@@ -19,8 +19,8 @@ def sources(catalogues, tmp_path):
     for locale in ("el", "de_AT", "hi"):
         write_catalogue(tmp_path / "names" / locale / "LC_MESSAGES" / "iso.mo", names)
     return [
-        Source(name="app", folder=catalogues, version="1.0", licence="MIT"),
-        Source(name="iso names", folder=tmp_path / "names", only_names=True, licence="LGPL-2.1-only"),
+        Source(name="app", folder=catalogues, version="1.0", license="MIT"),
+        Source(name="iso names", folder=tmp_path / "names", only_names=True, license="LGPL-2.1-only"),
     ]
 
 
@@ -55,7 +55,7 @@ def test_prepared_corpus_holds_out_no_names_and_strips_placeholders(sources, tmp
     records = {record.name: record for record in manifest.sources}
     assert set(records) == {"app 1.0", "iso names", "more"}
     assert records["iso names"].heldout == 0
-    assert records["iso names"].licence == "LGPL-2.1-only"
+    assert records["iso names"].license == "LGPL-2.1-only"
     assert records["app 1.0"].heldout > 50
     assert TokenStore.open(tmp_path / "corpus" / "train").language_pairs == (
         ("deu_Latn", "eng_Latn"), ("ell_Grek", "eng_Latn"), ("rus_Cyrl", "eng_Latn"),

@@ -87,5 +87,5 @@ def test_json_holds_everything(tmp_path):
     assert found["averages"][0] == {
         "script": "other", "kind": "sentences", "languages": 2, "random": 0.005, "tfidf": 0.1, "model": 0.6
     }  # fmt: skip
-    assert found["sources"][0]["licence"] == "BSD-3-Clause"
+    assert found["sources"][0]["license"] == "BSD-3-Clause"
     assert found["sources"][0]["skipped"] == {"x": 3}

@@ -43,8 +43,7 @@ from interlingua.encoder.language_shift import LanguageShift
 from interlingua.encoder.model_info import prompt_text
 from interlingua.encoder.post_pooling import Dense, Normalize, PostPooling
 from interlingua.errors import ConfigError, DataError
-from interlingua.evaluation.cache import CachedEncoder
-from interlingua.evaluation.kept import kept_folder, unfinished_file
+from interlingua.evaluation.cache import CachedEncoder, kept_folder, unfinished_file
 from interlingua.evaluation.task import Progress, silent
 from interlingua.files import PathLike, atomic_directory
 from interlingua.registry import check_choice

@@ -1,18 +1,68 @@
-"""All that was found as one self-contained HTML page: no network, light and dark, narrow and wide."""
+"""All that was found as one self-contained HTML page: a section per analysis, of one model or of two side by side."""
 
 from __future__ import annotations
 
-import importlib.resources
 import re
-from collections.abc import Sequence
-from html import escape
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from string import Template
+from typing import Any, NamedTuple
 
-from interlingua.analysis.differences import paired
-from interlingua.analysis.record import Analysis
-from interlingua.analysis.sections import section
+from interlingua.analysis.differences import Change, changes, paired
+from interlingua.analysis.record import Analysis, Measure
+from interlingua.analysis.tables import difference_interval, heading, shown
+from interlingua.analysis.token_matching import CLASSES
+from interlingua.analysis.word_order import PAPER
 from interlingua.files import PathLike, atomic_write
+from interlingua.languages import resolve
+from interlingua.report.pages import render_page
+
+TABLE_9 = {  # MEXMA, Table 9: same sentence, same language, translation, other
+    "XLM-R": (0.0265, 0.6389, 0.3228, 0.0119),
+    "LaBSE": (0.4233, 0.0013, 0.5754, 0.0),
+    "SONAR": (0.002, 0.0013, 0.9967, 0.0),
+    "MEXMA": (0.0053, 0.0133, 0.9788, 0.0026),
+}
+PAPER_ENTROPY = {"attention_entropy": {"MEXMA": 2.5, "LaBSE": 3.4},
+                 "attention_entropy_without_special": {"MEXMA": 3.0, "LaBSE": 3.5}}  # fmt: skip
+BY_LANGUAGE = {
+    "accuracy_gap": "P@1 of each language, both directions with all others",
+    "same_language_bias_without_translations": "Nearest sentence in the own language, translations taken out",
+}
+MIXED = "P@1 among the lines of all languages, from the row's language to the column's"
+MOST_LANGUAGES = 60
+"""More do not fit into a heat map that can be read."""
+AROUND = 70
+"""Characters of a text kept on either side of what is marked in it."""
+Side = Sequence[Analysis]
+"""One analysis of each model."""
+
+
+class Dot(NamedTuple):
+    """A point on a scale; places are percents of its length.
+
+    Attributes:
+        place: where.
+        label: for whoever points at it.
+        kind: ``m0`` and ``m1`` are the models, ``ideal`` and ``paper`` others' numbers.
+        low: lower end of its interval.
+        width: of the interval; None without one.
+    """
+
+    place: float
+    label: str
+    kind: str
+    low: float | None = None
+    width: float | None = None
+
+
+class Marked(NamedTuple):
+    """A text with one part marked, cut to what stands around it."""
+
+    before: str
+    marked: str
+    after: str
+    kind: str
+    about: str = ""
 
 
 def write_page(found: Sequence[Sequence[Analysis]], folder: PathLike, *, only: Sequence[str] = ()) -> Path:
@@ -39,22 +89,19 @@ def render(found: Sequence[Sequence[Analysis]]) -> str:
     Args:
         found: see ``write_page``.
     """
+    sides: list[Side] = [[one] for one in found[0]]
     if len(found) == 2:
-        both = [list(pair) for pair in paired(found)]
+        both: list[Side] = [list(pair) for pair in paired(found)]
         compared = {side[0].task for side in both}
         sides = both + [[one] for analyses in found for one in analyses if one.task not in compared]
-    else:
-        sides = [[one] for one in found[0]]
     firsts = [analyses[0] for analyses in found if analyses]
-    names = [first.model for first in firsts]
-    legend = "".join(f'<span><i class="key m{place}"></i>{escape(name)}</span>' for place, name in enumerate(names))
-    date = firsts[0].provenance["date"][:10] if firsts else ""
-    return Template(_template()).substitute(
-        title=escape(" and ".join(names)),
-        legend=legend + '<span><i class="key ideal"></i>without a trace of the language</span>',
-        date=escape(date),
-        sections="".join(section(side) for side in sides),
-        footer="".join(f"<p>{escape(_about(first))}</p>" for first in firsts),
+    return render_page(
+        "analyse.html",
+        title=" and ".join(first.model for first in firsts),
+        models=[first.model for first in firsts],
+        date=firsts[0].provenance["date"][:10] if firsts else "",
+        sections=[_section(side) for side in sides],
+        about=[_about(first) for first in firsts],
     )
 
 
@@ -66,5 +113,149 @@ def _about(analysis: Analysis) -> str:
     return " · ".join([*facts, made["date"], made["command"]])
 
 
-def _template() -> str:
-    return (importlib.resources.files("interlingua") / "analysis" / "page.html").read_text(encoding="utf-8")
+def _section(side: Side) -> dict[str, Any]:
+    """What the page shows of one analysis, of one model or of two; the same analysis of the same texts."""
+    first = side[0]
+    kind = next((name for name in DRAWN if first.task.startswith(name)), "")
+    title, draw = DRAWN.get(kind, (first.task, _nothing))
+    compared = {change.before.name: change for change in changes(*side)} if len(side) == 2 else {}
+    measures = []
+    for measure in first.measures:
+        of_all = [m for one in side for m in one.measures if m.name == measure.name]
+        measures.append(_measure(of_all, compared.get(measure.name)))
+    notes = dict.fromkeys(note for one in side for note in one.notes)
+    return {
+        "kind": kind,
+        "title": title,
+        "heading": heading(first),
+        "measures": measures,
+        "own": draw(side),
+        "notes": list(notes),
+    }
+
+
+def _measure(measures: Sequence[Measure], change: Change | None) -> dict[str, Any]:
+    """A measure of each model, its place on a scale next to others' numbers, and the difference."""
+    first = measures[0]
+    paper = PAPER_ENTROPY.get(first.name, PAPER if first.name == "word_order_cosine" else {})
+    direction = f" {first.better.capitalize()} is better." if first.better else ""
+    row = {
+        "title": first.title,
+        "meaning": f"{first.definition[:1].upper()}{first.definition[1:]}.{direction}",
+        "paper": paper,
+        "dots": [] if first.unit == "percent" else _dots(measures, paper),
+        "shown": [shown(measure.value, measure.unit) for measure in measures],
+        "difference": "",
+    }
+    if change is not None:
+        row["difference"] = shown(change.difference, change.before.unit, sign=True)
+        row["proven"] = change.verdict if change.tested is not None else ""
+        bounds = difference_interval(change)
+        row["verdict"] = f"{bounds} {change.verdict}" if bounds or change.verdict else ""
+    return row
+
+
+def _dots(measures: Sequence[Measure], paper: Mapping[str, float]) -> list[Dot]:
+    """The models' values, before them the ideal and the paper's, on a scale that has room for all."""
+    first = measures[0]
+    values = [measure.value for measure in measures]
+    others = [(value, f"{model}: {value}", "paper") for model, value in paper.items()]
+    if first.ideal is not None:
+        others.append((first.ideal, f"without language: {shown(first.ideal, first.unit)}", "ideal"))
+    known = [value for value, _, _ in others] + values
+    low = min(0.0, *known)
+    is_share = first.unit in ("share", "cosine") or first.name == "partition_isotropy"
+    high = 1.0 if is_share else 1.15 * max(*known, 1e-9)
+
+    def place(value: float) -> float:
+        return 100 * min(1.0, max(0.0, (value - low) / ((high - low) or 1.0)))
+
+    dots = [Dot(place(value), label, kind) for value, label, kind in others]
+    for number, measure in enumerate(measures):
+        dot = Dot(place(measure.value), shown(measure.value, measure.unit), f"m{number}")
+        if measure.low is not None and measure.high is not None:
+            start = place(measure.low)
+            dot = dot._replace(low=start, width=place(measure.high) - start)
+        dots.append(dot)
+    return dots
+
+
+def _panel(side: Side) -> dict[str, Any]:
+    by_language = []
+    for name, title in BY_LANGUAGE.items():
+        tables = [one[name].by_language for one in side]
+        order = sorted(tables[0], key=lambda code: -tables[0][code])
+        rows = [
+            (resolve(code).name, [(table[code], shown(table[code], "share")) for table in tables]) for code in order
+        ]
+        by_language.append((title, rows))
+    grids = []
+    if len(side[0].languages) <= MOST_LANGUAGES:
+        grids = [(one.model, one.tables["accuracy_mixed_pool"], list(one.languages)) for one in side]
+    return {"by_language": by_language, "grids": grids, "grids_title": MIXED}
+
+
+def _token_matching(side: Side) -> dict[str, Any]:
+    shares = [(one.model, {name: one[name].value for name in CLASSES}) for one in side]
+    shares += [(f"{model} (paper)", dict(zip(CLASSES, row, strict=True))) for model, row in TABLE_9.items()]
+    examples = [(one.model, [_matches(example) for example in one.examples]) for one in side]
+    return {"shares": shares, "examples": examples}
+
+
+def _matches(example: Mapping[str, Any]) -> tuple[Marked, list[Marked]]:
+    found = []
+    for one in example["neighbours"]:
+        about = f"{resolve(one['language']).name} · {one['class'].replace('_', ' ')} · {one['cosine']:.2f}"
+        found.append(mark(one["text"], one["start"], one["end"], one["class"])._replace(about=about))
+    query = example["query"]
+    return mark(query["text"], query["start"], query["end"], "query"), found
+
+
+def mark(text: str, start: int, end: int, kind: str, *, around: int = AROUND) -> Marked:
+    """A text with one part marked, cut to what stands around it.
+
+    Args:
+        text: the whole.
+        start: of the part.
+        end: of the part.
+        kind: class of the mark.
+        around: characters kept on either side.
+    """
+    while start < end and text[start].isspace():  # a piece may begin with the space before its word
+        start += 1
+    first = max(0, start - around)
+    last = min(len(text), end + around)
+    before = "…" * (first > 0) + text[first:start]
+    after = text[end:last] + "…" * (last < len(text))
+    return Marked(before, text[start:end], after, kind)
+
+
+def _attention(side: Side) -> dict[str, Any]:
+    heads = []
+    examples = []
+    for one in side:
+        by_head = one.tables["attention_entropy_by_head"]
+        rows = [(f"head {head}", [(value, f"{value:.2f}")]) for head, value in by_head.items()]
+        heads.append((one.model, rows, max([*by_head.values(), one["uniform_entropy"].value])))
+        for example in one.examples:
+            about = f"{one.model} · {resolve(example['language']).name} · line {example['line']}"
+            tokens = [(token["text"], token["weight"], token["special"]) for token in example["tokens"]]
+            examples.append((about, tokens, [(token["text"], token["heads"]) for token in example["tokens"]]))
+    return {"heads": heads, "examples": examples}
+
+
+def _word_order(side: Side) -> dict[str, Any]:
+    return {"examples": [example["text"] for example in side[0].examples]}
+
+
+def _nothing(side: Side) -> dict[str, Any]:
+    return {}
+
+
+DRAWN: dict[str, tuple[str, Callable[[Side], dict[str, Any]]]] = {
+    "agnosticism": ("Language-agnosticism panel", _panel),
+    "token_matching": ("Token matching", _token_matching),
+    "attention_entropy": ("Attention of the first token", _attention),
+    "word_order": ("Word order", _word_order),
+    "uniform_pooling": ("Uniform pooling", _nothing),
+}

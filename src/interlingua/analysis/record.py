@@ -16,8 +16,7 @@ from numpy import ndarray
 from interlingua.arrays import arrays_of
 from interlingua.errors import DataError
 from interlingua.evaluation.metrics.correlation import interval
-from interlingua.evaluation.results import ANALYSIS_SUFFIX, result_path
-from interlingua.evaluation.sidecars import find_sidecar, write_together
+from interlingua.evaluation.results import ANALYSIS_SUFFIX, find_sidecar, result_path, write_together
 from interlingua.files import PathLike, atomic_write
 from interlingua.json_text import parse_json, read_json_text
 
@@ -144,7 +143,7 @@ def bootstrap_mean(items: Float64[ndarray, " n"], *, resamples: int = RESAMPLES,
 
 
 def write_analysis(analysis: Analysis, folder: PathLike) -> Path:
-    """Writes an analysis and its items, both at once; see ``evaluation.sidecars``.
+    """Writes an analysis and its items, both at once; see ``evaluation.results``.
 
     Args:
         analysis: with its provenance.

@@ -17,11 +17,10 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.model_info import ModelInfo, describe, prompt_text
 from interlingua.encoder.protocol import TextEncoder
 from interlingua.errors import ConfigError
-from interlingua.evaluation.cache import CachedEncoder
-from interlingua.evaluation.kept import kept_folder, unfinished_file
+from interlingua.evaluation.build import settings_table
+from interlingua.evaluation.cache import CachedEncoder, kept_folder, unfinished_file
 from interlingua.evaluation.provenance import provenance
 from interlingua.evaluation.sanity import cut_note
-from interlingua.evaluation.suite import settings_table
 from interlingua.evaluation.task import Progress, silent
 from interlingua.files import PathLike
 from interlingua.registry import ANALYSES, did_you_mean, resolve

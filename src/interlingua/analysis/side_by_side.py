@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from interlingua.analysis.record import Analysis, Measure
-from interlingua.evaluation.comparison import Comparison
-from interlingua.evaluation.rows import Cell, Row
+from interlingua.evaluation.comparison import Cell, Comparison, Row
 
 DIRECTIONS = {"higher": True, "lower": False, None: None}
 

@@ -13,9 +13,10 @@ from interlingua.analysis.subject import Subject, needs_states
 from interlingua.encoder.backends.own import OwnEncoder
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.pooling import PoolingMode
+from interlingua.evaluation.build import build_tasks
 from interlingua.evaluation.data.folders import content_sha256
 from interlingua.evaluation.scores import TaskResult
-from interlingua.evaluation.suite import build_tasks, evaluate
+from interlingua.evaluation.suite import evaluate
 from interlingua.evaluation.task import Progress, options, silent
 
 NOTE = (

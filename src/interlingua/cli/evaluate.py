@@ -26,15 +26,15 @@ def evaluate(options: EvaluateOptions, quiet: bool) -> None:
 def _show(found: Evaluated, output: Path) -> None:
     from rich.console import Console
 
-    from interlingua.evaluation import report, results
+    from interlingua.evaluation import rendering, results
 
     width = None if os.isatty(1) else 160
     for result in found:
-        for table in report.terminal_tables(result):
+        for table in rendering.terminal_tables(result):
             Console(width=width).print(table)
         for note in result.notes:
             print(f"note: {note}")
         print(f"written: {results.result_path(result, output)}")
-    for line in (report.cut_texts(found), found.left_out):
+    for line in (rendering.cut_texts(found), found.left_out):
         if line:
             print(line, file=sys.stderr)

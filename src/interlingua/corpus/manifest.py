@@ -38,7 +38,7 @@ class SourceRecord:
     """One source; ``read`` is the sum of ``dropped``, ``train``, ``valid`` and ``heldout``."""
 
     name: str
-    licence: str
+    license: str
     files: tuple[SourceFile, ...]
     read: int
     """Pairs the reader gave."""

@@ -1,27 +1,107 @@
-"""Many results side by side: one table per task or one of all; what can't be compared is marked or refused."""
+"""Many results next to each other: scores as means over seeds, tested against a baseline, and what training cost.
+
+A row is a group of languages, a language pair or a task. Its cells are the means over the seeds of each column, and
+where a baseline is named and items were kept, each difference from it is tested by paired bootstrap. Columns that can't
+be compared with the first one are marked or refused.
+"""
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from interlingua.errors import ConfigError
-from interlingua.evaluation.arms import Arm, arms, model_of, names, pattern, settings_of
-from interlingua.evaluation.rows import LEVEL, Chosen, Row, averaged, costs_of, rows_of
-from interlingua.evaluation.scores import TaskResult
-from interlingua.evaluation.significance import RESAMPLES
+from interlingua.evaluation.grouping import (
+    Chosen,
+    Column,
+    Section,
+    brief,
+    column_index,
+    columns_of,
+    differences,
+    pattern,
+    sections,
+    tasks_of,
+)
+from interlingua.evaluation.scores import SubsetScores, TaskResult, mean_scores
+from interlingua.evaluation.significance import RESAMPLES, Difference, paired_bootstrap
 from interlingua.evaluation.task import Progress, silent
-from interlingua.registry import TASKS, check_choice, did_you_mean
+from interlingua.registry import check_choice
 
 ROWS = ("groups", "languages", "tasks")
+LEVEL = 0.05
+"""Of significance."""
 SIGNIFICANT = "†"
 UNLIKE = "‡"
 
 
+class Cost(NamedTuple):
+    """How a cost of training is shown."""
+
+    name: str
+    scale: float = 1
+    """What the value as measured is multiplied with."""
+    digits: int = 0
+    """Decimals."""
+
+
+COSTS = {
+    "pairs": Cost("training pairs"),
+    "tokens": Cost("training tokens"),
+    "cpu_seconds": Cost("training CPU seconds"),
+    "seconds": Cost("training wall seconds"),
+    "peak_rss_bytes": Cost("training peak memory, GiB", 2**-30, 2),
+}
+
+
+class Cell(NamedTuple):
+    """A score as a fraction, or a cost.
+
+    Attributes:
+        value: the mean over seeds, if there are several.
+        spread: their standard deviation.
+        difference: from the baseline's score, by paired bootstrap; None where there are no items to tell.
+    """
+
+    value: float
+    spread: float | None = None
+    difference: Difference | None = None
+
+    @property
+    def differs(self) -> bool:
+        """Whether the score differs significantly from the baseline's."""
+        return self.difference is not None and self.difference.p_value < LEVEL
+
+
+class Row(NamedTuple):
+    """A group, language pair, task or cost.
+
+    Attributes:
+        name: what stands before the cells.
+        cells: one per column.
+        digits: decimals to show.
+        higher_is_better: None for a cost, which is neither.
+        task: that it is of.
+        metric: in the cells, or the cost.
+        of: the group or language pair alone; empty for the mean of a task.
+        scale: what the cells are multiplied with to be shown.
+    """
+
+    name: str
+    cells: list[Cell | None]
+    digits: int = 1
+    higher_is_better: bool | None = True
+    task: str = ""
+    metric: str = ""
+    of: str = ""
+    scale: float = 100
+
+
 class Comparison(NamedTuple):
-    """A table with a column per result or arm; those not ``comparable`` with the first carry a mark."""
+    """A table with a column per model or group of seeds; those not ``comparable`` with the first carry a mark."""
 
     title: str
     corner: str
@@ -30,14 +110,6 @@ class Comparison(NamedTuple):
     rows: list[Row]
     notes: list[str]
     baseline: str | None = None
-
-
-class Section(NamedTuple):
-    """A task with one choice of its settings; ``chosen`` is empty for columns that were not measured so."""
-
-    task: str
-    settings: str
-    chosen: Chosen
 
 
 def compare(
@@ -74,164 +146,130 @@ def compare(
     """
     check_choice("by", by, ROWS)
     if metric is not None:
-        known = dict.fromkeys(name for result in results for scores in result.groups.values() for name in scores)
-        check_choice("metric", metric, known)
-        results = [result for result in results if _has_metric(result, metric)]
-    by_task = _by_task(results)
-    report = silent if baseline is None else progress
-    if join or by == "tasks":
-        columns = [arms(results, group, by_settings=False)]
-        tables = [_table_of_tasks(results, columns[0], by, metric, baseline, report)]
-    else:
-        columns = [arms(found, group) for found in by_task.values()]
-        tables = list(_tables(columns, by, metric, baseline, report))
-    report("all tasks", 1, 1)
-    if strict and (different := [table for table in tables if not all(table.comparable)]):
-        raise ConfigError(
-            f"{different[0].title.partition(':')[0]}: {different[0].notes[0]}; drop --strict to mark them"
-        )
+        results = _with_metric(results, metric)
+    is_joint = join or by == "tasks"
+    found = _grouped(results, group, is_joint)
+    references = [column_index(columns, baseline) for columns, _ in found]  # refuses a wrong one before any work
+    total = sum(len(of_table) for _, of_table in found)
+    counter = itertools.count()
+
+    def announce(section: Section) -> None:
+        if baseline is not None:
+            progress(section.task, next(counter), total)
+
+    build = _joint_table if is_joint else _task_table
+    tables = [build(*one, by, metric, index, announce) for one, index in zip(found, references, strict=True)]
+    if baseline is not None:
+        progress("all tasks", 1, 1)
+    if strict:
+        _refuse_unlike(tables)
     wanted = pattern(only)
     shown = []
-    for table, found in zip(tables, columns, strict=True):
+    for table, (columns, _) in zip(tables, found, strict=True):
         rows = [row for row in table.rows if wanted.search(row.name)]
         if rows:
-            shown.append(table._replace(rows=rows + (costs_of(found) if costs else [])))
+            shown.append(table._replace(rows=rows + (costs_of(columns) if costs else [])))
     if not shown:
         raise ConfigError(f"no row contains {only!r}")
     return shown
 
 
-def _tables(
-    columns: list[list[Arm]], by: str, metric: str | None, baseline: str | None, progress: Progress
-) -> Iterator[Comparison]:
-    """A table for each task."""
-    for of_task in columns:
-        place_of(of_task, baseline)  # refuses a wrong baseline before any work
-    for done, of_task in enumerate(columns):
-        progress(of_task[0].results[0].task, done, len(columns))
-        yield _table(of_task, by, metric, baseline)
+def _with_metric(results: Sequence[TaskResult], metric: str) -> list[TaskResult]:
+    known = dict.fromkeys(name for result in results for scores in result.groups.values() for name in scores)
+    check_choice("metric", metric, known)
+    return [result for result in results if any(metric in scores for scores in result.groups.values())]
 
 
-def _table(columns: list[Arm], by: str, metric: str | None, baseline: str | None) -> Comparison:
-    """One task."""
-    chosen = [arm.results for arm in columns]
-    first = chosen[0][0]
+def _refuse_unlike(tables: Sequence[Comparison]) -> None:
+    for table in tables:
+        if not all(table.comparable):
+            raise ConfigError(f"{table.title.partition(':')[0]}: {table.notes[0]}; drop --strict to mark them")
+
+
+def _grouped(
+    results: Sequence[TaskResult], group: str | None, is_joint: bool
+) -> list[tuple[list[Column], list[Section]]]:
+    """The columns and sections of each table: one of all tasks, or one per task."""
+    if is_joint:
+        columns = columns_of(results, group, by_settings=False)
+        return [(columns, list(sections(results, columns)))]
+    tables = []
+    for task in tasks_of(results):
+        columns = columns_of([result for result in results if result.task == task], group)
+        tables.append((columns, [Section(task, "", [column.results for column in columns])]))
+    return tables
+
+
+def _task_table(
+    columns: list[Column],
+    found: list[Section],
+    by: str,
+    metric: str | None,
+    reference: int | None,
+    announce: Callable[[Section], None],
+) -> Comparison:
+    """One task; its settings tell columns apart."""
+    [section] = found
+    announce(section)
+    first = section.chosen[0][0]
     shown = metric or first.main_metric
-    comparable, notes = differences(chosen)
-    reference = place_of(columns, baseline)
-    rows = rows_of(chosen, by, shown, reference)
-    overrides = {name: ", ".join(arm.overrides) for arm, name in zip(columns, names(columns), strict=True)}
+    comparable, notes = differences(section.chosen)
+    overrides = {column.name: ", ".join(column.overrides) for column in columns}
     if len(overrides) > 1 and len(set(overrides.values())) == 1:
         overrides = {"all columns": next(iter(overrides.values()))}
     notes += [f"{name}: {words}" for name, words in overrides.items() if words and words not in name]
-    notes += _notes_of(chosen, names(columns))
-    return Comparison(
-        title=f"{first.task}: {label(shown)}, %, {direction(first, shown)}",
-        corner="language pair" if by == "languages" else "group",
-        columns=names(columns),
-        comparable=comparable,
-        rows=rows,
-        notes=notes + _note_on_significance(rows, columns, reference),
-        baseline=None if reference is None else names(columns)[reference],
-    )
+    notes += _notes_of(section.chosen, columns)
+    rows = rows_of(section.chosen, by, shown, reference)
+    title = f"{first.task}: {label(shown)}, %, {direction(first, shown)}"
+    corner = "language pair" if by == "languages" else "group"
+    return _comparison(title, corner, columns, comparable, rows, notes, reference)
 
 
-def tasks_of(results: Sequence[TaskResult]) -> list[str]:
-    """The tasks of some results in the registry's order, which has tasks of one kind next to each other.
-
-    Tasks that are not in the registry (mteb's own files) come last, in the order of their results.
-    """
-    known = list(TASKS)
-    tasks = dict.fromkeys(result.task for result in results)
-    return sorted(tasks, key=lambda task: known.index(name) if (name := protocol_of(task)) else len(known))
-
-
-def protocol_of(task: str) -> str | None:
-    """The registry's name of a task that is named after its data too: ``tatoeba_heldout`` -> ``tatoeba``."""
-    names = [name for name in TASKS if task == name or task.startswith(f"{name}_")]
-    return max(names, key=len, default=None)
-
-
-def sections(results: Sequence[TaskResult], columns: Sequence[Arm]) -> Iterator[Section]:
-    """All tasks; each choice of a task's settings is a section of its own, and so is each of two sets of one name.
-
-    Args:
-        results: of any tasks.
-        columns: their arms, without regard to settings.
-    """
-    for task in tasks_of(results):
-        for settings in dict.fromkeys(settings_of(result) for result in results if result.task == task):
-            same_settings = [_with_settings(arm, task, settings) for arm in columns]
-            for data, name in _sets_of_one_name(same_settings).items():
-                label = ", ".join(filter(None, (settings, name)))
-                yield Section(task, label, [_on_data(own, data) for own in same_settings])
-
-
-def _by_task(results: Sequence[TaskResult]) -> dict[str, list[TaskResult]]:
-    found: dict[str, list[TaskResult]] = {task: [] for task in tasks_of(results)}
-    for result in results:
-        found[result.task].append(result)
-    return found
-
-
-def _has_metric(result: TaskResult, metric: str) -> bool:
-    return any(metric in scores for scores in result.groups.values())
-
-
-def _with_settings(arm: Arm, task: str, settings: str) -> list[TaskResult]:
-    return [result for result in arm.results if result.task == task and settings_of(result) == settings]
-
-
-def _on_data(results: Sequence[TaskResult], data: str) -> list[TaskResult]:
-    """The results on the set with that digest; all of them without a digest."""
-    return [result for result in results if data in ("", result.data_sha256)]
-
-
-def _sets_of_one_name(chosen: Chosen) -> dict[str, str]:
-    """Where one model was measured on several sets of a task's name: their digests, and the folders that tell them."""
-    digests = [{result.data_sha256 for result in own} for own in chosen]
-    if all(len(own) < 2 for own in digests):
-        return {"": ""}
-    folders = {result.data_sha256: result.dataset for own in chosen for result in own}
-    counts = Counter(folders.values())
-    return {data: name if counts[name] == 1 else f"{name} {data[:8]}" for data, name in folders.items()}
-
-
-def _table_of_tasks(
-    results: Sequence[TaskResult],
-    columns: list[Arm],
+def _joint_table(
+    columns: list[Column],
+    found: list[Section],
     by: str,
     metric: str | None,
-    baseline: str | None,
-    progress: Progress,
+    reference: int | None,
+    announce: Callable[[Section], None],
 ) -> Comparison:
     """All tasks; each choice of a task's settings has rows of its own."""
-    reference = place_of(columns, baseline)
     comparable = [True] * len(columns)
     rows: list[Row] = []
     notes: list[str] = []
-    found = [*sections(results, columns)]
     short = {(section.task, brief(section.settings)) for section in found}
-    for done, (task, settings, chosen) in enumerate(found):
-        progress(task, done, len(found))
+    for section in found:
+        announce(section)
+        task, settings, chosen = section
         tail = f" ({settings})" if settings else ""
-        shown_settings = f" ({brief(settings) if len(short) == len(found) else settings})" if settings else ""
+        shown_tail = f" ({brief(settings)})" if settings and len(short) == len(found) else tail
         for shown in _metrics_shown(chosen, by, metric):
             for row in rows_of(chosen, by, shown, reference):
-                name = f"{task}: {_mean(shown, chosen) if by == 'tasks' else row.name}{shown_settings}"
+                name = f"{task}: {_mean_label(shown, chosen) if by == 'tasks' else row.name}{shown_tail}"
                 rows.append(row._replace(name=name, task=f"{task}{tail}"))
         has_same_data, found_notes = differences(chosen)
         comparable = [before and now for before, now in zip(comparable, has_same_data, strict=True)]
-        notes += [f"{task}: {note}" for note in [*found_notes, *_notes_of(chosen, names(columns))]]
-    return Comparison(
-        title="all tasks: " + ("means over language pairs, %" if by == "tasks" else "main scores, %"),
-        corner="task" if by == "tasks" else f"task: {'language pair' if by == 'languages' else 'group'}",
-        columns=names(columns),
-        comparable=comparable,
-        rows=rows,
-        notes=notes + _note_on_significance(rows, columns, reference),
-        baseline=None if reference is None else names(columns)[reference],
-    )
+        notes += [f"{task}: {note}" for note in [*found_notes, *_notes_of(chosen, columns)]]
+    title = "all tasks: " + ("means over language pairs, %" if by == "tasks" else "main scores, %")
+    corner = "task" if by == "tasks" else f"task: {'language pair' if by == 'languages' else 'group'}"
+    return _comparison(title, corner, columns, comparable, rows, notes, reference)
+
+
+def _comparison(
+    title: str,
+    corner: str,
+    columns: list[Column],
+    comparable: list[bool],
+    rows: list[Row],
+    notes: list[str],
+    reference: int | None,
+) -> Comparison:
+    """The table with a note on its marks."""
+    baseline = None if reference is None else columns[reference].name
+    if any(cell is not None and cell.differs for row in rows for cell in row.cells):
+        test = f"p < {LEVEL}, paired bootstrap of the items, {RESAMPLES:,} resamples, each row alone"
+        notes = [*notes, f"{SIGNIFICANT} differs from {baseline}: {test}"]
+    return Comparison(title, corner, [column.name for column in columns], comparable, rows, notes, baseline)
 
 
 def _metrics_shown(chosen: Chosen, by: str, metric: str | None) -> list[str]:
@@ -244,82 +282,111 @@ def _metrics_shown(chosen: Chosen, by: str, metric: str | None) -> list[str]:
     return [first.main_metric, *(name for name in first.shown if name in first.subsets[0].scores)]
 
 
-def _mean(metric: str, chosen: Chosen) -> str:
+def _mean_label(metric: str, chosen: Chosen) -> str:
     """A metric, and of how many sets or language pairs the mean is: it may be of fewer than a paper's."""
     counts = sorted({len(averaged(result)) for one in chosen for result in one})
     return label(metric) if counts == [1] else f"{label(metric)}, mean of {'/'.join(map(str, counts))}"
 
 
-def brief(settings: str) -> str:
-    """Long lists as their length: ``languages=deu+fra+ita+spa`` is 4 languages."""
-    return re.sub(r"(\w+)=([^,+]+(?:\+[^,+]+){3,})", lambda listed: f"{listed[2].count('+') + 1} {listed[1]}", settings)
-
-
-def differences(chosen: Chosen) -> tuple[list[bool], list[str]]:
-    """Whether each column can be compared with the first, and what tells them apart.
-
-    Raises:
-        ConfigError: the seeds of one column can't be compared with each other.
-    """
-    parts: dict[str, Callable[[TaskResult], str]] = {
-        "protocol versions": lambda result: result.version,
-        "data": lambda result: result.data_sha256[:12],
-        "settings": lambda result: settings_of(result) or "the protocol's own",
-    }
-    filled = [results for results in chosen if results]
-    comparable = [True] * len(chosen)
-    notes = []
-    for what, of in parts.items():
-        for results in filled:
-            if len({of(result) for result in results}) > 1:
-                seeds = ", ".join(f"{model_of(result)['name']}: {of(result)}" for result in results)
-                raise ConfigError(
-                    f"{results[0].task}: the seeds of one arm differ in {what} ({seeds}); use the same {what}"
-                )
-        values = [of(results[0]) for results in filled]
-        if len(set(values)) > 1:
-            notes.append(f"the columns differ in {what} ({', '.join(values)}) and can't be compared as they are")
-        comparable = [
-            before and (not results or of(results[0]) == values[0])
-            for before, results in zip(comparable, chosen, strict=True)
-        ]
-    return comparable, notes
-
-
-def _notes_of(chosen: Chosen, shown: Sequence[str]) -> list[str]:
-    """What the results themselves say: of texts that were cut, queries that are missing, parts that were left out."""
+def _notes_of(chosen: Chosen, columns: Sequence[Column]) -> list[str]:
+    """What the results themselves state: texts that were cut, queries that are missing, parts that were left out."""
     notes = [
-        f"{name}: {note}"
-        for name, results in zip(shown, chosen, strict=True)
+        f"{column.name}: {note}"
+        for column, results in zip(columns, chosen, strict=True)
         for result in results
         for note in result.notes
     ]
     return list(dict.fromkeys(notes))
 
 
-def place_of(columns: list[Arm], baseline: str | None) -> int | None:
-    """The place of the baseline's column.
+def rows_of(chosen: Chosen, by: str, metric: str, reference: int | None) -> list[Row]:
+    """The rows of one task with one choice of settings.
 
-    Raises:
-        ConfigError: there is no such column.
+    Args:
+        chosen: see ``Section``.
+        by: see ``compare``.
+        metric: in the cells.
+        reference: the column that others are tested against, where the metric is the main one.
     """
-    if baseline is None:
+    results = [result for one in chosen for result in one]
+    first = results[0]
+    values = {id(result): _values(result, by, metric) for result in results}
+    rows = []
+    for name in dict.fromkeys(name for of_result in values.values() for name in of_result):
+        row = row_of(name, chosen, lambda result, name=name: values[id(result)].get(name))  # type: ignore[misc]
+        row = row._replace(task=first.task, metric=metric, of="" if by == "tasks" else name)
+        row = row._replace(higher_is_better=first.is_better_high(metric))
+        if reference is not None and metric == first.main_metric:
+            pairs = [subset.name for subset in averaged(first)] if by == "tasks" else [name]
+            row = marked(row, chosen, reference, first.members.get(name, ()) if by == "groups" else pairs)
+        rows.append(row)
+    return rows
+
+
+def averaged(result: TaskResult) -> tuple[SubsetScores, ...]:
+    """The language pairs that the mean of a task is over: all; of zero-shot transfer those of two languages alone."""
+    if not result.task.startswith("zero_shot"):
+        return result.subsets
+    between = tuple(subset for subset in result.subsets if subset.languages[0] != subset.languages[1])
+    return between or result.subsets
+
+
+def _values(result: TaskResult, by: str, metric: str) -> dict[str, float]:
+    if by == "tasks":
+        means = mean_scores(averaged(result))
+        return {result.task: means[metric]} if metric in means else {}
+    if by == "languages":
+        return {subset.name: subset.scores[metric] for subset in result.subsets if metric in subset.scores}
+    return {name: scores[metric] for name, scores in result.groups.items() if metric in scores}
+
+
+def row_of(name: str, chosen: Chosen, value_of: Callable[[TaskResult], float | None]) -> Row:
+    """A row from what each result has for it; the mean over a column's seeds, if all of them have it."""
+    cells = []
+    for results in chosen:
+        values = [value for result in results if (value := value_of(result)) is not None]
+        cells.append(_cell(values) if len(values) == len(results) else None)  # some seeds are no column's score
+    first = next(results[0] for results in chosen if results)
+    return Row(name, cells, 1 if first.higher_is_better else 2, first.higher_is_better)
+
+
+def _cell(values: Sequence[float]) -> Cell | None:
+    if not values:
         return None
-    shown = names(columns)
-    for place, (name, arm) in enumerate(zip(shown, columns, strict=True)):
-        if baseline in (name, arm.label):
-            return place
-    raise ConfigError(f"there is no column {baseline!r}{did_you_mean(baseline, shown)}")
+    return Cell(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None)
 
 
-def _note_on_significance(rows: Sequence[Row], columns: list[Arm], reference: int | None) -> list[str]:
-    if reference is None or not any(cell is not None and cell.differs for row in rows for cell in row.cells):
-        return []
-    name = names(columns)[reference]
-    return [
-        f"{SIGNIFICANT} differs from {name}: p < {LEVEL}, paired bootstrap of the items, "
-        f"{RESAMPLES:,} resamples, each row alone"
-    ]
+def marked(row: Row, chosen: Chosen, reference: int, subsets: Sequence[str]) -> Row:
+    """The row with each score's difference from the reference's, where items tell; none between unlike data.
+
+    Args:
+        row: a row of means over ``subsets``.
+        chosen: see ``Section``.
+        reference: the column to compare with.
+        subsets: by name.
+    """
+    base = row.cells[reference]
+    of_base = [result.items for result in chosen[reference]]
+    cells = list(row.cells)
+    data = [{result.data_sha256 for result in results} for results in chosen]
+    for place, cell in enumerate(row.cells):
+        if cell is None or base is None or place == reference or data[place] != data[reference]:
+            continue
+        found = paired_bootstrap(of_base, [result.items for result in chosen[place]], subsets)
+        # a score that is no mean over its subsets (pooled years, say) is not what was resampled
+        if found is not None and np.isclose(found.mean, cell.value - base.value, atol=1e-6):
+            cells[place] = cell._replace(difference=found)
+    return row._replace(cells=cells)
+
+
+def costs_of(columns: Sequence[Column]) -> list[Row]:
+    """A row for each kind of cost that some column's models know of; a mean over seeds."""
+    rows = []
+    for key, cost in COSTS.items():
+        known = [[float(one[key]) for one in column.trainings if one.get(key)] for column in columns]
+        cells = [_cell(values) for values in known]
+        rows.append(Row(cost.name, cells, cost.digits, None, metric=key, scale=cost.scale))
+    return [row for row in rows if any(row.cells)]
 
 
 def label(metric: str) -> str:

@@ -1,4 +1,10 @@
-"""Results on disk, in mteb's layout: ``results/{model}/{revision}/{Task}.json``. Fractions, never percent."""
+"""Results on disk, in mteb's layout: ``results/{model}/{revision}/{Task}.json``. Fractions, never percent.
+
+A result and the larger files that belong to it (items, wrong neighbors) appear together, whatever moment the process is
+killed at. The larger files are written first, under a name that ends with ``.next``. The result names the digest of
+each, and with its own file all of them count. Then they get their names. A reader looks under both names for the digest
+that the result names, so scores never stand without their items, or with those of another run.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +12,7 @@ import dataclasses
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +22,9 @@ from interlingua.arrays import arrays_of
 from interlingua.errors import DataError
 from interlingua.evaluation.examples import examples_path, read_examples, write_examples
 from interlingua.evaluation.scores import Items, SubsetScores, TaskResult
-from interlingua.evaluation.sidecars import find_sidecar, write_together
-from interlingua.files import PathLike, atomic_write
+from interlingua.files import PathLike, atomic_write, sha256_file
 from interlingua.json_text import parse_json, read_json_text
+from interlingua.locks import exclusive
 
 ANALYSIS_SUFFIX = ".analysis.json"  # of what `interlingua analyse` leaves in the same folders
 OWN = "interlingua"  # the key of what mteb's layout has no place for
@@ -35,10 +41,12 @@ _LATER_FIELDS: dict[str, Any] = {
     "shown": (),
     "lower_is_better": (),
 }  # files of earlier versions don't have them
+Write = Callable[[Path], None]
+"""Makes a file of that name, whole."""
 
 
 def write_result(result: TaskResult, folder: PathLike) -> Path:
-    """Writes a result and the files that belong to it, all at once; see ``sidecars``.
+    """Writes a result and the files that belong to it, all at once.
 
     Args:
         result: with its provenance.
@@ -258,3 +266,58 @@ def _result_files(path: Path) -> list[Path]:
     if not files and next(path.rglob(f"*{ANALYSIS_SUFFIX}"), None) is None:
         raise DataError("no result files below this folder; run interlingua evaluate", path=path)
     return files
+
+
+def write_together(path: Path, render: Callable[[dict[str, str]], str], sidecars: Mapping[Path, Write | None]) -> None:
+    """Writes a result and all that belongs to it.
+
+    Args:
+        path: of the result.
+        render: gives the content of the result from the digests of its files, by the end of their names.
+        sidecars: how to write each; none where there is nothing to write, and what is there is removed.
+    """
+    with exclusive(path.parent, remedy="name another --output", name=f".{path.stem}.lock", wait=True):
+        digests = {}
+        for sidecar, write in sidecars.items():
+            if write is not None:
+                write(_next_name(sidecar))
+                digests[_key_of(path, sidecar)] = sha256_file(_next_name(sidecar))
+        with atomic_write(path) as file:
+            file.write(render(digests))
+        for sidecar, write in sidecars.items():
+            if write is None:
+                sidecar.unlink(missing_ok=True)
+                _next_name(sidecar).unlink(missing_ok=True)
+            else:
+                _next_name(sidecar).replace(sidecar)
+
+
+def find_sidecar(path: Path, sidecar: Path, digests: Any) -> Path | None:
+    """The file that belongs to a result; none where there is none.
+
+    Args:
+        path: of the result.
+        sidecar: the usual name of the file.
+        digests: what the result names; empty in results of earlier versions, which have the file under its usual name.
+
+    Raises:
+        DataError: there is a file, but another than the result was written with.
+    """
+    if not isinstance(digests, Mapping):
+        return sidecar if sidecar.exists() else None
+    expected = digests.get(_key_of(path, sidecar))
+    there = [place for place in (sidecar, _next_name(sidecar)) if place.exists()]
+    if expected is None or not there:
+        return None
+    for place in there:
+        if sha256_file(place) == expected:
+            return place
+    raise DataError("changed since the result was written, or of another one; evaluate again", path=sidecar)
+
+
+def _next_name(sidecar: Path) -> Path:
+    return sidecar.with_name(f"{sidecar.name}.next")
+
+
+def _key_of(path: Path, sidecar: Path) -> str:
+    return sidecar.name.removeprefix(f"{path.stem}.")

@@ -1,4 +1,12 @@
-"""Runs tasks over one encoder; each text is embedded once however many tasks and language pairs it is in."""
+"""Runs tasks over one encoder; each text is embedded once however many tasks and language pairs it is in.
+
+Within a budget a task is scored whole if possible, else on the parts for which all texts were embedded in time.
+
+The passages of retrieval tasks can be embedded in parts, each by a process of its own; a later run joins the parts. The
+vectors of all parts are in one cache, in which each process writes a file of its own and reads those of the others
+(``VectorFiles``). So the parts need no other exchange: the run that scores finds all passages there. Parts are made of
+the portions in which that run asks for the passages, and so batches, and with them vectors, are the same.
+"""
 
 from __future__ import annotations
 
@@ -9,28 +17,24 @@ import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
-from interlingua.config import apply_override, from_mapping
 from interlingua.encoder.backends.load import load_encoder
 from interlingua.encoder.backends.vectors import PRECOMPUTED
 from interlingua.encoder.model_info import ModelInfo, describe, prompt_text
 from interlingua.encoder.protocol import TextEncoder
 from interlingua.encoder.roles import Role
-from interlingua.errors import ConfigError, DataError
-from interlingua.evaluation.budget import Budget
-from interlingua.evaluation.cache import CachedEncoder
-from interlingua.evaluation.kept import vector_places
-from interlingua.evaluation.narrowing import narrowed
-from interlingua.evaluation.parts import evaluate_within
+from interlingua.errors import ConfigError, DataError, InterlinguaError
+from interlingua.evaluation.budget import Budget, BudgetUsed
+from interlingua.evaluation.build import build_tasks
+from interlingua.evaluation.cache import CachedEncoder, vector_places
 from interlingua.evaluation.provenance import provenance
 from interlingua.evaluation.results import write_result
 from interlingua.evaluation.sanity import check_encoder, cut_note
 from interlingua.evaluation.scores import TaskResult
-from interlingua.evaluation.shards import checked_shard, embed_shard
 from interlingua.evaluation.task import Progress, Task, silent
 from interlingua.files import PathLike
-from interlingua.registry import SUITES, TASKS, check_choice, did_you_mean, resolve
+from interlingua.mining.mine import parse_shard
 
 log = logging.getLogger("interlingua")
 ORDER = "the order is evaluate(encoder, suite, data)"
@@ -209,106 +213,109 @@ class _SuiteProgress:
         return tell
 
 
-def build_tasks(
-    suite: str | Sequence[str | Task],
-    *,
-    languages: Sequence[str] | None = None,
-    compare: str = "index",
-    settings: Sequence[str] = (),
-    data: PathLike | None = None,
-) -> list[Task]:
-    """The tasks of a suite; those given by name are built with these options, each with those that it has.
+def evaluate_within(
+    budget: Budget | None, task: Task, encoder: CachedEncoder, data: Path, *, progress: Progress
+) -> TaskResult | None:
+    """Scores a task, or as much of it as the budget allows.
+
+    A task with a method ``parts(data)``, which names what its ``languages`` may hold, is scored on the parts that were
+    embedded in time; groups carry the count of what is in them, and a note names the rest. One without, or one that
+    would begin after the time is over, is left out. Which parts were embedded is found by scoring each, or, of a task
+    with slow scoring or scores over several parts, by its method ``embed(encoder, data)``.
 
     Args:
-        suite: names of tasks or of several (``sts``, ``retrieval``), in a list or with commas; ``mteb:`` with the name
-            of a task of mteb, or tasks built with options of their own.
-        languages: see ``evaluate``.
-        compare: see ``evaluate``.
-        settings: ``task.option=value`` with the value in TOML, e.g. ``stsb.split=dev`` or ``retrieval.bm25=true``.
-        data: of a name for several tasks, those without data here are left out, with a warning; so are languages that
-            some of the tasks lack.
+        budget: records what was left out; None for no limit.
+        task: what to score.
+        encoder: with that budget.
+        data: the data's folder.
+        progress: called after each language pair.
+
+    Returns:
+        None where nothing could be scored.
+    """
+    if budget is None:
+        return task.evaluate(encoder, data, progress=progress)
+    if not budget.is_used:
+        with contextlib.suppress(BudgetUsed):
+            return task.evaluate(encoder, data, progress=progress)
+        return _scored_parts(budget, task, encoder, data, progress)
+    budget.left_out[task.name] = "all"
+    return None
+
+
+def _scored_parts(
+    budget: Budget, task: Any, encoder: CachedEncoder, data: Path, progress: Progress
+) -> TaskResult | None:
+    parts: Sequence[str] = task.parts(data) if hasattr(task, "parts") else ()
+    with encoder.only_kept():
+        done = [part for part in parts if _is_embedded(dataclasses.replace(task, languages=[part]), encoder, data)]
+        result = _scored(dataclasses.replace(task, languages=done), encoder, data, progress) if done else None
+    if result is None:
+        budget.left_out[task.name] = "all"
+        return None
+    missing = [part for part in parts if part not in done]
+    budget.left_out[result.task] = f"{len(missing)} of {len(parts)} ({', '.join(missing)})"
+    note = f"the budget of {budget} was used: {len(done)} of {len(parts)} scored, left out: {', '.join(missing)}"
+    return dataclasses.replace(result, notes=(*result.notes, note))
+
+
+def _scored(task: Any, encoder: CachedEncoder, data: Path, progress: Progress) -> TaskResult | None:
+    """None where the parts don't suffice: one language where pairs are scored, or none that is learnt from."""
+    with contextlib.suppress(BudgetUsed, DataError):
+        result: TaskResult = task.evaluate(encoder, data, progress=progress)
+        return result
+    return None
+
+
+def _is_embedded(task: Any, encoder: CachedEncoder, data: Path) -> bool:
+    """Whether a part can be scored from the vectors that are there."""
+    with contextlib.suppress(BudgetUsed, InterlinguaError):
+        (task.embed if hasattr(task, "embed") else task.evaluate)(encoder, data)
+        return True
+    return False
+
+
+@runtime_checkable
+class HasShards(Protocol):
+    """A task of which a part can be embedded."""
+
+    def embed_shard(self, encoder: CachedEncoder, data: Path, shard: tuple[int, int], *, progress: Progress) -> None:
+        """Embeds part ``shard[0]``, from 1, of ``shard[1]``."""
+        ...
+
+
+def checked_shard(shard: str, tasks: Sequence[Task], cache: PathLike | None) -> tuple[int, int]:
+    """Which part of how many.
+
+    Args:
+        shard: ``2/8``.
+        tasks: of the suite.
+        cache: the folder that all parts share.
 
     Raises:
-        ConfigError: a task's name is unknown (the nearest one is offered), or an option is, or what it is set to;
-            or no task or language is named.
-        DataError: of several tasks under one name none has data here; or no task has a language.
+        ConfigError: it is no part, there is no cache, or a task is not embedded in parts.
     """
-    check_choice("compare", compare, ("index", "text"))
-    if isinstance(suite, str):
-        suite = [name.strip() for name in suite.split(",") if name.strip()]
-    if not suite:
-        raise ConfigError("the suite is empty; name tasks, e.g. tatoeba,xsim")
-    if languages is not None and not languages:
-        raise ConfigError("no language is named; name some, e.g. de,sw, or leave the choice out")
-    options = {**({} if languages is None else {"languages": languages}), "compare": compare}
-    options_of = settings_table(settings)
-    named = [member for name in suite if isinstance(name, str) for member in SUITES.get(name, (name,))]
-    names = [TASKS.label(name) for name in named]
-    for name in options_of:
-        if not set(SUITES.get(name, (name,))) & set(names):
-            raise ConfigError(f"--set {name}.…: the suite has no task {name!r}{did_you_mean(name, names)}")
-    tasks: list[Task] = []
-    for item in suite:
-        if not isinstance(item, str):
-            tasks.append(item)
-            continue
-        members = {name: _build(name, options_of, options) for name in SUITES.get(item, (item,))}
-        tasks += _with_data(item, members, data) if item in SUITES and data is not None else members.values()
-    return tasks if languages is None or data is None else narrowed(tasks, Path(data))
+    found = parse_shard(shard)
+    if cache is None:
+        raise ConfigError("a shard needs --cache, the folder in which all shards keep their vectors")
+    whole = [task.name for task in tasks if not isinstance(task, HasShards)]
+    if whole:
+        raise ConfigError(f"--shard: expected retrieval tasks, got {', '.join(whole)}; run it without --shard")
+    return found
 
 
-def settings_table(settings: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """``["stsb.split=dev"]`` -> ``{"stsb": {"split": "dev"}}``.
+def embed_shard(
+    encoder: CachedEncoder, tasks: Sequence[Task], data: Path, shard: tuple[int, int], progress: Progress
+) -> None:
+    """Embeds a part of the passages of each task.
 
-    Raises:
-        ConfigError: one is no ``task.option=value``.
+    Args:
+        encoder: keeps the vectors.
+        tasks: see ``checked_shard``.
+        data: the data's folder.
+        shard: which part, from 1, of how many.
+        progress: called after each portion.
     """
-    table: dict[str, dict[str, Any]] = {}
-    for setting in settings:
-        if "." not in setting.partition("=")[0]:
-            raise ConfigError(f"--set {setting!r}: expected task.option=value, e.g. stsb.split=dev")
-        apply_override(table, setting)
-    return table
-
-
-def _build(name: str, options_of: Mapping[str, Mapping[str, Any]], options: Mapping[str, Any]) -> Task:
-    """One task with the options of its own; what is set for a name of several goes to those that have it."""
-    family = name
-    of_family = ""
-    if not TASKS.is_place(name):
-        family, _, of_family = name.partition(":")  # mteb:STS17
-    kind = resolve(TASKS, family)
-    label = TASKS.label(name)
-    known = {field.name for field in dataclasses.fields(kind)}
-    groups = [group for group, members in SUITES.items() if name in members and group in options_of]
-    for group in groups:
-        fields = {key for member in SUITES[group] for key in _fields_of(member)}
-        unknown = [key for key in options_of[group] if key not in fields]
-        if unknown:
-            raise ConfigError(f"--set {group}.{unknown[0]}: no task of {group} has that option")
-    for_all = {key: value for group in groups for key, value in options_of[group].items()}
-    own = {**{key: value for key, value in for_all.items() if key in known}, **options_of.get(label, {})}
-    if of_family:
-        own["task"] = of_family
-    task: Task = from_mapping(kind, own, where=f"--set {label}")
-    return dataclasses.replace(task, **{key: value for key, value in options.items() if key in known})
-
-
-def _fields_of(name: str) -> set[str]:
-    family = name.partition(":")[0]  # mteb:STS17
-    return {field.name for field in dataclasses.fields(resolve(TASKS, family))}
-
-
-def _with_data(group: str, members: Mapping[str, Any], data: PathLike) -> list[Task]:
-    if not Path(data).is_dir():
-        raise DataError("no such folder; check the path", path=data)
-    here = {}
-    for name, task in members.items():
-        with contextlib.suppress(DataError):
-            task.find(Path(data))
-            here[name] = task
-    if not here:
-        raise DataError(f"none of the sets of {group} is here ({', '.join(members)}); see docs/data.md", path=data)
-    if absent := [name for name in members if name not in here]:
-        log.warning("%s: no data for %s, left out", group, ", ".join(absent))
-    return list(here.values())
+    for task in tasks:
+        assert isinstance(task, HasShards)  # see checked_shard
+        task.embed_shard(encoder, data, shard, progress=progress)

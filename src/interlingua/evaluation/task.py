@@ -293,7 +293,7 @@ class LanguageTask(Task):
     languages: Sequence[str] | None = None
 
     def parts(self, data: Path) -> list[str]:
-        """What ``languages`` chooses, each of which may be scored alone; see ``evaluation.parts``.
+        """What ``languages`` chooses, each of which may be scored alone; see ``evaluation.suite``.
 
         Raises:
             LanguageAbsentError: a language is not among the data.
@@ -310,7 +310,7 @@ class LanguageTask(Task):
         return {key: key for key in files}
 
     def embed(self, encoder: CachedEncoder, data: Path) -> None:
-        """Embeds what ``languages`` need; by default by scoring it. See ``evaluation.parts``."""
+        """Embeds what ``languages`` need; by default by scoring it. See ``evaluation.suite``."""
         self.evaluate(encoder, data)
 
 

@@ -30,14 +30,14 @@ class Provenance:
 
     name: str
     """Heading of the card."""
-    licence: str | None = None
+    license: str | None = None
     """SPDX identifier the model is published under."""
     method: str | None = None
     """Training method, e.g. ems."""
     languages: tuple[str, ...] = ()
     """Codes of the languages of the training data."""
     sources: tuple[tuple[str, str, int], ...] = ()
-    """Name, licence and training pairs of each source."""
+    """Name, license and training pairs of each source."""
     results: tuple[tuple[str, str, str, float], ...] = ()
     """Task, settings that are not the task's or the model's own, measure and mean over its languages."""
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Provenance:
 
 
 def read_provenance(
-    run: Path | None, *, name: str, digest: str, licence: str | None = None, results: Iterable[Path] = ()
+    run: Path | None, *, name: str, digest: str, license: str | None = None, results: Iterable[Path] = ()
 ) -> Provenance:
     """Collects the facts from a run's folder, its corpus's manifest and result files.
 
@@ -53,7 +53,7 @@ def read_provenance(
         run: the folder that ``interlingua train`` wrote, or None.
         name: of the model.
         digest: of the model, by which its results are recognized.
-        licence: of the model; the licenses of the data are listed next to it, whether they allow it is yours to judge.
+        license: of the model; the licenses of the data are listed next to it, whether they allow it is yours to judge.
         results: files that ``interlingua evaluate`` wrote, or folders of them; those of other models are left out, with
             a warning.
 
@@ -65,10 +65,10 @@ def read_provenance(
     corpus = _corpus_manifest(config.get("data", {}).get("corpus"))
     return Provenance(
         name=name,
-        licence=licence,
+        license=license,
         method=config.get("method", {}).get("name"),
         languages=corpus.languages if corpus else (),
-        sources=tuple((s.name, s.licence, s.train) for s in corpus.sources if s.train) if corpus else (),
+        sources=tuple((s.name, s.license, s.train) for s in corpus.sources if s.train) if corpus else (),
         results=_main_scores(results, digest),
         versions=record.get("versions", {}),
     )
@@ -92,8 +92,8 @@ def model_card(encoder: Encoder, provenance: Provenance, *, usage: str = "", lib
         _facts(encoder, provenance),
     ]
     if provenance.sources:
-        rows = [(name, licence or "not recorded", f"{pairs:,}") for name, licence, pairs in provenance.sources]
-        parts += ["## Training data", _table(("source", "licence", "pairs"), rows)]
+        rows = [(name, license or "not recorded", f"{pairs:,}") for name, license, pairs in provenance.sources]
+        parts += ["## Training data", _table(("source", "license", "pairs"), rows)]
     if provenance.languages:
         names = ", ".join(f"{resolve(code).name} ({code})" for code in provenance.languages)
         parts += ["## Languages", names]
@@ -110,8 +110,8 @@ def _front_matter(provenance: Provenance, library: str) -> str:
     lines = ["---"]
     if languages:
         lines += ["language:", *(f"- {json.dumps(code)}" for code in languages)]
-    if provenance.licence:
-        lines.append(f"license: {json.dumps(_hub_licence(provenance.licence))}")
+    if provenance.license:
+        lines.append(f"license: {json.dumps(_hub_license(provenance.license))}")
     lines += [f"library_name: {library}", "pipeline_tag: sentence-similarity", "tags:"]
     return "\n".join([*lines, *(f"- {tag}" for tag in (library, *TAGS)), "---"])
 
@@ -175,7 +175,7 @@ def _corpus_manifest(corpus: str | None) -> Manifest | None:
         return None
 
 
-def _hub_licence(spdx: str) -> str:
+def _hub_license(spdx: str) -> str:
     """The hub's identifier: ``Apache-2.0`` -> ``apache-2.0``, ``GPL-3.0-or-later`` -> ``gpl-3.0``."""
     return re.sub(r"-(only|or-later)$", "", spdx.lower())
 

@@ -38,7 +38,7 @@ def export_graphs(
     *,
     dtype: str = "float32",
     name: str | None = None,
-    licence: str | None = None,
+    license: str | None = None,
     results: Iterable[PathLike] = (),
     check: bool = True,
     overwrite: bool = False,
@@ -57,7 +57,7 @@ def export_graphs(
         kinds: onnx; int8, ONNX with int8 products; openvino; compact, see ``export.compact``; gguf, for llama.cpp.
         dtype: of the stored weights, float32 or float16, for gguf alone also int8; graphs compute in float32.
         name: this and the following are those of ``sentence_transformers.export``, and so is what is returned.
-        licence: see there.
+        license: see there.
         results: see there.
         check: run every graph and compare its vectors with ours.
         overwrite: replace ``out`` if one of our models is in it.
@@ -83,7 +83,7 @@ def export_graphs(
     check_model(encoder, DTYPES.get(dtype))
     title = name or Path(out).name
     provenance = read_provenance(
-        run, name=title, digest=encoder.digest(), licence=licence, results=[Path(path) for path in results]
+        run, name=title, digest=encoder.digest(), license=license, results=[Path(path) for path in results]
     )
     with atomic_directory(out, overwrite=overwrite, ours=is_ours) as folder:
         _fill(folder, encoder, kinds, dtype, provenance)

@@ -28,7 +28,7 @@ def export(
     *,
     dtype: Stored = "float32",
     name: str | None = None,
-    licence: str | None = None,
+    license: str | None = None,
     results: Iterable[PathLike] = (),
     check: bool = True,
     overwrite: bool = False,
@@ -46,7 +46,7 @@ def export(
         out: the new directory.
         dtype: of the stored weights; int8 for token vectors alone.
         name: in the card; default: the name of ``out``.
-        licence: SPDX identifier for the card.
+        license: SPDX identifier for the card.
         results: result files or folders, of which the card shows the model's own.
         check: refuse what stock modules can't express, and compare vectors with sentence-transformers'.
         overwrite: replace ``out`` if one of our models is in it.
@@ -74,7 +74,7 @@ def export(
         refuse_inexpressible(encoder, model)
     check_model(encoder, DTYPES.get(dtype))
     files, title = [Path(path) for path in results], name or Path(out).name
-    provenance = read_provenance(run, name=title, digest=encoder.digest(), licence=licence, results=files)
+    provenance = read_provenance(run, name=title, digest=encoder.digest(), license=license, results=files)
     with atomic_directory(out, overwrite=overwrite, ours=is_ours) as folder:
         encoder.save(folder, dtype=torch.int8 if dtype == "int8" else DTYPES[dtype])
         (folder / "README.md").write_text(model_card(encoder, provenance), encoding="utf-8")

@@ -45,7 +45,7 @@ def known_languages(names: Iterable[str]) -> list[str]:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class SourceConfig:
-    """A collection of bitext files of one origin and licence."""
+    """A collection of bitext files of one origin and license."""
 
     paths: tuple[Path, ...]
     """Files, globs, Moses prefixes, or ``hf:NAME[:CONFIG[:SPLIT]]``; ``~`` and ``$VARIABLES`` are expanded."""
@@ -56,7 +56,7 @@ class SourceConfig:
     file's name."""
     languages: tuple[str, str] | None = None
     """Source and target, any codes; else from the files' content or names (``news.de-en.tsv``)."""
-    licence: str = "unknown"
+    license: str = "unknown"
     """For the manifest."""
     weight: float = 1.0
     """Share (0 to 1] of the source's pairs to keep; narrow domains deserve less than 1."""

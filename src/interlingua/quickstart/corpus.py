@@ -73,7 +73,7 @@ def prepare_config(
                 name=f"{name} {named[name].version or ''}".strip(),
                 paths=tuple(files.values()),
                 format="tsv",
-                licence=named[name].licence,
+                license=named[name].license,
                 heldout=not named[name].only_names,
             )
             for name, files in bitexts.items()

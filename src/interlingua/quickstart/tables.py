@@ -11,7 +11,7 @@ from rich.table import Table
 from interlingua.corpus.manifest import Manifest
 from interlingua.quickstart.catalogues import Source
 from interlingua.quickstart.demo import Demonstration
-from interlingua.quickstart.report import SCRIPTS, Findings, headline, verdict
+from interlingua.quickstart.report import SCRIPTS, Findings, headline, source_cells, verdict
 from interlingua.quickstart.scores import MIN_MESSAGES, LanguageScore
 
 
@@ -21,11 +21,10 @@ def heading(console: Console, number: int, text: str) -> None:
 
 
 def show_sources(console: Console, sources: Sequence[Source], unavailable: Mapping[str, str]) -> None:
-    """Where the text comes from, under which licence."""
-    table = _table("source", "version", "licence", "catalogues", "translations", numbers=2)
+    """Where the text comes from, under which license."""
+    table = _table("source", "version", "license", "catalogues", "translations", numbers=2)
     for source in sources:
-        cells = (source.name, source.version or "", source.licence, f"{source.catalogues:,}", f"{source.pairs:,}")
-        table.add_row(*cells)
+        table.add_row(*source_cells(source))
     console.print(table)
     for name, why in unavailable.items():
         console.print(f"not available: {name} ({why})", markup=False)

@@ -71,13 +71,13 @@ def run_compare(options: CompareOptions, progress: Callable[[str, float, float],
         ConfigError: an option is wrong, or the results do not go together.
         DataError: a result can't be read.
     """
-    from interlingua.evaluation import report
+    from interlingua.evaluation import rendering
     from interlingua.files import atomic_write
 
     is_one = isinstance(options.result, str | os.PathLike)
     paths = [Path(options.result)] if is_one else list(map(Path, options.result))  # type: ignore[arg-type]
     output = None if options.output is None else Path(options.output)
-    wanted = report.format_of(options.format, output)
+    wanted = rendering.format_of(options.format, output)
     text = _page(paths, options, progress) if wanted == "html" else _tables(paths, options, wanted, progress)
     if output is not None:
         with atomic_write(output) as file:
@@ -87,7 +87,7 @@ def run_compare(options: CompareOptions, progress: Callable[[str, float, float],
 
 def _tables(paths: list[Path], options: CompareOptions, wanted: Any, progress: Any) -> str:
     from interlingua.analysis.side_by_side import side_by_side
-    from interlingua.evaluation import comparison, report, results
+    from interlingua.evaluation import comparison, rendering, results
 
     of_results, analyses = _results_and_analyses(paths)
     plain = not any(value not in (None, False, "groups") for value in options.of_tables.values())
@@ -97,13 +97,12 @@ def _tables(paths: list[Path], options: CompareOptions, wanted: Any, progress: A
         tables = comparison.compare(found, **options.of_tables, **options.of_both, progress=progress)
     if plain and wanted != "csv" and len(tables) > 1:  # all tasks in one table first, then each with its groups
         tables = [*comparison.compare(found, by="tasks", **options.of_both, progress=progress), *tables]
-    return report.render([*tables, *(side_by_side(analyses) if plain else [])], wanted, rows=options.rows)
+    return rendering.render([*tables, *(side_by_side(analyses) if plain else [])], wanted, rows=options.rows)
 
 
 def _page(paths: list[Path], options: CompareOptions, progress: Any) -> str:
     from interlingua.analysis.record import to_json
-    from interlingua.evaluation.page.data import page_data
-    from interlingua.evaluation.page.write import render_page
+    from interlingua.evaluation.page import page_data, render_page
     from interlingua.evaluation.results import read_results
 
     of_tables = {**options.of_tables, "rows": options.rows}

@@ -164,7 +164,7 @@ class Evaluation:
         """Builds the tasks, then loads the model, so that a mistake shows at once."""
         from interlingua.encoder.backends.load import backend_settings
         from interlingua.evaluation.budget import Budget
-        from interlingua.evaluation.suite import build_tasks
+        from interlingua.evaluation.build import build_tasks
 
         data = data_folder(options.data)
         of_backend, of_tasks = backend_settings(options.settings or (), options.backend)

@@ -61,7 +61,7 @@ class ExportOptions(Options):
     )
     dtype: str = option("float32", "To store weights in: float32, bfloat16, float16; int8.", group=OUTPUT)
     name: str | None = option(None, "The model's name in the card; the directory's by default.", group=OUTPUT)
-    licence: str | None = option(None, "SPDX identifier for the card, e.g. Apache-2.0.", group=OUTPUT)
+    license: str | None = option(None, "SPDX identifier for the card, e.g. Apache-2.0.", group=OUTPUT)
     results: Sequence[PathLike] | None = option(
         None, "Result files or folders, of which the card shows its own.", group=OUTPUT, kind=list[Path]
     )
@@ -110,7 +110,7 @@ def run_export(options: ExportOptions, on_verified: Callable[[Verification], Non
     if options.verify_only:
         return Exported(output, _verify(model, output, samples, on_verified))
     how: dict[str, Any] = {
-        "dtype": options.dtype, "name": options.name, "licence": options.licence, "results": options.results or (),
+        "dtype": options.dtype, "name": options.name, "license": options.license, "results": options.results or (),
         "check": options.verify, "overwrite": options.overwrite, "texts": options.vocabulary_of or (),
         "layers": options.layers, "truncate_dim": options.truncate_dim, "ranges_of": options.ranges_of or (),
         "samples": samples, "on_verified": on_verified,

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from interlingua.errors import DataError, TaskError
-from interlingua.evaluation.suite import build_tasks, evaluate
+from interlingua.evaluation.build import build_tasks
+from interlingua.evaluation.suite import evaluate
 from interlingua.evaluation.tasks.classification import LabelledLanguage
 from interlingua.evaluation.tasks.few_shot import FewShotFolder
 from interlingua.evaluation.tasks.zero_shot import ZeroShotFolder

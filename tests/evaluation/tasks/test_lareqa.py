@@ -10,9 +10,9 @@ import pytest
 
 from interlingua.errors import DataError, LanguageAbsentError
 from interlingua.evaluation.budget import Budget
+from interlingua.evaluation.build import build_tasks
 from interlingua.evaluation.cache import CachedEncoder
-from interlingua.evaluation.parts import evaluate_within
-from interlingua.evaluation.suite import build_tasks
+from interlingua.evaluation.suite import evaluate_within
 from interlingua.evaluation.tasks.lareqa import LAReQA
 from interlingua.evaluation.tasks.retrieval import XQuADR
 

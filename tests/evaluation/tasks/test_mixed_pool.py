@@ -9,10 +9,10 @@ import pytest
 from interlingua.analysis.agnosticism import Agnosticism
 from interlingua.errors import DataError
 from interlingua.evaluation.budget import Budget
+from interlingua.evaluation.build import build_tasks
 from interlingua.evaluation.cache import CachedEncoder
-from interlingua.evaluation.parts import evaluate_within
 from interlingua.evaluation.results import read_result, write_result
-from interlingua.evaluation.suite import build_tasks
+from interlingua.evaluation.suite import evaluate_within
 from interlingua.evaluation.tasks.flores import FloresP1
 from interlingua.evaluation.tasks.mixed_pool import MixedPool
 from tests.analysis.conftest import fixed_subject

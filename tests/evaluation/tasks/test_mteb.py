@@ -13,9 +13,10 @@ import torch
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, DataError, MissingExtraError
+from interlingua.evaluation.build import build_tasks
 from interlingua.evaluation.results import read_results
 from interlingua.evaluation.scores import mean_scores
-from interlingua.evaluation.suite import build_tasks, evaluate
+from interlingua.evaluation.suite import evaluate
 from interlingua.evaluation.tasks.mteb import MTEB
 from interlingua.evaluation.tasks.sts import STS17, Sick, STS12to16, STSBenchmark
 from tests.evaluation.mteb_sets import write_all

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from interlingua.errors import ConfigError, DataError
-from interlingua.evaluation.suite import build_tasks
+from interlingua.evaluation.build import build_tasks
 from interlingua.evaluation.tasks.ntrex import SENTENCES, NtrexF1, NtrexXSim, language_files, mteb_pairs
 
 

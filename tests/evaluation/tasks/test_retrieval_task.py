@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from interlingua.evaluation.report import terminal_tables
+from interlingua.evaluation.rendering import terminal_tables
 from interlingua.evaluation.tasks.retrieval import TyDiGoldP, XQuAD
 from tests.evaluation.tasks.test_passages import evaluate, write_language
 

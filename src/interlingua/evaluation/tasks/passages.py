@@ -112,7 +112,7 @@ class PassageTask(LanguageTask):
     def embed_shard(
         self, encoder: CachedEncoder, data: Path, shard: tuple[int, int], *, progress: Progress = silent
     ) -> None:
-        """Embeds each n-th portion of the passages, counted over all languages; see ``evaluation.shards``."""
+        """Embeds each n-th portion of the passages, counted over all languages; see ``evaluation.suite``."""
         sets, codes = self._sets(self.find(data))
         count = TextCounter(progress, sum(one.passage_count() for one in sets.values()))
         numbers = itertools.count(1)

@@ -1,0 +1,172 @@
+"""The tasks of a suite, built from names and options, each on those of the wanted languages that its data set has."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from interlingua.config import apply_override, from_mapping
+from interlingua.errors import ConfigError, DataError, LanguageAbsentError
+from interlingua.evaluation.task import Task
+from interlingua.files import PathLike
+from interlingua.registry import SUITES, TASKS, check_choice, did_you_mean, resolve
+
+log = logging.getLogger("interlingua")
+
+
+def build_tasks(
+    suite: str | Sequence[str | Task],
+    *,
+    languages: Sequence[str] | None = None,
+    compare: str = "index",
+    settings: Sequence[str] = (),
+    data: PathLike | None = None,
+) -> list[Task]:
+    """The tasks of a suite; those given by name are built with these options, each with those that it has.
+
+    Args:
+        suite: names of tasks or of several (``sts``, ``retrieval``), in a list or with commas; ``mteb:`` with the name
+            of a task of mteb, or tasks built with options of their own.
+        languages: see ``evaluate``.
+        compare: see ``evaluate``.
+        settings: ``task.option=value`` with the value in TOML, e.g. ``stsb.split=dev`` or ``retrieval.bm25=true``.
+        data: of a name for several tasks, those without data here are left out, with a warning; so are languages that
+            some of the tasks lack.
+
+    Raises:
+        ConfigError: a task's name is unknown (the nearest one is offered), or an option is, or what it is set to;
+            or no task or language is named.
+        DataError: of several tasks under one name none has data here; or no task has a language.
+    """
+    check_choice("compare", compare, ("index", "text"))
+    if isinstance(suite, str):
+        suite = [name.strip() for name in suite.split(",") if name.strip()]
+    if not suite:
+        raise ConfigError("the suite is empty; name tasks, e.g. tatoeba,xsim")
+    if languages is not None and not languages:
+        raise ConfigError("no language is named; name some, e.g. de,sw, or leave the choice out")
+    options = {**({} if languages is None else {"languages": languages}), "compare": compare}
+    options_of = settings_table(settings)
+    named = [member for name in suite if isinstance(name, str) for member in SUITES.get(name, (name,))]
+    names = [TASKS.label(name) for name in named]
+    for name in options_of:
+        if not set(SUITES.get(name, (name,))) & set(names):
+            raise ConfigError(f"--set {name}.…: the suite has no task {name!r}{did_you_mean(name, names)}")
+    tasks: list[Task] = []
+    for item in suite:
+        if not isinstance(item, str):
+            tasks.append(item)
+            continue
+        members = {name: _build(name, options_of, options) for name in SUITES.get(item, (item,))}
+        tasks += _with_data(item, members, data) if item in SUITES and data is not None else members.values()
+    return tasks if languages is None or data is None else narrowed(tasks, Path(data))
+
+
+def settings_table(settings: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """``["stsb.split=dev"]`` -> ``{"stsb": {"split": "dev"}}``.
+
+    Raises:
+        ConfigError: one is no ``task.option=value``.
+    """
+    table: dict[str, dict[str, Any]] = {}
+    for setting in settings:
+        if "." not in setting.partition("=")[0]:
+            raise ConfigError(f"--set {setting!r}: expected task.option=value, e.g. stsb.split=dev")
+        apply_override(table, setting)
+    return table
+
+
+def _build(name: str, options_of: Mapping[str, Mapping[str, Any]], options: Mapping[str, Any]) -> Task:
+    """One task with the options of its own; what is set for a name of several goes to those that have it."""
+    family = name
+    of_family = ""
+    if not TASKS.is_place(name):
+        family, _, of_family = name.partition(":")  # mteb:STS17
+    kind = resolve(TASKS, family)
+    label = TASKS.label(name)
+    known = {field.name for field in dataclasses.fields(kind)}
+    groups = [group for group, members in SUITES.items() if name in members and group in options_of]
+    for group in groups:
+        fields = {key for member in SUITES[group] for key in _fields_of(member)}
+        unknown = [key for key in options_of[group] if key not in fields]
+        if unknown:
+            raise ConfigError(f"--set {group}.{unknown[0]}: no task of {group} has that option")
+    for_all = {key: value for group in groups for key, value in options_of[group].items()}
+    own = {**{key: value for key, value in for_all.items() if key in known}, **options_of.get(label, {})}
+    if of_family:
+        own["task"] = of_family
+    task: Task = from_mapping(kind, own, where=f"--set {label}")
+    return dataclasses.replace(task, **{key: value for key, value in options.items() if key in known})
+
+
+def _fields_of(name: str) -> set[str]:
+    family = name.partition(":")[0]  # mteb:STS17
+    return {field.name for field in dataclasses.fields(resolve(TASKS, family))}
+
+
+def _with_data(group: str, members: Mapping[str, Any], data: PathLike) -> list[Task]:
+    if not Path(data).is_dir():
+        raise DataError("no such folder; check the path", path=data)
+    here = {}
+    for name, task in members.items():
+        with contextlib.suppress(DataError):
+            task.find(Path(data))
+            here[name] = task
+    if not here:
+        raise DataError(f"none of the sets of {group} is here ({', '.join(members)}); see docs/data.md", path=data)
+    if absent := [name for name in members if name not in here]:
+        log.warning("%s: no data for %s, left out", group, ", ".join(absent))
+    return list(here.values())
+
+
+def narrowed(tasks: Sequence[Task], data: Path) -> list[Task]:
+    """The tasks without the languages that their data sets lack, which a warning names; without any left, no task.
+
+    A lone task, and any other fault of the data, is left to the run to refuse.
+
+    Args:
+        tasks: with the requested languages in ``languages``.
+        data: the folder that holds the data sets.
+
+    Raises:
+        LanguageAbsentError: no task has a language, or none is left.
+    """
+    if len(tasks) < 2:
+        return list(tasks)
+    kept: list[Task] = []
+    lacks: list[dict[str, LanguageAbsentError]] = []
+    for task in tasks:
+        left, absent = _of_its_own(task, data)
+        kept += [] if left is None else [left]
+        lacks.append(absent)
+        if absent:
+            what = "" if left is not None else " and so the whole task"
+            log.warning("%s: nothing in %s here, left out%s", task.name, ", ".join(absent), what)
+    for item, error in lacks[0].items():
+        if not kept or all(item in absent for absent in lacks):
+            raise error
+    return kept
+
+
+def _of_its_own(task: Any, data: Path) -> tuple[Task | None, dict[str, LanguageAbsentError]]:
+    """The task on the languages that it has, if there are any, and those that it lacks."""
+    absent: dict[str, LanguageAbsentError] = {}
+    while getattr(task, "languages", None) is not None and hasattr(task, "parts"):
+        try:
+            task.parts(data)
+            break
+        except LanguageAbsentError as error:
+            left = [item for item in task.languages if item != error.item]
+            if len(left) == len(task.languages):  # of a pair, or of another option
+                break
+            absent[error.item] = error
+            if not left:
+                return None, absent
+            task = dataclasses.replace(task, languages=left)
+        except DataError:
+            return (None if absent else task), absent
+    return task, absent

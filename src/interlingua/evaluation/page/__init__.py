@@ -1,1 +1,0 @@
-"""Many results as one self-contained HTML page."""

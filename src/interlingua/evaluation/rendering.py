@@ -1,0 +1,228 @@
+"""Results as text: one in the terminal, many side by side as Markdown or LaTeX in percent, or as tidy CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from interlingua.errors import ConfigError, DataError
+from interlingua.evaluation.comparison import SIGNIFICANT, UNLIKE, Cell, Comparison, Row, direction, label
+from interlingua.evaluation.scores import SubsetScores, TaskResult
+from interlingua.files import PathLike
+from interlingua.languages import Language, resolve
+from interlingua.registry import check_choice
+from interlingua.report.tables import Table, escape_latex, escape_markdown
+
+if TYPE_CHECKING:
+    import rich.table
+
+FORMATS = {"markdown": (".md", ".markdown"), "latex": (".tex",), "csv": (".csv",), "html": (".html", ".htm")}
+"""What a report may be written in, and the suffixes that ask for it."""
+MOST_COLUMNS = 21
+"""Of a table in the terminal; 20 languages and their names."""
+CSV_COLUMNS = (
+    "task", "rows", "metric", "model", "value", "sd", "baseline", "difference", "low", "high", "p_value", "comparable",
+)  # fmt: skip
+
+
+def terminal_tables(result: TaskResult) -> list[rich.table.Table]:
+    """The scores per language pair and per group, for rich to print."""
+    metrics = list(result.subsets[0].scores)
+    digits = 1 if result.higher_is_better else 2
+    by_pair = Table(
+        title=f"{result.task} (protocol version {result.version}): {direction(result, result.main_metric)}, %",
+        head=["pair", "language", "sentences", *map(label, metrics)],
+        rows=[
+            [subset.name, language_names(subset), str(subset.pairs), *_percent(subset.scores, metrics, digits)]
+            for subset in result.subsets
+        ],
+        words=(0, 1),
+    )
+    of_groups = list(dict.fromkeys(metric for scores in result.groups.values() for metric in scores))
+    matrices, notes = _matrices(result.tables)
+    by_group = Table(
+        title="means over groups of languages (name_present_of_size), %",
+        head=["group", *map(label, of_groups)],
+        rows=[[group, *_percent(scores, of_groups, digits)] for group, scores in result.groups.items()],
+        notes=notes,
+    )
+    return [table.terminal() for table in (by_pair, by_group, *matrices)]
+
+
+def _matrices(tables: Mapping[str, Mapping[str, float]]) -> tuple[list[Table], list[str]]:
+    """The tables of a result that are shown whole, and a note on each other."""
+    shown = []
+    notes = []
+    for name, cells in tables.items():
+        table = _matrix(name, cells)
+        values = set(_percent(cells, list(cells), 1))
+        if len(values) == 1 and len(cells) > 1:
+            notes.append(f"{table.title}: {values.pop()} throughout")
+        elif len(table.head) > MOST_COLUMNS:
+            notes.append(f"{table.title}: in the result file")
+        else:
+            shown.append(table)
+    return shown, notes
+
+
+def _matrix(name: str, cells: Mapping[str, float]) -> Table:
+    """A table of a result, ``row-column`` -> fraction, in percent."""
+    places = [tuple(cell.split("-")) for cell in cells]
+    rows = list(dict.fromkeys(row for row, _ in places))
+    has_cells = {column for _, column in places}
+    in_order = dict.fromkeys([*rows, *(column for _, column in places)])  # in the rows' order
+    columns = [column for column in in_order if column in has_cells]
+    lines = [
+        [shown, *_percent(cells, [f"{row}-{column}" for column in columns], 1)]
+        for row, shown in zip(rows, _short(rows), strict=True)
+    ]
+    return Table(f"{label(name)}, %", ["from \\ to", *_short(columns)], lines)
+
+
+def _percent(values: Mapping[str, float], names: Sequence[str], digits: int) -> list[str]:
+    """The values of these names in percent, empty for those that are missing."""
+    return [f"{100 * values[name]:.{digits}f}" if name in values else "" for name in names]
+
+
+def _short(codes: Sequence[str]) -> list[str]:
+    """Language codes without their scripts, ``deu``, where that tells them apart."""
+    short = [code.partition("_")[0] for code in codes]
+    return short if len(set(short)) == len(codes) else list(codes)
+
+
+def language_names(subset: SubsetScores) -> str:
+    """The language that is not English, or both."""
+    first, second = map(look_up, subset.languages)
+    return first.name if second in (first, resolve("eng_Latn")) else f"{first.name} - {second.name}"
+
+
+def look_up(code: str) -> Language:
+    """The language of a code; results that mteb wrote may have unknown codes, which stand for themselves."""
+    try:
+        return resolve(code)
+    except DataError:
+        return Language(code, code, None, code, code.partition("_")[2], "unknown family")
+
+
+def cut_texts(results: Sequence[TaskResult]) -> str | None:
+    """A sentence on the texts that the encoder did not read to their end; None if there were none."""
+    made: list[Any] = [{"task": result.task, **result.provenance} for result in results]
+    cuts = [f"{m['truncated_texts']:,} of {m['texts']:,} texts of {m['task']}" for m in made if m["truncated_texts"]]
+    return f"{', '.join(cuts)} were cut to {made[0]['model']['max_tokens']} tokens" if cuts else None
+
+
+def format_of(format: str | None, output: PathLike | None) -> str:
+    """The format given, else that of the file's suffix, else Markdown.
+
+    Raises:
+        ConfigError: there is no such format, or the suffix is that of none.
+    """
+    if format is not None or output is None:
+        check_choice("format", format, FORMATS)
+        return format or "markdown"
+    suffix = Path(output).suffix
+    for name, suffixes in FORMATS.items():
+        if suffix in suffixes:
+            return name
+    known = ", ".join(suffix for suffixes in FORMATS.values() for suffix in suffixes)
+    raise ConfigError(f"{output}: a report ends with one of {known}; or say --format")
+
+
+def render(tables: Sequence[Comparison], format: str = "markdown", *, rows: str = "scores") -> str:
+    """Tables as text; the best value of a row stands in bold in Markdown and LaTeX.
+
+    Args:
+        tables: from ``comparison.compare``.
+        format: markdown or latex, or csv: one line per score, fractions, whatever the number of tables.
+        rows: ``scores``, or ``arms`` to turn the tables over: a row per column of them.
+
+    Raises:
+        ConfigError: there is no such format, or it has no tables to turn over.
+    """
+    check_choice("format", format, ("markdown", "csv", "latex"))
+    check_choice("rows", rows, ("scores", "arms"))
+    if format == "csv":
+        if rows == "arms":
+            raise ConfigError("CSV has a line per score, so there is no table to turn over; leave --rows out")
+        return _csv(tables)
+    if format == "latex":
+        return "\n".join(_styled(table, LATEX, rows).latex() for table in tables)
+    return "\n".join(_styled(table, MARKDOWN, rows).markdown() for table in tables)
+
+
+class Style(NamedTuple):
+    """How a format writes what is special about a number or a name."""
+
+    bold: str
+    differs: str
+    spread: str
+    escape: Callable[[str], str]
+
+
+MARKDOWN = Style(bold="**{}**", differs="{} " + SIGNIFICANT, spread="{} ± {}", escape=escape_markdown)
+LATEX = Style(bold=r"\textbf{{{}}}", differs=r"{}$^{{\dagger}}$", spread=r"{} $\pm$ {}", escape=escape_latex)
+
+
+def _styled(table: Comparison, style: Style, rows: str) -> Table:
+    """A comparison with its cells in a format, turned over for ``arms``."""
+    columns = [
+        name if is_comparable else f"{name} {UNLIKE}"
+        for name, is_comparable in zip(table.columns, table.comparable, strict=True)
+    ]
+    lines = [[style.escape(name) for name in (table.corner, *columns)]]
+    lines += [[style.escape(row.name), *_cells(row, table.comparable, style)] for row in table.rows]
+    if rows == "arms":
+        lines = [list(line) for line in zip(*lines, strict=True)]
+        lines[0][0] = "arm"
+    unlike = [] if all(table.comparable) else [f"{UNLIKE} can't be compared with the first column"]
+    return Table(table.title, lines[0], lines[1:], [*table.notes, *unlike])
+
+
+def _cells(row: Row, comparable: Sequence[bool], style: Style) -> list[str]:
+    texts = []
+    for cell, best in zip(row.cells, best_cells(row, comparable), strict=True):
+        if cell is None:
+            texts.append("")
+            continue
+        written = _with_spread(cell, row, style)
+        written = style.bold.format(written) if best else written
+        texts.append(style.differs.format(written) if cell.differs else written)
+    return texts
+
+
+def best_cells(row: Row, comparable: Sequence[bool]) -> list[bool]:
+    """Which cells hold the row's best score, as rounded to what is shown; none where nothing can be compared."""
+    shown = [None if cell is None else round(100 * cell.value, row.digits) for cell in row.cells]
+    ranked = [
+        value for value, is_comparable in zip(shown, comparable, strict=True) if value is not None and is_comparable
+    ]
+    if len(ranked) < 2 or row.higher_is_better is None:
+        return [False] * len(shown)
+    best = (max if row.higher_is_better else min)(ranked)
+    return [is_comparable and value == best for value, is_comparable in zip(shown, comparable, strict=True)]
+
+
+def _with_spread(cell: Cell, row: Row, style: Style) -> str:
+    value = f"{row.scale * cell.value:,.{row.digits}f}"
+    return value if cell.spread is None else style.spread.format(value, f"{row.scale * cell.spread:,.{row.digits}f}")
+
+
+def _csv(tables: Sequence[Comparison]) -> str:
+    """Tidy: one line per score or cost, all values as in result files (fractions, seconds, bytes)."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(CSV_COLUMNS)
+    for table in tables:
+        for row in table.rows:
+            for model, is_comparable, cell in zip(table.columns, table.comparable, row.cells, strict=True):
+                if cell is None:
+                    continue
+                tested = cell.difference
+                of_test = ("",) * 5 if tested is None else (table.baseline, *(f"{number:.6g}" for number in tested))
+                spread = "" if cell.spread is None else f"{cell.spread:.6g}"
+                values = (f"{cell.value:.6g}", spread, *of_test, "yes" if is_comparable else "no")
+                writer.writerow((row.task, row.of, row.metric, model, *values))
+    return text.getvalue()

@@ -1,0 +1,76 @@
+"""Pages that need no other file: Jinja2 templates with one base, one style sheet and shared macros.
+
+A page extends ``base.html`` and gets plain values; what it shows is decided by its caller, how by the template. Texts
+are escaped wherever they are put in. Style sheet, script and data stand in the page itself, so that it loads nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.resources
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from interlingua import __version__
+
+BREAK = re.compile(r"(.{4,}?[-_/+@:= ]+)(?=.{4})")
+LONG = 24
+"""Longer parts of names may be broken anywhere; the script of compare breaks at the same places."""
+
+
+def render_page(template: str, **values: object) -> str:
+    """A page as HTML.
+
+    Args:
+        template: its name below ``templates``.
+        values: what it shows.
+    """
+    return _environment().get_template(template).render(values)
+
+
+def macro(name: str, template: str = "macros.html") -> Callable[..., str]:
+    """A macro as a function, which gives HTML."""
+    part: Callable[..., str] = getattr(_environment().get_template(template).module, name)
+    return part
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_source),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.globals |= {"resource": resource, "version": __version__}
+    environment.filters |= {"breakable": breakable, "embedded_json": embedded_json}
+    return environment
+
+
+def resource(name: str) -> Markup:
+    """A file of this package as it is: a style sheet or a script."""
+    return Markup(_source(name))
+
+
+def breakable(text: str) -> Markup:
+    """A text in parts that a line may end after; none so short that it says nothing."""
+    parts = BREAK.sub(r"\1" + "\n", text).split("\n")
+    whole = [Markup('<span class="whole">{}</span>').format(part) if len(part) < LONG else part for part in parts]
+    return Markup("<wbr/>").join(whole)
+
+
+def embedded_json(data: Any) -> Markup:
+    """JSON that can't end its script element: no <, so no tag and no comment either."""
+    return Markup(json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c"))
+
+
+def _source(name: str) -> str:
+    folder = importlib.resources.files("interlingua.report") / "templates"
+    return (folder / name).read_text(encoding="utf-8")

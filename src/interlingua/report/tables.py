@@ -1,0 +1,96 @@
+"""A table and its forms: for a terminal, in Markdown, in LaTeX."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import rich.table
+
+LATEX_CHARACTERS = {character: f"\\{character}" for character in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "†": r"$^{\dagger}$",
+    "‡": r"$^{\ddagger}$",
+}
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text below a head; cells hold what its form needs, escaped.
+
+    Attributes:
+        title: above it.
+        head: the columns' names.
+        rows: each with as many cells as the head; in a terminal an empty row is a line between rows.
+        notes: below it.
+        words: indices of columns that hold words, aligned left, in a terminal; in the other forms it is the first.
+    """
+
+    title: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    notes: Sequence[str] = ()
+    words: Collection[int] = (0,)
+
+    def terminal(self, *, is_titled_left: bool = False) -> rich.table.Table:
+        """For rich to print.
+
+        Args:
+            is_titled_left: the title stands plain at the left, not in the middle.
+        """
+        import rich.table
+
+        table = rich.table.Table(title=self.title or None, caption="\n".join(self.notes) or None)
+        if is_titled_left:
+            table.title_justify = "left"
+        for index, name in enumerate(self.head):
+            table.add_column(name, justify="left" if index in self.words else "right")
+        for row in self.rows:
+            if row:
+                table.add_row(*row)
+            else:
+                table.add_section()
+        return table
+
+    def markdown(self) -> str:
+        """A heading, the table, and a list of notes."""
+        lines = [f"### {self.title}", "", _markdown_row(self.head), "|---|" + "---:|" * (len(self.head) - 1)]
+        lines += [_markdown_row(row) for row in self.rows]
+        if self.notes:
+            lines.append("")
+        lines += [f"- {note}" for note in self.notes]
+        return "\n".join(lines) + "\n"
+
+    def latex(self) -> str:
+        """A ``tabular`` with booktabs; title and notes are comments."""
+        lines = [rf"% {self.title}; \usepackage{{booktabs}}"]
+        lines += [f"% {note}" for note in self.notes]
+        lines += [rf"\begin{{tabular}}{{l{'r' * (len(self.head) - 1)}}}", r"\toprule"]
+        lines += [_latex_row(self.head), r"\midrule"]
+        lines += [_latex_row(row) for row in self.rows]
+        lines += [r"\bottomrule", r"\end{tabular}"]
+        return "\n".join(lines) + "\n"
+
+
+def escape_markdown(text: str) -> str:
+    """A text that ends no cell."""
+    return text.replace("|", "\\|")
+
+
+def escape_latex(text: str) -> str:
+    """A text without commands."""
+    return "".join(LATEX_CHARACTERS.get(character, character) for character in text)
+
+
+def _markdown_row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _latex_row(cells: Sequence[str]) -> str:
+    return rf"{' & '.join(cells)} \\"
