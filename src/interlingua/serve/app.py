@@ -26,6 +26,7 @@ from interlingua.serve.text_routes import text_router
 
 if TYPE_CHECKING:
     from interlingua.search.searcher import Searcher
+    from interlingua.serve.link_probabilities import LinkCalibrations
 
 PAGE_FILES = {
     "/": ("index.html", "text/html"),
@@ -54,6 +55,7 @@ def make_app(
     metrics: ServerMetrics | None = None,
     write_line: WriteLine = write_json_line,
     searcher: Searcher | None = None,
+    calibrations: LinkCalibrations | None = None,
 ) -> Guards:
     """The ASGI application of one process.
 
@@ -63,6 +65,7 @@ def make_app(
         metrics: counters; default: of this process alone.
         write_line: takes the log's records.
         searcher: an index of the same model, for /search; None = there is none.
+        calibrations: of the same model, for the probabilities of /align; None = there are none.
     """
     counters = metrics or ServerMetrics()
     service = Service(model, settings, counters)
@@ -77,13 +80,14 @@ def make_app(
 
     app = FastAPI(title="interlingua", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
     documented: dict[int | str, dict[str, Any]] = {code: {"description": text} for code, text in STATUSES.items()}
-    for make_router in (openai_router, inference_router, text_router):
+    for make_router in (openai_router, inference_router):
         app.include_router(make_router(service, documented))
+    app.include_router(text_router(service, documented, calibrations))
     if searcher is not None:
         from interlingua.serve.search_routes import search_router
 
         app.include_router(search_router(service, searcher, documented))
-    app.include_router(status_router(service, searcher))
+    app.include_router(status_router(service, searcher, calibrations))
     for path, (name, kind) in PAGE_FILES.items():
         app.add_api_route(path, _page_file(name, kind), methods=["GET"], include_in_schema=False)
     app.add_exception_handler(RequestError, _on_request_error)
