@@ -23,7 +23,8 @@ from interlingua.serve.settings import ServeSettings
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "serve.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 CURLS = [shlex.split(line[2:]) for line in TEXT.splitlines() if line.startswith("$ curl")]
-OPTIONS = {option for parameter in get_command(command("serve", "")).params for option in parameter.opts}
+COMMANDS = [get_command(command(name, "")) for name in ("serve", "score")]
+OPTIONS = {option for one in COMMANDS for parameter in one.params for option in parameter.opts}
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ import pytest
 import torch
 from fastapi.testclient import TestClient
 
+import interlingua
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
 from interlingua.search.passage_index import PassageIndex
@@ -15,8 +16,11 @@ from interlingua.search.searcher import Searcher, build_index, model_for
 from interlingua.serve.app import make_app
 from interlingua.serve.model import ServedModel
 from interlingua.serve.settings import ServeSettings
+from tests.conftest import WORDS
 
 NAME = "tiny"
+LINES = [(f"de{n % WORDS} de{n * 7 % WORDS}", f"en{n % WORDS} en{n * 7 % WORDS}") for n in range(120)]
+CODES = {"source_language": "de", "target_language": "en"}
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +44,27 @@ def searcher(encoder, tmp_path_factory):
         (folder / f"{code}.txt").write_text("".join(f"{line}\n" for line in lines))
     build_index(str(folder / "model"), sorted(folder.glob("*.txt")), folder / "index")
     return Searcher(PassageIndex(folder / "index"), model_for(folder / "index", encoder, "tiny"))
+
+
+@pytest.fixture(scope="module")
+def calibrated(encoder, tmp_path_factory):
+    """A saved model, a bitext that is half wrong, and a calibration of its cosines, ``cosine.json``."""
+    folder = tmp_path_factory.mktemp("calibrated")
+    encoder.save(folder / "tiny")
+    shuffled = [other for _, other in LINES[1:] + LINES[:1]]
+    rows = [pair if n % 2 else (pair[0], shuffled[n]) for n, pair in enumerate(LINES)]
+    (folder / "bitext.tsv").write_text("".join(f"{one}\t{other}\n" for one, other in rows))
+    judged = [f"{n % 2}\t{one}\t{other}\n" for n, (one, other) in enumerate(rows)]
+    (folder / "judged.tsv").write_text("".join(judged))
+    learn(folder, "cosine.json", cosine=True)
+    return folder
+
+
+def learn(folder, name, **options):
+    """Writes a calibration."""
+    interlingua.score(
+        folder / "tiny", folder / "bitext.tsv", learn=folder / name, labels=folder / "judged.tsv", **CODES, **options
+    )
 
 
 @pytest.fixture

@@ -6,13 +6,13 @@ import shutil
 import socket
 import threading
 import time
-import xml.etree.ElementTree as ElementTree
-from pathlib import Path
 
 import pytest
 import uvicorn
 
+from interlingua.corpus.formats import read_pairs
 from interlingua.serve.app import make_app
+from interlingua.serve.link_probabilities import LinkCalibrations
 from interlingua.serve.model import ServedModel
 from interlingua.serve.settings import ServeSettings
 
@@ -22,10 +22,12 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="no 
 
 
 @pytest.fixture(scope="module")
-def address(encoder, searcher):
-    """A server in a thread that asks for a key, with an index."""
+def address(encoder, searcher, calibrated):
+    """A server in a thread that asks for a key, with an index and a calibration."""
     settings = ServeSettings(api_key="secret")
-    app = make_app(ServedModel(encoder, "tiny"), settings, write_line=lambda _: None, searcher=searcher)
+    model = ServedModel(encoder, "tiny")
+    calibrations = LinkCalibrations(model, calibrated / "cosine.json")
+    app = make_app(model, settings, write_line=lambda _: None, searcher=searcher, calibrations=calibrations)
     server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
     listener = socket.create_server(("127.0.0.1", 0))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
@@ -73,20 +75,43 @@ def test_a_matrix_of_sentences(page):
     assert width <= page.viewport_size["width"]
 
 
-def test_aligned_sentences_are_saved(page, tmp_path):
+def align(page, source, target):
     page.click("#tab-align")
-    page.fill("#source", "One <b>.\nTwo.")
-    page.fill("#target", "Eins.\nZwei.")
+    page.fill("#source", source)
+    page.fill("#target", target)
     page.press("#target", "Tab")
     page.keyboard.press("Enter")
     playwright.expect(page.locator("#align .status")).to_contain_text("links")
-    for form in ("TSV", "TMX"):
-        with page.expect_download() as download:
-            page.click(f"text=Save as {form}")
-        download.value.save_as(tmp_path / form)
-    assert (tmp_path / "TSV").read_text().count("\t") >= 1
-    segments = [segment.text for segment in ElementTree.parse(Path(tmp_path / "TMX")).iter("seg")]
-    assert "".join(segments).replace(" ", "").count("<b>") == 1
+
+
+def saved(page, form, path):
+    with page.expect_download() as download:
+        page.click(f"text=Save as {form}")
+    download.value.save_as(path)
+    return list(read_pairs(str(path), source_language="en", target_language="de"))
+
+
+def test_aligned_sentences_have_probabilities(page, tmp_path):
+    align(page, "en1 <b> en2.\nen3.\nen4 en5.", "de1 de2.\nde3.\nde4 de5.")
+    playwright.expect(page.locator("#align .note")).to_be_hidden()
+    shown = page.locator("#align tbody td:last-child").all_inner_texts()
+    in_tsv = saved(page, "TSV", tmp_path / "aligned.tsv")
+    in_tmx = saved(page, "TMX", tmp_path / "aligned.tmx")
+    assert [(pair.source, pair.target) for pair in in_tmx] == [(pair.source, pair.target) for pair in in_tsv]
+    for pairs in (in_tsv, in_tmx):
+        assert [f"{pair.score:.3f}" for pair in pairs] == [text for text in shown if text != "–"]
+    assert " ".join(pair.source for pair in in_tmx).count("<b>") == 1
+
+
+def test_without_probabilities_the_page_says_why(page, tmp_path):
+    page.click("#tab-align")
+    page.fill("#source-code", "fr")
+    page.fill("#target-code", "")
+    align(page, "Un\u2028deux.\nTrois.", "Eins.\nZwei.")
+    playwright.expect(page.locator("#align .note")).to_contain_text("No probabilities: name both languages")
+    pairs = saved(page, "TSV", tmp_path / "aligned.tsv")
+    assert pairs
+    assert {pair.score for pair in pairs} == {None}
 
 
 def test_tokens_that_match(page):

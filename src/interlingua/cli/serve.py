@@ -19,6 +19,13 @@ def _flag(name: str, help: str, **limits: Any) -> Any:
 
 Model = Annotated[str, typer.Argument(help="Model directory, training run or hf:owner/name.")]
 Index = Annotated[str | None, _flag("index", "Folder of an index of this model, for /search.")]
+Calibration = Annotated[
+    str | None,
+    _flag(
+        "calibration",
+        "From interlingua score --learn: gives aligned pairs probabilities; default: calibration.json of the model.",
+    ),
+]
 Host = Annotated[str, _flag("host", "Address to listen on; 0.0.0.0 for all.")]
 Port = Annotated[int, _flag("port", "Port; 0 for any free one.", min=0, max=65_535)]
 Name = Annotated[str | None, _flag("name", "The model's name in requests; default: its folder's.")]
@@ -49,6 +56,7 @@ ApiKey = Annotated[
 def serve(
     model: Model,
     index: Index = None,
+    calibration: Calibration = None,
     host: Host = "127.0.0.1",
     port: Port = 8000,
     name: Name = None,
@@ -67,7 +75,7 @@ def serve(
     api_key: ApiKey = None,
 ) -> None:
     """Answers embedding requests over HTTP: OpenAI's protocol, text-embeddings-inference's, and a page at /."""
-    from interlingua.serve.server import serve_forever, served_model
+    from interlingua.serve.server import calibrations_for, serve_forever, served_model
 
     settings = ServeSettings(
         batch_tokens=batch_tokens,
@@ -80,4 +88,5 @@ def serve(
         api_key=api_key,
     )
     encoder = served_model(model, name=name, prompt=prompt, dtype=dtype, device=device, threads=threads)
-    serve_forever(encoder, settings, host=host, port=port, workers=workers, index=index)
+    calibrations = calibrations_for(encoder, model, calibration)
+    serve_forever(encoder, settings, host=host, port=port, workers=workers, index=index, calibrations=calibrations)

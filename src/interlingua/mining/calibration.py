@@ -215,15 +215,39 @@ def load_calibration(
         DataError: the file is missing or no calibration.
         ConfigError: it holds no such language pair, or is of another model or scoring.
     """
-    known = load_calibrations(path)
-    wanted = [resolve(language).code for language in (source_language, target_language)]
+    return choose_calibration(
+        load_calibrations(path), str(path), (source_language, target_language), model=model, scoring=scoring
+    )
+
+
+def choose_calibration(
+    known: Mapping[str, Calibration],
+    name: str,
+    languages: tuple[str, str],
+    *,
+    model: str | None = None,
+    scoring: str | None = None,
+) -> Calibration:
+    """The calibration of a language pair among those that were read; see ``load_calibration``.
+
+    Args:
+        known: what ``load_calibrations`` gave.
+        name: of their file, for messages.
+        languages: of source and target, in any code.
+        model: refuse one of another model.
+        scoring: refuse one of scores that were made in another way.
+
+    Raises:
+        ConfigError: there is no such language pair, or it is of another model or scoring.
+    """
+    wanted = [resolve(language).code for language in languages]
     found = known.get("-".join(wanted)) or known.get("-".join(wanted[::-1]))
     if found is None:
-        raise ConfigError(f"{path} has no calibration of {'-'.join(wanted)}; it has: {', '.join(known)}")
+        raise ConfigError(f"{name} has no calibration of {'-'.join(wanted)}; it has: {', '.join(known)}")
     if model is not None and found.model != model:
-        raise ConfigError(f"{path} was made with another model ({found.model[:12]}, not {model[:12]}); calibrate again")
+        raise ConfigError(f"{name} was made with another model ({found.model[:12]}, not {model[:12]}); calibrate again")
     if scoring is not None and found.scoring != scoring:
-        raise ConfigError(f"{path} is for scores made by {found.scoring!r}, not {scoring!r}; calibrate again")
+        raise ConfigError(f"{name} is for scores made by {found.scoring!r}, not {scoring!r}; calibrate again")
     return found
 
 

@@ -13,6 +13,7 @@ import contextlib
 import inspect
 import itertools
 import os
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -54,6 +55,7 @@ PORTION = 2048
 """Texts embedded at once."""
 LEAST_PAIRS = 10
 """Pairs per neighbor of k; with fewer, a warning says that margins mean little."""
+_SCORING = re.compile(r"score (?P<margin>ratio|distance) k=(?P<k>\d+) window=(?P<window>\d+)")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -87,6 +89,21 @@ class ScoreConfig:
         if self.margin == "absolute":
             return "score absolute"
         return f"score {self.margin} k={self.k} window={self.window}"
+
+    @classmethod
+    def of_scoring(cls, scoring: str) -> ScoreConfig:
+        """What ``scoring`` describes.
+
+        Raises:
+            ConfigError: the scores were made in another way, such as by mining.
+        """
+        if scoring == cls(margin="absolute").scoring:
+            return cls(margin="absolute")
+        found = _SCORING.fullmatch(scoring)
+        if found is None:
+            raise ConfigError(f"{scoring!r} is not how interlingua score makes scores; learn from scores of that verb")
+        margin: Any = found["margin"]
+        return cls(margin=margin, k=int(found["k"]), window=int(found["window"]))
 
 
 def score_config(margin: str, *, k: int, window: int, cosine: bool) -> ScoreConfig:

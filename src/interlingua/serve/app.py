@@ -8,7 +8,6 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
-from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -17,6 +16,7 @@ from interlingua import __version__
 from interlingua.serve.errors import RequestError, error_response
 from interlingua.serve.guards import Guards, WriteLine, write_json_line
 from interlingua.serve.inference_routes import inference_router, status_router
+from interlingua.serve.json_route import UNFORESEEN, DirectRoutes
 from interlingua.serve.metrics import ServerMetrics
 from interlingua.serve.model import ServedModel
 from interlingua.serve.openai_routes import openai_router
@@ -26,6 +26,7 @@ from interlingua.serve.text_routes import text_router
 
 if TYPE_CHECKING:
     from interlingua.search.searcher import Searcher
+    from interlingua.serve.link_probabilities import LinkCalibrations
 
 PAGE_FILES = {
     "/": ("index.html", "text/html"),
@@ -54,6 +55,7 @@ def make_app(
     metrics: ServerMetrics | None = None,
     write_line: WriteLine = write_json_line,
     searcher: Searcher | None = None,
+    calibrations: LinkCalibrations | None = None,
 ) -> Guards:
     """The ASGI application of one process.
 
@@ -63,6 +65,7 @@ def make_app(
         metrics: counters; default: of this process alone.
         write_line: takes the log's records.
         searcher: an index of the same model, for /search; None = there is none.
+        calibrations: of the same model, for the probabilities of /align; None = there are none.
     """
     counters = metrics or ServerMetrics()
     service = Service(model, settings, counters)
@@ -77,20 +80,24 @@ def make_app(
 
     app = FastAPI(title="interlingua", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
     documented: dict[int | str, dict[str, Any]] = {code: {"description": text} for code, text in STATUSES.items()}
-    for make_router in (openai_router, inference_router, text_router):
-        app.include_router(make_router(service, documented))
+    routers = [
+        openai_router(service, documented),
+        inference_router(service, documented),
+        text_router(service, documented, calibrations),
+    ]
     if searcher is not None:
         from interlingua.serve.search_routes import search_router
 
-        app.include_router(search_router(service, searcher, documented))
-    app.include_router(status_router(service, searcher))
+        routers.append(search_router(service, searcher, documented))
+    for router in routers:
+        app.include_router(router)
+    app.include_router(status_router(service, searcher, calibrations))
     for path, (name, kind) in PAGE_FILES.items():
         app.add_api_route(path, _page_file(name, kind), methods=["GET"], include_in_schema=False)
     app.add_exception_handler(RequestError, _on_request_error)
-    app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http_error)
     app.add_exception_handler(Exception, _on_failure)
-    return Guards(app, settings, counters, write_line)
+    return Guards(DirectRoutes(app, routers), settings, counters, write_line)
 
 
 def _page_file(name: str, kind: str) -> Callable[[], Any]:
@@ -106,18 +113,6 @@ async def _on_request_error(request: Request, error: Any) -> Response:
     return error_response(request.url.path, error)
 
 
-async def _on_invalid(request: Request, error: Any) -> Response:
-    errors = error.errors()
-    first = errors[0]
-    fields = {found["loc"][1:2] for found in errors}
-    if len(errors) > 1 and len(fields) == 1:  # one for each of the forms that the field may have
-        message = f"{first['loc'][1]}: has none of the forms that it may have; see /openapi.json"
-    else:
-        place = ".".join(str(part) for part in first["loc"] if part != "body")
-        message = f"{place}: {first['msg']}" if place else first["msg"]
-    return error_response(request.url.path, RequestError(400, message))
-
-
 async def _on_http_error(request: Request, error: Any) -> Response:
     return error_response(
         request.url.path, RequestError(error.status_code, str(error.detail), dict(error.headers or {}))
@@ -126,4 +121,4 @@ async def _on_http_error(request: Request, error: Any) -> Response:
 
 async def _on_failure(request: Request, error: Any) -> Response:
     """What was not foreseen; the server's log has the traceback, the client one line."""
-    return error_response(request.url.path, RequestError(500, "the server failed on this request; its log says why"))
+    return error_response(request.url.path, RequestError(500, UNFORESEEN))

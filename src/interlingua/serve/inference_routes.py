@@ -16,6 +16,7 @@ from interlingua.serve.service import Service
 
 if TYPE_CHECKING:
     from interlingua.search.searcher import Searcher
+    from interlingua.serve.link_probabilities import LinkCalibrations
 
 Texts = Annotated[list[StrictStr], Field(min_length=1)]
 
@@ -93,12 +94,15 @@ def inference_router(service: Service, documented: dict[int | str, dict[str, Any
     return router
 
 
-def status_router(service: Service, searcher: Searcher | None = None) -> APIRouter:
+def status_router(
+    service: Service, searcher: Searcher | None = None, calibrations: LinkCalibrations | None = None
+) -> APIRouter:
     """The routes that say what is served and how it is doing.
 
     Args:
         service: what embeds.
         searcher: the index, if there is one.
+        calibrations: of links, if there are any.
     """
     router = APIRouter(tags=["status"])
     model = service.model
@@ -118,6 +122,7 @@ def status_router(service: Service, searcher: Searcher | None = None) -> APIRout
                 "max_client_batch_size": settings.max_texts,
                 "auto_truncate": settings.auto_truncate,
                 "prompts": sorted(model.encoder.settings.prompts),
+                "calibrated_languages": calibrations.language_pairs if calibrations is not None else [],
                 "indexed_passages": searcher.languages if searcher is not None else None,
                 "version": __version__,
             }

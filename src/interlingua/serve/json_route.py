@@ -1,44 +1,108 @@
-"""JSON in and out by orjson: strict UTF-8, no half characters, and vectors without a Python number for each element."""
+"""JSON in and out by orjson: strict UTF-8, no half characters, and vectors without a Python number for each element.
+
+A request of one short text costs more in the layers of a web framework than in tokenization. So ``DirectRoutes`` looks
+up the routes of this module by their path and calls them itself. FastAPI describes them in the OpenAPI document, and
+answers all other requests.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, get_type_hints
 
 import orjson
+from fastapi import APIRouter
 from fastapi.routing import APIRoute
+from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from interlingua.serve.errors import RequestError
-
-
-class _StrictRequest(Request):
-    async def json(self) -> Any:
-        try:
-            return orjson.loads(await self.body())
-        except orjson.JSONDecodeError as error:
-            raise RequestError(400, f"the body is no valid JSON: {error}") from error
+from interlingua.serve.errors import RequestError, error_response
 
 
 class StrictRoute(APIRoute):
-    """A route that reads the body with orjson."""
+    """A route whose function takes the request and a body of JSON, and returns a response."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """See FastAPI."""
-        handle = super().get_route_handler()
+        model: type[BaseModel] | None = get_type_hints(self.endpoint).get("body")
+        if model is None:
+            return super().get_route_handler()
 
-        async def handle_strictly(request: Request) -> Response:
+        async def handle(request: Request) -> Response:
             kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
             # A page of another site can send other kinds, but not this one, without asking this server first.
-            if request.method == "POST" and kind != "application/json":
+            if kind != "application/json":
                 raise RequestError(415, "send the body as JSON, with the header 'content-type: application/json'")
-            return await handle(_StrictRequest(request.scope, request.receive))
+            response: Response = await self.endpoint(request, _read(model, await request.body()))
+            return response
 
-        return handle_strictly
+        return handle
+
+
+class DirectRoutes:
+    """Calls routes of ``StrictRoute`` by their path; all else goes to the application.
+
+    Args:
+        app: the application.
+        routers: with the routes.
+    """
+
+    def __init__(self, app: ASGIApp, routers: Iterable[APIRouter]) -> None:
+        self.app = app
+        self._routes: dict[str, tuple[StrictRoute, Callable[[Request], Coroutine[Any, Any, Response]]]] = {}
+        for router in routers:
+            for route in router.routes:
+                if isinstance(route, StrictRoute) and route.methods == {"POST"}:
+                    self._routes[route.path] = (route, route.get_route_handler())
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See ASGI."""
+        found = self._routes.get(scope["path"]) if scope.get("method") == "POST" else None
+        if found is None:
+            await self.app(scope, receive, send)
+            return
+        route, handle = found
+        scope["route"] = route
+        try:
+            response = await handle(Request(scope, receive))
+        except RequestError as error:
+            response = error_response(scope["path"], error)
+        except Exception:
+            await error_response(scope["path"], RequestError(500, UNFORESEEN))(scope, receive, send)
+            raise  # the server's log gets the traceback
+        await response(scope, receive, send)
+
+
+UNFORESEEN = "the server failed on this request; its log says why"
 
 
 def json_response(content: Any, headers: dict[str, str] | None = None) -> Response:
     """A reply; NumPy arrays become lists of numbers."""
     body = orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
     return Response(body, headers={"content-type": "application/json", **(headers or {})})
+
+
+def _read(model: type[BaseModel], body: bytes) -> BaseModel:
+    try:
+        content = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise RequestError(400, f"the body is no valid JSON: {error}") from error
+    if not isinstance(content, dict):
+        raise RequestError(400, "the body must be an object of JSON, {...}; see /openapi.json")
+    try:
+        return model.model_validate(content)
+    except ValidationError as error:
+        raise RequestError(400, _first_fault(error)) from error
+
+
+def _first_fault(error: ValidationError) -> str:
+    """What is wrong with the body, in one line."""
+    faults = error.errors(include_url=False, include_context=False, include_input=False)
+    first = faults[0]
+    fields = {fault["loc"][:1] for fault in faults}
+    if len(faults) > 1 and len(fields) == 1:  # one for each of the forms that the field may have
+        return f"{first['loc'][0]}: has none of the forms that it may have; see /openapi.json"
+    place = ".".join(str(part) for part in first["loc"])
+    return f"{place}: {first['msg']}"

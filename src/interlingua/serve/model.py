@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -64,6 +65,20 @@ class ServedModel:
     def takes_any_language(self) -> bool:
         """Whether texts need no language."""
         return self.encoder.vocabulary.pre_tokenizer == "none" and self.encoder.language_shift is None
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """Of the weights and the vocabulary; takes a look at all weights."""
+        return self.encoder.digest()
+
+    def way_of_encoding(self, prompt: str | None) -> str:
+        """What decides the vectors next to the weights, as the identity of a model names it in a calibration.
+
+        Args:
+            prompt: see ``tokenize``.
+        """
+        dtype = "" if self.dtype == "float32" else f"dtype={self.dtype} "
+        return (dtype + self.encoder.settings.prompt_text(self._prompt if prompt is None else prompt)).strip()
 
     @property
     def dim(self) -> int:

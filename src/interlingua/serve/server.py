@@ -25,6 +25,7 @@ from interlingua.serve.settings import ServeSettings
 
 if TYPE_CHECKING:
     from interlingua.search.indexed_model import IndexedModel
+    from interlingua.serve.link_probabilities import LinkCalibrations
 
 BACKLOG = 2048
 """Connections that wait to be accepted."""
@@ -71,8 +72,42 @@ def served_model(
     return ServedModel(encoder, called, prompt=prompt, dtype=cast(Dtype, dtype))
 
 
+def calibrations_for(model: ServedModel, path: str, calibration: str | None = None) -> LinkCalibrations | None:
+    """The calibrations that give links their probabilities.
+
+    Args:
+        model: that is served.
+        path: where it was read from; ``calibration.json`` in that folder is read where no file is named. Where it does
+            not fit the model, a line says so, and links have no probabilities.
+        calibration: a file, which must fit.
+
+    Raises:
+        DataError: the named file is missing or holds no calibrations.
+        ConfigError: it is of other models or scores.
+    """
+    from interlingua.serve.link_probabilities import LinkCalibrations, own_calibration
+
+    if calibration is not None:
+        return LinkCalibrations(model, calibration)
+    found = own_calibration(path)
+    if found is None:
+        return None
+    try:
+        return LinkCalibrations(model, found)
+    except InterlinguaError as error:
+        print(f"warning: links have no probabilities: {error}", file=sys.stderr, flush=True)
+        return None
+
+
 def serve_forever(
-    model: ServedModel, settings: ServeSettings, *, host: str, port: int, workers: int = 1, index: str | None = None
+    model: ServedModel,
+    settings: ServeSettings,
+    *,
+    host: str,
+    port: int,
+    workers: int = 1,
+    index: str | None = None,
+    calibrations: LinkCalibrations | None = None,
 ) -> None:
     """Answers requests until SIGTERM or Ctrl-C; what was accepted is finished first.
 
@@ -84,6 +119,7 @@ def serve_forever(
         workers: processes, each with its share of the threads. They are forked after the weights are laid out, and so
             share their memory.
         index: folder of an index of the same model, which /search reads.
+        calibrations: give the links of /align their probabilities.
 
     Raises:
         InterlinguaError: the address is in use or not this machine's.
@@ -104,14 +140,14 @@ def serve_forever(
     print(f"serving {model.name} at http://{shown}:{address[1]}", file=sys.stderr, flush=True)
     with listener:
         if workers == 1:
-            _run(model, settings, listener, index=index, indexed=indexed)
+            _run(model, settings, listener, index=index, indexed=indexed, calibrations=calibrations)
             return
         with tempfile.TemporaryDirectory(prefix="interlingua-metrics-") as folder:
             os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
 
             def work() -> None:
                 torch.set_num_threads(threads)
-                _run(model, settings, listener, folder, index=index, indexed=indexed)
+                _run(model, settings, listener, folder, index=index, indexed=indexed, calibrations=calibrations)
 
             _supervise(work, workers)
 
@@ -150,6 +186,7 @@ def _run(
     *,
     index: str | None = None,
     indexed: IndexedModel | None = None,
+    calibrations: LinkCalibrations | None = None,
 ) -> None:
     # The metrics library looks for its folder's variable when it is imported, so that is here.
     import uvicorn
@@ -164,8 +201,9 @@ def _run(
         from interlingua.search.searcher import Searcher
 
         searcher = Searcher(PassageIndex(index), indexed)
+    metrics = ServerMetrics(metrics_folder)
     config = uvicorn.Config(
-        make_app(model, settings, metrics=ServerMetrics(metrics_folder), searcher=searcher),
+        make_app(model, settings, metrics=metrics, searcher=searcher, calibrations=calibrations),
         backlog=BACKLOG,
         access_log=False,  # the guards write a line of JSON
         log_level="warning",

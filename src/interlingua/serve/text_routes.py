@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
+import numpy as np
 from fastapi import APIRouter
 from jaxtyping import Float32
 from numpy import ndarray
@@ -20,13 +21,14 @@ from interlingua.arrays import unit_rows
 from interlingua.corpus.sentence_splitting import split_text
 from interlingua.encoder.encode import EncodeReport
 from interlingua.errors import InterlinguaError
-from interlingua.mining.align import Aligner
+from interlingua.mining.align import Aligner, joined
 from interlingua.mining.alignment import AlignConfig, Link
 from interlingua.mining.checks import CHEAP, DROPPED
 from interlingua.mining.mine import MinedPairs, MineJob
 from interlingua.mining.pipeline import text_side
 from interlingua.serve.errors import RequestError
 from interlingua.serve.json_route import StrictRoute, json_response
+from interlingua.serve.link_probabilities import LinkCalibrations, LinkProbabilities, without_calibration
 from interlingua.serve.model import language_code, shape_vectors
 from interlingua.serve.service import Service, refuse_not_finite
 from interlingua.serve.token_matches import match_tokens
@@ -73,12 +75,15 @@ class TokensRequest(BaseModel):
     target_language: StrictStr | None = None
 
 
-def text_router(service: Service, documented: dict[int | str, dict[str, Any]]) -> APIRouter:
+def text_router(
+    service: Service, documented: dict[int | str, dict[str, Any]], calibrations: LinkCalibrations | None = None
+) -> APIRouter:
     """The routes.
 
     Args:
         service: what embeds.
         documented: replies other than 200, for the OpenAPI document.
+        calibrations: give links their probabilities; None = they have none.
     """
     router = APIRouter(route_class=StrictRoute, tags=["bitext"], responses=documented)
 
@@ -92,24 +97,20 @@ def text_router(service: Service, documented: dict[int | str, dict[str, Any]]) -
 
     @router.post("/align")
     async def align_documents(request: Request, body: AlignRequest) -> Response:
-        """Links between the sentences of two documents; Thompson and Koehn (2019)."""
+        """Links between the sentences of two documents (Thompson and Koehn 2019), with their probabilities."""
         source = _sentences(body.source, body.source_language)
         target = _sentences(body.target, body.target_language)
         _check_counts(service, source, target)
-        embed = _embed_in_queue(service, body.prompt)
-
-        def work() -> tuple[Link, ...]:
-            aligner = Aligner(
-                _rows_of_length_1(embed),
-                AlignConfig(max_sentences=body.max_sentences),
-                source_language=body.source_language,
-                target_language=body.target_language,
-            )
-            return aligner.align(source, target).links
-
-        links = await _in_thread(work)
+        encode = _rows_of_length_1(_embed_in_queue(service, body.prompt))
+        links, probabilities = await _in_thread(lambda: _align(body, source, target, encode, calibrations))
         return json_response(
-            {"links": [_described(link, source, target) for link in links], "source": source, "target": target}
+            {
+                "links": _described(links, source, target, probabilities),
+                "source": source,
+                "target": target,
+                "prior": probabilities.prior,
+                "no_probabilities": probabilities.reason,
+            }
         )
 
     @router.post("/tokens")
@@ -145,14 +146,49 @@ def _mine(body: MineRequest, embed: Callable[..., Float32[ndarray, "n d"]]) -> M
         return job.run(sides[0], sides[1], "served", progress=lambda what, done, total: None)
 
 
-def _described(link: Link, source: list[str], target: list[str]) -> dict[str, Any]:
-    return {
-        "source": list(link.source),
-        "target": list(link.target),
-        "source_text": " ".join(source[row] for row in link.source),
-        "target_text": " ".join(target[row] for row in link.target),
-        "cost": link.cost,
-    }
+def _align(
+    body: AlignRequest,
+    source: list[str],
+    target: list[str],
+    encode: Callable[..., Float32[ndarray, "n d"]],
+    calibrations: LinkCalibrations | None,
+) -> tuple[tuple[Link, ...], LinkProbabilities]:
+    """As ``interlingua.align`` does it; and what the links are worth."""
+    languages = body.source_language, body.target_language
+    config = AlignConfig(max_sentences=body.max_sentences)
+    aligner = Aligner(encode, config, source_language=languages[0], target_language=languages[1])
+    links = aligner.align(source, target).links
+    pairs = [_texts(link, source, target) for link in links if link.source and link.target]
+    if calibrations is None:
+        return links, without_calibration(pairs)
+    return links, calibrations.probabilities(pairs, languages, prompt=body.prompt, encode=encode)
+
+
+def _texts(link: Link, source: list[str], target: list[str]) -> tuple[str, str]:
+    """Both sides of a link, as they are embedded."""
+    return joined(source, link.source), joined(target, link.target)
+
+
+def _described(
+    links: tuple[Link, ...], source: list[str], target: list[str], probabilities: LinkProbabilities
+) -> list[dict[str, Any]]:
+    """Links as a client gets them; a sentence that is left alone has no probability."""
+    found = []
+    values = iter(probabilities.values)
+    for link in links:
+        one, other = _texts(link, source, target)
+        is_pair = bool(link.source and link.target)
+        found.append(
+            {
+                "source": list(link.source),
+                "target": list(link.target),
+                "source_text": one,
+                "target_text": other,
+                "cost": link.cost,
+                "probability": next(values) if is_pair else None,
+            }
+        )
+    return found
 
 
 def _sentences(given: str | list[str], language: str | None) -> list[str]:
@@ -196,11 +232,16 @@ def _embed_in_queue(service: Service, prompt: str | None) -> Callable[..., Float
 
 
 def _rows_of_length_1(embed: Callable[..., Float32[ndarray, "n d"]]) -> Callable[..., Float32[ndarray, "n d"]]:
-    """As an ``Aligner`` embeds; what is cut off of long texts is not reported to a client."""
+    """As an ``Aligner`` embeds, each text once; what is cut off of long texts is not reported to a client."""
+    known: dict[tuple[str | None, str], Float32[ndarray, " d"]] = {}
 
     def encode(
         texts: list[str], *, language: str | None = None, report: EncodeReport | None = None
     ) -> Float32[ndarray, "n d"]:
-        return unit_rows(embed(texts, language=language))
+        missing = [text for text in dict.fromkeys(texts) if (language, text) not in known]
+        if missing:
+            vectors = unit_rows(embed(missing, language=language))
+            known.update(zip([(language, text) for text in missing], vectors, strict=True))
+        return np.stack([known[language, text] for text in texts])
 
     return encode

@@ -75,19 +75,28 @@ onSubmit(byId("similarity"), async (place) => {
 });
 
 let links = [];
+let codes = [];
 
 onSubmit(byId("align"), async (place) => {
-  const found = await call("align", { source: byId("source").value, target: byId("target").value });
+  const request = { source: byId("source").value, target: byId("target").value };
+  const named = [byId("source-code").value.trim(), byId("target-code").value.trim()];
+  if (named[0]) request.source_language = named[0];
+  if (named[1]) request.target_language = named[1];
+  const found = await call("align", request);
   links = found.links;
+  codes = named;
+  const note = byId("align").querySelector(".note");
+  note.hidden = !found.no_probabilities;
+  note.textContent = found.no_probabilities ? `No probabilities: ${found.no_probabilities}.` : "";
   const table = element("table");
   const head = table.createTHead().insertRow();
-  head.append(...["First text", "Its translation", "Cost"].map((name) => element("th", name, { scope: "col" })));
+  head.append(...["First text", "Its translation", "Cost", "Probability"].map((name) => element("th", name, { scope: "col" })));
   const body = table.createTBody();
   for (const link of links) {
     const cost = link.source.length && link.target.length ? link.cost.toFixed(2) : "alone";
     const row = body.insertRow();
     row.append(element("td", link.source_text, { dir: "auto" }), element("td", link.target_text, { dir: "auto" }));
-    row.append(element("td", cost));
+    row.append(element("td", cost), element("td", link.probability === null ? "–" : link.probability.toFixed(3)));
   }
   place.replaceChildren(table);
   byId("align").querySelector(".downloads").hidden = false;
@@ -95,15 +104,22 @@ onSubmit(byId("align"), async (place) => {
 });
 
 const escaped = (text) => text.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
+const notXml = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g;
+const oneLine = (text) => text.replace(/[\t\n\v\f\r\u001c-\u001e\u0085\u2028\u2029]+/g, " ");
 
+// Files of this library have a score in front, where there is one; here it is the probability.
 function tsv(pairs) {
-  return pairs.map((link) => `${link.source_text}\t${link.target_text}\n`).join("");
+  const line = ({ probability, source_text, target_text }) => [probability, oneLine(source_text), oneLine(target_text)];
+  return pairs.map((link) => `${line(link).filter((cell) => cell !== null).join("\t")}\n`).join("");
 }
 
 function tmx(pairs) {
-  const unit = (code, text) => `<tuv xml:lang="${escaped(code)}"><seg>${escaped(text)}</seg></tuv>`;
-  const [source, target] = [byId("source-code").value, byId("target-code").value];
-  const units = pairs.map((link) => `<tu>${unit(source, link.source_text)}${unit(target, link.target_text)}</tu>\n`);
+  const [source, target] = codes.map((code) => code || "und");
+  const variant = (code, text) => `<tuv xml:lang="${escaped(code)}"><seg>${escaped(text.replace(notXml, ""))}</seg></tuv>`;
+  const score = ({ probability }) => (probability === null ? "" : `<prop type="score">${probability}</prop>`);
+  const units = pairs.map(
+    (link) => `<tu>${score(link)}${variant(source, link.source_text)}${variant(target, link.target_text)}</tu>\n`,
+  );
   const header =
     `<header creationtool="interlingua" creationtoolversion="1" segtype="sentence" o-tmf="none" adminlang="en" ` +
     `srclang="${escaped(source)}" datatype="plaintext"/>`;

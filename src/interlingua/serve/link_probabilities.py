@@ -1,0 +1,156 @@
+"""Probabilities of the links that ``/align`` finds, from a file that ``interlingua score --learn`` wrote.
+
+The linked texts are scored as ``interlingua score`` scores pairs, and the score's calibration gives the probability
+that both texts are translations. A calibration holds for one language pair, one model with its prompt and data type,
+and one way of scoring. Where a request has none that fits, its links have no probability, and the reply says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from interlingua.corpus.formats import TextPair
+from interlingua.encoder.hub import hub_name
+from interlingua.encoder.locate import locate
+from interlingua.errors import ConfigError, InterlinguaError
+from interlingua.files import PathLike
+from interlingua.mining.calibration import Calibration, choose_calibration, load_calibrations
+from interlingua.mining.score import LEAST_PAIRS, Encode, PairScorer, ScoreConfig
+from interlingua.serve.model import ServedModel
+
+OWN_FILE = "calibration.json"
+"""In a model's folder; it is read where no other file is named."""
+LEAST_LINKS = 40
+"""From fewer the share of right ones is not estimated; that of the calibration is taken."""
+NO_FILE = "this server has no calibration; start it with --calibration FILE, which interlingua score --learn writes"
+NO_LANGUAGES = "name both languages, as a calibration holds for one language pair"
+
+
+@dataclass(frozen=True, slots=True)
+class LinkProbabilities:
+    """What is known of the pairs of one request."""
+
+    values: list[float | None]
+    """That the pair is a translation, from 0 to 1; none where it is not known."""
+    prior: float | None = None
+    """Share of right pairs that was expected before the scores were looked at."""
+    reason: str | None = None
+    """Why there are no probabilities."""
+
+
+class LinkCalibrations:
+    """The calibrations of a server.
+
+    Args:
+        model: that is served; at least one calibration must be of it.
+        path: a file of calibrations.
+
+    Raises:
+        DataError: the file is missing or holds no calibrations.
+        ConfigError: all of them are of other models, or of scores that are made by mining.
+    """
+
+    def __init__(self, model: ServedModel, path: PathLike) -> None:
+        self.model = model
+        self.name = Path(path).name
+        read = load_calibrations(path)
+        self._known = {pair: one for pair, one in read.items() if _digest(one) == model.digest}
+        if not self._known:
+            raise ConfigError(
+                f"{path}: all calibrations are of other models; make one: interlingua score MODEL BITEXT --learn {path}"
+                " --parallel TRUSTED"
+            )
+        for pair, one in self._known.items():
+            try:
+                ScoreConfig.of_scoring(one.scoring)
+            except ConfigError as error:
+                raise ConfigError(f"{path}: {pair}: {error}") from error
+
+    @property
+    def language_pairs(self) -> list[str]:
+        """Such as ``deu_Latn-eng_Latn``; each holds for the other direction too."""
+        return sorted(self._known)
+
+    def probabilities(
+        self,
+        pairs: Sequence[tuple[str, str]],
+        languages: tuple[str | None, str | None],
+        *,
+        prompt: str | None,
+        encode: Encode,
+    ) -> LinkProbabilities:
+        """Scores pairs and looks up what the scores are worth.
+
+        Args:
+            pairs: linked texts, none of them blank.
+            languages: of both sides, in any code.
+            prompt: that the texts are embedded with; None = the server's.
+            encode: gives vectors of length 1.
+        """
+        source, target = languages
+        if source is None or target is None:
+            return _none(pairs, NO_LANGUAGES)
+        try:
+            calibration = choose_calibration(self._known, self.name, (source, target))
+            self._check_way(calibration, prompt)
+            config = ScoreConfig.of_scoring(calibration.scoring)
+        except InterlinguaError as error:
+            return _none(pairs, str(error))
+        if config.too_few(len(pairs)):
+            least = LEAST_PAIRS * config.k
+            return _none(pairs, f"a margin needs {least} pairs or more; learn with --cosine for shorter texts")
+        rows = [TextPair(one, other, source, target) for one, other in pairs]
+        blocks = [block.scores for block in PairScorer(encode, config).score(rows)]
+        if not blocks:
+            return LinkProbabilities([], calibration.prior)
+        scores = np.concatenate(blocks)
+        prior = calibration.prior
+        if len(scores) >= LEAST_LINKS and calibration.basis != "gold":
+            prior = calibration.estimate_prior(scores)
+        return LinkProbabilities(calibration.probability(scores, prior=prior).round(6).tolist(), prior)
+
+    def _check_way(self, calibration: Calibration, prompt: str | None) -> None:
+        """Raises ConfigError if the calibration's vectors were made with another prompt or data type."""
+        made = _way(calibration)
+        here = self.model.way_of_encoding(prompt)
+        if made != here:
+            raise ConfigError(
+                f"{self.name} was learned with {made or 'float32 and no prompt'!r}, and this request is embedded with"
+                f" {here or 'float32 and no prompt'!r}; learn again with the same --dtype and --prompt"
+            )
+
+
+def own_calibration(model: str) -> Path | None:
+    """The file of calibrations in a model's folder, if there is one.
+
+    Args:
+        model: a model directory, a training run or ``hf:owner/name``, which has none.
+    """
+    if hub_name(model) is not None:
+        return None
+    path = locate(model) / OWN_FILE
+    return path if path.is_file() else None
+
+
+def without_calibration(pairs: Sequence[tuple[str, str]]) -> LinkProbabilities:
+    """What a server without calibrations knows of pairs."""
+    return _none(pairs, NO_FILE)
+
+
+def _none(pairs: Sequence[tuple[str, str]], reason: str) -> LinkProbabilities:
+    return LinkProbabilities([None] * len(pairs), reason=reason)
+
+
+def _digest(calibration: Calibration) -> str:
+    """The first word of a model's identity."""
+    return calibration.model.partition(" ")[0]
+
+
+def _way(calibration: Calibration) -> str:
+    """The data type and the prompt in a model's identity; float32 is not named."""
+    words = calibration.model.partition(" ")[2].strip()
+    return words.removeprefix("dtype=float32").strip()
