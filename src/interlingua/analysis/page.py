@@ -91,9 +91,10 @@ def render(found: Sequence[Sequence[Analysis]]) -> str:
     """
     sides: list[Side] = [[one] for one in found[0]]
     if len(found) == 2:
-        both = [list(pair) for pair in paired(found)]
-        compared = {side[0].task for side in both}
-        sides = both + [[one] for analyses in found for one in analyses if one.task not in compared]
+        both = paired(found)
+        compared = {first.task for first, _ in both}
+        alone = [one for analyses in found for one in analyses if one.task not in compared]
+        sides = [*both, *([one] for one in alone)]
     firsts = [analyses[0] for analyses in found if analyses]
     return render_page(
         "analyse.html",
