@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-from rich.table import Table
+from typing import TYPE_CHECKING
 
 from interlingua.analysis.differences import Change, changes, paired
 from interlingua.analysis.record import Analysis, Measure, Unit
 from interlingua.languages import resolve
+from interlingua.report.tables import Table
+
+if TYPE_CHECKING:
+    import rich.table
 
 
-def terminal_tables(found: Sequence[Sequence[Analysis]]) -> list[Table]:
+def terminal_tables(found: Sequence[Sequence[Analysis]]) -> list[rich.table.Table]:
     """A table per analysis, for rich to print; of two models what both have is compared.
 
     Args:
         found: of one model, or of two.
     """
-    if len(found) == 1:
-        return [_one(analysis) for analysis in found[0]]
-    both = paired(found)
-    alone = [one for side in found for one in side if one.task not in {first.task for first, _ in both}]
-    return [_two(before, after) for before, after in both] + [_one(analysis) for analysis in alone]
+    both = paired(found) if len(found) == 2 else []
+    compared = {first.task for first, _ in both}
+    tables = [_two(before, after) for before, after in both]
+    tables += [_one(one) for side in found for one in side if one.task not in compared]
+    return [table.terminal() for table in tables]
 
 
 def shown(value: float, unit: Unit, *, sign: bool = False) -> str:
@@ -68,28 +71,25 @@ def heading(analysis: Analysis) -> str:
 
 
 def _one(analysis: Analysis) -> Table:
-    table = Table(title=f"{analysis.model}: {heading(analysis)}")
-    columns = ("measure", "value", "95 %", "better", "without language", "lowest and highest language")
-    for place, column in enumerate(columns):
-        table.add_column(column, justify="right" if place in (1, 2, 4) else "left")
+    rows = []
     for measure in analysis.measures:
         ideal = "" if measure.ideal is None else shown(measure.ideal, measure.unit)
         cells = [interval_of(measure), measure.better or "", ideal, extremes(measure)]
-        table.add_row(measure.title, shown(measure.value, measure.unit), *cells)
-    return table
+        rows.append([measure.title, shown(measure.value, measure.unit), *cells])
+    head = ["measure", "value", "95 %", "better", "without language", "lowest and highest language"]
+    return Table(f"{analysis.model}: {heading(analysis)}", head, rows, words=(0, 3, 5))
 
 
 def _two(before: Analysis, after: Analysis) -> Table:
-    table = Table(title=heading(before))
-    for place, column in enumerate(("measure", before.model, after.model, "difference", "95 %", "", "better")):
-        table.add_column(column, justify="right" if 0 < place < 5 else "left")
+    rows = []
     for change in changes(before, after):
         first = change.before
-        second = change.after
-        values = (shown(first.value, first.unit), shown(second.value, second.unit))
+        values = [shown(first.value, first.unit), shown(change.after.value, change.after.unit)]
         difference = shown(change.difference, first.unit, sign=True)
-        table.add_row(first.title, *values, difference, difference_interval(change), change.verdict, first.better or "")
-    return table
+        verdict = [difference_interval(change), change.verdict, first.better or ""]
+        rows.append([first.title, *values, difference, *verdict])
+    head = ["measure", before.model, after.model, "difference", "95 %", "", "better"]
+    return Table(heading(before), head, rows, words=(0, 5, 6))
 
 
 def _name(code: str) -> str:

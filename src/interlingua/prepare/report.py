@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 from interlingua.corpus.manifest import Manifest
 from interlingua.prepare.ingest import UNREADABLE
 from interlingua.prepare.shards import Fate
+from interlingua.report.tables import Table
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    import rich.table
 
 IN_SET = Fate.in_evaluation_set.name
 
 
-def summary(manifest: Manifest) -> Iterator[Table]:
+def summary(manifest: Manifest) -> Iterator[rich.table.Table]:
     """Tables of the sources, of the rules that dropped pairs, and of the languages."""
     yield _table(
         "Sources",
@@ -53,12 +54,8 @@ def _totals(manifest: Manifest) -> list[tuple[str, int | str]]:
     ]
 
 
-def _table(title: str, columns: tuple[str, ...], rows: Sequence[tuple[object, ...]]) -> Table:
-    from rich.table import Table
-
-    table = Table(title=title, title_justify="left")
-    for column in columns:
-        table.add_column(column, justify="left" if column in ("source", "license", "rule", "what") else "right")
-    for row in rows:
-        table.add_row(*(f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row))
-    return table
+def _table(title: str, head: tuple[str, ...], rows: Sequence[tuple[object, ...]]) -> rich.table.Table:
+    """A table of counts; columns of names stand at the left."""
+    cells = [[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in rows]
+    words = [index for index, name in enumerate(head) if name in ("source", "license", "rule", "what")]
+    return Table(title, head, cells, words=words).terminal(is_titled_left=True)
