@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from interlingua.batches.devices import on_device
 from interlingua.batches.sentences import chained, join, take
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.config import refuse_unread
@@ -136,6 +137,7 @@ class LASER(Objective):
         if self.tags is not None:
             vectors = torch.cat([vectors, self.tags(y.languages)], dim=1)
         states = self.decoder(inputs, cu_seqlens, vectors)
+        labels = on_device(labels, states.device)
         output = self.decoder.output
         return self.mean_of_tokens(linear_cross_entropy(states, output.weight, output.bias, labels))
 
@@ -161,7 +163,7 @@ class LASER(Objective):
 
         Whatever the tokenizer put around the text is left out; the decoder has an end of its own.
         """
-        text = (~torch.isin(y.input_ids, self.encoder.special_ids)).nonzero()[:, 0]
+        text = (~self.encoder.is_special(y.input_ids)).nonzero()[:, 0]
         rows = y.sequence_ids()[text]
         counts = torch.bincount(rows, minlength=y.batch_size)
         cu_seqlens = torch.cat([counts.new_zeros(1), counts.cumsum(0)])

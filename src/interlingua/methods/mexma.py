@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
+from interlingua.batches.devices import on_device
 from interlingua.batches.masking import IGNORED, MaskedTokens, coin_flips, mlm_mask
 from interlingua.batches.sentences import first_occurrences, join, same_meaning, take
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
@@ -152,7 +153,9 @@ class MEXMA(Objective):
         """Mean squared error, or how hard it is to find a translation's vector among those of the batch."""
         if self.config.alignment != "contrastive":
             return F.mse_loss(a, b)
-        excluded = same_meaning(batch.a, batch.b, self.all_gather) if self.config.exclude_repeats else None
+        excluded = None
+        if self.config.exclude_repeats:
+            excluded = same_meaning(batch.a, batch.b, self.all_gather, device=a.device)
         find = partial(infonce, temperature=self.config.temperature, cosine=self.config.cosine, excluded=excluded)
         a, b = self.all_gather(a), self.all_gather(b)
         self.need_others(len(a), "pair of translations")
@@ -166,14 +169,16 @@ class MEXMA(Objective):
         states = head(states if self.config.token_gradients else states.detach(), masked.batch.cu_seqlens, vectors)
         at = (masked.labels != IGNORED).nonzero()[:, 0]
         words = self.encoder.backbone.word_embeddings.weight
-        losses = linear_cross_entropy(states.index_select(0, at), words, head.bias, masked.labels[at])
         side = masked.batch.sequence_ids()[at] * self.sides // masked.batch.batch_size
+        at, labels, side = (on_device(x, states.device) for x in (at, masked.labels[at], side))
+        losses = linear_cross_entropy(states.index_select(0, at), words, head.bias, labels)
         return group_means(losses, side, self.sides).mean()
 
     def spread(self, a: Float[Tensor, "b d"], b: Float[Tensor, "b d"], batch: ParallelBatch) -> Float[Tensor, ""]:
         """KoLeo of each side's sentence vectors, the mean of both."""
         if self.config.koleo_distinct:
-            a, b = a[first_occurrences(batch.a)], b[first_occurrences(batch.b)]
+            first_a, first_b = (on_device(first_occurrences(side), a.device) for side in (batch.a, batch.b))
+            a, b = a[first_a], b[first_b]
         if min(len(a), len(b)) < 2:
             raise ConfigError("KoLeo needs two sentences a side; raise run.micro_batch_size or drop koleo_weight")
         return (koleo(a, normalize=self.config.koleo_normalize) + koleo(b, normalize=self.config.koleo_normalize)) / 2

@@ -170,6 +170,8 @@ class Engine:
         Differentiated through DDP's mean, a loss over the gathered tensors that every rank computes whole has the
         gradient of one process on the concatenated batch.
         """
+        if tensor.device != self.device and self.world_size > 1:  # keys of sentences, which are made on the host
+            return self.all_gather_grad(tensor.to(self.device)).to(tensor.device)
         self.compares_rows |= tensor.requires_grad
         gathered: Tensor = _Gather.apply(tensor) if self.world_size > 1 else tensor  # type: ignore[no-untyped-call]
         return gathered
