@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from interlingua.batches.devices import on_device
+from interlingua.devices import on_device
 from interlingua.encoder.attention import Layout, attend
 from tests.accelerator.simulated import CUDA, Device, MismatchError, host, moved
 

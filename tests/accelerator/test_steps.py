@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from interlingua.batches.devices import on_device
+from interlingua.devices import on_device
 from interlingua.registry import METHODS
 from interlingua.train.config import OptimizerConfig
 from interlingua.train.engine import Engine

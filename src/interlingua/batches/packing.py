@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Int32, Int64
 from torch import Tensor
 
-from interlingua.batches.devices import on_device
+from interlingua.devices import on_device
 
 
 class LengthGroup(NamedTuple):

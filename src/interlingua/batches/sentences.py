@@ -12,7 +12,6 @@ import torch
 from jaxtyping import Bool, Int, Int64
 from torch import Tensor
 
-from interlingua.batches.devices import on_device
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.errors import DataError
 
@@ -146,11 +145,7 @@ def first_occurrences(batch: TokenBatch) -> Int64[Tensor, " n"]:
 
 
 def same_meaning(
-    a: TokenBatch,
-    b: TokenBatch,
-    gather: Callable[[Tensor], Tensor] = lambda keys: keys,
-    *,
-    device: torch.device | None = None,
+    a: TokenBatch, b: TokenBatch, gather: Callable[[Tensor], Tensor] = lambda keys: keys
 ) -> Bool[Tensor, "b b"]:
     """Which pairs of translations say the same: those that share a sentence, on whichever side, also by way of others.
 
@@ -161,11 +156,9 @@ def same_meaning(
         a: one side of the pairs.
         b: the other.
         gather: concatenates over the processes, where their pairs are to be compared too.
-        device: where the result is needed; default: where the batches are.
     """
     keys = gather(torch.stack([sentence_keys(a), sentence_keys(b)], dim=1))
     group = meaning_groups(keys)
-    group = group if device is None else on_device(group, device)
     return group[:, None] == group
 
 

@@ -10,9 +10,9 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from interlingua.batches.devices import on_device
 from interlingua.batches.sentences import by_pivot, language_codes, meaning_groups, sentence_keys, take
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
+from interlingua.devices import on_device
 from interlingua.encoder.altered_sentences import AlteredBatch, AlteredSentences, HardRequest
 from interlingua.encoder.encode import Dtype
 from interlingua.encoder.encoder import Encoder

@@ -11,8 +11,8 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 from torch.nn import functional as F
 
-from interlingua.batches.devices import on_device
 from interlingua.batches.packing import LengthGroups, length_groups
+from interlingua.devices import on_device
 from interlingua.encoder.dropout import dropout
 
 MAX_FLASH_HEAD_WIDTH = 256

@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from interlingua.batches.devices import on_device
+from interlingua.devices import on_device
 from interlingua.encoder.attention import Layout
 from interlingua.encoder.dropout import dropout
 from interlingua.encoder.layer import ACTIVATIONS, Layer, LayerSpec, layout_for
@@ -225,7 +225,7 @@ class Backbone(nn.Module):
 
         Args:
             input_ids: the sentences' ids one after another; these and the next best on the host, see
-                ``batches/devices.py``.
+                ``devices.py``.
             cu_seqlens: where each sentence begins, and the total at the end.
             word_embeddings: looked-up rows to use instead of the table's (gradients with respect to inputs).
             positions: place of each token, from 0, where it is not that in its sequence.

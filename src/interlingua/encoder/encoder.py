@@ -12,8 +12,8 @@ import torch
 from jaxtyping import Bool, Float, Float32, Int
 from torch import Tensor, nn
 
-from interlingua.batches.devices import on_device
 from interlingua.batches.tokens import TokenBatch
+from interlingua.devices import on_device
 from interlingua.encoder.backbone import Backbone, BackboneConfig
 from interlingua.encoder.directory import EncodingSettings, is_ours, read_directory, write_directory
 from interlingua.encoder.encode import encode

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from interlingua.batches.devices import on_device
+from interlingua.devices import on_device
 from interlingua.errors import DataError
 from interlingua.registry import did_you_mean
 

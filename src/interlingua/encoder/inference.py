@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from interlingua.batches.devices import on_device
+from interlingua.devices import on_device
 from interlingua.encoder.attention import Layout, attend, flash_available
 from interlingua.encoder.backbone import Backbone
 from interlingua.encoder.layer import ACTIVATIONS, Layer, run_layer

@@ -8,10 +8,10 @@ import torch
 from jaxtyping import Bool, Float, Int, Int64
 from torch import Tensor, nn
 
-from interlingua.batches.devices import on_device
 from interlingua.batches.masking import IGNORED, random_context
 from interlingua.batches.sentences import Tails, chained
 from interlingua.batches.tokens import Place, TokenBatch
+from interlingua.devices import on_device
 from interlingua.encoder.attention import Layout
 from interlingua.encoder.backbone import Backbone, final_norm
 from interlingua.encoder.visible import VisibleLayer

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-from interlingua.batches.devices import on_device
+from interlingua.devices import on_device
 
 PoolingMode = Literal["cls", "mean", "max"]
 POOLING_MODES: tuple[PoolingMode, ...] = ("cls", "mean", "max")
@@ -17,7 +17,7 @@ POOLING_MODES: tuple[PoolingMode, ...] = ("cls", "mean", "max")
 class HiddenStates(NamedTuple):
     """Last-layer states of a batch's tokens, packed in the batch's order. A sentence without tokens pools to zeros.
 
-    The states may be on a device, the rest best stays on the host, see ``batches/devices.py``.
+    The states may be on a device, the rest best stays on the host, see ``devices.py``.
     """
 
     states: Float[Tensor, "t d"]

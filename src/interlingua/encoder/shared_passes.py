@@ -21,9 +21,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from interlingua.batches.devices import on_device
 from interlingua.batches.sentences import take
 from interlingua.batches.tokens import TokenBatch
+from interlingua.devices import on_device
 
 if TYPE_CHECKING:
     from interlingua.encoder.encoder import Encoder

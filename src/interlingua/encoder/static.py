@@ -13,7 +13,7 @@ from numpy import ndarray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from interlingua.batches.devices import on_device
+from interlingua.devices import on_device
 from interlingua.encoder.backbone import Backbone, BackboneConfig
 
 if TYPE_CHECKING:

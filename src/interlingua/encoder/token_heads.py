@@ -9,10 +9,10 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from interlingua.batches.devices import on_device
 from interlingua.batches.masking import IGNORED
 from interlingua.batches.sentences import Tails, chained
 from interlingua.batches.tokens import TokenBatch
+from interlingua.devices import gathered, on_device
 from interlingua.encoder.backbone import Backbone
 from interlingua.encoder.pooling import HiddenStates
 
@@ -48,10 +48,7 @@ class MaskedTokenHead(nn.Module):
     ) -> TokenPredictions:
         """What tells the labels that are not ``IGNORED``; the other states are not looked at. Labels on the host."""
         at = (labels != IGNORED).nonzero()[:, 0]
-        targets = on_device(labels[at], states.device)
-        return TokenPredictions(
-            self.transform(states[on_device(at, states.device)]), word_embeddings, self.bias, targets
-        )
+        return TokenPredictions(self.transform(gathered(states, at)), word_embeddings, self.bias, labels[at])
 
 
 class TranslationHead(nn.Module):

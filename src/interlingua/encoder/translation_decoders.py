@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import PackedSequence
 
-from interlingua.batches.devices import on_device
+from interlingua.devices import on_device
 from interlingua.encoder.attention import Layout
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.visible import VisibleLayer, causal

@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Float, Int, Int64
 from torch import Tensor, nn
 
-from interlingua.batches.devices import on_device
 from interlingua.batches.sentences import chained
+from interlingua.devices import on_device
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.layer import Layer, layout_for

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from interlingua.batches.devices import on_device
+from interlingua.devices import on_device
 from interlingua.encoder.attention import Layout, masked_attention, rotate
 from interlingua.encoder.layer import EagerSteps, Layer, run_layer
 

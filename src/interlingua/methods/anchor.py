@@ -15,7 +15,6 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 from torch.nn import functional as F
 
-from interlingua.batches.devices import on_device
 from interlingua.batches.sentences import join
 from interlingua.batches.tokens import ParallelBatch
 from interlingua.config import PathText, refuse_unread
@@ -134,7 +133,7 @@ class Anchor(Objective):
         s, z = (torch.cat([*map(self.all_gather, rows)]).float() for rows in (students, read.targets))
         terms = nested_together(self.matryoshka, partial(self.contrasts, negatives), s, z, negatives.vectors)
         if read.altered is not None:
-            split = partial(self.split, on_device(read.altered.owners, vectors.device))
+            split = partial(self.split, read.altered.owners)
             terms["hard"] = self.nested(split, hard, students[-1], read.anchors, *students[:-1])
         return self.weighted(**terms)
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import torch
 from torch.nn import functional as F
 
-from interlingua.batches.devices import on_device
 from interlingua.batches.feeds import LabelledBatch
 from interlingua.batches.sentences import join
+from interlingua.devices import on_device
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.pair_scorer import PairPooling, PairScorer
 from interlingua.errors import ConfigError

@@ -10,7 +10,6 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from interlingua.batches.devices import on_device
 from interlingua.batches.masking import coin_flips, one_token_mask
 from interlingua.batches.sentences import join, same_meaning
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
@@ -142,9 +141,7 @@ class EMS(Objective):
         """Divergence from the translations' token distributions: a mean over pairs, summed over both directions."""
         features = predict(full_width(uv, self.encoder.dim), translations.languages)  # Eq. (2)-(5) up to the softmax
         kind: TargetKind = "code" if self.config.code_targets else "paper"
-        ids, cu_seqlens = (on_device(x, uv.device) for x in translations[:2])
-        hidden = None if hidden is None else on_device(hidden, uv.device)
-        targets = token_targets(ids, cu_seqlens, extra_ids=hidden, kind=kind)  # Eq. (7)
+        targets = token_targets(*translations[:2], extra_ids=hidden, kind=kind, device=uv.device)  # Eq. (7)
         output_embeddings = predict.output_embeddings(self.encoder.backbone.word_embeddings.weight)
         return 2 * linear_token_divergence(features, output_embeddings, targets).mean()
 
@@ -155,8 +152,7 @@ class EMS(Objective):
             uv = self.project(full_width(uv, self.encoder.dim))  # Eq. (10)-(11)
         h_a, h_b = uv.chunk(2)
         gather = self.all_gather if config.negatives == "processes" else itself
-        device = uv.device
-        excluded = same_meaning(batch.a, batch.b, gather, device=device) if config.exclude_repeats else None
+        excluded = same_meaning(batch.a, batch.b, gather) if config.exclude_repeats else None
         h_a, h_b = gather(h_a), gather(h_b)
         self.need_others(len(h_a), "pair of translations")
         if config.contrastive == "softmax":

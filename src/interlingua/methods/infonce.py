@@ -74,8 +74,7 @@ class InfoNCE(Objective):
         """-log e^(cos(h_i, h_i+) / T) / sum_j e^(cos(h_i, h_j+) / T), a mean over i."""
         config = self.config
         gather = self.all_gather if config.negatives == "processes" else itself
-        device = embeddings.device
-        excluded = same_meaning(a, b, gather, device=device) if config.exclude_repeats else None
+        excluded = same_meaning(a, b, gather) if config.exclude_repeats else None
         if config.projection:
             embeddings = self.project(full_width(embeddings, self.encoder.dim))
         h, positive = (gather(side) for side in embeddings.chunk(2))

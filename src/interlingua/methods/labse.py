@@ -48,14 +48,11 @@ class LaBSE(Objective):
         gather = self.all_gather if config.negatives == "processes" else itself  # cross-accelerator negatives
         x, y = (gather(side) for side in self.encoder(join(batch.a, batch.b)).chunk(2))
         self.need_others(len(x), "pair of translations")
-        excluded = None
-        if config.exclude_repeats:
-            excluded = same_meaning(batch.a, batch.b, gather, device=x.device)
         rank = partial(
             additive_margin_softmax,
             margin=config.margin,
             temperature=config.temperature,
             margin_after_temperature=config.margin_after_temperature,
-            excluded=excluded,
+            excluded=same_meaning(batch.a, batch.b, gather) if config.exclude_repeats else None,
         )
         return self.weighted(ranking=self.nested(rank, x, y))

@@ -10,7 +10,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from interlingua.batches.devices import on_device
 from interlingua.batches.sentences import chained, join, take
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.config import refuse_unread
@@ -137,7 +136,6 @@ class LASER(Objective):
         if self.tags is not None:
             vectors = torch.cat([vectors, self.tags(y.languages)], dim=1)
         states = self.decoder(inputs, cu_seqlens, vectors)
-        labels = on_device(labels, states.device)
         output = self.decoder.output
         return self.mean_of_tokens(linear_cross_entropy(states, output.weight, output.bias, labels))
 

@@ -11,11 +11,11 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from interlingua.batches.devices import on_device
 from interlingua.batches.masking import IGNORED, MaskedTokens, coin_flips, mlm_mask
 from interlingua.batches.sentences import first_occurrences, join, same_meaning, take
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.config import refuse_unread
+from interlingua.devices import gathered
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.unmasking_head import UnmaskingHead, UnmaskingHeadConfig
 from interlingua.errors import ConfigError
@@ -153,9 +153,7 @@ class MEXMA(Objective):
         """Mean squared error, or how hard it is to find a translation's vector among those of the batch."""
         if self.config.alignment != "contrastive":
             return F.mse_loss(a, b)
-        excluded = None
-        if self.config.exclude_repeats:
-            excluded = same_meaning(batch.a, batch.b, self.all_gather, device=a.device)
+        excluded = same_meaning(batch.a, batch.b, self.all_gather) if self.config.exclude_repeats else None
         find = partial(infonce, temperature=self.config.temperature, cosine=self.config.cosine, excluded=excluded)
         a, b = self.all_gather(a), self.all_gather(b)
         self.need_others(len(a), "pair of translations")
@@ -170,15 +168,13 @@ class MEXMA(Objective):
         at = (masked.labels != IGNORED).nonzero()[:, 0]
         words = self.encoder.backbone.word_embeddings.weight
         side = masked.batch.sequence_ids()[at] * self.sides // masked.batch.batch_size
-        at, labels, side = (on_device(x, states.device) for x in (at, masked.labels[at], side))
-        losses = linear_cross_entropy(states.index_select(0, at), words, head.bias, labels)
+        losses = linear_cross_entropy(gathered(states, at), words, head.bias, masked.labels[at])
         return group_means(losses, side, self.sides).mean()
 
     def spread(self, a: Float[Tensor, "b d"], b: Float[Tensor, "b d"], batch: ParallelBatch) -> Float[Tensor, ""]:
         """KoLeo of each side's sentence vectors, the mean of both."""
         if self.config.koleo_distinct:
-            first_a, first_b = (on_device(first_occurrences(side), a.device) for side in (batch.a, batch.b))
-            a, b = a[first_a], b[first_b]
+            a, b = gathered(a, first_occurrences(batch.a)), gathered(b, first_occurrences(batch.b))
         if min(len(a), len(b)) < 2:
             raise ConfigError("KoLeo needs two sentences a side; raise run.micro_batch_size or drop koleo_weight")
         return (koleo(a, normalize=self.config.koleo_normalize) + koleo(b, normalize=self.config.koleo_normalize)) / 2

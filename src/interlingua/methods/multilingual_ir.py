@@ -12,7 +12,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from interlingua.batches.devices import on_device
 from interlingua.batches.feeds import FeedName, QuestionBatch, SentenceBatch
 from interlingua.batches.sentences import join, same_meaning, sentence_keys
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
@@ -119,7 +118,7 @@ class MultilingualIR(Objective):
         excluded = None
         if config.exclude_repeats:
             keys = [self.all_gather(part) for part in torch.split(sentence_keys(batch.passages), size)]
-            excluded = on_device(keys[0][:, None] == torch.cat(keys), q.device)
+            excluded = keys[0][:, None] == torch.cat(keys)
 
         def rank(q: Tensor, p: Tensor, *hard: Tensor) -> Tensor:
             return infonce(  # Eq. (1)
@@ -137,9 +136,7 @@ class MultilingualIR(Objective):
         """L_semaCL: translations are near one another, and far from all other sentences of the batch."""
         z_i, z_j = self.passages(batch.a, batch.b)
         self.need_others(len(z_i), "pair of translations", "data.batch_size")
-        excluded = None
-        if self.config.exclude_repeats:
-            excluded = same_meaning(batch.a, batch.b, self.all_gather, device=z_i.device)
+        excluded = same_meaning(batch.a, batch.b, self.all_gather) if self.config.exclude_repeats else None
         contrast = partial(semantic_contrastive, temperature=self.config.semantic_temperature, excluded=excluded)
         return self.nested(contrast, z_i, z_j)  # Eq. (2)
 

@@ -12,9 +12,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from interlingua.batches.devices import on_device
 from interlingua.batches.feeds import LabelledBatch
 from interlingua.batches.sentences import join
+from interlingua.devices import on_device
 from interlingua.encoder.encoder import Encoder
 from interlingua.methods.matryoshka import full_width
 from interlingua.methods.objective import LossOutput, Objective

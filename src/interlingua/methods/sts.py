@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from torch import Tensor
 from torch.nn import functional as F
 
-from interlingua.batches.devices import on_device
 from interlingua.batches.feeds import LabelledBatch
 from interlingua.batches.sentences import join
+from interlingua.devices import on_device
 from interlingua.methods.objective import LossOutput, Objective
 
 

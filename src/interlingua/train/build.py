@@ -146,6 +146,8 @@ def _chosen_encoder(config: TrainConfig, vocabulary: Vocabulary) -> Encoder:
         raise ConfigError(
             f"encoder: {choice.path} has another vocabulary than the corpus {config.data.corpus}; {remedy}"
         )
+    if choice.attention_probs_dropout_prob is not None:
+        encoder.backbone.set_attention_dropout(choice.attention_probs_dropout_prob)
     if choice.pooling is not None:
         encoder.settings = dataclasses.replace(encoder.settings, pooling=choice.pooling)
     return encoder

@@ -8,7 +8,13 @@ the host from the batch, and copied to the device where states are gathered by t
 from __future__ import annotations
 
 import torch
+from jaxtyping import Int64, Shaped
 from torch import Tensor
+
+
+def gathered(x: Shaped[Tensor, n * d], rows: Int64[Tensor, " m"]) -> Shaped[Tensor, m * d]:
+    """Rows of a tensor on any device, by a list of them on the host."""
+    return x.index_select(0, on_device(rows, x.device))
 
 
 def on_device(tensor: Tensor, device: torch.device) -> Tensor:
