@@ -38,6 +38,7 @@ ORDER = [
         "config",
         "data",
         "kernels",
+        "devices",
         "workers",
     },
     {"report"},

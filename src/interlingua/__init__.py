@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from interlingua.adapt.extend import extend as extend
     from interlingua.analysis.debias import debias as debias
     from interlingua.encoder.encoder import Encoder as Encoder
+    from interlingua.encoder.encoder import load as load
     from interlingua.errors import InterlinguaError as InterlinguaError
     from interlingua.verbs.align import align as align
     from interlingua.verbs.analyse import analyse as analyse
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from interlingua.verbs.quickstart import quickstart as quickstart
     from interlingua.verbs.score import score as score
     from interlingua.verbs.train import train as train
-
-    load = Encoder.load
 
 __version__ = "0.1.0"
 __all__ = [
@@ -62,7 +61,7 @@ _HOMES = {
     "average": "interlingua.adapt.average:average",
     "debias": "interlingua.analysis.debias:debias",
     "extend": "interlingua.adapt.extend:extend",
-    "load": "interlingua.encoder.encoder:Encoder.load",
+    "load": "interlingua.encoder.encoder:load",
     **{verb: f"interlingua.verbs.{verb}:{verb}" for verb in _VERBS},
 }
 

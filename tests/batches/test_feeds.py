@@ -1,6 +1,6 @@
 import torch
 
-from interlingua.batches.feeds import LabelledBatch, SentenceBatch, rows, to_device, token_batches
+from interlingua.batches.feeds import LabelledBatch, SentenceBatch, rows, token_batches
 from interlingua.batches.tokens import ParallelBatch, Place, TokenBatch
 
 SHORT = TokenBatch.from_lists([[1, 2], [3]], ["eng_Latn"] * 2)
@@ -19,15 +19,6 @@ def test_token_batches_of_any_kind_in_order():
 def test_rows_are_counted_once_a_feed():
     assert rows(PAIRS) == 2
     assert rows({"labelled": LABELLED, "parallel": PAIRS}) == 5
-
-
-def test_everything_moves_and_the_rest_stays():
-    moved = to_device({"labelled": LABELLED, "parallel": PAIRS}, "meta")
-    tensors = [moved["labelled"].labels, *(part for batch in token_batches(moved) for part in batch[:2])]
-    assert {tensor.device.type for tensor in tensors} == {"meta"}
-    assert isinstance(moved["labelled"], LabelledBatch)
-    assert moved["parallel"].place("b") == Place(seed=9, step=4, side="b", first_row=2)
-    assert moved["labelled"].a.languages == LONG.languages
 
 
 def test_places():

@@ -211,9 +211,9 @@ def test_a_short_call_starts_no_thread(encoder, sentences, monkeypatch):
 def test_threads_have_several_batches_each(encoder, sentences, monkeypatch):
     made = []
     monkeypatch.setattr(encode_module, "MIN_SHARE_TOKENS", 10)
-    original = encode_module._BatchRunner.vectors_of
+    original = encode_module._BatchRunner.pooled
     monkeypatch.setattr(
-        encode_module._BatchRunner, "vectors_of", lambda *given: made.append(len(given[2])) or original(*given)
+        encode_module._BatchRunner, "pooled", lambda *given: made.append(len(given[2])) or original(*given)
     )
     before = torch.get_num_threads()
     torch.set_num_threads(2)

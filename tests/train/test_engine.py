@@ -10,7 +10,7 @@ from torch import nn
 
 from interlingua.errors import ConfigError
 from interlingua.train.config import RunConfig
-from interlingua.train.engine import Engine
+from interlingua.train.engine import Engine, same_bytes_each_time
 
 
 def make(**options):
@@ -117,7 +117,7 @@ WORKER = """
 import json, sys, torch
 from pathlib import Path
 from interlingua.train.config import RunConfig
-from interlingua.train.engine import Engine
+from interlingua.train.engine import Engine, same_bytes_each_time
 
 run = RunConfig(output=Path("unused"), max_steps=1, device="cpu", precision="fp32", threads=1, devices=2)
 with Engine(run) as engine:
@@ -196,3 +196,19 @@ def test_an_error_in_any_process_leaves_no_thread_behind(tmp_path, failing):
         env=environment, timeout=240, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 2, done.stderr
+
+
+def test_deterministic_block_switches_and_restores(monkeypatch):
+    monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":16:8")
+    with same_bytes_each_time():
+        assert torch.are_deterministic_algorithms_enabled()
+        assert not torch.utils.deterministic.fill_uninitialized_memory
+        assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":16:8"  # the user's own
+    assert not torch.are_deterministic_algorithms_enabled()
+    assert torch.utils.deterministic.fill_uninitialized_memory
+
+
+def test_deterministic_run_on_the_cpu_is_as_any_other(tmp_path):
+    with Engine(RunConfig(output=tmp_path, max_steps=1, device="cpu", deterministic=True)):
+        assert not torch.are_deterministic_algorithms_enabled()

@@ -1,15 +1,14 @@
 """What a step is made of besides translations: labelled pairs, questions with passages, sentences without translation.
 
 A method names its feeds (``Objective.feeds``). It is called with the batch of its feed, or, if it has several, with a
-dict of batches by feed. Whatever batches are made of, they are moved and counted here.
+dict of batches by feed. Whatever batches are made of, their rows are counted here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar, get_args
+from typing import Any, Literal, NamedTuple, Protocol, get_args
 
-import torch
 from jaxtyping import Float32
 from torch import Tensor
 
@@ -17,7 +16,6 @@ from interlingua.batches.tokens import Place, TokenBatch
 
 FeedName = Literal["parallel", "labelled", "questions", "monolingual"]
 FEEDS: tuple[FeedName, ...] = get_args(FeedName)
-BatchT = TypeVar("BatchT")
 
 
 class LabelledBatch(NamedTuple):
@@ -94,20 +92,3 @@ def rows(batch: Any) -> int:
     if isinstance(batch, Mapping):
         return sum(rows(part) for part in batch.values())
     return next(token_batches(batch)).batch_size
-
-
-def to_device(batch: BatchT, device: torch.device | str) -> BatchT:
-    """The same batch on another device; towards a GPU through page-locked memory, without waiting."""
-    pinned = torch.device(device).type == "cuda"
-
-    def moved(part: Any) -> Any:
-        if isinstance(part, Tensor):
-            return (part.pin_memory() if pinned else part).to(device, non_blocking=True)
-        if isinstance(part, Mapping):
-            return {name: moved(value) for name, value in part.items()}
-        if isinstance(part, tuple) and hasattr(part, "_fields"):
-            return type(part)(*map(moved, part))
-        return part
-
-    result: BatchT = moved(batch)
-    return result

@@ -8,6 +8,8 @@ import torch
 from jaxtyping import Int32, Int64
 from torch import Tensor
 
+from interlingua.devices import on_device
+
 
 class LengthGroup(NamedTuple):
     """Consecutive sequences of one length: tokens ``start : start + sequences * length`` of the sorted tensor."""
@@ -34,6 +36,10 @@ class LengthGroups(NamedTuple):
     def sizes(self) -> list[int]:
         """Tokens of each group, for ``torch.split``."""
         return [group.sequences * group.length for group in self.groups]
+
+    def to(self, device: torch.device) -> LengthGroups:
+        """The same with the orders on a device."""
+        return self._replace(permutation=on_device(self.permutation, device), inverse=on_device(self.inverse, device))
 
 
 def length_groups(cu_seqlens: Int32[Tensor, " b+1"]) -> LengthGroups:

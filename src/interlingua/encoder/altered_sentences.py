@@ -75,7 +75,7 @@ class AlteredSentences:
             step: of the run.
             is_known: whether sentences, by their keys, are sentences of the corpus, which are no altered ones.
         """
-        ids = torch.split(batch.input_ids.cpu(), batch.lengths.tolist())
+        ids = torch.split(batch.input_ids, batch.lengths.tolist())
         texts = [self._vocabulary.decode(sentence.tolist()) for sentence in ids]
         if self._alterer is None:
             self.learn_names(texts)
@@ -95,14 +95,13 @@ class AlteredSentences:
         if not kept:
             return None
         sentences = TokenBatch.from_lists([sequences[i] for i in kept], [found.languages[i] for i in kept])
-        device = batch.input_ids.device
-        return AlteredBatch(sentences.to(device), torch.tensor([owners[i] for i in kept], device=device))
+        return AlteredBatch(sentences, torch.tensor([owners[i] for i in kept]))
 
     @staticmethod
     def _new(found: TokenBatch, batch: TokenBatch, is_known: Callable[[Tensor], Collection[bool]] | None) -> list[int]:
         """Those that have tokens of their own: neither of the batch's sentences nor of known ones."""
         keys = sentence_keys(found)
-        taken = torch.isin(keys, sentence_keys(batch).cpu()).tolist()
+        taken = torch.isin(keys, sentence_keys(batch)).tolist()
         for place, known in enumerate(is_known(keys) if is_known is not None else ()):
             taken[place] = taken[place] or bool(known)
         return [place for place, is_taken in enumerate(taken) if not is_taken]

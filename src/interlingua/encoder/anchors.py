@@ -12,6 +12,7 @@ from torch.nn import functional as F
 
 from interlingua.batches.sentences import by_pivot, language_codes, meaning_groups, sentence_keys, take
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
+from interlingua.devices import on_device
 from interlingua.encoder.altered_sentences import AlteredBatch, AlteredSentences, HardRequest
 from interlingua.encoder.encode import Dtype
 from interlingua.encoder.encoder import Encoder
@@ -67,6 +68,8 @@ class Anchors(nn.Module):
         CheckpointError: there is no such teacher.
     """
 
+    _place: Tensor
+
     def __init__(
         self,
         student: Encoder,
@@ -85,6 +88,7 @@ class Anchors(nn.Module):
         self.alter: AlteredSentences | None = None
         if hard is not None:
             self.alter = AlteredSentences(student.vocabulary, self.pivot, hard, max_tokens=student.max_tokens)
+        self.register_buffer("_place", torch.empty(0), persistent=False)  # moves to where the student computes
         self._vocabulary = student.vocabulary
         self._dim = student.dim
         self.teacher: Encoder | None = None
@@ -134,24 +138,24 @@ class Anchors(nn.Module):
             DataError: a sentence is not in the bank.
         """
         if self.bank is not None:
-            return self.bank.vectors(sentence_keys(batch))
+            return on_device(self.bank.vectors(sentence_keys(batch)), self._place.device)
         if self.teacher is None or self.teacher.dim != self._dim:
             raise ConfigError(
                 f"teachers: {', '.join(self.teachers)} need a bank, which is made at the start of a training run; give"
                 " run.max_steps or run.num_train_epochs in place of a budget of seconds"
             )
-        sentences = torch.split(batch.input_ids.cpu(), batch.lengths.tolist())
+        sentences = torch.split(batch.input_ids, batch.lengths.tolist())
         ids = self._reader(self.teacher, 0).in_own_tokens([ids.tolist() for ids in sentences], self.pivot)
-        embeddings: Tensor = self.teacher(TokenBatch.from_lists(ids, batch.languages).to(batch.input_ids.device))
+        embeddings: Tensor = self.teacher(TokenBatch.from_lists(ids, batch.languages))
         return embeddings
 
     def interpolated(self, translations: TokenBatch, y: Float[Tensor, "b d"]) -> Float[Tensor, "b d"]:
         """Targets of translations, OmniSONAR: (x + y) / 2 where the teacher knows the language, else y."""
-        known = torch.tensor([code in self.known for code in translations.languages], device=y.device)
-        if not known.any():
+        known = [row for row, code in enumerate(translations.languages) if code in self.known]
+        if not known:
             return y
-        rows = known.nonzero()[:, 0]
-        x = self.vectors(take(translations, rows.tolist()))
+        x = self.vectors(take(translations, known))
+        rows = on_device(torch.tensor(known), y.device)
         return y.index_copy(0, rows, (x + y[rows]) / 2)
 
     def reading(self, batch: ParallelBatch, translations: bool, originals: bool) -> Reading:
@@ -181,25 +185,27 @@ class Anchors(nn.Module):
         """
         translations, originals = by_pivot(batch, self.pivot)
         keys = gather(torch.stack([sentence_keys(originals), sentence_keys(translations)], dim=1))
-        group = meaning_groups(keys)
-        pivots = keys[:, 0]
+        device = read.anchors.device
+        group = on_device(meaning_groups(keys), device)
         pairs = group[:, None] == group
-        if self.bank is None:
+        in_bank = None if self.bank is None else on_device(self.bank.groups(keys[:, 0]), device)
+        pivots = on_device(keys[:, 0], device)
+        if self.bank is None or in_bank is None:
             vectors = F.normalize(gather(read.anchors).float(), dim=1)
             same_sentence = pivots[:, None] == pivots
             same_meaning = pairs
         else:
-            window = self.bank.window(batch.step, read.anchors.device)
+            window = self.bank.window(batch.step, device)
             vectors = window.vectors
             same_sentence = pivots[:, None] == window.keys
-            same_meaning = same_sentence | (self.bank.groups(pivots)[:, None] == window.groups)
+            same_meaning = same_sentence | (in_bank[:, None] == window.groups)
         count = len(read.sides)
         return Negatives(
             vectors,
             same_sentence.repeat(count, 1),
             same_meaning.repeat(count, 1),
             pairs.repeat(count, count),
-            torch.cat([gather(language_codes(side)) for side in read.sides]),
+            on_device(torch.cat([gather(language_codes(side)) for side in read.sides]), device),
         )
 
     def notes(self) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from interlingua.batches.packing import LengthGroups, length_groups
+from interlingua.devices import on_device
 from interlingua.encoder.dropout import dropout
 
 MAX_FLASH_HEAD_WIDTH = 256
@@ -28,7 +28,7 @@ class Layout:
     Attributes:
         positions: place of each token in its sentence, from 0, in this order.
         by_length: the order and the groups, or None for FlashAttention.
-        cu_seqlens: sentence boundaries in the batch's order.
+        cu_seqlens: sentence boundaries in the batch's order; for FlashAttention on the device.
         max_seqlen: longest sentence.
         rotations: made once for all layers, by the base of their angles and the width of a head.
     """
@@ -40,20 +40,30 @@ class Layout:
     rotations: dict[tuple[float, int], tuple[Tensor, Tensor]] = field(default_factory=dict, compare=False)
 
     @classmethod
-    def of(cls, cu_seqlens: Int[Tensor, " b+1"], *, flash: bool = False) -> Layout:
-        """Plans a batch, for FlashAttention or for groups of equal length."""
+    def of(cls, cu_seqlens: Int[Tensor, " b+1"], *, flash: bool = False, device: torch.device | None = None) -> Layout:
+        """Plans a batch.
+
+        Args:
+            cu_seqlens: sentence boundaries; on the host, so that nothing waits for the device.
+            flash: for FlashAttention, or for groups of equal length.
+            device: where the tokens are; default: where the boundaries are.
+        """
+        device = cu_seqlens.device if device is None else device
         starts = torch.repeat_interleave(cu_seqlens[:-1].long(), cu_seqlens.diff())
         positions = torch.arange(len(starts), device=starts.device) - starts
         if flash:
-            return cls(positions, None, cu_seqlens.int(), int(cu_seqlens.diff().max()))
+            longest = int(cu_seqlens.diff().max())
+            return cls(on_device(positions, device), None, on_device(cu_seqlens.int(), device), longest)
         by_length = length_groups(cu_seqlens)
-        return cls(positions[by_length.permutation], by_length, cu_seqlens, by_length.groups[-1].length)
+        positions = on_device(positions[by_length.permutation], device)
+        return cls(positions, by_length.to(device), cu_seqlens, by_length.groups[-1].length)
 
     def rotation(self, base: float, head_width: int) -> tuple[Float[Tensor, "t w/2"], Float[Tensor, "t w/2"]]:
         """Cosine and sine of each token's angles: position * base^(-2i/w), w the width of a head (Su et al. 2021)."""
         key = (base, head_width)
         if key not in self.rotations:
-            angles = self.positions[:, None].float() * inverse_frequencies(base, head_width).to(self.positions.device)
+            frequencies = inverse_frequencies(base, head_width, self.positions.device)
+            angles = self.positions[:, None].float() * frequencies
             self.rotations[key] = (angles.cos(), angles.sin())
         return self.rotations[key]
 
@@ -70,9 +80,9 @@ class Layout:
         return _permute(x, self.by_length.inverse, self.by_length.permutation)
 
 
-def inverse_frequencies(base: float, head_width: int) -> Float[Tensor, " w/2"]:
+def inverse_frequencies(base: float, head_width: int, device: torch.device | None = None) -> Float[Tensor, " w/2"]:
     """Angle by which each pair of elements of a head turns from one position to the next, in radians."""
-    return 1.0 / base ** (torch.arange(0, head_width, 2, dtype=torch.float32) / head_width)
+    return 1.0 / base ** (torch.arange(0, head_width, 2, dtype=torch.float32, device=device) / head_width)
 
 
 def rotate(x: Float[Tensor, "t d"], layout: Layout, *, heads: int, base: float) -> Float[Tensor, "t d"]:
@@ -126,7 +136,7 @@ def attend(
         turned = rotate(qkv[:, : 2 * width], layout, heads=2 * heads, base=rotary_base)
         qkv = torch.cat([turned, qkv[:, 2 * width :]], dim=1)
     if layout.by_length is None:
-        return _flash(qkv.view(tokens, *split), layout, window).reshape(tokens, width)
+        return _flash(qkv.view(tokens, *split), layout, window, dropout_rate).reshape(tokens, width)
     contexts = []
     # split, not slices: the backward pass of a slice fills a zero tensor of the whole size
     pieces = torch.split(qkv, layout.by_length.sizes)
@@ -164,30 +174,28 @@ def masked_attention(
 
 
 def flash_available(device: torch.device, dtype: torch.dtype, head_width: int) -> bool:
-    """Whether torch's variable-length FlashAttention can run: CUDA from Ampere on, half precision, a fitting head."""
+    """Whether torch's FlashAttention can run on packed sentences: CUDA from Ampere on, 16 bits, a fitting head."""
     if device.type != "cuda" or dtype not in (torch.float16, torch.bfloat16):
         return False
     if head_width % 8 or head_width > MAX_FLASH_HEAD_WIDTH or torch.cuda.get_device_capability(device) < (8, 0):
         return False
-    return _varlen_attn() is not None
+    return torch.backends.cuda.is_flash_attention_available()
 
 
-@functools.cache
-def _varlen_attn() -> Any:
-    try:
-        from torch.nn.attention.varlen import varlen_attn
-    except ImportError:
-        return None
-    return varlen_attn
-
-
-def _flash(qkv: Float[Tensor, "t 3 h w"], layout: Layout, window: int | None) -> Float[Tensor, "t h w"]:
-    q, k, v = (part.contiguous() for part in qkv.unbind(1))
+def _flash(
+    qkv: Float[Tensor, "t 3 h w"], layout: Layout, window: int | None, dropout_rate: float
+) -> Float[Tensor, "t h w"]:
+    """Attention of packed sentences in one kernel; what ``torch.nn.attention.varlen`` calls, which has no dropout."""
+    q, k, v = qkv.unbind(1)
     longest = layout.max_seqlen
     bounds = layout.cu_seqlens
-    sides = {} if window is None else {"window_size": (window, window)}
-    context: Tensor = _varlen_attn()(q, k, v, bounds, bounds, longest, longest, **sides)
-    return context
+    is_causal = False
+    returns_mask = False
+    sides = {} if window is None else {"window_size_left": window, "window_size_right": window}
+    context, *_ = torch.ops.aten._flash_attention_forward(
+        q, k, v, bounds, bounds, longest, longest, dropout_rate, is_causal, returns_mask, **sides
+    )
+    return context  # type: ignore[no-any-return]
 
 
 def _permute(x: Tensor, order: Tensor, inverse: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from interlingua.devices import on_device
 from interlingua.encoder.attention import Layout
 from interlingua.encoder.dropout import dropout
 from interlingua.encoder.layer import ACTIVATIONS, Layer, LayerSpec, layout_for
@@ -223,15 +224,17 @@ class Backbone(nn.Module):
         """Hidden states of the last layer, in the order of the tokens.
 
         Args:
-            input_ids: the sentences' ids one after another.
+            input_ids: the sentences' ids one after another; these and the next best on the host, see
+                ``devices.py``.
             cu_seqlens: where each sentence begins, and the total at the end.
             word_embeddings: looked-up rows to use instead of the table's (gradients with respect to inputs).
             positions: place of each token, from 0, where it is not that in its sequence.
             num_layers: stop after so many layers, before the last norm; default: all.
         """
-        layout = layout_for(self.layers, cu_seqlens)
+        device = self.word_embeddings.weight.device
+        layout = layout_for(self.layers, cu_seqlens, device)
         if positions is not None:
-            layout = replace(layout, positions=layout.arrange(positions), rotations={})
+            layout = replace(layout, positions=layout.arrange(on_device(positions, device)), rotations={})
         x = self.embed(input_ids, layout, word_embeddings)
         for layer in self.layers[:num_layers]:
             x = layer(x, layout)
@@ -259,10 +262,12 @@ class Backbone(nn.Module):
     ) -> Float[Tensor, "t d"]:
         """Sum of the embeddings, normalised, in the layout's order."""
         if word_embeddings is None:
-            x = self.word_embeddings(layout.arrange(input_ids))
+            x = self.word_embeddings(layout.arrange(on_device(input_ids, layout.positions.device)))
         else:
             x = layout.arrange(word_embeddings)
-        x = self.embedding_norm(self._placed(x, layout.positions if positions is None else layout.arrange(positions)))
+        if positions is not None:
+            positions = layout.arrange(on_device(positions, layout.positions.device))
+        x = self.embedding_norm(self._placed(x, layout.positions if positions is None else positions))
         if x.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
             x = x.to(torch.get_autocast_dtype("cpu"))  # else every residual sum would promote to float32 again
         return dropout(x, self.config.hidden_dropout_prob if self.training else 0.0)

@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import logging
 from array import array
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -40,11 +41,19 @@ CPU_BATCH_TOKENS = 4096
 MIN_SHARE_TOKENS = 512
 SHARES = 4
 """A batch for a thread has so many tokens at least, and there are so many for each, so that none waits for long."""
-Dtype = Literal["float32", "bfloat16", "float16", "int8", "auto"]
+Dtype = Literal["float32", "tf32", "bfloat16", "float16", "int8", "auto"]
 DTYPES: Mapping[str, torch.dtype] = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 """Of weights as they are stored."""
-COMPUTE_DTYPES: Mapping[str, torch.dtype | None] = {**DTYPES, "int8": torch.int8, "auto": None}
-"""None: the fastest in which vectors stay close, see ``encoder/executors.py``."""
+COMPUTE_DTYPES: Mapping[str, torch.dtype | None] = {
+    **DTYPES,
+    "tf32": torch.float32,
+    "int8": torch.int8,
+    "auto": None,
+}
+"""tf32: float32 of which a GPU's products round to 10 bits. None: the fastest in which vectors stay close, see
+``encoder/executors.py``."""
+BATCHES_AHEAD = 2
+"""A GPU works on so many while the vectors of one before them are on the way."""
 Vectors = Float32[np.ndarray, "n d"]
 
 
@@ -97,8 +106,10 @@ def encode(
         normalize: scale the vectors to length 1.
         dim: keep so many elements of each vector, the first ones, scaled anew; default: all that the model gives.
         precision: of the vectors: float32, int8, or bits as signed (binary) or unsigned bytes (ubinary).
-        dtype: to compute in. With int8 two thirds of the products are in bytes; auto is the fastest on this machine
-            of float32, bfloat16 and int8 in which vectors have a cosine of at least 0.999 with those in float32.
+        dtype: to compute in. With int8, which is for CPUs, two thirds of the products are in bytes; with tf32, which
+            is for NVIDIA GPUs, products round their factors to 10 bits. Auto is the fastest on this machine of
+            float32, bfloat16 and int8 in which vectors have a cosine of at least 0.999 with those in float32; on a
+            GPU that is bfloat16.
         show_progress: draw a bar on standard error.
         out: a ``.npy`` file to write instead of collecting in memory; it appears when all is done. In memory a vector
             with NaN or infinity is given as it is; in a file it is an error.
@@ -110,7 +121,7 @@ def encode(
         the vectors, memory-mapped if ``out`` is given.
 
     Raises:
-        ConfigError: ``texts`` is a single text, a table, a dictionary or a set.
+        ConfigError: ``texts`` is a single text, a table, a dictionary or a set, or the dtype is not one of the device.
         DataError: an element of it is no text, or ``out`` is given and a vector is not finite.
     """
     checked = checked_texts(texts)
@@ -214,17 +225,22 @@ def _runner(
     shift = None if encoder.language_shift is None else encoder.language_shift.mean_of(language)
     if isinstance(encoder.backbone, StaticBackbone) and encoder.pooling == "mean":
         return StaticRunner(encoder, normalize, shift)
-    return _BatchRunner(encoder, COMPUTE_DTYPES[dtype], normalize, shift)
+    if dtype == "int8" and encoder.device.type != "cpu":
+        raise ConfigError(f"dtype int8 is for CPUs, but the model is on {encoder.device}; choose bfloat16 or auto")
+    if dtype == "tf32" and encoder.device.type != "cuda":
+        raise ConfigError(f"dtype tf32 is for NVIDIA GPUs, but the model is on {encoder.device}; choose float32")
+    return _BatchRunner(encoder, dtype, normalize, shift)
 
 
 class _BatchRunner:
     """Runs the batches of a window, on the CPU one per thread: a busy neighbour then slows one batch, not all."""
 
-    def __init__(self, encoder: Encoder, dtype: torch.dtype | None, normalize: bool, shift: Tensor | None) -> None:
+    def __init__(self, encoder: Encoder, dtype: Dtype, normalize: bool, shift: Tensor | None) -> None:
         self.encoder = encoder
         self.normalize = normalize
         self.shift = shift
-        self.backbone = encoder.frozen_backbone(dtype)
+        self.backbone = encoder.frozen_backbone(COMPUTE_DTYPES[dtype])
+        self.rounds_factors = dtype == "tf32"
         self.on_cpu = encoder.device.type == "cpu"
         self.threads = torch.get_num_threads() if self.on_cpu else 1
         self.pool: ThreadPoolExecutor | None = None
@@ -247,24 +263,61 @@ class _BatchRunner:
         vectors = np.empty((len(window), self.encoder.full_dim), dtype=np.float32)
         if self.pool is None and self.threads > 1 and len(batches) > 1:
             self.pool = ThreadPoolExecutor(self.threads, "encode", initializer=lambda: torch.set_num_threads(1))
-        run = map if self.pool is None else self.pool.map
-        for rows, result in zip(batches, run(lambda rows: self.vectors_of(window, rows), batches), strict=True):
+        if self.on_cpu:
+            run = map if self.pool is None else self.pool.map
+            results = run(lambda rows: self.pooled(window, rows).numpy(), batches)
+        else:
+            results = self._ahead(window, batches)
+        for rows, result in zip(batches, results, strict=True):
             vectors[rows] = result
             advance(len(rows))
         return vectors
 
+    def _ahead(self, window: list[list[int]], batches: list[list[int]]) -> Iterator[Vectors]:
+        """The results of batches, from a GPU; the next ones are under way before the host waits for one."""
+        arriving: deque[tuple[Tensor, torch.cuda.Event]] = deque()
+        with products_in_tf32(enabled=self.rounds_factors):
+            for rows in batches:
+                result = self.pooled(window, rows).to("cpu", non_blocking=True)
+                arrived = torch.cuda.Event()
+                arrived.record()
+                arriving.append((result, arrived))
+                if len(arriving) > BATCHES_AHEAD:
+                    yield _awaited(*arriving.popleft())
+            while arriving:
+                yield _awaited(*arriving.popleft())
+
     @torch.inference_mode()
-    def vectors_of(self, window: list[list[int]], rows: list[int]) -> Vectors:
-        """Pooled states of the texts in these rows of the window."""
+    def pooled(self, window: list[list[int]], rows: list[int]) -> Float32[Tensor, "n d"]:
+        """Pooled states of the texts in these rows of the window, where the model is."""
         encoder = self.encoder
-        batch = TokenBatch.from_lists([window[row] for row in rows], ("",) * len(rows)).to(encoder.device)
+        batch = TokenBatch.from_lists([window[row] for row in rows], ("",) * len(rows))
         states = self.backbone(batch.input_ids, batch.cu_seqlens)
-        hidden = HiddenStates(states, batch.cu_seqlens, torch.isin(batch.input_ids, encoder.special_ids))
+        hidden = HiddenStates(states, batch.cu_seqlens, encoder.is_special(batch.input_ids))
         pooled = encoder.pool(hidden)
         if self.shift is not None:
             pooled = pooled - self.shift
-        result: Vectors = (F.normalize(pooled, dim=-1) if self.normalize else pooled).cpu().numpy()
-        return result
+        return F.normalize(pooled, dim=-1) if self.normalize else pooled
+
+
+def _awaited(result: Tensor, arrived: torch.cuda.Event) -> Vectors:
+    arrived.synchronize()
+    vectors: Vectors = result.numpy()
+    return vectors
+
+
+@contextlib.contextmanager
+def products_in_tf32(*, enabled: bool) -> Iterator[None]:
+    """In this block the products of a GPU in float32 round their factors to TF32's 10 bits, if that is enabled."""
+    products = torch.backends.cuda.matmul
+    name, value = ("fp32_precision", "tf32") if hasattr(products, "fp32_precision") else ("allow_tf32", True)
+    before = getattr(products, name)
+    if enabled:
+        setattr(products, name, value)
+    try:
+        yield
+    finally:
+        setattr(products, name, before)
 
 
 def token_budget_batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:

@@ -8,10 +8,11 @@ from collections.abc import Iterable
 from typing import Literal
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from interlingua.batches.tokens import TokenBatch
+from interlingua.devices import on_device
 from interlingua.encoder.backbone import Backbone, BackboneConfig
 from interlingua.encoder.directory import EncodingSettings, is_ours, read_directory, write_directory
 from interlingua.encoder.encode import encode
@@ -80,7 +81,8 @@ class Encoder(nn.Module):
         self.settings = settings or EncodingSettings(max_tokens=backbone.config.max_tokens)
         content = {vocabulary.special_tokens.get(role) for role in ("unk_token", "mask_token")}  # these stand for text
         special = [i for i in vocabulary.special_ids if vocabulary.tokenizer.id_to_token(i) not in content]
-        self.register_buffer("special_ids", torch.tensor(special, dtype=torch.long), persistent=False)
+        self._specials_on_host = torch.tensor(special, dtype=torch.long)
+        self.register_buffer("special_ids", self._specials_on_host, persistent=False)
 
     @property
     def dim(self) -> int:
@@ -134,16 +136,27 @@ class Encoder(nn.Module):
         if self.gradcache_sentences is None:
             states = self._states(batch, word_embeddings)
         else:
-            rows = self.backbone.word_embeddings(batch.input_ids) if word_embeddings is None else word_embeddings
+            rows = self._looked_up(batch) if word_embeddings is None else word_embeddings
             states = in_parts(self._states, batch, rows, self.gradcache_sentences)
-        return HiddenStates(states, batch.cu_seqlens, torch.isin(batch.input_ids, self.special_ids))
+        return HiddenStates(states, batch.cu_seqlens, self.is_special(batch.input_ids))
+
+    def is_special(self, input_ids: Int[Tensor, " t"]) -> Bool[Tensor, " t"]:
+        """Whether tokens are the tokenizer's own; found where the ids are, which is best the host."""
+        specials = self.special_ids
+        if specials.device != input_ids.device:
+            specials = on_device(self._specials_on_host, input_ids.device)
+        return torch.isin(input_ids, specials)
 
     def forward(self, batch: TokenBatch) -> Float[Tensor, "b d"]:
         """Sentence vectors: pooled as the settings say, through the layers after pooling, without the last scaling."""
         if self.gradcache_sentences is None:
             return self._vectors(batch)
-        rows = self.backbone.word_embeddings(batch.input_ids)
+        rows = self._looked_up(batch)
         return in_parts(self._vectors, batch, rows, self.gradcache_sentences)
+
+    def _looked_up(self, batch: TokenBatch) -> Float[Tensor, "t d"]:
+        rows: Tensor = self.backbone.word_embeddings(on_device(batch.input_ids, self.device))
+        return rows
 
     def _states(self, batch: TokenBatch, word_embeddings: Float[Tensor, "t d"] | None = None) -> Float[Tensor, "t d"]:
         if self.shared_passes is not None and word_embeddings is None:
@@ -155,7 +168,7 @@ class Encoder(nn.Module):
         return states
 
     def _vectors(self, batch: TokenBatch, word_embeddings: Float[Tensor, "t d"] | None = None) -> Float[Tensor, "b d"]:
-        special = torch.isin(batch.input_ids, self.special_ids)
+        special = self.is_special(batch.input_ids)
         if isinstance(self.backbone, StaticBackbone) and self.pooling == "mean" and word_embeddings is None:
             kept = torch.ones_like(special) if self.settings.include_special else ~special
             means = self.backbone.means(batch.input_ids, batch.cu_seqlens, kept)
@@ -334,6 +347,20 @@ class Encoder(nn.Module):
             weights["language_shift.means"] = self.language_shift.means
             begin += " ".join(self.language_shift.languages)
         return weights_digest(weights, begin=begin)
+
+
+def load(path_or_id: PathLike, *, device: str | torch.device = "auto") -> Encoder:
+    """Reads a model to use it, as ``Encoder.load`` does, on a GPU where there is one.
+
+    Args:
+        path_or_id: a model directory, a training run, of which the best model is read, or ``hf:owner/name``.
+        device: where the weights go: cpu, cuda, cuda:1; auto = the first GPU where there is one, else the CPU.
+
+    Raises:
+        CheckpointError: there is no such model, or it is damaged or of another kind.
+        ConfigError: there is no such device here.
+    """
+    return Encoder.load(path_or_id, device=choose_device(None if device == "auto" else str(device)))
 
 
 def choose_device(name: str | None = None) -> torch.device:

@@ -9,6 +9,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from interlingua.devices import on_device
 from interlingua.errors import DataError
 from interlingua.registry import did_you_mean
 
@@ -63,7 +64,7 @@ class LanguageTags(nn.Module):
                 f"language {code} has no tag{did_you_mean(code, self.index)}; name it in the method's languages, or"
                 " prepare the vocabulary with it"
             ) from error
-        return torch.tensor(rows).to(self.embedding.weight.device, non_blocking=True)
+        return on_device(torch.tensor(rows), self.embedding.weight.device)
 
 
 class TokenPredictionHead(nn.Module):

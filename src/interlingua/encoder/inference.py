@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from interlingua.devices import on_device
 from interlingua.encoder.attention import Layout, attend, flash_available
 from interlingua.encoder.backbone import Backbone
 from interlingua.encoder.layer import ACTIVATIONS, Layer, run_layer
@@ -67,8 +68,10 @@ class FrozenBackbone:
     def __call__(self, input_ids: Int[Tensor, " t"], cu_seqlens: Int[Tensor, " b+1"]) -> Float[Tensor, "t d"]:
         """Hidden states of the last layer, in the order of the tokens."""
         head_width = self.config.hidden_size // self.config.num_attention_heads
-        layout = Layout.of(cu_seqlens, flash=flash_available(self.words.device, self.between, head_width))
-        words = F.embedding(layout.arrange(input_ids), self.words).to(self.between)
+        device = self.words.device
+        uses_flash = flash_available(device, self.between, head_width)
+        layout = Layout.of(cu_seqlens, flash=uses_flash, device=device)
+        words = F.embedding(layout.arrange(on_device(input_ids, device)), self.words).to(self.between)
         # with rotary positions the table is one row: the token type, or zeros
         rotary = self.config.positions == "rotary"
         places = (

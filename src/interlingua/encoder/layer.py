@@ -179,12 +179,11 @@ class Layer(nn.Module):
         return self.spec.dropout_rate, self.attention_dropout
 
     def uses_flash(self) -> bool:
-        """Whether attention runs as FlashAttention now; its variable-length entry knows no dropout."""
+        """Whether attention runs as FlashAttention now."""
         weight = self.query.weight
         kind = weight.device.type
         dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else weight.dtype
-        drops = self.dropout_rates()[1] > 0
-        return not drops and flash_available(weight.device, dtype, self.spec.head_width)
+        return flash_available(weight.device, dtype, self.spec.head_width)
 
 
 class EagerSteps:
@@ -234,6 +233,13 @@ class EagerSteps:
         return total if norm is None else self.normalized(total, norm)
 
 
-def layout_for(layers: nn.ModuleList, cu_seqlens: Int[Tensor, " b+1"]) -> Layout:
-    """The order of tokens in which a stack of layers runs fastest now."""
-    return Layout.of(cu_seqlens, flash=all(layer.uses_flash() for layer in layers))  # type: ignore[operator]
+def layout_for(layers: nn.ModuleList, cu_seqlens: Int[Tensor, " b+1"], device: torch.device) -> Layout:
+    """The order of tokens in which a stack of layers runs fastest now.
+
+    Args:
+        layers: all of them.
+        cu_seqlens: sentence boundaries, best on the host.
+        device: of the layers.
+    """
+    uses_flash = all(layer.uses_flash() for layer in layers)  # type: ignore[operator]
+    return Layout.of(cu_seqlens, flash=uses_flash, device=device)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from interlingua.batches.masking import IGNORED, random_context
 from interlingua.batches.sentences import Tails, chained
 from interlingua.batches.tokens import Place, TokenBatch
+from interlingua.devices import on_device
 from interlingua.encoder.attention import Layout
 from interlingua.encoder.backbone import Backbone, final_norm
 from interlingua.encoder.visible import VisibleLayer
@@ -51,8 +52,8 @@ class MaskedDecoder(nn.Module):
             the states, and the labels in their order.
         """
         tails, order, cu_seqlens = self._places(sentences)
-        layout = Layout.of(cu_seqlens)
-        x = layout.arrange(torch.cat([h, self._embedded(backbone, sentences, tails)])[order])
+        layout = Layout.of(cu_seqlens, device=h.device)
+        x = layout.arrange(torch.cat([h, self._embedded(backbone, sentences, tails)])[on_device(order, h.device)])
         for layer in self.layers:
             x = layer(x, layout)
         return layout.restore(self._normed(x)), self._labels(labels, tails, h)[order]
@@ -83,11 +84,13 @@ class MaskedDecoder(nn.Module):
             hidden: share of the other tokens that a token is not shown.
         """
         tails, order, cu_seqlens = self._places(sentences)
-        layout = Layout.of(cu_seqlens)
-        places = backbone.positional(tails.positions)
-        queries = h[tails.rows] if places is None else h[tails.rows] + places  # rotary ones come in the layer
-        h_1 = layout.arrange(torch.cat([h, queries])[order])
-        h_2 = layout.arrange(torch.cat([h, self._embedded(backbone, sentences, tails)])[order])
+        layout = Layout.of(cu_seqlens, device=h.device)
+        places = backbone.positional(on_device(tails.positions, h.device))
+        queries = h[on_device(tails.rows, h.device)]
+        queries = queries if places is None else queries + places  # rotary ones come in the layer
+        at = on_device(order, h.device)
+        h_1 = layout.arrange(torch.cat([h, queries])[at])
+        h_2 = layout.arrange(torch.cat([h, self._embedded(backbone, sentences, tails)])[at])
 
         def visible(rows: Int64[Tensor, " n"], length: int) -> Bool[Tensor, "n l l"]:
             shown = random_context(place, rows, length, hidden=hidden)
@@ -106,7 +109,7 @@ class MaskedDecoder(nn.Module):
         return tails, *chained(torch.arange(sentences.batch_size + 1, device=tails.rows.device), tails.cu_seqlens)
 
     def _embedded(self, backbone: Backbone, sentences: TokenBatch, tails: Tails) -> Float[Tensor, "n d"]:
-        layout = Layout.of(tails.cu_seqlens)
+        layout = Layout.of(tails.cu_seqlens, device=backbone.word_embeddings.weight.device)
         return layout.restore(backbone.embed(sentences.input_ids[tails.kept], layout, positions=tails.positions))
 
     def _labels(self, labels: Int64[Tensor, " t"], tails: Tails, h: Float[Tensor, "b d"]) -> Int64[Tensor, " n"]:

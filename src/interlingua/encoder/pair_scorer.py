@@ -144,10 +144,7 @@ class PairScorer(nn.Module):
         lengths = [len(a) + len(b) for a, b in zip(*sides, strict=True)]
         scores = np.empty(len(lengths), dtype=np.float32)
         for rows in token_budget_batches(lengths, batch_tokens):
-            a, b = (
-                TokenBatch.from_lists([side[row] for row in rows], [""] * len(rows)).to(self.encoder.device)
-                for side in sides
-            )
+            a, b = (TokenBatch.from_lists([side[row] for row in rows], [""] * len(rows)) for side in sides)
             orders = []
             for pairs in (self._joined(a, b), self._joined(b, a)):
                 states = HiddenStates(backbone(pairs.input_ids, pairs.cu_seqlens), pairs.cu_seqlens)

@@ -5,15 +5,20 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
+
+from interlingua.devices import on_device
 
 PoolingMode = Literal["cls", "mean", "max"]
 POOLING_MODES: tuple[PoolingMode, ...] = ("cls", "mean", "max")
 
 
 class HiddenStates(NamedTuple):
-    """Last-layer states of a batch's tokens, packed in the batch's order. A sentence without tokens pools to zeros."""
+    """Last-layer states of a batch's tokens, packed in the batch's order. A sentence without tokens pools to zeros.
+
+    The states may be on a device, the rest best stays on the host, see ``devices.py``.
+    """
 
     states: Float[Tensor, "t d"]
     cu_seqlens: Int[Tensor, " b+1"]
@@ -23,20 +28,20 @@ class HiddenStates(NamedTuple):
     def cls(self) -> Float[Tensor, "b d"]:
         """State of each sentence's first token."""
         first = self.cu_seqlens[:-1].long().clamp(max=max(len(self.states) - 1, 0))
-        return self._blank_empty(self._wide()[first]) if len(self.states) else self._zeros()
+        return self._blank_empty(self._wide()[self._here(first)]) if len(self.states) else self._zeros()
 
     def mean(self, *, include_special: bool = True) -> Float[Tensor, "b d"]:
         """Mean state of each sentence's tokens, summed in float32."""
         kept = self if include_special else self.without_special()
-        sums = kept._zeros().index_add(0, kept.sentence_of_token(), kept._wide())
-        return sums / kept.lengths().clamp(min=1)[:, None]
+        sums = kept._zeros().index_add(0, kept._here(kept.sentence_of_token()), kept._wide())
+        return sums / kept._here(kept.lengths().clamp(min=1))[:, None]
 
     def max(self, *, include_special: bool = True) -> Float[Tensor, "b d"]:
         """Largest state of each sentence's tokens, per dimension."""
         kept = self if include_special else self.without_special()
         if not len(kept.states):
             return kept._zeros()
-        rows = kept.sentence_of_token()[:, None].expand_as(kept.states)
+        rows = kept._here(kept.sentence_of_token())[:, None].expand_as(kept.states)
         return kept._zeros().scatter_reduce(0, rows, kept._wide(), reduce="amax", include_self=False)
 
     def pool(self, mode: PoolingMode, *, include_special: bool = True) -> Float[Tensor, "b d"]:
@@ -63,7 +68,11 @@ class HiddenStates(NamedTuple):
             return self
         kept = ~self.special
         counts = torch.cat([kept.new_zeros(1, dtype=torch.long), kept.long().cumsum(0)])
-        return HiddenStates(self.states[kept], counts[self.cu_seqlens.long()])
+        at = self._here(kept.nonzero()[:, 0])
+        return HiddenStates(self.states[at], counts[self.cu_seqlens.long()])
+
+    def _here(self, index: Shaped[Tensor, " *n"]) -> Shaped[Tensor, " *n"]:
+        return on_device(index, self.states.device)
 
     def _wide(self) -> Float[Tensor, "t d"]:
         return self.states if self.states.dtype == torch.float64 else self.states.float()
@@ -72,4 +81,4 @@ class HiddenStates(NamedTuple):
         return self._wide().new_zeros(len(self.cu_seqlens) - 1, self.states.shape[1])
 
     def _blank_empty(self, vectors: Float[Tensor, "b d"]) -> Float[Tensor, "b d"]:
-        return vectors * (self.lengths() > 0)[:, None]
+        return vectors * self._here(self.lengths() > 0)[:, None]

@@ -23,6 +23,7 @@ from torch import Tensor
 
 from interlingua.batches.sentences import take
 from interlingua.batches.tokens import TokenBatch
+from interlingua.devices import on_device
 
 if TYPE_CHECKING:
     from interlingua.encoder.encoder import Encoder
@@ -100,9 +101,8 @@ def _gathered(stored: list[_Stored], lengths: list[int]) -> Float[Tensor, "t d"]
     for source in sources:
         starts[id(source)] = total
         total += len(source)
-    device = sources[0].device
-    begins = torch.tensor([starts[id(one.states)] + one.first for one in stored], device=device)
-    counts = torch.tensor(lengths, device=device)
+    begins = torch.tensor([starts[id(one.states)] + one.first for one in stored])
+    counts = torch.tensor(lengths)
     before = torch.cumsum(counts, dim=0) - counts
-    index = torch.repeat_interleave(begins - before, counts) + torch.arange(int(counts.sum()), device=device)
-    return torch.cat(sources)[index]
+    index = torch.repeat_interleave(begins - before, counts) + torch.arange(int(counts.sum()))
+    return torch.cat(sources)[on_device(index, sources[0].device)]

@@ -13,6 +13,7 @@ from numpy import ndarray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from interlingua.devices import on_device
 from interlingua.encoder.backbone import Backbone, BackboneConfig
 
 if TYPE_CHECKING:
@@ -48,7 +49,9 @@ class StaticBackbone(Backbone):
         num_layers: int | None = None,
     ) -> Float[Tensor, "t d"]:
         """The tokens' own vectors; what stands around them, and where, is nothing to them."""
-        rows: Tensor = self.word_embeddings(input_ids) if word_embeddings is None else word_embeddings
+        if word_embeddings is not None:
+            return word_embeddings
+        rows: Tensor = self.word_embeddings(on_device(input_ids, self.word_embeddings.weight.device))
         return rows
 
     def means(
@@ -56,7 +59,8 @@ class StaticBackbone(Backbone):
     ) -> Float[Tensor, "b d"]:
         """Mean vector of each sentence's kept tokens, without the tokens' vectors in between; zeros for none."""
         ids, starts = without(input_ids, cu_seqlens, kept)
-        return F.embedding_bag(ids, self.word_embeddings.weight, starts, mode="mean")
+        weight = self.word_embeddings.weight
+        return F.embedding_bag(on_device(ids, weight.device), weight, on_device(starts, weight.device), mode="mean")
 
 
 def static_config(vocab_size: int, dim: int, *, pad_token_id: int = 0) -> BackboneConfig:
@@ -101,9 +105,9 @@ class StaticRunner:
         self.encoder = encoder
         self.normalize = normalize
         self.shift = shift
-        self.counts = torch.ones(encoder.backbone.config.vocab_size, dtype=torch.bool, device=encoder.device)
+        self.counts = torch.ones(encoder.backbone.config.vocab_size, dtype=torch.bool)
         if not encoder.settings.include_special:
-            self.counts[encoder.special_ids] = False
+            self.counts = ~encoder.is_special(torch.arange(len(self.counts)))
 
     def __enter__(self) -> StaticRunner:
         return self
@@ -120,9 +124,9 @@ class StaticRunner:
         ends = np.concatenate([np.zeros(1, dtype=np.int64), lengths.cumsum()])
         ids = np.fromiter(itertools.chain.from_iterable(window), dtype=np.int64, count=int(ends[-1]))
         backbone = self.encoder.backbone
-        tokens = torch.from_numpy(ids).to(self.encoder.device)
+        tokens = torch.from_numpy(ids)
         assert isinstance(backbone, StaticBackbone)
-        means = backbone.means(tokens, torch.from_numpy(ends).to(tokens.device), self.counts[tokens])
+        means = backbone.means(tokens, torch.from_numpy(ends), self.counts[tokens])
         vectors = self.encoder.post_pooling(means)
         if self.shift is not None:
             vectors = vectors - self.shift

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from interlingua.batches.masking import IGNORED
 from interlingua.batches.sentences import Tails, chained
 from interlingua.batches.tokens import TokenBatch
+from interlingua.devices import gathered, on_device
 from interlingua.encoder.backbone import Backbone
 from interlingua.encoder.pooling import HiddenStates
 
@@ -45,9 +46,9 @@ class MaskedTokenHead(nn.Module):
     def forward(
         self, states: Float[Tensor, "t d"], labels: Int64[Tensor, " t"], word_embeddings: Float[Tensor, "v d"]
     ) -> TokenPredictions:
-        """What tells the labels that are not ``IGNORED``; the other states are not looked at."""
-        at = labels != IGNORED
-        return TokenPredictions(self.transform(states[at]), word_embeddings, self.bias, labels[at])
+        """What tells the labels that are not ``IGNORED``; the other states are not looked at. Labels on the host."""
+        at = (labels != IGNORED).nonzero()[:, 0]
+        return TokenPredictions(self.transform(gathered(states, at)), word_embeddings, self.bias, labels[at])
 
 
 class TranslationHead(nn.Module):
@@ -96,12 +97,15 @@ class TranslationHead(nn.Module):
         """
         a, b = (Tails.of(cu_seqlens, skip) for cu_seqlens in (source.cu_seqlens, targets.cu_seqlens))
         labels = labels[b.kept]
-        masks = self.backbone.word_embeddings(torch.full_like(labels, mask_id))
+        device = states.device
+        masks = self.backbone.word_embeddings(torch.full(labels.shape, mask_id, device=device))
         if language is not None:
-            masks = masks + language[b.rows]
-        shown = torch.where((labels != IGNORED)[:, None], masks, states[b.kept].to(masks.dtype))
+            masks = masks + language[on_device(b.rows, device)]
+        is_hidden = on_device(labels != IGNORED, device)
+        shown = torch.where(is_hidden[:, None], masks, states[on_device(b.kept, device)].to(masks.dtype))
         order, cu_seqlens = chained(a.cu_seqlens, b.cu_seqlens)
-        inputs = torch.cat([source.states[a.kept].to(shown.dtype), shown])[order]  # g^0
+        read = source.states[on_device(a.kept, device)].to(shown.dtype)
+        inputs = torch.cat([read, shown])[on_device(order, device)]  # g^0
         labels = torch.cat([torch.full_like(a.rows, IGNORED), labels])[order]
         positions = torch.cat([a.positions, b.positions])[order]
         states = self.backbone(labels, cu_seqlens, word_embeddings=inputs, positions=positions)  # g^K ... g^1

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import PackedSequence
 
+from interlingua.devices import on_device
 from interlingua.encoder.attention import Layout
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.visible import VisibleLayer, causal
@@ -66,16 +67,22 @@ class LstmDecoder(nn.Module):
         """
         lengths = cu_seqlens.diff().long()
         longest_first = lengths.argsort(descending=True, stable=True)
-        rank = torch.empty_like(longest_first).scatter_(0, longest_first, torch.arange(len(lengths)).to(lengths.device))
+        rank = torch.empty_like(longest_first).scatter_(
+            0, longest_first, torch.arange(len(lengths), device=lengths.device)
+        )
         rows = torch.repeat_interleave(torch.arange(len(lengths), device=lengths.device), lengths)
         positions = torch.arange(len(rows), device=rows.device) - cu_seqlens[:-1].long()[rows]
         order = (positions * len(lengths) + rank[rows]).argsort()  # step by step, the longest sentence first
+        sizes = positions.bincount().cpu()
+        back = on_device(order.argsort(), condition.device)
+        inputs, rows, order = (on_device(index, condition.device) for index in (inputs, rows, order))
+        longest_first = on_device(longest_first, condition.device)
         x = torch.cat([self.dropout(self.tokens(inputs)), condition[rows]], dim=1)[order]
         state = self.initial(condition[:, : self.initial.in_features]).view(
             len(condition), self.lstm.num_layers, 2, -1
         )[longest_first]
         hidden, cell = state.permute(2, 1, 0, 3).contiguous().to(x.dtype).unbind(0)  # (layers, B, H) each
-        states = self.lstm(PackedSequence(x, positions.bincount().cpu()), (hidden, cell))[0].data[order.argsort()]
+        states = self.lstm(PackedSequence(x, sizes), (hidden, cell))[0].data[back]
         features: Tensor = self.dropout(self.narrow(self.dropout(states)))
         return features
 
@@ -135,11 +142,12 @@ class TransformerDecoder(nn.Module):
         self, inputs: Int64[Tensor, " t"], cu_seqlens: Int[Tensor, " b+1"], condition: Float[Tensor, "b d+l"]
     ) -> Float[Tensor, "t w"]:
         """As of ``LstmDecoder``."""
-        layout = Layout.of(cu_seqlens)
-        rows = torch.repeat_interleave(torch.arange(len(condition), device=condition.device), cu_seqlens.diff())
+        layout = Layout.of(cu_seqlens, device=condition.device)
+        rows = torch.repeat_interleave(torch.arange(len(condition), device=cu_seqlens.device), cu_seqlens.diff())
+        rows = on_device(rows, condition.device)
         x = self.positions(layout.positions)
         if self.tokens is not None:
-            x = x + self.tokens(layout.arrange(inputs))
+            x = x + self.tokens(layout.arrange(on_device(inputs, condition.device)))
         x = torch.cat([self.dropout(x), F.embedding(layout.arrange(rows), condition).to(x.dtype)], dim=1)
         for layer in self.layers:
             x = layer(x, layout, visible=None if self.tokens is None else causal)

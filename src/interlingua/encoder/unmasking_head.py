@@ -9,6 +9,7 @@ from jaxtyping import Float, Int, Int64
 from torch import Tensor, nn
 
 from interlingua.batches.sentences import chained
+from interlingua.devices import on_device
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.layer import Layer, layout_for
@@ -79,21 +80,24 @@ class UnmaskingHead(nn.Module):
 
         Args:
             states: of the masked sentences' tokens, packed.
-            cu_seqlens: where each sentence begins, and the total at the end.
+            cu_seqlens: where each sentence begins, and the total at the end; best on the host.
             vectors: the sentence vector that the head is conditioned on.
         """
+        device = states.device
         one_each = torch.arange(len(cu_seqlens), device=cu_seqlens.device, dtype=cu_seqlens.dtype)
         if self.replaces_first:
-            states = states.index_select(0, _behind_the_first(cu_seqlens, len(states)))
+            states = states.index_select(0, on_device(_behind_the_first(cu_seqlens, len(states)), device))
             cu_seqlens = cu_seqlens - one_each
         order, boundaries = chained(one_each, cu_seqlens)
-        x = torch.cat([vectors.to(states.dtype), states]).index_select(0, order)
-        layout = layout_for(self.layers, boundaries)
+        x = torch.cat([vectors.to(states.dtype), states]).index_select(0, on_device(order, device))
+        layout = layout_for(self.layers, boundaries, device)
         x = layout.arrange(x)
         for layer in self.layers:
             x = layer(x, layout)
         x = layout.restore(x)
-        return x if self.replaces_first else x.index_select(0, _behind_the_first(boundaries, len(x)))
+        if self.replaces_first:
+            return x
+        return x.index_select(0, on_device(_behind_the_first(boundaries, len(x)), device))
 
 
 def _behind_the_first(cu_seqlens: Int[Tensor, " b+1"], tokens: int) -> Int64[Tensor, " n"]:

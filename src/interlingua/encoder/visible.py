@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
+from interlingua.devices import on_device
 from interlingua.encoder.attention import Layout, masked_attention, rotate
 from interlingua.encoder.layer import EagerSteps, Layer, run_layer
 
@@ -93,7 +94,7 @@ def attend_visible(
     by_length = layout.by_length
     assert by_length is not None
     lengths = layout.cu_seqlens.diff().long()
-    rows = lengths.sort(stable=True).indices  # sentences in the layout's order
+    rows = on_device(lengths.sort(stable=True).indices, q.device)  # sentences in the layout's order
     contexts = []
     first = 0
     pieces = zip(by_length.groups, *(torch.split(x, by_length.sizes) for x in (q, k, v)), strict=True)

@@ -12,6 +12,8 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 from torch.nn import functional as F
 
+from interlingua.devices import on_device
+
 
 def squared_distance(student: Float[Tensor, "b d"], target: Float[Tensor, "b d"]) -> Float[Tensor, ""]:
     r"""Squared distance of directions to the teacher's, OmniSONAR (Omnilingual SONAR Team 2026), L_MSE of Eq. (11).
@@ -159,6 +161,7 @@ def split_softmax(
     x = _unit(queries)
     y = _unit(positives)
     h = _unit(hard_negatives)
+    owners = on_device(owners, h.device)
     positive = (x * y).sum(dim=1) / temperature
     negative = (x[owners] * h).sum(dim=1) / temperature
     # log(1 + sum_j e^(n_j - p)), shifted by the query's largest so that nothing overflows

@@ -9,6 +9,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
+from interlingua.devices import on_device
+
 CHUNK_COSINES = 1 << 20
 """Cosines that the language contrast holds at once."""
 
@@ -91,7 +93,7 @@ def additive_margin_softmax(
     taken = margin if margin_after_temperature else margin / temperature
     logits = logits - taken * torch.eye(len(logits), dtype=logits.dtype, device=logits.device)
     if excluded is not None:
-        logits = logits.masked_fill(_without_diagonal(excluded), -torch.inf)
+        logits = logits.masked_fill(_without_diagonal(excluded, logits.device), -torch.inf)
     positives = torch.arange(len(logits), device=logits.device)
     return F.cross_entropy(logits, positives) + F.cross_entropy(logits.T, positives)
 
@@ -128,7 +130,7 @@ def infonce(
     compare = cosine_similarities if cosine else inner_products
     logits = _scaled(compare(queries, candidates), temperature)
     if excluded is not None:
-        logits = logits.masked_fill(_without_diagonal(excluded), -torch.inf)
+        logits = logits.masked_fill(_without_diagonal(excluded, logits.device), -torch.inf)
     return F.cross_entropy(logits, torch.arange(len(queries), device=queries.device))
 
 
@@ -161,7 +163,7 @@ def semantic_contrastive(
     z = torch.cat([x, y])
     logits = _scaled(cosine_similarities(z, z), temperature).fill_diagonal_(-torch.inf)
     if excluded is not None:
-        logits = logits.masked_fill(_without_diagonal(excluded).repeat(2, 2), -torch.inf)
+        logits = logits.masked_fill(_without_diagonal(excluded, logits.device).repeat(2, 2), -torch.inf)
     return F.cross_entropy(logits, torch.arange(len(z), device=z.device).roll(len(x)))
 
 
@@ -245,7 +247,8 @@ class _LanguageContrast(torch.autograd.Function):
         return gradients[0] * grad_differences, gradients[0] * grad_units
 
 
-def _without_diagonal(excluded: Bool[Tensor, "b n"]) -> Bool[Tensor, "b n"]:
+def _without_diagonal(excluded: Bool[Tensor, "b n"], device: torch.device) -> Bool[Tensor, "b n"]:
+    excluded = on_device(excluded, device)
     return excluded & ~torch.eye(*excluded.shape, dtype=torch.bool, device=excluded.device)
 
 

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from interlingua.devices import on_device
 from interlingua.kernels.calls import available, call, even_parts, in_threads
 
 TILE_ELEMENTS = {"cpu": 2**20, "cuda": 2**27}
@@ -40,13 +41,14 @@ def linear_cross_entropy(
         hidden: one vector a token.
         weight: the output embeddings.
         bias: one number a word.
-        targets: the words to predict.
+        targets: the words to predict; they may still be on the host.
         tile: words at a time; default: what suits the device.
         kept_bytes: of h W' to keep for the backward pass, at most.
 
     Returns:
         Nats, one value a token.
     """
+    targets = on_device(targets, hidden.device)
     device = hidden.device.type
     dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
     if tile is None:
@@ -60,10 +62,12 @@ def group_means(losses: Float[Tensor, " n"], group: Int64[Tensor, " n"], groups:
 
     Args:
         losses: one value a token.
-        group: which of the groups each belongs to.
+        group: which of the groups each belongs to; may still be on the host.
         groups: how many there are.
     """
-    counts = torch.bincount(group, minlength=groups).clamp(min=1)
+    group = on_device(group, losses.device)
+    # no bincount, for which the host would wait
+    counts = group.new_zeros(groups).index_add(0, group, torch.ones_like(group)).clamp(min=1)
     return losses.new_zeros(groups).index_add(0, group, losses) / counts
 
 

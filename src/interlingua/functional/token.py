@@ -8,6 +8,8 @@ import torch
 from jaxtyping import Float, Int, Int64
 from torch import Tensor
 
+from interlingua.devices import on_device
+
 TargetKind = Literal["paper", "code"]
 TARGET_KINDS: tuple[TargetKind, ...] = get_args(TargetKind)
 
@@ -36,6 +38,7 @@ def token_targets(
     extra_ids: Int64[Tensor, " b"] | None = None,
     kind: TargetKind = "paper",
     dtype: torch.dtype = torch.float32,
+    device: torch.device | None = None,
 ) -> TokenTargets:
     r"""Token distribution of each sentence, EMS (Mao et al. 2023), Eq. (7).
 
@@ -51,12 +54,16 @@ def token_targets(
         kind: "paper", or "code": the released implementation writes 1 / |S| once for each distinct token, so that a
             sentence with repeated tokens has a mass below 1.
         dtype: of the weights.
+        device: where they are needed; default: where the tokens are.
 
     Raises:
         ValueError: there is no such kind.
     """
     if kind not in TARGET_KINDS:
         raise ValueError(f"unknown kind of targets {kind!r}; choose one of {', '.join(TARGET_KINDS)}")
+    if device is not None:
+        input_ids, cu_seqlens = on_device(input_ids, device), on_device(cu_seqlens, device)
+        extra_ids = None if extra_ids is None else on_device(extra_ids, device)
     batch = len(cu_seqlens) - 1
     sentences = torch.arange(batch, device=input_ids.device)
     lengths = cu_seqlens.long().diff()

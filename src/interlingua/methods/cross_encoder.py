@@ -9,6 +9,7 @@ from torch.nn import functional as F
 
 from interlingua.batches.feeds import LabelledBatch
 from interlingua.batches.sentences import join
+from interlingua.devices import on_device
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.pair_scorer import PairPooling, PairScorer
 from interlingua.errors import ConfigError
@@ -54,7 +55,7 @@ class CrossEncoder(Objective):
         """Binary cross-entropy of the sigmoid with the score in [0, 1], mean over the pairs and their orders."""
         a = batch.a
         b = batch.b
-        scores = batch.labels
+        scores = on_device(batch.labels, self.encoder.device)
         if self.config.both_orders:
             a = join(a, batch.b)
             b = join(b, batch.a)

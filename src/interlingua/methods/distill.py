@@ -121,9 +121,9 @@ class Distill(Objective):
     def teach(self, originals: TokenBatch) -> Float[Tensor, "b d"]:
         """The teacher's embeddings."""
         if self.retokenises or originals.max_seqlen > self.teacher.max_tokens:
-            sentences = torch.split(originals.input_ids.cpu(), originals.lengths.tolist())
+            sentences = torch.split(originals.input_ids, originals.lengths.tolist())
             ids = self.in_teacher_tokens([sentence.tolist() for sentence in sentences])
-            originals = TokenBatch.from_lists(ids, originals.languages).to(originals.input_ids.device)
+            originals = TokenBatch.from_lists(ids, originals.languages)
         embeddings: Tensor = self.teacher(originals)
         return embeddings
 

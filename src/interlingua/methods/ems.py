@@ -141,7 +141,7 @@ class EMS(Objective):
         """Divergence from the translations' token distributions: a mean over pairs, summed over both directions."""
         features = predict(full_width(uv, self.encoder.dim), translations.languages)  # Eq. (2)-(5) up to the softmax
         kind: TargetKind = "code" if self.config.code_targets else "paper"
-        targets = token_targets(translations.input_ids, translations.cu_seqlens, extra_ids=hidden, kind=kind)  # Eq. (7)
+        targets = token_targets(*translations[:2], extra_ids=hidden, kind=kind, device=uv.device)  # Eq. (7)
         output_embeddings = predict.output_embeddings(self.encoder.backbone.word_embeddings.weight)
         return 2 * linear_token_divergence(features, output_embeddings, targets).mean()
 

@@ -99,6 +99,7 @@ class InfoXLM(TLM):
         self.register_buffer("queue", torch.zeros(config.queue_size, encoder.hidden_size))
         self.register_buffer("filled", torch.zeros((), dtype=torch.long))
         self.waiting: list[Tensor] = []
+        self._count = (-1, 0)
 
     def forward(self, batch: ParallelBatch | Mapping[str, Any]) -> LossOutput:
         """L_MLM + L_TLM + L_XLCo."""
@@ -117,7 +118,7 @@ class InfoXLM(TLM):
         keys = self.project_keys(keys).detach()
         if self.training:
             self.waiting.append(self.all_gather(keys).detach())
-        size = min(int(self.filled), len(self.queue))
+        size = min(self._keys_held(), len(self.queue))
         return momentum_contrast(queries, keys, self.queue[:size], temperature=self.config.temperature)
 
     def views(self, pairs: ParallelBatch) -> list[tuple[TokenBatch, Tensor | None]]:
@@ -160,5 +161,14 @@ class InfoXLM(TLM):
                 keys = keys[-len(self.queue) :].to(self.queue.dtype)
                 places = (self.filled + torch.arange(len(keys), device=keys.device)) % len(self.queue)
                 self.queue[places] = keys
+                count = self._keys_held() + len(keys)
                 self.filled += len(keys)
+                self._count = (self.filled._version, count)
         self.waiting.clear()
+
+    def _keys_held(self) -> int:
+        """``filled`` as a number; read from the device only where it was changed elsewhere, as by a checkpoint."""
+        version = self.filled._version
+        if self._count[0] != version:
+            self._count = (version, int(self.filled))
+        return self._count[1]

@@ -161,7 +161,7 @@ class LASER(Objective):
 
         Whatever the tokenizer put around the text is left out; the decoder has an end of its own.
         """
-        text = (~torch.isin(y.input_ids, self.encoder.special_ids)).nonzero()[:, 0]
+        text = (~self.encoder.is_special(y.input_ids)).nonzero()[:, 0]
         rows = y.sequence_ids()[text]
         counts = torch.bincount(rows, minlength=y.batch_size)
         cu_seqlens = torch.cat([counts.new_zeros(1), counts.cumsum(0)])

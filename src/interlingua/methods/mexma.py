@@ -15,6 +15,7 @@ from interlingua.batches.masking import IGNORED, MaskedTokens, coin_flips, mlm_m
 from interlingua.batches.sentences import first_occurrences, join, same_meaning, take
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.config import refuse_unread
+from interlingua.devices import gathered
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.unmasking_head import UnmaskingHead, UnmaskingHeadConfig
 from interlingua.errors import ConfigError
@@ -166,14 +167,14 @@ class MEXMA(Objective):
         states = head(states if self.config.token_gradients else states.detach(), masked.batch.cu_seqlens, vectors)
         at = (masked.labels != IGNORED).nonzero()[:, 0]
         words = self.encoder.backbone.word_embeddings.weight
-        losses = linear_cross_entropy(states.index_select(0, at), words, head.bias, masked.labels[at])
         side = masked.batch.sequence_ids()[at] * self.sides // masked.batch.batch_size
+        losses = linear_cross_entropy(gathered(states, at), words, head.bias, masked.labels[at])
         return group_means(losses, side, self.sides).mean()
 
     def spread(self, a: Float[Tensor, "b d"], b: Float[Tensor, "b d"], batch: ParallelBatch) -> Float[Tensor, ""]:
         """KoLeo of each side's sentence vectors, the mean of both."""
         if self.config.koleo_distinct:
-            a, b = a[first_occurrences(batch.a)], b[first_occurrences(batch.b)]
+            a, b = gathered(a, first_occurrences(batch.a)), gathered(b, first_occurrences(batch.b))
         if min(len(a), len(b)) < 2:
             raise ConfigError("KoLeo needs two sentences a side; raise run.micro_batch_size or drop koleo_weight")
         return (koleo(a, normalize=self.config.koleo_normalize) + koleo(b, normalize=self.config.koleo_normalize)) / 2

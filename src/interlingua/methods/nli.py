@@ -14,6 +14,7 @@ from torch.nn import functional as F
 
 from interlingua.batches.feeds import LabelledBatch
 from interlingua.batches.sentences import join
+from interlingua.devices import on_device
 from interlingua.encoder.encoder import Encoder
 from interlingua.methods.matryoshka import full_width
 from interlingua.methods.objective import LossOutput, Objective
@@ -51,10 +52,11 @@ class NLI(Objective):
     def forward(self, batch: LabelledBatch) -> LossOutput:
         """Cross-entropy, mean over the pairs."""
         u, v = self.encoder(join(batch.a, batch.b)).chunk(2)
+        labels = on_device(batch.labels, u.device)
 
         def classification(u: Tensor, v: Tensor) -> Tensor:
             logits = self.logits(full_width(u, self.encoder.dim), full_width(v, self.encoder.dim))
-            return F.cross_entropy(logits.float(), batch.labels.long())
+            return F.cross_entropy(logits.float(), labels.long())
 
         return self.weighted(nli=self.nested(classification, u, v))
 

@@ -113,7 +113,7 @@ class Objective(nn.Module, ABC):
 
     def mean_of_tokens(self, losses: Float[Tensor, " n"]) -> Float[Tensor, ""]:
         """The share of this process in a mean over the tokens of all processes: their average is that mean."""
-        counts = self.all_gather(torch.tensor([len(losses)], device=losses.device))
+        counts = self.all_gather(torch.full((1,), len(losses), device=losses.device))
         return losses.sum() * (len(counts) / counts.sum().clamp(min=1))
 
     def need_others(self, count: int, what: str, key: str = "run.global_batch_size") -> None:

@@ -127,7 +127,7 @@ class RetroMAE(Objective):
         if not self.config.enhanced:
             masked = self.mask(sentences, place, ratio=ratio, replace="always")
             return self.decoder(backbone, masked.batch, masked.labels, h)  # type: ignore[no-any-return]  # Eq. (2)
-        text = ~torch.isin(sentences.input_ids, self.encoder.special_ids)
+        text = ~self.encoder.is_special(sentences.input_ids)
         labels = torch.where(text, sentences.input_ids, IGNORED)
         return self.decoder.enhanced(backbone, sentences, labels, h, place, hidden=ratio)  # Eq. (4)-(7)
 

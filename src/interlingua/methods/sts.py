@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from interlingua.batches.feeds import LabelledBatch
 from interlingua.batches.sentences import join
+from interlingua.devices import on_device
 from interlingua.methods.objective import LossOutput, Objective
 
 
@@ -33,8 +34,9 @@ class STS(Objective):
     def forward(self, batch: LabelledBatch) -> LossOutput:
         """Squared error of the cosine, mean over the pairs."""
         u, v = self.encoder(join(batch.a, batch.b)).chunk(2)
+        labels = on_device(batch.labels, u.device)
 
         def error(u: Tensor, v: Tensor) -> Tensor:
-            return F.mse_loss(F.cosine_similarity(u.float(), v.float()), batch.labels)
+            return F.mse_loss(F.cosine_similarity(u.float(), v.float()), labels)
 
         return self.weighted(sts=self.nested(error, u, v))

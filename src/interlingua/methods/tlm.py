@@ -159,6 +159,6 @@ class TLM(Objective):
 
     def vectors(self, batch: TokenBatch, states: Float[Tensor, "t d"]) -> Float[Tensor, "b d"]:
         """Sentence vectors from states, pooled as the encoder does."""
-        special = torch.isin(batch.input_ids, self.encoder.special_ids)
+        special = self.encoder.is_special(batch.input_ids)
         hidden = HiddenStates(states, batch.cu_seqlens, special)
         return hidden.pool(self.encoder.pooling, include_special=self.encoder.settings.include_special)

@@ -22,7 +22,7 @@ from interlingua.serve.errors import RequestError, error_response
 
 
 class StrictRoute(APIRoute):
-    """A route whose function takes the request and a body of JSON, and returns a response."""
+    """A route with a function of the request and a body of JSON, which returns a response."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """See FastAPI."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from interlingua.batches.feeds import FeedName, Plan, to_device
+from interlingua.batches.feeds import FeedName, Plan
 from interlingua.batches.mixture import ParallelPlan
 from interlingua.batches.seeds import seed_for
 from interlingua.corpus.manifest import TRIMMED_FOLDER, prompt_of
@@ -146,6 +146,8 @@ def _chosen_encoder(config: TrainConfig, vocabulary: Vocabulary) -> Encoder:
         raise ConfigError(
             f"encoder: {choice.path} has another vocabulary than the corpus {config.data.corpus}; {remedy}"
         )
+    if choice.attention_probs_dropout_prob is not None:
+        encoder.backbone.set_attention_dropout(choice.attention_probs_dropout_prob)
     if choice.pooling is not None:
         encoder.settings = dataclasses.replace(encoder.settings, pooling=choice.pooling)
     return encoder
@@ -166,7 +168,7 @@ def _check_memory(backbone: BackboneConfig) -> None:
 
 
 class MicroBatches:
-    """The training batches of this process: called with a step, the list of its micro-batches, on its device.
+    """The training batches of this process: called with a step, the list of its micro-batches, on the host.
 
     A micro-batch is a feed's batch, or a dict of them for a method of several feeds.
 
@@ -174,7 +176,7 @@ class MicroBatches:
         config: decides the batches, with the step.
         sources: the training data by feed, in the method's order.
         max_tokens: what the encoder can take.
-        engine: the processes that share a batch, and this one's device.
+        engine: the processes that share a batch.
     """
 
     def __init__(
@@ -227,10 +229,7 @@ class MicroBatches:
         """This process's consecutive part of the step's batch."""
         slices = self._engine.world_size * self.accumulation
         first = self._engine.rank * self.accumulation
-        return [
-            to_device(batch_of(self.plans, step, rank=first + i, world_size=slices), self._engine.device)
-            for i in range(self.accumulation)
-        ]
+        return [batch_of(self.plans, step, rank=first + i, world_size=slices) for i in range(self.accumulation)]
 
 
 def fewer_negatives(config: TrainConfig, batches: MicroBatches, engine: Engine) -> str | None:

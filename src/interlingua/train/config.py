@@ -38,6 +38,8 @@ SIZES = (
     "attention_probs_dropout_prob",
     "max_position_embeddings",
 )
+OF_ANY_BACKBONE = ("attention_probs_dropout_prob",)
+"""Those that a pretrained backbone can be trained with in place of its own."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,7 +69,7 @@ class EncoderConfig:
     hidden_dropout_prob: float | None = None
     """Probability of zeroing an activation."""
     attention_probs_dropout_prob: float | None = None
-    """Probability of zeroing an attention weight."""
+    """Probability of zeroing an attention weight in training; of a pretrained backbone in place of its own."""
     max_position_embeddings: int | None = None
     """Rows of the position table."""
 
@@ -80,7 +82,8 @@ class EncoderConfig:
             raise ConfigError(f"{key.replace('.', ': ')} is {found}, expected {expected}")
         if (self.preset is None) == (self.path is None):
             raise ConfigError("encoder: give either preset (train from scratch) or path (a pretrained backbone)")
-        fixed = [*self.sizes(), *(["initialisation"] if self.initialisation else [])]
+        fixed = [name for name in self.sizes() if name not in OF_ANY_BACKBONE]
+        fixed += ["initialisation"] if self.initialisation else []
         if self.path is not None and fixed:
             raise ConfigError(f"encoder: {fixed[0]} can't be changed in a pretrained backbone; remove it")
 
@@ -239,6 +242,8 @@ class RunConfig:
     """What several processes share: ddp = each has all weights; fsdp = weights and optimizer are sharded (FSDP2)."""
     threads: int | None = None
     """CPU threads of a process; default: torch's."""
+    deterministic: bool = False
+    """On a GPU take algorithms alone that give the same bytes each time, some of them slower; on the CPU all do."""
     max_grad_norm: float | None = None
     """Gradients are scaled down to this norm; default: never."""
     logging_steps: float = 10

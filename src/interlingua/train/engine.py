@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
 import logging
+import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Literal, Self, TypeVar, cast
@@ -54,6 +56,9 @@ class Engine:
         """Whether a loss has requested the embeddings of all processes."""
         if config.threads is not None:
             torch.set_num_threads(config.threads)
+        self._determinism = contextlib.ExitStack()
+        if config.deterministic and self.device_kind == "cuda":
+            self._determinism.enter_context(same_bytes_each_time())
         launch = find_launch(config.devices)
         self.sharded = config.strategy == "fsdp" and launch.processes > 1
         self._fabric = Fabric(
@@ -170,6 +175,8 @@ class Engine:
         Differentiated through DDP's mean, a loss over the gathered tensors that every rank computes whole has the
         gradient of one process on the concatenated batch.
         """
+        if tensor.device != self.device and self.world_size > 1:  # keys of sentences, which are made on the host
+            return self.all_gather_grad(tensor.to(self.device)).to(tensor.device)
         self.compares_rows |= tensor.requires_grad
         gathered: Tensor = _Gather.apply(tensor) if self.world_size > 1 else tensor  # type: ignore[no-untyped-call]
         return gathered
@@ -204,12 +211,31 @@ class Engine:
 
         All meet first; but not where one met an error, of which the others may not know.
         """
+        self._determinism.close()
         if self.world_size > 1:
             if error is None:
                 self.barrier()
             for model in self._averaged:
                 _let_go(model)
             dist.destroy_process_group()
+
+
+@contextmanager
+def same_bytes_each_time() -> Iterator[None]:
+    """In this block torch's GPU operations repeat to the bit; one that can't raises.
+
+    cuBLAS reads the size of its workspace when it is first used, so the process must not have multiplied on the GPU.
+    """
+    before = torch.are_deterministic_algorithms_enabled()
+    fills = torch.utils.deterministic.fill_uninitialized_memory
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.use_deterministic_algorithms(True)
+    torch.utils.deterministic.fill_uninitialized_memory = False  # only costs time: nothing here reads such memory
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before)
+        torch.utils.deterministic.fill_uninitialized_memory = fills
 
 
 class _Gather(torch.autograd.Function):

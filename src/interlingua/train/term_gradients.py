@@ -14,7 +14,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from interlingua.batches.feeds import to_device
 from interlingua.methods.objective import Objective
 from interlingua.train.engine import Engine
 from interlingua.train.loss_scale import LossScale
@@ -52,7 +51,6 @@ class TermGradients:
         if not self._engine.is_main:
             return {}
         weights = [weight for weight in objective.parameters() if weight.requires_grad]
-        batch = to_device(batch, weights[0].device)
         devices = [self._engine.device] if self._engine.device.type == "cuda" else []
         training = objective.training
         objectives = [module for module in objective.modules() if isinstance(module, Objective)]

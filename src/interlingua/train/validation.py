@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from interlingua.batches.feeds import to_device, token_batches
+from interlingua.batches.feeds import token_batches
 from interlingua.corpus.sampling import Caps
 from interlingua.errors import ConfigError
 from interlingua.methods.objective import Objective
@@ -155,9 +155,7 @@ def _on_batches(objective: Objective, batches: Sequence[Any], engine: Engine) ->
         return {}, None
     sums: dict[str, float] = {}
     embeddings: list[torch.Tensor] = []
-    # the whole copy of sharded weights lies on the CPU
-    device = next(objective.parameters()).device
-    for batch in (to_device(batch, device) for batch in batches):
+    for batch in batches:
         with engine.autocast():
             output = objective(batch)
             if sum(map(len, embeddings)) < SPREAD_SENTENCES:

@@ -125,7 +125,9 @@ class EvaluateOptions(MeasuredModelOptions):
     )
     query_prompt: str | None = option(None, "Before questions of a search; the model's own by default.", group=MODEL)
     passage_prompt: str | None = option(None, "Before passages; the model's own by default.", group=MODEL)
-    dtype: str | None = option(None, "To compute in: float32 by default, bfloat16, float16, int8, auto.", group=MODEL)
+    dtype: str | None = option(
+        None, "To compute in: float32 by default, tf32, bfloat16, float16, int8, auto.", group=MODEL
+    )
     dim: int | None = option(
         None, "Keep so many elements of each vector, the first.", group=MODEL, kind=int, minimum=1, unit="elements"
     )

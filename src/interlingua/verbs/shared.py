@@ -86,7 +86,9 @@ class ModelOptions(Options):
     model: Model = argument("Model directory or hf:owner/name, or what the backend reads.")
     prompt: str | None = option(None, "Name of a prompt of the model, or text put before every line.", group=MODEL)
     batch_tokens: int = option(16_384, "Tokens per batch at most.", group=MODEL, minimum=1, unit="tokens")
-    dtype: str | None = option(None, "To compute in: float32 by default, bfloat16, float16, int8, auto.", group=MODEL)
+    dtype: str | None = option(
+        None, "To compute in: float32 by default, tf32, bfloat16, float16, int8, auto.", group=MODEL
+    )
     device: str | None = option(None, "cpu, cuda, cuda:1; a GPU where there is one by default.", group=MODEL)
     backend: str = option(
         "interlingua",

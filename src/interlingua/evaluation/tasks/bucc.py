@@ -26,7 +26,7 @@ from interlingua.functional.margin import MARGINS, Margin
 from interlingua.mining.candidates import Candidates, Retrieval, best_both_ways, retrieve
 from interlingua.mining.gold import Extraction, at_threshold, best_threshold, cross_validated
 from interlingua.registry import check_choice
-from interlingua.search.topk.exact import exact_topk
+from interlingua.search.topk.exact import exact_topk, search_device
 
 DATASET = "bucc2018_zh_en"
 TRAINING = "training"
@@ -296,7 +296,7 @@ class BuccMTEB(BuccTask):
         gold = np.array([target for _, target in pair.data.gold])
         queries, candidates = self.texts(pair.data)
         x, y = (_embed(encoder, *side) for side in zip((queries, candidates), pair.languages, strict=True))
-        nearest = exact_topk(x, y, k=1).indices[:, 0].numpy()
+        nearest = exact_topk(x, y, k=1, device=search_device(len(x), len(y))).indices[:, 0].numpy()
         f1, precision = weighted_scores(nearest, gold)
         right = nearest == gold
         scores = {"f1": float(f1.mean()), "precision": float(precision.mean()), "accuracy": float(right.mean())}

@@ -25,7 +25,7 @@ from interlingua.evaluation.streams import stream_vectors
 from interlingua.evaluation.task import Findings, Scored, StreamedTask, Unit
 from interlingua.mining.candidates import best_both_ways
 from interlingua.registry import check_choice
-from interlingua.search.topk.exact import exact_topk
+from interlingua.search.topk.exact import exact_topk, search_device
 
 ENGLISH = "eng_Latn"
 Direction = Literal["en-x", "x-en"]
@@ -136,7 +136,7 @@ class ParaCrawlRetrieval(StreamedTask):
         )
         by_margin, _ = best_both_ways(x, y, k=self.k)
         right = is_right(by_margin.y)
-        by_cosine = is_right(exact_topk(x, y, k=1).indices[:, 0].numpy())
+        by_cosine = is_right(exact_topk(x, y, k=1, device=search_device(len(x), len(y))).indices[:, 0].numpy())
         scores = {"accuracy": float(right.mean()), "accuracy_cosine": float(by_cosine.mean())}
         wrong = wrong_neighbours(
             right,

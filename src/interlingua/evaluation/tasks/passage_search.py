@@ -11,7 +11,7 @@ from numpy import ndarray
 
 from interlingua.evaluation.metrics.ranking import DEPTH, Run, top
 from interlingua.evaluation.streams import KeptVectors
-from interlingua.search.topk.exact import Neighbors, exact_topk
+from interlingua.search.topk.exact import Neighbors, exact_topk, search_device
 
 
 class EmbeddedPassages(NamedTuple):
@@ -30,7 +30,7 @@ class EmbeddedPassages(NamedTuple):
 
 def exact_nearest(queries: Float32[ndarray, "n d"], passages: Any) -> Neighbors:
     """The 100 nearest passages of each query; passages as in ``EmbeddedPassages``."""
-    return exact_topk(queries, passages, k=DEPTH)
+    return exact_topk(queries, passages, k=DEPTH, device=search_device(len(queries), len(passages)))
 
 
 def search(

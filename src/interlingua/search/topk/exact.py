@@ -16,13 +16,16 @@ from torch import Tensor
 
 from interlingua.errors import DataError
 from interlingua.search.topk.bounds import STAGE, Block, Frame, Scanner
+from interlingua.search.topk.device_scanner import DeviceScanner
 from interlingua.search.topk.kernel_scanner import CompiledScanner
 from interlingua.search.topk.lists import NeighborLists
 from interlingua.search.topk.torch_scanner import TorchScanner
 
 BLOCK = 65_536
 KEPT_BYTES = 2**29
-"""Blocks of y made ready are kept for all of x where they take no more."""
+"""Blocks of y made ready are kept for all of x where they take no more; on a GPU half of the memory that is free."""
+LARGE = 2**28
+"""Pairs from which a GPU saves more than it takes to begin on it."""
 PART = 4096
 SAMPLE = 4096
 """Vectors of a side; their mean and axes stand for those of all."""
@@ -109,7 +112,7 @@ def _search(
     rows = balanced_block_size(len(x), rows)
     columns = balanced_block_size(len(y), columns)
     scanner = make_scanner(make_frame(x, y, rows, columns), device=device)
-    keep = len(x) > rows and prepared_bytes(*y.shape) <= KEPT_BYTES
+    keep = len(x) > rows and prepared_bytes(*y.shape) <= kept_bytes(torch.device(device))
     kept: dict[int, Any] = {}
     for i in range(0, len(x), rows):
         left = scanner.prepare(read_block(x, i, rows), of_x=True)
@@ -131,10 +134,31 @@ def prepared_bytes(count: int, width: int) -> int:
     return 8 * count * width
 
 
+def search_device(queries: int, candidates: int) -> torch.device:
+    """Where a search is done of which only the result counts: on a GPU if there is one and the search is worth it.
+
+    Args:
+        queries: how many.
+        candidates: how many.
+    """
+    worth_it = queries * candidates >= LARGE and torch.cuda.is_available()
+    return torch.device("cuda" if worth_it else "cpu")
+
+
+def kept_bytes(device: torch.device) -> int:
+    """What blocks of y made ready may take."""
+    if device.type != "cuda":
+        return KEPT_BYTES
+    free, _ = torch.cuda.mem_get_info(device)
+    return free // 2
+
+
 def make_scanner(frame: Frame, *, device: str | torch.device = "cpu") -> Scanner[Any]:
     """The fastest way of going through pairs that there is here."""
     if torch.device(device).type == "cpu" and CompiledScanner.available():
         return CompiledScanner(frame, threads=torch.get_num_threads())
+    if torch.device(device).type == "cuda":
+        return DeviceScanner(frame, device=device)
     return TorchScanner(frame, device=device)
 
 

@@ -99,7 +99,7 @@ class TorchScanner:
     @torch.inference_mode()
     def scan(self, x: Rounded, y: Rounded, of_x: NeighborLists, of_y: NeighborLists | None) -> None:
         """See ``Scanner``."""
-        with _sums_in_float32():
+        with sums_in_float32():
             for i in range(0, len(x.block.vectors), TILE_ROWS):
                 for j in range(0, len(y.block.vectors), TILE_COLUMNS):
                     self._tile(x, y, of_x, of_y, i, j)
@@ -203,7 +203,7 @@ class TorchScanner:
         new = np.flatnonzero(np.isneginf(lists.kth_best))
         k = lists.values.shape[1]
         if len(new) and tile.shape[1] >= k:
-            best = _kth(tile[torch.from_numpy(new).to(tile.device)], k).float().cpu().numpy()
+            best = kth_of_chunks(tile[torch.from_numpy(new).to(tile.device)], k).float().cpu().numpy()
             kth_best[new] = best - np.abs(best) * 2.0**-7 - 2 * slack[new]  # at least that good are k of the tile
         rounded = torch.from_numpy(kth_best).to(self.device, self.dtype)
         limits = torch.iinfo(CODES[self.dtype])
@@ -213,7 +213,7 @@ class TorchScanner:
 
 
 @contextlib.contextmanager
-def _sums_in_float32() -> Iterator[None]:
+def sums_in_float32() -> Iterator[None]:
     """On a GPU torch may round parts of a product's sums to bfloat16, unless that is switched off."""
     before = torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
@@ -230,7 +230,7 @@ def multiplies_bfloat16(device: torch.device) -> bool:
     return device.type != "mps"
 
 
-def _kth(products: Float[Tensor, "n m"], k: int) -> Float[Tensor, " n"]:
+def kth_of_chunks(products: Float[Tensor, "n m"], k: int) -> Float[Tensor, " n"]:
     """What k products of each row reach; where there are many, the k-th of the chunks' largest will do."""
     chunks = products.shape[1] // CHUNK
     if chunks >= 2 * k:

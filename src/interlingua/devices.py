@@ -1,0 +1,31 @@
+"""Batches stay in host memory, and so does all work on their indices.
+
+Where sentences begin, which tokens are hidden and how batches are joined decide the sizes of tensors. On a GPU the host
+would have to wait for each such number, and the GPU then for the host. So masks, joins and lists of indices are made on
+the host from the batch, and copied to the device where states are gathered by them.
+"""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Int64, Shaped
+from torch import Tensor
+
+
+def gathered(x: Shaped[Tensor, n * d], rows: Int64[Tensor, " m"]) -> Shaped[Tensor, m * d]:
+    """Rows of a tensor on any device, by a list of them on the host."""
+    return x.index_select(0, on_device(rows, x.device))
+
+
+def on_device(tensor: Tensor, device: torch.device) -> Tensor:
+    """The tensor on a device; from the host to a GPU by way of page-locked memory, without waiting for the GPU.
+
+    Args:
+        tensor: on any device.
+        device: where it is needed.
+    """
+    if tensor.device == device:
+        return tensor
+    if tensor.device.type == "cpu" and device.type == "cuda":
+        tensor = tensor.pin_memory()
+    return tensor.to(device, non_blocking=device.type != "cpu")

@@ -1,0 +1,293 @@
+"""The nearest pairs of two blocks on a GPU: large tiles, and nothing but the lists' beginning and end on the host.
+
+A tile is one matrix product of rounded vectors. As in ``torch_scanner``, the largest bound of each chunk is compared
+with the k-th best similarity so far, and the chunks that reach it are looked at one by one. Here the lists of k are on
+the device too, and so are the vectors themselves: what reaches a bound is computed in float64 there, in the order of
+additions of ``dot_float64``, and sorted into the lists. So values and neighbors are those of the CPU, to the bit. The
+host waits a few times for each tile of a billion pairs, to know how many pairs there are to look at.
+
+All coordinates are multiplied at once, since a GPU is faster at products than at deciding to leave some out.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float, Float32, Int, Int64
+from torch import Tensor
+from torch.nn import functional as F
+
+from interlingua.search.topk.bounds import LANES, Block, Frame, Precision
+from interlingua.search.topk.lists import NeighborLists
+from interlingua.search.topk.torch_scanner import (
+    CHUNK,
+    CODES,
+    ROWS_OF_CHUNK,
+    TorchScanner,
+    kth_of_chunks,
+    sums_in_float32,
+)
+
+TILE_ROWS = 16_384
+TILE_COLUMNS = 65_536
+LEAST_TILE = 1024
+"""Rows, and columns, below which a tile is not cut in two."""
+PAIRS_AT_ONCE = 2**26
+"""Of a tile, to be looked at one by one; a tile with more is cut in two."""
+ELEMENTS_AT_ONCE = 2**26
+"""Products in float64 that are held."""
+
+
+class Resident(NamedTuple):
+    """A block on the device.
+
+    Attributes:
+        vectors: as they are, for exact similarities.
+        matrix: rounded, as in ``Rounded``.
+        precision: of the rounded vectors.
+        start: index of the first vector.
+    """
+
+    vectors: Float32[Tensor, "n d"]
+    matrix: Float[Tensor, "padded 4+d"]
+    precision: Precision
+    start: int
+
+
+class DeviceScanner:
+    """See the module.
+
+    Args:
+        frame: of both sides; only its means are used.
+        device: where all is done.
+        dtype: of the products, in place of the device's choice.
+        tile: rows and columns of a tile, multiples of 64.
+    """
+
+    def __init__(
+        self,
+        frame: Frame,
+        *,
+        device: str | torch.device,
+        dtype: torch.dtype | None = None,
+        tile: tuple[int, int] = (TILE_ROWS, TILE_COLUMNS),
+    ) -> None:
+        self.plain = TorchScanner(Frame(frame.x, frame.y), device=device, dtype=dtype)
+        self.device = self.plain.device
+        self.dtype = self.plain.dtype
+        self.tile = tile
+
+    def prepare(self, block: Block, *, of_x: bool) -> Resident:
+        """See ``Scanner``; the block's own memory is not kept."""
+        rounded = self.plain.prepare(block, of_x=of_x)
+        vectors = torch.from_numpy(block.vectors).to(self.device)
+        return Resident(vectors, rounded.matrix, rounded.precision, block.start)
+
+    @torch.inference_mode()
+    def scan(self, x: Resident, y: Resident, of_x: NeighborLists, of_y: NeighborLists | None) -> None:
+        """See ``Scanner``."""
+        width = x.matrix.shape[1]
+        left = _Side(x, of_x, x.precision.slack(y.precision, width, 0), self.device)
+        right = _Side(y, of_y, y.precision.slack(x.precision, width, 0), self.device)
+        with sums_in_float32():
+            for i in range(0, len(x.vectors), self.tile[0]):
+                rows = slice(i, min(i + self.tile[0], len(x.vectors)))
+                for j in range(0, len(y.vectors), self.tile[1]):
+                    columns = slice(j, min(j + self.tile[1], len(y.vectors)))
+                    self._tile(left, right, rows, columns)
+        left.write(of_x)
+        if of_y is not None:
+            right.write(of_y)
+
+    def _tile(self, left: _Side, right: _Side, rows: slice, columns: slice) -> None:
+        pairs = self._near(left, right, rows, columns)
+        if pairs is None:
+            for smaller in _halves(rows, columns):
+                self._tile(left, right, *smaller)
+            return
+        row, column = pairs
+        values = exact_products(left.block.vectors, right.block.vectors, row, column)
+        left.add(rows, row, values, column + right.block.start)
+        right.add(columns, column, values, row + left.block.start)
+
+    def _near(
+        self, left: _Side, right: _Side, rows: slice, columns: slice
+    ) -> tuple[Int64[Tensor, " p"], Int64[Tensor, " p"]] | None:
+        """Pairs with a bound that reaches a list; None for too many to look at."""
+        products = torch.mm(left.padded(rows), right.padded(columns).T)
+        real = products[: rows.stop - rows.start, : columns.stop - columns.start]
+        codes = products.view(CODES[self.dtype])
+        width = products.shape[1]
+        middle = self.plain.middle
+        bars = left.bars(rows, real, middle, len(products))
+        places = _hits(codes, bars)
+        if places is not None and right.values is not None:
+            of_columns = right.bars(columns, real.T, middle, width)
+            more = _hits_of_columns(codes, of_columns)
+            if more is None:
+                return None
+            new = codes.flatten()[more] < bars[more // width]
+            places = torch.cat([places, more[new]])
+        if places is None:
+            return None
+        row = places // width
+        column = places % width
+        if real.shape != products.shape:
+            inside = ((row < real.shape[0]) & (column < real.shape[1])).nonzero()[:, 0]
+            row, column = row[inside], column[inside]
+        return row + rows.start, column + columns.start
+
+
+class _Side:
+    """A block with its lists on the device.
+
+    Args:
+        block: the vectors.
+        lists: of their neighbors; None where none are wanted.
+        slack: how far a similarity may be from its product, for each vector.
+        device: where they go.
+    """
+
+    def __init__(
+        self, block: Resident, lists: NeighborLists | None, slack: Float32[np.ndarray, " n"], device: torch.device
+    ) -> None:
+        self.block = block
+        self.slack = torch.from_numpy(slack).to(device)
+        self.values: Tensor | None = None
+        self.indices: Tensor | None = None
+        if lists is not None:
+            # copies, as on the CPU these would be the lists themselves
+            self.values = torch.tensor(lists.values, device=device)
+            self.indices = torch.tensor(lists.indices, device=device)
+
+    def write(self, lists: NeighborLists) -> None:
+        """Brings the lists back to the host."""
+        assert self.values is not None
+        assert self.indices is not None
+        lists.values[:] = self.values.cpu().numpy()
+        lists.indices[:] = self.indices.cpu().numpy()
+
+    def padded(self, at: slice) -> Float[Tensor, "padded 4+d"]:
+        """Rounded vectors up to the end of a chunk."""
+        return self.block.matrix[at.start : -(-at.stop // CHUNK) * CHUNK]
+
+    def bars(self, at: slice, tile: Float[Tensor, "n m"], middle: float, padded: int) -> Int[Tensor, " padded"]:
+        """What the bits of a product have to reach, as ``TorchScanner`` has it."""
+        dtype = tile.dtype
+        limits = torch.iinfo(CODES[dtype])
+        codes = torch.full((padded,), limits.max, dtype=CODES[dtype], device=tile.device)
+        if self.values is None:
+            return codes
+        k = self.values.shape[1]
+        slack = self.slack[at]
+        bar = self.values[at, -1] - middle - slack
+        if tile.shape[1] >= k and bool(bar.isneginf().any()):
+            best = kth_of_chunks(tile, k).float()
+            own = best - best.abs() * 2.0**-7 - 2 * slack  # at least that good are k of the tile
+            bar = torch.where(bar.isneginf(), own, bar)
+        rounded = bar.to(dtype)
+        codes[: len(bar)] = torch.where(rounded > 0, rounded.view(CODES[dtype]), limits.min)
+        return codes
+
+    def add(
+        self, span: slice, at: Int64[Tensor, " p"], values: Float32[Tensor, " p"], indices: Int64[Tensor, " p"]
+    ) -> None:
+        """Takes note of pairs, as ``NeighborLists.add`` does.
+
+        Args:
+            span: vectors of the tile.
+            at: the vector that it is a neighbor of.
+            values: similarity of each pair.
+            indices: the neighbor.
+        """
+        if self.values is None or self.indices is None:
+            return
+        near = (values >= self.values[at, -1]).nonzero()[:, 0]
+        at, values, indices = at[near], values[near], indices[near]
+        k = self.values.shape[1]
+        own = torch.arange(span.start, span.stop, device=at.device)[:, None].expand(-1, k).flatten()
+        known = self.indices[span].flatten()
+        own = torch.where(known >= 0, own, span.stop)  # what is not known yet goes behind all
+        at = torch.cat([at, own])
+        values = torch.cat([values, self.values[span].flatten()])
+        indices = torch.cat([indices, known])
+        order = _order(at, values, indices)
+        at, values, indices = at[order], values[order], indices[order]
+        is_new = F.pad((at[1:] != at[:-1]) | (indices[1:] != indices[:-1]), (1, 0), value=True)
+        kept = (is_new & (at < span.stop)).nonzero()[:, 0]
+        at, values, indices = at[kept], values[kept], indices[kept]
+        first = torch.searchsorted(at, at)
+        place = torch.arange(len(at), device=at.device) - first
+        best = (place < k).nonzero()[:, 0]
+        self.values[at[best], place[best]] = values[best]
+        self.indices[at[best], place[best]] = indices[best]
+
+
+def _order(at: Int64[Tensor, " p"], values: Float32[Tensor, " p"], indices: Int64[Tensor, " p"]) -> Int64[Tensor, " p"]:
+    """Of pairs: by vector, larger values first, equal ones by index; three stable sorts, the last key first."""
+    order = indices.sort(stable=True).indices
+    order = order[(values[order] + 0.0).sort(descending=True, stable=True).indices]  # + 0 makes -0 a plain 0
+    return order[at[order].sort(stable=True).indices]
+
+
+def _hits(codes: Int[Tensor, "n m"], bars: Int[Tensor, " n"]) -> Int64[Tensor, " p"] | None:
+    """Places, row * m + column, that reach their row's bar; None for too many."""
+    largest = codes.view(len(codes), -1, CHUNK).amax(dim=2)
+    near = (largest >= bars[:, None]).flatten().nonzero().flatten()
+    if len(near) * CHUNK > PAIRS_AT_ONCE and _can_halve(codes):
+        return None
+    hits = (codes.view(-1, CHUNK)[near] >= bars[near // largest.shape[1], None]).flatten().nonzero().flatten()
+    return near[hits // CHUNK] * CHUNK + hits % CHUNK
+
+
+def _hits_of_columns(codes: Int[Tensor, "n m"], bars: Int[Tensor, " m"]) -> Int64[Tensor, " p"] | None:
+    """Places that reach their column's bar; None for too many."""
+    m = codes.shape[1]
+    chunks = codes.view(-1, ROWS_OF_CHUNK, m)
+    chunk, column = (chunks.amax(dim=1) >= bars).nonzero(as_tuple=True)
+    if len(chunk) * ROWS_OF_CHUNK > PAIRS_AT_ONCE and _can_halve(codes):
+        return None
+    hit, lane = (chunks[chunk, :, column] >= bars[column, None]).nonzero(as_tuple=True)
+    return (chunk[hit] * ROWS_OF_CHUNK + lane) * m + column[hit]
+
+
+def _can_halve(codes: Int[Tensor, "n m"]) -> bool:
+    return max(codes.shape) > LEAST_TILE
+
+
+def _halves(rows: slice, columns: slice) -> list[tuple[slice, slice]]:
+    """A tile cut in two along its longer side, at a chunk's end."""
+    longer = rows if rows.stop - rows.start >= columns.stop - columns.start else columns
+    middle = longer.start + -(-(longer.stop - longer.start) // (2 * CHUNK)) * CHUNK
+    parts = [slice(longer.start, middle), slice(middle, longer.stop)]
+    if longer is rows:
+        return [(part, columns) for part in parts]
+    return [(rows, part) for part in parts]
+
+
+def exact_products(
+    x: Float32[Tensor, "n d"], y: Float32[Tensor, "m d"], rows: Int64[Tensor, " p"], columns: Int64[Tensor, " p"]
+) -> Float32[Tensor, " p"]:
+    """Inner products of pairs as ``dot_float64`` computes them, on any device.
+
+    Products of two float32 are exact in float64, so that the order of the additions is all that decides the bits: 16
+    sums, each of every sixteenth coordinate, then halves upon halves.
+    """
+    values = torch.empty(len(rows), dtype=torch.float32, device=x.device)
+    width = x.shape[1]
+    behind = -width % LANES
+    at_once = max(1, ELEMENTS_AT_ONCE // (width + behind))
+    for start in range(0, len(rows), at_once):
+        at = slice(start, start + at_once)
+        products = F.pad(x[rows[at]].double() * y[columns[at]].double(), (0, behind))
+        steps = products.view(len(products), -1, LANES).unbind(1)
+        sums = torch.zeros_like(steps[0])
+        for step in steps:
+            sums += step
+        while sums.shape[1] > 1:
+            first, second = sums.chunk(2, dim=1)
+            sums = first + second
+        values[at] = sums[:, 0].float()
+    return values

@@ -1,0 +1,53 @@
+"""Exact search on the simulated device."""
+
+import numpy as np
+import torch
+
+from interlingua.search.topk import exact
+from interlingua.search.topk.device_scanner import DeviceScanner
+from interlingua.search.topk.exact import exact_topk, mutual_topk, search_device
+from tests.accelerator.simulated import Device
+from tests.search.topk.scanners import crowded
+
+WAITS_OF_A_BLOCK = 24
+"""Ten to bring its lists, and the others for sizes that only the device knows; a tile has a billion pairs."""
+
+
+def test_neighbors_on_cuda_are_those_of_the_cpu(cuda: Device, monkeypatch):
+    x, y = crowded(3, 700, 900, 40)
+    expected = mutual_topk(x, y, k=4)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _: (2**30, 2**30), raising=False)
+    with cuda.recorded():
+        found = mutual_topk(x, y, k=4, rows=300, columns=400, device="cuda")
+        one_way = exact_topk(x, y, k=4, device="cuda")
+    for one, other in zip(found, expected, strict=True):
+        assert torch.equal(one.similarities, other.similarities)
+        assert torch.equal(one.indices, other.indices)
+    assert torch.equal(one_way.indices, expected[0].indices)
+
+
+def test_a_tile_waits_a_few_times_however_large(cuda: Device):
+    counts = []
+    for size in (100, 800):
+        x, y = crowded(3, size, size, 16)
+        with cuda.recorded() as waits:
+            scanner = exact.make_scanner(exact.make_frame(x, y), device="cuda")
+            assert isinstance(scanner, DeviceScanner)
+            left = scanner.prepare(exact.read_block(x, 0, size), of_x=True)
+            right = scanner.prepare(exact.read_block(y, 0, size), of_x=False)
+            waits.clear()
+            lists = [exact.NeighborLists.empty(size, 4) for _ in range(2)]
+            scanner.scan(left, right, *lists)
+            counts.append(sum(waits.values()))
+        assert np.isfinite(lists[0].values).all()
+    assert max(counts) <= WAITS_OF_A_BLOCK
+    assert counts[0] == counts[1]
+
+
+def test_a_small_search_stays_on_the_cpu(cuda: Device):
+    assert search_device(1000, 1000) == torch.device("cpu")
+    assert search_device(10_000, 1_000_000) == torch.device("cuda")
+
+
+def test_without_a_gpu_every_search_is_on_the_cpu():
+    assert search_device(10_000, 1_000_000) == torch.device("cpu")

@@ -1,0 +1,105 @@
+"""The GPU's search, on the CPU: nothing in it depends on the device."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from interlingua.search.topk import device_scanner, exact
+from interlingua.search.topk.bounds import Block, Frame, dot_float64
+from interlingua.search.topk.device_scanner import DeviceScanner, exact_products
+from interlingua.search.topk.lists import NeighborLists
+from interlingua.search.topk.torch_scanner import TorchScanner
+from tests.search.topk.scanners import check, crowded, decaying
+
+DTYPES = [torch.float32, torch.bfloat16]
+
+
+def on_cpu(dtype=None, tile=(128, 256)):
+    return lambda frame: DeviceScanner(frame, device="cpu", dtype=dtype, tile=tile)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("n", "m", "d", "k"), [(1, 1, 5, 1), (3, 200, 16, 4), (200, 3, 16, 4), (300, 410, 40, 4)])
+def test_it_finds_what_the_oracle_finds(dtype, n, m, d, k):
+    check(on_cpu(dtype), *crowded(n + m, n, m, d), k)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_lists_are_those_of_the_cpu_to_the_bit(dtype):
+    x, y = decaying(5, 700, 900, 200, 0.99)
+    found = check(on_cpu(dtype), x, y, 4, cut=450)
+    expected = check(lambda frame: TorchScanner(frame, dtype=torch.float32), x, y, 4)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one.indices, other.indices)
+        np.testing.assert_array_equal(one.values, other.values)
+
+
+@pytest.mark.parametrize("tile", [(64, 64), (64, 512), (512, 64)])
+def test_tiles_and_blocks_decide_nothing(tile):
+    x, y = crowded(7, 290, 333, 24)
+    whole = check(on_cpu(torch.bfloat16), x, y, 5)
+    small = check(on_cpu(torch.bfloat16, tile), x, y, 5, cut=100)
+    for one, other in zip(whole, small, strict=True):
+        np.testing.assert_array_equal(one.indices, other.indices)
+        np.testing.assert_array_equal(one.values, other.values)
+
+
+def test_a_tile_of_equal_vectors_is_cut_until_it_fits(monkeypatch):
+    monkeypatch.setattr(device_scanner, "PAIRS_AT_ONCE", 5000)
+    monkeypatch.setattr(device_scanner, "LEAST_TILE", 64)
+    looked_at = []
+    original = device_scanner.exact_products
+    monkeypatch.setattr(
+        device_scanner, "exact_products", lambda x, y, *at: looked_at.append(len(at[0])) or original(x, y, *at)
+    )
+    x = np.tile(np.full(16, 0.25, np.float32), (200, 1))
+    of_x, _ = check(on_cpu(torch.float32, tile=(256, 256)), x, x, 3)
+    assert of_x.indices.tolist() == [[0, 1, 2]] * 200
+    assert max(looked_at) <= 5000
+
+
+@pytest.mark.parametrize("width", [1, 16, 40, 384])
+def test_exact_products_have_the_bits_of_the_cpu(width):
+    rng = np.random.default_rng(width)
+    x, y = rng.standard_normal((2, 50, width)).astype(np.float32)
+    rows, columns = rng.integers(0, 50, (2, 3000))
+    found = exact_products(*map(torch.from_numpy, (x, y, rows, columns)))
+    np.testing.assert_array_equal(found.numpy(), dot_float64(x, y, rows, columns))
+
+
+def test_few_pairs_are_computed_exactly(monkeypatch):
+    computed = []
+    original = device_scanner.exact_products
+    monkeypatch.setattr(
+        device_scanner, "exact_products", lambda x, y, *at: computed.append(len(at[0])) or original(x, y, *at)
+    )
+    x, y = crowded(9, 2000, 2000, 64)
+    scanner = DeviceScanner(Frame(x.mean(axis=0), y.mean(axis=0)), device="cpu", tile=(512, 1024))
+    left, right = scanner.prepare(Block(x, 0), of_x=True), scanner.prepare(Block(y, 0), of_x=False)
+    scanner.scan(left, right, NeighborLists.empty(2000, 4), None)
+    assert 2000 * 4 <= sum(computed) < 2000 * 40
+
+
+def test_lists_that_know_similarities_but_no_neighbors_are_overwritten():
+    # as the trial of a search makes them
+    x, y = crowded(3, 100, 100, 16)
+    scanner = DeviceScanner(Frame(x.mean(axis=0), y.mean(axis=0)), device="cpu")
+    left, right = scanner.prepare(Block(x, 0), of_x=True), scanner.prepare(Block(y, 0), of_x=False)
+    lists = [NeighborLists.empty(100, 3) for _ in range(2)]
+    for of in lists:
+        of.values[:] = 0.5
+    expected = [NeighborLists(of.values.copy(), of.indices.copy()) for of in lists]
+    scanner.scan(left, right, *lists)
+    plain = TorchScanner(scanner.plain.frame)
+    plain.scan(plain.prepare(Block(x, 0), of_x=True), plain.prepare(Block(y, 0), of_x=False), *expected)
+    for one, other in zip(lists, expected, strict=True):
+        np.testing.assert_array_equal(one.indices, other.indices)
+        np.testing.assert_array_equal(one.values, other.values)
+
+
+def test_a_gpu_keeps_what_fits_into_half_of_its_memory(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _: (10, 20))
+    assert exact.kept_bytes(torch.device("cuda")) == 5
+    assert exact.kept_bytes(torch.device("cpu")) == exact.KEPT_BYTES

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def benchmark():
+    spec = importlib.util.spec_from_file_location("accelerator", ROOT / "benchmarks" / "accelerator.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_part_runs_small_on_the_cpu(benchmark, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(benchmark, "_sentence_transformers", lambda *_: None)  # slow to import
+    monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
+    assert benchmark.main(["--device", "cpu", "--tiny", "--json", str(tmp_path / "found.json")]) == 0
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert all(holds for holds, _ in found["checks"].values())
+    assert {"resume", "topk", "encode float32", "encode bfloat16", "methods anchor"} <= set(found["checks"])
+    assert {"encode tiny", "train mexma tiny", "train infonce tiny", "mining"} <= set(found["measures"])
+    assert "0 fail" in capsys.readouterr().out
+
+
+def test_a_part_that_fails_is_reported_and_the_others_go_on(benchmark, capsys, monkeypatch):
+    def broken(report):
+        raise RuntimeError("the device is on fire")
+
+    monkeypatch.setitem(benchmark.PARTS, "methods", broken)
+    assert benchmark.main(["--device", "cpu", "--tiny", "--only", "methods,topk"]) == 1
+    shown = capsys.readouterr().out
+    assert "FAILED methods: RuntimeError: the device is on fire" in shown
+    assert "ok     topk" in shown
+
+
+def test_parts_that_would_begin_too_late_are_left_out(benchmark, capsys):
+    assert benchmark.main(["--device", "cpu", "--tiny", "--only", "topk", "--seconds", "0"]) == 0
+    assert "topk is left out" in capsys.readouterr().out
+
+
+def test_without_cuda_it_exits_2(benchmark, capsys):
+    if torch.cuda.is_available():
+        pytest.skip("there is a CUDA device")
+    assert benchmark.main([]) == 2
+    assert "no CUDA device here" in capsys.readouterr().err
