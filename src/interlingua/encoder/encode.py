@@ -279,7 +279,7 @@ class _BatchRunner:
         with products_in_tf32(enabled=self.rounds_factors):
             for rows in batches:
                 result = self.pooled(window, rows).to("cpu", non_blocking=True)
-                arrived = torch.cuda.Event()
+                arrived = torch.cuda.Event()  # type: ignore[no-untyped-call]
                 arrived.record()
                 arriving.append((result, arrived))
                 if len(arriving) > BATCHES_AHEAD:

@@ -16,10 +16,11 @@ import numpy as np
 from interlingua.corpus.formats import TextPair
 from interlingua.encoder.hub import hub_name
 from interlingua.encoder.locate import locate
+from interlingua.encoder.protocol import Encode
 from interlingua.errors import ConfigError, InterlinguaError
 from interlingua.files import PathLike
 from interlingua.mining.calibration import Calibration, choose_calibration, load_calibrations
-from interlingua.mining.score import LEAST_PAIRS, Encode, PairScorer, ScoreConfig
+from interlingua.mining.score import LEAST_PAIRS, PairScorer, ScoreConfig
 from interlingua.serve.model import ServedModel
 
 OWN_FILE = "calibration.json"

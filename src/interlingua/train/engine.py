@@ -227,15 +227,16 @@ def same_bytes_each_time() -> Iterator[None]:
     cuBLAS reads the size of its workspace when it is first used, so the process must not have multiplied on the GPU.
     """
     before = torch.are_deterministic_algorithms_enabled()
-    fills = torch.utils.deterministic.fill_uninitialized_memory
+    memory: Any = torch.utils.deterministic
+    fills = memory.fill_uninitialized_memory
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.use_deterministic_algorithms(True)
-    torch.utils.deterministic.fill_uninitialized_memory = False  # only costs time: nothing here reads such memory
+    memory.fill_uninitialized_memory = False  # only costs time: nothing here reads such memory
     try:
         yield
     finally:
         torch.use_deterministic_algorithms(before)
-        torch.utils.deterministic.fill_uninitialized_memory = fills
+        memory.fill_uninitialized_memory = fills
 
 
 class _Gather(torch.autograd.Function):
