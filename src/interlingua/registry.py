@@ -261,7 +261,14 @@ def resolve(registry: Registry, name: str) -> Any:
         module, _, attribute = registry[name].partition(":")
         return getattr(importlib.import_module(module), attribute)
     place = name if registry.is_place(name) else _installed_place(registry, name)
-    found = load(place)
+    try:
+        found = load(place)
+    except ConfigError as error:
+        start = name.partition(":")[0]
+        if not difflib.get_close_matches(start[:100], registry.names, n=1, cutoff=0.6):
+            raise
+        # a wrong name with something behind it, such as mtab:STS17
+        raise ConfigError(f"unknown {registry.kind} {start!r}{did_you_mean(start, registry.names)}") from error
     if not isinstance(found, type):
         raise ConfigError(f"{registry.kind} {name!r} is no class but a {type(found).__name__}, see {registry.base}")
     missing = [attribute for attribute in registry.needs if not hasattr(found, attribute)]
