@@ -101,7 +101,7 @@ class AlteredSentences:
     def _new(found: TokenBatch, batch: TokenBatch, is_known: Callable[[Tensor], Collection[bool]] | None) -> list[int]:
         """Those that have tokens of their own: neither of the batch's sentences nor of known ones."""
         keys = sentence_keys(found)
-        taken = torch.isin(keys, sentence_keys(batch)).tolist()
+        taken = torch.isin(keys, sentence_keys(batch).cpu()).tolist()
         for place, known in enumerate(is_known(keys) if is_known is not None else ()):
             taken[place] = taken[place] or bool(known)
         return [place for place, is_taken in enumerate(taken) if not is_taken]

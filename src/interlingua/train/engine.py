@@ -290,7 +290,13 @@ def _itself(tensor: Tensor) -> Tensor:
 
 
 class _Averaging(DDPStrategy):
-    """DDP that looks for weights without a gradient only where the objective leaves some, as that costs time."""
+    """DDP that looks for weights without a gradient only where the objective leaves some, as that costs time.
+
+    Without ids of devices it leaves batches on the host, see ``devices.py``; the model is on its device already.
+    """
+
+    def _determine_ddp_device_ids(self) -> None:
+        """None."""
 
     def setup_module(self, module: nn.Module) -> DistributedDataParallel:
         """See ``DDPStrategy``."""
