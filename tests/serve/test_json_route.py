@@ -1,12 +1,16 @@
-"""JSON out: arrays as numbers that read back the same."""
+"""JSON in and out, and requests that bypass the framework."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import numpy as np
+import pytest
+from fastapi import APIRouter
 
-from interlingua.serve.json_route import json_response
+from interlingua.serve.inference_routes import EmbedRequest
+from interlingua.serve.json_route import DirectRoutes, StrictRoute, json_response
 
 
 def test_arrays_and_headers():
@@ -15,3 +19,74 @@ def test_arrays_and_headers():
     read = np.array(json.loads(reply.body)["vectors"], dtype=np.float32)
     assert np.array_equal(read, vectors)
     assert (reply.headers["x-own"], reply.headers["content-type"]) == ("1", "application/json")
+
+
+def test_whole_numbers_may_have_a_point(client):
+    body = {"inputs": "en1", "dimensions": 4.0}
+    assert client.post("/embed", json=body).status_code in (200, 422)  # 422: the model's vectors can't be cut
+    ids = client.post("/v1/embeddings", json={"model": "tiny", "input": [[3.0, 4], [5]]})
+    assert ids.json()["usage"]["prompt_tokens"] == 3
+    for wrong in (4.5, "4", True):
+        assert client.post("/embed", json={**body, "dimensions": wrong}).status_code == 400
+    schema = client.get("/openapi.json").json()["components"]["schemas"]["EmbedRequest"]["properties"]["dimensions"]
+    assert {"type": "integer", "minimum": 1} in schema["anyOf"]
+
+
+def direct(called, post):
+    """Routes in front of an application that notes what reaches it."""
+
+    async def app(scope, receive, send):
+        called.append(scope["path"])
+
+    router = APIRouter(prefix="/v1", route_class=StrictRoute)
+    router.post("/work")(post)
+    return DirectRoutes(app, [router])
+
+
+def call(app, path, method="POST", kind="http"):
+    sent = []
+
+    async def receive():
+        return {"type": "http.request", "body": b'{"inputs": "a"}', "more_body": False}
+
+    async def send(message):
+        sent.append(message)
+
+    headers = [(b"content-type", b"application/json")]
+    scope = {"type": kind, "method": method, "path": path, "headers": headers, "query_string": b""}
+    asyncio.run(app(scope, receive, send))
+    return scope, sent
+
+
+def test_posts_with_a_route_bypass_the_application():
+    called = []
+
+    async def post(request, body: EmbedRequest):
+        return json_response({"got": body.inputs})
+
+    app = direct(called, post)
+    scope, sent = call(app, "/v1/work")
+    assert (sent[0]["status"], sent[1]["body"]) == (200, b'{"got":"a"}')
+    assert scope["route"].path == "/v1/work"
+    call(app, "/v1/work", method="GET")
+    call(app, "/other")
+    assert called == ["/v1/work", "/other"]
+
+
+def test_a_fault_is_answered_and_raised_for_the_log():
+    async def post(request, body: EmbedRequest):
+        raise ZeroDivisionError
+
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    async def receive():
+        return {"type": "http.request", "body": b'{"inputs": "a"}', "more_body": False}
+
+    scope = {"type": "http", "method": "POST", "path": "/v1/work", "query_string": b""}
+    scope["headers"] = [(b"content-type", b"application/json")]
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(direct([], post)(scope, receive, send))
+    assert sent[0]["status"] == 500

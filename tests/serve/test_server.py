@@ -6,6 +6,7 @@ import asyncio
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -80,6 +81,32 @@ def test_sigterm_under_load_loses_no_accepted_request(launch):
     log = process.stderr.read()
     assert "Traceback" not in log
     assert log.count('"status": 200') >= sum(reply.status_code == 200 for reply in answered)
+
+
+def test_a_slow_client_is_refused_and_blocks_no_other(launch):
+    _, address = launch("--body-seconds", "1")
+    host, _, port = address.removeprefix("http://").partition(":")
+    with socket.create_connection((host, int(port)), timeout=30) as slow:
+        slow.sendall(
+            b"POST /embed HTTP/1.1\r\nhost: h\r\ncontent-type: application/json\r\ncontent-length: 20\r\n\r\n{"
+        )
+        for _ in range(5):
+            assert httpx.post(f"{address}/embed", json={"inputs": "en1"}).status_code == 200
+        assert slow.recv(100).startswith(b"HTTP/1.1 408")
+
+
+def test_memory_and_connections_by_the_benchmark(folder, tmp_path):
+    """Reduced: two thousand requests, some malformed or left alone, then 300 connections at once, and SIGTERM."""
+    (tmp_path / "texts.txt").write_text("".join(f"en{n} en{n + 1}\n" for n in range(20)))
+    root = Path(__file__).resolve().parents[2]
+    script = root / "benchmarks" / "serve_soak.py"
+    env = {**os.environ, "PYTHONPATH": str(root / "src")}  # a relative path would mean another folder there
+    sizes = ["--requests", "2000", "--connections", "300", "--growth", "8"]
+    command = [sys.executable, str(script), "--model", str(folder), "--text", "texts.txt", *sizes]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=env, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "replies: {'200': 300}" in result.stdout
+    assert "'left': 40" in result.stdout
 
 
 def test_workers_share_a_socket_and_report_together(launch):

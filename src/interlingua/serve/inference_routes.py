@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from interlingua import __version__
-from interlingua.serve.json_route import StrictRoute, json_response
+from interlingua.serve.json_route import WHOLE, StrictRoute, json_response
 from interlingua.serve.service import Service
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class EmbedRequest(BaseModel):
     normalize: StrictBool = Field(True, description="Scale the vectors to length 1.")
     truncate: StrictBool | None = Field(None, description="Cut texts that are too long; default: as the server does.")
     prompt_name: StrictStr | None = Field(None, description="Name of a prompt of the model.")
-    dimensions: Annotated[StrictInt, Field(ge=1)] | None = Field(None, description="First dimensions to keep.")
+    dimensions: Annotated[StrictInt, Field(ge=1), WHOLE] | None = Field(None, description="First dimensions to keep.")
     language: StrictStr | None = Field(None, description="Language of the texts, for models that need it.")
 
 

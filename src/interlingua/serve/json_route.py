@@ -13,12 +13,21 @@ from typing import Any, get_type_hints
 import orjson
 from fastapi import APIRouter
 from fastapi.routing import APIRoute
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, BeforeValidator, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from interlingua.serve.errors import RequestError, error_response
+
+
+def whole(value: Any) -> Any:
+    """A float that is a whole number as such; all else as it is."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+WHOLE = BeforeValidator(whole)
+"""Behind the limits of a ``StrictInt``: JSON may write 3 as 3.0."""
 
 
 class StrictRoute(APIRoute):

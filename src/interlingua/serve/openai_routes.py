@@ -7,16 +7,22 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from fastapi import APIRouter
-from pydantic import BaseModel, Field, StrictInt, StrictStr
+from pydantic import BaseModel, BeforeValidator, Field, StrictInt, StrictStr
 from starlette.requests import Request
 from starlette.responses import Response
 
 from interlingua.errors import InterlinguaError
 from interlingua.serve.errors import RequestError
-from interlingua.serve.json_route import StrictRoute, json_response
+from interlingua.serve.json_route import WHOLE, StrictRoute, json_response, whole
 from interlingua.serve.service import Service
 
-TokenIds = list[Annotated[StrictInt, Field(ge=0, lt=2**31)]]
+
+def _whole_numbers(ids: Any) -> Any:
+    """Floats as whole numbers; looking at types is many times faster than a call for each id."""
+    return list(map(whole, ids)) if isinstance(ids, list) and float in set(map(type, ids)) else ids
+
+
+TokenIds = Annotated[list[Annotated[StrictInt, Field(ge=0, lt=2**31)]], BeforeValidator(_whole_numbers)]
 Texts = Annotated[list[StrictStr], Field(min_length=1)]
 TokenLists = Annotated[list[Annotated[TokenIds, Field(min_length=1)]], Field(min_length=1)]
 OneTokenList = Annotated[TokenIds, Field(min_length=1)]
@@ -30,7 +36,7 @@ class EmbeddingsRequest(BaseModel):
     )
     model: StrictStr = Field(description="The name that the server was started with.")
     encoding_format: Literal["float", "base64"] = "float"
-    dimensions: Annotated[StrictInt, Field(ge=1)] | None = Field(
+    dimensions: Annotated[StrictInt, Field(ge=1), WHOLE] | None = Field(
         None, description="How many of the first dimensions to keep, for models trained so."
     )
     user: StrictStr | None = Field(None, description="Accepted and not used.")

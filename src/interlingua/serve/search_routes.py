@@ -14,7 +14,7 @@ from starlette.responses import Response
 from interlingua.errors import InterlinguaError
 from interlingua.search.searcher import Ranking, Searcher
 from interlingua.serve.errors import RequestError
-from interlingua.serve.json_route import StrictRoute, json_response
+from interlingua.serve.json_route import WHOLE, StrictRoute, json_response
 from interlingua.serve.model import language_code
 from interlingua.serve.service import Service
 
@@ -22,7 +22,7 @@ MOST_HITS = 100
 """Of a request."""
 MAX_QUESTION = 10_000
 """Characters of a question."""
-Hits = Annotated[StrictInt, Field(ge=1, le=MOST_HITS)]
+Hits = Annotated[StrictInt, Field(ge=1, le=MOST_HITS), WHOLE]
 
 
 class SearchRequest(BaseModel):

@@ -27,7 +27,7 @@ from interlingua.mining.checks import CHEAP, DROPPED
 from interlingua.mining.mine import MinedPairs, MineJob
 from interlingua.mining.pipeline import text_side
 from interlingua.serve.errors import RequestError
-from interlingua.serve.json_route import StrictRoute, json_response
+from interlingua.serve.json_route import WHOLE, StrictRoute, json_response
 from interlingua.serve.link_probabilities import LinkCalibrations, LinkProbabilities, without_calibration
 from interlingua.serve.model import language_code, shape_vectors
 from interlingua.serve.service import Service, refuse_not_finite
@@ -52,7 +52,7 @@ class MineRequest(PairOfTexts):
 
     source: Sentences
     target: Sentences
-    k: Annotated[StrictInt, Field(ge=1, le=64)] = 4
+    k: Annotated[StrictInt, Field(ge=1, le=64), WHOLE] = 4
     margin: Literal["ratio", "distance", "absolute"] = "ratio"
     retrieval: Literal["max", "intersection", "forward", "backward"] = "max"
     threshold: StrictFloat | StrictInt | None = Field(None, description="Least score, in the margin's unit.")
@@ -63,7 +63,9 @@ class AlignRequest(PairOfTexts):
 
     source: StrictStr | Sentences
     target: StrictStr | Sentences
-    max_sentences: Annotated[StrictInt, Field(ge=2, le=8)] = Field(4, description="Of a link, both sides together.")
+    max_sentences: Annotated[StrictInt, Field(ge=2, le=8), WHOLE] = Field(
+        4, description="Of a link, both sides together."
+    )
 
 
 class TokensRequest(BaseModel):
