@@ -31,7 +31,7 @@ WHOLE = BeforeValidator(whole)
 
 
 class StrictRoute(APIRoute):
-    """A route with a function of the request and a body of JSON, which returns a response."""
+    """A route with a function from the request and a body of JSON to a response."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """See FastAPI."""
