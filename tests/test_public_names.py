@@ -12,7 +12,7 @@ import interlingua
 from interlingua.adapt.average import average
 from interlingua.adapt.extend import extend
 from interlingua.encoder.backbone import BackboneConfig
-from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.encoder import Encoder, load
 from interlingua.errors import InterlinguaError
 from interlingua.verbs.evaluate import evaluate
 from interlingua.verbs.mine import mine
@@ -24,7 +24,7 @@ def test_each_name_is_what_it_says():
     assert interlingua.Encoder is Encoder
     assert interlingua.InterlinguaError is InterlinguaError
     assert interlingua.evaluate is evaluate
-    assert interlingua.load == Encoder.load
+    assert interlingua.load is load
     assert [interlingua.average, interlingua.extend] == [average, extend]
     assert [interlingua.mine, interlingua.score] == [mine, score]
 
