@@ -351,7 +351,7 @@ def _encoder(shape: str, *, words: int) -> Any:
 
     torch.manual_seed(0)
     config = BackboneConfig(vocab_size=words, max_position_embeddings=514, model_type="xlm-roberta", **SHAPES[shape])
-    return Encoder.from_scratch(config, tiny_vocabulary(), initialisation="bert").eval()
+    return Encoder.from_scratch(config, tiny_vocabulary(), initialization="bert").eval()
 
 
 def _length(draw: random.Random) -> int:

@@ -149,7 +149,7 @@ def ours(options: Options, pairs: Pairs) -> Iterator[float]:
         from interlingua.encoder.backbone import BackboneConfig
 
         shape = BackboneConfig.preset(options.preset, vocab_size=encoder.vocabulary.size)
-        encoder = Encoder.from_scratch(shape, encoder.vocabulary, initialisation="bert")
+        encoder = Encoder.from_scratch(shape, encoder.vocabulary, initialization="bert")
     method = resolve(METHODS, options.method)
     objective = method(method.Config(**options.method_options), encoder).train()
     model = engine.setup(objective)

@@ -110,7 +110,7 @@ def run(name: str, method: dict[str, Any], *, steps: int) -> dict[str, Any]:
         "data": {"corpus": str(corpus())},
         "encoder": {
             "preset": "ems-small",
-            "initialisation": "bert",
+            "initialization": "bert",
             "hidden_size": 64,
             "num_hidden_layers": 1,
             "num_attention_heads": 2,

@@ -110,8 +110,8 @@ def test_options_that_nothing_reads_are_refused():
     ("where", "message", "expected"),
     [
         ("a.toml: run", "run: seed is odd", "a.toml: run: seed is odd"),
-        ("a.toml: data: labelled", "data.labelled: kind is odd", "a.toml: data: labelled: kind is odd"),
-        ("a.toml: data: labelled", "labelled: kind is odd", "a.toml: data: labelled: kind is odd"),
+        ("a.toml: data: labeled", "data.labeled: kind is odd", "a.toml: data: labeled: kind is odd"),
+        ("a.toml: data: labeled", "labeled: kind is odd", "a.toml: data: labeled: kind is odd"),
         ("a.toml: run", "seed: odd", "a.toml: run: seed: odd"),
         ("config", "odd", "config: odd"),
     ],

@@ -205,7 +205,7 @@ def test_bare_imports_bring_no_torch(statement):
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_nothing_in_the_project_needs_a_neighbouring_folder():
+def test_nothing_in_the_project_needs_a_neighboring_folder():
     files = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     texts = {
         name: (ROOT / name).read_text(encoding="utf-8", errors="ignore") for name in files if (ROOT / name).is_file()

@@ -122,7 +122,7 @@ def test_mining_with_workers_killed_twice_gives_the_same_bytes(cluster, tmp_path
     files, killed = [side._replace(encode=dying) for side in (source, target)], []
 
     def progress(what, done, total):
-        if what == "nearest neighbours" and 0 < done < total / 2 and not killed:
+        if what == "nearest neighbors" and 0 < done < total / 2 and not killed:
             killed.append(kill_one(tmp_path))
 
     with connected("auto") as workers:
@@ -134,7 +134,7 @@ def test_mining_with_workers_killed_twice_gives_the_same_bytes(cluster, tmp_path
     for side in "xy":
         one, two = ((tmp_path / work / side / "vectors.npy").read_bytes() for work in ("one", "two"))
         assert one == two
-    tiles = len((tmp_path / "two" / "neighbours-k4" / "journal.txt").read_text().splitlines())
+    tiles = len((tmp_path / "two" / "neighbors-k4" / "journal.txt").read_text().splitlines())
     assert tiles >= 8
     with connected("auto") as workers, pytest.raises(ConfigError, match="a shard is what one machine does by itself"):
         mine_files(*files, config, tmp_path / "two", model="m", shard=(1, 2), workers=workers)

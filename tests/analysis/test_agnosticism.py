@@ -62,7 +62,7 @@ def test_limits_are_one_line(folder, tmp_path):
 
 
 @pytest.mark.data
-def test_flores_is_recognised():
+def test_flores_is_recognized():
     if not (DATA / "flores200_devtest").is_dir():
         pytest.skip(f"{DATA / 'flores200_devtest'} is not there")
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from interlingua.analysis.debias_fit import LabelledVectors, fit_and_measure, panel, ranks_to_try
+from interlingua.analysis.debias_fit import LabeledVectors, fit_and_measure, panel, ranks_to_try
 from interlingua.arrays import normalize_rows
 from interlingua.errors import DataError
 
@@ -17,7 +17,7 @@ def vectors_of(*, lines=120, width=24, offset=1.5, noise=0.3, seed=0, parallel=T
     offsets = np.repeat(offset * rng.normal(size=(4, width)), lines, axis=0)
     rows = meanings + offsets + noise * rng.normal(size=(4 * lines, width))
     groups = np.tile(np.arange(lines), 4) if parallel else np.arange(4 * lines)
-    return LabelledVectors(
+    return LabeledVectors(
         vectors=normalize_rows(rows.astype(np.float32)), languages=list(np.repeat(LANGUAGES, lines)), groups=groups
     )
 
@@ -60,7 +60,7 @@ def test_lines_that_are_no_translations_are_noticed():
     data = vectors_of(noise=3.0)
     shuffled = np.random.default_rng(2).permutation(len(data.groups))
     found = fit_and_measure(
-        LabelledVectors(vectors=data.vectors, languages=data.languages, groups=data.groups[shuffled])
+        LabeledVectors(vectors=data.vectors, languages=data.languages, groups=data.groups[shuffled])
     )
     assert np.isnan(found.before.pool.own_pool)
 
@@ -90,12 +90,12 @@ def test_a_language_in_one_part_only_is_refused():
     data = vectors_of()
     languages = [*data.languages[:-1], "xho_Latn"]
     with pytest.raises(DataError, match="xho_Latn"):
-        fit_and_measure(LabelledVectors(vectors=data.vectors, languages=languages, groups=data.groups))
+        fit_and_measure(LabeledVectors(vectors=data.vectors, languages=languages, groups=data.groups))
 
 
 def test_variance_share_and_recognition_by_hand():
     rows = np.array([[0, 0], [0, 2], [4, 0], [4, 2]], dtype=np.float32)
-    data = LabelledVectors(vectors=rows, languages=["a", "a", "b", "b"], groups=np.arange(4))
+    data = LabeledVectors(vectors=rows, languages=["a", "a", "b", "b"], groups=np.arange(4))
     found = panel(data, np.array([[0.0, 1.0], [4.0, 1.0]]))
     assert found.variance_share == pytest.approx(4 / 5)
     assert found.recognized == 1.0

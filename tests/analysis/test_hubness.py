@@ -26,9 +26,9 @@ def test_all_alike():
 def test_one_hub():
     """Vectors around one in the middle: it is everybody's nearest, the others are hardly anyone's."""
     rng = np.random.default_rng(0)
-    centre = np.ones(60)
-    around = centre + 3 * rng.standard_normal((1, 39, 60))
-    vectors = unit(np.concatenate([centre[None, None], around], axis=1)).reshape(2, 20, 60)
+    center = np.ones(60)
+    around = center + 3 * rng.standard_normal((1, 39, 60))
+    vectors = unit(np.concatenate([center[None, None], around], axis=1)).reshape(2, 20, 60)
     pool = search_pool(vectors, k=1)
     skew, anti = hubness(pool, "ab")
     assert pool.occurrences.argmax() == 0

@@ -14,7 +14,7 @@ def test_worked_by_hand():
     share, distance = language_gap(vectors, ["a", "b"])
     assert distance.value == pytest.approx(1)
     assert distance.by_language == {"a": pytest.approx(1), "b": pytest.approx(1)}
-    # centre (0, .5); between .25; total (1.25 + 1.25 + .25 + .25) / 4 = .75
+    # center (0, .5); between .25; total (1.25 + 1.25 + .25 + .25) / 4 = .75
     assert share.value == pytest.approx(1 / 3)
 
 

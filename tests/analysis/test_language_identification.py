@@ -35,7 +35,7 @@ def test_it_is_scikit_learns_probe():
     np.testing.assert_allclose(probe.parameters[:-1].T.numpy(), theirs.coef_, atol=2e-4)
     bias = probe.parameters[-1].numpy()
     np.testing.assert_allclose(bias - bias.mean(), theirs.intercept_ - theirs.intercept_.mean(), atol=2e-4)
-    assert (_predict(probe, vectors[1]) == theirs.predict((vectors[1] - probe.centre.numpy()) / probe.scale)).all()
+    assert (_predict(probe, vectors[1]) == theirs.predict((vectors[1] - probe.center.numpy()) / probe.scale)).all()
 
 
 def test_the_scale_of_the_vectors_is_nothing():

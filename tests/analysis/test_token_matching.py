@@ -16,11 +16,11 @@ from tests.analysis.conftest import LANGUAGES, LINES, fixed_subject, random_vect
 
 
 def test_classes_worked_by_hand():
-    """A token of line 3 of language 1, and one neighbour of each class."""
+    """A token of line 3 of language 1, and one neighbor of each class."""
     queries = Token(np.array([1]), np.array([3]), np.array([5]))
-    neighbours = Token(np.array([[1, 1, 0, 2, 2]]), np.array([[3, 4, 3, 3, 7]]), np.array([[6, 5, 5, 9, 5]]))
+    neighbors = Token(np.array([[1, 1, 0, 2, 2]]), np.array([[3, 4, 3, 3, 7]]), np.array([[6, 5, 5, 9, 5]]))
     names = list(CLASSES)
-    found = [names[i] for i in Matches(queries, neighbours, np.zeros((1, 5))).classes()[0]]
+    found = [names[i] for i in Matches(queries, neighbors, np.zeros((1, 5))).classes()[0]]
     assert found == ["same_sentence", "same_language", "translation", "translation", "other"]
 
 
@@ -37,7 +37,7 @@ def test_without_self():
     found = without_self(
         queries, Neighbors(torch.tensor([[1.0, 0.9, 0.8], [1.0, 1.0, 1.0]]), torch.from_numpy(codes)), 2
     )
-    assert found.neighbours.place.tolist() == [[10, 11], [20, 21]]
+    assert found.neighbors.place.tolist() == [[10, 11], [20, 21]]
     np.testing.assert_allclose(found.cosines, [[0.9, 0.8], [1.0, 1.0]])
 
 
@@ -96,12 +96,12 @@ def test_examples_mark_the_tokens(folder, subject, tmp_path):
         assert query["language"] == "eng_Latn"
         assert query["text"] == LINES["eng_Latn"][query["line"] - 1]
         assert query["text"][query["start"] : query["end"]].strip()
-        assert len(example["neighbours"]) == 3
-        cosines = [neighbour["cosine"] for neighbour in example["neighbours"]]
+        assert len(example["neighbors"]) == 3
+        cosines = [neighbor["cosine"] for neighbor in example["neighbors"]]
         assert cosines == sorted(cosines, reverse=True)
-        for neighbour in example["neighbours"]:
-            assert neighbour["text"] == LINES[neighbour["language"]][neighbour["line"] - 1]
-            assert neighbour["class"] in CLASSES
+        for neighbor in example["neighbors"]:
+            assert neighbor["text"] == LINES[neighbor["language"]][neighbor["line"] - 1]
+            assert neighbor["class"] in CLASSES
     (whole,) = analyse(OwnEncoder(subject.encoder, name="t"), [TokenMatching(examples=5)], folder, output=tmp_path)
     (file,) = tmp_path.rglob("*.analysis.json")
     again = read_analysis(file)

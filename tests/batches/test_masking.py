@@ -161,7 +161,7 @@ def test_contexts_are_drawn_for_each_token_alone():
     shown = random_context(PLACE, torch.arange(40), 30, hidden=0.7)
     assert shown.shape == (40, 30, 30)
     assert float(shown.float().mean()) == pytest.approx(0.3, abs=0.01)
-    for axis in range(3):  # neighbours in any direction agree as often as chance has it
+    for axis in range(3):  # neighbors in any direction agree as often as chance has it
         agree = (shown == shown.roll(1, axis)).float().mean()
         assert float(agree) == pytest.approx(0.3**2 + 0.7**2, abs=0.02)
 

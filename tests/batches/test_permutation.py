@@ -55,7 +55,7 @@ def test_first_places_are_spread_evenly():
         assert ((counts - 40) ** 2 / 40).sum() < 180
 
 
-def test_neighbours_are_not_kept_together():
+def test_neighbors_are_not_kept_together():
     ranks = order(10_000, 3)
     correlation = np.corrcoef(ranks[:-1], ranks[1:])[0, 1]
     assert abs(correlation) < 0.05

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from interlingua.batches.table import LabelledPlan, LabelledRows, RowOrder, SentencePlan, TokenColumn
+from interlingua.batches.table import LabeledPlan, LabeledRows, RowOrder, SentencePlan, TokenColumn
 from interlingua.errors import ConfigError, DataError
 
 IDS = [[row] * (1 + row % 3) for row in range(1, 12)]
@@ -59,19 +59,19 @@ def test_orders_of_nothing_are_errors(count, size):
 
 def test_labels_stay_with_their_pairs(column):
     other = TokenColumn([[ids[0], 99] for ids in IDS], ["x"] * 11)
-    rows = LabelledRows(column, other, np.arange(1, 12, dtype=np.float32))
-    plan = LabelledPlan(rows, global_batch_size=4, seed=1)
+    rows = LabeledRows(column, other, np.arange(1, 12, dtype=np.float32))
+    plan = LabeledPlan(rows, global_batch_size=4, seed=1)
     for step in range(6):
         for rank in range(2):
             batch = plan.batch_at(step, rank=rank, world_size=2)
             assert batch.a.input_ids[batch.a.cu_seqlens[:-1].long()].tolist() == batch.labels.tolist()
             assert batch.b.input_ids[batch.b.cu_seqlens[:-1].long()].tolist() == batch.labels.tolist()
             assert (batch.step, batch.first_row, batch.seed) == (step, 2 * rank, 1)
-    assert (plan.epoch_size, len(rows), rows.longest, plan.seen(3)) == (11, 11, 3, {"labelled": 12})
+    assert (plan.epoch_size, len(rows), rows.longest, plan.seen(3)) == (11, 11, 3, {"labeled": 12})
 
 
-def test_the_digest_of_labelled_rows_sees_a_label(column):
-    one, other = (LabelledRows(column, column, np.full(11, value, dtype=np.float32)) for value in (0, 1))
+def test_the_digest_of_labeled_rows_sees_a_label(column):
+    one, other = (LabeledRows(column, column, np.full(11, value, dtype=np.float32)) for value in (0, 1))
     assert one.digest != other.digest
 
 

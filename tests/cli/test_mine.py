@@ -103,7 +103,7 @@ def test_plan_says_what_it_takes_and_stops(capsys, tmp_path, texts, monkeypatch)
     code, said = run(capsys, *MODEL[:1], *texts, *MODEL[1:], "-o", tmp_path / "p.tsv", "--plan")
     assert code == 0, said.err
     assert [line.split(":")[0] for line in said.out.splitlines()] == [
-        "texts", "embedding", "nearest neighbours", "pairs", "time", "disk", "memory",
+        "texts", "embedding", "nearest neighbors", "pairs", "time", "disk", "memory",
     ]  # fmt: skip
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.de", "gold.tsv", "news.en.txt"]
 

@@ -166,8 +166,8 @@ def test_similarity_decides_where_there_are_scores(prepared, tmp_path):
     pairs.write_text("en1 en2\ten1 en3\t4\nen5\ten6 en7\t1\nen8\ten8\t5\n", encoding="utf-8")
     path = tmp_path / "sts.toml"
     text = TOML.format(corpus=prepared, output=tmp_path / "run", steps=4).replace('"ems"', '"sts"')
-    labelled = f'[data.labelled]\npaths = ["{pairs}"]\nkind = "sts"\nvalid = ["{pairs}"]\n[encoder]'
-    path.write_text(text.replace("[encoder]", labelled).replace("tatoeba_accuracy", "valid_spearman"), encoding="utf-8")
+    labeled = f'[data.labeled]\npaths = ["{pairs}"]\nkind = "sts"\nvalid = ["{pairs}"]\n[encoder]'
+    path.write_text(text.replace("[encoder]", labeled).replace("tatoeba_accuracy", "valid_spearman"), encoding="utf-8")
     assert run(path) == 0
     records = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     found = [record["valid_spearman"] for record in records if record["kind"] == "evaluation"]
@@ -181,7 +181,7 @@ def test_what_next_after_a_cross_encoder_and_after_a_retriever(prepared, tmp_pat
     asked = [{"question": f"en{row}", "positive_ctxs": [{"text": f"en{row} en9"}]} for row in range(20)]
     questions.write_text(json.dumps(asked), encoding="utf-8")
     feeds = {
-        "cross_encoder": f'[data.labelled]\npaths = ["{pairs}"]\nvalid = ["{pairs}"]\nkind = "sts"\nmax_tokens = 20\n',
+        "cross_encoder": f'[data.labeled]\npaths = ["{pairs}"]\nvalid = ["{pairs}"]\nkind = "sts"\nmax_tokens = 20\n',
         "multilingual_ir": f'[data.questions]\npaths = ["{questions}"]\nheld_out = 4\n',
     }
     for method, section in feeds.items():

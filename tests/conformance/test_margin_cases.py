@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from interlingua.evaluation.metrics.xsim import xsim_predictions
-from interlingua.functional.margin import MARGINS, best_neighbour, margin_score, score_neighbours
+from interlingua.functional.margin import MARGINS, best_neighbor, margin_score, score_neighbors
 from interlingua.search.topk.dense import top_k
 from interlingua.search.topk.exact import mutual_topk
 
@@ -34,10 +34,10 @@ def test_margin_scores(name, margin):
     matrix = margin_score(x @ y.T, x_means[:, None], y_means[None, :], margin=margin)
     for value, key in ((x_means, "mean_xy"), (y_means, "mean_yx"), (matrix, "score_matrix")):
         torch.testing.assert_close(value, torch.tensor(expected[key], dtype=torch.float64), rtol=0, atol=TOLERANCE)
-    forward = score_neighbours(*of_x, x_means, y_means, margin=margin)
-    backward = score_neighbours(*of_y, y_means, x_means, margin=margin)
-    assert best_neighbour(forward, of_x.indices).tolist() == expected["forward_best"]
-    assert best_neighbour(backward, of_y.indices).tolist() == expected["backward_best"]
+    forward = score_neighbors(*of_x, x_means, y_means, margin=margin)
+    backward = score_neighbors(*of_y, y_means, x_means, margin=margin)
+    assert best_neighbor(forward, of_x.indices).tolist() == expected["forward_best"]
+    assert best_neighbor(backward, of_y.indices).tolist() == expected["backward_best"]
 
 
 def test_block_search_gives_the_same_means_in_float32():

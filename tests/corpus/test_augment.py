@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from interlingua.corpus.augment import candidates, make_silver, nearest_others
-from interlingua.corpus.labelled import read_labelled
+from interlingua.corpus.labeled import read_labeled
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import sha256_file
 
@@ -45,7 +45,7 @@ def silver(gold, folder, **options):
     )
 
 
-def test_neighbours_are_those_of_a_plain_loop():
+def test_neighbors_are_those_of_a_plain_loop():
     vectors = np.random.default_rng(0).normal(size=(2500, 6)).astype(np.float32)  # more than a block of rows
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     found = nearest_others(vectors, 4)
@@ -56,7 +56,7 @@ def test_neighbours_are_those_of_a_plain_loop():
         assert found[row].tolist() == expected
 
 
-def test_equal_neighbours_go_by_their_place_and_self_is_no_neighbour():
+def test_equal_neighbors_go_by_their_place_and_self_is_no_neighbor():
     assert nearest_others(np.ones((4, 2), np.float32), 2).tolist() == [[1, 2], [0, 2], [0, 1], [0, 1]]
     assert nearest_others(np.ones((2, 2), np.float32), 10).tolist() == [[1], [0]]
     assert nearest_others(np.ones((1, 2), np.float32), 10).shape == (1, 0)
@@ -71,14 +71,14 @@ def test_gold_pairs_and_repeats_go_whatever_their_order():
 
 def test_silver_pairs_by_hand(gold, tmp_path):
     """0 1 3 50: of the two nearest each, (0, 1) and (3, 50) are gold; (0, 3), (1, 3) and (50, 1) are new."""
-    report = silver(gold, tmp_path / "silver", neighbours=2)
-    pairs = read_labelled(tmp_path / "silver" / "silver.tsv", kind="sts", languages=ENGLISH)
+    report = silver(gold, tmp_path / "silver", neighbors=2)
+    pairs = read_labeled(tmp_path / "silver" / "silver.tsv", kind="sts", languages=ENGLISH)
     assert {(degrees(pair.a), degrees(pair.b)): round(pair.label, 4) for pair in pairs} == {
         (0, 3): 0.97,
         (1, 3): 0.98,
         (50, 1): 0.51,
     }
-    assert (report.sentences, report.neighbours, report.pairs) == (4, 2, 3)
+    assert (report.sentences, report.neighbors, report.pairs) == (4, 2, 3)
     assert report.gold_removed + report.repeated_removed + report.pairs == 4 * 2
     assert report.mean_score == pytest.approx(5 * (0.97 + 0.98 + 0.51) / 3, abs=1e-4)
 
@@ -89,7 +89,7 @@ def test_the_manifest_names_models_and_files(gold, tmp_path):
     assert manifest["models"] == {"sentence_encoder": "x"}
     assert manifest["gold"] == {str(gold): sha256_file(gold)}
     assert manifest["sha256"] == sha256_file(tmp_path / "silver" / "silver.tsv")
-    assert manifest["report"]["neighbours"] == 3  # of four sentences
+    assert manifest["report"]["neighbors"] == 3  # of four sentences
 
 
 def test_of_a_file_of_all_splits_training_sentences_alone_are_used(tmp_path):
@@ -98,7 +98,7 @@ def test_of_a_file_of_all_splits_training_sentences_alone_are_used(tmp_path):
     lines = [f"{split}\t3.0\tat {a}\tat {b}" for split, a, b in rows]
     path.write_text("\n".join(["split\tscore\tsentence1\tsentence2", *lines]), encoding="utf-8")
     assert silver(path, tmp_path / "silver").sentences == 3
-    pairs = read_labelled(tmp_path / "silver" / "silver.tsv", kind="sts", languages=ENGLISH)
+    pairs = read_labeled(tmp_path / "silver" / "silver.tsv", kind="sts", languages=ENGLISH)
     assert [(pair.a, pair.b) for pair in pairs] == [("at 0", "at 50")]
 
 
@@ -122,7 +122,7 @@ def test_pairs_of_other_splits_are_no_silver_pairs(gold, tmp_path):
     others.write_text("2.0\tat 3\tat 0\n2.0\tat 9\tat 1\n")
     report = silver(gold, tmp_path / "silver", exclude=[others])
     assert (report.pairs, report.gold_removed) == (before.pairs - 1, before.gold_removed + 2)
-    pairs = read_labelled(tmp_path / "silver" / "silver.tsv", kind="sts", languages=ENGLISH)
+    pairs = read_labeled(tmp_path / "silver" / "silver.tsv", kind="sts", languages=ENGLISH)
     assert {"at 0", "at 3"} not in [{pair.a, pair.b} for pair in pairs]
 
 

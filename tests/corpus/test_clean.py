@@ -58,7 +58,7 @@ def test_good_pairs_stay(good):
     assert (cleaner.seen, cleaner.kept) == (1, 1)
 
 
-def test_texts_are_normalised_and_the_rest_is_kept():
+def test_texts_are_normalized_and_the_rest_is_kept():
     messy = pair(" „Ja“  —  sagte er… ", "“Yes” — he said…", score=0.75)
     assert Cleaner()(messy) == pair('"Ja" – sagte er...', '"Yes" – he said...', score=0.75)
 
@@ -76,7 +76,7 @@ def test_a_pair_counts_under_the_first_rule_only():
     assert {rule: n for rule, n in cleaner.counts.items() if n} == {"empty": 1}
 
 
-def test_chunks_and_neighbours_change_nothing(monkeypatch):
+def test_chunks_and_neighbors_change_nothing(monkeypatch):
     pairs = [GOOD, *(p for pairs in BROKEN.values() for p in pairs), GOOD._replace(source_language="nld")] * 3
     whole, single, stream = (Cleaner(CleanConfig(min_characters=3)) for _ in range(3))
     expected = whole.clean_many(pairs)

@@ -31,7 +31,7 @@ def test_spelling(text, expected):
 
 @settings(deadline=None)
 @given(st.lists(st.text(), max_size=8))
-def test_normalising_is_done_after_once_and_knows_no_neighbours(texts):
+def test_normalizing_is_done_after_once_and_knows_no_neighbors(texts):
     once = normalize_texts(texts)
     assert len(once) == len(texts)
     assert normalize_texts(once) == once

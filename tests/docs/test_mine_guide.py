@@ -65,7 +65,7 @@ def test_every_command_runs(said, workplace):
     pytest.importorskip("py3langid")  # --check all
     assert len(said) == 13
     printed = list(said.values())
-    assert "nearest neighbours: " in printed[0]
+    assert "nearest neighbors: " in printed[0]
     assert "calibration error (ECE)" in printed[2]
     assert "precision 0.90" in printed[3]
     assert "of 4 matches are documents of both sides" in printed[5]
@@ -73,7 +73,7 @@ def test_every_command_runs(said, workplace):
     assert "best F1 100.00" in printed[12] or "best F1 9" in printed[12]
     assert len(np.load(workplace / "news.de.npy")) == 160
     assert (workplace / "shared.tsv").read_bytes() == unfiltered(workplace)
-    assert "approximate neighbours (ivf:64): recall@4 1.0000" in printed[11]
+    assert "approximate neighbors (ivf:64): recall@4 1.0000" in printed[11]
     assert (workplace / "pairs.html").is_file()
     rows = [json.loads(line) for line in (workplace / "pairs.jsonl").read_text().splitlines()]
     assert set(CHECKS) <= set(rows[0])

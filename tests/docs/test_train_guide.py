@@ -64,7 +64,7 @@ def test_reference_names_every_key():
     for section, cls in (
         ("data", configs.DataConfig),
         ("data.caps", Caps),
-        ("data.labelled", data_config.LabelledConfig),
+        ("data.labeled", data_config.LabeledConfig),
         ("data.questions", data_config.QuestionsConfig),
         ("data.monolingual", data_config.MonolingualConfig),
         ("encoder", configs.EncoderConfig),

@@ -98,7 +98,7 @@ def test_activations_are_called_as_in_hugging_face(activation, tmp_path, random_
     assert (states - padded_states(model, batch)).abs().max() < 1e-5
 
 
-def test_a_sentence_does_not_see_its_neighbours(encoder, random_batch):
+def test_a_sentence_does_not_see_its_neighbors(encoder, random_batch):
     backbone = encoder.backbone
     batch = random_batch([6, 2, 6, 31, 1])
     together = backbone(batch.input_ids, batch.cu_seqlens)
@@ -147,10 +147,10 @@ def test_ems_base_has_the_papers_number_of_parameters():
 
 
 @pytest.mark.parametrize(("scheme", "std"), [("torch", 1.0), ("bert", 0.02)])
-def test_initialisation(scheme, std):
+def test_initialization(scheme, std):
     torch.manual_seed(0)
     backbone = Backbone(BackboneConfig.preset("ems-tiny", vocab_size=500))
-    backbone.initialise(scheme)
+    backbone.initialize(scheme)
     words, query = backbone.requires_grad_(False).word_embeddings.weight, backbone.layers[0].query
     assert words[1:].std() == pytest.approx(std, rel=0.03)
     assert not words[0].any()

@@ -18,7 +18,7 @@ def backbone_with(**changes):
     torch.manual_seed(0)
     shape = {"vocab_size": 100, "hidden_size": 96, "num_attention_heads": 3, "intermediate_size": 144, **changes}
     backbone = Backbone(BackboneConfig(**shape))
-    backbone.initialise("torch")
+    backbone.initialize("torch")
     for parameter in backbone.parameters():  # biases and norms that do something
         if parameter.dim() == 1:
             parameter.data.add_(0.1 * torch.randn_like(parameter))

@@ -49,7 +49,7 @@ def test_several_threads_give_the_same(encoder, sentences):
     assert np.abs(alone - together).max() < 1e-6
 
 
-def test_normalisation_is_a_choice(encoder, sentences):
+def test_normalization_is_a_choice(encoder, sentences):
     raw = encoder.encode(sentences, normalize=False)
     lengths = np.linalg.norm(raw, axis=1, keepdims=True)
     assert np.abs(lengths - 1).min() > 1e-3

@@ -57,7 +57,7 @@ def _measures(monkeypatch, tmp_path):
 def made(**shape):
     torch.manual_seed(0)
     backbone = Backbone(BackboneConfig(vocab_size=60, **{**SIZES, **shape}))
-    backbone.initialise("bert")
+    backbone.initialize("bert")
     return backbone.eval()
 
 

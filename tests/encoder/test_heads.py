@@ -16,7 +16,7 @@ def tags(dropout=0.0):
     return LanguageTags(LANGUAGES, 4, dropout=dropout)
 
 
-def test_a_tag_is_normalised_and_belongs_to_its_language():
+def test_a_tag_is_normalized_and_belongs_to_its_language():
     vectors = tags()(["fra_Latn", "deu_Latn", "fra_Latn"])
     assert torch.equal(vectors[0], vectors[2])
     assert not torch.equal(vectors[0], vectors[1])
@@ -24,7 +24,7 @@ def test_a_tag_is_normalised_and_belongs_to_its_language():
     torch.testing.assert_close(vectors.var(1, correction=0), torch.ones(3))
 
 
-def test_tags_may_go_unnormalised():
+def test_tags_may_go_unnormalized():
     head = LanguageTags(LANGUAGES, 4, dropout=0.0, normalize=False)
     assert torch.equal(head(["eng_Latn", "deu_Latn"]), head.embedding.weight[[1, 0]])
     assert [name for name, _ in head.named_parameters()] == ["embedding.weight"]
@@ -61,6 +61,6 @@ def test_token_prediction_widths(shared, with_tags):
     assert (output is word_embeddings) is shared
 
 
-def test_features_are_normalised_after_the_activation():
+def test_features_are_normalized_after_the_activation():
     features = TokenPredictionHead(6, 11, tags=None)(torch.randn(3, 6), [])
     torch.testing.assert_close(features.var(1, correction=0), torch.ones(3), rtol=1e-3, atol=1e-3)

@@ -15,7 +15,7 @@ def backbone_with(activation="gelu"):
         vocab_size=100, hidden_size=32, num_attention_heads=4, intermediate_size=48, hidden_act=activation
     )
     backbone = Backbone(config)
-    backbone.initialise("torch")
+    backbone.initialize("torch")
     return backbone.eval()
 
 

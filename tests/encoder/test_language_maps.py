@@ -11,7 +11,7 @@ WIDTH = 9
 
 
 @pytest.fixture
-def labelled():
+def labeled():
     """Vectors of four languages whose means and covariances differ, of unequal counts."""
     rng = np.random.default_rng(0)
     mixing = rng.normal(size=(WIDTH, WIDTH))
@@ -21,17 +21,17 @@ def labelled():
     }
 
 
-def blocks(labelled, size=17):
-    return [(name, rows[i : i + size]) for name, rows in labelled.items() for i in range(0, len(rows), size)]
+def blocks(labeled, size=17):
+    return [(name, rows[i : i + size]) for name, rows in labeled.items() for i in range(0, len(rows), size)]
 
 
-def test_statistics_streamed_equal_statistics_at_once(labelled):
-    found = language_statistics(blocks(labelled))
-    means = np.stack([labelled[name].mean(axis=0) for name in LANGUAGES])
+def test_statistics_streamed_equal_statistics_at_once(labeled):
+    found = language_statistics(blocks(labeled))
+    means = np.stack([labeled[name].mean(axis=0) for name in LANGUAGES])
     np.testing.assert_allclose(found.means, means)
     center = means.mean(axis=0)
     covariance = np.mean(
-        [(labelled[name] - center).T @ (labelled[name] - center) / len(labelled[name]) for name in LANGUAGES], axis=0
+        [(labeled[name] - center).T @ (labeled[name] - center) / len(labeled[name]) for name in LANGUAGES], axis=0
     )
     np.testing.assert_allclose(found.covariance, covariance, atol=1e-9)
     assert found.counts == (50, 60, 70, 80)
@@ -51,25 +51,25 @@ def test_project_of_two_points_by_hand():
 
 
 @pytest.mark.parametrize("method", ["project", "erase"])
-def test_full_rank_makes_all_language_means_equal(labelled, method):
-    language_map = fit_language_map(language_statistics(blocks(labelled)), method)
-    means = [language_map.apply(labelled[name], normalize=False).mean(axis=0) for name in LANGUAGES]
+def test_full_rank_makes_all_language_means_equal(labeled, method):
+    language_map = fit_language_map(language_statistics(blocks(labeled)), method)
+    means = [language_map.apply(labeled[name], normalize=False).mean(axis=0) for name in LANGUAGES]
     assert language_map.rank == len(LANGUAGES) - 1
     np.testing.assert_allclose(means, np.zeros((4, WIDTH)), atol=1e-5)
 
 
-def test_shift_makes_all_language_means_zero(labelled):
-    language_map = fit_language_map(language_statistics(blocks(labelled)), "shift")
+def test_shift_makes_all_language_means_zero(labeled):
+    language_map = fit_language_map(language_statistics(blocks(labeled)), "shift")
     for name in LANGUAGES:
-        shifted = language_map.apply(labelled[name], [name] * len(labelled[name]), normalize=False)
+        shifted = language_map.apply(labeled[name], [name] * len(labeled[name]), normalize=False)
         np.testing.assert_allclose(shifted.mean(axis=0), np.zeros(WIDTH), atol=1e-6)
 
 
-def test_erase_matches_the_formula_of_the_paper(labelled):
+def test_erase_matches_the_formula_of_the_paper(labeled):
     """LEACE of the cross-covariance with one-hot languages, by numpy's pseudo-inverses."""
-    weights = np.concatenate([np.full(len(labelled[name]), 1 / 4 / len(labelled[name])) for name in LANGUAGES])
-    x = np.concatenate([labelled[name] for name in LANGUAGES])
-    z = np.repeat(np.eye(4), [len(labelled[name]) for name in LANGUAGES], axis=0)
+    weights = np.concatenate([np.full(len(labeled[name]), 1 / 4 / len(labeled[name])) for name in LANGUAGES])
+    x = np.concatenate([labeled[name] for name in LANGUAGES])
+    z = np.repeat(np.eye(4), [len(labeled[name]) for name in LANGUAGES], axis=0)
     centered = x - weights @ x
     sigma_xx = (centered * weights[:, None]).T @ centered
     sigma_xz = (centered * weights[:, None]).T @ (z - weights @ z)
@@ -77,14 +77,14 @@ def test_erase_matches_the_formula_of_the_paper(labelled):
     w = np.linalg.pinv((vectors * np.sqrt(values)) @ vectors.T)
     p = (w @ sigma_xz) @ np.linalg.pinv(w @ sigma_xz, rcond=1e-9)  # one of the four columns is redundant
     expected = np.eye(WIDTH) - np.linalg.pinv(w) @ p @ w
-    found = fit_language_map(language_statistics(blocks(labelled)), "erase")
+    found = fit_language_map(language_statistics(blocks(labeled)), "erase")
     np.testing.assert_allclose(found.weight, expected, atol=1e-8)
 
 
-def test_erase_moves_vectors_less_than_project(labelled):
+def test_erase_moves_vectors_less_than_project(labeled):
     """LEACE moves the least in the norm of the whitened space among maps that equalize the means."""
-    statistics = language_statistics(blocks(labelled))
-    x = np.concatenate([labelled[name] for name in LANGUAGES]) - statistics.center
+    statistics = language_statistics(blocks(labeled))
+    x = np.concatenate([labeled[name] for name in LANGUAGES]) - statistics.center
     inverse = np.linalg.inv(statistics.covariance)
     moved = {}
     for method in ("project", "erase"):
@@ -102,36 +102,36 @@ def test_lower_rank_removes_the_largest_difference_first():
     assert np.ptp(mapped[:, 1]) > 0.8
 
 
-def test_rank_zero_of_project_is_center(labelled):
-    statistics = language_statistics(blocks(labelled))
+def test_rank_zero_of_project_is_center(labeled):
+    statistics = language_statistics(blocks(labeled))
     none, center = fit_language_map(statistics, "project", rank=0), fit_language_map(statistics, "center")
     np.testing.assert_allclose(none.weight, center.weight, atol=1e-12)
     np.testing.assert_allclose(none.bias, center.bias, atol=1e-12)
 
 
 @pytest.mark.parametrize("method", MAP_METHODS)
-def test_results_have_length_one(labelled, method):
-    statistics = language_statistics(blocks(labelled))
-    rows = labelled["eng_Latn"][:5]
+def test_results_have_length_one(labeled, method):
+    statistics = language_statistics(blocks(labeled))
+    rows = labeled["eng_Latn"][:5]
     mapped = fit_language_map(statistics, method).apply(rows, ["eng_Latn"] * 5)
     np.testing.assert_allclose(np.linalg.norm(mapped, axis=1), 1, atol=1e-6)
 
 
-def test_shift_needs_known_languages(labelled):
-    language_map = fit_language_map(language_statistics(blocks(labelled)), "shift")
+def test_shift_needs_known_languages(labeled):
+    language_map = fit_language_map(language_statistics(blocks(labeled)), "shift")
     with pytest.raises(DataError, match="shift"):
         language_map.apply(np.zeros((2, WIDTH)))
     with pytest.raises(DataError, match="xho_Latn"):
         language_map.apply(np.zeros((1, WIDTH)), ["xho_Latn"])
 
 
-def test_one_language_or_nan_is_refused(labelled):
+def test_one_language_or_nan_is_refused(labeled):
     with pytest.raises(DataError, match="at least 2"):
         language_statistics([("a", np.ones((3, 2)))])
     with pytest.raises(DataError, match="not finite"):
         language_statistics([("a", np.array([[1.0, np.nan]]))])
 
 
-def test_negative_rank_is_refused(labelled):
+def test_negative_rank_is_refused(labeled):
     with pytest.raises(DataError, match="rank"):
-        fit_language_map(language_statistics(blocks(labelled)), rank=-1)
+        fit_language_map(language_statistics(blocks(labeled)), rank=-1)

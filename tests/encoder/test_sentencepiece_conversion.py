@@ -22,7 +22,7 @@ KINDS = {
     "bpe": {"model_type": "bpe"},
     "unigram": {"model_type": "unigram"},
     "bpe, cased": {"model_type": "bpe", "normalization_rule_name": "nmt_nfkc"},
-    "bpe, no normalisation": {"model_type": "bpe", "normalization_rule_name": "identity"},
+    "bpe, no normalization": {"model_type": "bpe", "normalization_rule_name": "identity"},
     "bpe, bytes": {"model_type": "bpe", "byte_fallback": True, "vocab_size": 1000},
     "unigram, bytes": {"model_type": "unigram", "byte_fallback": True, "vocab_size": 900},
 }
@@ -63,7 +63,7 @@ class Both:
 
 
 def composed(original, text: str) -> str:
-    """What the model is compared on: NFKC, unless it does not normalise."""
+    """What the model is compared on: NFKC, unless it does not normalize."""
     return unicodedata.normalize("NFKC", text) if original.normalize("Ａ") != "▁Ａ" else text
 
 
@@ -99,7 +99,7 @@ def test_pieces_have_the_same_numbers(both):
     assert [converted.id_to_token(index) for index in range(5)] == ["<pad>", "<unk>", "<MASK>", "<2de>", "<2en>"]
 
 
-def test_decoding_gives_the_normalised_text_back(both):
+def test_decoding_gives_the_normalized_text_back(both):
     original, converted = both
     for text in TEXTS[:20]:
         assert converted.decode(converted.encode(text).ids) == original.decode(original.encode(text))

@@ -36,10 +36,10 @@ def test_tokens_are_spelled_and_the_common_part_is_taken_away(plain_vocabulary, 
     kept = np.ones(len(table), dtype=bool)
     kept[list(plain_vocabulary.special_ids)] = False
     given = teacher.encode(teacher.asked)[kept]
-    centred = given - (counts + 1) @ teacher.encode(teacher.asked) / (counts + 1).sum()
-    scale = np.linalg.norm(weighted[kept]) / np.linalg.norm(centred)
+    centered = given - (counts + 1) @ teacher.encode(teacher.asked) / (counts + 1).sum()
+    scale = np.linalg.norm(weighted[kept]) / np.linalg.norm(centered)
     # a rotation: all inner products are as the teacher has them
-    np.testing.assert_allclose(weighted[kept] @ weighted[kept].T, scale**2 * centred @ centred.T, atol=1e-4)
+    np.testing.assert_allclose(weighted[kept] @ weighted[kept].T, scale**2 * centered @ centered.T, atol=1e-4)
 
 
 def test_frequent_tokens_weigh_less(plain_vocabulary):

@@ -10,7 +10,7 @@ from interlingua.encoder.token_heads import MaskedTokenHead, TranslationHead
 from tests.encoder.naive import naive_backbone
 
 
-def test_only_labelled_states_are_looked_at():
+def test_only_labeled_states_are_looked_at():
     torch.manual_seed(0)
     head, states = MaskedTokenHead(4, 9, transform=True), torch.randn(5, 4)
     labels, words = torch.tensor([IGNORED, 3, IGNORED, 8, 0]), torch.randn(9, 4)

@@ -1,4 +1,4 @@
-"""Results for a page, made on the spot: models by how often they are right, with items and wrong neighbours."""
+"""Results for a page, made on the spot: models by how often they are right, with items and wrong neighbors."""
 
 from __future__ import annotations
 

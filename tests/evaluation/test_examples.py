@@ -16,7 +16,7 @@ from interlingua.evaluation.examples import (
     read_examples,
     sample,
     write_examples,
-    wrong_neighbours,
+    wrong_neighbors,
 )
 from interlingua.evaluation.scores import Example
 
@@ -26,11 +26,11 @@ def example(item=0, query="eins", **changes):
     return Example(item=item, query=query, languages=("deu_Latn", "eng_Latn"), **{**fields, **changes})
 
 
-def test_wrong_neighbours_by_hand():
+def test_wrong_neighbors_by_hand():
     x = np.eye(3, dtype=np.float32)
     y = np.array([[1, 0, 0], [0, 0, 2], [0, 3, 4]], dtype=np.float32)  # the second's nearest is the third, 0.6
     right, predicted = np.array([True, False, True]), np.array([0, 2, 2])
-    (one,) = wrong_neighbours(
+    (one,) = wrong_neighbors(
         right, predicted, ["a", "b", "c"], ["A", "B", "C"], cosine_of(x, y), languages=("deu_Latn", "eng_Latn"), limit=5
     )
     assert one[:4] == (1, "b", "B", "C")
@@ -92,5 +92,5 @@ def test_a_broken_file_is_one_line(tmp_path, line):
     write_examples(path, {"a": (example(),)})
     with path.open("a") as file:
         file.write(line + "\n")
-    with pytest.raises(DataError, match=r"t\.examples\.jsonl:2: no wrong neighbour .*evaluate again"):
+    with pytest.raises(DataError, match=r"t\.examples\.jsonl:2: no wrong neighbor .*evaluate again"):
         read_examples(path)

@@ -153,7 +153,7 @@ def test_seeds_become_one_column():
     assert data["tasks"][0]["mean"]["spreads"][0] > 0.1
 
 
-def test_languages_of_the_panel_and_of_wrong_neighbours_are_known():
+def test_languages_of_the_panel_and_of_wrong_neighbors_are_known():
     data = page_data([make("a", 0.5)], analyses=[panel("a", 0.3)])
     shown = [*CODES, "eng_Latn"]
     assert set(shown) <= set(data["languages"])

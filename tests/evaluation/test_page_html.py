@@ -84,8 +84,8 @@ def test_what_the_script_looks_for_is_there(data):
     assert wanted <= set(page.ids)
     links = {value[1:] for tag, name, value in page.attributes if (tag, name) == ("a", "href")}
     assert links <= set(page.ids)
-    labelled = {value for _, name, value in page.attributes if name == "aria-labelledby"}
-    assert labelled <= set(page.ids)
+    labeled = {value for _, name, value in page.attributes if name == "aria-labeledby"}
+    assert labeled <= set(page.ids)
 
 
 def test_empty_parts_are_left_out():

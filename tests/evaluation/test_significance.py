@@ -28,7 +28,7 @@ def test_means_of_items_and_of_correlations():
 
 
 def test_the_p_value_is_that_of_the_sign_test_where_one_side_always_wins():
-    # 8 of 20 items differ, all in favour of the second: a resample shows no gain only if it draws none of the 8
+    # 8 of 20 items differ, all in favor of the second: a resample shows no gain only if it draws none of the 8
     first, second = {"a": items(*[0] * 8, *[1] * 12)}, {"a": items(*[1] * 20)}
     found = paired_bootstrap([first], [second], ["a"], resamples=20_000)
     assert found.mean == pytest.approx(0.4)
@@ -59,7 +59,7 @@ def test_a_group_is_the_mean_of_its_subsets_those_of_unequal_sizes_drawn_each_on
     assert found.high - found.low == pytest.approx(2 * 1.96 * error, rel=0.1)
 
 
-def test_correlations_are_resampled_with_their_judgements():
+def test_correlations_are_resampled_with_their_judgments():
     rng = np.random.default_rng(0)
     gold = rng.random(200)
     good, bad = gold + 0.1 * rng.random(200), gold + 3 * rng.random(200)
@@ -97,7 +97,7 @@ def test_items_that_are_not_the_same_are_not_compared(other):
     assert paired_bootstrap([{"a": items(1, 0)}], [other], ["a"]) is None
 
 
-def test_other_judgements_are_other_items():
+def test_other_judgments_are_other_items():
     first, second = {"a": items(1, 0, gold=[1, 2])}, {"a": items(1, 0, gold=[1, 3])}
     assert paired_bootstrap([first], [second], ["a"]) is None
     assert paired_bootstrap([first], [first], []) is None

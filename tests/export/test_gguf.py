@@ -65,7 +65,7 @@ def encoder_of(vocabulary, pooling="mean", **shape):
         vocab_size=vocabulary.size, hidden_size=64, num_hidden_layers=2, num_attention_heads=2, intermediate_size=96,
         pad_token_id=vocabulary.pad_id, max_position_embeddings=80, **shape,
     )  # fmt: skip
-    encoder = Encoder.from_scratch(config, vocabulary, pooling, initialisation="bert").eval()
+    encoder = Encoder.from_scratch(config, vocabulary, pooling, initialization="bert").eval()
     for parameter in encoder.backbone.parameters():
         if parameter.ndim == 2:
             parameter.data *= 10  # vectors that differ by more than rounding

@@ -101,7 +101,7 @@ def test_ems_shape_and_batches_of_one(encoder):
         np.testing.assert_allclose(run(encoder, padded(encoder, [text]))[0], whole[row], atol=2e-6)
 
 
-def test_normalisation_is_as_the_settings_say(framed):
+def test_normalization_is_as_the_settings_say(framed):
     encoder = encoder_of(framed, normalize=False)
     found = run(encoder, padded(encoder, TEXTS))
     np.testing.assert_allclose(found, encoder.encode(TEXTS, normalize=False), atol=2e-6)

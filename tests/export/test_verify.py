@@ -35,7 +35,7 @@ def test_samples_are_known_languages_and_hold_a_text_beyond_any_limit():
 
 def test_another_pooling_is_named(encoder, model):
     change(model / "1_Pooling" / "config.json", pooling_mode="cls")
-    with pytest.raises(CheckpointError, match=r"cosine 0\.\d+.*pooling or normalisation differ .*pools by mean"):
+    with pytest.raises(CheckpointError, match=r"cosine 0\.\d+.*pooling or normalization differ .*pools by mean"):
         verify(encoder, model)
 
 
@@ -140,7 +140,7 @@ def test_token_vectors_are_checked_too(static_encoder, tmp_path):
     static_encoder.save(tmp_path / "m")
     with torch.no_grad():
         static_encoder.backbone.word_embeddings.weight.normal_()
-    with pytest.raises(CheckpointError, match="the tokens agree; their vectors, or normalisation, differ"):
+    with pytest.raises(CheckpointError, match="the tokens agree; their vectors, or normalization, differ"):
         verify(static_encoder, tmp_path / "m")
 
 

@@ -31,12 +31,12 @@ def naive_margin_softmax(x, y, margin, temperature, excluded=frozenset(), *, aft
     for i in range(len(x)):
         for anchor, others in ((x, y), (y, x)):
             positive = cosine(anchor[i], others[i]) / temperature - (margin if after else margin / temperature)
-            normaliser = math.exp(positive)
+            normalizer = math.exp(positive)
             for k in range(len(x)):
                 pair = (i, k) if anchor is x else (k, i)
                 if k != i and pair not in excluded:
-                    normaliser += math.exp(cosine(anchor[i], others[k]) / temperature)
-            total -= positive - math.log(normaliser)
+                    normalizer += math.exp(cosine(anchor[i], others[k]) / temperature)
+            total -= positive - math.log(normalizer)
     return total / len(x)
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from interlingua.functional.margin import MARGINS, best_neighbour, margin_score, score_neighbours
+from interlingua.functional.margin import MARGINS, best_neighbor, margin_score, score_neighbors
 
 
 @pytest.mark.parametrize(("margin", "expected"), [("ratio", 1.5), ("distance", 0.3), ("absolute", 0.9)])
@@ -13,19 +13,19 @@ def test_worked_by_hand(margin, expected):
     assert score.item() == pytest.approx(expected)
 
 
-def test_neighbourhoods_of_cosine_one_leave_the_cosine():
+def test_neighborhoods_of_cosine_one_leave_the_cosine():
     similarity, one = torch.rand(4, 4, generator=torch.Generator().manual_seed(0)), torch.ones(())
     assert torch.equal(margin_score(similarity, one, one, margin="ratio"), similarity)
     assert torch.allclose(margin_score(similarity, one, one, margin="distance"), similarity - 1)
 
 
 @pytest.mark.parametrize("margin", MARGINS)
-def test_scores_of_neighbours_are_the_naive_loop(margin):
+def test_scores_of_neighbors_are_the_naive_loop(margin):
     generator = torch.Generator().manual_seed(1)
     similarities = torch.rand(5, 3, generator=generator, dtype=torch.float64)
     indices = torch.randint(0, 7, (5, 3), generator=generator)
     x_means, y_means = torch.rand(5, generator=generator), torch.rand(7, generator=generator)
-    scores = score_neighbours(similarities, indices, x_means.double(), y_means.double(), margin=margin)
+    scores = score_neighbors(similarities, indices, x_means.double(), y_means.double(), margin=margin)
     for i in range(5):
         for n in range(3):
             c, b = similarities[i, n].item(), (x_means[i].item() + y_means[indices[i, n]].item()) / 2
@@ -33,9 +33,9 @@ def test_scores_of_neighbours_are_the_naive_loop(margin):
             assert scores[i, n].item() == pytest.approx(naive, rel=1e-12)
 
 
-def test_best_neighbour_is_the_first_of_equals():
+def test_best_neighbor_is_the_first_of_equals():
     scores = torch.tensor([[0.1, 0.9, 0.9], [0.5, 0.5, 0.5], [0.0, 0.1, 0.2]])
-    assert best_neighbour(scores, torch.tensor([[7, 4, 2], [6, 5, 0], [1, 2, 3]])).tolist() == [4, 6, 3]
+    assert best_neighbor(scores, torch.tensor([[7, 4, 2], [6, 5, 0], [1, 2, 3]])).tolist() == [4, 6, 3]
 
 
 @pytest.mark.parametrize("margin", MARGINS)

@@ -36,8 +36,8 @@ def naive_distributions(sentences, kind):
 def naive_divergence(logits, p):
     total = []
     for row, weights in zip(logits.tolist(), p.tolist(), strict=True):
-        normaliser = math.log(sum(map(math.exp, row)))
-        total.append(sum(w * (math.log(w) - (z - normaliser)) for w, z in zip(weights, row, strict=True) if w))
+        normalizer = math.log(sum(map(math.exp, row)))
+        total.append(sum(w * (math.log(w) - (z - normalizer)) for w, z in zip(weights, row, strict=True) if w))
     return torch.tensor(total, dtype=torch.float64)
 
 

@@ -41,7 +41,7 @@ def test_repeats_are_finite():
     assert torch.isfinite(x.grad).all()
 
 
-def test_one_row_has_no_neighbour():
+def test_one_row_has_no_neighbor():
     with pytest.raises(ValueError, match="at least 2"):
         koleo(embeddings(1))
 

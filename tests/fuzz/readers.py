@@ -135,14 +135,14 @@ def result() -> Callable[[bytes], None]:
     return read_file(".json", read)
 
 
-def labelled() -> Callable[[bytes], None]:
+def labeled() -> Callable[[bytes], None]:
     def read(path: Path) -> None:
-        from interlingua.corpus.labelled import read_labelled
+        from interlingua.corpus.labeled import read_labeled
         from interlingua.errors import InterlinguaError
 
         for kind in ("nli", "sts"):
             with contextlib.suppress(InterlinguaError):
-                read_labelled(path, kind=kind, languages=("eng_Latn", "eng_Latn"))
+                read_labeled(path, kind=kind, languages=("eng_Latn", "eng_Latn"))
 
     return read_file(".jsonl", read)
 
@@ -188,7 +188,7 @@ TARGETS: dict[str, tuple[Callable[[], Callable[[bytes], None]], list[bytes]]] = 
     "tokenizer": (tokenizer, [json.dumps(_TOKENIZER).encode(), json.dumps({**_TOKENIZER, **_MAPPED}).encode()]),
     "npy": (array, [made() for name, made in others.ARRAYS.items() if name.endswith(".npy")]),
     "result": (result, [content for content in others.RESULTS.values() if len(content) < 20_000]),
-    "labelled": (labelled, [content for name, content in others.LABELLED.items() if name.startswith("nli")][:3]),
+    "labeled": (labeled, [content for name, content in others.LABELLED.items() if name.startswith("nli")][:3]),
     "questions": (questions, [json.dumps(_DPR).encode(), b'{"data": [{"paragraphs": []}]}']),
 }
 """Each target's maker, and its first inputs."""
@@ -202,7 +202,7 @@ def load_readers() -> None:
         import interlingua.config
         import interlingua.corpus.formats
         import interlingua.corpus.gettext
-        import interlingua.corpus.labelled
+        import interlingua.corpus.labeled
         import interlingua.corpus.moses
         import interlingua.corpus.questions
         import interlingua.corpus.spreadsheet

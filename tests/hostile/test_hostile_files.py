@@ -194,10 +194,10 @@ def test_a_hostile_number_in_train_is_one_line(setting, prepared, tmp_path, caps
 def test_a_hostile_training_file_is_one_line(name, prepared, tmp_path, capsys):
     path = tmp_path / name
     path.write_bytes(others.LABELLED[name])
-    method, feed = ("nli", "labelled") if name.startswith("nli") else ("multilingual_ir", "questions")
+    method, feed = ("nli", "labeled") if name.startswith("nli") else ("multilingual_ir", "questions")
     text = TRAIN.format(folder=tmp_path, corpus=prepared).replace('name = "ems"', f'name = "{method}"')
     text = text.replace("projection_dim = 16\nlanguage_dim = 8\n", "")
-    kind = 'kind = "nli"\n' if feed == "labelled" else ""
+    kind = 'kind = "nli"\n' if feed == "labeled" else ""
     (tmp_path / "c.toml").write_text(f'{text}\n[data.{feed}]\npaths = ["{path}"]\n{kind}')
     assert name in refused(capsys, "train", tmp_path / "c.toml")
 

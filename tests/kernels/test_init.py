@@ -33,29 +33,29 @@ def build_script():
 
 def test_it_can_be_switched_off(monkeypatch):
     monkeypatch.setenv("INTERLINGUA_KERNELS", "0")
-    assert kernels.library("neighbours") is None
+    assert kernels.library("neighbors") is None
 
 
 def test_what_was_not_built_is_not_there(monkeypatch, tmp_path):
     monkeypatch.setattr(kernels, "__file__", str(tmp_path / "__init__.py"))
-    assert kernels.library("neighbours") is None
+    assert kernels.library("neighbors") is None
 
 
 def left_out(folder, content, monkeypatch, capfd):
     """Whether a library of these bytes is left out with one line."""
     monkeypatch.setattr(kernels, "__file__", str(folder / "__init__.py"))
-    (folder / "neighbours.so").unlink(missing_ok=True)  # one that was loaded stays mapped: never write into its file
-    (folder / "neighbours.so").write_bytes(content)
+    (folder / "neighbors.so").unlink(missing_ok=True)  # one that was loaded stays mapped: never write into its file
+    (folder / "neighbors.so").write_bytes(content)
     kernels.library.cache_clear()
     capfd.readouterr()
-    found = kernels.library("neighbours")
+    found = kernels.library("neighbors")
     said = capfd.readouterr().err
     return found is None and said.count("\n") == 1 and "is left out" in said
 
 
 @pytest.mark.skipif(shutil.which("cc") is None or sys.platform != "linux", reason="needs a C compiler and ELF")
 def test_a_cut_or_foreign_library_is_left_out_with_a_line(tmp_path, monkeypatch, capfd):
-    source = tmp_path / "neighbours.c"
+    source = tmp_path / "neighbors.c"
     source.write_text("int another(void) { return 1; }")
     assert build_script().compile_kernel(source)
     whole = source.with_suffix(".so").read_bytes()
@@ -71,21 +71,21 @@ def test_a_cut_or_foreign_library_is_left_out_with_a_line(tmp_path, monkeypatch,
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 def test_a_library_of_an_older_source_is_not_taken(tmp_path, monkeypatch):
-    source = tmp_path / "neighbours.c"
-    source.write_bytes((Path(kernels.__file__).parent / "neighbours.c").read_bytes())
+    source = tmp_path / "neighbors.c"
+    source.write_bytes((Path(kernels.__file__).parent / "neighbors.c").read_bytes())
     assert build_script().compile_kernel(source)
     runs_here = ctypes.CDLL(str(source.with_suffix(".so"))).supported()
     monkeypatch.setattr(kernels, "__file__", str(tmp_path / "__init__.py"))
-    assert (kernels.library("neighbours") is not None) == bool(runs_here)
+    assert (kernels.library("neighbors") is not None) == bool(runs_here)
     source.write_text(source.read_text() + "\n")
     kernels.library.cache_clear()
-    assert kernels.library("neighbours") is None
+    assert kernels.library("neighbors") is None
 
 
 def test_every_source_is_known_and_the_sizes_are_those_of_python():
     folder = Path(kernels.__file__).parent
     assert {path.stem for path in folder.glob("*.c")} == set(kernels.SOURCES)
-    source = (folder / "neighbours.c").read_text(encoding="utf-8")
+    source = (folder / "neighbors.c").read_text(encoding="utf-8")
     assert f"#define ROWS {ROWS}\n" in source
     assert "#define LANES 16\n#define GROUP (4 * LANES)\n" in source
     assert GROUP == 64
@@ -118,7 +118,7 @@ def test_the_build_compiles_each_source_without_a_warning(tmp_path, monkeypatch)
 def test_the_build_goes_on_without_a_compiler(tmp_path, monkeypatch):
     script = build_script()
     monkeypatch.setattr(script.shutil, "which", lambda name: None)
-    source = tmp_path / "neighbours.c"
+    source = tmp_path / "neighbors.c"
     source.write_text("int supported(void) { return 1; }")
     assert not script.compile_kernel(source)
     assert not source.with_suffix(".so").exists()
@@ -126,6 +126,6 @@ def test_the_build_goes_on_without_a_compiler(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 def test_the_build_goes_on_where_a_source_does_not_compile(tmp_path):
-    source = tmp_path / "neighbours.c"
+    source = tmp_path / "neighbors.c"
     source.write_text("not C")
     assert not build_script().compile_kernel(source)

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from interlingua.batches.feeds import FeedName, LabelledBatch, QuestionBatch, SentenceBatch, rows
+from interlingua.batches.feeds import FeedName, LabeledBatch, QuestionBatch, SentenceBatch, rows
 from interlingua.batches.sentences import take
 from interlingua.batches.tokens import TokenBatch
 from interlingua.config import from_mapping
@@ -87,7 +87,7 @@ def feed_batch(feed: FeedName, method: str, *, step: int, seed: int) -> Any:
     labels = classes.float() if method == "nli" else torch.rand(BATCH, generator=generator)
     # both sentences of a pair must fit into the tiny encoder's 16 positions
     a, b = (sentences(BATCH, seed=seed + more, longest=7) for more in (0, 300))
-    return LabelledBatch(a, b, labels, step)
+    return LabeledBatch(a, b, labels, step)
 
 
 def share_of(batch: Any, rank: int, *, world_size: int = 2) -> Any:

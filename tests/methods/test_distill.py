@@ -39,7 +39,7 @@ def squares(u, v):
 def saved_teacher(folder, **sizes):
     teacher = tiny_encoder(**sizes)
     torch.manual_seed(9)
-    teacher.backbone.initialise("torch")
+    teacher.backbone.initialize("torch")
     teacher.save(folder)
     return str(folder)
 

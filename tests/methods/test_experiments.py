@@ -81,18 +81,18 @@ def at_tiny_size(prepared, texts, word_vocabulary, tmp_path):
 
     def make(config):
         given, options = config.data, config.method.options
-        labelled = read_from(given.labelled, paths=(texts[given.labelled.kind],)) if given.labelled else None
+        labeled = read_from(given.labeled, paths=(texts[given.labeled.kind],)) if given.labeled else None
         monolingual = given.monolingual and dataclasses.replace(given.monolingual, paths=(texts["monolingual"],))
         data = dataclasses.replace(
             given,
             corpus=prepared,
             language_pairs=(),
             similarity=(),
-            labelled=labelled,
+            labeled=labeled,
             questions=read_from(given.questions, paths=(texts["questions"],), held_out=0, languages=()),
             monolingual=monolingual,
         )
-        kept = {"initialisation": config.encoder.initialisation, "pooling": config.encoder.pooling}
+        kept = {"initialization": config.encoder.initialization, "pooling": config.encoder.pooling}
         for name in MODELS.get(config.method.name, ()):
             if getattr(options, name):
                 shape = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)

@@ -65,7 +65,7 @@ def framed_encoder(**sizes):
 
 
 def framed_pairs(encoder, count=6, *, step=3):
-    """Pairs of sentences of the vocabulary's words, tokenised."""
+    """Pairs of sentences of the vocabulary's words, tokenized."""
     generator = torch.Generator().manual_seed(step)
 
     def side(languages):
@@ -296,7 +296,7 @@ def test_contrastive_negatives_of_all_processes_are_those_of_the_joined_batch():
 
 
 @torch.no_grad()
-def test_repeats_are_no_negatives_and_no_neighbours_if_so_asked():
+def test_repeats_are_no_negatives_and_no_neighbors_if_so_asked():
     plain, batch = build(alignment="contrastive", mlm_weight=0)
     ids = [part.tolist() for part in parts(batch.b)]
     ids[3] = ids[1]  # two translations of one English sentence
@@ -356,7 +356,7 @@ def test_options_that_contradict(options, message):
         MEXMAConfig(**options)
 
 
-def test_one_sentence_has_no_neighbour():
+def test_one_sentence_has_no_neighbor():
     objective, _ = build()
     with pytest.raises(ConfigError, match="KoLeo needs two sentences a side; raise run"):
         objective(framed_pairs(objective.encoder, 1))

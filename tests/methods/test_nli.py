@@ -64,11 +64,11 @@ def test_scores_are_no_classes(tmp_path, prepared):
     path.write_text("a\tb\t2.5\n")
     config = train_config_from(
         {
-            "data": {"corpus": str(prepared), "labelled": {"paths": [str(path)], "kind": "sts"}},
+            "data": {"corpus": str(prepared), "labeled": {"paths": [str(path)], "kind": "sts"}},
             "encoder": {"preset": "ems-tiny"},
             "method": {"name": "nli"},
             "run": {"output": str(tmp_path / "run"), "max_steps": 1},
         }
     )
     with pytest.raises(ConfigError, match="kind is 'sts', but the method nli learns from 'nli'"):
-        open_data(config, ("labelled",))
+        open_data(config, ("labeled",))

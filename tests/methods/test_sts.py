@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from interlingua.batches.feeds import LabelledBatch
+from interlingua.batches.feeds import LabeledBatch
 from tests.methods.harness import sentences, tiny_batch, tiny_objective
 
 
@@ -26,7 +26,7 @@ def test_the_loss_is_that_of_a_loop():
 @pytest.mark.parametrize(("score", "loss"), [(1.0, 0.0), (0.5, 0.25), (0.0, 1.0)])
 def test_a_sentence_with_itself_by_hand(score, loss):
     same = sentences(3, seed=1)
-    batch = LabelledBatch(same, same, torch.full((3,), score), step=0)
+    batch = LabeledBatch(same, same, torch.full((3,), score), step=0)
     assert tiny_objective("sts")(batch).loss.item() == pytest.approx(loss, abs=1e-6)
 
 

@@ -28,7 +28,7 @@ def build(encoder=None, **options):
 
 
 def told(objective, states, labels):
-    """Cross-entropies of the labelled tokens of one sequence."""
+    """Cross-entropies of the labeled tokens of one sequence."""
     words = objective.encoder.backbone.word_embeddings.weight
     hidden = objective.head.transform(states)
     return [
@@ -64,7 +64,7 @@ def test_tlm_is_in_the_registry():
 
 @pytest.mark.parametrize("transform", [True, False])
 @torch.no_grad()
-def test_translation_modelling_pair_by_pair(transform):
+def test_translation_modeling_pair_by_pair(transform):
     objective, pairs = build(mask_ratio=0.4, transform=transform), framed_pairs()
     torch.testing.assert_close(objective(pairs).terms["tlm"], reference_tlm(objective, pairs))
 
@@ -78,7 +78,7 @@ def test_running_positions_leave_out_the_second_begin():
 
 
 @torch.no_grad()
-def test_masked_modelling_of_each_side_alone():
+def test_masked_modeling_of_each_side_alone():
     objective, pairs = build(mask_ratio=0.4), framed_pairs()
     places = (pairs.place(side)._replace(side=f"mlm {side}") for side in "ab")
     sides = [reference_mlm(objective, side, at) for side, at in zip((pairs.a, pairs.b), places, strict=True)]
@@ -86,7 +86,7 @@ def test_masked_modelling_of_each_side_alone():
 
 
 @torch.no_grad()
-def test_masked_modelling_of_monolingual_text():
+def test_masked_modeling_of_monolingual_text():
     options = {"mlm_text": "monolingual"}
     assert TLM.feeds_for(TLMConfig()) == ("parallel",)
     objective, batch = build(tiny_encoder(), mask_ratio=0.4, **options), tiny_batch("tlm", options)
@@ -107,14 +107,14 @@ def test_words_that_are_all_alike_cost_the_logarithm_of_their_number():
 
 
 @torch.no_grad()
-def test_only_translation_modelling_looks_at_the_translation():
+def test_only_translation_modeling_looks_at_the_translation():
     objective, pairs = build(mask_ratio=0.4, mlm_text="monolingual"), framed_pairs()
     ids = pairs.b.input_ids.clone()
     labels = objective.mask(pairs.b, pairs.place("b")).labels
     shown = ((labels == IGNORED) & (ids > 4)).nonzero()[0]
     ids[shown] += 1
     other = pairs._replace(b=pairs.b._replace(input_ids=ids))
-    assert not torch.equal(objective.translation_modelling(other), objective.translation_modelling(pairs))
+    assert not torch.equal(objective.translation_modeling(other), objective.translation_modeling(pairs))
     assert torch.equal(objective.alone(pairs.a, pairs.place("a")), objective.alone(other.a, other.place("a")))
 
 

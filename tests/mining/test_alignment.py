@@ -90,9 +90,9 @@ def test_worked_by_hand():
     sides = sides_of(source, target)
     # mean of the target's blocks: singles (a+b)/sqrt 2 and c, halved; the pair (a+b+sqrt 2... of length 1)
     pair = (a + b + c) / np.sqrt(3)
-    centre = ((a + b) / np.sqrt(2) / 2 + c / 2 + pair) / 2
-    assert np.allclose(mean_block(target), centre)
-    assert sides[0].chance[0, 0] == pytest.approx(1 - centre[0])
+    center = ((a + b) / np.sqrt(2) / 2 + c / 2 + pair) / 2
+    assert np.allclose(mean_block(target), center)
+    assert sides[0].chance[0, 0] == pytest.approx(1 - center[0])
     found = align_blocks(source, target, AlignConfig(max_sentences=3, skip_quantile=0.5))
     assert [link[:2] for link in found.links] == [((0, 1), (0,)), ((), (1,))]
     assert found.links[0].cost == pytest.approx(0, abs=1e-6)
@@ -192,7 +192,7 @@ def test_every_sentence_is_in_one_link_in_order(seed):
     assert all(link.source or link.target for link in links)
 
 
-def test_halving_sums_neighbours_less_the_mean():
+def test_halving_sums_neighbors_less_the_mean():
     vectors = np.array([[1, 0], [0, 1], [0, -1], [1, 0], [1, 0]], np.float32)
     # sums (1,1), (1,-1), (1,0); mean (1,0); less it (0,1), (0,-1), (0,0)
     assert np.allclose(halve(vectors[None]), [[[0, 1], [0, -1], [0, 0]]])

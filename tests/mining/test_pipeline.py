@@ -146,7 +146,7 @@ def test_shards_on_several_machines_join(tmp_path, monkeypatch):
     work = tmp_path / "work"
     for number in (1, 2, 3):  # the last one finds all vectors
         assert mine_files(source, target, MineConfig(), work, model="m", shard=(number, 3)) is None
-    assert [path.name for path in work.glob("neighbours-k4/*of*")] == ["3of3"]
+    assert [path.name for path in work.glob("neighbors-k4/*of*")] == ["3of3"]
     for number in (1, 2):
         assert mine_files(source, target, MineConfig(), work, model="m", shard=(number, 3)) is None
     joined = mine_files(source, target, MineConfig(), work, model="m")
@@ -171,7 +171,7 @@ def test_the_time_left_is_known_once_the_model_s_speed_is(tmp_path, monkeypatch,
     assert [seconds for what, seconds in left if what.startswith("reading")] == [None] * first
     assert left[first][1] is None
     assert all(seconds is not None for _, seconds in left[first + 1 :])
-    assert [what for what, _ in left[first + 1 :]][-2:] == ["nearest neighbours", "choosing pairs"]
+    assert [what for what, _ in left[first + 1 :]][-2:] == ["nearest neighbors", "choosing pairs"]
     mine_files(source, target, MineConfig(), tmp_path / "work", model="m", progress=Steps(lambda *at: told.append(at)))
 
 
@@ -179,10 +179,10 @@ def test_a_search_goes_on_as_it_was_cut_whatever_memory_the_next_run_has(tmp_pat
     source, target, _ = sides(tmp_path, 300, 1500)
     expected = mine_files(source, target, MineConfig(memory=SMALL), tmp_path / "work", model="m")
     pairs = expected.pairs.tobytes()
-    before = (tmp_path / "work" / "neighbours-k4" / "plan.json").read_text()
+    before = (tmp_path / "work" / "neighbors-k4" / "plan.json").read_text()
     again = mine_files(source, target, MineConfig(), tmp_path / "work", model="m")
     assert again.pairs.tobytes() == pairs
-    assert (tmp_path / "work" / "neighbours-k4" / "plan.json").read_text() == before
+    assert (tmp_path / "work" / "neighbors-k4" / "plan.json").read_text() == before
 
 
 def test_an_approximate_search_tells_its_recall_and_is_kept_apart(tmp_path):
@@ -192,8 +192,8 @@ def test_an_approximate_search_tells_its_recall_and_is_kept_apart(tmp_path):
     config = MineConfig(approximate=Approximate("ivf", 99))
     found = mine_files(source, target, config, tmp_path / "work", model="m")
     assert found.pairs.tobytes() == exactly.pairs.tobytes()
-    assert found.notes[2].startswith("approximate neighbours (ivf:99): recall@4 1.0000 of source and 1.0000 of target")
-    assert (tmp_path / "work" / "neighbours-k4-ivf-99").is_dir()
+    assert found.notes[2].startswith("approximate neighbors (ivf:99): recall@4 1.0000 of source and 1.0000 of target")
+    assert (tmp_path / "work" / "neighbors-k4-ivf-99").is_dir()
     with pytest.raises(ConfigError, match="an approximate search is one process's"):
         mine_files(source, target, config, tmp_path / "work", model="m", shard=(1, 2))
 
@@ -340,10 +340,10 @@ def test_a_run_killed_at_three_points_ends_with_the_same_bytes(tmp_path):
     assert (killed / "work" / "x" / "vectors.npy").read_bytes() == (
         straight / "work" / "x" / "vectors.npy"
     ).read_bytes()
-    tiles = list((straight / "work" / "neighbours-k4").glob("*.npz"))
+    tiles = list((straight / "work" / "neighbors-k4").glob("*.npz"))
     assert len(tiles) > 2
     for path in tiles:
-        assert (killed / "work" / "neighbours-k4" / path.name).read_bytes() == path.read_bytes()
+        assert (killed / "work" / "neighbors-k4" / path.name).read_bytes() == path.read_bytes()
 
 
 def test_documents_that_do_not_match_are_told_before_the_work_and_leave_the_way_free(tmp_path):

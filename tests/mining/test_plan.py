@@ -44,7 +44,7 @@ def test_time_by_the_model_s_speed(tmp_path, sides):
     assert found.tiles == 1
     assert found.search_seconds > 0
     assert [line.split(":")[0] for line in found.lines()] == [
-        "texts", "embedding", "nearest neighbours", "pairs", "time", "disk", "memory",
+        "texts", "embedding", "nearest neighbors", "pairs", "time", "disk", "memory",
     ]  # fmt: skip
     many = estimate(*sides, MineConfig(), tmp_path / "work", at_once=4)
     assert "4 tasks at once" in many.lines()[4]

@@ -97,7 +97,7 @@ def test_right_pairs_score_higher_than_wrong_ones():
     assert np.mean(scores[right][:, None] > scores[~right]) > 0.99
 
 
-def test_a_sentence_said_often_is_embedded_once_and_no_neighbour_of_its_own():
+def test_a_sentence_said_often_is_embedded_once_and_no_neighbor_of_its_own():
     pairs = [TextPair("de1", "en1", "deu_Latn", "eng_Latn")] * 6 + bitext(20)
     seen = []
 

@@ -97,7 +97,7 @@ def test_too_few_pairs_for_a_margin_are_told(tmp_path, pairs, options, warned):
     path = tmp_path / "a.de-en.tsv"
     write_pairs(PAIRS[:pairs], path)
     _, told = run(ScoreJob(input=str(path), config=ScoreConfig(**options), selection=NOTHING))
-    assert any(line.startswith("warning: a margin needs neighbours, and ") for line in told) == warned
+    assert any(line.startswith("warning: a margin needs neighbors, and ") for line in told) == warned
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_ctrl_c(tmp_path):
         ({"selection": Selection(prior=0.5, checks=CheckPlan.parse("", ""))}, "prior needs --calibration"),
         (
             {"config": ScoreConfig(margin="absolute"), "selection": Selection(checks=CheckPlan.parse("all", ""))},
-            "plain cosines look at no neighbours",
+            "plain cosines look at no neighbors",
         ),
     ],
 )

@@ -25,8 +25,8 @@ def noisy(tmp_path):
 
 def test_from_judged_pairs(noisy, tmp_path):
     labels = tmp_path / "labels.tsv"
-    judgements = [f"{int(is_right(pair))}\t{pair.source}\t{pair.target}\n" for pair in noisy[:200]]
-    labels.write_text("".join(judgements), encoding="utf-8")
+    judgments = [f"{int(is_right(pair))}\t{pair.source}\t{pair.target}\n" for pair in noisy[:200]]
+    labels.write_text("".join(judgments), encoding="utf-8")
     job = LearnJob(output=tmp_path / "c.json", labels=labels, config=ScoreConfig(window=100))
     told = []
     lines = job.run(

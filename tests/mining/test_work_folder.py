@@ -14,7 +14,7 @@ from interlingua.mining.pipeline import MineConfig, TextFile
 from interlingua.mining.work_folder import at_work, claim, clear
 from tests.mining.invented import corpora, embed, write_lines
 
-OWN = ["x", "y", "neighbours-k4", "scores", "seen", "made"]
+OWN = ["x", "y", "neighbors-k4", "scores", "seen", "made"]
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_damage_of_any_file_is_an_error_or_made_good(tmp_path, monkeypatch, file
     expected = mine(files, whole, tmp_path / "expected.tsv")
     names = sorted(path.relative_to(whole) for path in whole.rglob("*") if path.is_file())
     names = [name for name in names if name.parent.name != "y" or name.name in ("vectors.npy", "model.json")]
-    assert {str(name) for name in names} >= {"x/texts.text", "y/vectors.npy", "neighbours-k4/x-0.npz", "work.json"}
+    assert {str(name) for name in names} >= {"x/texts.text", "y/vectors.npy", "neighbors-k4/x-0.npz", "work.json"}
     errors = {}
     for number, name in enumerate(names):
         work = tmp_path / str(number)
@@ -90,11 +90,11 @@ def test_damage_of_any_file_is_an_error_or_made_good(tmp_path, monkeypatch, file
         assert str(tmp_path) in message
     assert not {name for name in errors if name.startswith("scores/")}
     if harm is removed:
-        assert errors.keys() >= {"neighbours-k4/x-0.npz", "neighbours-k4/y-0.npz", "x/side.json", "y/model.json"}
-        assert "x-0.npz: is missing, though journal.txt says" in errors["neighbours-k4/x-0.npz"]
+        assert errors.keys() >= {"neighbors-k4/x-0.npz", "neighbors-k4/y-0.npz", "x/side.json", "y/model.json"}
+        assert "x-0.npz: is missing, though journal.txt says" in errors["neighbors-k4/x-0.npz"]
 
 
-@pytest.mark.parametrize("name", ["x/notes.txt", "y/notes", "neighbours-k4/plan", "scores", "made/a", "work.json"])
+@pytest.mark.parametrize("name", ["x/notes.txt", "y/notes", "neighbors-k4/plan", "scores", "made/a", "work.json"])
 def test_a_folder_of_others_is_refused_before_any_work(tmp_path, files, name):
     path = tmp_path / "w" / name
     path.parent.mkdir(parents=True)
@@ -145,7 +145,7 @@ def test_files_put_into_our_folders_stay(tmp_path):
     assert (tmp_path / "w" / "y" / "link").is_symlink()
 
 
-@pytest.mark.parametrize("name", [*OWN, "x/texts.text", "y/vectors.npy", "scores/pairs.bin", "neighbours-k4/x-0.npz"])
+@pytest.mark.parametrize("name", [*OWN, "x/texts.text", "y/vectors.npy", "scores/pairs.bin", "neighbors-k4/x-0.npz"])
 def test_links_under_our_names_are_not_written_through(tmp_path, files, name):
     elsewhere, work = tmp_path / "elsewhere", tmp_path / "w"
     elsewhere.mkdir()

@@ -4,7 +4,7 @@ from collections import Counter
 from pathlib import Path
 
 from interlingua.quickstart.catalogues import Source
-from interlingua.quickstart.demo import Demonstration, Neighbour
+from interlingua.quickstart.demo import Demonstration, Neighbor
 from interlingua.quickstart.report import Findings
 from interlingua.quickstart.scores import LanguageScore, averages
 
@@ -26,9 +26,9 @@ def made_up(*, model: float = 0.6, tfidf: float = 0.1) -> Findings:
         for kind in ("sentences", "names")
         for code, name, script in languages
     ]
-    neighbours = (
-        Neighbour(language="Greek", text="Η σελίδα <b>", cosine=0.8, right=True, candidates=200),
-        Neighbour(language="Hebrew", text="הדף", cosine=0.4, right=False, candidates=150),
+    neighbors = (
+        Neighbor(language="Greek", text="Η σελίδα <b>", cosine=0.8, right=True, candidates=200),
+        Neighbor(language="Hebrew", text="הדף", cosine=0.4, right=False, candidates=150),
     )
     return Findings(
         date="2026-01-02T03:04:05+00:00",
@@ -47,7 +47,7 @@ def made_up(*, model: float = 0.6, tfidf: float = 0.1) -> Findings:
         loss=[(100, 20.0), (500, 12.0), (900, 10.5)],
         scores=scores,
         averages=averages(scores),
-        demonstrations=[Demonstration(query="The page & more", neighbours=neighbours)],
+        demonstrations=[Demonstration(query="The page & more", neighbors=neighbors)],
         commands=["interlingua embed model FILE.txt -o FILE.npy"],
         versions={"interlingua": "0.1.0"},
     )

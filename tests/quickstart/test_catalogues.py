@@ -86,7 +86,7 @@ def test_compiled_catalogues_go_before_their_sources(tmp_path):
 
 def test_read_counts_what_it_reads_and_skips(tmp_path):
     write_catalogue(tmp_path / "locale/ja/LC_MESSAGES/app.mo", {"Save": "保存", "Page not found": "ページがありません"})
-    write_catalogue(tmp_path / "locale/en_GB/LC_MESSAGES/app.mo", {"Color": "Colour"})
+    write_catalogue(tmp_path / "locale/en_GB/LC_MESSAGES/app.mo", {"Color": "Color"})
     write_catalogue(tmp_path / "locale/qqq/LC_MESSAGES/app.mo", {"Save": "x"})
     broken = tmp_path / "locale/ru/LC_MESSAGES/app.mo"
     broken.parent.mkdir(parents=True)

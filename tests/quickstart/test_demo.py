@@ -16,7 +16,7 @@ class ByLength:
         return np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
 
 
-def test_neighbours_come_from_the_languages_own_messages(tmp_path):
+def test_neighbors_come_from_the_languages_own_messages(tmp_path):
     # Russian keeps the number of words, Greek's second one has that of the first
     (tmp_path / "rus-eng.tsv").write_text(
         f"a b c d e\t{ENGLISH[0]}\na b c d e f\t{ENGLISH[1]}\na\t{ENGLISH[2]}\na b c d e f g\t{ENGLISH[3]}\n"
@@ -24,12 +24,12 @@ def test_neighbours_come_from_the_languages_own_messages(tmp_path):
     (tmp_path / "ell-eng.tsv").write_text(f"x x x x x x\t{ENGLISH[0]}\ny y y y y\t{ENGLISH[1]}\n")
     first, second = demonstrate(ByLength(), tmp_path, queries=2)
     assert (first.query, second.query) == (ENGLISH[0], ENGLISH[1])  # those both languages have
-    assert [(n.language, n.text, n.right, n.candidates) for n in first.neighbours] == [
+    assert [(n.language, n.text, n.right, n.candidates) for n in first.neighbors] == [
         ("Russian", "a b c d e", True, 4),
         ("Greek", "y y y y y", False, 2),
     ]
-    assert [n.right for n in second.neighbours] == [True, False]
-    assert abs(first.neighbours[0].cosine - 1) < 1e-6
+    assert [n.right for n in second.neighbors] == [True, False]
+    assert abs(first.neighbors[0].cosine - 1) < 1e-6
 
 
 def test_nothing_fit_to_show(tmp_path):

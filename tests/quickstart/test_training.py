@@ -13,6 +13,6 @@ def test_recipe_is_a_config_the_train_command_reads(tmp_path):
 def test_repeats_of_a_sentence_are_no_negatives(tmp_path):
     config = recipe(tmp_path, tmp_path, RunLength(budget_seconds=60))
     assert config.method.options.exclude_repeats
-    assert config.encoder.initialisation == "bert"
+    assert config.encoder.initialization == "bert"
     assert config.run.budget_seconds == 60
     assert config.run.stop_at_budget

@@ -158,7 +158,7 @@ def test_an_id_that_occurs_twice_is_refused(index):
         index.add([Passage("a", "one"), Passage("a", "two")], embed)
 
 
-@pytest.mark.parametrize("where", ["nonsense =", "colour = 'red'"])
+@pytest.mark.parametrize("where", ["nonsense =", "color = 'red'"])
 def test_a_condition_that_is_not_valid_is_refused(index, where):
     for search in (
         lambda: index.nearest(np.ones(WIDTH, np.float32), 1, where=where),

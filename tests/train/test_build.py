@@ -22,7 +22,7 @@ def test_the_seed_decides_the_weights(tiny_config, word_vocabulary):
 
 
 def test_preset_with_a_size_of_its_own(tiny_table, word_vocabulary):
-    tiny_table["encoder"] = {"preset": "ems-tiny", "num_hidden_layers": 1, "pooling": "cls", "initialisation": "bert"}
+    tiny_table["encoder"] = {"preset": "ems-tiny", "num_hidden_layers": 1, "pooling": "cls", "initialization": "bert"}
     encoder = build_encoder(train_config_from(tiny_table), word_vocabulary)
     assert (len(encoder.backbone.layers), encoder.pooling, encoder.dim) == (1, "cls", 32)
     assert encoder.backbone.config.vocab_size == word_vocabulary.size

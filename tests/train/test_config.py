@@ -90,8 +90,8 @@ def test_method_must_be_named(tiny_table):
 def test_a_pretrained_backbone_has_its_sizes():
     with pytest.raises(ConfigError, match="hidden_size can't be changed"):
         EncoderConfig(path="somewhere", hidden_size=64)
-    with pytest.raises(ConfigError, match="initialisation can't be changed"):
-        EncoderConfig(path="somewhere", initialisation="bert")
+    with pytest.raises(ConfigError, match="initialization can't be changed"):
+        EncoderConfig(path="somewhere", initialization="bert")
 
 
 def test_sizes_are_fields_of_the_backbone():

@@ -4,7 +4,7 @@ import pytest
 
 from interlingua.config import with_absolute_paths
 from interlingua.errors import ConfigError
-from interlingua.train.data_config import DataConfig, LabelledConfig, MonolingualConfig, QuestionsConfig
+from interlingua.train.data_config import DataConfig, LabeledConfig, MonolingualConfig, QuestionsConfig
 
 
 def test_nothing_to_train_on():
@@ -16,12 +16,12 @@ def test_data_paths_become_absolute(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     config = DataConfig(
         corpus=Path("prepared"),
-        labelled=LabelledConfig(paths=(Path("a.tsv"),), valid=(Path("b.tsv"),), kind="nli"),
+        labeled=LabeledConfig(paths=(Path("a.tsv"),), valid=(Path("b.tsv"),), kind="nli"),
         monolingual=MonolingualConfig(paths=(Path("ru.txt"),), decontaminate=(Path("tests"),)),
     )
     config = with_absolute_paths(config)
     assert config.corpus == tmp_path / "prepared"
-    assert (config.labelled.paths, config.labelled.valid) == ((tmp_path / "a.tsv",), (tmp_path / "b.tsv",))
+    assert (config.labeled.paths, config.labeled.valid) == ((tmp_path / "a.tsv",), (tmp_path / "b.tsv",))
     assert config.monolingual.paths == (tmp_path / "ru.txt",)
     assert config.monolingual.decontaminate == (tmp_path / "tests",)
     assert config.questions is None
@@ -49,8 +49,8 @@ def test_questions_that_contradict_themselves(options, message):
 def test_texts_that_are_none(options, message):
     with pytest.raises(ConfigError, match=message):
         MonolingualConfig(**{"paths": (Path("ru.txt"),), **options})
-    with pytest.raises(ConfigError, match=r"data\.labelled: paths is empty"):
-        LabelledConfig(paths=(), kind="nli")
+    with pytest.raises(ConfigError, match=r"data\.labeled: paths is empty"):
+        LabeledConfig(paths=(), kind="nli")
 
 
 def test_a_language_pair_that_is_none():

@@ -15,10 +15,10 @@ from interlingua.train.feeds import batch_sizes, make_plan, open_data
 
 @pytest.fixture
 def table(tiny_table, tmp_path):
-    """The tiny run with labelled pairs and with sentences of one language besides."""
+    """The tiny run with labeled pairs and with sentences of one language besides."""
     (tmp_path / "nli.tsv").write_text("en1 en2\ten3\tneutral\nen4\ten5 en6 en7\tentailment\n" * 4, encoding="utf-8")
     (tmp_path / "ru.txt").write_text("".join(f"ru{word}\n" for word in range(30)), encoding="utf-8")
-    tiny_table["data"]["labelled"] = {"paths": [str(tmp_path / "nli.tsv")], "kind": "nli"}
+    tiny_table["data"]["labeled"] = {"paths": [str(tmp_path / "nli.tsv")], "kind": "nli"}
     tiny_table["data"]["monolingual"] = {"paths": [str(tmp_path / "ru.txt")], "batch_size": 4, "max_sentences": 20}
     return tiny_table
 
@@ -36,17 +36,17 @@ def test_only_the_pairs_of_the_corpus(tiny_config):
 
 def test_several_feeds_in_one_step(table):
     config = train_config_from(table)
-    feeds = ("labelled", "parallel", "monolingual")
+    feeds = ("labeled", "parallel", "monolingual")
     data = open_data(config, feeds)
     batches = MicroBatches(config, data.train, 120, Engine(config.run))
     batch = batches(3)[0]
     assert list(batch) == list(feeds)
-    assert [batch["labelled"].a.batch_size, batch["parallel"].a.batch_size] == [16, 16]
+    assert [batch["labeled"].a.batch_size, batch["parallel"].a.batch_size] == [16, 16]
     assert batch["monolingual"].sentences.languages == ("rus_Cyrl",) * 4
     assert batches.epoch_size == 8
     assert set(data.valid) == {"parallel"}
     seen = batches.seen(2)
-    assert (seen["labelled"], seen["monolingual"]) == (32, 8)
+    assert (seen["labeled"], seen["monolingual"]) == (32, 8)
     assert seen["deu_Latn-eng_Latn"] + seen["rus_Cyrl-eng_Latn"] == 32
 
 
@@ -54,10 +54,10 @@ def test_a_file_of_all_splits_trains_on_one_and_validates_on_another(tiny_table,
     path = tmp_path / "sts.tsv"
     rows = [f"{split}\t{score}\ten1\ten2" for split, score in (("train", 0), ("dev", 1), ("test", 2), ("train", 5))]
     path.write_text("\n".join(["split\tscore\tsentence1\tsentence2", *rows]), encoding="utf-8")
-    tiny_table["data"]["labelled"] = {"paths": [str(path)], "kind": "sts", "valid": [str(path)]}
+    tiny_table["data"]["labeled"] = {"paths": [str(path)], "kind": "sts", "valid": [str(path)]}
     tiny_table["method"] = {"name": "sts"}
-    data = open_data(train_config_from(tiny_table), ("labelled",))
-    assert [rows["labelled"].labels.tolist() for rows in (data.train, data.valid)] == [[0.0, 1.0], pytest.approx([0.2])]
+    data = open_data(train_config_from(tiny_table), ("labeled",))
+    assert [rows["labeled"].labels.tolist() for rows in (data.train, data.valid)] == [[0.0, 1.0], pytest.approx([0.2])]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_texts_of_each_file_have_its_language(table, tmp_path, word_vocabulary, 
     (tmp_path / "de.txt").write_text("de5\nde6\n", encoding="utf-8")
     paths = [str(tmp_path / name) for name in ("ru.txt", "de.txt")]
     table["data"]["monolingual"] = {"paths": paths, "max_sentences": limit}
-    column = open_data(without(table, "labelled"), ("parallel", "monolingual")).train["monolingual"]
+    column = open_data(without(table, "labeled"), ("parallel", "monolingual")).train["monolingual"]
     ids = [column.read(np.array([row])).input_ids.tolist() for row in range(len(column))]
     assert list(map(word_vocabulary.decode, ids)) == expected
     assert column.languages == tuple("rus_Cyrl" if text.startswith("ru") else "deu_Latn" for text in expected)
@@ -76,7 +76,7 @@ def test_texts_of_each_file_have_its_language(table, tmp_path, word_vocabulary, 
 
 def test_the_digest_of_several_feeds_sees_each(table, tmp_path):
     config = train_config_from(table)
-    feeds = ("labelled", "monolingual")
+    feeds = ("labeled", "monolingual")
     before = open_data(config, feeds).digest
     assert open_data(config, feeds).digest == before
     with (tmp_path / "nli.tsv").open("a", encoding="utf-8") as file:
@@ -85,8 +85,8 @@ def test_the_digest_of_several_feeds_sees_each(table, tmp_path):
 
 
 def test_a_feed_that_is_missing_or_not_read(table):
-    with pytest.raises(ConfigError, match=r"needs labelled data; give data\.labelled"):
-        open_data(without(table, "labelled"), ("labelled", "monolingual"))
+    with pytest.raises(ConfigError, match=r"needs labeled data; give data\.labeled"):
+        open_data(without(table, "labeled"), ("labeled", "monolingual"))
     with pytest.raises(ConfigError, match=r"does not read monolingual data; remove data\.monolingual"):
         open_data(train_config_from(table), ("parallel",))
 
@@ -94,26 +94,26 @@ def test_a_feed_that_is_missing_or_not_read(table):
 def test_a_vocabulary_without_a_corpus(table, tmp_path, word_vocabulary):
     config = without(table, "corpus", "monolingual")
     with pytest.raises(ConfigError, match=r"no vocabulary for encoder\.preset"):
-        open_data(config, ("labelled",))
+        open_data(config, ("labeled",))
     build_encoder(config, word_vocabulary).save(tmp_path / "model")
     table["encoder"] = {"path": str(tmp_path / "model")}
-    data = open_data(train_config_from(table), ("labelled",))
+    data = open_data(train_config_from(table), ("labeled",))
     assert data.vocabulary.digest() == word_vocabulary.digest()
-    assert data.train["labelled"].labels.tolist() == [2, 1] * 4
+    assert data.train["labeled"].labels.tolist() == [2, 1] * 4
 
 
 def test_texts_in_memory_that_the_encoder_can_not_take(table):
     config = train_config_from(table)
-    rows = open_data(config, ("labelled", "monolingual")).train["labelled"]
-    with pytest.raises(ConfigError, match=r"data\.labelled: a text of 3 tokens, but the encoder takes 2"):
-        make_plan("labelled", rows, config.data, batch_size=2, max_tokens=2, seed=0)
+    rows = open_data(config, ("labeled", "monolingual")).train["labeled"]
+    with pytest.raises(ConfigError, match=r"data\.labeled: a text of 3 tokens, but the encoder takes 2"):
+        make_plan("labeled", rows, config.data, batch_size=2, max_tokens=2, seed=0)
 
 
 def test_the_first_feed_goes_by_the_global_batch_size(table):
     table["data"]["batch_size"] = 8
     config = train_config_from(table)
-    assert batch_sizes(config, ["labelled", "parallel", "monolingual"]) == {
-        "labelled": 16, "parallel": 8, "monolingual": 4,
+    assert batch_sizes(config, ["labeled", "parallel", "monolingual"]) == {
+        "labeled": 16, "parallel": 8, "monolingual": 4,
     }  # fmt: skip
     assert batch_sizes(config, ["parallel"]) == {"parallel": 16}
 
@@ -175,10 +175,10 @@ def test_no_validation_pairs_of_the_chosen_languages(tiny_table, tmp_path, prepa
 def test_labels_of_the_other_kind(tiny_table, tmp_path):
     path = tmp_path / "pairs.tsv"
     path.write_text("a\tb\tneutral\n", encoding="utf-8")
-    tiny_table["data"]["labelled"] = {"paths": [str(path)], "kind": "nli"}
+    tiny_table["data"]["labeled"] = {"paths": [str(path)], "kind": "nli"}
     tiny_table["method"] = {"name": "sts"}
     with pytest.raises(ConfigError, match="kind is 'nli', but the method sts learns from 'sts'"):
-        open_data(train_config_from(tiny_table), ("labelled",))
+        open_data(train_config_from(tiny_table), ("labeled",))
 
 
 def test_pairs_without_the_pivot_language_are_refused_before_the_first_step(tiny_table):

@@ -8,7 +8,7 @@ from interlingua.train.monitors import Spread, spread
 
 def test_orthogonal_sentences_by_hand():
     found = spread(torch.eye(4) * 3)
-    # centred rows of I - 1/4: three equal singular values; each column has variance 3/16
+    # centered rows of I - 1/4: three equal singular values; each column has variance 3/16
     assert found.effective_rank == pytest.approx(3.0, rel=1e-5)
     assert found.mean_cosine == pytest.approx(0.0, abs=1e-6)
     assert found.std == pytest.approx(3**0.5 / 4 * 2)

@@ -61,7 +61,7 @@ def test_what_is_read(file, word_vocabulary):
     assert rows.positives[2] == rows.positives[3] != rows.positives[4]
 
 
-def test_hard_negatives_are_not_even_tokenised_where_none_are_wanted(file, word_vocabulary):
+def test_hard_negatives_are_not_even_tokenized_where_none_are_wanted(file, word_vocabulary):
     rows, _ = open_questions(QuestionsConfig(paths=(file,)), word_vocabulary)
     assert (rows.hard_negatives, len(rows.passages), len(rows.negatives)) == (0, 6, 0)
 

@@ -22,7 +22,7 @@ def test_found_and_scored_by_the_models_named(gold, tmp_path):
     scorer = PairScorer(tiny_encoder()).eval()
     scorer.save(tmp_path / "cross")
     config = SilverConfig(
-        gold=(gold,), sentence_encoder=str(tmp_path / "encoder"), cross_encoder=str(tmp_path / "cross"), neighbours=2
+        gold=(gold,), sentence_encoder=str(tmp_path / "encoder"), cross_encoder=str(tmp_path / "cross"), neighbors=2
     )
     report = silver(config, tmp_path / "silver")
     lines = [line.split("\t") for line in (tmp_path / "silver" / "silver.tsv").read_text().splitlines()]
@@ -43,10 +43,10 @@ def test_a_plain_encoder_can_not_score(gold, tmp_path):
         silver(config, tmp_path / "silver")
 
 
-def test_ten_neighbours_unless_asked_otherwise():
-    assert SilverConfig(gold=(), sentence_encoder="x", cross_encoder="y").neighbours == 10
+def test_ten_neighbors_unless_asked_otherwise():
+    assert SilverConfig(gold=(), sentence_encoder="x", cross_encoder="y").neighbors == 10
 
 
-def test_no_neighbours():
-    with pytest.raises(ConfigError, match="neighbours must be 1 or more"):
-        SilverConfig(gold=(), sentence_encoder="x", cross_encoder="y", neighbours=0)
+def test_no_neighbors():
+    with pytest.raises(ConfigError, match="neighbors must be 1 or more"):
+        SilverConfig(gold=(), sentence_encoder="x", cross_encoder="y", neighbors=0)

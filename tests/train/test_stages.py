@@ -25,7 +25,7 @@ RUN = """
 [data]
 corpus = "{corpus}"
 valid_pairs = 8
-{labelled}
+{labeled}
 [encoder]
 preset = "ems-tiny"
 
@@ -43,7 +43,7 @@ logging_steps = 1
 save_steps = 2
 """
 LABELLED = """
-[data.labelled]
+[data.labeled]
 paths = ["{train}"]
 kind = "sts"
 valid = ["{train}"]
@@ -60,12 +60,12 @@ name = "silver"
 silver.gold = ["{train}"]
 silver.sentence_encoder = "{{cross.model}}"
 silver.cross_encoder = "{{cross.best}}"
-silver.neighbours = 3
+silver.neighbors = 3
 
 [[stage]]
 name = "sts"
 config = "sts.toml"
-set.data.labelled.paths = ["{train}", "{{silver.silver}}"]
+set.data.labeled.paths = ["{train}", "{{silver.silver}}"]
 
 [[stage]]
 name = "main"
@@ -82,8 +82,8 @@ def staged(tmp_path, prepared):
     train = tmp_path / "gold.tsv"
     train.write_text("".join(f"{a}\t{b}\t{i % 6}\n" for i, (a, b) in enumerate(pairwise(sentences))))
     for name, method, steps in (("cross", "cross_encoder", 4), ("sts", "sts", 6), ("main", "calibrated", 6)):
-        labelled = "" if method == "calibrated" else LABELLED.format(train=train)
-        text = RUN.format(corpus=prepared, labelled=labelled, method=method, steps=steps)
+        labeled = "" if method == "calibrated" else LABELLED.format(train=train)
+        text = RUN.format(corpus=prepared, labeled=labeled, method=method, steps=steps)
         (tmp_path / f"{name}.toml").write_text(text)
     path = tmp_path / "all.toml"
     path.write_text(STAGES.format(folder=tmp_path, train=train))
@@ -106,13 +106,13 @@ def test_what_is_a_file_of_stages(staged):
 
 def test_references_and_overrides(staged, tmp_path):
     output, (cross, silver, sts, main) = load_stages(
-        staged, overrides=["run.seed=7", "sts.run.num_train_epochs=2", "silver.silver.neighbours=5"]
+        staged, overrides=["run.seed=7", "sts.run.num_train_epochs=2", "silver.silver.neighbors=5"]
     )
     assert output == tmp_path / "out"
-    assert silver.run.neighbours == 5
+    assert silver.run.neighbors == 5
     assert silver.run.sentence_encoder == str(output / "cross" / "model")
     assert silver.inputs == (output / "cross" / "model", output / "cross" / "best")
-    assert sts.run.data.labelled.paths[1] == output / "silver" / "silver.tsv"
+    assert sts.run.data.labeled.paths[1] == output / "silver" / "silver.tsv"
     assert (sts.run.run.max_steps, sts.run.run.num_train_epochs) == (None, 2.0)  # one length takes the other's place
     assert (main.run.encoder.path, main.run.encoder.preset) == (str(output / "sts" / "best"), None)
     assert [stage.run.run.seed for stage in (cross, sts, main)] == [7, 7, 3]  # the stage's own goes before all runs'
@@ -172,8 +172,8 @@ def test_another_config_of_an_earlier_stage_is_noticed(staged):
     run(staged)
     with pytest.raises(ConfigError, match=r"stage cross was begun with another config: run\.seed \(0, 5\)"):
         run(staged, "cross.run.seed=5")
-    with pytest.raises(ConfigError, match=r"stage silver was begun with another config: neighbours \(3, 4\)"):
-        run(staged, "silver.silver.neighbours=4")
+    with pytest.raises(ConfigError, match=r"stage silver was begun with another config: neighbors \(3, 4\)"):
+        run(staged, "silver.silver.neighbors=4")
     assert run(staged, "run.logging_steps=2", "run.threads=1")[1] == []  # these belong to the run, not to the result
     assert [result.step for result in run(staged, "cross.run.seed=5", resume="never")[1]] == [4, 6, 6]
 
@@ -222,7 +222,7 @@ SILVER = '[[stage]]\nname = "s"\nsilver = {gold = ["g"], sentence_encoder = "x",
         (SILVER + RUN_A + 'set.encoder.path = "{s.best}"', r"nothing that the stage leaves; there is: \{s\.silver\}"),
         (RUN_A.replace("sts", "none"), r"none\.toml: no such file"),
         (RUN_A + "set.run.max_stpes = 3", "unknown key 'max_stpes'"),
-        (SILVER.replace('"y"', '"y", neighbours = 0'), "neighbours must be 1 or more"),
+        (SILVER.replace('"y"', '"y", neighbors = 0'), "neighbors must be 1 or more"),
     ],
 )
 def test_mistakes_are_found_before_anything_runs(staged, text, message):

@@ -11,7 +11,7 @@ import numpy as np
 
 from interlingua.corpus.evaluation_sets import aligned_files, pair_files
 from interlingua.corpus.formats import languages_from_name, read_pairs
-from interlingua.corpus.labelled import LabelledPair, read_labelled
+from interlingua.corpus.labeled import LabeledPair, read_labeled
 from interlingua.encoder.protocol import TextEncoder
 from interlingua.errors import DataError
 from interlingua.evaluation.cache import CachedEncoder
@@ -37,7 +37,7 @@ class ScoredSet(NamedTuple):
     """Pairs with people's similarity scores."""
 
     name: str
-    pairs: list[LabelledPair]
+    pairs: list[LabeledPair]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,13 +127,13 @@ def _of_file(path: PathLike) -> list[Translations]:
 
 
 def read_similarity(path: PathLike) -> ScoredSet:
-    """Reads scored pairs; see ``corpus.labelled`` for the formats. Of a file with splits the rows of dev are taken.
+    """Reads scored pairs; see ``corpus.labeled`` for the formats. Of a file with splits the rows of dev are taken.
 
     Raises:
         DataError: the file is missing or broken.
     """
     english = resolve("eng").code
-    return ScoredSet(Path(path).name, read_labelled(Path(path), kind="sts", split="dev", languages=(english, english)))
+    return ScoredSet(Path(path).name, read_labeled(Path(path), kind="sts", split="dev", languages=(english, english)))
 
 
 def read_development(

@@ -45,7 +45,7 @@ class WeightFiles:
     """All tensors below a model directory: of the backbone, of modules behind it, of a second tower.
 
     Tensors are named by their file's folder and, without a prefix such as ``bert.``, as stock models call them. What
-    interlingua does not read (poolers, language-modelling heads) is left out.
+    interlingua does not read (poolers, language-modeling heads) is left out.
 
     Args:
         folder: the model directory.

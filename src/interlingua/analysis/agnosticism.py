@@ -36,7 +36,7 @@ class Agnosticism:
     languages: tuple[str, ...] | None = None
     """Codes, names or groups (muse, low_resource, mexma); by default muse and English where there, else all."""
     k: int = 10
-    """Neighbours counted for hubness."""
+    """Neighbors counted for hubness."""
     l2: float = L2
     """Weight of half the squared length of the probe's weights, against nats per sentence."""
 

@@ -29,7 +29,7 @@ from jaxtyping import Float32
 from numpy import ndarray
 
 from interlingua import __version__
-from interlingua.analysis.debias_fit import FittedMap, LabelledVectors, Panel, fit_and_measure
+from interlingua.analysis.debias_fit import FittedMap, LabeledVectors, Panel, fit_and_measure
 from interlingua.analysis.debias_texts import LanguageTexts, read_language_texts
 from interlingua.arrays import normalize_rows
 from interlingua.encoder.backends.load import load_encoder
@@ -265,7 +265,7 @@ def debias_vectors(
     options = options or DebiasOptions()
     if len(vectors) != len(languages):
         raise DataError(f"{len(vectors):,} vectors and {len(languages):,} languages; each vector needs one")
-    data = LabelledVectors(
+    data = LabeledVectors(
         vectors=normalize_rows(np.asarray(vectors, dtype=np.float32)),
         languages=list(languages),
         groups=np.arange(len(vectors)),
@@ -319,9 +319,9 @@ def _embed(cached: CachedEncoder, texts: LanguageTexts, progress: Progress) -> F
 
 def _fit(vectors: list[Float32[ndarray, "n d"]], texts: LanguageTexts, options: DebiasOptions) -> FittedMap:
     """One map for the vectors of all prompts, measured on those of the first."""
-    further = [LabelledVectors(vectors=block, languages=texts.languages, groups=texts.groups) for block in vectors[1:]]
+    further = [LabeledVectors(vectors=block, languages=texts.languages, groups=texts.groups) for block in vectors[1:]]
     return fit_and_measure(
-        LabelledVectors(vectors=vectors[0], languages=texts.languages, groups=texts.groups),
+        LabeledVectors(vectors=vectors[0], languages=texts.languages, groups=texts.groups),
         also=further,
         method=options.method,
         rank=options.rank,

@@ -28,7 +28,7 @@ MOST_MEASURED = 20_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class LabelledVectors:
+class LabeledVectors:
     """Vectors with their languages.
 
     Attributes:
@@ -41,11 +41,11 @@ class LabelledVectors:
     languages: Sequence[str]
     groups: Int64[ndarray, " n"]
 
-    def where(self, kept: Bool[ndarray, " n"]) -> LabelledVectors:
+    def where(self, kept: Bool[ndarray, " n"]) -> LabeledVectors:
         """Some of them."""
         rows = np.flatnonzero(kept)
         languages = [self.languages[int(row)] for row in rows]
-        return LabelledVectors(vectors=self.vectors[rows], languages=languages, groups=self.groups[rows])
+        return LabeledVectors(vectors=self.vectors[rows], languages=languages, groups=self.groups[rows])
 
     @property
     def has_translations(self) -> bool:
@@ -90,9 +90,9 @@ class FittedMap:
 
 
 def fit_and_measure(
-    data: LabelledVectors,
+    data: LabeledVectors,
     *,
-    also: Sequence[LabelledVectors] = (),
+    also: Sequence[LabeledVectors] = (),
     method: MapMethod = "project",
     rank: int | None = None,
     held_out_share: float = 0.25,
@@ -128,7 +128,7 @@ def fit_and_measure(
     )
     statistics = language_statistics(blocks, need_covariance=method == "erase")
     if rest.has_translations and not _are_translations(rest):
-        rest = LabelledVectors(vectors=rest.vectors, languages=rest.languages, groups=np.arange(len(rest.groups)))
+        rest = LabeledVectors(vectors=rest.vectors, languages=rest.languages, groups=np.arange(len(rest.groups)))
     ranks: dict[int, PoolMeasures] = {}
     if rank is None and method in ("project", "erase") and rest.has_translations:
         for tried in ranks_to_try(len(statistics.languages)):
@@ -142,7 +142,7 @@ def fit_and_measure(
         language_map=language_map,
         before=panel(rest, language_means(fit.vectors, fit.languages)),
         after=panel(
-            LabelledVectors(vectors=mapped, languages=rest.languages, groups=rest.groups),
+            LabeledVectors(vectors=mapped, languages=rest.languages, groups=rest.groups),
             language_means(fit_mapped, fit.languages),
         ),
         fitted=len(fit.languages),
@@ -151,7 +151,7 @@ def fit_and_measure(
     )
 
 
-def panel(data: LabelledVectors, means: Float64[ndarray, "l d"]) -> Panel:
+def panel(data: LabeledVectors, means: Float64[ndarray, "l d"]) -> Panel:
     """Measures held-out vectors.
 
     Args:
@@ -183,7 +183,7 @@ def ranks_to_try(languages: int) -> list[int]:
     return sorted({round(place) for place in np.linspace(0, highest, min(MOST_RANKS, highest + 1))})
 
 
-def _are_translations(data: LabelledVectors) -> bool:
+def _are_translations(data: LabeledVectors) -> bool:
     """Whether groups are translations in truth: far more of them are found than chance would find."""
     numbers = _numbers(data.languages)
     smallest_pool = int(np.bincount(numbers).min())

@@ -23,7 +23,7 @@ def isotropy(vectors: Float32[ndarray, "l n d"], languages: Sequence[str]) -> li
     - ``partition_isotropy``: min Z(c) / max Z(c), Z(c) = sum of exp(c'v) over the vectors v, c the eigenvectors of
       V'V (Mu and Viswanath 2018, "All-but-the-top"). Differs from the paper: the vectors have length 1, and both
       directions of each eigenvector are tried, as its sign is arbitrary. 1 = isotropic.
-    - ``effective_rank``: exp of the entropy of the normalised singular values of the centred vectors (Roy and Vetterli
+    - ``effective_rank``: exp of the entropy of the normalized singular values of the centered vectors (Roy and Vetterli
       2007): the directions in use, from 1 to the width.
 
     Args:
@@ -50,7 +50,7 @@ def isotropy(vectors: Float32[ndarray, "l n d"], languages: Sequence[str]) -> li
     cosine = (total @ total - (by_line**2).sum()) / (count * count * n * (n - 1))
     within = ((by_language**2).sum(axis=1) - squares) / (n * (n - 1))
     mean = total / (count * n)
-    centred = gram / (count * n) - np.outer(mean, mean)
+    centered = gram / (count * n) - np.outer(mean, mean)
     return [
         Measure(
             name="mean_cosine", value=float(cosine), unit="cosine", better="lower", ideal=0.0,
@@ -62,7 +62,7 @@ def isotropy(vectors: Float32[ndarray, "l n d"], languages: Sequence[str]) -> li
             definition="smallest over largest sum of exp(c'v) over the principal directions c",
         ),
         Measure(
-            name="effective_rank", value=effective_rank(centred), unit="", better="higher",
+            name="effective_rank", value=effective_rank(centered), unit="", better="higher",
             definition=f"directions in use, 1 to {width}: exp of the entropy of the singular values' shares",
         ),
     ]  # fmt: skip

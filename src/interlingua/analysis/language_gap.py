@@ -30,9 +30,9 @@ def language_gap(vectors: Float32[ndarray, "l n d"], languages: Sequence[str]) -
         languages: their codes.
     """
     means = np.stack([np.asarray(rows, np.float64).mean(axis=0) for rows in vectors])
-    centre = means.mean(axis=0)
-    between = ((means - centre) ** 2).sum(axis=1).mean()
-    total = np.mean([((np.asarray(rows, np.float64) - centre) ** 2).sum(axis=1).mean() for rows in vectors])
+    center = means.mean(axis=0)
+    between = ((means - center) ** 2).sum(axis=1).mean()
+    total = np.mean([((np.asarray(rows, np.float64) - center) ** 2).sum(axis=1).mean() for rows in vectors])
     distances = np.linalg.norm(means[:, None] - means[None], axis=2)
     of_each = distances.sum(axis=1) / (len(means) - 1)
     return [

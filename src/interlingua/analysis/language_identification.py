@@ -57,16 +57,16 @@ def language_identification(
 
 
 class _Probe:
-    """Centre, scale and, per language, a weight vector and a bias."""
+    """Center, scale and, per language, a weight vector and a bias."""
 
-    def __init__(self, centre: Float64[Tensor, " d"], scale: float, parameters: Float64[Tensor, "d+1 l"]) -> None:
-        self.centre = centre
+    def __init__(self, center: Float64[Tensor, " d"], scale: float, parameters: Float64[Tensor, "d+1 l"]) -> None:
+        self.center = center
         self.scale = scale
         self.parameters = parameters
 
     def features(self, vectors: Float32[ndarray, "n d"]) -> Float64[Tensor, "n d+1"]:
-        """Centred and scaled, with a 1 behind for the bias."""
-        x = (torch.from_numpy(np.asarray(vectors)).double() - self.centre) / self.scale
+        """Centered and scaled, with a 1 behind for the bias."""
+        x = (torch.from_numpy(np.asarray(vectors)).double() - self.center) / self.scale
         return torch.cat([x, x.new_ones(len(x), 1)], dim=1)
 
 
@@ -77,10 +77,10 @@ def _predict(probe: _Probe, vectors: Float32[ndarray, "n d"]) -> Int64[ndarray, 
 def _train(vectors: Float32[ndarray, "l n d"], lines: Int64[ndarray, " m"], l2: float) -> _Probe:
     count, _, width = vectors.shape
     total = count * len(lines)
-    centre = torch.from_numpy(sum(vectors[i, lines].sum(axis=0, dtype=np.float64) for i in range(count)) / total)
-    square = sum(float((torch.from_numpy(vectors[i, lines]).double() - centre).square().sum()) for i in range(count))
+    center = torch.from_numpy(sum(vectors[i, lines].sum(axis=0, dtype=np.float64) for i in range(count)) / total)
+    square = sum(float((torch.from_numpy(vectors[i, lines]).double() - center).square().sum()) for i in range(count))
     scale = max((square / (total * width)) ** 0.5, 1e-12)
-    probe = _Probe(centre, scale, torch.zeros(width + 1, count, dtype=torch.float64))
+    probe = _Probe(center, scale, torch.zeros(width + 1, count, dtype=torch.float64))
     optimizer = torch.optim.LBFGS(
         [probe.parameters], max_iter=STEPS, tolerance_grad=1e-6, tolerance_change=1e-10, line_search_fn="strong_wolfe"
     )

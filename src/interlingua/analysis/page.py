@@ -204,7 +204,7 @@ def _token_matching(side: Side) -> dict[str, Any]:
 
 def _matches(example: Mapping[str, Any]) -> tuple[Marked, list[Marked]]:
     found = []
-    for one in example["neighbours"]:
+    for one in example["neighbors"]:
         about = f"{resolve(one['language']).name} · {one['class'].replace('_', ' ')} · {one['cosine']:.2f}"
         found.append(mark(one["text"], one["start"], one["end"], one["class"])._replace(about=about))
     query = example["query"]

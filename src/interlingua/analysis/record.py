@@ -69,7 +69,7 @@ class Analysis:
         version: of its definitions; numbers of unequal versions can't be compared.
         dataset: the folder's name; empty where the sentences are the analysis's own.
         data_sha256: of the texts.
-        data_revision: the published revision they were recognised as.
+        data_revision: the published revision they were recognized as.
         settings: the analysis's options.
         changed: those that differ from their defaults.
         languages: ``eng_Latn`` codes.

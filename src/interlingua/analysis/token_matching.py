@@ -35,7 +35,7 @@ SHOWN_NEIGHBOURS = 3
 LINE_BITS = 32
 PLACE_BITS = 16
 NOTE = (
-    "the paper's percentages are multiples of 1/1512 and not of 1/3750, so it did not count 250 x 3 x 5 neighbours;"
+    "the paper's percentages are multiples of 1/1512 and not of 1/3750, so it did not count 250 x 3 x 5 neighbors;"
     " tokens are drawn at random there and here, and other vocabularies have other tokens"
 )
 
@@ -64,22 +64,22 @@ class Matches(NamedTuple):
     """The query tokens and the nearest tokens of each, itself left out."""
 
     queries: Token
-    neighbours: Token
+    neighbors: Token
     cosines: Float32[ndarray, "q k"]
 
     def classes(self) -> Int64[ndarray, "q k"]:
-        """The class of each neighbour, an index of ``CLASSES``."""
-        same_line = self.neighbours.line == self.queries.line[:, None]
-        same_language = self.neighbours.language == self.queries.language[:, None]
+        """The class of each neighbor, an index of ``CLASSES``."""
+        same_line = self.neighbors.line == self.queries.line[:, None]
+        same_language = self.neighbors.language == self.queries.language[:, None]
         abroad = np.where(same_line, TRANSLATION, OTHER)
         return np.where(same_language, np.where(same_line, SAME_SENTENCE, SAME_LANGUAGE), abroad)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TokenMatching:
-    """The classes of the nearest neighbours of random tokens among all tokens of all languages, by cosine.
+    """The classes of the nearest neighbors of random tokens among all tokens of all languages, by cosine.
 
-    Tokens are last-layer states; the tokenizer's special tokens and a prompt's are neither queries nor neighbours. The
+    Tokens are last-layer states; the tokenizer's special tokens and a prompt's are neither queries nor neighbors. The
     paper does not say which similarity it takes. The search is exact; one batch of tokens is in memory at a time.
     """
 
@@ -99,7 +99,7 @@ class TokenMatching:
     seed: int = 1
     """Of the draw."""
     examples: int = 8
-    """Queries kept with their neighbours for the page."""
+    """Queries kept with their neighbors for the page."""
 
     def unfit(self, subject: Subject) -> str | None:
         """See ``Analyser.unfit``."""
@@ -205,7 +205,7 @@ def _measures(matches: Matches, languages: Sequence[str]) -> list[Measure]:
         items = np.array([share[lines == line].mean() for line in np.unique(lines)])
         low, high = bootstrap_mean(items)
         by_language = {
-            code: float(((classes == number) & (matches.neighbours.language == i)).mean())
+            code: float(((classes == number) & (matches.neighbors.language == i)).mean())
             for i, code in enumerate(languages)
         }
         unit: Unit = "share"
@@ -242,9 +242,9 @@ def _examples(
     return [
         {
             "query": shown(Token(*(part[row] for part in matches.queries))),
-            "neighbours": [
+            "neighbors": [
                 {
-                    **shown(Token(*(part[row, rank] for part in matches.neighbours))),
+                    **shown(Token(*(part[row, rank] for part in matches.neighbors))),
                     "class": names[matches.classes()[row, rank]],
                     "cosine": round(float(matches.cosines[row, rank]), 4),
                 }

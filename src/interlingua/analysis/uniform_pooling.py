@@ -29,7 +29,7 @@ NOTE = (
 class UniformPooling:
     """Tasks scored with the first token's state, and with the mean of the states of all positions but padding.
 
-    The weights stay as they are. Both ways the model's own normalisation, prompt and length limit hold; the mean takes
+    The weights stay as they are. Both ways the model's own normalization, prompt and length limit hold; the mean takes
     special tokens in, as the paper's seems to.
     """
 

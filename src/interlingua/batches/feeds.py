@@ -1,4 +1,4 @@
-"""What a step is made of besides translations: labelled pairs, questions with passages, sentences without translation.
+"""What a step is made of besides translations: labeled pairs, questions with passages, sentences without translation.
 
 A method names its feeds (``Objective.feeds``). It is called with the batch of its feed, or, if it has several, with a
 dict of batches by feed. Whatever batches are made of, their rows are counted here.
@@ -14,11 +14,11 @@ from torch import Tensor
 
 from interlingua.batches.tokens import Place, TokenBatch
 
-FeedName = Literal["parallel", "labelled", "questions", "monolingual"]
+FeedName = Literal["parallel", "labeled", "questions", "monolingual"]
 FEEDS: tuple[FeedName, ...] = get_args(FeedName)
 
 
-class LabelledBatch(NamedTuple):
+class LabeledBatch(NamedTuple):
     """Pairs of sentences with a number each: a class (natural language inference) or a score (similarity)."""
 
     a: TokenBatch

@@ -44,7 +44,7 @@ def mlm_mask(
     replace: Literal["80-10-10", "always"] = "80-10-10",
     random_specials: bool = True,
 ) -> MaskedTokens:
-    """Masks tokens for masked language modelling, MEXMA (Janeiro et al. 2024), section 3 and its released code.
+    """Masks tokens for masked language modeling, MEXMA (Janeiro et al. 2024), section 3 and its released code.
 
     Each token that is not special is chosen with probability ``ratio``; if the whole batch has none chosen, all are
     drawn again. Of the chosen, 80 % become the mask, 10 % an id drawn uniformly, 10 % stay.

@@ -27,7 +27,7 @@ class ParallelPlan:
     pass no row comes twice, and within an epoch every language pair gets its share, whatever its size.
 
     Args:
-        store: tokenised pairs.
+        store: tokenized pairs.
         global_batch_size: pairs a step, over all ranks.
         seed: decides the order.
         temperature: language pairs are drawn with weight rows^(1/temperature); 1 is proportional.

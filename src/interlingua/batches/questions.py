@@ -17,7 +17,7 @@ from interlingua.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class QuestionRows:
-    """Questions, tokenised, with the places of their passages; a passage that several share is held once."""
+    """Questions, tokenized, with the places of their passages; a passage that several share is held once."""
 
     questions: TokenColumn
     passages: TokenColumn

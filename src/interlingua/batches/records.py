@@ -1,4 +1,4 @@
-"""Token stores: tokenised parallel text on disk, read by row in constant memory however large it is.
+"""Token stores: tokenized parallel text on disk, read by row in constant memory however large it is.
 
 A store is a folder of three files:
 

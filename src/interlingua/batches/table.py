@@ -1,4 +1,4 @@
-"""Token sequences in memory, and an endless order of rows: for sets that need no disk (labelled pairs, questions)."""
+"""Token sequences in memory, and an endless order of rows: for sets that need no disk (labeled pairs, questions)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from jaxtyping import Float32, Int64
 
-from interlingua.batches.feeds import LabelledBatch, SentenceBatch
+from interlingua.batches.feeds import LabeledBatch, SentenceBatch
 from interlingua.batches.permutation import keys, permute
 from interlingua.batches.seeds import seed_for
 from interlingua.batches.tokens import TokenBatch
@@ -102,8 +102,8 @@ class RowOrder:
 
 
 @dataclass(frozen=True, slots=True)
-class LabelledRows:
-    """Labelled pairs, tokenised."""
+class LabeledRows:
+    """Labeled pairs, tokenized."""
 
     a: TokenColumn
     b: TokenColumn
@@ -124,8 +124,8 @@ class LabelledRows:
         return hashlib.sha256(f"{self.a.digest} {self.b.digest}".encode() + self.labels.tobytes()).hexdigest()
 
 
-class LabelledPlan:
-    """Batches of labelled pairs, shuffled anew in every pass.
+class LabeledPlan:
+    """Batches of labeled pairs, shuffled anew in every pass.
 
     Args:
         rows: the pairs.
@@ -133,28 +133,26 @@ class LabelledPlan:
         seed: decides the order.
     """
 
-    def __init__(self, rows: LabelledRows, *, global_batch_size: int, seed: int = 0) -> None:
+    def __init__(self, rows: LabeledRows, *, global_batch_size: int, seed: int = 0) -> None:
         self.global_batch_size = global_batch_size
         self.seed = seed
         self._rows = rows
-        self._order = RowOrder(len(rows.labels), global_batch_size=global_batch_size, seed=seed, purpose="labelled")
+        self._order = RowOrder(len(rows.labels), global_batch_size=global_batch_size, seed=seed, purpose="labeled")
 
     @property
     def epoch_size(self) -> int:
         """Pairs of one pass."""
         return self._order.count
 
-    def batch_at(self, step: int, *, rank: int = 0, world_size: int = 1) -> LabelledBatch:
+    def batch_at(self, step: int, *, rank: int = 0, world_size: int = 1) -> LabeledBatch:
         """A rank's consecutive part of a step's pairs."""
         rows = self._order.rows_at(step, rank=rank, world_size=world_size)
         labels = torch.from_numpy(self._rows.labels[rows])
-        return LabelledBatch(
-            self._rows.a.read(rows), self._rows.b.read(rows), labels, step, rank * len(rows), self.seed
-        )
+        return LabeledBatch(self._rows.a.read(rows), self._rows.b.read(rows), labels, step, rank * len(rows), self.seed)
 
     def seen(self, step: int) -> dict[str, int]:
         """Pairs in the steps before ``step``."""
-        return {"labelled": step * self.global_batch_size}
+        return {"labeled": step * self.global_batch_size}
 
 
 class SentencePlan:

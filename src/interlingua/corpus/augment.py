@@ -1,4 +1,4 @@
-"""Silver pairs for Augmented SBERT (Thakur et al. 2021): neighbours among training sentences, scored by a model.
+"""Silver pairs for Augmented SBERT (Thakur et al. 2021): neighbors among training sentences, scored by a model.
 
 The models are passed in: what embeds sentences to find the pairs, and what scores a pair.
 """
@@ -17,7 +17,7 @@ from jaxtyping import Float, Float32, Int64
 from numpy import ndarray
 
 from interlingua.arrays import normalize_rows
-from interlingua.corpus.labelled import MAX_SCORE, LabelledPair, read_labelled
+from interlingua.corpus.labeled import MAX_SCORE, LabeledPair, read_labeled
 from interlingua.errors import DataError
 from interlingua.files import atomic_directory, has_format, sha256_file, stem_and_suffix
 
@@ -39,9 +39,9 @@ class Candidates(NamedTuple):
 
     pairs: list[tuple[str, str]]
     gold: int
-    """Neighbours left out because people have scored the pair already."""
+    """Neighbors left out because people have scored the pair already."""
     repeated: int
-    """Neighbours left out because the pair was found from its other sentence."""
+    """Neighbors left out because the pair was found from its other sentence."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,12 +50,12 @@ class SilverReport:
 
     sentences: int
     """Distinct sentences of the gold pairs."""
-    neighbours: int
-    """Nearest neighbours looked at, per sentence."""
+    neighbors: int
+    """Nearest neighbors looked at, per sentence."""
     gold_removed: int
-    """Neighbours left out because people have scored the pair already, in whatever split."""
+    """Neighbors left out because people have scored the pair already, in whatever split."""
     repeated_removed: int
-    """Neighbours left out because the pair was found from its other sentence."""
+    """Neighbors left out because the pair was found from its other sentence."""
     pairs: int
     """Silver pairs written."""
     mean_score: float
@@ -68,7 +68,7 @@ def make_silver(
     *,
     embed: Embed,
     score: Scores,
-    neighbours: int = 10,
+    neighbors: int = 10,
     languages: tuple[str, str] = ("eng_Latn", "eng_Latn"),
     exclude: Sequence[Path] = (),
     models: Mapping[str, Any],
@@ -78,9 +78,9 @@ def make_silver(
     Args:
         gold: files of scored pairs; only training rows may be used, as test sentences must stay unseen.
         folder: to write; replaced whole if silver pairs are in it.
-        embed: gives the vectors by which each sentence's neighbours are found, by cosine.
+        embed: gives the vectors by which each sentence's neighbors are found, by cosine.
         score: labels the pairs.
-        neighbours: looked at per sentence, the sentence itself not counted.
+        neighbors: looked at per sentence, the sentence itself not counted.
         languages: of first and second sentences, where the files do not say.
         exclude: further files of scored pairs, of which none may become a silver pair: the other splits. Those that
             lie in the gold files themselves are left out in any case.
@@ -92,12 +92,12 @@ def make_silver(
     pairs = _training_pairs(gold, languages)
     language = pairs[0].language_a
     sentences = list(dict.fromkeys(text for pair in pairs for text in (pair.a, pair.b)))
-    nearest = nearest_others(embed(sentences, language), neighbours)
+    nearest = nearest_others(embed(sentences, language), neighbors)
     found = candidates(sentences, nearest, _scored_pairs([*gold, *exclude], languages))
     scores = MAX_SCORE * score([a for a, _ in found.pairs], [b for _, b in found.pairs], language)
     report = SilverReport(
         sentences=len(sentences),
-        neighbours=nearest.shape[1],
+        neighbors=nearest.shape[1],
         gold_removed=found.gold,
         repeated_removed=found.repeated,
         pairs=len(found.pairs),
@@ -140,12 +140,12 @@ def nearest_others(vectors: Float32[ndarray, "n d"], k: int) -> Int64[ndarray, "
 
 
 def candidates(sentences: Sequence[str], nearest: Int64[ndarray, "n k"], gold: set[frozenset[str]]) -> Candidates:
-    """Each sentence with each of its neighbours: every unordered pair once, and none that people have scored."""
+    """Each sentence with each of its neighbors: every unordered pair once, and none that people have scored."""
     seen: set[frozenset[str]] = set()
     found = Candidates([], 0, 0)
     in_gold = repeated = 0
-    for sentence, neighbours in zip(sentences, nearest, strict=True):
-        for other in (sentences[place] for place in neighbours):
+    for sentence, neighbors in zip(sentences, nearest, strict=True):
+        for other in (sentences[place] for place in neighbors):
             pair = frozenset((sentence, other))
             if pair in gold:
                 in_gold += 1
@@ -157,8 +157,8 @@ def candidates(sentences: Sequence[str], nearest: Int64[ndarray, "n k"], gold: s
     return found._replace(gold=in_gold, repeated=repeated)
 
 
-def _training_pairs(gold: Sequence[Path], languages: tuple[str, str]) -> list[LabelledPair]:
-    pairs: list[LabelledPair] = []
+def _training_pairs(gold: Sequence[Path], languages: tuple[str, str]) -> list[LabeledPair]:
+    pairs: list[LabeledPair] = []
     for path in gold:
         split = HELD_OUT & set(re.split(r"[.\-_]", stem_and_suffix(path)[0].lower()))
         if split:
@@ -167,7 +167,7 @@ def _training_pairs(gold: Sequence[Path], languages: tuple[str, str]) -> list[La
                 " training pairs",
                 path=path,
             )
-        pairs += read_labelled(path, kind="sts", languages=languages)
+        pairs += read_labeled(path, kind="sts", languages=languages)
     codes = sorted({code for pair in pairs for code in pair[3:]})
     if len(codes) > 1:
         raise DataError(f"sentences in {', '.join(codes)}; make silver pairs of one language at a time", path=gold[0])
@@ -180,7 +180,7 @@ def _scored_pairs(paths: Sequence[Path], languages: tuple[str, str]) -> set[froz
     for path in paths:
         for split in SPLITS:
             # a file of a single split has none of the others
-            pairs = read_labelled(path, kind="sts", split=split, languages=languages, may_be_empty=True)
+            pairs = read_labeled(path, kind="sts", split=split, languages=languages, may_be_empty=True)
             found |= {frozenset((pair.a, pair.b)) for pair in pairs}
     return found
 

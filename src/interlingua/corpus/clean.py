@@ -2,7 +2,7 @@
 
 The rules, in the order in which they are tried (a pair is counted under the first that drops it):
 
-1. ``empty``          a side is empty once normalised
+1. ``empty``          a side is empty once normalized
 2. ``no_letters``     a side has no letter (numbers, punctuation, symbols only)
 3. ``identical``      both sides are the same text but for case: an untranslated copy
 4. ``too_short``      a side has fewer than ``min_characters``
@@ -36,7 +36,7 @@ from interlingua.errors import ConfigError
 RULES = (
     "empty", "no_letters", "identical", "too_short", "too_long", "length_ratio", "wrong_script", "wrong_language",
 )  # fmt: skip
-CHUNK = 10_000  # pairs normalised at a time; bounds memory, no effect on the result
+CHUNK = 10_000  # pairs normalized at a time; bounds memory, no effect on the result
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -96,7 +96,7 @@ class CleanConfig:
 
 
 class _Side(NamedTuple):
-    """One side of a chunk, normalised and measured; all but ``characters`` in Latin letters' worth."""
+    """One side of a chunk, normalized and measured; all but ``characters`` in Latin letters' worth."""
 
     texts: list[str]
     characters: Int64[ndarray, " n"]
@@ -106,7 +106,7 @@ class _Side(NamedTuple):
 
 
 class Cleaner:
-    """Normalises pairs and drops the bad ones; `clean_many` is the fast way in.
+    """Normalizes pairs and drops the bad ones; `clean_many` is the fast way in.
 
     Attributes:
         seen: pairs looked at.

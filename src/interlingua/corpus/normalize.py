@@ -51,7 +51,7 @@ _BREAKING = frozenset(("br", "p", "li", "div", "td", "th", "tr", "hr", "h1", "h2
 
 
 def normalize_text(text: str, *, markup: Markup = "keep") -> str:
-    """Normalises one text; see `normalize_texts`, which is much faster for many."""
+    """Normalizes one text; see `normalize_texts`, which is much faster for many."""
     return normalize_texts([text], markup=markup)[0]
 
 

@@ -23,7 +23,7 @@ class Layout:
     """The order in which a batch's tokens pass through the layers.
 
     With FlashAttention (CUDA, half precision) they stay as they are. Otherwise sentences of equal length are made
-    neighbours, so that each such group is one dense attention; this costs one gather before the layers and one after.
+    neighbors, so that each such group is one dense attention; this costs one gather before the layers and one after.
 
     Attributes:
         positions: place of each token in its sentence, from 0, in this order.

@@ -260,7 +260,7 @@ class Backbone(nn.Module):
         word_embeddings: Float[Tensor, "t d"] | None = None,
         positions: Int[Tensor, " t"] | None = None,
     ) -> Float[Tensor, "t d"]:
-        """Sum of the embeddings, normalised, in the layout's order."""
+        """Sum of the embeddings, normalized, in the layout's order."""
         if word_embeddings is None:
             x = self.word_embeddings(layout.arrange(on_device(input_ids, layout.positions.device)))
         else:
@@ -294,7 +294,7 @@ class Backbone(nn.Module):
             return x if self.token_type_embeddings is None else x + self.token_type_embeddings.weight[0]
         return x + F.embedding(positions + self.config.first_position, self.position_table())
 
-    def initialise(self, scheme: Literal["torch", "bert"]) -> None:
+    def initialize(self, scheme: Literal["torch", "bert"]) -> None:
         """Draws fresh weights from torch's global generator.
 
         Args:

@@ -233,7 +233,7 @@ def _runner(
 
 
 class _BatchRunner:
-    """Runs the batches of a window, on the CPU one per thread: a busy neighbour then slows one batch, not all."""
+    """Runs the batches of a window, on the CPU one per thread: a busy neighbor then slows one batch, not all."""
 
     def __init__(self, encoder: Encoder, dtype: Dtype, normalize: bool, shift: Tensor | None) -> None:
         self.encoder = encoder

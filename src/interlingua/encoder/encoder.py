@@ -252,7 +252,7 @@ class Encoder(nn.Module):
         vocabulary: Vocabulary,
         pooling: PoolingMode = "mean",
         *,
-        initialisation: Literal["torch", "bert"] = "torch",
+        initialization: Literal["torch", "bert"] = "torch",
     ) -> Encoder:
         """An untrained encoder, its weights drawn from torch's global generator.
 
@@ -260,12 +260,12 @@ class Encoder(nn.Module):
             config: shape of the backbone.
             vocabulary: its size must be the config's ``vocab_size``.
             pooling: cls, mean or max.
-            initialisation: "torch" as EMS (embeddings N(0, 1)), or "bert" (N(0, 0.02)).
+            initialization: "torch" as EMS (embeddings N(0, 1)), or "bert" (N(0, 0.02)).
         """
         config = dataclasses.replace(config, pad_token_id=vocabulary.pad_id)
         with torch.device("meta"):
             backbone = Backbone(config)
-        backbone.to_empty(device="cpu").initialise(initialisation)
+        backbone.to_empty(device="cpu").initialize(initialization)
         return cls(backbone, vocabulary, EncodingSettings(pooling=pooling, max_tokens=config.max_tokens))
 
     @classmethod

@@ -34,9 +34,9 @@ def layer_dtypes(dtype: torch.dtype, between: torch.dtype, layers: int) -> list[
 
 
 def mixed(width: int) -> tuple[int, int]:
-    """How many strides, and how many neighbouring numbers within a stride, are mixed in a row of that width.
+    """How many strides, and how many neighboring numbers within a stride, are mixed in a row of that width.
 
-    Neighbours are mixed only where the strides are few.
+    Neighbors are mixed only where the strides are few.
     """
     lanes = min(LANES, width & -width)
     strides = min(MOST, (width // lanes) & -(width // lanes))

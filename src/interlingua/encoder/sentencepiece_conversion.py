@@ -1,9 +1,9 @@
 """From a SentencePiece model to an equal ``tokenizers.Tokenizer``: the same ids for every text in NFKC.
 
-The two libraries do the same three things: normalise with a compiled character map, write spaces as U+2581 with one in
-front, and segment. Only normalisation needs care: SentencePiece replaces the longest match at each place,
+The two libraries do the same three things: normalize with a compiled character map, write spaces as U+2581 with one in
+front, and segment. Only normalization needs care: SentencePiece replaces the longest match at each place,
 ``tokenizers`` the shortest one of each grapheme, which loses the accent behind a letter that is mapped. So where a
-model normalises, the text is put into NFKC first, which leaves no match longer than a character, and graphemes are
+model normalizes, the text is put into NFKC first, which leaves no match longer than a character, and graphemes are
 broken up by a control character that is removed after the map. Text that was not in NFKC gets the ids of its NFKC
 form. Between two unigram segmentations of equal score, rounding may decide differently (some 20 sentences in 500,000).
 
@@ -53,7 +53,7 @@ class SentencePieceModel(NamedTuple):
     algorithm: str
     """``unigram`` or ``bpe``."""
     character_map: bytes
-    """Compiled normalisation rules (Darts-clone trie); empty for the identity."""
+    """Compiled normalization rules (Darts-clone trie); empty for the identity."""
 
 
 def read_model(model: bytes) -> SentencePieceModel:
@@ -137,7 +137,7 @@ def _unigram(model: SentencePieceModel) -> dict[str, Any]:
 
 
 def _bpe(model: SentencePieceModel, ids: dict[str, int]) -> dict[str, Any]:
-    """SentencePiece merges any two neighbours that spell a piece, the best-scored piece first: one merge a split."""
+    """SentencePiece merges any two neighbors that spell a piece, the best-scored piece first: one merge a split."""
     normal = {piece.text: index for index, piece in enumerate(model.pieces) if piece.type is PieceType.NORMAL}
     merges = []
     for text, index in normal.items():

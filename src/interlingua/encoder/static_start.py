@@ -58,14 +58,14 @@ def spelling(token: str) -> str:
     return token.replace("▁", " ").removeprefix("##").strip()
 
 
-def principal(centred: Float64[ndarray, "v d"], shares: Float64[ndarray, " v"], width: int) -> Float64[ndarray, "v w"]:
+def principal(centered: Float64[ndarray, "v d"], shares: Float64[ndarray, " v"], width: int) -> Float64[ndarray, "v w"]:
     """The coordinates along the directions of largest variance, largest first.
 
     Args:
-        centred: vectors around 0.
+        centered: vectors around 0.
         shares: weight of each; they sum to 1.
         width: how many directions.
     """
-    _, directions = np.linalg.eigh(centred.T @ (centred * shares[:, None]))
+    _, directions = np.linalg.eigh(centered.T @ (centered * shares[:, None]))
     kept: Float32[ndarray, "d w"] = directions[:, ::-1][:, :width]
-    return np.asarray(centred @ kept)
+    return np.asarray(centered @ kept)

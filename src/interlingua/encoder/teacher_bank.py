@@ -5,7 +5,7 @@ A bank is a folder: ``keys.npy`` (one 64-bit key a sentence, see ``batches.sente
 ``bank.json``. First stand the sentences of the pivot language that serve as negatives, in the order of their keys,
 which is a random order; behind them others that are only looked up (translations, held-out sentences).
 
-Which negatives a step sees is a pure function of (seed, step): all of them, or a window of ``size`` neighbours that
+Which negatives a step sees is a pure function of (seed, step): all of them, or a window of ``size`` neighbors that
 moves every ``every`` steps. So a resumed run sees what the first one would have seen.
 """
 

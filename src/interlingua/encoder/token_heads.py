@@ -84,7 +84,7 @@ class TranslationHead(nn.Module):
         skip: int = 0,
         language: Float[Tensor, "b d"] | None = None,
     ) -> TokenPredictions:
-        """What tells the labelled tokens of the targets.
+        """What tells the labeled tokens of the targets.
 
         Args:
             source: the encoder's states of the translations.

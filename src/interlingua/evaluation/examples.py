@@ -41,7 +41,7 @@ def sample(wrong: Bool[ndarray, " n"], texts: Sequence[str], limit: int, *, of: 
     return sorted(places, key=lambda place: (rank(of + texts[place]), place))[:limit]
 
 
-def wrong_neighbours(
+def wrong_neighbors(
     right: Bool[ndarray, " n"],
     predicted: Int64[ndarray, " n"],
     queries: Sequence[str],
@@ -123,7 +123,7 @@ def read_examples(path: Path) -> dict[str, tuple[Example, ...]]:
             try:
                 subset, example = _from_json(parse_json(line))
             except (ValueError, KeyError, TypeError, AttributeError) as error:
-                raise DataError(f"no wrong neighbour ({error}); evaluate again", path=path, line=number) from error
+                raise DataError(f"no wrong neighbor ({error}); evaluate again", path=path, line=number) from error
             examples.setdefault(subset, []).append(example)
     return {subset: tuple(found) for subset, found in examples.items()}
 

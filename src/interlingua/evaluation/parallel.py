@@ -47,7 +47,7 @@ class ParallelTexts(NamedTuple):
         folder: where they are from.
         lines: ``eng_Latn`` -> lines, all equally many; ``fra_CA`` where the region tells two files apart.
         sha256: of languages and lines.
-        revision: the published revision they were recognised as.
+        revision: the published revision they were recognized as.
     """
 
     folder: Path

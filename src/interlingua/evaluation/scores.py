@@ -75,7 +75,7 @@ class TaskResult:
         higher_is_better: false for error rates.
         dataset: the folder's name.
         data_sha256: of the language pairs and texts that were scored.
-        data_revision: the published revision, where the data were recognised as that.
+        data_revision: the published revision, where the data were recognized as that.
         settings: the task's options, the requested languages among them.
         changed: the options that differ from the protocol's defaults.
         subsets: one entry per language pair.

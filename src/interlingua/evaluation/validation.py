@@ -14,7 +14,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from interlingua.corpus.evaluation_sets import PairFile, read_pair_file
-from interlingua.corpus.labelled import LabelledPair, read_labelled
+from interlingua.corpus.labeled import LabeledPair, read_labeled
 from interlingua.encoder.pair_scorer import PairScorer
 from interlingua.encoder.protocol import TextEncoder
 from interlingua.errors import DataError
@@ -93,7 +93,7 @@ def similarity_evaluator(paths: Sequence[Path], *, languages: tuple[str, str] = 
     """Reads similarity sets once and returns what the training loop calls.
 
     Args:
-        paths: files of pairs with scores (``interlingua.corpus.labelled``), of those with splits the rows of dev.
+        paths: files of pairs with scores (``interlingua.corpus.labeled``), of those with splits the rows of dev.
         languages: of first and second sentences, where the files do not say.
 
     Returns:
@@ -103,7 +103,7 @@ def similarity_evaluator(paths: Sequence[Path], *, languages: tuple[str, str] = 
     Raises:
         DataError: a file is missing or broken.
     """
-    sets = [read_labelled(path, kind="sts", split="dev", languages=languages) for path in paths]
+    sets = [read_labeled(path, kind="sts", split="dev", languages=languages) for path in paths]
 
     def evaluate(model: Any, step: int) -> dict[str, float]:
         correlations = []
@@ -115,7 +115,7 @@ def similarity_evaluator(paths: Sequence[Path], *, languages: tuple[str, str] = 
     return Evaluator(evaluate, ("valid_spearman",))
 
 
-def _similarities(model: Any, pairs: list[LabelledPair]) -> Float[ndarray, " n"]:
+def _similarities(model: Any, pairs: list[LabeledPair]) -> Float[ndarray, " n"]:
     found = np.empty(len(pairs), dtype=np.float32)
     order = sorted(range(len(pairs)), key=lambda row: pairs[row][3:])
     with CachedEncoder(model) as cached:

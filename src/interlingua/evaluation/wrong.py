@@ -1,4 +1,4 @@
-"""The wrong neighbours of all models side by side: who retrieved what, and who found the right text."""
+"""The wrong neighbors of all models side by side: who retrieved what, and who found the right text."""
 
 from __future__ import annotations
 

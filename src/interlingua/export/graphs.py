@@ -49,7 +49,7 @@ def export_graphs(
     samples: Mapping[str, Sequence[str]] = SAMPLES,
     on_verified: Callable[[Verification], None] = lambda _: None,
 ) -> Verification | None:
-    """Writes graphs of a model, with pooling and normalisation inside. Nothing appears at ``out`` unless they agree.
+    """Writes graphs of a model, with pooling and normalization inside. Nothing appears at ``out`` unless they agree.
 
     Args:
         source: a model directory or ``hf:owner/name``, or a run's folder.

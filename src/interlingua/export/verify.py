@@ -258,7 +258,7 @@ def difference(encoder: Encoder, stock: Any, text: str, *, language: str, prompt
         apart = (own - states["token_embeddings"][0].float()).abs().max().item()
     if apart > 0.05:
         return f"the hidden states differ by up to {apart:.3g}, so weights, positions or activation are not the same"
-    return f"tokens and hidden states agree; pooling or normalisation differ (the encoder pools by {encoder.pooling})"
+    return f"tokens and hidden states agree; pooling or normalization differ (the encoder pools by {encoder.pooling})"
 
 
 def _static_difference(encoder: Encoder, stock: Any, text: str, language: str) -> str:
@@ -267,4 +267,4 @@ def _static_difference(encoder: Encoder, stock: Any, text: str, language: str) -
     theirs = stock.preprocess([text])["input_ids"].tolist()
     if ids != theirs:
         return f"the tokens differ: {len(ids)} and {len(theirs)} of them, {ids[:3]} and {theirs[:3]} first"
-    return "the tokens agree; their vectors, or normalisation, differ"
+    return "the tokens agree; their vectors, or normalization, differ"

@@ -8,7 +8,7 @@ from torch import Tensor
 
 
 def mean_squared_error(student: Float[Tensor, "b d"], teacher: Float[Tensor, "b d"]) -> Float[Tensor, ""]:
-    r"""Distance of embeddings as they are, not normalised: multilingual distillation (Reimers and Gurevych 2020).
+    r"""Distance of embeddings as they are, not normalized: multilingual distillation (Reimers and Gurevych 2020).
 
     .. math:: \frac1{Bd} \sum_{i=1}^{B} \sum_{j=1}^{d} (s_{ij} - t_{ij})^2
 

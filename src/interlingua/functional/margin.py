@@ -1,4 +1,4 @@
-"""Margin scores: how much closer two sentences are to each other than to their neighbours."""
+"""Margin scores: how much closer two sentences are to each other than to their neighbors."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def margin_score(
     return similarity / b if margin == "ratio" else similarity - b
 
 
-def score_neighbours(
+def score_neighbors(
     similarities: Float[Tensor, "n k"],
     indices: Int64[Tensor, "n k"],
     x_means: Float[Tensor, " n"],
@@ -58,8 +58,8 @@ def score_neighbours(
     """Margin scores of every x and its k nearest y.
 
     Args:
-        similarities: cosine of x_i and its neighbours.
-        indices: the neighbours, into ``y_means``.
+        similarities: cosine of x_i and its neighbors.
+        indices: the neighbors, into ``y_means``.
         x_means: a_x of every x.
         y_means: a_y of every y.
         margin: see ``margin_score``.
@@ -67,6 +67,6 @@ def score_neighbours(
     return margin_score(similarities, x_means[:, None], y_means[indices], margin=margin)
 
 
-def best_neighbour(scores: Float[Tensor, "n k"], indices: Int64[Tensor, "n k"]) -> Int64[Tensor, " n"]:
-    """The neighbour of the highest score in each row; of equal scores the one that stands first, the nearer one."""
+def best_neighbor(scores: Float[Tensor, "n k"], indices: Int64[Tensor, "n k"]) -> Int64[Tensor, " n"]:
+    """The neighbor of the highest score in each row; of equal scores the one that stands first, the nearer one."""
     return indices.gather(1, torch.argmax(scores, dim=1, keepdim=True))[:, 0]

@@ -85,15 +85,15 @@ class _LinearCrossEntropy(torch.autograd.Function):
             kept_bytes -= product.numel() * product.element_size()
             if kept_bytes >= 0 and any(ctx.needs_input_grad):
                 kept.append(product)
-        log_normaliser = seen.log_normaliser()
-        ctx.save_for_backward(hidden, weight, bias, targets, log_normaliser, *kept)
+        log_normalizer = seen.log_normalizer()
+        ctx.save_for_backward(hidden, weight, bias, targets, log_normalizer, *kept)
         ctx.tile = tile
-        return log_normaliser - seen.expected
+        return log_normalizer - seen.expected
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
-        hidden, weight, bias, targets, log_normaliser, *kept = ctx.saved_tensors
+        hidden, weight, bias, targets, log_normalizer, *kept = ctx.saved_tensors
         d_hidden = torch.zeros_like(hidden, dtype=bias.dtype)
         d_weight = torch.empty_like(weight) if ctx.needs_input_grad[1] else None
         d_bias = torch.empty_like(bias)
@@ -101,7 +101,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
             words = slice(start, start + ctx.tile)
             half = weight[words].to(hidden.dtype)
             product = kept[place] if place < len(kept) else _product(hidden, half)
-            slopes, d_bias[words] = _slopes(product, bias[words], targets - start, log_normaliser, upstream)
+            slopes, d_bias[words] = _slopes(product, bias[words], targets - start, log_normalizer, upstream)
             d_hidden += slopes @ half
             if d_weight is not None:
                 d_weight[words] = slopes.T @ hidden
@@ -133,7 +133,7 @@ class _Seen:
         self.sum = self.sum * (self.largest - largest).exp() + logits.sub_(largest[:, None]).exp_().sum(dim=1)
         self.largest = largest
 
-    def log_normaliser(self) -> Float[Tensor, " n"]:
+    def log_normalizer(self) -> Float[Tensor, " n"]:
         return self.largest + self.sum.log()
 
 
@@ -141,17 +141,17 @@ def _slopes(
     product: Float[Tensor, "n w"],
     bias: Float[Tensor, " w"],
     targets: Int64[Tensor, " n"],
-    log_normaliser: Float[Tensor, " n"],
+    log_normalizer: Float[Tensor, " n"],
     upstream: Float[Tensor, " n"],
 ) -> tuple[Float[Tensor, "n w"], Float[Tensor, " w"]]:
     """Of the losses along the logits of some words, in the products' type, and their sums over the rows."""
     if available(product) and bias.dtype == torch.float32:
         slopes = torch.empty_like(product)
         parts = _by_rows(
-            "slopes_of", product, bias, (targets, log_normaliser, upstream.contiguous(), slopes), sums=True
+            "slopes_of", product, bias, (targets, log_normalizer, upstream.contiguous(), slopes), sums=True
         )
         return slopes, parts
-    slopes = (product + bias).sub_(log_normaliser[:, None]).exp_()  # softmax
+    slopes = (product + bias).sub_(log_normalizer[:, None]).exp_()  # softmax
     place, inside = _places(targets, slopes)
     slopes.scatter_add_(1, place[:, None], -inside.to(slopes.dtype)[:, None])
     slopes.mul_(upstream[:, None])

@@ -23,7 +23,7 @@ def momentum_contrast(
     *Symbols*: q ``queries``, k ``keys``: row i translates query i; N ``queue``; tau ``temperature``, in units of the
     inner product. No gradient flows into keys and queue.
 
-    Differs from the paper: it names no temperature; 0.25 is the default of the released code, which does not normalise
+    Differs from the paper: it names no temperature; 0.25 is the default of the released code, which does not normalize
     the vectors either.
 
     Returns:

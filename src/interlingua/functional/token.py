@@ -127,12 +127,12 @@ class _LinearTokenDivergence(torch.autograd.Function):
         with torch.autocast(hidden.device.type, enabled=False):
             logits = (hidden @ weight.T).to(w.dtype)
         expected = torch.zeros_like(mass).index_add(0, rows, w * logits[rows, ids])
-        log_normaliser = torch.logsumexp(logits, dim=1)
+        log_normalizer = torch.logsumexp(logits, dim=1)
         # d KL / d logits = mass * q - p
-        gradient = logits.sub_(log_normaliser[:, None]).exp_().mul_(mass[:, None])
+        gradient = logits.sub_(log_normalizer[:, None]).exp_().mul_(mass[:, None])
         gradient.index_put_((rows, ids), -w, accumulate=True)
         ctx.save_for_backward(hidden, weight, gradient.to(hidden.dtype))
-        return entropy - expected + mass * log_normaliser
+        return entropy - expected + mass * log_normalizer
 
     @staticmethod
     @torch.autograd.function.once_differentiable

@@ -1,6 +1,6 @@
 """C code for what torch has no operation for: compiled at installation where a compiler is there, else left out.
 
-All of it has a path in plain torch too (the same neighbours, the same vectors to rounding), which
+All of it has a path in plain torch too (the same neighbors, the same vectors to rounding), which
 ``INTERLINGUA_KERNELS=0`` takes.
 """
 
@@ -18,7 +18,7 @@ from pathlib import Path
 ELF_HEAD_BYTES = 64
 ELF_CLASS = b"\x02\x01"
 """64 bits, the lowest byte first."""
-SOURCES = ("layers", "neighbours", "training")
+SOURCES = ("layers", "neighbors", "training")
 
 
 @functools.cache

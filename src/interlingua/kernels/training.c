@@ -246,7 +246,7 @@ INLINE void norm_rows_back(int64_t rows, int64_t width, const void *dout, const 
     }
 }
 
-/* out = LayerNorm(x + dropout(y + bias)); also its input normalised, and the inverse deviation of each row. */
+/* out = LayerNorm(x + dropout(y + bias)); also its input normalized, and the inverse deviation of each row. */
 int residual_norm(int64_t type, int64_t rows, int64_t width, const void *x, const void *y, const float *bias,
                    const Dropout *dropout, const float *weight, const float *shift, float eps, void *out, void *normal,
                    float *inverse) {
@@ -548,9 +548,9 @@ INLINE void observe_rows(int64_t rows, int64_t words, const void *products, cons
 }
 
 INLINE void slope_rows(int64_t rows, int64_t words, const void *products, const float *bias, const int64_t *targets,
-                       const float *normaliser, const float *upstream, void *slopes, float *dbias, int type) {
+                       const float *normalizer, const float *upstream, void *slopes, float *dbias, int type) {
     for (int64_t r = 0, at = 0; r < rows; r++, at += words) {
-        __m512 log_sum = _mm512_set1_ps(normaliser[r]), factor = _mm512_set1_ps(upstream[r]);
+        __m512 log_sum = _mm512_set1_ps(normalizer[r]), factor = _mm512_set1_ps(upstream[r]);
         for (int64_t w = 0; w < words; w += LANES) {
             __mmask16 there = real(words, w);
             __m512 slope = exp16(_mm512_sub_ps(logits(products, bias, at, w, there, type), log_sum));
@@ -575,8 +575,8 @@ int observe(int64_t type, int64_t rows, int64_t words, const void *products, con
 
 /* Slopes of upstream (log sum e^logits - the target's logit) along the logits of these words, and their sums. */
 int slopes_of(int64_t type, int64_t rows, int64_t words, const void *products, const float *bias,
-              const int64_t *targets, const float *normaliser, const float *upstream, void *slopes, float *dbias) {
-#define CALL(TYPE) slope_rows(rows, words, products, bias, targets, normaliser, upstream, slopes, dbias, TYPE)
+              const int64_t *targets, const float *normalizer, const float *upstream, void *slopes, float *dbias) {
+#define CALL(TYPE) slope_rows(rows, words, products, bias, targets, normalizer, upstream, slopes, dbias, TYPE)
     BY_TYPE(CALL)
 #undef CALL
     return 0;

@@ -103,7 +103,7 @@ class Combination(Objective):
         return dataclasses.replace(config, terms=terms)
 
     def forward(self, batch: Any) -> LossOutput:
-        """sum_l weight_l L_l, where L_l is the whole loss of the method labelled l."""
+        """sum_l weight_l L_l, where L_l is the whole loss of the method labeled l."""
         terms = {}
         losses = []
         shared = SharedPasses() if self.config.share_passes else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch.nn import functional as F
 
-from interlingua.batches.feeds import LabelledBatch
+from interlingua.batches.feeds import LabeledBatch
 from interlingua.batches.sentences import join
 from interlingua.devices import on_device
 from interlingua.encoder.encoder import Encoder
@@ -43,7 +43,7 @@ class CrossEncoder(Objective):
 
     Config = CrossEncoderConfig
     config: CrossEncoderConfig
-    feeds = ("labelled",)
+    feeds = ("labeled",)
     label_kind = "sts"
     no_prefixes = "it scores pairs of sentences and leaves no embeddings"
 
@@ -51,7 +51,7 @@ class CrossEncoder(Objective):
         super().__init__(config, encoder)
         self.scorer = PairScorer(encoder, pooling=config.pooling, dropout=config.head_dropout)
 
-    def forward(self, batch: LabelledBatch) -> LossOutput:
+    def forward(self, batch: LabeledBatch) -> LossOutput:
         """Binary cross-entropy of the sigmoid with the score in [0, 1], mean over the pairs and their orders."""
         a = batch.a
         b = batch.b

@@ -52,7 +52,7 @@ class Distill(Objective):
     """The student's embeddings of a sentence and of its translation shall both be the teacher's of the sentence.
 
     A teacher of the student's vocabulary reads the corpus's tokens. One of another vocabulary reads the text that they
-    stand for: it is decoded and tokenised anew in every step.
+    stand for: it is decoded and tokenized anew in every step.
 
     Args:
         config: the options.
@@ -80,9 +80,9 @@ class Distill(Objective):
         own = encoder.vocabulary
         other = self.teacher.vocabulary
         limit = self.teacher.max_tokens
-        self.retokenises = own.digest() != other.digest()
+        self.retokenizes = own.digest() != other.digest()
         read_back = self.in_teacher_tokens(own.encode([PROBE], language=self.pivot))
-        if self.retokenises and read_back != other.encode([PROBE], language=self.pivot, max_tokens=limit):
+        if self.retokenizes and read_back != other.encode([PROBE], language=self.pivot, max_tokens=limit):
             raise ConfigError(
                 f"teacher: {config.teacher} has another vocabulary, and the corpus's does not keep the text as it reads"
                 " it (case, spaces); prepare the corpus with the teacher's vocabulary, or choose another teacher"
@@ -120,7 +120,7 @@ class Distill(Objective):
     @torch.no_grad()
     def teach(self, originals: TokenBatch) -> Float[Tensor, "b d"]:
         """The teacher's embeddings."""
-        if self.retokenises or originals.max_seqlen > self.teacher.max_tokens:
+        if self.retokenizes or originals.max_seqlen > self.teacher.max_tokens:
             sentences = torch.split(originals.input_ids, originals.lengths.tolist())
             ids = self.in_teacher_tokens([sentence.tolist() for sentence in sentences])
             originals = TokenBatch.from_lists(ids, originals.languages)

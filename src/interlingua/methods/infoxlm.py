@@ -1,4 +1,4 @@
-"""InfoXLM: language modelling and cross-lingual contrast (Chi et al. 2021)."""
+"""InfoXLM: language modeling and cross-lingual contrast (Chi et al. 2021)."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class InfoXLM(TLM):
     def forward(self, batch: ParallelBatch | Mapping[str, Any]) -> LossOutput:
         """L_MLM + L_TLM + L_XLCo."""
         pairs, sentences = self.feeds_of(batch)
-        terms = self.language_modelling(pairs, sentences)
+        terms = self.language_modeling(pairs, sentences)
         return self.weighted(**terms, xlco=self.contrast(pairs))
 
     def contrast(self, pairs: ParallelBatch) -> Float[Tensor, ""]:

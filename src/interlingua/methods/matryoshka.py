@@ -6,7 +6,7 @@ elements for each d of ``dims``, and added up. Early elements are part of every 
 of these losses, so what matters most ends up there, and an embedding can be cut to one of the widths after training.
 
 Only terms that read nothing of the encoder but the sentence embedding have prefixes; a method calls
-``Objective.nested`` for these. Terms that read token states, such as masked language modelling, are computed once.
+``Objective.nested`` for these. Terms that read token states, such as masked language modeling, are computed once.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from interlingua.batches.feeds import LabelledBatch
+from interlingua.batches.feeds import LabeledBatch
 from interlingua.batches.sentences import join
 from interlingua.devices import on_device
 from interlingua.encoder.encoder import Encoder
@@ -42,14 +42,14 @@ class NLI(Objective):
     Config = NLIConfig
     nested_terms = ("nli",)
     config: NLIConfig
-    feeds = ("labelled",)
+    feeds = ("labeled",)
     label_kind = "nli"
 
     def __init__(self, config: NLIConfig, encoder: Encoder) -> None:
         super().__init__(config, encoder)
         self.classify = nn.Linear(3 * encoder.dim, CLASSES, bias=config.bias)
 
-    def forward(self, batch: LabelledBatch) -> LossOutput:
+    def forward(self, batch: LabeledBatch) -> LossOutput:
         """Cross-entropy, mean over the pairs."""
         u, v = self.encoder(join(batch.a, batch.b)).chunk(2)
         labels = on_device(batch.labels, u.device)

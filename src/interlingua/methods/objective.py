@@ -26,7 +26,7 @@ class LossOutput(NamedTuple):
     """A loss and what it is made of."""
 
     loss: Float[Tensor, ""]
-    """What is minimised, nats."""
+    """What is minimized, nats."""
     terms: dict[str, Float[Tensor, ""]]
     """The weighted terms by name, without gradient unless ``keeps_graph``; they sum to ``loss``."""
 
@@ -43,7 +43,7 @@ class Objective(nn.Module, ABC):
     feeds: ClassVar[tuple[FeedName, ...]] = ("parallel",)
     """What a step is made of; with several, ``forward`` is given a dict of batches by feed."""
     label_kind: ClassVar[LabelKind | None] = None
-    """What the labels of its labelled feed have to be: classes (nli) or scores (sts)."""
+    """What the labels of its labeled feed have to be: classes (nli) or scores (sts)."""
     parts: tuple[str, ...] = ()
     """Parts of the loss, backpropagated in turn to save memory; ``forward`` takes ``part=``, None means all of them."""
     nested_terms: ClassVar[tuple[str, ...]] = ()

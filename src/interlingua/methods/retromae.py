@@ -97,17 +97,17 @@ class RetroMAE(Objective):
         else:
             sides = [(batch.a, batch.place("a")), (batch.b, batch.place("b"))]
         embeddings = []
-        language_modelling = []
+        language_modeling = []
         for sentences, place in sides:
             masked = self.mask(sentences, place, ratio=self.config.encoder_ratio)
             hidden = self.encoder.tokens(masked.batch)
             pooled = self.encoder.pool(hidden)
             embeddings.append(pooled)  # Eq. (1)
             if self.config.encoder_weight:
-                language_modelling.append(self.tell(hidden.states, masked.labels))
+                language_modeling.append(self.tell(hidden.states, masked.labels))
         terms = {"decoder": self.nested(functools.partial(self.reconstruct, sides), *embeddings)}
-        if language_modelling:
-            terms["encoder"] = torch.stack(language_modelling).mean()
+        if language_modeling:
+            terms["encoder"] = torch.stack(language_modeling).mean()
         return self.weighted(**terms)
 
     def reconstruct(self, sides: list[tuple[TokenBatch, Place]], *embeddings: Float[Tensor, "b d"]) -> Tensor:
@@ -132,7 +132,7 @@ class RetroMAE(Objective):
         return self.decoder.enhanced(backbone, sentences, labels, h, place, hidden=ratio)  # Eq. (4)-(7)
 
     def tell(self, states: Float[Tensor, "t d"], labels: Int64[Tensor, " t"]) -> Float[Tensor, ""]:
-        """Mean cross-entropy of the labelled tokens: Eq. (3) and (6)."""
+        """Mean cross-entropy of the labeled tokens: Eq. (3) and (6)."""
         return self.mean_of_tokens(
             linear_cross_entropy(*self.head(states, labels, self.encoder.backbone.word_embeddings.weight))
         )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from torch import Tensor
 from torch.nn import functional as F
 
-from interlingua.batches.feeds import LabelledBatch
+from interlingua.batches.feeds import LabeledBatch
 from interlingua.batches.sentences import join
 from interlingua.devices import on_device
 from interlingua.methods.objective import LossOutput, Objective
@@ -28,10 +28,10 @@ class STS(Objective):
     Config = STSConfig
     nested_terms = ("sts",)
     config: STSConfig
-    feeds = ("labelled",)
+    feeds = ("labeled",)
     label_kind = "sts"
 
-    def forward(self, batch: LabelledBatch) -> LossOutput:
+    def forward(self, batch: LabeledBatch) -> LossOutput:
         """Squared error of the cosine, mean over the pairs."""
         u, v = self.encoder(join(batch.a, batch.b)).chunk(2)
         labels = on_device(batch.labels, u.device)

@@ -1,4 +1,4 @@
-"""XLM's masked and translation language modelling (Conneau and Lample 2019)."""
+"""XLM's masked and translation language modeling (Conneau and Lample 2019)."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class TLMConfig:
     """XLM (MLM + TLM); the defaults are the paper's, on the two sides of translations alone."""
 
     tlm_weight: float = 1.0
-    """Weight of translation language modelling, over both sentences of a pair in one sequence; 0 = none."""
+    """Weight of translation language modeling, over both sentences of a pair in one sequence; 0 = none."""
     mlm_weight: float = 1.0
-    """Weight of masked language modelling, over sentences alone; 0 = none."""
+    """Weight of masked language modeling, over sentences alone; 0 = none."""
     mlm_text: Literal["pairs", "monolingual"] = "pairs"
-    """What masked language modelling reads: each side of the pairs by itself, or the monolingual feed."""
+    """What masked language modeling reads: each side of the pairs by itself, or the monolingual feed."""
     mask_ratio: float = 0.15
     """Share of tokens to hide, (0, 1]; 80 % of them become the mask, 10 % any token, 10 % stay."""
     reset_positions: bool = True
@@ -94,7 +94,7 @@ class TLM(Objective):
     def forward(self, batch: ParallelBatch | Mapping[str, Any]) -> LossOutput:
         """L_MLM + L_TLM."""
         pairs, sentences = self.feeds_of(batch)
-        return self.weighted(**self.language_modelling(pairs, sentences))
+        return self.weighted(**self.language_modeling(pairs, sentences))
 
     def feeds_of(self, batch: ParallelBatch | Mapping[str, Any]) -> tuple[ParallelBatch, SentenceBatch | None]:
         """The pairs, and the sentences if there are any."""
@@ -102,11 +102,11 @@ class TLM(Objective):
             return batch["parallel"], batch["monolingual"]
         return batch, None
 
-    def language_modelling(self, pairs: ParallelBatch, sentences: SentenceBatch | None) -> dict[str, Float[Tensor, ""]]:
+    def language_modeling(self, pairs: ParallelBatch, sentences: SentenceBatch | None) -> dict[str, Float[Tensor, ""]]:
         """The terms with a weight other than 0."""
         terms = {}
         if self.config.tlm_weight:
-            terms["tlm"] = self.translation_modelling(pairs)
+            terms["tlm"] = self.translation_modeling(pairs)
         if self.config.mlm_weight and sentences is not None:
             terms["mlm"] = self.alone(sentences.sentences, sentences.place())
         elif self.config.mlm_weight:
@@ -114,7 +114,7 @@ class TLM(Objective):
             terms["mlm"] = (self.alone(*sides[0], "mlm ") + self.alone(*sides[1], "mlm ")) / 2
         return terms
 
-    def translation_modelling(self, pairs: ParallelBatch) -> Float[Tensor, ""]:
+    def translation_modeling(self, pairs: ParallelBatch) -> Float[Tensor, ""]:
         """-log p(hidden tokens of x and y | what is left of [x; y]), a mean over the hidden tokens."""
         sides = self.mask(pairs.a, pairs.place("a")), self.mask(pairs.b, pairs.place("b"))
         (a, labels_a), (b, labels_b) = sides
@@ -152,7 +152,7 @@ class TLM(Objective):
         return tokens, cu_seqlens, None
 
     def tell(self, states: Float[Tensor, "t d"], labels: Int64[Tensor, " t"]) -> Float[Tensor, ""]:
-        """Mean cross-entropy of the labelled tokens, with the word embeddings for output embeddings."""
+        """Mean cross-entropy of the labeled tokens, with the word embeddings for output embeddings."""
         return self.mean_of_tokens(
             linear_cross_entropy(*self.head(states, labels, self.encoder.backbone.word_embeddings.weight))
         )

@@ -1,1 +1,1 @@
-"""Finding translations: exact nearest neighbours over memory maps."""
+"""Finding translations: exact nearest neighbors over memory maps."""

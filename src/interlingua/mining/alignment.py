@@ -179,8 +179,8 @@ def halve(blocks: Blocks) -> Blocks:
 
 def sides_of(source: Blocks, target: Blocks) -> tuple[Side, Side]:
     """Both documents with the mean distance of every block to the other one's."""
-    centres = mean_block(source), mean_block(target)
-    return Side(source, 1 - source @ centres[1]), Side(target, 1 - target @ centres[0])
+    centers = mean_block(source), mean_block(target)
+    return Side(source, 1 - source @ centers[1]), Side(target, 1 - target @ centers[0])
 
 
 def mean_block(blocks: Blocks) -> Float32[ndarray, " d"]:

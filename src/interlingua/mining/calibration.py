@@ -133,7 +133,7 @@ class Calibration:
         return np.asarray(1 / (1 + np.exp(-odds)))
 
     def estimate_prior(self, scores: ArrayLike) -> float:
-        """The share of right pairs among unlabelled ones; Saerens, Latinne & Decaestecker (2002), section 2.2.
+        """The share of right pairs among unlabeled ones; Saerens, Latinne & Decaestecker (2002), section 2.2.
 
         The share of maximum likelihood, which their EM iterations lead to: the zero of the derivative, which falls all
         the way from 0 to 1, is found by halving the interval.

@@ -20,7 +20,7 @@ from jaxtyping import Bool, Float32, Float64, Int32, Int64
 from numpy import ndarray
 from numpy.typing import NDArray
 
-from interlingua.functional.margin import Margin, best_neighbour, score_neighbours
+from interlingua.functional.margin import Margin, best_neighbor, score_neighbors
 from interlingua.mining.texts import mapped_zeros
 from interlingua.search.topk.exact import Neighbors, mutual_topk
 
@@ -270,14 +270,14 @@ def _score_block(
 ) -> None:
     """Fills records with the best candidate of each text of a block."""
     own = torch.from_numpy(np.array(means[side][rows]))
-    scores = score_neighbours(
+    scores = score_neighbors(
         neighbors.similarities, neighbors.indices, own, torch.from_numpy(means[other]), margin=margin
     )
     scores = torch.nan_to_num(scores)  # vectors of zeros have ratios of nothing to nothing
     place = torch.argmax(scores, dim=1, keepdim=True)
     part["score"] = scores.amax(dim=1).double().numpy()
     part["cosine"] = neighbors.similarities.gather(1, place)[:, 0].numpy()
-    part[other] = best_neighbour(scores, neighbors.indices).numpy()
+    part[other] = best_neighbor(scores, neighbors.indices).numpy()
 
 
 def descending(scores: NDArray[np.floating], memory: int) -> Iterator[Int64[ndarray, " p"]]:

@@ -174,7 +174,7 @@ def document_pairs(
         x_vectors: of length 1, in memory or mapped.
         y_vectors: of the target.
         match: which documents.
-        k: neighbours.
+        k: neighbors.
         margin: which score.
         retrieval: within each pair of documents.
         background: size of the sample; 0 for the documents alone.

@@ -301,7 +301,7 @@ def named(folder: Path) -> Iterator[None]:
 
 def shard_state(folder: Path, shard: tuple[int, int]) -> str:
     """What is to be done after a shard."""
-    done = (folder / "neighbours").parent.glob(f"neighbours-*/{shard[0]}of{shard[1]}")
+    done = (folder / "neighbors").parent.glob(f"neighbors-*/{shard[0]}of{shard[1]}")
     if any(done):
         return f"shard {shard[0]}/{shard[1]} is done; when all are, run the command without --shard to join them"
     return (

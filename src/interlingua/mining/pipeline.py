@@ -152,7 +152,7 @@ class MineConfig:
     """How pairs are found.
 
     Attributes:
-        k: neighbours scored, and averaged over in the margin.
+        k: neighbors scored, and averaged over in the margin.
         margin: ratio, distance or absolute (plain cosine).
         retrieval: forward, backward, intersection or max.
         equal: which lines hold the same text: exact, folded (but for case, punctuation and white space), never.
@@ -316,7 +316,7 @@ def _outlook(
         one_width(files.values(), few)
         rows, _ = block_sizes(n, m, few[0].shape[1], config.k, config.memory, tiles_for(workers))
         seconds = search_speed(few[0], few[1], config.k, (n, m), config.device).seconds(n, m, config.k, rows)
-        found["nearest neighbours"] = Expected(seconds / (1 if workers is None else workers.slots))
+        found["nearest neighbors"] = Expected(seconds / (1 if workers is None else workers.slots))
     if config.documents is None:
         found["choosing pairs"] = Expected(n + m, CHOICE_SECONDS)
     return found | {"writing pairs": Expected(min(n, m), PAIR_SECONDS)}
@@ -360,17 +360,17 @@ def _note(file: TextFile, side: Side) -> str:
 def _search(
     work: Path, config: MineConfig, shard: tuple[int, int] | None, workers: Workers | None, progress: Progress
 ) -> tuple[TilePlan, Path, str]:
-    """Finds the neighbours of all vectors, or of a shard: how they were cut, the folder of all, and what to tell."""
+    """Finds the neighbors of all vectors, or of a shard: how they were cut, the folder of all, and what to tell."""
     x, y = load_vectors(work / "x"), load_vectors(work / "y")
     how = config.approximate
-    folder = work / (f"neighbours-k{config.k}" + (f"-{how.kind}-{how.effort}" if how else ""))
+    folder = work / (f"neighbors-k{config.k}" + (f"-{how.kind}-{how.effort}" if how else ""))
     own = folder if shard is None else folder / f"{shard[0]}of{shard[1]}"
     shards = sorted(path.parent for path in folder.glob(f"*of*/{JOURNAL}"))
     plan = TilePlan.of(x, y, k=config.k, memory=config.memory, least_tiles=tiles_for(workers))
     plan = plan.begun([own, *shards], config.memory)
     if shards and shard is None:
         join_shards(plan, shards, folder)
-    report = functools.partial(progress, "nearest neighbours")
+    report = functools.partial(progress, "nearest neighbors")
     if how is not None:
         return plan, folder, find_approximately(x, y, plan, folder, how, memory=config.memory, progress=report)
     search_tiles(x, y, plan, own, shard=shard or (1, 1), workers=workers, device=config.device, progress=report)

@@ -58,7 +58,7 @@ class Estimate:
     Attributes:
         texts: of source and target.
         embedding_seconds: of both sides.
-        search_seconds: of the neighbours; 0 within documents.
+        search_seconds: of the neighbors; 0 within documents.
         disk_bytes: of the work folder.
         memory_bytes: model and blocks.
         pair_seconds: of choosing, checking and writing pairs.
@@ -88,7 +88,7 @@ class Estimate:
         return [
             f"texts: {self.texts[0]:,} and {self.texts[1]:,}, equal ones counted again",
             f"embedding: {duration(embedding)}",
-            f"nearest neighbours: {exactly}{duration(search)}, {self.tiles:,} tiles",
+            f"nearest neighbors: {exactly}{duration(search)}, {self.tiles:,} tiles",
             f"pairs: {duration(self.pair_seconds)}",
             f"time: {duration(total)} (as fast as this machine was just now{machines}{left_out})",
             f"disk: {size_text(self.disk_bytes)} in the work folder",

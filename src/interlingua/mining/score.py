@@ -78,7 +78,7 @@ class ScoreConfig:
     def too_few(self, pairs: int) -> bool:
         """Whether a margin tells little because so few pairs have met.
 
-        With k pairs or fewer all texts are neighbours, with one pair the ratio is 1 whatever the pair; some tens of
+        With k pairs or fewer all texts are neighbors, with one pair the ratio is 1 whatever the pair; some tens of
         unrelated texts make the k nearest of them a measure of what unrelated ones have.
         """
         return self.margin != "absolute" and min(pairs, self.window) < LEAST_PAIRS * self.k
@@ -302,7 +302,7 @@ class ScoreJob:
             raise ConfigError(f"{needed[0]} needs --calibration; make one with interlingua score --learn")
         keep_inputs((self.output, self.rejected, self._bad_lines().path), (self.input, self.calibration))
         if self.config.margin == "absolute" and "hub" in self.selection.checks.columns:
-            raise ConfigError("plain cosines look at no neighbours, so hubs are not known; drop the check or --cosine")
+            raise ConfigError("plain cosines look at no neighbors, so hubs are not known; drop the check or --cosine")
 
     def open(self) -> Stream:
         """The stream; its first pair is read.
@@ -419,7 +419,7 @@ def few_pairs(config: ScoreConfig, pairs: int) -> str:
     least = LEAST_PAIRS * config.k
     met = min(pairs, config.window)
     return (
-        f"warning: a margin needs neighbours, and {met:,} pairs at a time have too few of them for k = {config.k}; give"
+        f"warning: a margin needs neighbors, and {met:,} pairs at a time have too few of them for k = {config.k}; give"
         f" {least:,} or more, in a --window of as many, or choose --cosine"
     )
 

@@ -31,8 +31,8 @@ _SIDE = (
 _NEIGHBORS = r"plan\.json|journal\.txt|[xy]-\d+\.npz"
 _OWN = {
     r"[xy]": _SIDE,
-    r"neighbours-k\d+(-\w+-\d+)?": _NEIGHBORS,
-    r"neighbours-k\d+(-\w+-\d+)?/\d+of\d+": _NEIGHBORS,
+    r"neighbors-k\d+(-\w+-\d+)?": _NEIGHBORS,
+    r"neighbors-k\d+(-\w+-\d+)?/\d+of\d+": _NEIGHBORS,
     r"scores": r"(means|hubs)-[xy]\.\w+|pairs\.bin|found\.bin",
     r"seen": r"",
     r"seen/seen-[xy]": r"keys-\d+\.u64",

@@ -1,4 +1,4 @@
-"""From files of parallel text to a corpus to train on: clean, deduplicated, decontaminated, split and tokenised."""
+"""From files of parallel text to a corpus to train on: clean, deduplicated, decontaminated, split and tokenized."""
 
 from interlingua.callable_package import make_callable
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def write_store(
     path: Path, shards: list[Shard], fate: Fate, vocabulary: Vocabulary, config: PrepareConfig, progress: Progress
 ) -> dict[str, int]:
-    """Tokenises all rows of a fate into a token store.
+    """Tokenizes all rows of a fate into a token store.
 
     Returns:
         Tokens written, by language.

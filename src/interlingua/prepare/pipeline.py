@@ -1,4 +1,4 @@
-"""``interlingua prepare``: read, clean, deduplicate, decontaminate, split, tokenise. Texts stay on the disk."""
+"""``interlingua prepare``: read, clean, deduplicate, decontaminate, split, tokenize. Texts stay on the disk."""
 
 from __future__ import annotations
 

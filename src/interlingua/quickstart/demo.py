@@ -23,7 +23,7 @@ _PLAIN_WORD = re.compile(r"[^\W\d_][a-z']*[,.?!]?")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Neighbour:
+class Neighbor:
     """The message of another language that lies nearest to a query."""
 
     language: str
@@ -38,14 +38,14 @@ class Neighbour:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Demonstration:
-    """A query and its nearest neighbour in each language."""
+    """A query and its nearest neighbor in each language."""
 
     query: str
-    neighbours: tuple[Neighbour, ...]
+    neighbors: tuple[Neighbor, ...]
 
 
 def demonstrate(encoder: TextEncoder, folder: Path, *, queries: int = 4, languages: int = 6) -> list[Demonstration]:
-    """Finds the nearest neighbours of a few English sentences in some languages that translate them.
+    """Finds the nearest neighbors of a few English sentences in some languages that translate them.
 
     Args:
         encoder: the trained encoder.
@@ -60,7 +60,7 @@ def demonstrate(encoder: TextEncoder, folder: Path, *, queries: int = 4, languag
     if not english:
         return []
     english_vectors = normalize_rows(encoder.encode(english, language="eng_Latn"))
-    found: list[list[Neighbour]] = [[] for _ in english]
+    found: list[list[Neighbor]] = [[] for _ in english]
     for code in chosen:
         candidates = list(texts[code].values())
         vectors = normalize_rows(encoder.encode(candidates, language=code))
@@ -71,7 +71,7 @@ def demonstrate(encoder: TextEncoder, folder: Path, *, queries: int = 4, languag
                 continue
             best = int(nearest[row])
             found[row].append(
-                Neighbour(
+                Neighbor(
                     language=resolve(code).name,
                     text=candidates[best],
                     cosine=float(english_vectors[row] @ vectors[best]),
@@ -79,7 +79,7 @@ def demonstrate(encoder: TextEncoder, folder: Path, *, queries: int = 4, languag
                     candidates=len(candidates),
                 )
             )
-    return [Demonstration(query=q, neighbours=tuple(n)) for q, n in zip(english, found, strict=True)]
+    return [Demonstration(query=q, neighbors=tuple(n)) for q, n in zip(english, found, strict=True)]
 
 
 def _read(folder: Path) -> dict[str, dict[str, str]]:

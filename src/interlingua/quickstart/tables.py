@@ -47,7 +47,7 @@ def show_findings(console: Console, findings: Findings, output: Path) -> None:
     console.print(_languages(findings.scores))
     console.print(_averages(findings))
     console.print(verdict(findings), markup=False)
-    console.print("\n[bold]Nearest neighbours[/bold] of sentences it never saw, among other languages' held-out ones:")
+    console.print("\n[bold]Nearest neighbors[/bold] of sentences it never saw, among other languages' held-out ones:")
     for demonstration in findings.demonstrations:
         _show_demonstration(console, demonstration)
     console.print(f"\n[bold]{headline(findings)}.[/bold]")
@@ -80,10 +80,10 @@ def _averages(findings: Findings) -> Table:
 
 def _show_demonstration(console: Console, demonstration: Demonstration) -> None:
     console.print(f"\n  “{demonstration.query}”", markup=False)
-    for neighbour in demonstration.neighbours:
-        mark = "✓" if neighbour.right else "✗"
-        line = f"    {mark} {neighbour.cosine:.2f} {neighbour.language:<22} {neighbour.text}"
-        console.print(line, markup=False, style="green" if neighbour.right else "red", soft_wrap=True)
+    for neighbor in demonstration.neighbors:
+        mark = "✓" if neighbor.right else "✗"
+        line = f"    {mark} {neighbor.cosine:.2f} {neighbor.language:<22} {neighbor.text}"
+        console.print(line, markup=False, style="green" if neighbor.right else "red", soft_wrap=True)
 
 
 def _table(*columns: str, numbers: int) -> Table:

@@ -46,7 +46,7 @@ def recipe(corpus: Path, output: Path, length: RunLength) -> TrainConfig:
         data=DataConfig(corpus=corpus, temperature=2.0, valid_pairs=512),
         encoder=EncoderConfig(
             preset="ems-small",
-            initialisation="bert",
+            initialization="bert",
             hidden_size=128,
             num_hidden_layers=1,
             num_attention_heads=4,

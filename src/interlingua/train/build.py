@@ -133,8 +133,8 @@ def _chosen_encoder(config: TrainConfig, vocabulary: Vocabulary) -> Encoder:
         preset = BackboneConfig.preset(choice.preset, vocab_size=vocabulary.size, pad_token_id=vocabulary.pad_id)
         backbone = dataclasses.replace(preset, **choice.sizes())
         _check_memory(backbone)
-        initialisation = choice.initialisation or "torch"
-        return Encoder.from_scratch(backbone, vocabulary, choice.pooling or "mean", initialisation=initialisation)
+        initialization = choice.initialization or "torch"
+        return Encoder.from_scratch(backbone, vocabulary, choice.pooling or "mean", initialization=initialization)
     encoder = Encoder.load(str(choice.path))
     if encoder.vocabulary.digest() != vocabulary.digest():
         remedy = f"prepare the corpus with the vocabulary of {choice.path}"

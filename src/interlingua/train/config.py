@@ -54,7 +54,7 @@ class EncoderConfig:
     """How token states become a sentence vector; default: mean, or what the pretrained model says."""
     dense: bool = False
     """A new linear layer behind pooling: at first the identity, or the least-squares map to a bank of teachers."""
-    initialisation: Literal["torch", "bert"] | None = None
+    initialization: Literal["torch", "bert"] | None = None
     """Weights from scratch: torch's own with N(0, 1) embeddings as in EMS (default), or BERT's N(0, 0.02)."""
     hidden_size: int | None = None
     """Width D of the hidden states."""
@@ -83,7 +83,7 @@ class EncoderConfig:
         if (self.preset is None) == (self.path is None):
             raise ConfigError("encoder: give either preset (train from scratch) or path (a pretrained backbone)")
         fixed = [name for name in self.sizes() if name not in OF_ANY_BACKBONE]
-        fixed += ["initialisation"] if self.initialisation else []
+        fixed += ["initialization"] if self.initialization else []
         if self.path is not None and fixed:
             raise ConfigError(f"encoder: {fixed[0]} can't be changed in a pretrained backbone; remove it")
 

@@ -28,11 +28,11 @@ BOUNDS: dict[str, tuple[float, float]] = {
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class LabelledConfig:
-    """[data.labelled]: pairs of sentences with a class or a score; ``run.global_batch_size`` pairs a step."""
+class LabeledConfig:
+    """[data.labeled]: pairs of sentences with a class or a score; ``run.global_batch_size`` pairs a step."""
 
     paths: tuple[Path, ...]
-    """Files; see ``interlingua.corpus.labelled`` for the formats."""
+    """Files; see ``interlingua.corpus.labeled`` for the formats."""
     kind: Literal["nli", "sts"]
     """nli: contradiction, entailment or neutral; sts: a similarity score."""
     valid: tuple[Path, ...] = ()
@@ -43,8 +43,8 @@ class LabelledConfig:
     """Longer sentences are cut to this many tokens."""
 
     def __post_init__(self) -> None:
-        _refuse_no_files("labelled", self.paths)
-        check_bounds(self, "data.labelled", BOUNDS)
+        _refuse_no_files("labeled", self.paths)
+        check_bounds(self, "data.labeled", BOUNDS)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -129,19 +129,19 @@ class DataConfig:
     valid_batch_size: int | None = None
     """Rows of a validation batch, which decide how many in-batch negatives ``valid_loss`` has, on any number of devices
     and with any micro_batch_size; default: run.global_batch_size. No gradient is kept; lower it if memory is short."""
-    labelled: LabelledConfig | None = None
-    """Labelled pairs, for methods that learn from them."""
+    labeled: LabeledConfig | None = None
+    """Labeled pairs, for methods that learn from them."""
     questions: QuestionsConfig | None = None
     """Questions and passages, for retrieval."""
     monolingual: MonolingualConfig | None = None
     """Sentences without translations, for methods that use them."""
     similarity: tuple[Path, ...] = ()
     """Files of pairs with similarity scores on which each evaluation measures ``valid_spearman``, whatever the method;
-    default: ``labelled.valid`` where it holds scores."""
+    default: ``labeled.valid`` where it holds scores."""
 
     def __post_init__(self) -> None:
         check_bounds(self, "data", BOUNDS)
-        if not any((self.corpus, self.labelled, self.questions, self.monolingual)):
+        if not any((self.corpus, self.labeled, self.questions, self.monolingual)):
             raise ConfigError("data: nothing to train on; give corpus, the folder that interlingua prepare wrote")
         for name in self.language_pairs:
             named_pair(name)

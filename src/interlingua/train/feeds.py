@@ -13,8 +13,8 @@ import numpy as np
 from interlingua.batches.feeds import FeedName, Plan
 from interlingua.batches.mixture import ParallelPlan, named_pair, selected
 from interlingua.batches.records import TokenStore
-from interlingua.batches.table import LabelledPlan, LabelledRows, SentencePlan, TokenColumn
-from interlingua.corpus.labelled import read_labelled
+from interlingua.batches.table import LabeledPlan, LabeledRows, SentencePlan, TokenColumn
+from interlingua.corpus.labeled import read_labeled
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import sha256_file, sha256_tree
@@ -22,7 +22,7 @@ from interlingua.languages import resolve as language
 from interlingua.registry import METHODS, resolve
 from interlingua.train.columns import token_column
 from interlingua.train.config import TrainConfig
-from interlingua.train.data_config import DataConfig, LabelledConfig
+from interlingua.train.data_config import DataConfig, LabeledConfig
 
 log = logging.getLogger("interlingua")
 
@@ -80,18 +80,18 @@ def open_data(config: TrainConfig, feeds: Sequence[FeedName]) -> TrainingData:
     """
     data = config.data
     name = config.method.name
-    given = {"parallel": data.corpus, "labelled": data.labelled, "questions": data.questions,
+    given = {"parallel": data.corpus, "labeled": data.labeled, "questions": data.questions,
              "monolingual": data.monolingual}  # fmt: skip
     for feed in feeds:
         if given[feed] is None:
             key = "corpus" if feed == "parallel" else feed
             raise ConfigError(f"data: the method {name} needs {feed} data; give data.{key}")
-    for feed in ("labelled", "questions", "monolingual"):
+    for feed in ("labeled", "questions", "monolingual"):
         if given[feed] is not None and feed not in feeds:
             raise ConfigError(f"data: the method {name} does not read {feed} data; remove data.{feed}")
     kind = resolve(METHODS, name).label_kind_for(config.method.options)
-    if data.labelled is not None and kind not in (None, data.labelled.kind):
-        raise ConfigError(f"data.labelled: kind is {data.labelled.kind!r}, but the method {name} learns from {kind!r}")
+    if data.labeled is not None and kind not in (None, data.labeled.kind):
+        raise ConfigError(f"data.labeled: kind is {data.labeled.kind!r}, but the method {name} learns from {kind!r}")
     vocabulary = _vocabulary(config)
     train: dict[FeedName, Source] = {}
     valid: dict[FeedName, Source] = {}
@@ -145,8 +145,8 @@ def make_plan(feed: FeedName, source: Source, data: DataConfig, *, batch_size: i
             f"data.{feed}: a text of {source.longest} tokens, but the encoder takes {max_tokens}; lower the section's"
             " limit of tokens"
         )
-    if feed == "labelled":
-        return LabelledPlan(source, global_batch_size=batch_size, seed=seed)
+    if feed == "labeled":
+        return LabeledPlan(source, global_batch_size=batch_size, seed=seed)
     if feed == "monolingual":
         return SentencePlan(source, global_batch_size=batch_size, seed=seed)
     from interlingua.batches.questions import QuestionPlan
@@ -202,22 +202,22 @@ def _check_vocabulary(store: TokenStore, vocabulary: Vocabulary) -> None:
         raise DataError("its tokens come from another vocabulary; prepare the corpus again", path=store.path)
 
 
-def _open_labelled(config: TrainConfig, vocabulary: Vocabulary) -> tuple[LabelledRows, LabelledRows | None]:
-    section = config.data.labelled
+def _open_labeled(config: TrainConfig, vocabulary: Vocabulary) -> tuple[LabeledRows, LabeledRows | None]:
+    section = config.data.labeled
     assert section is not None
-    train = _labelled_rows(section.paths, section, vocabulary, split="train")
+    train = _labeled_rows(section.paths, section, vocabulary, split="train")
     if train is None:
-        raise DataError("no labelled pairs to train on", path=section.paths[0])
-    return train, _labelled_rows(section.valid, section, vocabulary, split="dev")
+        raise DataError("no labeled pairs to train on", path=section.paths[0])
+    return train, _labeled_rows(section.valid, section, vocabulary, split="dev")
 
 
-def _labelled_rows(
-    paths: Sequence[Path], section: LabelledConfig, vocabulary: Vocabulary, *, split: str
-) -> LabelledRows | None:
+def _labeled_rows(
+    paths: Sequence[Path], section: LabeledConfig, vocabulary: Vocabulary, *, split: str
+) -> LabeledRows | None:
     pairs = [
         pair
         for path in paths
-        for pair in read_labelled(path, kind=section.kind, split=split, languages=section.languages)
+        for pair in read_labeled(path, kind=section.kind, split=split, languages=section.languages)
     ]
     if not pairs:
         return None
@@ -225,7 +225,7 @@ def _labelled_rows(
         token_column([pair.a for pair in pairs], [pair.language_a for pair in pairs], vocabulary, section.max_tokens),
         token_column([pair.b for pair in pairs], [pair.language_b for pair in pairs], vocabulary, section.max_tokens),
     )
-    return LabelledRows(*sides, np.asarray([pair.label for pair in pairs], dtype=np.float32))
+    return LabeledRows(*sides, np.asarray([pair.label for pair in pairs], dtype=np.float32))
 
 
 def _open_questions(config: TrainConfig, vocabulary: Vocabulary) -> tuple[Source, Source | None]:
@@ -252,7 +252,7 @@ def _open_monolingual(config: TrainConfig, vocabulary: Vocabulary) -> tuple[Toke
 
 _OPEN: dict[FeedName, Any] = {
     "parallel": _open_parallel,
-    "labelled": _open_labelled,
+    "labeled": _open_labeled,
     "questions": _open_questions,
     "monolingual": _open_monolingual,
 }

@@ -19,9 +19,9 @@ class Spread(NamedTuple):
     """How embeddings of different sentences lie; all three are plain numbers."""
 
     std: float
-    """Standard deviation of the normalised embeddings times sqrt(D): 1 = spread evenly, 0 = all the same."""
+    """Standard deviation of the normalized embeddings times sqrt(D): 1 = spread evenly, 0 = all the same."""
     effective_rank: float
-    """exp of the entropy of the covariance's normalised singular values: directions in use, 1 to D."""
+    """exp of the entropy of the covariance's normalized singular values: directions in use, 1 to D."""
     mean_cosine: float
     """Mean cosine of two different sentences: 0 = unrelated, 1 = all the same."""
 
@@ -44,18 +44,18 @@ class Spread(NamedTuple):
 
 
 def spread(embeddings: Float[Tensor, "n d"]) -> Spread:
-    """Measures the spread of at least two embeddings of different sentences, normalised first.
+    """Measures the spread of at least two embeddings of different sentences, normalized first.
 
-    The effective rank is that of Roy & Vetterli (2007), of the centred embeddings, as what all sentences share
+    The effective rank is that of Roy & Vetterli (2007), of the centered embeddings, as what all sentences share
     separates none. NaN where an embedding is not finite.
     """
     unit = F.normalize(embeddings.float(), dim=-1)
     if not unit.isfinite().all():
         return Spread(math.nan, math.nan, math.nan)
     n, width = unit.shape
-    centred = unit - unit.mean(0)
-    std = centred.pow(2).mean(0).sqrt().mean() * width**0.5
-    share = torch.linalg.svdvals(centred)
+    centered = unit - unit.mean(0)
+    std = centered.pow(2).mean(0).sqrt().mean() * width**0.5
+    share = torch.linalg.svdvals(centered)
     share = share / share.sum().clamp_min(torch.finfo(torch.float32).tiny)
     entropy = torch.special.entr(share).sum()
     cosine = (unit.sum(0).square().sum() - unit.square().sum()) / (n * (n - 1))

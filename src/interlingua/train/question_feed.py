@@ -1,4 +1,4 @@
-"""The feed of questions: files read one question at a time, tokenised, and split into training and validation."""
+"""The feed of questions: files read one question at a time, tokenized, and split into training and validation."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from interlingua.files import sha256_tree
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SilverConfig:
-    """[stage.silver]: Augmented SBERT's labelling."""
+    """[stage.silver]: Augmented SBERT's labeling."""
 
     gold: tuple[Path, ...]
     """Files of scored training pairs; their sentences are paired anew."""
@@ -27,18 +27,18 @@ class SilverConfig:
     """Files of further scored pairs, none of which becomes a silver pair: the benchmark's dev and test split. Splits
     inside of the gold files are left out in any case."""
     sentence_encoder: PathText
-    """Finds each sentence's neighbours: folder or ``hf:owner/name``, or ``{STAGE.best}``."""
+    """Finds each sentence's neighbors: folder or ``hf:owner/name``, or ``{STAGE.best}``."""
     cross_encoder: PathText
     """Scores the pairs: folder of a model trained with method cross_encoder, or ``{STAGE.best}``."""
-    neighbours: int = 10
+    neighbors: int = 10
     """Nearest sentences that each sentence is paired with."""
     languages: tuple[str, str] = ("eng_Latn", "eng_Latn")
     """Languages of first and second sentences, where the file does not say."""
 
     def __post_init__(self) -> None:
-        if self.neighbours < 1:
-            raise ConfigError(f"silver: neighbours must be 1 or more, got {self.neighbours}")
-        check_bounds(self, "silver", {"neighbours": (1, 10_000)})
+        if self.neighbors < 1:
+            raise ConfigError(f"silver: neighbors must be 1 or more, got {self.neighbors}")
+        check_bounds(self, "silver", {"neighbors": (1, 10_000)})
 
 
 def silver(config: SilverConfig, folder: Path) -> SilverReport:
@@ -67,7 +67,7 @@ def silver(config: SilverConfig, folder: Path) -> SilverReport:
         folder,
         embed=embed,
         score=score,
-        neighbours=config.neighbours,
+        neighbors=config.neighbors,
         languages=config.languages,
         exclude=config.exclude,
         models=models,

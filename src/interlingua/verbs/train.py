@@ -159,12 +159,12 @@ def _evaluator(data: DataConfig) -> Evaluate | None:
     from interlingua.evaluation.validation import Evaluator, similarity_evaluator, validation_evaluator
 
     folder = data.corpus / "valid_text" if data.corpus is not None else None
-    scored = data.labelled.valid if data.labelled is not None and data.labelled.kind == "sts" else ()
+    scored = data.labeled.valid if data.labeled is not None and data.labeled.kind == "sts" else ()
     evaluators: list[Evaluator] = []
     if folder is not None and folder.is_dir() and pair_files(folder):
         evaluators.append(validation_evaluator(folder, prompt=prompt_of(folder.parent)))
     if paths := data.similarity or scored:
-        languages = data.labelled.languages if data.labelled is not None else ("eng_Latn", "eng_Latn")
+        languages = data.labeled.languages if data.labeled is not None else ("eng_Latn", "eng_Latn")
         evaluators.append(similarity_evaluator(paths, languages=languages))
     if not evaluators:
         return None

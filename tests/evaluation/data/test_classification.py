@@ -8,7 +8,7 @@ from interlingua.errors import DataError
 from interlingua.evaluation.data.classification import (
     cls_v1_sets,
     cls_v2_sets,
-    labelled_sets,
+    labeled_sets,
     mldoc_sets,
     require_split,
     sib200_sets,
@@ -53,7 +53,7 @@ def test_an_id_comes_once(tmp_path):
 def test_broken_files_say_where(tmp_path, text, message):
     write(tmp_path / "german.train.tsv", text)
     with pytest.raises(DataError, match=message):
-        labelled_sets(tmp_path)["german"]["train"]()
+        labeled_sets(tmp_path)["german"]["train"]()
 
 
 def test_your_own_layouts(tmp_path):
@@ -63,7 +63,7 @@ def test_your_own_layouts(tmp_path):
     write(tmp_path / "sw" / "test.jsonl", '{"text": "mbaya", "label": 0}\n')
     write(tmp_path / "nolanguage" / "train.tsv", "1\tx\n")
     write(tmp_path / "fr.test.tsv", "1\tseul\n")  # nothing to learn from
-    sets = labelled_sets(tmp_path)
+    sets = labeled_sets(tmp_path)
     assert {language: list(splits) for language, splits in sets.items()} == {
         "german": ["train", "dev"],
         "sw": ["test", "train"],
@@ -98,7 +98,7 @@ def reviews(ratings, word):
     return f'<?xml version="1.0" encoding="UTF-8"?>\n<items>{items}</items>'
 
 
-def test_cls_v1_takes_its_dev_set_evenly_from_the_unlabelled(tmp_path):
+def test_cls_v1_takes_its_dev_set_evenly_from_the_unlabeled(tmp_path):
     below = tmp_path / "jp" / "books"
     write(below / "train.review", reviews(["5.0", "1.0", "4.0"], "本"))
     write(below / "test.review", reviews(["2.0"], "試"))

@@ -83,7 +83,7 @@ def test_content_digest_is_of_the_lines_and_where_a_side_ends():
     assert content_sha256([["a"], ["b", "c"]]) != content_sha256([["a", "b"], ["c"]])
 
 
-def test_published_sets_are_recognised_by_every_language():
+def test_published_sets_are_recognized_by_every_language():
     revision, digests = published_digests("tatoeba_laser")
     assert len(digests) == 112
     assert len(published_digests("flores200_devtest")[1]) == 203

@@ -176,7 +176,7 @@ def test_missing_files_and_json_of_another_form(tmp_path):
         answer_sentence_sets(tmp_path)["en"]()
 
 
-def test_judgements_that_contradict_each_other(tmp_path):
+def test_judgments_that_contradict_each_other(tmp_path):
     (tmp_path / "qrels").mkdir()
     (tmp_path / "corpus.jsonl").write_text('{"_id": "p", "text": "a"}\n')
     (tmp_path / "queries.jsonl").write_text('{"_id": "q", "text": "b"}\n')

@@ -9,7 +9,7 @@ from interlingua.functional.margin import MARGINS
 
 
 def laser_xsim(faiss, x, y, margin, k):
-    """LASER's computation: two flat indexes, neighbours both ways, margin of the k candidates, best one."""
+    """LASER's computation: two flat indexes, neighbors both ways, margin of the k candidates, best one."""
     x, y = x.copy(), y.copy()
     faiss.normalize_L2(x)
     faiss.normalize_L2(y)
@@ -45,10 +45,10 @@ def test_laser_with_faiss_agrees(k, distractors):
     if k > 1:
         assert errors["ratio"] < errors["absolute"]  # the margin repairs hubs, which the common offset makes
     else:
-        assert len(set(errors.values())) == 1  # with one neighbour there is nothing to choose
+        assert len(set(errors.values())) == 1  # with one neighbor there is nothing to choose
 
 
-def test_fewer_sentences_than_neighbours():
+def test_fewer_sentences_than_neighbors():
     predictions = xsim_predictions(np.eye(3), np.eye(3), k=4)
     assert {margin: predicted.tolist() for margin, predicted in predictions.items()} == {m: [0, 1, 2] for m in MARGINS}
 

@@ -25,7 +25,7 @@ def rows(cosines=COSINES, gold=GOLD, letters="ab"):
 
 
 def protocol_sized(folder, names):
-    """Sets of 250 pairs, as STS17's are; the k-th set's cosines agree with the judgements but for k swaps."""
+    """Sets of 250 pairs, as STS17's are; the k-th set's cosines agree with the judgments but for k swaps."""
     folder.mkdir()
     for k, name in enumerate(names):
         cosines = np.linspace(0, 0.99, 250)

@@ -248,7 +248,7 @@ def test_broken_vectors_are_one_line(tmp_path, table_encoder, protocol):
 
 
 @pytest.mark.data
-def test_the_public_sample_is_recognised():
+def test_the_public_sample_is_recognized():
     if not (DATA / "bucc2018_zh_en").is_dir():
         pytest.skip(f"{DATA / 'bucc2018_zh_en'} is not there")
 

@@ -8,7 +8,7 @@ import pytest
 from interlingua.errors import DataError, TaskError
 from interlingua.evaluation.build import build_tasks
 from interlingua.evaluation.suite import evaluate
-from interlingua.evaluation.tasks.classification import LabelledLanguage
+from interlingua.evaluation.tasks.classification import LabeledLanguage
 from interlingua.evaluation.tasks.few_shot import FewShotFolder
 from interlingua.evaluation.tasks.zero_shot import ZeroShotFolder
 from tests.evaluation.tasks.topics import Topics, write_topics
@@ -24,12 +24,12 @@ class Plain(Topics):
 
 
 def test_a_domain_is_what_stands_before_the_language():
-    assert LabelledLanguage("books.de", "deu_Latn", {}).domain == "books"
-    assert LabelledLanguage("de", "deu_Latn", {}).domain == ""
+    assert LabeledLanguage("books.de", "deu_Latn", {}).domain == "books"
+    assert LabeledLanguage("de", "deu_Latn", {}).domain == ""
 
 
 def test_two_protocols_on_one_data_set_embed_each_text_once(tmp_path):
-    write_topics(tmp_path / "labelled", ("en", "de"))
+    write_topics(tmp_path / "labeled", ("en", "de"))
     encoder, told = Plain(), []
     tasks = [ZeroShotFolder(epochs=2, seeds=(1, 2)), FewShotFolder()]
     zero, few = evaluate(encoder, tasks, tmp_path, progress=lambda *said: told.append(said))
@@ -37,11 +37,11 @@ def test_two_protocols_on_one_data_set_embed_each_text_once(tmp_path):
     assert len(texts) == len(set(texts)) == 2 * (36 + 12 + 21)
     assert zero.data_sha256 == few.data_sha256
     assert told[-1][1] == told[-1][2]
-    assert {result.task for result in (zero, few)} == {"zero_shot_folder_labelled", "few_shot_folder_labelled"}
+    assert {result.task for result in (zero, few)} == {"zero_shot_folder_labeled", "few_shot_folder_labeled"}
 
 
 def test_a_suite_takes_the_sets_that_are_there(tmp_path):
-    write_topics(tmp_path / "labelled", ("en", "de"))
+    write_topics(tmp_path / "labeled", ("en", "de"))
     (tmp_path / "mrpc").mkdir()
     (tmp_path / "mrpc" / "train.tsv").write_text("Quality\tno language\n")
     assert [task.name for task in build_tasks(["few_shot_classification"], data=tmp_path)] == ["few_shot_folder"]
@@ -57,14 +57,14 @@ def test_vectors_with_nan_are_refused(tmp_path):
         def encode(self, texts, **options):
             return np.full((len(texts), 8), np.nan, np.float32)
 
-    write_topics(tmp_path / "labelled", ("en",))
+    write_topics(tmp_path / "labeled", ("en",))
     with pytest.raises(TaskError, match="NaN"):
         evaluate(Broken(), ["few_shot_folder"], tmp_path)
 
 
 def test_an_unknown_language(tmp_path):
-    write_topics(tmp_path / "labelled", ("en",))
+    write_topics(tmp_path / "labeled", ("en",))
     with pytest.raises(DataError, match="no file for the language 'sw' here; there are: en"):
         FewShotFolder(languages=["sw"]).evaluate(Topics(), tmp_path)
-    with pytest.raises(DataError, match=r"no labelled texts .* here, nor in labelled/ below it"):
+    with pytest.raises(DataError, match=r"no labeled texts .* here, nor in labeled/ below it"):
         FewShotFolder().evaluate(Topics(), tmp_path.parent)

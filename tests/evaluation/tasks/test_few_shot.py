@@ -43,10 +43,10 @@ def test_macro_f1_is_scikit_learn_s():
 
 
 def test_scores_items_and_groups(tmp_path):
-    write_topics(tmp_path / "labelled", ("en", "de"))
+    write_topics(tmp_path / "labeled", ("en", "de"))
     encoder = Topics(noise=1.5)
     result = FewShotFolder(samples_per_label=2, draws=4).evaluate(encoder, tmp_path)
-    assert result.task == "few_shot_folder_labelled"
+    assert result.task == "few_shot_folder_labeled"
     assert [(subset.name, subset.languages, subset.pairs) for subset in result.subsets] == [
         ("de", ("deu_Latn", "deu_Latn"), 21),
         ("en", ("eng_Latn", "eng_Latn"), 21),
@@ -66,7 +66,7 @@ def test_scores_items_and_groups(tmp_path):
 
 
 def test_a_label_that_is_only_tested_counts_as_wrong(tmp_path):
-    folder = write_topics(tmp_path / "labelled", ("en", "de"))
+    folder = write_topics(tmp_path / "labeled", ("en", "de"))
     rows = "".join(f"{label}\t{text}\n" for label, text in topic_rows("de", 36) if label != "travel")
     (folder / "de.train.tsv").write_text(rows)
     result = FewShotFolder().evaluate(Topics(noise=0), folder)
@@ -110,7 +110,7 @@ def mteb_scores(x, y, test_x, test_y, **options):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("noise", "samples"), [(0.6, 8), (2.5, 8), (2.5, 3)])
 def test_mteb_gives_the_same_numbers(tmp_path, noise, samples):
-    write_topics(tmp_path / "labelled", ("en",), test=120)
+    write_topics(tmp_path / "labeled", ("en",), test=120)
     encoder = Topics(noise=noise)
     (ours,) = FewShotFolder(samples_per_label=samples).evaluate(encoder, tmp_path).subsets
     classes = {"health": 0, "sports": 1, "travel": 2}
@@ -125,7 +125,7 @@ def test_mteb_gives_the_same_numbers(tmp_path, noise, samples):
 
 @pytest.mark.data
 @pytest.mark.parametrize("task", [FewShotSib200, FewShotUmsab])
-def test_the_public_sets_are_recognised(task):
+def test_the_public_sets_are_recognized(task):
     if not (DATA / task.folders[0]).is_dir():
         pytest.skip(f"{DATA / task.folders[0]} is not there")
     from tests.evaluation.tasks.test_zero_shot import Hashes

@@ -227,7 +227,7 @@ def test_a_folder_without_its_files(tmp_path):
 
 
 @pytest.mark.data
-def test_the_public_set_is_recognised_and_a_naive_loop_agrees():
+def test_the_public_set_is_recognized_and_a_naive_loop_agrees():
     if not (DATA / "xquad_r").is_dir():
         pytest.skip(f"{DATA / 'xquad_r'} is not there")
     result = evaluate(LAReQA(languages=["el", "th"]), DATA, Letters())

@@ -11,7 +11,7 @@ def test_k_is_positive():
         XSim(k=0)
 
 
-def test_wrong_neighbours_come_with_their_margins(aligned_folder, number_encoder):
+def test_wrong_neighbors_come_with_their_margins(aligned_folder, number_encoder):
     result = XSim(languages=["hi"]).evaluate(number_encoder, aligned_folder)
     first, second = result.examples["hin_Deva-eng_Latn"]
     assert {first.item, second.item} == {0, 1}

@@ -180,7 +180,7 @@ def test_progress_goes_to_the_end(folder):
 
 
 @pytest.mark.data
-def test_flores_is_recognised_and_the_panel_is_the_default():
+def test_flores_is_recognized_and_the_panel_is_the_default():
     if not (DATA / "flores200_devtest").is_dir():
         pytest.skip(f"{DATA / 'flores200_devtest'} is not there")
 

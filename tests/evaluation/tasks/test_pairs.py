@@ -120,7 +120,7 @@ def test_what_can_go_wrong(tmp_path):
     write(tmp_path / "pairs" / "de.test.tsv", "1\ta x\tb 0.5\n")
     with pytest.raises(DataError, match="de: all pairs have one label; expected some of either"):
         PairFolder().evaluate(Angles(), tmp_path)
-    with pytest.raises(DataError, match=r"no labelled pairs .* of the split dev here"):
+    with pytest.raises(DataError, match=r"no labeled pairs .* of the split dev here"):
         PairFolder(split="dev").evaluate(Angles(), tmp_path)
     with pytest.raises(ConfigError, match="split 'all' is not one of train, dev, test"):
         PairMRPC(split="all")
@@ -130,7 +130,7 @@ def test_what_can_go_wrong(tmp_path):
 
 @pytest.mark.data
 @pytest.mark.parametrize(("task", "sizes"), [(PairMRPC, {1725}), (PairXNLI, {2490})])
-def test_the_public_sets_are_recognised_and_scikit_learn_agrees(task, sizes):
+def test_the_public_sets_are_recognized_and_scikit_learn_agrees(task, sizes):
     if not (DATA / task.folders[0]).is_dir():
         pytest.skip(f"{DATA / task.folders[0]} is not there")
     result = task().evaluate(Hashes(), DATA)

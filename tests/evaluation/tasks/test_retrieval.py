@@ -97,7 +97,7 @@ class Letters:
         (XQuADR, ["el", "th"], 2086),
     ],
 )
-def test_the_public_sets_are_recognised_and_a_naive_search_agrees(task, languages, passages):
+def test_the_public_sets_are_recognized_and_a_naive_search_agrees(task, languages, passages):
     folder = DATA / task.folders[0]
     if not folder.is_dir():
         pytest.skip(f"{folder} is not there")

@@ -96,7 +96,7 @@ def test_an_average_of_fewer_tasks_carries_its_count(folder, monkeypatch):
 
 
 @pytest.mark.data
-def test_the_public_sets_are_recognised():
+def test_the_public_sets_are_recognized():
     if not (DATA / "senteval_cls").is_dir():
         pytest.skip(f"{DATA / 'senteval_cls'} is not there")
     sets = {name: read() for name, read in senteval_sets(DATA / "senteval_cls").items()}

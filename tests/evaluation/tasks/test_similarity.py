@@ -74,7 +74,7 @@ def test_unjudged_pairs_are_reported(tmp_path):
     assert result.subsets[0].pairs == 5
 
 
-def test_judgements_that_are_all_the_same_are_refused(tmp_path):
+def test_judgments_that_are_all_the_same_are_refused(tmp_path):
     (tmp_path / "STS.input.track5.en-en.txt").write_text("".join(f"a x\tb {c}\n" for c in COSINES))
     (tmp_path / "STS.gs.track5.en-en.txt").write_text("3\n" * len(COSINES))
     with pytest.raises(DataError, match="en-en: all judgments are 3, nothing can be ranked"):

@@ -114,7 +114,7 @@ class Lengths:
 
 @pytest.mark.data
 @pytest.mark.parametrize("task", [STS17, STSBenchmark, STS12to16, Sick])
-def test_the_public_sets_are_recognised_and_scipy_agrees(task):
+def test_the_public_sets_are_recognized_and_scipy_agrees(task):
     folder = DATA / task.folders[0]
     if not folder.is_dir():
         pytest.skip(f"{folder} is not there")

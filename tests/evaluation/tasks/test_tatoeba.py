@@ -34,7 +34,7 @@ def test_directions_are_told_apart(tmp_path, table_encoder):
     assert result.subsets[0].scores == {"accuracy": 0.75, "accuracy_forward": 0.5, "accuracy_backward": 1.0}
 
 
-def test_wrong_neighbours_of_both_directions_are_kept(tmp_path, table_encoder):
+def test_wrong_neighbors_of_both_directions_are_kept(tmp_path, table_encoder):
     (tmp_path / "deu-eng.tsv").write_text("x0\ty0\nx1\ty1\n")
     encoder = table_encoder({"x0": [1, 0], "x1": [0.6, 0.8], "y0": [0.8, 0.6], "y1": [1, 0.01]})
     (examples,) = Tatoeba().evaluate(encoder, tmp_path).examples.values()
@@ -111,7 +111,7 @@ def test_no_files_is_one_line(tmp_path, number_encoder):
 
 
 @pytest.mark.data
-def test_lasers_data_are_recognised_and_complete(number_encoder):
+def test_lasers_data_are_recognized_and_complete(number_encoder):
     folder = DATA / "tatoeba_laser"
     if not pair_files(folder):
         pytest.skip(f"{folder} is not there")

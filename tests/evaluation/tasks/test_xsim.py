@@ -77,7 +77,7 @@ def test_english_must_be_there_and_lines_must_match(aligned_folder, number_encod
 
 
 @pytest.mark.data
-def test_flores_is_recognised(tmp_path, number_encoder):
+def test_flores_is_recognized(tmp_path, number_encoder):
     if not aligned_files(DATA / "flores200_devtest"):
         pytest.skip(f"{DATA / 'flores200_devtest'} is not there")
 

@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from interlingua.errors import ConfigError, DataError
-from interlingua.evaluation.data.classification import labelled_sets
+from interlingua.evaluation.data.classification import labeled_sets
 from interlingua.evaluation.metrics.linear import class_numbers
-from interlingua.evaluation.tasks.classification import LabelledLanguage
+from interlingua.evaluation.tasks.classification import LabeledLanguage
 from interlingua.evaluation.tasks.zero_shot import (
     ZeroShotClsV1,
     ZeroShotFolder,
@@ -31,7 +31,7 @@ QUICK = {"epochs": 15, "seeds": (1, 2, 3)}
 
 @pytest.fixture
 def folder(tmp_path):
-    return write_topics(tmp_path / "labelled", ("en", "de", "sw"))
+    return write_topics(tmp_path / "labeled", ("en", "de", "sw"))
 
 
 def test_every_direction_is_laser_s_classifier_tested_elsewhere(folder):
@@ -70,7 +70,7 @@ def test_every_direction_is_laser_s_classifier_tested_elsewhere(folder):
 
 def test_groups_are_directions_and_their_asymmetry(folder):
     result = ZeroShotFolder(**QUICK).evaluate(Topics(noise=1.5), folder)
-    assert result.task == "zero_shot_folder_labelled"
+    assert result.task == "zero_shot_folder_labeled"
     assert {group: len(names) for group, names in result.members.items()} == {
         "zero_shot_6": 6,
         "from_eng_Latn_2": 2,
@@ -132,7 +132,7 @@ def test_the_mean_of_sentences(tmp_path):
     folder = write_topics(tmp_path / "own", ["de"])
     (folder / "de.test.tsv").write_text("sports\tde. sports.\nhealth\tde\n")
     task, encoder = ZeroShotFolder(epochs=1, seeds=(1,), split_mean=True), Lengths()
-    language = LabelledLanguage("de", "deu_Latn", {"test": labelled_sets(folder)["de"]["test"]()})
+    language = LabeledLanguage("de", "deu_Latn", {"test": labeled_sets(folder)["de"]["test"]()})
     assert task._embed(encoder, language, "test").tolist() == [[5.0, 1.0], [2.0, 1.0]]
     assert encoder.texts == ["de.", "sports.", "de"]
 
@@ -218,7 +218,7 @@ class Hashes:
 @pytest.mark.parametrize(
     ("task", "languages"), [(ZeroShotSib200, ["deu_Latn", "nqo_Nkoo"]), (ZeroShotUmsab, ["de", "hi"])]
 )
-def test_the_public_sets_are_recognised(task, languages):
+def test_the_public_sets_are_recognized(task, languages):
     if not (DATA / task.folders[0]).is_dir():
         pytest.skip(f"{DATA / task.folders[0]} is not there")
     result = task(epochs=1, seeds=(1, 2), languages=languages).evaluate(Hashes(), DATA)

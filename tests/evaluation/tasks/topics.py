@@ -1,4 +1,4 @@
-"""Labelled texts whose topics can be seen in their vectors, more or less by language."""
+"""Labeled texts whose topics can be seen in their vectors, more or less by language."""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ from interlingua.search.topk.lists import NeighborLists
 def crowded(seed, n, m, d):
     """Vectors of length 1 whose cosines are all near 0.8, as a sentence encoder's, with near and true repeats."""
     rng = np.random.default_rng(seed)
-    centre = rng.standard_normal(d)
-    x, y = (rng.standard_normal((size, d)) * 0.5 + centre for size in (n, m))
+    center = rng.standard_normal(d)
+    x, y = (rng.standard_normal((size, d)) * 0.5 + center for size in (n, m))
     near = min(n, m) // 2
     y[:near] = x[:near] + 1e-3 * rng.standard_normal((near, d))
     y[near : near + near // 2] = y[: near // 2]

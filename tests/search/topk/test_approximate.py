@@ -34,7 +34,7 @@ def test_with_all_effort_nothing_is_missed(tmp_path, kind):
     found, expected = read_neighbors(plan, tmp_path), mutual_topk(x, y, k=4)
     if kind == "ivf":
         assert_same(found, expected)
-        assert said.startswith("approximate neighbours (ivf:3000): recall@4 1.0000 of source and 1.0000 of target")
+        assert said.startswith("approximate neighbors (ivf:3000): recall@4 1.0000 of source and 1.0000 of target")
     for one, other in zip(found, expected, strict=True):
         assert (one.similarities == other.similarities).float().mean() > 0.99
 
@@ -59,7 +59,7 @@ def test_with_all_candidates_scored_codes_miss_nothing(tmp_path, kind, effort):
     plan = plan_of(x, y)
     said = find_approximately(x, y, plan, tmp_path, Approximate(kind, effort), memory=BIG)
     assert_same(read_neighbors(plan, tmp_path), mutual_topk(x, y, k=4))
-    assert said.startswith(f"approximate neighbours ({kind}:375): recall@4 1.0000 of source and 1.0000 of target")
+    assert said.startswith(f"approximate neighbors ({kind}:375): recall@4 1.0000 of source and 1.0000 of target")
 
 
 def test_codes_are_scored_exactly_and_miss_some(tmp_path, monkeypatch):

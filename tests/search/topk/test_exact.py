@@ -169,7 +169,7 @@ def test_vectors_whose_products_float32_does_not_hold_are_refused(bad):
 
 
 @pytest.mark.parametrize("kernel", [True, False])
-def test_the_longest_vectors_have_their_neighbours(kernel, monkeypatch):
+def test_the_longest_vectors_have_their_neighbors(kernel, monkeypatch):
     if not kernel:
         monkeypatch.setattr("interlingua.search.topk.kernel_scanner.library", lambda name: None)
     rng = np.random.default_rng(8)

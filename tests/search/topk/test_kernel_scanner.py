@@ -73,7 +73,7 @@ def test_rows_alone():
 
 
 @needs_kernel
-def test_a_vector_that_is_the_centre_is_no_division_by_nothing():
+def test_a_vector_that_is_the_center_is_no_division_by_nothing():
     x, y = crowded(4, 20, 30, 16)
     check(CompiledScanner, x, y, 3, frame=Frame(x[0].copy(), y[0].copy()))
     check(CompiledScanner, np.repeat(x[:1], 9, axis=0), np.repeat(y[:1], 70, axis=0), 3)
@@ -152,7 +152,7 @@ def test_a_thread_s_own_lists_hold_only_what_is_better_than_known(monkeypatch):
     lists = NeighborLists.empty(256, 4), NeighborLists.empty(300, 4)
     scanner.scan(left, right, *lists)
     known = [of.values.copy() for of in lists]
-    scanner.scan(left, right, *lists)  # all is known: only the neighbours themselves come again
+    scanner.scan(left, right, *lists)  # all is known: only the neighbors themselves come again
     assert joined[0] == 300 * 4
     assert joined[1] < 0.75 * 300 * 4
     for of, before in zip(lists, known, strict=True):

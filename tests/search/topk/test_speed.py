@@ -14,7 +14,7 @@ from interlingua.search.topk.speed import SearchSpeed, _kth_best, search_speed
 
 
 def test_seconds_by_hand():
-    """1000 x 10 pairs, 2 neighbours, x in two blocks of rows."""
+    """1000 x 10 pairs, 2 neighbors, x in two blocks of rows."""
     found = SearchSpeed(1e-6, 1e-3, 1e-2)
     places = 1000 * 2 * (1 + math.log(5)) + 10 * 2 * (1 + math.log(500))
     assert found.seconds(1000, 10, 2, 500) == pytest.approx(0.01 + 1e-3 * places + 1e-2 * (1000 + 2 * 10))
@@ -28,7 +28,7 @@ def test_the_search_is_timed_on_real_vectors():
     assert found.vector > 0
 
 
-def test_broken_vectors_and_thousands_of_neighbours_do_not_stop_the_trial(monkeypatch):
+def test_broken_vectors_and_thousands_of_neighbors_do_not_stop_the_trial(monkeypatch):
     """Which vector is broken is told by the run itself, with its text."""
     monkeypatch.setattr("interlingua.search.topk.speed.TRIED_VECTORS", 256)
     vectors = np.eye(5, dtype=np.float32)
@@ -70,7 +70,7 @@ def test_vectors_of_two_widths():
 
 
 @pytest.mark.parametrize("d", [4, 12, 48])
-def test_what_a_neighbour_will_reach_among_sixteen_times_as_many(d):
+def test_what_a_neighbor_will_reach_among_sixteen_times_as_many(d):
     rng = np.random.default_rng(d)
     queries, candidates = (unit_rows(rng.standard_normal((n, d)).astype(np.float32)) for n in (200, 16_384))
     true = np.sort(queries @ candidates.T, axis=1)[:, -4].mean()
@@ -91,7 +91,7 @@ def test_what_is_no_number_does_not_stop_the_trial(broken):
     assert search_speed(x, x, 4, (100, 100)).pair > 0
 
 
-def test_too_few_vectors_to_tell_how_neighbours_come_nearer():
+def test_too_few_vectors_to_tell_how_neighbors_come_nearer():
     x = unit_rows(np.random.default_rng(0).standard_normal((9, 8)).astype(np.float32))
     np.testing.assert_allclose(_kth_best(x, x, 4, 1000), np.sort(x @ x.T, axis=1)[:, -4], atol=1e-6)
 

@@ -177,7 +177,7 @@ def test_memory_stays_within_the_plan(tmp_path):
     grown = int(ran.stdout) * 1024
     mapped = sum(path.stat().st_size for path in Path(tmp_path).glob("*.npy"))  # their pages count as resident
     # What a tile is worked on with comes on top: little in the compiled search, the products and two masks in torch.
-    work = 3 * 4 * TILE_ROWS * TILE_COLUMNS if library("neighbours") is None else 16 * 2**20
+    work = 3 * 4 * TILE_ROWS * TILE_COLUMNS if library("neighbors") is None else 16 * 2**20
     assert grown < 24 * 2**20 + mapped + work
 
 

@@ -31,13 +31,13 @@ def test_tiles_and_blocks_decide_nothing(dtype, monkeypatch):
         np.testing.assert_array_equal(one.values, other.values)
 
 
-def test_centres_far_from_the_means_cost_time_alone():
+def test_centers_far_from_the_means_cost_time_alone():
     x, y = crowded(8, 120, 150, 24)
     far = Frame(np.full(24, 3.0, np.float32), np.full(24, -2.0, np.float32))
     check(lambda frame: TorchScanner(frame, dtype=torch.bfloat16), x, y, 4, frame=far)
 
 
-def test_opposite_vectors_are_neighbours_too_where_there_are_no_better_ones():
+def test_opposite_vectors_are_neighbors_too_where_there_are_no_better_ones():
     x = np.eye(4, dtype=np.float32)
     check(TorchScanner, x, -x, 3, frame=Frame(np.zeros(4, np.float32), np.zeros(4, np.float32)))
 

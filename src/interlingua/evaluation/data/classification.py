@@ -42,22 +42,22 @@ REVIEWS_PER_CLASS = 1000
 """CLS: positive reviews to train on, and as many negative ones."""
 
 
-class LabelledTexts(NamedTuple):
+class LabeledTexts(NamedTuple):
     """Texts and the label of each."""
 
     texts: list[str]
     labels: list[str]
 
 
-Splits = dict[str, Callable[[], LabelledTexts]]
+Splits = dict[str, Callable[[], LabeledTexts]]
 """train, dev, test -> reads it."""
-LabelledSets = dict[str, Splits]
+LabeledSets = dict[str, Splits]
 """Language, as the files spell it, behind the domain where there are several (``books.de``) -> its splits."""
 
 
-def sib200_sets(folder: Path) -> LabelledSets:
+def sib200_sets(folder: Path) -> LabeledSets:
     """SIB-200, for the languages that have a training set."""
-    found: LabelledSets = {}
+    found: LabeledSets = {}
     for below in folders_in(folder):
         files = {split: below / f"{split}.tsv" for split in SPLITS}
         if files["train"].is_file() and _columns_of(files["train"]) == 3:
@@ -67,9 +67,9 @@ def sib200_sets(folder: Path) -> LabelledSets:
     return found
 
 
-def mldoc_sets(folder: Path, train_size: int = 1000) -> LabelledSets:
+def mldoc_sets(folder: Path, train_size: int = 1000) -> LabeledSets:
     """MLDoc, with the training set of that many documents."""
-    found: LabelledSets = {}
+    found: LabeledSets = {}
     names = {name: (f"{name}.train.{train_size}", f"{name}.dev", f"{name}.test") for name in _MLDOC_LANGUAGES}
     names |= {
         code: (f"mldoc.train{train_size}.{code}", f"mldoc.dev.{code}", f"mldoc.test.{code}")
@@ -82,9 +82,9 @@ def mldoc_sets(folder: Path, train_size: int = 1000) -> LabelledSets:
     return found
 
 
-def cls_v1_sets(folder: Path) -> LabelledSets:
-    """CLS v1 by domain and language; the dev set is drawn from the reviews it calls unlabelled, which have ratings."""
-    found: LabelledSets = {}
+def cls_v1_sets(folder: Path) -> LabeledSets:
+    """CLS v1 by domain and language; the dev set is drawn from the reviews it calls unlabeled, which have ratings."""
+    found: LabeledSets = {}
     for domain in DOMAINS:
         for name, code in _CLS_CODES.items():
             below = folder / name / domain
@@ -97,9 +97,9 @@ def cls_v1_sets(folder: Path) -> LabelledSets:
     return found
 
 
-def cls_v2_sets(folder: Path) -> LabelledSets:
+def cls_v2_sets(folder: Path) -> LabeledSets:
     """CLS v2 by language; reviews of three stars are neither good nor bad and are left out."""
-    found: LabelledSets = {}
+    found: LabeledSets = {}
     for split in SPLITS:
         for path in files_in(folder / split) or files_in(folder):
             match = _REVIEWS.fullmatch(path.name)
@@ -109,9 +109,9 @@ def cls_v2_sets(folder: Path) -> LabelledSets:
     return {language: splits for language, splits in found.items() if "train" in splits}
 
 
-def labelled_sets(folder: Path) -> LabelledSets:
+def labeled_sets(folder: Path) -> LabeledSets:
     """Your own files, or a folder of them per language; folders called otherwise are something else."""
-    found: LabelledSets = {}
+    found: LabeledSets = {}
     for path in files_in(folder):
         if match := _OWN_FILE.fullmatch(path.name):
             found.setdefault(match[1], {})[_SPLIT_NAMES[match[2]]] = functools.partial(_read_own, path)
@@ -132,7 +132,7 @@ def require_split(splits: Splits, split: str, *, language: str, folder: Path) ->
         raise DataError(f"{language} has no {split} set; there are: {', '.join(splits)}", path=folder)
 
 
-def read_table(path: Path, label: int, text: int, *, columns: int) -> LabelledTexts:
+def read_table(path: Path, label: int, text: int, *, columns: int) -> LabeledTexts:
     """A table with a label and a text in each row.
 
     Args:
@@ -148,7 +148,7 @@ def read_table(path: Path, label: int, text: int, *, columns: int) -> LabelledTe
     return _collected(rows, path)
 
 
-def _read_numbered(path: Path) -> LabelledTexts:
+def _read_numbered(path: Path) -> LabeledTexts:
     rows = list(numbered_rows(path, 3))
     if rows and rows[0][1][:2] == ["index_id", "category"]:
         del rows[0]
@@ -160,7 +160,7 @@ def _read_numbered(path: Path) -> LabelledTexts:
     return _collected([(number, label, text) for number, (_, label, text) in rows], path)
 
 
-def _read_mldoc(path: Path) -> LabelledTexts:
+def _read_mldoc(path: Path) -> LabeledTexts:
     found = read_table(path, 0, 1, columns=2)
     # under Python 3 MLDoc's script writes b'...' with escapes instead of the text
     return found._replace(texts=[_decoded(text) if _PYTHON_BYTES.fullmatch(text) else text for text in found.texts])
@@ -170,18 +170,18 @@ def _decoded(text: str) -> str:
     return str(ast.literal_eval(text).decode("utf-8"))
 
 
-def _read_own(path: Path) -> LabelledTexts:
+def _read_own(path: Path) -> LabeledTexts:
     return _read_json(path, "label", "text") if ".jsonl" in path.name else read_table(path, 0, 1, columns=2)
 
 
-def _read_starred(path: Path, per_class: int | None) -> LabelledTexts:
+def _read_starred(path: Path, per_class: int | None) -> LabeledTexts:
     stars = _read_json(path, "stars", "review_body")
     rated = zip(stars.texts, map(float, stars.labels), strict=True)
     texts = [(text, _opinion(rating)) for text, rating in rated if rating != 3]
     return _evenly(texts, per_class)
 
 
-def _read_reviews(path: Path, per_class: int | None = None) -> LabelledTexts:
+def _read_reviews(path: Path, per_class: int | None = None) -> LabeledTexts:
     reviews: list[tuple[str, str]] = []
     try:
         for event, item in xml_events(path, "item"):
@@ -203,7 +203,7 @@ def _opinion(stars: float) -> str:
     return "positive" if stars > 3 else "negative"
 
 
-def _evenly(rows: list[tuple[str, str]], per_class: int | None) -> LabelledTexts:
+def _evenly(rows: list[tuple[str, str]], per_class: int | None) -> LabeledTexts:
     """All rows, or so many of each label, taken at even distances: such files are sorted by rating."""
     if per_class is not None:
         by_label: dict[str, list[tuple[str, str]]] = {}
@@ -214,10 +214,10 @@ def _evenly(rows: list[tuple[str, str]], per_class: int | None) -> LabelledTexts
             for _, of_label in sorted(by_label.items())
             for place in range(min(per_class, len(of_label)))
         ]
-    return LabelledTexts([text for text, _ in rows], [label for _, label in rows])
+    return LabeledTexts([text for text, _ in rows], [label for _, label in rows])
 
 
-def _read_json(path: Path, label: str, text: str) -> LabelledTexts:
+def _read_json(path: Path, label: str, text: str) -> LabeledTexts:
     rows = []
     with open_text(path) as lines:
         for number, line in enumerate(lines, 1):
@@ -244,8 +244,8 @@ def numbered_rows(path: Path, columns: int) -> Iterator[tuple[int, list[str]]]:
             yield number, row
 
 
-def _collected(rows: Iterable[tuple[int, str, str]], path: Path) -> LabelledTexts:
-    found = LabelledTexts([], [])
+def _collected(rows: Iterable[tuple[int, str, str]], path: Path) -> LabeledTexts:
+    found = LabeledTexts([], [])
     for number, label, text in rows:
         if not label.strip() or not text.strip():
             what = "text" if label.strip() else "label"

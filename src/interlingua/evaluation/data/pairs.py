@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from interlingua.corpus.labelled import CLASS_OF, languages_in_name, read_labelled
+from interlingua.corpus.labeled import CLASS_OF, languages_in_name, read_labeled
 from interlingua.errors import DataError
 from interlingua.evaluation.data.classification import numbered_rows
 from interlingua.evaluation.data.folders import files_in, folders_in
@@ -32,7 +32,7 @@ _MRPC_FILES = {
 _PAWS_FILES = {"train": "translated_train.tsv", "dev": "dev_2k.tsv", "test": "test_2k.tsv"}
 
 
-class LabelledPairs(NamedTuple):
+class LabeledPairs(NamedTuple):
     """Pairs of texts, and whether each belongs together."""
 
     first: list[str]
@@ -40,7 +40,7 @@ class LabelledPairs(NamedTuple):
     positive: list[bool]
 
 
-PairSets = dict[str, Callable[[], LabelledPairs]]
+PairSets = dict[str, Callable[[], LabeledPairs]]
 """Language, as the files spell it -> reads its pairs."""
 
 
@@ -55,7 +55,7 @@ def mrpc_sets(folder: Path, split: Split) -> PairSets:
     return {"en": functools.partial(read_mrpc, path)} if path else {}
 
 
-def read_mrpc(path: Path) -> LabelledPairs:
+def read_mrpc(path: Path) -> LabeledPairs:
     """Reads a file of MRPC.
 
     Raises:
@@ -97,27 +97,27 @@ def pair_sets(folder: Path, split: Split) -> PairSets:
     return found
 
 
-def _read_paws(path: Path) -> LabelledPairs:
+def _read_paws(path: Path) -> LabeledPairs:
     return _collected(((number, row[3], row[1], row[2]) for number, row in numbered_rows(path, 4) if number > 1), path)
 
 
-def _read_xnli(path: Path, language: str | None, neutral: Neutral) -> LabelledPairs:
-    pairs = read_labelled(path, kind="nli", languages=("eng_Latn", "eng_Latn"))
+def _read_xnli(path: Path, language: str | None, neutral: Neutral) -> LabeledPairs:
+    pairs = read_labeled(path, kind="nli", languages=("eng_Latn", "eng_Latn"))
     if language is not None:
         pairs = [pair for pair in pairs if pair.language_a == language]
     if neutral == "left_out":
         pairs = [pair for pair in pairs if pair.label != CLASS_OF["neutral"]]
     entailed = [pair.label == CLASS_OF["entailment"] for pair in pairs]
-    return LabelledPairs([pair.a for pair in pairs], [pair.b for pair in pairs], entailed)
+    return LabeledPairs([pair.a for pair in pairs], [pair.b for pair in pairs], entailed)
 
 
 @functools.lru_cache(maxsize=4)
 def _xnli_languages(path: Path) -> tuple[str, ...]:
-    pairs = read_labelled(path, kind="nli", languages=("eng_Latn", "eng_Latn"))
+    pairs = read_labeled(path, kind="nli", languages=("eng_Latn", "eng_Latn"))
     return tuple(dict.fromkeys(pair.language_a for pair in pairs))
 
 
-def _read_own(path: Path) -> LabelledPairs:
+def _read_own(path: Path) -> LabeledPairs:
     if ".jsonl" not in path.name:
         return _collected(((number, row[0], row[1], row[2]) for number, row in numbered_rows(path, 3)), path)
     return _collected(_json_rows(path), path)
@@ -134,8 +134,8 @@ def _json_rows(path: Path) -> Iterator[tuple[int, str, str, str]]:
                 raise DataError(f"expected {expected} ({type(error).__name__})", path=path, line=number) from error
 
 
-def _collected(rows: Iterator[tuple[int, str, str, str]], path: Path) -> LabelledPairs:
-    found = LabelledPairs([], [], [])
+def _collected(rows: Iterator[tuple[int, str, str, str]], path: Path) -> LabeledPairs:
+    found = LabeledPairs([], [], [])
     for number, label, first, second in rows:
         if label.strip() not in ("0", "1"):
             raise DataError(f"the label {label[:40]!r} is neither 1 nor 0; mend the line", path=path, line=number)

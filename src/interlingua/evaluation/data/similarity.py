@@ -1,4 +1,4 @@
-"""Readers of semantic textual similarity sets: two sentences and people's judgement, in the layouts they come in.
+"""Readers of semantic textual similarity sets: two sentences and people's judgment, in the layouts they come in.
 
 - STS17: ``track1.ar-ar.tsv`` (score, two texts), SemEval's ``STS.input.track1.ar-ar.txt`` and ``STS.gs....txt``, the
   extended set's ``STS.en-de.txt`` (two texts, score), mteb's ``en-de.jsonl``;
@@ -40,8 +40,8 @@ class SimilarityFile(NamedTuple):
     Attributes:
         languages: of the first and the second text, as the file's name spells them.
         path: the texts.
-        gold: the judgements, where they are in a file of their own, line by line.
-        columns: places of the judgement and of the two texts in a row.
+        gold: the judgments, where they are in a file of their own, line by line.
+        columns: places of the judgment and of the two texts in a row.
         quoted: comma-separated with quotation marks; else separated by tabs, and quotation marks are text.
         header: whether the first row names the columns.
     """
@@ -61,7 +61,7 @@ class ScoredPairs(NamedTuple):
     second: list[str]
     gold: list[float]
     unjudged: int
-    """Pairs left out because they have no judgement (blank lines in SemEval's gold files)."""
+    """Pairs left out because they have no judgment (blank lines in SemEval's gold files)."""
 
 
 def sts17_files(folder: Path) -> dict[str, SimilarityFile]:
@@ -131,8 +131,8 @@ def read_scored_pairs(file: SimilarityFile) -> ScoredPairs:
     """Reads a set.
 
     Raises:
-        DataError: a file is missing or empty, a row has too few columns, an empty text or a judgement that is no
-            number, or texts and judgements have unequal lengths.
+        DataError: a file is missing or empty, a row has too few columns, an empty text or a judgment that is no
+            number, or texts and judgments have unequal lengths.
     """
     pairs = ScoredPairs([], [], [], 0)
     unjudged = 0
@@ -151,7 +151,7 @@ def read_scored_pairs(file: SimilarityFile) -> ScoredPairs:
 
 
 def _rows(file: SimilarityFile) -> Iterator[tuple[int, str, str, str]]:
-    """Line number, judgement and the two texts."""
+    """Line number, judgment and the two texts."""
     if file.gold is not None:
         yield from _rows_with_gold(file.path, file.gold)
         return
@@ -212,7 +212,7 @@ def _number(text: str, path: Path, line: int) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise DataError(f"the judgement {text[:40]!r} is no number; mend the line", path=path, line=line)
+        raise DataError(f"the judgment {text[:40]!r} is no number; mend the line", path=path, line=line)
     return value
 
 

@@ -1,4 +1,4 @@
-"""Correlation of similarities with people's judgements: Pearson, Spearman with ties, and bootstrap intervals."""
+"""Correlation of similarities with people's judgments: Pearson, Spearman with ties, and bootstrap intervals."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def train_mlps(
     run with it, whatever is trained together with it.
 
     Args:
-        x: training embeddings of each language, as they are, not normalised.
+        x: training embeddings of each language, as they are, not normalized.
         y: their classes.
         dev_x: dev embeddings of each language.
         dev_y: their classes.

@@ -66,7 +66,7 @@ class _Nearest(NamedTuple):
     translation: Float32[Tensor, "r l"]
     other: Float32[Tensor, "r l"]
     other_line: Int64[Tensor, "r l"]
-    neighbours: Neighbors
+    neighbors: Neighbors
 
 
 def search_pool(
@@ -110,8 +110,8 @@ def search_pool(
             at_home = found.other[:, language]
             own_without[language, here] = (at_home > abroad).numpy()
             own[language, here] = ((at_home > abroad) & (at_home > translated)).numpy()
-            occurrences += np.bincount(found.neighbours.indices.flatten().numpy(), minlength=count * n)
-            progress("nearest neighbours", language * n + here.stop, count * n)
+            occurrences += np.bincount(found.neighbors.indices.flatten().numpy(), minlength=count * n)
+            progress("nearest neighbors", language * n + here.stop, count * n)
     return Pool(alone, among_all, own, own_without, occurrences.reshape(count, n), nearest_other, k)
 
 

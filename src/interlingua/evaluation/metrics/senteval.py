@@ -1,4 +1,4 @@
-"""SentEval's three ways from labelled vectors to an accuracy.
+"""SentEval's three ways from labeled vectors to an accuracy.
 
 Source: ``senteval/tools/validation.py`` of facebookresearch/SentEval (Conneau and Kiela 2018): its classes
 ``InnerKFoldClassifier``, ``KFoldClassifier`` and ``SplitClassifier``, with torch's logistic regression.

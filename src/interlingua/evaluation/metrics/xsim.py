@@ -12,7 +12,7 @@ from torch import Tensor
 
 from interlingua.arrays import normalize_rows
 from interlingua.corpus.augmented_sets import MISALIGNED, Altered
-from interlingua.functional.margin import MARGINS, Margin, best_neighbour, margin_score, score_neighbours
+from interlingua.functional.margin import MARGINS, Margin, best_neighbor, margin_score, score_neighbors
 from interlingua.search.topk.exact import mutual_topk
 
 
@@ -54,7 +54,7 @@ def xsim_search(x: Float32[ndarray, "n d"], y: Float32[ndarray, "m d"], *, k: in
     Args:
         x: queries.
         y: candidates; the first n are the translations, any others are distractors.
-        k: neighbours, fewer where a side is smaller.
+        k: neighbors, fewer where a side is smaller.
     """
     x = normalize_rows(x)
     y = normalize_rows(y)
@@ -62,8 +62,8 @@ def xsim_search(x: Float32[ndarray, "n d"], y: Float32[ndarray, "m d"], *, k: in
     x_means = of_x.similarities.mean(dim=1)
     y_means = of_y.similarities.mean(dim=1)
     predictions = {
-        margin: best_neighbour(
-            score_neighbours(of_x.similarities, of_x.indices, x_means, y_means, margin=margin), of_x.indices
+        margin: best_neighbor(
+            score_neighbors(of_x.similarities, of_x.indices, x_means, y_means, margin=margin), of_x.indices
         ).numpy()
         for margin in MARGINS
     }

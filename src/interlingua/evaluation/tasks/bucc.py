@@ -17,7 +17,7 @@ from interlingua.errors import DataError
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.bucc import BuccFiles, BuccSplit, bucc_files, read_bucc
 from interlingua.evaluation.data.folders import full_code
-from interlingua.evaluation.examples import PER_SUBSET, wrong_neighbours
+from interlingua.evaluation.examples import PER_SUBSET, wrong_neighbors
 from interlingua.evaluation.metrics.retrieval import weighted_scores
 from interlingua.evaluation.scores import Items, SubsetScores, TaskResult
 from interlingua.evaluation.streams import stream_vectors
@@ -67,7 +67,7 @@ class BuccPair(NamedTuple):
 class BuccTask(StreamedTask):
     """What the protocols share.
 
-    A result stands under the protocol's own name where all is the shared task's training data, recognised by the
+    A result stands under the protocol's own name where all is the shared task's training data, recognized by the
     number of its gold pairs. Other splits and data put their name behind it; without test
     data ``bucc_margin`` is ``bucc_margin_training``.
 
@@ -167,7 +167,7 @@ class BuccMargin(BuccTask):
     ``f1_crossvalidated``, the main metric, that of two halves of the source sentences, each with the other's threshold.
 
     Attributes:
-        k: neighbours scored, and averaged over in the margin.
+        k: neighbors scored, and averaged over in the margin.
         margin: ratio, distance or absolute (plain cosine).
         retrieval: max, intersection, forward or backward.
         seed: of the two halves.
@@ -244,7 +244,7 @@ class BuccBestF1(BuccTask):
     that score below 1 are dropped. The search is exact here; the script's is approximate by default, and finds less.
 
     Attributes:
-        k: neighbours scored, and averaged over in the margin.
+        k: neighbors scored, and averaged over in the margin.
         least: least score of a pair, a ratio.
     """
 
@@ -301,7 +301,7 @@ class BuccMTEB(BuccTask):
         right = nearest == gold
         scores = {"f1": float(f1.mean()), "precision": float(precision.mean()), "accuracy": float(right.mean())}
         shown = np.concatenate([gold, np.arange(len(y))])  # candidate i is to be the translation of query i
-        examples = wrong_neighbours(
+        examples = wrong_neighbors(
             right,
             nearest + len(gold),
             queries,

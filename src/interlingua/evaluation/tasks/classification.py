@@ -1,4 +1,4 @@
-"""What the classification tasks share: labelled texts in many languages, read, checked and named."""
+"""What the classification tasks share: labeled texts in many languages, read, checked and named."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from interlingua.errors import DataError
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.classification import (
     SPLITS,
-    LabelledSets,
-    LabelledTexts,
+    LabeledSets,
+    LabeledTexts,
     cls_v1_sets,
     cls_v2_sets,
-    labelled_sets,
+    labeled_sets,
     require_split,
     sib200_sets,
 )
@@ -24,7 +24,7 @@ from interlingua.evaluation.data.folders import full_code
 from interlingua.evaluation.task import Findings, LanguageTask, Unit
 
 
-class LabelledLanguage(NamedTuple):
+class LabeledLanguage(NamedTuple):
     """A language's texts.
 
     Attributes:
@@ -35,7 +35,7 @@ class LabelledLanguage(NamedTuple):
 
     key: str
     code: str
-    splits: Mapping[str, LabelledTexts]
+    splits: Mapping[str, LabeledTexts]
 
     @property
     def domain(self) -> str:
@@ -56,7 +56,7 @@ class ClassificationTask(LanguageTask):
     main_metric: ClassVar[str] = "accuracy"
     splits: ClassVar[Sequence[str]]
 
-    def units(self, folder: Path) -> Iterator[Unit[LabelledLanguage]]:
+    def units(self, folder: Path) -> Iterator[Unit[LabeledLanguage]]:
         """The languages.
 
         Raises:
@@ -85,7 +85,7 @@ class ClassificationTask(LanguageTask):
         for one in self.read(self.find(data)):
             self.embed_language(encoder, one)
 
-    def read(self, folder: Path) -> list[LabelledLanguage]:
+    def read(self, folder: Path) -> list[LabeledLanguage]:
         """The texts of the chosen languages.
 
         Raises:
@@ -97,22 +97,22 @@ class ClassificationTask(LanguageTask):
             for split in self.splits:
                 require_split(files[key], split, language=key, folder=folder)
             splits = {split: files[key][split]() for split in SPLITS if split in files[key]}
-            sets.append(LabelledLanguage(key, full_code(key.rpartition(".")[2]), splits))
+            sets.append(LabeledLanguage(key, full_code(key.rpartition(".")[2]), splits))
         return sets
 
     @abc.abstractmethod
-    def files(self, folder: Path) -> LabelledSets:
+    def files(self, folder: Path) -> LabeledSets:
         """The languages of a folder."""
 
     @abc.abstractmethod
-    def embed_language(self, encoder: CachedEncoder, one: LabelledLanguage) -> None:
+    def embed_language(self, encoder: CachedEncoder, one: LabeledLanguage) -> None:
         """Embeds the texts of a language that ``score`` asks for."""
 
     def sizes(self) -> Mapping[str, int]:
         """The data set's number of texts by split, where it is known by these."""
         return {}
 
-    def has_official_sizes(self, one: LabelledLanguage) -> bool:
+    def has_official_sizes(self, one: LabeledLanguage) -> bool:
         """Whether a language has as many texts as the data set."""
         sizes = self.sizes()
         return bool(sizes) and all(len(one.splits[split].texts) == sizes[split] for split in self.splits)
@@ -122,7 +122,7 @@ class ClassificationTask(LanguageTask):
         return found.revision is not None or found.is_official
 
 
-def _check_labels(sets: Sequence[LabelledLanguage], folder: Path) -> None:
+def _check_labels(sets: Sequence[LabeledLanguage], folder: Path) -> None:
     """Says so where a text can't be classified, as nothing with its label is in the training sets of its domain."""
     for one in sets:
         known = {label for other in sets if other.domain == one.domain for label in other.splits["train"].labels}
@@ -143,7 +143,7 @@ class Sib200Data:
     expected: ClassVar[str] = "SIB-200 folders (deu_Latn/train.tsv with id, topic and text)"
     published: ClassVar[str | None] = "sib200"
 
-    def files(self, folder: Path) -> LabelledSets:
+    def files(self, folder: Path) -> LabeledSets:
         """See ``ClassificationTask.files``."""
         return sib200_sets(folder)
 
@@ -155,20 +155,20 @@ class UmsabData:
     expected: ClassVar[str] = "UMSAB files (german.train.tsv with label and text)"
     published: ClassVar[str | None] = "umsab_sentiment"
 
-    def files(self, folder: Path) -> LabelledSets:
+    def files(self, folder: Path) -> LabeledSets:
         """See ``ClassificationTask.files``."""
-        return labelled_sets(folder)
+        return labeled_sets(folder)
 
 
 class FolderData:
-    """Any labelled texts of your own: ``german.train.tsv`` or ``de/train.tsv`` (label TAB text), or ``.jsonl``."""
+    """Any labeled texts of your own: ``german.train.tsv`` or ``de/train.tsv`` (label TAB text), or ``.jsonl``."""
 
-    folders: ClassVar[Sequence[str]] = ("labelled",)
-    expected: ClassVar[str] = "labelled texts (german.train.tsv or de/train.tsv with label and text)"
+    folders: ClassVar[Sequence[str]] = ("labeled",)
+    expected: ClassVar[str] = "labeled texts (german.train.tsv or de/train.tsv with label and text)"
 
-    def files(self, folder: Path) -> LabelledSets:
+    def files(self, folder: Path) -> LabeledSets:
         """See ``ClassificationTask.files``."""
-        return labelled_sets(folder)
+        return labeled_sets(folder)
 
 
 class ClsV1Data:
@@ -181,7 +181,7 @@ class ClsV1Data:
     folders: ClassVar[Sequence[str]] = ("cls-acl10-unprocessed", "cls_v1")
     expected: ClassVar[str] = "CLS v1 folders (de/books/train.review)"
 
-    def files(self, folder: Path) -> LabelledSets:
+    def files(self, folder: Path) -> LabeledSets:
         """See ``ClassificationTask.files``."""
         return cls_v1_sets(folder)
 
@@ -200,7 +200,7 @@ class ClsV2Data:
     folders: ClassVar[Sequence[str]] = ("amazon_reviews_multi", "cls_v2")
     expected: ClassVar[str] = "CLS v2 files (train/dataset_de_train.json)"
 
-    def files(self, folder: Path) -> LabelledSets:
+    def files(self, folder: Path) -> LabeledSets:
         """See ``ClassificationTask.files``."""
         return cls_v2_sets(folder)
 

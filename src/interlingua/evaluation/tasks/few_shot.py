@@ -1,4 +1,4 @@
-"""Few-shot classification, mteb's rule: a handful of labelled texts, a logistic regression. One class, one data set."""
+"""Few-shot classification, mteb's rule: a handful of labeled texts, a logistic regression. One class, one data set."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from interlingua.evaluation.task import Scored, Unit, check_at_least_one
 from interlingua.evaluation.tasks.classification import (
     ClassificationTask,
     FolderData,
-    LabelledLanguage,
+    LabeledLanguage,
     Sib200Data,
     UmsabData,
 )
@@ -38,7 +38,7 @@ class FewShotTask(ClassificationTask):
     their standard deviation, and ``f1_macro`` the mean of theirs. A result is mteb's own number for the same vectors.
 
     Attributes:
-        samples_per_label: labelled texts per class; fewer where the training set has fewer.
+        samples_per_label: labeled texts per class; fewer where the training set has fewer.
         draws: experiments.
         seed: of the draws and the solver.
     """
@@ -52,7 +52,7 @@ class FewShotTask(ClassificationTask):
     def __post_init__(self) -> None:
         check_at_least_one(samples_per_label=self.samples_per_label, draws=self.draws)
 
-    def score(self, encoder: CachedEncoder, unit: Unit[LabelledLanguage]) -> Scored:
+    def score(self, encoder: CachedEncoder, unit: Unit[LabeledLanguage]) -> Scored:
         """See ``Task.score``."""
         one = unit.data
         train = one.splits["train"]
@@ -73,13 +73,13 @@ class FewShotTask(ClassificationTask):
         scores["f1_macro"] = float(np.mean([macro_f1(test_y, found) for found in predicted]))
         return Scored(scores, Items(right.mean(axis=0)))
 
-    def embed_language(self, encoder: CachedEncoder, one: LabelledLanguage) -> None:
+    def embed_language(self, encoder: CachedEncoder, one: LabeledLanguage) -> None:
         """See ``ClassificationTask.embed_language``: the training texts that are drawn, and the test set."""
         used = sorted({row for rows in self._draws(one) for row in rows})
         encoder.encode([one.splits["train"].texts[row] for row in used], language=one.code)
         encoder.encode(one.splits["test"].texts, language=one.code)
 
-    def _draws(self, one: LabelledLanguage) -> list[list[int]]:
+    def _draws(self, one: LabeledLanguage) -> list[list[int]]:
         y = class_numbers(one.splits["train"].labels, _classes(one))
         return few_shot_draws(y, samples_per_label=self.samples_per_label, draws=self.draws, seed=self.seed)
 
@@ -96,7 +96,7 @@ class FewShotTask(ClassificationTask):
             return np.asarray(classifier.fit(x, y).predict(test_x), dtype=np.int64)
 
 
-def _classes(one: LabelledLanguage) -> list[str]:
+def _classes(one: LabeledLanguage) -> list[str]:
     return sorted({*one.splits["train"].labels, *one.splits["test"].labels})
 
 
@@ -138,6 +138,6 @@ class FewShotUmsab(UmsabData, FewShotTask):
 
 
 class FewShotFolder(FolderData, FewShotTask):
-    """Your own labelled texts; see ``FolderData``."""
+    """Your own labeled texts; see ``FolderData``."""
 
     name: ClassVar[str] = "few_shot_folder"

@@ -14,7 +14,7 @@ import numpy as np
 from interlingua.corpus.augmented_sets import MISALIGNED, Altered
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import content_sha256
-from interlingua.evaluation.examples import wrong_neighbours
+from interlingua.evaluation.examples import wrong_neighbors
 from interlingua.evaluation.metrics.retrieval import is_right
 from interlingua.evaluation.metrics.xsim import kinds_of_errors, xsim_search
 from interlingua.evaluation.scores import Items, SubsetScores, mean_scores
@@ -107,7 +107,7 @@ class MarginSearch(TranslationTask):
             errors = Counter(kinds_of_errors(search.predictions["ratio"], wrong["ratio"], targets, altered))
             for kind in (*self.kinds_in(altered), MISALIGNED):
                 scores[f"errors_{_slug(kind)}"] = errors[kind] / len(sources)
-        examples = wrong_neighbours(
+        examples = wrong_neighbors(
             ~wrong["ratio"],
             search.predictions["ratio"],
             sources,

@@ -14,7 +14,7 @@ from interlingua.errors import DataError
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import find_folder, full_code
 from interlingua.evaluation.data.pairs import (
-    LabelledPairs,
+    LabeledPairs,
     Neutral,
     PairSets,
     Split,
@@ -57,7 +57,7 @@ class PairClassificationTask(LanguageTask):
         """See ``Task.find``."""
         return find_folder(data, self.folders, self.files, f"{self.expected} of the split {self.split}")
 
-    def units(self, folder: Path) -> Iterable[Unit[LabelledPairs]]:
+    def units(self, folder: Path) -> Iterable[Unit[LabeledPairs]]:
         """The languages.
 
         Raises:
@@ -77,7 +77,7 @@ class PairClassificationTask(LanguageTask):
                 sentences=2 * len(pairs.positive),
             )
 
-    def score(self, encoder: CachedEncoder, unit: Unit[LabelledPairs]) -> Scored:
+    def score(self, encoder: CachedEncoder, unit: Unit[LabeledPairs]) -> Scored:
         """See ``Task.score``."""
         language = unit.languages[0]
         first = encoder.encode(unit.data.first, language=language)
@@ -184,7 +184,7 @@ class PairFolder(PairClassificationTask):
 
     name: ClassVar[str] = "pair_folder"
     folders: ClassVar[Sequence[str]] = ("pairs",)
-    expected: ClassVar[str] = "labelled pairs (german.test.tsv with label and two texts)"
+    expected: ClassVar[str] = "labeled pairs (german.test.tsv with label and two texts)"
 
     def files(self, folder: Path) -> PairSets:
         """See ``PairClassificationTask.files``."""

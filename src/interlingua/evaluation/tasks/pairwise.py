@@ -14,7 +14,7 @@ from numpy import ndarray
 from interlingua.corpus.evaluation_sets import read_aligned, read_lines
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import content_sha256, full_code
-from interlingua.evaluation.examples import PER_SUBSET, cosine_of, wrong_neighbours
+from interlingua.evaluation.examples import PER_SUBSET, cosine_of, wrong_neighbors
 from interlingua.evaluation.metrics.retrieval import is_right, nearest_both_ways
 from interlingua.evaluation.scores import Items, SubsetScores
 from interlingua.evaluation.task import Findings, LanguageTask, Progress, TextCounter
@@ -58,7 +58,7 @@ class PairwiseSearch(LanguageTask):
                 scores, found.items[name] = self.scores_of(nearest)
                 found.subsets.append(SubsetScores(name=name, languages=languages, pairs=len(nearest), scores=scores))
                 how = (is_right(nearest), nearest, texts[source], texts[target], score)
-                found.examples[name] = wrong_neighbours(*how, languages=languages, limit=self.examples)
+                found.examples[name] = wrong_neighbors(*how, languages=languages, limit=self.examples)
             counter(f"{first}-{second}", sentences)
         return found
 

@@ -18,7 +18,7 @@ from interlingua.corpus.reservoir import reservoir
 from interlingua.errors import ConfigError, DataError
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import full_code
-from interlingua.evaluation.examples import PER_SUBSET, cosine_of, wrong_neighbours
+from interlingua.evaluation.examples import PER_SUBSET, cosine_of, wrong_neighbors
 from interlingua.evaluation.metrics.retrieval import is_right
 from interlingua.evaluation.scores import Items, SubsetScores
 from interlingua.evaluation.streams import stream_vectors
@@ -59,7 +59,7 @@ class ParaCrawlRetrieval(StreamedTask):
         queries: number of queries.
         candidates: sentences to choose from; fewer where the files have fewer pairs.
         direction: en-x asks in English, x-en in the other language.
-        k: neighbours scored, and averaged over in the margin.
+        k: neighbors scored, and averaged over in the margin.
         seed: of the draw.
         examples: wrong neighbors kept next to the result, per language; 0 for none.
     """
@@ -138,7 +138,7 @@ class ParaCrawlRetrieval(StreamedTask):
         right = is_right(by_margin.y)
         by_cosine = is_right(exact_topk(x, y, k=1, device=search_device(len(x), len(y))).indices[:, 0].numpy())
         scores = {"accuracy": float(right.mean()), "accuracy_cosine": float(by_cosine.mean())}
-        wrong = wrong_neighbours(
+        wrong = wrong_neighbors(
             right,
             by_margin.y,
             sample.queries,

@@ -1,4 +1,4 @@
-"""What tasks of questions and passages share: passages embedded to disk, judgements, exact search 100 deep."""
+"""What tasks of questions and passages share: passages embedded to disk, judgments, exact search 100 deep."""
 
 from __future__ import annotations
 
@@ -235,12 +235,12 @@ def judged_questions(one: RetrievalSet, passages: Sequence[str]) -> tuple[Qrels,
     """The questions that count, and notes about the others."""
     judged = {query: grades for query, grades in one.qrels.items() if max(grades.values(), default=0) > 0}
     if not judged:
-        raise DataError("no question has a relevant passage; check that questions and judgements belong together")
+        raise DataError("no question has a relevant passage; check that questions and judgments belong together")
     relevant = {passage for grades in judged.values() for passage, grade in grades.items() if grade > 0}
     counts = {
-        "questions have judgements and no text, and count as 0": sum(query not in one.queries for query in judged),
+        "questions have judgments and no text, and count as 0": sum(query not in one.queries for query in judged),
         "questions have no relevant passage and were left out": len(one.qrels) - len(judged),
-        "questions have no judgement and were left out": sum(query not in one.qrels for query in one.queries),
+        "questions have no judgment and were left out": sum(query not in one.qrels for query in one.queries),
         "relevant passages are not among the passages": len(relevant.difference(passages)),
     }
     return judged, [f"{count:,} {what}" for what, count in counts.items() if count]
@@ -253,7 +253,5 @@ def set_and_id(passage: str) -> tuple[str, str]:
 
 
 def _digest(one: RetrievalSet, passages: str) -> str:
-    judgements = [
-        f"{query} {passage} {grade}" for query, found in one.qrels.items() for passage, grade in found.items()
-    ]
-    return content_sha256([list(one.queries), list(one.queries.values()), judgements, [passages]])
+    judgments = [f"{query} {passage} {grade}" for query, found in one.qrels.items() for passage, grade in found.items()]
+    return content_sha256([list(one.queries), list(one.queries.values()), judgments, [passages]])

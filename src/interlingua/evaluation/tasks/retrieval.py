@@ -150,7 +150,7 @@ class Miracl(RetrievalTask):
 
 @dataclass(frozen=True, kw_only=True)
 class Beir(RetrievalTask):
-    """Any passages, queries and judgements in BEIR's layout, or a folder of them per language.
+    """Any passages, queries and judgments in BEIR's layout, or a folder of them per language.
 
     A single set does not tell its language: name it as the only one of ``languages``.
 

@@ -1,4 +1,4 @@
-"""What the similarity tasks share: cosines against people's judgements, correlations, intervals, groups."""
+"""What the similarity tasks share: cosines against people's judgments, correlations, intervals, groups."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ class STSBenchmark(SimilarityTask):
         return wanted
 
     def read(self, files: Mapping[str, SimilarityFile], folder: Path) -> dict[str, tuple[tuple[str, str], ScoredPairs]]:
-        """See ``SimilarityTask.read``; the two files of a pair must have one column of judgements."""
+        """See ``SimilarityTask.read``; the two files of a pair must have one column of judgments."""
         own = self.files(folder)
         sets = {}
         for name, file in files.items():

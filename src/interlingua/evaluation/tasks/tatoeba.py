@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import set_name
-from interlingua.evaluation.examples import cosine_of, wrong_neighbours
+from interlingua.evaluation.examples import cosine_of, wrong_neighbors
 from interlingua.evaluation.metrics.retrieval import is_right, nearest_both_ways
 from interlingua.evaluation.scores import Items
 from interlingua.evaluation.task import Scored, Unit
@@ -54,6 +54,6 @@ class Tatoeba(TranslationTask):
         scores = {"accuracy": (forward + backward) / 2, "accuracy_forward": forward, "accuracy_backward": backward}
         there = (right_forward, nearest_target, sources, targets, cosine_of(x, y))
         back = (right_backward, nearest_source, targets, sources, cosine_of(y, x))
-        examples = wrong_neighbours(*there, languages=(source, target), limit=self.examples)
-        examples += wrong_neighbours(*back, languages=(target, source), limit=self.examples)
+        examples = wrong_neighbors(*there, languages=(source, target), limit=self.examples)
+        examples += wrong_neighbors(*back, languages=(target, source), limit=self.examples)
         return Scored(scores, Items(right_forward / 2 + right_backward / 2), examples)

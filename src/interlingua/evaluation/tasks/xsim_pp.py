@@ -20,7 +20,7 @@ from interlingua.evaluation.tasks.xsim import DATASET
 
 @dataclass(frozen=True, kw_only=True)
 class XSimPP(MarginSearch):
-    """xsim with altered English sentences behind the candidates; they are neighbours of x and have neighbours too.
+    """xsim with altered English sentences behind the candidates; they are neighbors of x and have neighbors too.
 
     Adds to the error rates of ``MarginSearch`` the shares of sentences for which an altered form of the right
     sentence was retrieved, by what was altered (``errors_<kind>``), and for which something else was

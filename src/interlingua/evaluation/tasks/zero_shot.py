@@ -17,7 +17,7 @@ from torch import Tensor
 
 from interlingua.errors import ConfigError
 from interlingua.evaluation.cache import CachedEncoder
-from interlingua.evaluation.data.classification import LabelledSets, mldoc_sets
+from interlingua.evaluation.data.classification import LabeledSets, mldoc_sets
 from interlingua.evaluation.data.folders import choose_languages, full_code
 from interlingua.evaluation.metrics.linear import class_numbers
 from interlingua.evaluation.metrics.mlp import EPOCHS, train_mlps
@@ -28,7 +28,7 @@ from interlingua.evaluation.tasks.classification import (
     ClsV1Data,
     ClsV2Data,
     FolderData,
-    LabelledLanguage,
+    LabeledLanguage,
     Sib200Data,
     UmsabData,
 )
@@ -100,18 +100,18 @@ class ZeroShotTask(ClassificationTask):
         """See ``Task.means``; with the deviation of the group's mean, and the difference of opposite directions."""
         return _means(subsets, found.repeats)
 
-    def embed_language(self, encoder: CachedEncoder, one: LabelledLanguage) -> None:
+    def embed_language(self, encoder: CachedEncoder, one: LabeledLanguage) -> None:
         """See ``ClassificationTask.embed_language``; of one that is not learnt from the test set alone."""
         wanted = self.sources is None or one.key in self.sources or one.code in map(_code_of, self.sources)
         for split in self.splits if wanted else ("test",):
             self._embed(encoder, one, split)
 
-    def _sources(self, sets: Sequence[LabelledLanguage]) -> list[LabelledLanguage]:
+    def _sources(self, sets: Sequence[LabeledLanguage]) -> list[LabeledLanguage]:
         available = {one.key: one.key.rpartition(".")[2] for one in sets}
         chosen = choose_languages(self.sources, available, {}, Path("the languages to learn from"))
         return [one for one in sets if one.key in chosen]
 
-    def _embed(self, encoder: CachedEncoder, one: LabelledLanguage, split: str) -> Float32[ndarray, "n d"]:
+    def _embed(self, encoder: CachedEncoder, one: LabeledLanguage, split: str) -> Float32[ndarray, "n d"]:
         texts = one.splits[split].texts
         if not self.split_mean:
             return encoder.encode(texts, language=one.code)
@@ -124,8 +124,8 @@ class ZeroShotTask(ClassificationTask):
     def _learn(
         self,
         encoder: CachedEncoder,
-        sources: Sequence[LabelledLanguage],
-        sets: Sequence[LabelledLanguage],
+        sources: Sequence[LabeledLanguage],
+        sets: Sequence[LabeledLanguage],
         tests: Mapping[str, Float32[ndarray, "n d"]],
         right: dict[tuple[str, str], Bool[ndarray, "s n"]],
         dev_accuracy: dict[str, Float64[ndarray, " s"]],
@@ -159,10 +159,10 @@ def sentences(text: str) -> list[str]:
     return [part for part in _SENTENCE_END.split(text) if part.strip()] or [text]
 
 
-def _same_size(sets: Sequence[LabelledLanguage]) -> Iterable[list[LabelledLanguage]]:
+def _same_size(sets: Sequence[LabeledLanguage]) -> Iterable[list[LabeledLanguage]]:
     """Languages that can be trained side by side: of one domain, with equally large sets, not too many."""
 
-    def size(one: LabelledLanguage) -> tuple[str, int, int]:
+    def size(one: LabeledLanguage) -> tuple[str, int, int]:
         return one.domain, len(one.splits["train"].texts), len(one.splits["dev"].texts)
 
     for _, group in itertools.groupby(sorted(sets, key=size), key=size):
@@ -176,7 +176,7 @@ def _stack(arrays: Sequence[ndarray]) -> Tensor:
 
 def _add_scores(
     found: Findings,
-    sets: Mapping[str, LabelledLanguage],
+    sets: Mapping[str, LabeledLanguage],
     right: Mapping[tuple[str, str], Bool[ndarray, "s n"]],
     dev_accuracy: Mapping[str, Float64[ndarray, " s"]],
 ) -> None:
@@ -243,7 +243,7 @@ class ZeroShotMLDoc(ZeroShotTask):
 
     train_size: Literal[1000, 2000, 5000, 10000] = 1000
 
-    def files(self, folder: Path) -> LabelledSets:
+    def files(self, folder: Path) -> LabeledSets:
         """See ``ClassificationTask.files``."""
         return mldoc_sets(folder, self.train_size)
 
@@ -281,6 +281,6 @@ class ZeroShotUmsab(UmsabData, ZeroShotTask):
 
 
 class ZeroShotFolder(FolderData, ZeroShotTask):
-    """Your own labelled texts; see ``FolderData``."""
+    """Your own labeled texts; see ``FolderData``."""
 
     name: ClassVar[str] = "zero_shot_folder"

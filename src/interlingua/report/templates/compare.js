@@ -299,7 +299,7 @@ function spread(task, values, diff) {
   if (diff) { const most = Math.max(...values.map(Math.abs), 1e-6); return { low: -most, high: most, diff, flip: task.higher === false }; }
   return { low: Math.min(...values), high: Math.max(...values), diff, flip: task.higher === false };
 }
-/** A cell's depth of colour is how good it is, 0 to 100; for differences 50 is none. */
+/** A cell's depth of color is how good it is, 0 to 100; for differences 50 is none. */
 function cell(value, range, words, text, edge) {
   let depth = range.high > range.low ? 100 * (value - range.low) / (range.high - range.low) : 50;
   if (range.flip) depth = 100 - depth;
@@ -310,7 +310,7 @@ function cell(value, range, words, text, edge) {
 function legend(task, range, diff) {
   const ends = range.flip ? [range.high, range.low] : [range.low, range.high];
   $("scale").replaceChildren(h("span", null, diff ? signed(task, ends[0]) : show(task, ends[0])), h("i", { class: diff ? "diverging" : "sequential" }), h("span", null, diff ? signed(task, ends[1]) : show(task, ends[1])),
-    h("span", { class: "soft" }, diff ? `minus ${MODELS[BASE].name}; pale numbers are not significant` : task.higher === null ? "" : "more colour is better"));
+    h("span", { class: "soft" }, diff ? `minus ${MODELS[BASE].name}; pale numbers are not significant` : task.higher === null ? "" : "more color is better"));
 }
 /** Languages against models, in columns of families. */
 function tiles(task, columns) {

@@ -96,7 +96,7 @@ def rescored_topk(
         queries: (n, d).
         candidates: codes of m vectors.
         vectors: (m, d), the vectors themselves, in memory or mapped; unread where nothing is rescored.
-        k: neighbours per query; m where there are fewer.
+        k: neighbors per query; m where there are fewer.
         rescore: candidates per query that are ranked by their exact inner products, at least k; 0 = none, and the
             similarities are those of queries with what the codes stand for.
         signs: look among bits with the queries' signs alone, which ranks them by their Hamming distance.
@@ -132,7 +132,7 @@ def best_of_found(
         queries: one per row of ``found``.
         vectors: of all candidates, in memory or mapped.
         found: rows of ``vectors`` for each query; -1 where there is none.
-        k: neighbours per query.
+        k: neighbors per query.
     """
     lists = NeighborLists.empty(len(queries), min(k, len(vectors)))
     at, place = np.nonzero(found >= 0)
@@ -254,7 +254,7 @@ def find_approximately(
         recall(own, other, plan.k, neighbor_blocks(plan, folder, name)) for name, (own, other, _) in sides.items()
     ]
     return (
-        f"approximate neighbours ({approximate.kind}:{approximate.effort}): recall@{plan.k} {shares[0]:.4f} of source"
+        f"approximate neighbors ({approximate.kind}:{approximate.effort}): recall@{plan.k} {shares[0]:.4f} of source"
         f" and {shares[1]:.4f} of target texts, measured on {MEASURED:,} of either"
     )
 
@@ -266,7 +266,7 @@ def recall(
 
     Args:
         own: the vectors that they are the neighbors of.
-        other: the neighbours' side.
+        other: the neighbors' side.
         k: of each.
         found: in blocks, with the number of the first vector of each.
     """
@@ -282,7 +282,7 @@ def recall(
 def _search(
     index: Any, queries: Float32[ndarray, "n d"], other: NDArray[np.float32], k: int, count: int
 ) -> NeighborLists:
-    """Nearest of what the index finds, by exact similarities; exact neighbours where it finds fewer than k."""
+    """Nearest of what the index finds, by exact similarities; exact neighbors where it finds fewer than k."""
     _, found = index.search(queries, min(count, len(other)))
     lists = best_of_found(queries, other, found, k)
     short = np.flatnonzero(lists.indices[:, -1] < 0)

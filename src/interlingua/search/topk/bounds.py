@@ -23,7 +23,7 @@ PART = 4096
 PAIRS_AT_ONCE = 1024
 """Their vectors stay in the cache, as those of a part do."""
 LANES = 16
-"""Sums of an exact product, as in kernels/neighbours.c."""
+"""Sums of an exact product, as in kernels/neighbors.c."""
 FLOAT32_STEP = 2.0**-23
 LOST = 2.0**-63
 """Shorter numbers have squares that float32 rounds to few digits or to nothing."""

@@ -36,7 +36,7 @@ def padded_block(
 
 
 def no_neighbors(n: int) -> Neighbors:
-    """Queries that have no neighbours yet, to merge into."""
+    """Queries that have no neighbors yet, to merge into."""
     return Neighbors(torch.empty(n, 0), torch.empty(n, 0, dtype=torch.int64))
 
 

@@ -56,7 +56,7 @@ def exact_topk(
     Args:
         queries: (n, d), in memory or mapped; read block by block as float32.
         candidates: (m, d), vectors of the other side.
-        k: neighbours per query; m where there are fewer candidates.
+        k: neighbors per query; m where there are fewer candidates.
         rows: queries in a block, at most; blocks are of one size, as nearly as can be.
         columns: candidates in a block, at most.
         device: where the products are made.
@@ -76,12 +76,12 @@ def mutual_topk(
     columns: int = BLOCK,
     device: str | torch.device = "cpu",
 ) -> tuple[Neighbors, Neighbors]:
-    """Nearest neighbours of x in y and of y in x; every similarity is computed once.
+    """Nearest neighbors of x in y and of y in x; every similarity is computed once.
 
     Args:
         x: (n, d), in memory or mapped; read block by block as float32.
         y: (m, d), vectors of the target.
-        k: neighbours per vector; fewer where the other side is smaller than k.
+        k: neighbors per vector; fewer where the other side is smaller than k.
         rows: vectors of x in a block, at most; blocks are of one size, as nearly as can be.
         columns: vectors of y in a block, at most.
         device: where the products are made.

@@ -1,4 +1,4 @@
-"""Nearest neighbours of two blocks by the compiled kernel: products of bytes, the scan in the same loop."""
+"""Nearest neighbors of two blocks by the compiled kernel: products of bytes, the scan in the same loop."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from interlingua.search.topk.lists import NeighborLists
 ROWS = 6
 GROUP = 64
 ALIGNMENT = 64
-"""As in kernels/neighbours.c."""
+"""As in kernels/neighbors.c."""
 ROWS_AT_ONCE = 1024
 """Their bytes stay in the second-level cache."""
 CPU = torch.device("cpu")
@@ -41,7 +41,7 @@ class Bytes(NamedTuple):
 
 
 class CompiledScanner:
-    """The kernel ``neighbours``, which needs AVX-512 VNNI.
+    """The kernel ``neighbors``, which needs AVX-512 VNNI.
 
     Args:
         frame: of both sides.
@@ -59,7 +59,7 @@ class CompiledScanner:
     @staticmethod
     def available() -> bool:
         """Whether the kernel is there and this processor runs it."""
-        return library("neighbours") is not None
+        return library("neighbors") is not None
 
     def prepare(self, block: Block, *, of_x: bool) -> Bytes:
         """See ``Scanner``; a part at a time, which stays in the cache."""
@@ -125,8 +125,8 @@ def _rows(
     starts: range,
     stage: Int64[ndarray, " 1"],
 ) -> None:
-    """One thread's rows; kth_best are what neighbours of y have to reach, the stage is where its last rows stood."""
-    kernel = library("neighbours")
+    """One thread's rows; kth_best are what neighbors of y have to reach, the stage is where its last rows stood."""
+    kernel = library("neighbors")
     m = len(y.block.vectors)
     assert kernel is not None
     ends = np.array([*range(STAGE, STAGE * x.precision.tails.shape[1], STAGE), x.width], np.int64)

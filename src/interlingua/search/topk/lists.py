@@ -1,4 +1,4 @@
-"""The k best neighbours of each vector, brought up to date with pairs in any order."""
+"""The k best neighbors of each vector, brought up to date with pairs in any order."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from numpy import ndarray
 
 @dataclass(frozen=True, slots=True)
 class NeighborLists:
-    """Of each vector its k best neighbours, best first, equal similarities by index.
+    """Of each vector its k best neighbors, best first, equal similarities by index.
 
     The order in which pairs come decides nothing, and a pair that comes twice stands there once: lists made of parts of
     the pairs can be joined, and a part can be done again.
 
     Attributes:
-        values: similarities; -inf where there is no neighbour yet.
-        indices: the neighbours; -1 where there is none yet.
+        values: similarities; -inf where there is no neighbor yet.
+        indices: the neighbors; -1 where there is none yet.
     """
 
     values: Float32[ndarray, "n k"]
@@ -26,12 +26,12 @@ class NeighborLists:
 
     @classmethod
     def empty(cls, n: int, k: int) -> NeighborLists:
-        """NeighborLists without any neighbour."""
+        """NeighborLists without any neighbor."""
         return cls(np.full((n, k), -np.inf, np.float32), np.full((n, k), -1, np.int64))
 
     @property
     def kth_best(self) -> Float32[ndarray, " n"]:
-        """What the next neighbour of each has to reach."""
+        """What the next neighbor of each has to reach."""
         return self.values[:, -1]
 
     def part(self, start: int, stop: int) -> NeighborLists:
@@ -44,7 +44,7 @@ class NeighborLists:
         Args:
             at: the vector that it is a neighbor of.
             values: similarity of each pair.
-            indices: the neighbour.
+            indices: the neighbor.
         """
         if not len(at):
             return
@@ -69,7 +69,7 @@ class NeighborLists:
         self.indices[at[best], place[best]] = indices[best]
 
     def join(self, other: NeighborLists) -> None:
-        """Takes note of the neighbours in other lists of the same vectors."""
+        """Takes note of the neighbors in other lists of the same vectors."""
         there = np.flatnonzero((other.indices >= 0).any(axis=1))
         k = other.values.shape[1]
         found = other.indices[there].ravel()

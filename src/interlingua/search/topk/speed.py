@@ -39,7 +39,7 @@ class SearchSpeed(NamedTuple):
     vector: float
 
     def seconds(self, n: int, m: int, k: int, rows: int) -> float:
-        """Of all neighbours both ways."""
+        """Of all neighbors both ways."""
         ready = n + m * -(-n // rows)
         return self.pair * n * m + self.place * _places(n, m, k) + self.vector * ready
 
@@ -56,12 +56,12 @@ def search_speed(
     """Tries the search on the vectors of a sample, over and over.
 
     A tile is done with empty lists, and again with lists as good as half-way through: a pair is passed over the faster
-    the more a neighbour has to reach.
+    the more a neighbor has to reach.
 
     Args:
         x: of length 1, at least one.
         y: vectors of the target.
-        k: neighbours; of ever so many the trial itself would take minutes.
+        k: neighbors; of ever so many the trial itself would take minutes.
         sizes: vectors of either side that are to be searched.
         device: where the products are made.
         clock: what tells seconds, those of the processor for instance.
@@ -151,7 +151,7 @@ def _places(n: int, m: int, k: int) -> float:
 def _kth_best(
     queries: Float32[ndarray, "n d"], candidates: Float32[ndarray, "m d"], k: int, size: int
 ) -> Float32[ndarray, " n"]:
-    """What the k-th neighbour of each query will reach among so many candidates.
+    """What the k-th neighbor of each query will reach among so many candidates.
 
     The squared distance to it goes by a power of their number, as in a space of some dimension; of which is seen where
     a quarter of the candidates become all of them.

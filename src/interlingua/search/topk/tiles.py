@@ -69,7 +69,7 @@ class TilePlan:
         n: vectors of x.
         m: vectors of y.
         width: of a vector.
-        k: neighbours of each.
+        k: neighbors of each.
         digest: of the shapes and of some vectors of both sides.
     """
 
@@ -90,7 +90,7 @@ class TilePlan:
         Args:
             x: (n, d).
             y: (m, d).
-            k: neighbours of each.
+            k: neighbors of each.
             memory: bytes.
             least_tiles: make as many, if blocks of ``LEAST`` vectors or more do.
 
@@ -327,13 +327,13 @@ def read_neighbors(plan: TilePlan, folder: PathLike) -> tuple[Neighbors, Neighbo
     found = []
     sides: tuple[Side, Side] = ("x", "y")
     for side in sides:
-        parts = [neighbours for _, neighbours in neighbor_blocks(plan, folder, side)]
+        parts = [neighbors for _, neighbors in neighbor_blocks(plan, folder, side)]
         found.append(Neighbors(*(torch.cat(values) for values in zip(*parts, strict=True))))
     return found[0], found[1]
 
 
 def neighbor_blocks(plan: TilePlan, folder: PathLike, side: Side) -> Iterator[tuple[int, Neighbors]]:
-    """The neighbours of one side, a block at a time: the number of its first vector, and theirs.
+    """The neighbors of one side, a block at a time: the number of its first vector, and theirs.
 
     Args:
         plan: with all tiles done.
@@ -411,7 +411,7 @@ def _check_plan(folder: Path, plan: TilePlan) -> None:
     changed = [key for key, value in dataclasses.asdict(plan).items() if known.get(key) != value]
     if changed:
         what = "other vectors" if changed == ["digest"] else f"another {', '.join(changed)}"
-        raise ConfigError(f"{folder} holds the neighbours of a run with {what}; choose another folder or remove it")
+        raise ConfigError(f"{folder} holds the neighbors of a run with {what}; choose another folder or remove it")
 
 
 JOURNAL = "journal.txt"
@@ -543,7 +543,7 @@ def tiles_for(workers: Workers | None) -> int:
 
 
 def tile_lists(x: Block, y: Block, frame: Frame, plan: TilePlan, device: str) -> tuple[NeighborLists, NeighborLists]:
-    """The neighbours within a tile."""
+    """The neighbors within a tile."""
     scanner = make_scanner(frame, device=device)
     found = (
         NeighborLists.empty(len(x.vectors), min(plan.k, plan.m)),

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from interlingua.corpus.labelled import languages_in_name, read_labelled
+from interlingua.corpus.labeled import languages_in_name, read_labeled
 from interlingua.errors import DataError
 
 ENGLISH = ("eng_Latn", "eng_Latn")
@@ -17,7 +17,7 @@ def write(path, *lines):
 
 
 def rows(path, kind, **options):
-    return [pair[:3] for pair in read_labelled(path, kind=kind, languages=ENGLISH, **options)]
+    return [pair[:3] for pair in read_labeled(path, kind=kind, languages=ENGLISH, **options)]
 
 
 def test_snli_and_multinli_count_what_has_no_gold_label(tmp_path, caplog):
@@ -35,7 +35,7 @@ def test_snli_and_multinli_count_what_has_no_gold_label(tmp_path, caplog):
 def test_xnli_of_the_authors_tells_the_language_row_by_row(tmp_path):
     header = "language\tgold_label\tsentence1_binary_parse\tsentence1\tsentence2\tgenre"
     path = write(tmp_path / "xnli.dev.tsv", header, "de\tneutral\t( x )\tEins\tZwei\tf", "ar\tentailment\t\tA\tB\tf")
-    assert read_labelled(path, kind="nli", languages=ENGLISH) == [
+    assert read_labeled(path, kind="nli", languages=ENGLISH) == [
         ("Eins", "Zwei", 2.0, "deu_Latn", "deu_Latn"),
         ("A", "B", 1.0, "arb_Arab", "arb_Arab"),
     ]
@@ -43,7 +43,7 @@ def test_xnli_of_the_authors_tells_the_language_row_by_row(tmp_path):
 
 def test_xnli_of_xtreme_is_called_by_its_language(tmp_path):
     path = write(tmp_path / "dev-de.tsv", 'Er sagte, "ja\tNein"\tcontradictory')
-    assert read_labelled(path, kind="nli", languages=ENGLISH) == [
+    assert read_labeled(path, kind="nli", languages=ENGLISH) == [
         ('Er sagte, "ja', 'Nein"', 0.0, "deu_Latn", "deu_Latn")
     ]
 
@@ -99,7 +99,7 @@ def test_languages_by_name(tmp_path, name, languages):
 
 def test_languages_given_where_nothing_says(tmp_path):
     path = write(tmp_path / "pairs.tsv", "a\tb\t1")
-    assert read_labelled(path, kind="sts", languages=("deu_Latn", "eng_Latn"))[0][3:] == ("deu_Latn", "eng_Latn")
+    assert read_labeled(path, kind="sts", languages=("deu_Latn", "eng_Latn"))[0][3:] == ("deu_Latn", "eng_Latn")
 
 
 @pytest.mark.parametrize(
@@ -112,8 +112,8 @@ def test_languages_given_where_nothing_says(tmp_path):
         ("sts", ["a\tb\t3.0", "a\t \t3.0"], r":2: a sentence is empty"),
         ("sts", ["score\tsentence1\tsentence2", "3\ta"], r":2: 2 columns; expected 3 columns"),
         ("sts", ["sentence1\tsentence2\tgold_label"], r":1: no column score or label for kind 'sts'; there are: sent"),
-        ("nli", ["split\tsentence1\tsentence2\tlabel", "dev\ta\tb\tneutral"], r"no labelled pairs in it \(of the spl"),
-        ("sts", [], "no labelled pairs in it"),
+        ("nli", ["split\tsentence1\tsentence2\tlabel", "dev\ta\tb\tneutral"], r"no labeled pairs in it \(of the spl"),
+        ("sts", [], "no labeled pairs in it"),
     ],
 )
 def test_broken_tables(tmp_path, kind, lines, message):

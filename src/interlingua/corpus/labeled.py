@@ -43,7 +43,7 @@ STS_BENCHMARK_COLUMNS = 7
 LANGUAGE_IN_NAME = re.compile(r"[a-z]{2,3}(?:_[A-Z][a-z]{3})?")
 
 
-class LabelledPair(NamedTuple):
+class LabeledPair(NamedTuple):
     """Two sentences and what relates them."""
 
     a: str
@@ -61,10 +61,10 @@ class _Row(NamedTuple):
     language: str | None
 
 
-def read_labelled(
+def read_labeled(
     path: Path, *, kind: Kind, split: str = "train", languages: tuple[str, str], may_be_empty: bool = False
-) -> list[LabelledPair]:
-    """Reads a labelled set; rows without a gold label (``-``) are left out and counted in a warning.
+) -> list[LabeledPair]:
+    """Reads a labeled set; rows without a gold label (``-``) are left out and counted in a warning.
 
     Args:
         path: the file, plain or compressed (.gz, .xz, .zst).
@@ -77,20 +77,20 @@ def read_labelled(
         DataError: the file is missing, a row is not of the layout, or none is left.
     """
     languages = languages_in_name(path) or languages
-    pairs: list[LabelledPair] = []
-    unlabelled = 0
+    pairs: list[LabeledPair] = []
+    unlabeled = 0
     for number, row in _rows(path, kind, split):
         if kind == "nli" and row.label == NO_GOLD_LABEL:
-            unlabelled += 1
+            unlabeled += 1
             continue
         if not row.a.strip() or not row.b.strip():
             raise DataError("a sentence is empty; remove the row", path=path, line=number)
         own = (_language(row.language, path, number),) * 2 if row.language else languages
-        pairs.append(LabelledPair(row.a, row.b, _label(row.label, kind, path, number), *own))
-    if unlabelled:
-        log.warning("%s: %d of %d pairs have no gold label and are left out", path, unlabelled, unlabelled + len(pairs))
+        pairs.append(LabeledPair(row.a, row.b, _label(row.label, kind, path, number), *own))
+    if unlabeled:
+        log.warning("%s: %d of %d pairs have no gold label and are left out", path, unlabeled, unlabeled + len(pairs))
     if not pairs and not may_be_empty:
-        raise DataError(f"no labelled pairs in it (of the split {split!r}, if it has splits)", path=path)
+        raise DataError(f"no labeled pairs in it (of the split {split!r}, if it has splits)", path=path)
     return pairs
 
 

@@ -1,4 +1,4 @@
-/* Exact k nearest neighbours, both ways from one pass over two blocks of vectors.
+/* Exact k nearest neighbors, both ways from one pass over two blocks of vectors.
 
    The similarity of x_i and y_j is bounded from above by a product of bytes, and only pairs that may belong among the k
    best of their row or column are computed exactly, in float64. Where the first coordinates say much, a stage of them is
@@ -175,7 +175,7 @@ static Panel panel_of(const Columns *y, int64_t m, int64_t j, int64_t bytes, int
 }
 
 /* Brings the lists of n rows and m columns up to date with all their pairs; column_bars holds what each column's next
-   neighbour has to reach. Without lists of columns (column_values null), rows alone. `ends` are the bytes of each stage,
+   neighbor has to reach. Without lists of columns (column_values null), rows alone. `ends` are the bytes of each stage,
    the last one's all of them. `stage` is where to begin, and in the end where it stands: as many stages are taken as keep
    few pairs from being looked at in vain. Returns the number of pairs that were computed exactly. */
 int64_t scan(int64_t n, int64_t m, int64_t width, int64_t bytes, int64_t row_k, int64_t column_k, int64_t stages,
