@@ -22,7 +22,7 @@ from interlingua.errors import CheckpointError, ConfigError
     ("choice", "message"),
     [
         ({"backend": "onx"}, "unknown backend 'onx'; did you mean 'onnx'?"),
-        ({"dtype": "int4"}, "dtype 'int4' is not one of float32, bfloat16, float16, int8"),
+        ({"dtype": "int4"}, "dtype 'int4' is not one of float32, bfloat16, float16, tf32, int8"),
         ({"pooling": "sum"}, "pooling 'sum' is not one of"),
         ({"device": "toaster"}, "device 'toaster' can't be used here"),
         ({"device": "cuda:77"}, "device 'cuda:77' can't be used here"),
