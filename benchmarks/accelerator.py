@@ -234,7 +234,8 @@ def _sentence_transformers(report: Report, encoder: Any, texts: list[str]) -> fl
     with tempfile.TemporaryDirectory() as folder:
         encoder.save(folder)
         options = {"dtype": "bfloat16", "attn_implementation": "sdpa"}
-        peer = SentenceTransformer(folder, device=str(report.device), model_kwargs=options)
+        device = str(report.device)
+        peer = SentenceTransformer(folder, device=device, model_kwargs=options, trust_remote_code=False)
         peer.encode(texts[: len(texts) // 8], batch_size=128)
         return _seconds(report, lambda: peer.encode(texts, batch_size=128))
 
