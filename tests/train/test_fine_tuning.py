@@ -60,6 +60,16 @@ def test_a_run_from_scratch_is_not_evaluated_before_it(tiny_config):
     assert [record["step"] for record in evaluations(train(tiny_config(), progress=False).run)] == [6, 12]
 
 
+def test_frozen_embeddings_stay_as_they_are_and_the_rest_is_trained(from_model, tmp_path):
+    config = from_model()
+    frozen = dataclasses.replace(config, encoder=dataclasses.replace(config.encoder, freeze_embeddings=True))
+    before = Encoder.load(tmp_path / "start").backbone.state_dict()
+    after = Encoder.load(train(frozen, progress=False).model).backbone.state_dict()
+    same = {name for name, weight in after.items() if torch.equal(weight, before[name])}
+    assert "word_embeddings.weight" in same
+    assert not same - {"word_embeddings.weight", "token_type_embeddings.weight"}
+
+
 def test_vectors_that_are_not_finite_are_told_in_words_of_training(from_model):
     def broken(encoder, step):
         if step:

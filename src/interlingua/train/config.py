@@ -54,6 +54,8 @@ class EncoderConfig:
     """How token states become a sentence vector; default: mean, or what the pretrained model says."""
     dense: bool = False
     """A new linear layer behind pooling: at first the identity, or the least-squares map to a bank of teachers."""
+    freeze_embeddings: bool = False
+    """Leave the vectors of tokens as they are: most of a small model's weights, which then need no optimizer state."""
     initialization: Literal["torch", "bert"] | None = None
     """Weights from scratch: torch's own with N(0, 1) embeddings as in EMS (default), or BERT's N(0, 0.02)."""
     hidden_size: int | None = None
