@@ -72,12 +72,15 @@ def installed_model(name: str) -> Path | None:
     """The folder of a model that an installed package brings under a name, such as ``mini``; None if none does.
 
     Raises:
-        CheckpointError: the package's folder is missing.
+        CheckpointError: the package's folder is missing, or can't be written where the package unpacks it.
     """
     entry = _entry_point(name)
     if entry is None:
         return None
-    folder = Path(entry.load()())
+    try:
+        folder = Path(entry.load()())
+    except OSError as error:
+        raise CheckpointError(str(error)) from error
     if not folder.is_dir():
         package = _package_of(name)
         raise CheckpointError(f"{name}: the package {package} lacks its folder {folder}; install it again")
