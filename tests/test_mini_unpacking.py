@@ -110,7 +110,7 @@ def test_the_folder_of_another_user_is_not_read(unpacking, tmp_path, monkeypatch
     unpacking.folder()
     owner = os.getuid()
     monkeypatch.setattr(unpacking.os, "getuid", lambda: owner + 1)
-    with pytest.raises(OSError, match="belongs to another user.*XDG_CACHE_HOME"):
+    with pytest.raises(OSError, match=r"belongs to another user.*XDG_CACHE_HOME"):
         unpacking.folder()
 
 
