@@ -186,7 +186,9 @@ def test_standard_input_is_no_model(mini, monkeypatch):
     assert np.load(mini / "out.npy").shape[0] == 2
 
 
-@pytest.mark.parametrize("line", ["score", "score model", "mine a.de.txt -o out.tsv", "align model a.de.txt x.txt y.txt"])
+@pytest.mark.parametrize(
+    "line", ["score", "score model", "mine a.de.txt -o out.tsv", "align model a.de.txt x.txt y.txt"]
+)
 def test_a_missing_or_surplus_argument_is_still_one_line(mini, capsys, line):
     with pytest.raises(SystemExit) as stop:
         main.main(line.split())

@@ -354,8 +354,8 @@ def load(path_or_id: PathLike = DEFAULT_MODEL, *, device: str | torch.device = "
     """Reads a model to use it, as ``Encoder.load`` does, on a GPU where there is one.
 
     Args:
-        path_or_id: a model directory, a training run, of which the best model is read, ``hf:owner/name``, or the name of
-            an installed model; by default ``mini``, the model of the extra ``mini``.
+        path_or_id: a model directory, a training run, of which the best model is read, ``hf:owner/name``, or the name
+            of an installed model; by default ``mini``, the model of the extra ``mini``.
         device: where the weights go: cpu, cuda, cuda:1; auto = the first GPU where there is one, else the CPU.
 
     Raises:
