@@ -128,10 +128,10 @@ def test_what_a_killed_process_left_is_removed_after_an_hour(unpacking, tmp_path
 def test_of_two_processes_the_first_one_s_folder_stays(unpacking, monkeypatch):
     write = unpacking.write_stock
 
-    def meanwhile(target):
+    def meanwhile(target, packed):
         monkeypatch.setattr(unpacking, "write_stock", write)
         (unpacking.folder() / "first").touch()
-        write(target)
+        write(target, packed)
 
     monkeypatch.setattr(unpacking, "write_stock", meanwhile)
     folder = unpacking.folder()
@@ -140,7 +140,7 @@ def test_of_two_processes_the_first_one_s_folder_stays(unpacking, monkeypatch):
 
 
 def test_a_full_disk_is_one_error_and_leaves_nothing(unpacking, tmp_path, monkeypatch):
-    def full(target):
+    def full(target, packed):
         (target / "part").write_text("")
         raise OSError(28, "No space left on device")
 

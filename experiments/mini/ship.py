@@ -1,56 +1,46 @@
-r"""Turns a trained model into the files of the package interlingua-mini: eight bits, no prompts, a card, at most 60 MB.
+"""Turns a trained model into the files of the package interlingua-mini: packed weights, no prompts, at most 60 MB.
 
-    python experiments/mini/ship.py runs/mini/short/best --corpus prepared/mini --run runs/mini/long runs/mini/short \
-      --texts "$INTERLINGUA_DATA/train-mix/pairs/*.tsv" -o models/mini/src/interlingua_mini/model
+    python experiments/mini/ship.py runs/mini/mixed --corpus prepared/mini --run runs/mini/long -o $PACKAGE/model
 
-The weights become float8, as ``interlingua export --compact`` stores them: once, for interlingua, sentence-transformers
-and onnxruntime. They are rounded so that the vectors of a sample of the texts stay, see rounding.py. OUT is replaced
-only if the vectors stay and the files are small enough. Where the vocabulary is too large, ``--pieces N`` keeps the
-most frequent pieces of the texts; others are then spelled in smaller ones.
+``PACKAGE`` is models/mini/src/interlingua_mini. The vectors of tokens are stored in four bits, other matrices in eight,
+as ``interlingua_mini.packing`` does. OUT is replaced only if the vectors stay, if sentence-transformers reads the same
+ones, and if the files are small enough.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
-import glob
 import hashlib
-import os
-import random
+import json
 import shutil
 import sys
 import tempfile
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from rounding import rounded
+from safetensors.numpy import load_file, save_file
 
 import interlingua
-from interlingua.corpus.formats import read_pairs
 from interlingua.corpus.manifest import Manifest
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.training_record import training_record
-from interlingua.encoder.vocabulary_trimming import id_counts, most_frequent_ids
+from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import InterlinguaError
 from interlingua.export.card import Provenance, model_card
-from interlingua.export.graph_usage import graph_usage
-from interlingua.export.verify import Verification
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "models" / "mini" / "src"))
+from interlingua_mini.packing import pack
+from interlingua_mini.unpacking import DIGEST, PACKED_WEIGHTS, WEIGHTS, write_stock
 
 MOST_BYTES = 60_000_000
 NAME = "interlingua-mini"
 LICENSE = "MIT"
-WEIGHTS = Path("onnx", "weights.safetensors")
-LEAST_COSINE = 0.9999
-"""Between the shipped model in interlingua and in sentence-transformers, which compute with the same weights."""
-TEMPERATURE = 3.0
-"""Languages count in the choice of pieces by the number of their tokens to the power of one over this."""
-TEXTS_AT_ONCE = 10_000
-SAMPLE = 12
-"""Sentences of each language on which rounding is fitted."""
-SECONDS = ("seconds", "cpu_seconds")
-"""Of a training run's record."""
+TABLE = "embeddings.word_embeddings.weight"
+LEAST_MEAN, LEAST_LOWEST = 0.999, 0.99
+"""Of the cosines of the shipped model's vectors with the trained one's, over held-out sentences."""
 USE = """## Use
 
 ```python
@@ -90,121 +80,102 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--run", type=Path, action="append", default=[], help="a training run, for its cost in the card"
     )
-    parser.add_argument("--texts", nargs="+", required=True, help="bitext files or globs, as it was trained on")
-    parser.add_argument("--pieces", type=int, help="entries of the vocabulary to keep; default: all")
     given = parser.parse_args(arguments)
     try:
-        files = bitext_files(given.texts)
-        ship(given.model, given.output, given.corpus, files=files, runs=given.run, pieces=given.pieces)
+        ship(given.model, given.output, given.corpus, runs=given.run)
     except InterlinguaError as error:
         sys.exit(f"ship.py: {error}")
 
 
-def ship(
-    model: Path, output: Path, corpus: Path, *, files: Sequence[str], runs: Iterable[Path], pieces: int | None = None
-) -> None:
+def ship(model: Path, output: Path, corpus: Path, *, runs: Iterable[Path]) -> None:
     """Writes the package's model.
 
     Args:
         model: a trained one.
         output: the folder to replace.
         corpus: the prepared corpus.
-        files: bitext that pieces are counted in, and that rounding takes its sample from.
         runs: folders of the training runs, in their order.
-        pieces: entries of the vocabulary to keep; None = all.
 
     Raises:
         InterlinguaError: a file is missing, the vectors do not stay, or the files are too large.
     """
     manifest = Manifest.load(corpus)
     costs = [(run, cost(run)) for run in runs]
-    encoder = Encoder.load(model)
-    encoder.settings = dataclasses.replace(encoder.settings, prompts={}, default_prompt=None)
-    if pieces is not None:
-        encoder = with_frequent_pieces(encoder, pieces, files)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=output.parent) as folder:
-        trained, fitted, shipped = (Path(folder, name) for name in ("trained", "fitted", NAME))
-        encoder.save(trained)
-        rounded(encoder, sample(files)).save(fitted)
-        interlingua.export(fitted, output=shipped, compact=True, license=LICENSE, verify=False)
-        check_size(shipped)
-        print(f"from {model} to the shipped model:", *compared(trained, shipped).table(), sep="\n")
-        between = compared(shipped, shipped)
-        print("the shipped model here and elsewhere:", *between.table(), sep="\n")
-        least = min(low.cosine for low in between.lowest["sentence-transformers"].values())
-        if least < LEAST_COSINE:
-            raise InterlinguaError(
-                f"sentence-transformers reads other vectors (cosine {least:.6f}); nothing was written"
-            )
-        (shipped / "README.md").write_text(card(shipped, manifest, costs), encoding="utf-8")
-        total = check_size(shipped)
+    small = Encoder.load(model)
+    small.settings = dataclasses.replace(small.settings, prompts={}, default_prompt=None)
+    small.vocabulary = without_blanks(small.vocabulary)
+    with tempfile.TemporaryDirectory() as folder:
+        trained, packed, stock = (Path(folder, name) for name in ("trained", NAME, "stock"))
+        small.save(trained)
+        write_packed(trained, packed)
+        stock.mkdir()
+        write_stock(stock, packed)
+        print(f"{model} and the shipped model, cosines: {check_rounding(model, stock, corpus)}")
+        print("the shipped model here and elsewhere:", *same_elsewhere(stock), sep="\n")
+        (packed / "README.md").write_text(card(stock, packed, manifest, costs), encoding="utf-8")
+        (packed / DIGEST).write_text(digest(packed) + "\n", encoding="ascii")
+        total = check_size(packed)
         shutil.rmtree(output, ignore_errors=True)
-        shutil.copytree(shipped, output)
+        shutil.copytree(packed, output)
     print(f"{output}: {total / 1e6:.1f} MB")
 
 
-def bitext_files(patterns: Iterable[str]) -> list[str]:
-    """The files that globs stand for.
+def write_packed(trained: Path, packed: Path) -> None:
+    """Writes a trained model's directory with packed weights."""
+    shutil.copytree(trained, packed)
+    (packed / WEIGHTS).unlink()  # the small ones of folders behind pooling stay as they are
+    save_file(pack(load_file(trained / WEIGHTS), four_bits=TABLE), packed / PACKED_WEIGHTS)
+    (packed / PACKED_WEIGHTS).chmod(0o644)  # safetensors makes it readable by its owner only
+
+
+def without_blanks(vocabulary: Vocabulary) -> Vocabulary:
+    """The same vocabulary in fewer bytes: scores with as many digits as their 32 bits need."""
+    definition = vocabulary.definition
+    pieces = definition["model"]["vocab"]
+    definition["model"]["vocab"] = [[piece, float(str(np.float32(score)))] for piece, score in pieces]
+    return Vocabulary(
+        json.dumps(definition, ensure_ascii=False, separators=(",", ":")),
+        special_tokens=vocabulary.special_tokens,
+        pre_tokenizer=vocabulary.pre_tokenizer,
+    )
+
+
+def check_rounding(model: Path, stock: Path, corpus: Path) -> str:
+    """The lowest and the mean cosine between the trained and the shipped model.
 
     Raises:
-        InterlinguaError: there are none.
+        InterlinguaError: the vectors have moved too far.
     """
-    files = {file for pattern in patterns for file in glob.glob(os.path.expandvars(pattern))}
-    if not files:
-        raise InterlinguaError("--texts: no file matches; name bitext, such as pairs/*.tsv")
-    return sorted(files)
+    texts = [
+        text
+        for path in sorted((corpus / "valid_text").iterdir())
+        for row in path.read_text(encoding="utf-8").splitlines()[:20]
+        for text in row.split("\t")[:2]
+    ]
+    cosines = (Encoder.load(model).encode(texts, prompt="") * Encoder.load(stock).encode(texts)).sum(axis=1)
+    shown = f"lowest {cosines.min():.4f}, mean {cosines.mean():.5f}, {len(texts):,} sentences"
+    if cosines.mean() < LEAST_MEAN or cosines.min() < LEAST_LOWEST:
+        raise InterlinguaError(f"eight bits move the vectors too far: {shown}; nothing was written")
+    return shown
 
 
-def sentences(files: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Language and text of both sides of all pairs."""
-    for file in files:
-        for pair in read_pairs(file):
-            yield pair.source_language, pair.source
-            yield pair.target_language, pair.target
-
-
-def sample(files: Iterable[str]) -> list[str]:
-    """As many sentences of each language, drawn at random, and the same at every call."""
-    draw = random.Random(0)
-    kept: dict[str, list[str]] = defaultdict(list)
-    seen: Counter[str] = Counter()
-    for language, text in sentences(files):
-        seen[language] += 1
-        if len(kept[language]) < SAMPLE:
-            kept[language].append(text)
-        elif (place := draw.randrange(seen[language])) < SAMPLE:
-            kept[language][place] = text
-    return [text for language in sorted(kept) for text in kept[language]]
-
-
-def with_frequent_pieces(encoder: Encoder, pieces: int, files: Iterable[str]) -> Encoder:
-    """The encoder with a smaller vocabulary.
+def same_elsewhere(stock: Path) -> list[str]:
+    """Compares the vectors of sentence-transformers with ours.
 
     Raises:
-        ConfigError: the characters in use alone are more.
+        CheckpointError: they are others.
     """
-    vocabulary = encoder.vocabulary
-    counts = defaultdict(lambda: np.zeros(vocabulary.size, dtype=np.int64))
-    waiting: dict[str, list[str]] = defaultdict(list)
-    for language, text in sentences(files):
-        waiting[language].append(text)
-        if len(waiting[language]) == TEXTS_AT_ONCE:
-            counts[language] += id_counts(vocabulary, waiting.pop(language))
-    for language, texts in waiting.items():
-        counts[language] += id_counts(vocabulary, texts)
-    return encoder.trim(most_frequent_ids(vocabulary, counts, pieces, temperature=TEMPERATURE)).eval()
-
-
-def compared(model: Path, shipped: Path) -> Verification:
-    """How far the vectors of everything that reads the shipped model are from those of a model.
-
-    Raises:
-        CheckpointError: too far.
-    """
-    verification = interlingua.export(model, output=shipped, verify_only=True).verification
+    verification = interlingua.export(stock, output=stock, verify_only=True).verification
     assert verification is not None
-    return verification
+    return verification.table()
+
+
+def digest(folder: Path) -> str:
+    """SHA-256 of all files, by name."""
+    whole = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file() and path.name != DIGEST):
+        whole.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+    return whole.hexdigest()
 
 
 def check_size(folder: Path) -> int:
@@ -219,13 +190,13 @@ def check_size(folder: Path) -> int:
         largest = sorted(sizes, key=lambda path: -sizes[path])[:2]
         shown = ", ".join(f"{path.relative_to(folder)} {sizes[path] / 1e6:.1f} MB" for path in largest)
         raise InterlinguaError(
-            f"the files have {total / 1e6:.1f} MB ({shown}), more than {MOST_BYTES / 1e6:.0f}; keep fewer pieces of the"
-            " vocabulary: --pieces N"
+            f"the files have {total / 1e6:.1f} MB ({shown}), more than {MOST_BYTES / 1e6:.0f}; lower max_size of"
+            " prepare.toml's vocabulary"
         )
     return total
 
 
-def cost(run: Path) -> dict[str, object]:
+def cost(run: Path) -> dict[str, Any]:
     """What a run took.
 
     Raises:
@@ -237,9 +208,8 @@ def cost(run: Path) -> dict[str, object]:
     return record
 
 
-def card(folder: Path, manifest: Manifest, costs: Sequence[tuple[Path, dict[str, object]]]) -> str:
+def card(stock: Path, packed: Path, manifest: Manifest, costs: Sequence[tuple[Path, dict[str, Any]]]) -> str:
     """README.md of the model."""
-    encoder = Encoder.load(folder)
     provenance = Provenance(
         name=NAME,
         license=LICENSE,
@@ -247,20 +217,28 @@ def card(folder: Path, manifest: Manifest, costs: Sequence[tuple[Path, dict[str,
         languages=manifest.languages,
         sources=tuple((source.name, source.license, source.train) for source in manifest.sources if source.train),
     )
-    usage = f"{USE}\n\n{graph_usage(encoder, ['compact'])}"
-    digest = hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()
-    weights = f"The weights are float8 (e4m3); the SHA-256 of `{WEIGHTS.as_posix()}` is `{digest}`."
-    parts = [model_card(encoder, provenance, usage=usage).rstrip(), weights, cost_section(costs), NUMBERS, ORIGIN]
+    weights = hashlib.sha256((packed / PACKED_WEIGHTS).read_bytes()).hexdigest()
+    stored = (
+        "The package holds the vectors of tokens in four bits and other matrices in eight; `interlingua_mini.folder()`"
+        f" writes them out in float32 once. The SHA-256 of `{PACKED_WEIGHTS}` is `{weights}`."
+    )
+    parts = [
+        model_card(Encoder.load(stock), provenance, usage=USE).rstrip(),
+        stored,
+        cost_section(costs),
+        NUMBERS,
+        ORIGIN,
+    ]
     return "\n\n".join(parts) + "\n"
 
 
-def cost_section(costs: Sequence[tuple[Path, dict[str, object]]]) -> str:
+def cost_section(costs: Sequence[tuple[Path, dict[str, Any]]]) -> str:
     """What training took, a row for each run."""
     rows = ["| run | method | steps | pairs | hours | CPU hours |", "|---|---|---:|---:|---:|---:|"]
     for run, record in costs:
         step, pairs = (f"{record[key]:,}" if key in record else "" for key in ("step", "pairs"))
-        wall, processor = (f"{float(str(record[key])) / 3600:.2f}" if key in record else "" for key in SECONDS)
-        rows.append(f"| {run.name} | {record['method']} | {step} | {pairs} | {wall} | {processor} |")
+        wall, cpu = (f"{record[key] / 3600:.2f}" if key in record else "" for key in ("seconds", "cpu_seconds"))
+        rows.append(f"| {run.name} | {record['method']} | {step} | {pairs} | {wall} | {cpu} |")
     return "\n".join(["## Cost", "", *rows])
 
 

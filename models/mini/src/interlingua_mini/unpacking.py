@@ -48,14 +48,14 @@ def folder() -> Path:
     raise OSError(f"mini: no room to unpack the model, 340 MB ({refused}); set XDG_CACHE_HOME to a folder that has it")
 
 
-def write_stock(target: Path) -> None:
-    """Writes the model into an empty folder that is there."""
-    for path in PACKED.iterdir():
+def write_stock(target: Path, packed: Path) -> None:
+    """Writes a packed model into an empty folder that is there."""
+    for path in packed.iterdir():
         if path.is_dir():
             shutil.copytree(path, target / path.name)
         elif path.name not in (PACKED_WEIGHTS, DIGEST):
             shutil.copy(path, target / path.name)
-    tensors = unpack(load_file(PACKED / PACKED_WEIGHTS))
+    tensors = unpack(load_file(packed / PACKED_WEIGHTS))
     save_file(tensors, target / WEIGHTS, metadata={"format": "pt"})
 
 
@@ -72,7 +72,7 @@ def _write(ready: Path) -> None:
             shutil.rmtree(left, ignore_errors=True)
     work = Path(tempfile.mkdtemp(prefix=f".{ready.name}.", dir=ready.parent))
     try:
-        write_stock(work)
+        write_stock(work, PACKED)
         (work / WEIGHTS).chmod(0o644)  # safetensors makes it readable by its owner only
         work.chmod(0o755)
         work.rename(ready)
