@@ -7,6 +7,7 @@ biases, which stay in float32. Tables are rounded to the nearest values.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 
 import torch
@@ -101,9 +102,10 @@ def rounded(encoder: Encoder, texts: Sequence[str]) -> Encoder:
     boundaries = torch.tensor([0, *(len(row) for row in ids)]).cumsum(0).int()
     tokens = torch.tensor([token for row in ids for token in row])
     exact = encoder.backbone.eval()
-    found = rounded_encoder(encoder).backbone
-    true_layers = {name: tensor for name, tensor in exact.state_dict().items() if name.startswith("layers.")}
-    found.load_state_dict(found.state_dict() | {name: tensor.clone() for name, tensor in true_layers.items()})
+    found = copy.deepcopy(exact)
+    nearest = rounded_encoder(encoder).backbone.state_dict()
+    tables = {name: tensor for name, tensor in nearest.items() if not name.startswith("layers.")}
+    found.load_state_dict(exact.state_dict() | tables)
     layout = layout_for(exact.layers, boundaries, torch.device("cpu"))
     true, own = exact.embed(tokens, layout), found.embed(tokens, layout)
     for exact_layer, layer in zip(exact.layers, found.layers, strict=True):
