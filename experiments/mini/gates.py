@@ -38,7 +38,7 @@ class Gate:
 
     Attributes:
         title: of the row.
-        task: whose results are read.
+        task: results of it are read.
         value: from these results and the trained languages' codes.
         gate: to reach.
         stretch: what is hoped for.

@@ -65,7 +65,7 @@ ORIGIN = """## Origin and license
 
 MIT. The model begins with the weights and the vocabulary of multilingual-e5-small (Copyright (c) Microsoft Corporation,
 MIT), as `tools/get_backbone.py` writes them: out of a Python package in which matrices are rounded to 4 bits, see
-`docs/data.md` of interlingua. Only text whose license allows it was trained on; each source keeps its own license."""
+`docs/data.md` of interlingua. It was trained only on text with a license that allows it; each source keeps its own."""
 NUMBERS = """## Numbers
 
 How good it is on every measure, next to other models and with the commands, is in `docs/results.md` of interlingua."""
