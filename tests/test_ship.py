@@ -1,4 +1,4 @@
-"""experiments/mini/ship.py and rounding.py: what becomes of a trained model before it is packaged."""
+"""experiments/mini/ship.py: what becomes of a trained model before it is packaged."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ from interlingua.corpus.manifest import LanguagePairRecord, Manifest, SourceReco
 from interlingua.encoder.backbone import Backbone, BackboneConfig
 from interlingua.encoder.directory import read_json
 from interlingua.encoder.encoder import Encoder
-from interlingua.errors import InterlinguaError
-from interlingua.export.compact import FLOAT8, rounded_encoder
 from interlingua.export.verify import SAMPLES
 from tests.export.conftest import framed  # noqa: F401
 
@@ -27,13 +25,12 @@ FOLDER = Path(__file__).resolve().parents[1] / "experiments" / "mini"
 
 
 @pytest.fixture(scope="module")
-def scripts():
-    """ship.py and rounding.py as modules."""
+def ship():
+    """The script as a module."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(FOLDER)
-        yield importlib.import_module("ship"), importlib.import_module("rounding")
-        for name in ("ship", "rounding"):
-            del sys.modules[name]
+        yield importlib.import_module("ship")
+        del sys.modules["ship"]
 
 
 @pytest.fixture
@@ -57,45 +54,9 @@ def texts(first, count=60, languages=("deu_Latn", "eng_Latn", "fra_Latn")):
     return [" ".join(words[place] for place in draw.integers(0, len(words), 9)) for _ in range(count)]
 
 
-def is_float8(tensor):
-    return torch.equal(tensor.to(FLOAT8).float(), tensor)
-
-
-def test_products_stay_closer_than_with_the_nearest_values(scripts):
-    _, rounding = scripts
-    draw = torch.Generator().manual_seed(0)
-    inputs = torch.randn(200, 8, generator=draw) @ torch.randn(8, 24, generator=draw)
-    inputs += 0.1 * torch.randn(200, 24, generator=draw)  # 24 numbers of which 8 decide the others
-    weight = 0.1 * torch.randn(16, 24, generator=draw)
-    found = rounding.fit_matrix(weight, inputs)
-    assert is_float8(found)
-    exact = inputs @ weight.T
-    nearest = (inputs @ weight.to(FLOAT8).float().T - exact).square().mean()
-    assert (inputs @ found.T - exact).square().mean() < 0.5 * nearest
-
-
-def test_with_unrelated_inputs_each_weight_is_rounded_alone(scripts):
-    _, rounding = scripts
-    weight = torch.randn(5, 6, generator=torch.Generator().manual_seed(1))
-    assert torch.equal(rounding.fit_matrix(weight, torch.eye(6)), weight.to(FLOAT8).float())
-
-
-def test_a_rounded_encoder_stays_closer_on_other_texts(scripts, encoder):
-    _, rounding = scripts
-    before = {name: tensor.clone() for name, tensor in encoder.backbone.state_dict().items()}
-    found = rounding.rounded(encoder, texts(1, 200))
-    assert all(torch.equal(tensor, before[name]) for name, tensor in encoder.backbone.state_dict().items())
-    matrices = [tensor for tensor in found.backbone.state_dict().values() if tensor.ndim == 2 and len(tensor) > 2]
-    assert len(matrices) == 2 + 2 * 6
-    assert all(map(is_float8, matrices))
-    other = texts(2)
-    exact, fitted, nearest = (one.encode(other) for one in (encoder, found, rounded_encoder(encoder)))
-    assert 1 - (exact * fitted).sum(axis=1).mean() < 0.6 * (1 - (exact * nearest).sum(axis=1).mean())
-
-
 @pytest.fixture
 def given(tmp_path, encoder):
-    """A trained model, the corpus and the run that it is from, and bitext."""
+    """A trained model, the corpus and the run that it is from."""
     encoder.save(tmp_path / "run" / "best")
     (tmp_path / "run" / "config.toml").write_text('[data]\n[method]\nname = "anchor"\n[run]\nseed = 0\n')
     final = {"kind": "final", "step": 12, "seconds": 7200.0, "cpu_seconds": 3600.0, "pairs": 3456}
@@ -111,40 +72,49 @@ def given(tmp_path, encoder):
     )  # fmt: skip
     manifest.save(tmp_path / "corpus")
     sides = zip(texts(3, 40, ["deu_Latn"]), texts(4, 40, ["eng_Latn"]), strict=True)
-    (tmp_path / "a.de-en.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in sides))
+    (tmp_path / "corpus" / "valid_text").mkdir()
+    held_out = "".join(f"{source}\t{target}\n" for source, target in sides)
+    (tmp_path / "corpus" / "valid_text" / "deu-eng.tsv").write_text(held_out)
     return tmp_path
 
 
 def line(folder, *more):
     trained = folder / "run" / "best"
-    run = ["--run", folder / "run", "--texts", folder / "*.tsv"]
-    return [str(word) for word in (trained, "-o", folder / "out", "--corpus", folder / "corpus", *run, *more)]
+    given = ["--corpus", folder / "corpus", "--run", folder / "run", *more]
+    return [str(word) for word in (trained, "-o", folder / "out", *given)]
 
 
-def test_what_is_shipped_has_no_prompt_and_a_card(scripts, given, capsys):
-    pytest.importorskip("onnxruntime")
+def test_what_is_shipped_has_no_prompt_and_a_card(ship, given, tmp_path, capsys):
     pytest.importorskip("sentence_transformers")
-    ship, _ = scripts
     ship.main(line(given))
     assert re.fullmatch(r".*/out: 0\.\d MB", capsys.readouterr().out.splitlines()[-1])
-    out = given / "out"
+    out, stock = given / "out", tmp_path / "stock"
     assert read_json(out / "config_sentence_transformers.json")["prompts"] == {}
-    assert Encoder.load(out).settings.prompts == {}
-    assert {path.name for path in (out / "onnx").iterdir()} >= {"model.onnx", "model_quantized.onnx"}
+    assert not (out / "model.safetensors").exists()
     card = (out / "README.md").read_text()
     assert "| tales | CC0 | 10 |" in card
     assert "German (deu_Latn)" in card
     assert "| run | anchor | 12 | 3,456 | 2.00 | 1.00 |" in card
     assert 'license: "mit"' in card
-    assert hashlib.sha256((out / "onnx" / "weights.safetensors").read_bytes()).hexdigest() in card
-    assert sorted(path.name for path in given.iterdir()) == ["a.de-en.tsv", "corpus", "out", "run"]
+    assert hashlib.sha256((out / "packed.safetensors").read_bytes()).hexdigest() in card
+    assert (out / "packed.sha256").read_text() == ship.digest(out) + "\n"
+    stock.mkdir()
+    ship.write_stock(stock, out)
+    shipped, trained = Encoder.load(stock), Encoder.load(given / "run" / "best")
+    assert (shipped.encode(texts(5)) * trained.encode(texts(5), prompt="")).sum(axis=1).min() > 0.99
 
 
-def test_files_that_are_too_large_replace_nothing(scripts, given, monkeypatch, capsys):
-    pytest.importorskip("onnx")
-    ship, _ = scripts
+def test_files_that_are_too_large_replace_nothing(ship, given, monkeypatch):
+    pytest.importorskip("sentence_transformers")
     monkeypatch.setattr(ship, "MOST_BYTES", 1000)
-    with pytest.raises(SystemExit, match=r"MB .*more than .*--pieces"):
+    with pytest.raises(SystemExit, match=r"MB .*more than .*max_size"):
+        ship.main(line(given))
+    assert not (given / "out").exists()
+
+
+def test_vectors_that_move_replace_nothing(ship, given, monkeypatch):
+    monkeypatch.setattr(ship, "LEAST_MEAN", 1.1)
+    with pytest.raises(SystemExit, match="eight bits move the vectors too far"):
         ship.main(line(given))
     assert not (given / "out").exists()
 
@@ -152,33 +122,12 @@ def test_files_that_are_too_large_replace_nothing(scripts, given, monkeypatch, c
 @pytest.mark.parametrize(
     ("spoil", "match"),
     [
-        (lambda folder: (folder / "a.de-en.tsv").unlink(), "--texts"),
         (lambda folder: (folder / "run" / "metrics.jsonl").write_text(""), "no training run that has ended"),
         (lambda folder: (folder / "corpus" / "manifest.json").unlink(), "manifest.json"),
     ],
 )
-def test_what_is_missing_is_one_line(scripts, given, spoil, match):
-    ship, _ = scripts
+def test_what_is_missing_is_one_line(ship, given, spoil, match):
     spoil(given)
     with pytest.raises(SystemExit, match=match) as stop:
         ship.main(line(given))
     assert "\n" not in str(stop.value.code)
-
-
-def test_frequent_pieces_are_kept(scripts, given, encoder):
-    ship, _ = scripts
-    files = ship.bitext_files([str(given / "*.tsv")])
-    small = ship.with_frequent_pieces(encoder, 100, files)
-    assert len(small.backbone.word_embeddings.weight) == small.vocabulary.size < encoder.vocabulary.size
-    unknown = encoder.vocabulary.unk_id
-    for ids in small.vocabulary.encode(texts(5, 20, ["deu_Latn", "eng_Latn"])):
-        assert unknown not in ids
-    with pytest.raises(InterlinguaError, match="max_size"):
-        ship.with_frequent_pieces(encoder, 2, files)
-
-
-def test_each_language_gives_as_many_sentences(scripts, given):
-    ship, _ = scripts
-    drawn = ship.sample(ship.bitext_files([str(given / "*.tsv")]))
-    assert len(drawn) == len(set(drawn)) == 2 * ship.SAMPLE
-    assert drawn == ship.sample(ship.bitext_files([str(given / "*.tsv")]))

@@ -131,8 +131,9 @@ def write_packed(trained: Path, packed: Path) -> None:
 def without_blanks(vocabulary: Vocabulary) -> Vocabulary:
     """The same vocabulary in fewer bytes: scores with as many digits as their 32 bits need."""
     definition = vocabulary.definition
-    pieces = definition["model"]["vocab"]
-    definition["model"]["vocab"] = [[piece, float(str(np.float32(score)))] for piece, score in pieces]
+    if definition["model"]["type"] == "Unigram":
+        pieces = definition["model"]["vocab"]
+        definition["model"]["vocab"] = [[piece, float(str(np.float32(score)))] for piece, score in pieces]
     return Vocabulary(
         json.dumps(definition, ensure_ascii=False, separators=(",", ":")),
         special_tokens=vocabulary.special_tokens,

@@ -99,7 +99,7 @@ class GroupedCommand(TyperCommand):
         found = self.make_parser(ctx).parse_args(args=args)[0]
         names = {field.name for field, declaration in declared(options) if declaration.is_argument}
         first = next((argument.name for argument in self.get_params(ctx) if argument.name in names), None)
-        value = found.get(first)
+        value = None if first is None else found.get(first)
         if isinstance(value, Sequence) and not isinstance(value, str):  # an argument of any number of values
             value = value[0] if value else None
         return value, {name: value for name, value in found.items() if name not in names}
