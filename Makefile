@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 # Byte code is made at the first import, of what is imported.
 PIP := $(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt
 PACKAGE := pyproject.toml constraints.txt hatch_build.py $(wildcard src/interlingua/kernels/*.[ch])
+# The model that comes with the library, a distribution of its own.
+MINI := models/mini
 # What is installed, a stamp for each set of packages.
 TORCH := $(VENV)/.torch
 QUICKSTART := $(VENV)/.quickstart
@@ -46,13 +48,13 @@ $(TORCH): constraints.txt
 	$(PIP) torch $(TORCH_ARGS)
 	touch $@
 
-$(QUICKSTART): $(TORCH) $(PACKAGE)
-	$(PIP) --editable '.[quickstart]'
+$(QUICKSTART): $(TORCH) $(PACKAGE) $(MINI)/pyproject.toml
+	$(PIP) --editable '.[quickstart]' --editable $(MINI)
 	touch $@
 
 # It holds the quickstart's packages too.
-$(DEV): $(TORCH) $(PACKAGE)
-	$(PIP) --editable '.[dev]'
+$(DEV): $(TORCH) $(PACKAGE) $(MINI)/pyproject.toml
+	$(PIP) --editable '.[dev]' --editable $(MINI)
 	touch $(QUICKSTART) $@
 
 $(DOCS): $(TORCH) $(PACKAGE)

@@ -51,6 +51,24 @@ def test_a_function_takes_the_fields_of_the_dataclass():
         verb("m", "t", shares=1.0)
 
 
+@dataclasses.dataclass(frozen=True)
+class WithDefault(Verb):
+    """Options of a verb with a first argument that may be left out."""
+
+    @classmethod
+    def left_out(cls, first, given):
+        return "default" if first == "text" and "model" not in given else None
+
+
+def test_a_first_argument_that_was_left_out_is_put_in_front():
+    verb = function_of(WithDefault, run, "verb")
+    assert verb("text")[0] == WithDefault("default", "text")
+    assert verb("m", "text")[0] == WithDefault("m", "text")
+    assert verb(None, "text")[0] == WithDefault(None, "text")
+    assert verb(model="m", text="text")[0] == WithDefault("m", "text")
+    assert function_of(Verb, run, "verb")("text")[0] == Verb("text")
+
+
 def test_the_docstring_describes_each_option_and_its_unit():
     text = function_of(Verb, run, "verb").__doc__
     assert text.startswith("Does something.\n\nMore about it.\n\nArgs:\n    model: The model.\n    text: The text.\n")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
@@ -102,6 +102,19 @@ class Options:
         for field in dataclasses.fields(self):
             _check_range(field.name, getattr(self, field.name), declaration_of(field))
 
+    @classmethod
+    def left_out(cls, first: Any, given: Mapping[str, Any]) -> Any:
+        """What stands for the first argument where it was left out, so that ``first`` is the second one.
+
+        Args:
+            first: the first positional value; None = there is none.
+            given: all that is given by name.
+
+        Returns:
+            The value to put in front; None = nothing was left out.
+        """
+        return None
+
 
 def _check_range(name: str, value: Any, declaration: Declaration) -> None:
     """Refuses a number outside of its range, as the command line does before.
@@ -149,7 +162,7 @@ def function_of(options: Callable[P, T], run: Callable[[T], R], name: str) -> Ca
     """
 
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        given = options(*args, **kwargs)
+        given = options(*_completed(options, args, kwargs), **kwargs)
         with line_limit(getattr(given, "max_line", MAX_LINE_CHARACTERS)):
             return run(given)
 
@@ -160,6 +173,14 @@ def function_of(options: Callable[P, T], run: Callable[[T], R], name: str) -> Ca
     made.__doc__ = _docstring(options, run)
     made.options = options
     return call
+
+
+def _completed(options: Any, arguments: tuple[Any, ...], given: Mapping[str, Any]) -> Any:
+    """The positional arguments, with the first one where it was left out; None in its place was given."""
+    if arguments and arguments[0] is None:
+        return arguments
+    in_front = options.left_out(arguments[0] if arguments else None, given)
+    return arguments if in_front is None else (in_front, *arguments)
 
 
 def _docstring(options: Any, run: Callable[..., Any]) -> str:

@@ -176,6 +176,8 @@ SUITES: dict[str, tuple[str, ...]] = {
     "mexma_table30": ("mteb:CDSC-R", "mteb:SICK-R-PL", "mteb:STS22", "mteb:STSBenchmarkMultilingualSTS"),
 }
 """Names for several tasks; those with data are run."""
+DEFAULT_MODEL = "mini"
+"""The model where none is named; the package interlingua-mini brings it, see ``encoder.locate``."""
 BACKENDS = Registry(
     "backend",
     "interlingua.backends",

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from interlingua.cli import main
+from interlingua.registry import DEFAULT_MODEL
 from interlingua.search.passage_index import PassageIndex
 from tests.search.test_searcher import files, model  # noqa: F401
 
@@ -29,6 +32,17 @@ def test_an_index_is_built_extended_and_cut(capsys, model, files, tmp_path):  # 
     assert code == 0
     assert "20 passages deleted" in printed.err
     assert PassageIndex(folder).count() == 40
+
+
+def test_before_a_file_the_model_may_be_left_out(capsys, model, files, tmp_path, monkeypatch):  # noqa: F811
+    entry = SimpleNamespace(name=DEFAULT_MODEL, value="package:folder", load=lambda: lambda: model)
+    monkeypatch.setattr("interlingua.encoder.locate.installed", lambda group: [entry])
+    code, printed = run(capsys, "build", *files[:2], "-o", tmp_path / "index")
+    assert code == 0, printed.err
+    index = PassageIndex(tmp_path / "index")
+    assert (index.count(), index.settings.model) == (40, DEFAULT_MODEL)
+    code, _ = run(capsys, "add", tmp_path / "index", files[2])
+    assert (code, PassageIndex(tmp_path / "index").count()) == (0, 60)
 
 
 @pytest.mark.parametrize(

@@ -5,16 +5,25 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import inspect
+import io
+import re
+import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
+import torch
 
 import interlingua
 from interlingua.cli import main
 from interlingua.cli.main import VERBS
 from interlingua.cli.options import GroupedCommand, command
 from interlingua.cli.verb import command as app_of
+from interlingua.encoder.backbone import BackboneConfig
+from interlingua.encoder.encoder import Encoder
 from interlingua.options import GROUPS, SEARCH, Options, argument, declaration_of, option
+from interlingua.registry import DEFAULT_MODEL
 
 
 def function_of_verb(verb):
@@ -102,6 +111,90 @@ def test_help_stands_under_the_headings_of_the_groups(capsys):
     lines = capsys.readouterr().out.splitlines()
     headings = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
     assert headings == ["Arguments:", "Search:", "Options:"]
+
+
+WITH_DEFAULT = ["embed", "mine", "calibrate", "score", "align"]
+
+
+def test_these_verbs_have_a_model_of_their_own(capsys):
+    for verb in CONVERTED:
+        may_be_left_out = function_of_verb(verb).options.left_out(None, {}) is not None
+        assert may_be_left_out == (verb in WITH_DEFAULT), verb
+    for verb in (*WITH_DEFAULT, "export"):
+        with pytest.raises(SystemExit):
+            main.main([verb, "--help"])
+        shown = " ".join(capsys.readouterr().out.split())
+        model = re.search(r"Arguments: model <\w+> (.*?)(?: [\w.]+ <| Model: | Input: )", shown)[1]
+        assert (DEFAULT_MODEL in model) == (verb in WITH_DEFAULT), verb
+        assert ("[required]" in model) == (verb not in WITH_DEFAULT), verb
+
+
+@pytest.fixture
+def mini(tmp_path, monkeypatch, word_vocabulary):
+    """A working directory with texts, where the default model is a tiny one."""
+    torch.manual_seed(0)
+    config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
+    Encoder.from_scratch(config, word_vocabulary).save(tmp_path / "model")
+    entry = SimpleNamespace(name=DEFAULT_MODEL, value="package:folder", load=lambda: lambda: tmp_path / "model")
+    monkeypatch.setattr("interlingua.encoder.locate.installed", lambda group: [entry])
+    monkeypatch.chdir(tmp_path)
+    lines = [f"{n} {n + 1}" for n in range(5)]
+    (tmp_path / "a.de.txt").write_text("".join(f"de{line}\n" for line in lines))
+    (tmp_path / "b.en.txt").write_text("".join(f"en{line}\n" for line in lines))
+    (tmp_path / "pairs.de-en.tsv").write_text("".join(f"de{line}\ten{line}\n" for line in lines))
+    (tmp_path / "list.tsv").write_text("a.de.txt\tb.en.txt\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "mine a.de.txt b.en.txt -o out.tsv --quiet",
+        "mine -o out.tsv --quiet --k 2 -- a.de.txt b.en.txt",
+        "score pairs.de-en.tsv -o out.tsv --quiet",
+        "embed -o out.npy a.de.txt --quiet",
+        "embed a.de.txt b.en.txt -o out --quiet",
+        "align a.de.txt b.en.txt -o out --quiet",
+        "align --list list.tsv -o out --quiet",
+    ],
+)
+def test_without_a_model_the_default_one_is_taken(mini, line):
+    def written():
+        with pytest.raises(SystemExit) as stop:
+            main.main(arguments)
+        assert not stop.value.code
+        [out] = mini.glob("out*")
+        files = sorted(path for path in [out, *out.rglob("*")] if path.is_file() and path.suffix != ".json")
+        found = {path.relative_to(mini): path.read_bytes() for path in files}
+        assert found
+        shutil.rmtree(out) if out.is_dir() else out.unlink()
+        return found
+
+    arguments = line.split()
+    without = written()
+    arguments = [arguments[0], *("model" if word == "--" else word for word in arguments[1:])]
+    if "model" not in arguments:
+        arguments.insert(1, "model")
+    assert written() == without
+
+
+def test_standard_input_is_no_model(mini, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"de1 de2\nde3\n")))
+    with pytest.raises(SystemExit) as stop:
+        main.main(["embed", "-", "-o", "out.npy", "--quiet"])
+    assert not stop.value.code
+    assert np.load(mini / "out.npy").shape[0] == 2
+
+
+@pytest.mark.parametrize(
+    "line", ["score", "score model", "mine a.de.txt -o out.tsv", "align model a.de.txt x.txt y.txt"]
+)
+def test_a_missing_or_surplus_argument_is_still_one_line(mini, capsys, line):
+    with pytest.raises(SystemExit) as stop:
+        main.main(line.split())
+    assert stop.value.code == 2
+    [told] = capsys.readouterr().err.splitlines()
+    assert "argument" in told
 
 
 def test_a_line_limit_ends_with_the_command(monkeypatch, tmp_path):

@@ -14,6 +14,7 @@ from interlingua.cli import serve as verb
 from interlingua.cli.verb import command
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
+from interlingua.registry import DEFAULT_MODEL
 
 
 @pytest.fixture(scope="module")
@@ -49,3 +50,8 @@ def test_slips_are_one_line(folder, options):
     result = run(str(folder), *options)
     assert result.returncode == 2
     assert result.stderr.count("\n") == 1
+
+
+def test_the_model_is_the_default_one_unless_named():
+    [model] = [one for one in get_command(command("serve", "")).params if one.name == "model"]
+    assert (model.default, model.required) == (DEFAULT_MODEL, False)

@@ -18,6 +18,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from interlingua.cli import main
+from interlingua.encoder.locate import installed_model
+from interlingua.errors import CheckpointError
+from interlingua.registry import DEFAULT_MODEL
 
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
 
@@ -85,3 +88,11 @@ def run_python(page: Path, folder: Path) -> dict[str, Any]:
     with contextlib.chdir(folder):
         exec(compile(code, page.name, "exec"), names)
     return names
+
+
+def has_model() -> bool:
+    """Whether the default model, which is a package of its own, is installed with its weights."""
+    try:
+        return installed_model(DEFAULT_MODEL) is not None
+    except CheckpointError:
+        return False

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tools.draw_mixed_pool import tables
 
+from tests.docs.markdown import has_model
 from tests.methods.conftest import tiny_encoder
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -93,12 +94,29 @@ def test_own_numbers_are_those_of_the_results():
 def test_the_code_runs(tmp_path):
     folder = tmp_path / "model"
     tiny_encoder().save(folder)
+    code = code_of_the_readme()
+    assert "interlingua.load()" in code
+    printed = run(code.replace("load()", f"load({str(folder)!r})"))
+    assert re.fullmatch(r"\[[01] [01]\]", printed)
+
+
+@pytest.mark.skipif(not has_model(), reason="the model of interlingua-mini is not installed")
+def test_the_code_prints_what_it_promises():
+    code = code_of_the_readme()
+    assert f"# {run(code)}: " in code
+
+
+def code_of_the_readme():
     [code] = re.findall(r"```python\n(.*?)```", README, re.S)
-    assert "hf:intfloat/multilingual-e5-small" in code
+    return code
+
+
+def run(code):
+    """What it prints."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        exec(compile(code.replace("hf:intfloat/multilingual-e5-small", str(folder)), "README.md", "exec"), {})
-    assert len(re.findall(r"-?\d\.\d*", out.getvalue())) == 4
+        exec(compile(code, "README.md", "exec"), {})
+    return out.getvalue().strip()
 
 
 @pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", README))))

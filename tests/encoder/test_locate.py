@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import re
 import sys
 
 import pytest
 
 from interlingua.encoder.locate import best_of_run, installed_model, locate
 from interlingua.errors import CheckpointError
+from interlingua.registry import DEFAULT_MODEL
 
 
 def run_folder(path, *models):
@@ -82,7 +84,32 @@ def test_an_installed_model_is_found_by_its_name(package, tmp_path):
     assert locate("small").resolve() == tmp_path / "small"
 
 
+def test_a_folder_before_an_installed_model_is_warned_of_once(package, tmp_path, caplog):
+    for name in ("small", "other"):
+        (tmp_path / name).mkdir()
+    for path in ("small", "small", "other", tmp_path / "small"):
+        locate(path)
+    [record] = caplog.records
+    assert str(tmp_path / "small") in record.getMessage()
+    assert "small_package" in record.getMessage()
+
+
+def test_the_default_model_that_is_not_installed_names_its_extra(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("interlingua.encoder.locate.installed", lambda group: [])
+    with pytest.raises(CheckpointError, match=re.escape("interlingua[mini]")) as refused:
+        locate(DEFAULT_MODEL)
+    assert "./models/mini" in str(refused.value)
+
+
 def test_an_installed_model_without_its_folder_is_refused(package):
     package.rmdir()
     with pytest.raises(CheckpointError, match="small_package"):
+        locate("small")
+
+
+def test_a_package_that_can_t_unpack_its_model_is_one_line(package):
+    code = "def folder():\n    raise OSError('small: no room to unpack the model')\n"
+    (package.parent / "__init__.py").write_text(code)
+    with pytest.raises(CheckpointError, match="^small: no room to unpack the model$"):
         locate("small")

@@ -3,6 +3,7 @@ import io
 import json
 import shlex
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -11,10 +12,13 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, DataError
 from interlingua.locks import exclusive
 from interlingua.quickstart.run import Settings, quickstart
+from interlingua.registry import DEFAULT_MODEL
 from interlingua.train.budget import Fitted
 from interlingua.train.config import load_train_config
 from interlingua.train.result import Clock
 from tests.quickstart.conftest import write_catalogue
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +101,18 @@ def test_a_busy_machine_ends_with_the_budget(stalled):
     longer = load_train_config(output / "run" / "config.toml", overrides=changes)
     assert longer.run.budget_seconds == 3600
     assert longer.run.max_steps is None
+
+
+def test_the_last_lines_name_the_model_that_comes_with_the_library(done):
+    findings, _, printed = done
+    *_, about, command, guide = findings.commands
+    assert DEFAULT_MODEL in about
+    ended = printed.rstrip().splitlines()
+    assert [line.strip() for line in ended[-3:]] == [about, command, guide]
+    assert (ROOT / guide.rpartition(" ")[2]).is_file()
+    program, verb, *files = shlex.split(command)
+    assert (program, verb) == ("interlingua", "mine")
+    assert files[-2:] == ["-o", "pairs.tsv"]
 
 
 def test_nothing_to_learn_from(tmp_path):

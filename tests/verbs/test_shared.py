@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from interlingua.verbs.shared import as_path, joined, listed
+from interlingua.errors import CheckpointError
+from interlingua.registry import DEFAULT_MODEL
+from interlingua.verbs.score import score
+from interlingua.verbs.shared import ModelOptions, as_path, joined, listed
 
 
 @pytest.mark.parametrize(
@@ -26,3 +29,39 @@ def test_limits_come_as_text_or_as_a_mapping(names, expected):
 def test_a_path_may_be_a_text():
     assert as_path("a/b") == Path("a/b")
     assert as_path(None) is None
+
+
+@pytest.fixture
+def text(tmp_path):
+    path = tmp_path / "a.de.txt"
+    path.write_text("Guten Tag\n")
+    return path
+
+
+def test_a_model_of_none_is_the_default_one():
+    assert ModelOptions(None).model == DEFAULT_MODEL
+
+
+def test_before_a_file_the_model_may_be_left_out(text, tmp_path):
+    for first in (None, "-", text, str(text)):
+        assert ModelOptions.left_out(first, {}) == DEFAULT_MODEL
+        assert ModelOptions.left_out(first, {"backend": "interlingua"}) == DEFAULT_MODEL
+    for first in ("mini", "hf:owner/name", tmp_path, str(tmp_path / "absent"), ["Guten Tag"], len):
+        assert ModelOptions.left_out(first, {}) is None
+
+
+def test_a_backend_of_another_kind_reads_its_own_files(text):
+    assert ModelOptions.left_out(text, {"backend": "package.module:Class"}) is None
+    assert ModelOptions.left_out(text, {"model": "m"}) is None
+
+
+def test_a_function_takes_the_default_model_for_none_and_before_a_file(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("interlingua.encoder.locate.installed", lambda group: [])
+    bitext = tmp_path / "a.de-en.tsv"
+    bitext.write_text("Guten Tag\tGood day\n")
+    for arguments in ([bitext], [str(bitext)], [None, bitext], [None, [("Guten Tag", "Good day")]]):
+        with pytest.raises(CheckpointError, match=r"^mini: "):
+            list(score(*arguments))
+    with pytest.raises(CheckpointError, match=r"^mini: "):
+        list(score(bitext=bitext))

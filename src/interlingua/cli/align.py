@@ -1,4 +1,4 @@
-"""``interlingua align MODEL SOURCE TARGET -o LINKS``."""
+"""``interlingua align [MODEL] SOURCE TARGET -o LINKS``."""
 
 from __future__ import annotations
 

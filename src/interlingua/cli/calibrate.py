@@ -1,4 +1,4 @@
-"""``interlingua calibrate MODEL SOURCE TARGET --parallel HELDOUT -o CALIBRATION.json``."""
+"""``interlingua calibrate [MODEL] SOURCE TARGET --parallel HELDOUT -o CALIBRATION.json``."""
 
 from __future__ import annotations
 

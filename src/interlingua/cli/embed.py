@@ -1,4 +1,4 @@
-"""``interlingua embed MODEL FILE -o OUT.npy``."""
+"""``interlingua embed [MODEL] FILE -o OUT.npy``."""
 
 from __future__ import annotations
 

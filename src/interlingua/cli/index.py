@@ -1,20 +1,22 @@
-"""``interlingua index build MODEL FILES -o DIR``, ``index add DIR FILES``, ``index delete DIR IDS``."""
+"""``interlingua index build [MODEL] FILES -o DIR``, ``index add DIR FILES``, ``index delete DIR IDS``."""
 
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from interlingua.cli.common import rate_bar
+from interlingua.registry import DEFAULT_MODEL
 
 Text = str | None
 ACTIONS = ("build", "add", "delete")
 EPILOG = (
-    "build MODEL FILES -o DIR makes an index, or goes on with one; add DIR FILES adds passages, and replaces those of"
-    " the same id; delete DIR IDS removes some. FILES: .jsonl or .parquet (text, id, title, language; all else is"
-    " metadata), or text with a passage a line and its language in the file's name."
+    "build MODEL FILES -o DIR makes an index, or goes on with one; left out before a file, MODEL is mini; add DIR FILES"
+    " adds passages, and replaces those of the same id; delete DIR IDS removes some. FILES: .jsonl or .parquet (text,"
+    " id, title, language; all else is metadata), or text with a passage a line and its language in the file's name."
 )
 
 
@@ -52,6 +54,8 @@ def index(
     given = {"output": output, "prompt": prompt, "question_prompt": question_prompt, "map": map}
     chosen = {"approximate": "" if approximate else None, "language": language, "where": where, "device": device}
     _refuse_others(action, {**given, **chosen})
+    if action == "build" and Path(arguments[0]).is_file():
+        arguments = [DEFAULT_MODEL, *arguments]
     first, *rest = arguments
     if action == "delete":
         _delete(first, rest, where, quiet)

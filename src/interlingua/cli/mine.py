@@ -1,4 +1,4 @@
-"""``interlingua mine MODEL SOURCE TARGET -o PAIRS.tsv``."""
+"""``interlingua mine [MODEL] SOURCE TARGET -o PAIRS.tsv``."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -84,17 +84,40 @@ def _quiet(help: str | None) -> list[inspect.Parameter]:
 
 
 class GroupedCommand(TyperCommand):
-    """A command that shows its options under the headings of ``options.GROUPS``."""
+    """A command of an options dataclass: help under the headings of ``options.GROUPS``, ``Options.left_out``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Reads the command line, with the first argument where it was left out."""
+        options = getattr(self.callback, "options", None)
+        if options is not None:
+            in_front = options.left_out(*self._given(ctx, options, list(args)))
+            args = args if in_front is None else [str(in_front), *args]
+        return super().parse_args(ctx, args)
+
+    def _given(self, ctx: Any, options: type, args: list[str]) -> tuple[str | None, dict[str, Any]]:
+        """The first positional value, and what is given by name."""
+        found = self.make_parser(ctx).parse_args(args=args)[0]
+        names = {field.name for field, declaration in declared(options) if declaration.is_argument}
+        first = next((argument.name for argument in self.get_params(ctx) if argument.name in names), None)
+        value = None if first is None else found.get(first)
+        if isinstance(value, Sequence) and not isinstance(value, str):  # an argument of any number of values
+            value = value[0] if value else None
+        return value, {name: value for name, value in found.items() if name not in names}
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Writes the arguments and the options of ``--help``."""
+        options = getattr(self.callback, "options", None)
+        may_be_left_out = options is not None and options.left_out(None, {}) is not None
         sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], **{group: [] for group in GROUPS}}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
             if record is None:
                 continue
+            is_argument = parameter.param_type_name == "argument"
+            if is_argument and may_be_left_out and not sections["Arguments"]:
+                record = (record[0], record[1].removesuffix("[required]").rstrip())
             group = getattr(parameter, "rich_help_panel", None) or GENERAL
-            sections["Arguments" if parameter.param_type_name == "argument" else group].append(record)
+            sections["Arguments" if is_argument else group].append(record)
         for title, records in sections.items():
             if records:
                 with formatter.section(title):

@@ -1,4 +1,4 @@
-"""``interlingua score MODEL BITEXT``."""
+"""``interlingua score [MODEL] BITEXT``."""
 
 from __future__ import annotations
 

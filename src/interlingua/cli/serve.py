@@ -1,4 +1,4 @@
-"""``interlingua serve MODEL``."""
+"""``interlingua serve [MODEL]``."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from interlingua.registry import DEFAULT_MODEL
 from interlingua.serve.settings import ServeSettings
 
 DEFAULTS = ServeSettings()
@@ -17,7 +18,7 @@ def _flag(name: str, help: str, **limits: Any) -> Any:
     return typer.Option(f"--{name}", help=help, envvar=PREFIX + name.upper().replace("-", "_"), **limits)
 
 
-Model = Annotated[str, typer.Argument(help="Model directory, training run or hf:owner/name.")]
+Model = Annotated[str, typer.Argument(help="Model directory, training run, hf:owner/name or an installed model.")]
 Index = Annotated[str | None, _flag("index", "Folder of an index of this model, for /search.")]
 Calibration = Annotated[
     str | None,
@@ -54,7 +55,7 @@ ApiKey = Annotated[
 
 
 def serve(
-    model: Model,
+    model: Model = DEFAULT_MODEL,
     index: Index = None,
     calibration: Calibration = None,
     host: Host = "127.0.0.1",

@@ -33,6 +33,7 @@ from interlingua.encoder.vocabulary_trimming import trim_vocabulary
 from interlingua.encoder.weights import weights_digest
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike, atomic_directory
+from interlingua.registry import DEFAULT_MODEL
 
 __all__ = ["Encoder", "HiddenStates"]
 
@@ -349,11 +350,12 @@ class Encoder(nn.Module):
         return weights_digest(weights, begin=begin)
 
 
-def load(path_or_id: PathLike, *, device: str | torch.device = "auto") -> Encoder:
+def load(path_or_id: PathLike = DEFAULT_MODEL, *, device: str | torch.device = "auto") -> Encoder:
     """Reads a model to use it, as ``Encoder.load`` does, on a GPU where there is one.
 
     Args:
-        path_or_id: a model directory, a training run, of which the best model is read, or ``hf:owner/name``.
+        path_or_id: a model directory, a training run, of which the best model is read, ``hf:owner/name``, or the name
+            of an installed model; by default ``mini``, the model of the extra ``mini``.
         device: where the weights go: cpu, cuda, cuda:1; auto = the first GPU where there is one, else the CPU.
 
     Raises:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import functools
+import logging
 import os
 import re
 from collections.abc import Sequence
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 from interlingua.encoder.hub import hub_hint, hub_name, hub_snapshot
 from interlingua.errors import CheckpointError
 from interlingua.files import PathLike
-from interlingua.registry import installed
+from interlingua.registry import DEFAULT_MODEL, installed
 
+log = logging.getLogger("interlingua")
 RUN_CONFIG = "config.toml"
 """Tells the folder of a training run from that of a model."""
 RUN_MODELS = ("best", "model")
@@ -23,8 +27,8 @@ HUB_FILES = ["*.json", "*.model", "*.txt", "model.safetensors", "model-*.safeten
 def locate(path_or_id: PathLike, *, patterns: Sequence[str] = (*HUB_FILES, "pytorch_model.bin")) -> Path:
     """The folder of a model: a path, the best model of a run, an installed model's name, or ``hf:owner/name``.
 
-    A folder comes before an installed model of the same name. A path that is not there is never looked up on the hub:
-    whoever took the name there would decide what is loaded.
+    A folder comes before an installed model of the same name, and a warning says so. A path that is not there is never
+    looked up on the hub: whoever took the name there would decide what is loaded.
 
     Args:
         path_or_id: of the model.
@@ -36,32 +40,63 @@ def locate(path_or_id: PathLike, *, patterns: Sequence[str] = (*HUB_FILES, "pyto
     name = hub_name(path_or_id)
     if name is not None:
         return hub_snapshot(name, list(patterns))
-    folder = Path(path_or_id).expanduser()
+    text = os.fspath(path_or_id)
+    folder = Path(text).expanduser()
     if folder.is_dir():
+        package = _package_of(text)
+        if package is not None:
+            _warn_of_shadow(text, folder.resolve(), package)
         return Path(best_of_run(folder))
-    installed = installed_model(os.fspath(path_or_id))
+    installed = installed_model(text)
     if installed is not None:
         return installed
-    raise CheckpointError(f"{os.fspath(path_or_id)}: no such model directory{hub_hint(path_or_id)}")
+    if text == DEFAULT_MODEL:
+        raise CheckpointError(
+            f"{text}: the package interlingua-{text}, which brings this model, is not installed; run: pip install"
+            f" 'interlingua[{text}]', in a checkout: pip install ./models/{text}; or name another model"
+        )
+    raise CheckpointError(f"{text}: no such model directory{hub_hint(path_or_id)}")
+
+
+@functools.cache  # once, however many parts of a command look for the model
+def _warn_of_shadow(name: str, folder: Path, package: str) -> None:
+    log.warning(
+        "%s: the folder %s is read, and not the model of that name of the package %s; rename the folder to use that",
+        name,
+        folder,
+        package,
+    )
 
 
 def installed_model(name: str) -> Path | None:
     """The folder of a model that an installed package brings under a name, such as ``mini``; None if none does.
 
     Raises:
-        CheckpointError: the package's folder is missing.
+        CheckpointError: the package's folder is missing, or can't be written where the package unpacks it.
     """
+    entry = _entry_point(name)
+    if entry is None:
+        return None
+    try:
+        folder = Path(entry.load()())
+    except OSError as error:
+        raise CheckpointError(str(error)) from error
+    if not folder.is_dir():
+        package = _package_of(name)
+        raise CheckpointError(f"{name}: the package {package} lacks its folder {folder}; install it again")
+    return folder
+
+
+def _package_of(name: str) -> str | None:
+    """The package that brings a model of that name; nothing of it is imported."""
+    entry = _entry_point(name)
+    return None if entry is None else entry.value.partition(":")[0]
+
+
+def _entry_point(name: str) -> EntryPoint | None:
     if re.fullmatch(r"[\w.-]+", name) is None:
         return None
-    for entry in installed(ENTRY_POINTS):
-        if entry.name != name:
-            continue
-        folder = Path(entry.load()())
-        if not folder.is_dir():
-            package = entry.value.partition(":")[0]
-            raise CheckpointError(f"{name}: the package {package} lacks its folder {folder}; install it again")
-        return folder
-    return None
+    return next((entry for entry in installed(ENTRY_POINTS) if entry.name == name), None)
 
 
 def best_of_run(path_or_id: PathLike) -> PathLike:

@@ -35,6 +35,7 @@ from interlingua.quickstart.demo import Demonstration, demonstrate
 from interlingua.quickstart.report import FORMAT, Findings, write_html, write_json
 from interlingua.quickstart.scores import Kind, LanguageScore, averages, score
 from interlingua.quickstart.training import MAX_TOKENS, VOCABULARY_SIZE, RunLength, recipe
+from interlingua.registry import DEFAULT_MODEL
 from interlingua.train.budget import BudgetError
 from interlingua.train.loop import train
 from interlingua.train.result import TrainResult
@@ -265,6 +266,9 @@ def _commands(output: Path) -> list[str]:
         "# use it from sentence-transformers, after pip install sentence-transformers",
         f"python -c \"from sentence_transformers import SentenceTransformer as S; print(S('{model}').encode('Hi'))\"",
         "# your own parallel text: interlingua prepare --help, interlingua train --help",
+        f"# or begin with {DEFAULT_MODEL}, the model that comes with interlingua: more than 50 languages, no training",
+        "interlingua mine NEWS.de.txt NEWS.en.txt -o pairs.tsv",
+        "# search your documents with it in five lines: docs/how-to/search-your-documents.md",
     ]
 
 

@@ -12,11 +12,18 @@ from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.limits import MAX_LINE_CHARACTERS
 from interlingua.options import INPUT, MODEL, SEARCH, Options, argument, option
+from interlingua.registry import DEFAULT_MODEL
 from interlingua.runtime import Progress as Progress
 from interlingua.runtime import silent as silent
 
 Model = Any
-"""A model directory, a run or ``hf:owner/name``; in Python also an encoder or a function from texts to vectors."""
+"""A model directory, a run, ``hf:owner/name`` or the name of an installed model.
+
+In Python also an encoder, a function from texts to vectors, or None for the model of the package interlingua-mini.
+"""
+STANDARD_INPUT = "-"
+BACKEND = "interlingua"
+"""The backend of our own models."""
 Names = str | Iterable[str]
 """Names with commas, or any iterable of them."""
 
@@ -83,7 +90,9 @@ class RayOptions(Options):
 class ModelOptions(Options):
     """A model, and how it computes."""
 
-    model: Model = argument("Model directory or hf:owner/name, or what the backend reads.")
+    model: Model = argument(
+        "Model directory or hf:owner/name, or what the backend reads; left out before a file, it is mini."
+    )
     prompt: str | None = option(None, "Name of a prompt of the model, or text put before every line.", group=MODEL)
     batch_tokens: int = option(16_384, "Tokens per batch at most.", group=MODEL, minimum=1, unit="tokens")
     dtype: str | None = option(
@@ -91,7 +100,7 @@ class ModelOptions(Options):
     )
     device: str | None = option(None, "cpu, cuda, cuda:1; a GPU where there is one by default.", group=MODEL)
     backend: str = option(
-        "interlingua",
+        BACKEND,
         "interlingua, sentence-transformers, onnx, openai, vectors, function, or package.module:Class.",
         group=MODEL,
     )
@@ -102,8 +111,23 @@ class ModelOptions(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.model is None:
+            object.__setattr__(self, "model", DEFAULT_MODEL)
         if not isinstance(self.model, str | os.PathLike):
             embedding_function(self.model)  # raises where it does not embed
+
+    @classmethod
+    def left_out(cls, first: Any, given: Mapping[str, Any]) -> Any:
+        """The default model where the first argument is a file or standard input, and so no model.
+
+        Another backend may read its model from a file: there nothing is left out.
+        """
+        if "model" in given or given.get("backend", BACKEND) != BACKEND:
+            return None
+        if first is None:
+            return DEFAULT_MODEL
+        is_text = isinstance(first, str | os.PathLike) and (first == STANDARD_INPUT or Path(first).is_file())
+        return DEFAULT_MODEL if is_text else None
 
 
 @dataclass(frozen=True)

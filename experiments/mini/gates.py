@@ -1,0 +1,181 @@
+"""Measures models on everything that the small model is judged by, and prints one table of all that were measured.
+
+    gates="python experiments/mini/gates.py --corpus prepared/mini -o reports/mini"
+    $gates measure models/multilingual-e5-small --prompt query
+    $gates measure mini
+    $gates table
+
+``measure`` runs ``interlingua evaluate``, with options that are not its own; what is measured already is not measured
+again. The corpus names the languages that the model was trained on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from interlingua.corpus.manifest import Manifest
+from interlingua.evaluation.data.folders import full_code
+from interlingua.evaluation.tasks.groups import TATOEBA_GROUPS
+
+STSB = ("de", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "ro", "ru", "sv", "tr", "zh")
+"""The languages of STS benchmark besides English."""
+Rows = dict[str, dict[str, Any]]
+"""Subset -> its scores."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Gate:
+    """A measure, with what the model is to reach.
+
+    Attributes:
+        title: of the row.
+        task: results of it are read.
+        value: from these results and the trained languages' codes.
+        gate: to reach.
+        stretch: what is hoped for.
+        lower: whether a lower value is better.
+        digits: after the point.
+    """
+
+    title: str
+    task: str
+    value: Callable[[Rows, set[str]], float]
+    gate: float
+    stretch: float
+    lower: bool = False
+    digits: int = 1
+
+    def met(self, value: float) -> str:
+        """What was reached with a value."""
+        reached = [value <= limit if self.lower else value >= limit for limit in (self.gate, self.stretch)]
+        return "stretch" if all(reached) else "met" if reached[0] else "not met"
+
+
+def mean(measure: str, group: Collection[str] | None = None) -> Callable[[Rows, set[str]], float]:
+    """The mean of a measure in percent, over the pairs with English of a group of languages, or over all rows."""
+
+    def value(rows: Rows, trained: set[str]) -> float:
+        chosen = [row[measure] for name, row in rows.items() if group is None or name.split("-")[0] in group]
+        return 100 * float(np.mean(chosen))
+
+    return value
+
+
+def of_trained(measure: str) -> Callable[[Rows, set[str]], float]:
+    """The mean of a measure in percent, over the pairs with English of the languages that were trained on."""
+
+    def value(rows: Rows, trained: set[str]) -> float:
+        chosen = [row[measure] for name, row in rows.items() if full_code(name.split("-")[0]) in trained]
+        return 100 * float(np.mean(chosen))
+
+    return value
+
+
+def of(measure: str, *names: str) -> Callable[[Rows, set[str]], float]:
+    """The mean of a measure in percent over rows that are named."""
+    return lambda rows, trained: 100 * float(np.mean([rows[name][measure] for name in names]))
+
+
+GATES = (
+    Gate("Tatoeba-14, both directions", "tatoeba", mean("accuracy", TATOEBA_GROUPS["muse"]), 94.0, 95.4),
+    Gate("Tatoeba-14, x to English", "tatoeba", mean("accuracy_forward", TATOEBA_GROUPS["muse"]), 95.0, 95.6),
+    Gate("Tatoeba-36, x to English", "tatoeba", mean("accuracy_forward", TATOEBA_GROUPS["xtreme"]), 91.5, 92.5),
+    Gate("Tatoeba, languages trained, x to English", "tatoeba", of_trained("accuracy_forward"), 93.4, 94.5),
+    Gate("FLORES-200 xsim, languages trained, error", "xsim", mean("xsim"), 0.13, 0.09, lower=True, digits=3),
+    Gate("xsim with generated hard negatives, error", "xsim_pp_generated", mean("xsim_pp"), 56.8, 40.6, lower=True),
+    Gate("mixed pool of 15 languages", "mixed_pool", mean("accuracy_mixed_pool"), 92.0, 96.0),
+    Gate("the same, own pool", "mixed_pool", mean("accuracy_own_pool"), 98.5, 99.0),
+    Gate("STS17 ar-en", "sts17", of("spearman", "en-ar"), 77.0, 81.0),
+    Gate("STS17 es-en", "sts17", of("spearman", "en-es"), 82.0, 85.0),
+    Gate("STS17 tr-en", "sts17", of("spearman", "en-tr"), 74.0, 78.0),
+    Gate("STS17 monolingual, mean of 3", "sts17", of("spearman", "ar-ar", "es-es", "en-en"), 82.5, 84.5),
+    Gate("STSb test, English against 14 languages", "stsb", mean("spearman"), 77.0, 79.0),
+    Gate("BUCC zh-en, best F1", "bucc_best_f1", mean("f1"), 92.0, 94.0),
+    Gate("TyDi GoldP, MRR@100", "tydi_goldp", mean("mrr_at_100"), 89.4, 91.0),
+    Gate("XQuAD, MRR@100", "xquad", mean("mrr_at_100"), 93.0, 94.0),
+    Gate("XQuAD-R, MRR@100, pool of 11 languages", "xquad_r", mean("mrr_at_100"), 82.0, 86.0),
+)
+
+
+def main() -> None:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--corpus", type=Path, required=True, help="prepared corpus that the model was trained on")
+    parser.add_argument("-o", "--output", type=Path, required=True)
+    commands = parser.add_subparsers(required=True, dest="command")
+    of_one = commands.add_parser("measure")
+    of_one.add_argument("model")
+    of_one.add_argument("--name", help="in results; by default its folder's")
+    of_one.add_argument("--only", default="", help="tasks, with commas; all by default")
+    of_all = commands.add_parser("table")
+    of_all.add_argument("--models", default="", help="in this order, with commas; the last one is judged")
+    given, options = parser.parse_known_args()
+    languages = [code for code in Manifest.load(given.corpus).languages if code != "eng_Latn"]
+    if given.command == "measure":
+        measure(given, languages, options)
+    else:
+        folders = sorted(path.name for path in (given.output / "results").iterdir())
+        print(table(given.output, given.models.split(",") if given.models else folders, set(languages)))
+
+
+def measure(given: argparse.Namespace, languages: list[str], options: list[str]) -> None:
+    """Runs ``interlingua evaluate`` for each task; other options go on to it."""
+    chosen = {
+        "xsim": ["--languages", ",".join(languages)],
+        "xsim_pp_generated": ["--languages", "mexma"],
+        "stsb": ["--languages", ",".join(f"en-{code}" for code in STSB)],
+    }
+    name = given.name or Path(given.model).name
+    tasks = dict.fromkeys(gate.task for gate in GATES)
+    for task in [task for task in tasks if not given.only or task in given.only.split(",")]:
+        if any((given.output / "results" / name).glob(f"*/{task}*.json")):
+            continue
+        command = [
+            "interlingua",
+            "evaluate",
+            given.model,
+            "--suite",
+            task,
+            "--name",
+            name,
+            "--output",
+            str(given.output),
+        ]
+        subprocess.run([sys.executable, "-m", *command, *chosen.get(task, []), "--quiet", *options], check=True)
+
+
+def table(output: Path, models: list[str], trained: set[str]) -> str:
+    """The measures as rows, the models as columns."""
+    lines = [f"| measure | {' | '.join(models)} | gate | stretch | {models[-1]} has |"]
+    lines.append("|---|" + "---:|" * (len(models) + 2) + "---|")
+    for gate in GATES:
+        values = [gate_value(output / "results" / model, gate, trained) for model in models]
+        shown = ["" if value is None else f"{value:.{gate.digits}f}" for value in values]
+        limits = f"{gate.gate:.{gate.digits}f} | {gate.stretch:.{gate.digits}f}"
+        reached = "" if values[-1] is None else gate.met(values[-1])
+        lines.append(f"| {gate.title} | {' | '.join(shown)} | {limits} | {reached} |")
+    return "\n".join(lines)
+
+
+def gate_value(folder: Path, gate: Gate, trained: set[str]) -> float | None:
+    """A model's value; None if it was not measured."""
+    files = sorted(folder.glob(f"*/{gate.task}*.json"), key=lambda path: path.stat().st_mtime)
+    files = [path for path in files if json.loads(path.read_text(encoding="utf-8"))["task_name"].startswith(gate.task)]
+    if not files:
+        return None
+    found = json.loads(files[-1].read_text(encoding="utf-8"))
+    [rows] = found["scores"].values()
+    return gate.value({row["hf_subset"]: row for row in rows}, trained)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,247 @@
+"""Turns a trained model into the files of the package interlingua-mini: packed weights, no prompts, at most 60 MB.
+
+    python experiments/mini/ship.py runs/mini/mixed --corpus prepared/mini --run runs/mini/long -o $PACKAGE/model
+
+``PACKAGE`` is models/mini/src/interlingua_mini. The vectors of tokens are stored in four bits, other matrices in eight,
+as ``interlingua_mini.packing`` does. OUT is replaced only if the vectors stay, if sentence-transformers reads the same
+ones, and if the files are small enough.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import hashlib
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import load_file, save_file
+
+import interlingua
+from interlingua.corpus.manifest import Manifest
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.training_record import training_record
+from interlingua.encoder.vocabulary import Vocabulary
+from interlingua.errors import InterlinguaError
+from interlingua.export.card import Provenance, model_card
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "models" / "mini" / "src"))
+from interlingua_mini.packing import pack
+from interlingua_mini.unpacking import DIGEST, PACKED_WEIGHTS, WEIGHTS, write_stock
+
+MOST_BYTES = 60_000_000
+NAME = "interlingua-mini"
+LICENSE = "MIT"
+TABLE = "embeddings.word_embeddings.weight"
+LEAST_MEAN, LEAST_LOWEST = 0.999, 0.99
+"""Of the cosines of the shipped model's vectors with the trained one's, over held-out sentences."""
+USE = """## Use
+
+```python
+import interlingua
+
+encoder = interlingua.load("mini")
+vectors = encoder.encode(["The cat sits on the mat.", "Die Katze sitzt auf der Matte."])
+print(vectors @ vectors.T)
+```
+
+or, with sentence-transformers:
+
+```python
+import interlingua_mini
+from sentence_transformers import SentenceTransformer
+
+model = SentenceTransformer(str(interlingua_mini.folder()))
+```
+
+Texts need no prompt."""
+ORIGIN = """## Origin and license
+
+MIT. The model begins with the weights and the vocabulary of multilingual-e5-small (Copyright (c) Microsoft Corporation,
+MIT), as `tools/get_backbone.py` writes them: out of a Python package in which matrices are rounded to 4 bits, see
+`docs/data.md` of interlingua. It was trained only on text with a license that allows it; each source keeps its own."""
+NUMBERS = """## Numbers
+
+How good it is on every measure, next to other models and with the commands, is in `docs/results.md` of interlingua."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Reads the command line; a user's error is one line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", type=Path, help="the trained model's directory")
+    parser.add_argument("-o", "--output", type=Path, required=True)
+    parser.add_argument("--corpus", type=Path, required=True, help="what it was trained on, for the card")
+    parser.add_argument(
+        "--run", type=Path, action="append", default=[], help="a training run, for its cost in the card"
+    )
+    given = parser.parse_args(arguments)
+    try:
+        ship(given.model, given.output, given.corpus, runs=given.run)
+    except InterlinguaError as error:
+        sys.exit(f"ship.py: {error}")
+
+
+def ship(model: Path, output: Path, corpus: Path, *, runs: Iterable[Path]) -> None:
+    """Writes the package's model.
+
+    Args:
+        model: a trained one.
+        output: the folder to replace.
+        corpus: the prepared corpus.
+        runs: folders of the training runs, in their order.
+
+    Raises:
+        InterlinguaError: a file is missing, the vectors do not stay, or the files are too large.
+    """
+    manifest = Manifest.load(corpus)
+    costs = [(run, cost(run)) for run in runs]
+    small = Encoder.load(model)
+    small.settings = dataclasses.replace(small.settings, prompts={}, default_prompt=None)
+    small.vocabulary = without_blanks(small.vocabulary)
+    with tempfile.TemporaryDirectory() as folder:
+        trained, packed, stock = (Path(folder, name) for name in ("trained", NAME, "stock"))
+        small.save(trained)
+        write_packed(trained, packed)
+        stock.mkdir()
+        write_stock(stock, packed)
+        print(f"{model} and the shipped model, cosines: {check_rounding(model, stock, corpus)}")
+        print("the shipped model here and elsewhere:", *same_elsewhere(stock), sep="\n")
+        (packed / "README.md").write_text(card(stock, packed, manifest, costs), encoding="utf-8")
+        (packed / DIGEST).write_text(digest(packed) + "\n", encoding="ascii")
+        total = check_size(packed)
+        shutil.rmtree(output, ignore_errors=True)
+        shutil.copytree(packed, output)
+    print(f"{output}: {total / 1e6:.1f} MB")
+
+
+def write_packed(trained: Path, packed: Path) -> None:
+    """Writes a trained model's directory with packed weights."""
+    shutil.copytree(trained, packed)
+    (packed / WEIGHTS).unlink()  # the small ones of folders behind pooling stay as they are
+    save_file(pack(load_file(trained / WEIGHTS), four_bits=TABLE), packed / PACKED_WEIGHTS)
+    (packed / PACKED_WEIGHTS).chmod(0o644)  # safetensors makes it readable by its owner only
+
+
+def without_blanks(vocabulary: Vocabulary) -> Vocabulary:
+    """The same vocabulary in fewer bytes: scores with as many digits as their 32 bits need."""
+    definition = vocabulary.definition
+    if definition["model"]["type"] == "Unigram":
+        pieces = definition["model"]["vocab"]
+        definition["model"]["vocab"] = [[piece, float(str(np.float32(score)))] for piece, score in pieces]
+    return Vocabulary(
+        json.dumps(definition, ensure_ascii=False, separators=(",", ":")),
+        special_tokens=vocabulary.special_tokens,
+        pre_tokenizer=vocabulary.pre_tokenizer,
+    )
+
+
+def check_rounding(model: Path, stock: Path, corpus: Path) -> str:
+    """The lowest and the mean cosine between the trained and the shipped model.
+
+    Raises:
+        InterlinguaError: the vectors have moved too far.
+    """
+    texts = [
+        text
+        for path in sorted((corpus / "valid_text").iterdir())
+        for row in path.read_text(encoding="utf-8").splitlines()[:20]
+        for text in row.split("\t")[:2]
+    ]
+    cosines = (Encoder.load(model).encode(texts, prompt="") * Encoder.load(stock).encode(texts)).sum(axis=1)
+    shown = f"lowest {cosines.min():.4f}, mean {cosines.mean():.5f}, {len(texts):,} sentences"
+    if cosines.mean() < LEAST_MEAN or cosines.min() < LEAST_LOWEST:
+        raise InterlinguaError(f"eight bits move the vectors too far: {shown}; nothing was written")
+    return shown
+
+
+def same_elsewhere(stock: Path) -> list[str]:
+    """Compares the vectors of sentence-transformers with ours.
+
+    Raises:
+        CheckpointError: they are others.
+    """
+    verification = interlingua.export(stock, output=stock, verify_only=True).verification
+    assert verification is not None
+    return verification.table()
+
+
+def digest(folder: Path) -> str:
+    """SHA-256 of all files, by name."""
+    whole = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file() and path.name != DIGEST):
+        whole.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+    return whole.hexdigest()
+
+
+def check_size(folder: Path) -> int:
+    """Bytes of all files.
+
+    Raises:
+        InterlinguaError: more than the package may have.
+    """
+    sizes = {path: path.stat().st_size for path in folder.rglob("*") if path.is_file()}
+    total = sum(sizes.values())
+    if total > MOST_BYTES:
+        largest = sorted(sizes, key=lambda path: -sizes[path])[:2]
+        shown = ", ".join(f"{path.relative_to(folder)} {sizes[path] / 1e6:.1f} MB" for path in largest)
+        raise InterlinguaError(
+            f"the files have {total / 1e6:.1f} MB ({shown}), more than {MOST_BYTES / 1e6:.0f}; lower max_size of"
+            " prepare.toml's vocabulary"
+        )
+    return total
+
+
+def cost(run: Path) -> dict[str, Any]:
+    """What a run took.
+
+    Raises:
+        InterlinguaError: it is no run that has ended.
+    """
+    record = training_record(run / "best")
+    if record is None or "seconds" not in record:
+        raise InterlinguaError(f"{run}: no training run that has ended; its cost is not known")
+    return record
+
+
+def card(stock: Path, packed: Path, manifest: Manifest, costs: Sequence[tuple[Path, dict[str, Any]]]) -> str:
+    """README.md of the model."""
+    provenance = Provenance(
+        name=NAME,
+        license=LICENSE,
+        method=" then ".join(dict.fromkeys(str(record["method"]) for _, record in costs)) or None,
+        languages=manifest.languages,
+        sources=tuple((source.name, source.license, source.train) for source in manifest.sources if source.train),
+    )
+    weights = hashlib.sha256((packed / PACKED_WEIGHTS).read_bytes()).hexdigest()
+    stored = (
+        "The package holds the vectors of tokens in four bits and other matrices in eight; `interlingua_mini.folder()`"
+        f" writes them out in float32 once. The SHA-256 of `{PACKED_WEIGHTS}` is `{weights}`."
+    )
+    parts = [
+        model_card(Encoder.load(stock), provenance, usage=USE).rstrip(),
+        stored,
+        cost_section(costs),
+        NUMBERS,
+        ORIGIN,
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def cost_section(costs: Sequence[tuple[Path, dict[str, Any]]]) -> str:
+    """What training took, a row for each run."""
+    rows = ["| run | method | steps | pairs | hours | CPU hours |", "|---|---|---:|---:|---:|---:|"]
+    for run, record in costs:
+        step, pairs = (f"{record[key]:,}" if key in record else "" for key in ("step", "pairs"))
+        wall, cpu = (f"{record[key] / 3600:.2f}" if key in record else "" for key in ("seconds", "cpu_seconds"))
+        rows.append(f"| {run.name} | {record['method']} | {step} | {pairs} | {wall} | {cpu} |")
+    return "\n".join(["## Cost", "", *rows])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+"""models/mini, the distribution of the default model: its package, its license and its model."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import interlingua
+from interlingua.encoder.directory import read_json
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.locate import ENTRY_POINTS
+from interlingua.registry import DEFAULT_MODEL, load
+
+ROOT = Path(__file__).resolve().parents[1]
+MINI = ROOT / "models" / "mini"
+PACKAGE = MINI / "src" / "interlingua_mini"
+MODEL = PACKAGE / "model"
+PROJECT = tomllib.loads((MINI / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+MOST_BYTES = 60_000_000
+with_model = pytest.mark.skipif(not MODEL.is_dir(), reason="the weights of models/mini are not there")
+
+
+@pytest.fixture
+def wheel(tmp_path):
+    """The files of the wheel."""
+    pytest.importorskip("hatchling")
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)]
+    subprocess.run(command, cwd=MINI, check=True, capture_output=True)
+    [path] = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(path) as archive:
+        yield archive
+
+
+@pytest.fixture
+def importable(monkeypatch):
+    """The package of this checkout can be imported."""
+    monkeypatch.syspath_prepend(MINI / "src")
+    for name in [name for name in sys.modules if name.startswith("interlingua_mini")]:
+        monkeypatch.delitem(sys.modules, name)
+
+
+@pytest.fixture
+def stock(importable):
+    """The model as it is unpacked."""
+    from interlingua_mini import folder
+
+    return folder()
+
+
+@with_model
+def test_the_entry_point_leads_to_the_folder_of_the_model(importable):
+    [(name, place)] = PROJECT["entry-points"][ENTRY_POINTS].items()
+    assert name == DEFAULT_MODEL
+    assert {path.name for path in load(place)().iterdir()} >= {"config.json", "tokenizer.json", "model.safetensors"}
+
+
+def test_versions_and_the_extra_agree(importable):
+    import interlingua_mini
+
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    assert interlingua_mini.__version__ == PROJECT["version"]
+    assert [entry.partition(">")[0] for entry in extras[DEFAULT_MODEL]] == [PROJECT["name"]]
+
+
+def test_the_wheel_holds_the_package_and_both_copyrights(wheel):
+    names = wheel.namelist()
+    for path in PACKAGE.rglob("*"):
+        if path.is_file() and "__pycache__" not in path.parts:
+            assert path.relative_to(PACKAGE.parent).as_posix() in names
+    [license] = [wheel.read(name).decode() for name in names if name.endswith("LICENSE")]
+    assert "Copyright (c) Microsoft Corporation" in license
+    assert "The interlingua authors" in license
+    assert "MIT License" in license
+
+
+@with_model
+def test_the_files_of_the_wheel_are_small(wheel):
+    assert sum(entry.file_size for entry in wheel.infolist()) <= MOST_BYTES
+
+
+@with_model
+def test_the_digest_is_that_of_the_files():
+    whole = hashlib.sha256()
+    for path in sorted(path for path in MODEL.rglob("*") if path.is_file() and path.name != "packed.sha256"):
+        whole.update(path.relative_to(MODEL).as_posix().encode() + b"\0" + path.read_bytes())
+    assert (MODEL / "packed.sha256").read_text(encoding="ascii").strip() == whole.hexdigest()
+
+
+@with_model
+def test_the_model_needs_no_prompt_and_can_be_cut(stock):
+    encoder = Encoder.load(stock)
+    assert encoder.settings.prompts == {}
+    assert encoder.settings.default_prompt is None
+    assert encoder.dim == 384
+    german, english = ["Wo ist der Bahnhof?", "Das Kind singt."], ["Where is the station?", "The child sings."]
+    for dim in (None, 256, 128, 64):
+        similarities = encoder.encode(german, dim=dim) @ encoder.encode(english, dim=dim).T
+        assert similarities.argmax(axis=1).tolist() == [0, 1]
+
+
+@with_model
+def test_sentence_transformers_reads_the_same_vectors(stock):
+    library = pytest.importorskip("sentence_transformers")
+    texts = ["Wo ist der Bahnhof?", "駅はどこですか。", "أين المحطة؟"]
+    theirs = library.SentenceTransformer(str(stock), device="cpu").encode(texts, normalize_embeddings=True)
+    assert np.allclose(Encoder.load(stock).encode(texts), theirs, atol=1e-5)
+
+
+@with_model
+def test_it_becomes_a_graph_for_onnxruntime(stock, tmp_path):
+    pytest.importorskip("onnxruntime")
+    from interlingua.encoder.backends.load import load_encoder
+
+    interlingua.export(stock, output=tmp_path / "graphs", onnx=True, int8=True, verify=False)
+    texts = ["Wo ist der Bahnhof?", "駅はどこですか。", "أين المحطة؟"]
+    for file, least in (("model.onnx", 0.99999), ("model_quantized.onnx", 0.98)):
+        encoder, _ = load_encoder(str(tmp_path / "graphs"), backend="onnx", options={"file": f"onnx/{file}"})
+        assert (encoder.encode(texts) * Encoder.load(stock).encode(texts)).sum(axis=1).min() > least
+
+
+@with_model
+def test_the_card_names_sources_licenses_and_the_cost():
+    card = (MODEL / "README.md").read_text(encoding="utf-8")
+    assert 'license: "mit"' in card
+    for heading in ("## Training data", "## Languages", "## Cost"):
+        assert heading in card
+    assert "docs/results.md" in card
+    assert hashlib.sha256((MODEL / "packed.safetensors").read_bytes()).hexdigest() in card
+    assert read_json(MODEL / "config_sentence_transformers.json")["prompts"] == {}

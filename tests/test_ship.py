@@ -1,0 +1,133 @@
+"""experiments/mini/ship.py: what becomes of a trained model before it is packaged."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import importlib
+import json
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from interlingua.corpus.manifest import LanguagePairRecord, Manifest, SourceRecord
+from interlingua.encoder.backbone import Backbone, BackboneConfig
+from interlingua.encoder.directory import read_json
+from interlingua.encoder.encoder import Encoder
+from interlingua.export.verify import SAMPLES
+from tests.export.conftest import framed  # noqa: F401
+
+FOLDER = Path(__file__).resolve().parents[1] / "experiments" / "mini"
+
+
+@pytest.fixture(scope="module")
+def ship():
+    """The script as a module."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(FOLDER)
+        yield importlib.import_module("ship")
+        del sys.modules["ship"]
+
+
+@pytest.fixture
+def encoder(framed):  # noqa: F811
+    """A tiny model that sentence-transformers reads, too."""
+    torch.manual_seed(0)
+    config = BackboneConfig(
+        vocab_size=framed.size, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64,
+        max_position_embeddings=64, type_vocab_size=2, pad_token_id=framed.pad_id,
+    )  # fmt: skip
+    encoder = Encoder(Backbone(config), framed).eval()
+    settings = {"prompts": {"query": "The "}, "include_special": True}
+    encoder.settings = dataclasses.replace(encoder.settings, **settings)
+    return encoder
+
+
+def texts(first, count=60, languages=("deu_Latn", "eng_Latn", "fra_Latn")):
+    """Sentences of nine words, drawn from those that the vocabulary was trained on."""
+    words = " ".join(text for language in languages for text in SAMPLES[language][:2]).split()
+    draw = np.random.default_rng(first)
+    return [" ".join(words[place] for place in draw.integers(0, len(words), 9)) for _ in range(count)]
+
+
+@pytest.fixture
+def given(tmp_path, encoder):
+    """A trained model, the corpus and the run that it is from."""
+    encoder.save(tmp_path / "run" / "best")
+    (tmp_path / "run" / "config.toml").write_text('[data]\n[method]\nname = "anchor"\n[run]\nseed = 0\n')
+    final = {"kind": "final", "step": 12, "seconds": 7200.0, "cpu_seconds": 3600.0, "pairs": 3456}
+    (tmp_path / "run" / "metrics.jsonl").write_text(json.dumps(final) + "\n")
+    (tmp_path / "corpus").mkdir()
+    tales = SourceRecord(
+        name="tales", license="CC0", files=(), read=10, skipped={}, dropped={}, train=10, valid=0, heldout=0
+    )
+    german = LanguagePairRecord(source="deu_Latn", target="eng_Latn", train=10, valid=0, heldout=0, dropped={})
+    manifest = Manifest(
+        created="", versions={}, config={}, sources=(tales,), language_pairs=(german,), dropped={}, decontaminated={},
+        vocabulary={}, tokens={}, seconds={},
+    )  # fmt: skip
+    manifest.save(tmp_path / "corpus")
+    sides = zip(texts(3, 40, ["deu_Latn"]), texts(4, 40, ["eng_Latn"]), strict=True)
+    (tmp_path / "corpus" / "valid_text").mkdir()
+    held_out = "".join(f"{source}\t{target}\n" for source, target in sides)
+    (tmp_path / "corpus" / "valid_text" / "deu-eng.tsv").write_text(held_out)
+    return tmp_path
+
+
+def line(folder, *more):
+    trained = folder / "run" / "best"
+    given = ["--corpus", folder / "corpus", "--run", folder / "run", *more]
+    return [str(word) for word in (trained, "-o", folder / "out", *given)]
+
+
+def test_what_is_shipped_has_no_prompt_and_a_card(ship, given, tmp_path, capsys):
+    pytest.importorskip("sentence_transformers")
+    ship.main(line(given))
+    assert re.fullmatch(r".*/out: 0\.\d MB", capsys.readouterr().out.splitlines()[-1])
+    out, stock = given / "out", tmp_path / "stock"
+    assert read_json(out / "config_sentence_transformers.json")["prompts"] == {}
+    assert not (out / "model.safetensors").exists()
+    card = (out / "README.md").read_text()
+    assert "| tales | CC0 | 10 |" in card
+    assert "German (deu_Latn)" in card
+    assert "| run | anchor | 12 | 3,456 | 2.00 | 1.00 |" in card
+    assert 'license: "mit"' in card
+    assert hashlib.sha256((out / "packed.safetensors").read_bytes()).hexdigest() in card
+    assert (out / "packed.sha256").read_text() == ship.digest(out) + "\n"
+    stock.mkdir()
+    ship.write_stock(stock, out)
+    shipped, trained = Encoder.load(stock), Encoder.load(given / "run" / "best")
+    assert (shipped.encode(texts(5)) * trained.encode(texts(5), prompt="")).sum(axis=1).min() > 0.99
+
+
+def test_files_that_are_too_large_replace_nothing(ship, given, monkeypatch):
+    pytest.importorskip("sentence_transformers")
+    monkeypatch.setattr(ship, "MOST_BYTES", 1000)
+    with pytest.raises(SystemExit, match=r"MB .*more than .*max_size"):
+        ship.main(line(given))
+    assert not (given / "out").exists()
+
+
+def test_vectors_that_move_replace_nothing(ship, given, monkeypatch):
+    monkeypatch.setattr(ship, "LEAST_MEAN", 1.1)
+    with pytest.raises(SystemExit, match="eight bits move the vectors too far"):
+        ship.main(line(given))
+    assert not (given / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "match"),
+    [
+        (lambda folder: (folder / "run" / "metrics.jsonl").write_text(""), "no training run that has ended"),
+        (lambda folder: (folder / "corpus" / "manifest.json").unlink(), "manifest.json"),
+    ],
+)
+def test_what_is_missing_is_one_line(ship, given, spoil, match):
+    spoil(given)
+    with pytest.raises(SystemExit, match=match) as stop:
+        ship.main(line(given))
+    assert "\n" not in str(stop.value.code)
