@@ -1,0 +1,73 @@
+"""What the OpenAPI document says of fields beyond their types: all that a server can state before it sees a request.
+
+Languages and sentences are the same on every server. The names of the model and of its prompts and the number of its
+dimensions are not: their fields carry a mark in the document that FastAPI makes, and ``described`` puts the values in.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field, StrictStr, WithJsonSchema
+
+from interlingua import languages
+from interlingua.serve.model import ServedModel
+
+MARK = "x-interlingua"
+NOT_BLANK = r"\S"
+LANGUAGE_CODES = sorted({code for one in languages.known() for code in (one.code, one.iso1) if code is not None})
+Language = Annotated[StrictStr, WithJsonSchema({"type": "string", MARK: "language"})]
+Sentence = Annotated[StrictStr, WithJsonSchema({"type": "string", "pattern": NOT_BLANK})]
+Sentences = Annotated[
+    list[StrictStr],
+    Field(min_length=1),
+    WithJsonSchema(
+        {
+            "type": "array",
+            "items": {"type": "string"},
+            "minItems": 1,
+            "contains": {"type": "string", "pattern": NOT_BLANK},
+        }
+    ),
+]
+"""At least one is not blank."""
+ModelName = Annotated[StrictStr, WithJsonSchema({"type": "string", MARK: "model"})]
+Prompt = Annotated[StrictStr, WithJsonSchema({"type": "string", MARK: "prompt"})]
+ENDS_WITHOUT_WORD = r"(^|[^\p{L}\p{N}])$"
+"""Of a prompt that is a text: ``EncodingSettings.prompt_text`` takes one that ends with a letter for a wrong name."""
+
+
+def described(document: dict[str, Any], model: ServedModel) -> dict[str, Any]:
+    """The document with the marked fields of one model.
+
+    Args:
+        document: of OpenAPI; it is changed.
+        model: that is served.
+    """
+    names = sorted(model.encoder.settings.prompts)
+    text = {"type": "string", "pattern": ENDS_WITHOUT_WORD}
+    values = {
+        "model": {"enum": [model.name]},
+        "prompt": {"anyOf": [{"enum": names}, text]} if names else text,
+        "language": {"$ref": "#/components/schemas/Language"},
+        "dimensions": {"maximum": model.dim},
+    }
+    _fill(document, values)
+    document["components"]["schemas"]["Language"] = {
+        "type": "string",
+        "enum": LANGUAGE_CODES,
+        "description": "A code; other usual codes and English names are understood too.",
+    }
+    return document
+
+
+def _fill(node: Any, values: dict[str, dict[str, Any]]) -> None:
+    """Puts the values in the places of their marks."""
+    if isinstance(node, dict):
+        mark = node.pop(MARK, None)
+        if mark is not None:
+            node.update(values[mark])
+        node = list(node.values())
+    if isinstance(node, list):
+        for part in node:
+            _fill(part, values)
