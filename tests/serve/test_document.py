@@ -40,7 +40,7 @@ def test_prompts_are_names_or_texts_that_end_with_no_letter(schemas, client):
 def test_all_languages_of_the_document_are_known(schemas):
     language = forms(schemas["TokensRequest"]["properties"]["source_language"])[0]
     assert language["$ref"] == "#/components/schemas/Language"
-    codes = schemas["Language"]["enum"]
+    codes = schemas["Language"]["pattern"].removeprefix("^(").removesuffix(")$").split("|")
     assert {"deu_Latn", "de"} <= set(codes)
     assert all(resolve(code) for code in codes)
 

@@ -144,7 +144,7 @@ class _FrozenSteps:
 
 
 def batch_size(tokens: int) -> int:
-    """The next size that batches on the CPU have: at most a sixteenth more than the tokens, or ``LEAST_STEP`` - 1 tokens.
+    """The next size that batches on the CPU have: at most a sixteenth more, or ``LEAST_STEP`` - 1 tokens.
 
     oneDNN generates code for each size that it has not met before, about a megabyte for the four products of a small
     model. Its cache bounds only a part of that, so that a server with batches of every size would grow for days.

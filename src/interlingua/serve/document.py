@@ -55,7 +55,7 @@ def described(document: dict[str, Any], model: ServedModel) -> dict[str, Any]:
     _fill(document, values)
     document["components"]["schemas"]["Language"] = {
         "type": "string",
-        "enum": LANGUAGE_CODES,
+        "pattern": f"^({'|'.join(LANGUAGE_CODES)})$",  # with an enum, testers would try each of the codes in each field
         "description": "A code; other usual codes and English names are understood too.",
     }
     return document
