@@ -31,7 +31,7 @@ def test_the_model_and_its_dimensions_are_stated(schemas):
 def test_prompts_are_names_or_texts_that_end_with_no_letter(schemas, client):
     names, text = forms(schemas["MineRequest"]["properties"]["prompt"])[0]["anyOf"]
     assert names == {"enum": ["query"]}
-    assert text["pattern"] == r"(^|[^\p{L}\p{N}])$"
+    assert text["pattern"] == r"(^|[\x00-/:-@\[-`{-\xa9\xab-\xb1\xb4\xb6-\xb8\xbb\xbf\xd7\xf7])$"
     for prompt, status in (("query", 200), ("", 200), ("en0: ", 200), ("other", 422), ("é", 422)):
         body = {"source": ["en1"], "target": ["de1"], "prompt": prompt}
         assert client.post("/mine", json=body).status_code == status, prompt

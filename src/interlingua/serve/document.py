@@ -6,6 +6,7 @@ dimensions are not: their fields carry a mark in the document that FastAPI makes
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Annotated, Any
 
 from pydantic import Field, StrictStr, WithJsonSchema
@@ -32,17 +33,20 @@ Sentences = Annotated[
 ]
 """At least one is not blank."""
 ModelName = Annotated[StrictStr, WithJsonSchema({"type": "string", MARK: "model"})]
+IndexedLanguage = Annotated[StrictStr, WithJsonSchema({"type": "string", MARK: "indexed"})]
 Prompt = Annotated[StrictStr, WithJsonSchema({"type": "string", MARK: "prompt"})]
-ENDS_WITHOUT_WORD = r"(^|[^\p{L}\p{N}])$"
-"""Of a prompt that is a text: ``EncodingSettings.prompt_text`` takes one that ends with a letter for a wrong name."""
+ENDS_WITHOUT_WORD = r"(^|[\x00-/:-@\[-`{-\xa9\xab-\xb1\xb4\xb6-\xb8\xbb\xbf\xd7\xf7])$"
+"""Of a prompt that is a text: ``EncodingSettings.prompt_text`` takes one that ends with a letter for a wrong name.
+Programs differ in which classes of Unicode a pattern may name, so the signs of Latin-1 are listed; the server takes all."""
 
 
-def described(document: dict[str, Any], model: ServedModel) -> dict[str, Any]:
+def described(document: dict[str, Any], model: ServedModel, searched: Collection[str] = ()) -> dict[str, Any]:
     """The document with the marked fields of one model.
 
     Args:
         document: of OpenAPI; it is changed.
         model: that is served.
+        searched: codes of the languages of the index, if there is one.
     """
     names = sorted(model.encoder.settings.prompts)
     text = {"type": "string", "pattern": ENDS_WITHOUT_WORD}
@@ -51,6 +55,8 @@ def described(document: dict[str, Any], model: ServedModel) -> dict[str, Any]:
         "prompt": {"anyOf": [{"enum": names}, text]} if names else text,
         "language": {"$ref": "#/components/schemas/Language"},
         "dimensions": {"maximum": model.dim},
+        "token": {"exclusiveMaximum": model.encoder.vocabulary.size},
+        "indexed": {"enum": sorted(filter(None, searched))},
     }
     _fill(document, values)
     document["components"]["schemas"]["Language"] = {

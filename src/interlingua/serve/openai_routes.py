@@ -23,7 +23,10 @@ def _whole_numbers(ids: Any) -> Any:
     return list(map(whole, ids)) if isinstance(ids, list) and float in set(map(type, ids)) else ids
 
 
-TokenIds = Annotated[list[Annotated[StrictInt, Field(ge=0, lt=2**31)]], BeforeValidator(_whole_numbers)]
+TokenIds = Annotated[
+    list[Annotated[StrictInt, Field(ge=0, lt=2**31, json_schema_extra={MARK: "token"})]],
+    BeforeValidator(_whole_numbers),
+]
 Texts = Annotated[list[StrictStr], Field(min_length=1)]
 TokenLists = Annotated[list[Annotated[TokenIds, Field(min_length=1)]], Field(min_length=1)]
 OneTokenList = Annotated[TokenIds, Field(min_length=1)]
