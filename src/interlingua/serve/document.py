@@ -37,7 +37,7 @@ IndexedLanguage = Annotated[StrictStr, WithJsonSchema({"type": "string", MARK: "
 Prompt = Annotated[StrictStr, WithJsonSchema({"type": "string", MARK: "prompt"})]
 ENDS_WITHOUT_WORD = r"(^|[\x00-/:-@\[-`{-\xa9\xab-\xb1\xb4\xb6-\xb8\xbb\xbf\xd7\xf7])$"
 """Of a prompt that is a text: ``EncodingSettings.prompt_text`` takes one that ends with a letter for a wrong name.
-Programs differ in which classes of Unicode a pattern may name, so the signs of Latin-1 are listed; the server takes all."""
+Programs differ in which classes of Unicode a pattern may name, so those of Latin-1 are listed; the server takes all."""
 
 
 def described(document: dict[str, Any], model: ServedModel, searched: Collection[str] = ()) -> dict[str, Any]:
