@@ -6,7 +6,7 @@ from torch.nn import functional as F
 
 from interlingua.encoder import inference
 from interlingua.encoder.backbone import ACTIVATIONS, Backbone, BackboneConfig
-from interlingua.encoder.inference import FrozenBackbone, _Cast, _PackedLinear
+from interlingua.encoder.inference import FrozenBackbone, _Cast, _PackedLinear, batch_size
 
 
 def backbone_with(activation="gelu"):
@@ -57,6 +57,27 @@ def test_bytes_are_close(activation, engine, random_batch):
     states = frozen(batch.input_ids, batch.cu_seqlens)
     assert (frozen.dtype, states.dtype) == (torch.int8, torch.float32)
     assert 0.9995 < F.cosine_similarity(states, backbone(batch.input_ids, batch.cu_seqlens)).min() < 1 - 1e-7
+
+
+def test_sizes_of_batches_are_few_and_close():
+    sizes = [batch_size(tokens) for tokens in range(4097)]
+    assert len(set(sizes)) == 97
+    assert [sizes[tokens] for tokens in (0, 1, 8, 9, 128, 129, 256, 257, 2049, 4096)] == [
+        0, 8, 8, 16, 128, 136, 256, 272, 2176, 4096
+    ]  # fmt: skip
+    assert all(0 <= size - tokens < max(8, tokens / 16) for tokens, size in enumerate(sizes))
+
+
+def test_products_have_sizes_of_batches_alone(engine, random_batch, monkeypatch):
+    backbone, rows = backbone_with(), set()
+    call = _PackedLinear.__call__
+    monkeypatch.setattr(_PackedLinear, "__call__", lambda self, x, plus=None: rows.add(len(x)) or call(self, x, plus))
+    frozen = FrozenBackbone(backbone, torch.float32)
+    for tokens in range(1, 40):
+        batch = random_batch([tokens])
+        states = frozen(batch.input_ids, batch.cu_seqlens)
+        assert (states - backbone(batch.input_ids, batch.cu_seqlens)).abs().max() < 1e-5
+    assert rows == {8, 16, 24, 32, 40}
 
 
 def test_onednn_refuses_dtypes_the_processor_lacks(monkeypatch):

@@ -16,6 +16,9 @@ from interlingua.encoder.layer import ACTIVATIONS, Layer, run_layer
 from interlingua.encoder.quantize import quantize, whole_product
 
 TYPICAL_TOKENS = 2048
+LEAST_STEP = 8
+STEPS_OF_OCTAVE = 16
+"""Between a power of two and the next one there are so many sizes of a batch, at least ``LEAST_STEP`` tokens apart."""
 FUSED_ACTIVATIONS = {  # oneDNN's name, and which formula where it has two
     "gelu": ("gelu", "none"),
     "gelu_new": ("gelu", "tanh"),
@@ -69,6 +72,9 @@ class FrozenBackbone:
         """Hidden states of the last layer, in the order of the tokens."""
         head_width = self.config.hidden_size // self.config.num_attention_heads
         device = self.words.device
+        tokens = len(input_ids)
+        if device.type == "cpu":
+            input_ids, cu_seqlens = _filled_up(input_ids, cu_seqlens)
         uses_flash = flash_available(device, self.between, head_width)
         layout = Layout.of(cu_seqlens, flash=uses_flash, device=device)
         words = F.embedding(layout.arrange(on_device(input_ids, device)), self.words).to(self.between)
@@ -80,7 +86,7 @@ class FrozenBackbone:
         x = self.norm(words + places)
         for layer in self.layers:
             x = layer(x, layout)
-        return layout.restore(x if self.final_norm is None else self.final_norm(x))
+        return layout.restore(x if self.final_norm is None else self.final_norm(x))[:tokens]
 
 
 class PlainBackbone(FrozenBackbone):
@@ -135,6 +141,28 @@ class _FrozenSteps:
     def added(self, x: Tensor, y: Tensor, linear: str, norm: str | None) -> Tensor:
         total: Tensor = getattr(self.layer, linear)(y, plus=x)
         return total if norm is None else self.normalized(total, norm)
+
+
+def batch_size(tokens: int) -> int:
+    """The next size that batches on the CPU have: at most a sixteenth more, or ``LEAST_STEP`` - 1 tokens.
+
+    oneDNN generates code for each size that it has not met before, about a megabyte for the four products of a small
+    model. Its cache bounds only a part of that, so that a server with batches of every size would grow for days.
+    """
+    octave = 1 << max(0, tokens - 1).bit_length() >> 1  # the largest power of two below the tokens
+    step = max(LEAST_STEP, octave // STEPS_OF_OCTAVE)
+    return -(-tokens // step) * step  # rounded up
+
+
+def _filled_up(
+    input_ids: Int[Tensor, " t"], cu_seqlens: Int[Tensor, " b+1"]
+) -> tuple[Int[Tensor, " n"], Int[Tensor, " c+1"]]:
+    """A batch with sentences of one token behind it, up to a size of ``batch_size``."""
+    missing = batch_size(len(input_ids)) - len(input_ids)
+    if not missing:
+        return input_ids, cu_seqlens
+    ends = torch.arange(1, missing + 1, dtype=cu_seqlens.dtype) + cu_seqlens[-1]
+    return F.pad(input_ids, (0, missing)), torch.cat([cu_seqlens, ends])
 
 
 def _rows(linear: nn.Linear, rows: slice) -> tuple[Tensor, Tensor | None]:

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from interlingua import __version__
+from interlingua.serve.document import described
 from interlingua.serve.errors import RequestError, error_response
 from interlingua.serve.guards import Guards, WriteLine, write_json_line
 from interlingua.serve.inference_routes import inference_router, status_router
@@ -94,6 +95,7 @@ def make_app(
     app.include_router(status_router(service, searcher, calibrations))
     for path, (name, kind) in PAGE_FILES.items():
         app.add_api_route(path, _page_file(name, kind), methods=["GET"], include_in_schema=False)
+    app.openapi_schema = described(app.openapi(), model, searcher.languages if searcher else ())
     app.add_exception_handler(RequestError, _on_request_error)
     app.add_exception_handler(HTTPException, _on_http_error)
     app.add_exception_handler(Exception, _on_failure)

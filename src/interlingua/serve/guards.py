@@ -100,20 +100,20 @@ class Guards:
         chunks: list[bytes] = []
         size = 0
         is_more = True
-        deadline = time.monotonic() + self.settings.body_seconds
-        while is_more:
-            try:
-                message = await asyncio.wait_for(receive(), deadline - time.monotonic())
-            except TimeoutError:
-                seconds = self.settings.body_seconds
-                raise RequestError(408, f"the body did not arrive within {seconds:g} s", _CLOSE) from None
-            if message["type"] == "http.disconnect":
-                raise _DisconnectedError
-            chunks.append(message.get("body", b""))
-            size += len(chunks[-1])
-            is_more = message.get("more_body", False)
-            if size > limit:
-                raise too_large
+        seconds = self.settings.body_seconds
+        try:
+            async with asyncio.timeout(seconds):  # wait_for would make a task for each request
+                while is_more:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise _DisconnectedError
+                    chunks.append(message.get("body", b""))
+                    size += len(chunks[-1])
+                    is_more = message.get("more_body", False)
+                    if size > limit:
+                        raise too_large
+        except TimeoutError:
+            raise RequestError(408, f"the body did not arrive within {seconds:g} s", _CLOSE) from None
         return b"".join(chunks)
 
     def _record(self, scope: Scope, status: int, seconds: float, request_id: str, details: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from interlingua import __version__
+from interlingua.serve.document import MARK, Language, Prompt
 from interlingua.serve.json_route import WHOLE, StrictRoute, json_response
 from interlingua.serve.service import Service
 
@@ -27,9 +28,11 @@ class EmbedRequest(BaseModel):
     inputs: StrictStr | Texts
     normalize: StrictBool = Field(True, description="Scale the vectors to length 1.")
     truncate: StrictBool | None = Field(None, description="Cut texts that are too long; default: as the server does.")
-    prompt_name: StrictStr | None = Field(None, description="Name of a prompt of the model.")
-    dimensions: Annotated[StrictInt, Field(ge=1), WHOLE] | None = Field(None, description="First dimensions to keep.")
-    language: StrictStr | None = Field(None, description="Language of the texts, for models that need it.")
+    prompt_name: Prompt | None = Field(None, description="Name of a prompt of the model.")
+    dimensions: Annotated[StrictInt, Field(ge=1, json_schema_extra={MARK: "dimensions"}), WHOLE] | None = Field(
+        None, description="First dimensions to keep."
+    )
+    language: Language | None = Field(None, description="Language of the texts, for models that need it.")
 
 
 class SimilarityInput(BaseModel):
@@ -43,7 +46,7 @@ class SimilarityParameters(BaseModel):
     """How texts are embedded."""
 
     truncate: StrictBool | None = None
-    prompt_name: StrictStr | None = None
+    prompt_name: Prompt | None = None
 
 
 class SimilarityRequest(BaseModel):

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from interlingua.errors import InterlinguaError
+from interlingua.serve.document import MARK, Language, ModelName, Prompt
 from interlingua.serve.errors import RequestError
 from interlingua.serve.json_route import WHOLE, StrictRoute, json_response, whole
 from interlingua.serve.service import Service
@@ -22,7 +23,10 @@ def _whole_numbers(ids: Any) -> Any:
     return list(map(whole, ids)) if isinstance(ids, list) and float in set(map(type, ids)) else ids
 
 
-TokenIds = Annotated[list[Annotated[StrictInt, Field(ge=0, lt=2**31)]], BeforeValidator(_whole_numbers)]
+TokenIds = Annotated[
+    list[Annotated[StrictInt, Field(ge=0, lt=2**31, json_schema_extra={MARK: "token"})]],
+    BeforeValidator(_whole_numbers),
+]
 Texts = Annotated[list[StrictStr], Field(min_length=1)]
 TokenLists = Annotated[list[Annotated[TokenIds, Field(min_length=1)]], Field(min_length=1)]
 OneTokenList = Annotated[TokenIds, Field(min_length=1)]
@@ -34,14 +38,14 @@ class EmbeddingsRequest(BaseModel):
     input: StrictStr | Texts | OneTokenList | TokenLists = Field(
         description="A text, several texts, or token ids of this model's own vocabulary."
     )
-    model: StrictStr = Field(description="The name that the server was started with.")
+    model: ModelName = Field(description="The name that the server was started with.")
     encoding_format: Literal["float", "base64"] = "float"
-    dimensions: Annotated[StrictInt, Field(ge=1), WHOLE] | None = Field(
+    dimensions: Annotated[StrictInt, Field(ge=1, json_schema_extra={MARK: "dimensions"}), WHOLE] | None = Field(
         None, description="How many of the first dimensions to keep, for models trained so."
     )
     user: StrictStr | None = Field(None, description="Accepted and not used.")
-    prompt: StrictStr | None = Field(None, description="Name of a prompt of the model, or text put before every input.")
-    language: StrictStr | None = Field(None, description="Language of the texts, for models that need it.")
+    prompt: Prompt | None = Field(None, description="Name of a prompt of the model, or text put before every input.")
+    language: Language | None = Field(None, description="Language of the texts, for models that need it.")
 
 
 def openai_router(service: Service, documented: dict[int | str, dict[str, Any]]) -> APIRouter:
@@ -88,7 +92,7 @@ def openai_router(service: Service, documented: dict[int | str, dict[str, Any]])
         return json_response({"object": "list", "data": [described]})
 
     @router.get("/models/{model}")
-    async def model_by_name(model: str) -> Response:
+    async def model_by_name(model: ModelName) -> Response:
         """The model, if it is called so."""
         if model != name:
             raise RequestError(404, f"this server has no model {model[:100]!r}; its model is {name!r}")

@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from interlingua.errors import InterlinguaError
 from interlingua.search.searcher import Ranking, Searcher
+from interlingua.serve.document import NOT_BLANK, IndexedLanguage, Language
 from interlingua.serve.errors import RequestError
 from interlingua.serve.json_route import WHOLE, StrictRoute, json_response
 from interlingua.serve.model import language_code
@@ -28,12 +29,12 @@ Hits = Annotated[StrictInt, Field(ge=1, le=MOST_HITS), WHOLE]
 class SearchRequest(BaseModel):
     """The body of ``/search``."""
 
-    query: Annotated[StrictStr, Field(min_length=1, max_length=MAX_QUESTION)]
+    query: Annotated[StrictStr, Field(min_length=1, max_length=MAX_QUESTION, json_schema_extra={"pattern": NOT_BLANK})]
     top: Hits = Field(10, description="Passages found at most.")
     mode: Literal["vector", "text", "hybrid"] = "vector"
-    languages: Annotated[list[StrictStr], Field(max_length=1000)] = Field([], description="Search in these only.")
+    languages: Annotated[list[IndexedLanguage], Field(max_length=1000)] = Field([], description="Search in these only.")
     per_language: Hits | None = Field(None, description="At most so many passages of each language.")
-    language: StrictStr | None = Field(None, description="Of the question, for models that need it.")
+    language: Language | None = Field(None, description="Of the question, for models that need it.")
 
 
 def search_router(service: Service, searcher: Searcher, documented: dict[int | str, dict[str, Any]]) -> APIRouter:

@@ -26,6 +26,7 @@ from interlingua.mining.alignment import AlignConfig, Link
 from interlingua.mining.checks import CHEAP, DROPPED
 from interlingua.mining.mine import MinedPairs, MineJob
 from interlingua.mining.pipeline import text_side
+from interlingua.serve.document import Language, Prompt, Sentence, Sentences
 from interlingua.serve.errors import RequestError
 from interlingua.serve.json_route import WHOLE, StrictRoute, json_response
 from interlingua.serve.link_probabilities import LinkCalibrations, LinkProbabilities, without_calibration
@@ -33,7 +34,6 @@ from interlingua.serve.model import language_code, shape_vectors
 from interlingua.serve.service import Service, refuse_not_finite
 from interlingua.serve.token_matches import match_tokens
 
-Sentences = Annotated[list[StrictStr], Field(min_length=1)]
 MAX_TOKEN_TEXT = 4000
 """Most characters of a sentence to match tokens of."""
 Result = TypeVar("Result")
@@ -42,9 +42,9 @@ Result = TypeVar("Result")
 class PairOfTexts(BaseModel):
     """Sentences of two languages, and how they are embedded."""
 
-    prompt: StrictStr | None = Field(None, description="Name of a prompt of the model, or text put before every text.")
-    source_language: StrictStr | None = Field(None, description="In any code or name, for models that need it.")
-    target_language: StrictStr | None = Field(None, description="In any code or name, for models that need it.")
+    prompt: Prompt | None = Field(None, description="Name of a prompt of the model, or text put before every text.")
+    source_language: Language | None = Field(None, description="In any code or name, for models that need it.")
+    target_language: Language | None = Field(None, description="In any code or name, for models that need it.")
 
 
 class MineRequest(PairOfTexts):
@@ -61,8 +61,8 @@ class MineRequest(PairOfTexts):
 class AlignRequest(PairOfTexts):
     """The body of ``/align``: lists of sentences, or plain text, which is split into sentences."""
 
-    source: StrictStr | Sentences
-    target: StrictStr | Sentences
+    source: Sentence | Sentences
+    target: Sentence | Sentences
     max_sentences: Annotated[StrictInt, Field(ge=2, le=8), WHOLE] = Field(
         4, description="Of a link, both sides together."
     )
@@ -73,8 +73,8 @@ class TokensRequest(BaseModel):
 
     source: Annotated[StrictStr, Field(min_length=1, max_length=MAX_TOKEN_TEXT)]
     target: Annotated[StrictStr, Field(min_length=1, max_length=MAX_TOKEN_TEXT)]
-    source_language: StrictStr | None = None
-    target_language: StrictStr | None = None
+    source_language: Language | None = None
+    target_language: Language | None = None
 
 
 def text_router(
