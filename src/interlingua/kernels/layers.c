@@ -3,11 +3,17 @@
    Sentences go through all layers in groups that stay in the cache. Products are made in float32, in bfloat16 or in
    bytes; residual sums, LayerNorm and softmax are float32 throughout, and what one product hands to the next (queries,
    keys, values, context, inner activations) is of the model's type, float32 or bfloat16. */
+#include <cpuid.h>
 #include <immintrin.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef __AVX512F__
+#include "avx512.h"
+#else
+#include "avx2.h"
+#endif
 #include "vectors.h"
 #include "products.h"
 #include "bytes.h"
@@ -44,10 +50,13 @@ typedef struct {
 /* Of this file and its headers, so that a library of older ones is noticed; given at compilation. */
 uint32_t digest(void) { return DIGEST; }
 
-int supported(void) {
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni");
-}
+int supported(void) { return has_instructions(); }
+
+/* Columns of a panel, in which weights are to be laid out. */
+int64_t panel_columns(void) { return PANEL; }
+
+/* Whether there are products of bfloats; without, weights and activations are to be float32. */
+int has_bfloats(void) { return BFLOATS; }
 
 /* Rows of activations, ld numbers apart, in the type of a product's weights. */
 static Rows convert(const Linear *linear, const char *x, int64_t from, int64_t ld, int64_t rows, const Room *room) {
@@ -65,23 +74,23 @@ static Rows convert(const Linear *linear, const char *x, int64_t from, int64_t l
 
 /* x = LayerNorm(x + y). */
 static void normalize(float *x, const float *y, int64_t width, const Norm *norm, float eps) {
-    __m512 sum = _mm512_setzero_ps(), squares = sum;
+    Floats sum = set16(0.0f), squares = sum;
     for (int64_t d = 0; d < width; d += LANES) {
-        __m512 value = _mm512_add_ps(_mm512_loadu_ps(x + d), _mm512_loadu_ps(y + d));
-        _mm512_storeu_ps(x + d, value);
-        sum = _mm512_add_ps(sum, value);
+        Floats value = add16(read16(x + d), read16(y + d));
+        write16(x + d, value);
+        sum = add16(sum, value);
     }
-    __m512 mean = _mm512_set1_ps(_mm512_reduce_add_ps(sum) / width);
+    Floats mean = set16(sum16(sum) / width);
     for (int64_t d = 0; d < width; d += LANES) {
-        __m512 off = _mm512_sub_ps(_mm512_loadu_ps(x + d), mean);
-        squares = _mm512_fmadd_ps(off, off, squares);
+        Floats off = sub16(read16(x + d), mean);
+        squares = fmadd16(off, off, squares);
     }
-    __m512 deviation = _mm512_sqrt_ps(_mm512_set1_ps(_mm512_reduce_add_ps(squares) / width + eps));
-    __m512 inverse = _mm512_div_ps(_mm512_set1_ps(1.0f), deviation);
+    Floats deviation = sqrt16(set16(sum16(squares) / width + eps));
+    Floats inverse = div16(set16(1.0f), deviation);
     for (int64_t d = 0; d < width; d += LANES) {
-        __m512 value = _mm512_mul_ps(_mm512_sub_ps(_mm512_loadu_ps(x + d), mean), inverse);
-        value = _mm512_fmadd_ps(value, _mm512_loadu_ps(norm->weight + d), _mm512_loadu_ps(norm->bias + d));
-        _mm512_storeu_ps(x + d, value);
+        Floats value = mul16(sub16(read16(x + d), mean), inverse);
+        value = fmadd16(value, read16(norm->weight + d), read16(norm->bias + d));
+        write16(x + d, value);
     }
 }
 
