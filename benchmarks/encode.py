@@ -373,7 +373,7 @@ def run(options: Options, arguments: Sequence[str]) -> dict[str, Any]:
 
 
 def main() -> None:
-    from interlingua.encoder.directory import locate
+    from interlingua.encoder.locate import locate
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", default="hf:intfloat/multilingual-e5-small", help="a directory or hf:owner/name")
