@@ -86,8 +86,9 @@ def built_here(source):
 def left_out(folder, content, monkeypatch, capfd):
     """Whether a library of these bytes is left out with one line."""
     monkeypatch.setattr(kernels, "__file__", str(folder / "__init__.py"))
-    (folder / "neighbors.avx2.so").unlink(missing_ok=True)  # one that was loaded stays mapped: never write into its file
-    (folder / "neighbors.avx2.so").write_bytes(content)
+    library = folder / "neighbors.avx2.so"
+    library.unlink(missing_ok=True)  # one that was loaded stays mapped: never write into its file
+    library.write_bytes(content)
     kernels.find.cache_clear()
     capfd.readouterr()
     found = kernels.library("neighbors")

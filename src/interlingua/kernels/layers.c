@@ -58,10 +58,9 @@ int64_t panel_columns(void) { return PANEL; }
 /* Whether there are products of bfloats; without, weights and activations are to be float32. */
 int has_bfloats(void) { return BFLOATS; }
 
-/* Rows of activations, ld numbers apart, in the type of a product's weights. */
+/* Rows of activations, ld numbers apart, in the type of a product's weights, and with room behind. */
 static Rows convert(const Linear *linear, const char *x, int64_t from, int64_t ld, int64_t rows, const Room *room) {
     int64_t inputs = linear->inputs, type = linear->type, stride = inputs * bytes_of(type), size = bytes_of(from);
-    if (from == BFLOAT16 && type == BFLOAT16) return (Rows){x, ld * size, NULL, NULL};
     for (int64_t r = 0; r < rows; r++, x += ld * size) {
         char *to = room->rows + r * stride;
         if (type == BYTES)
@@ -70,6 +69,12 @@ static Rows convert(const Linear *linear, const char *x, int64_t from, int64_t l
             for (int64_t d = 0; d < inputs; d += LANES) store(to + d * bytes_of(type), type, load(x + d * size, from));
     }
     return (Rows){room->rows, stride, room->scales, room->starts};
+}
+
+/* The same of rows that have room behind, so that they can stay where they are. */
+static Rows in_place(const Linear *linear, const char *x, int64_t from, int64_t ld, int64_t rows, const Room *room) {
+    if (from == linear->type) return (Rows){x, ld * bytes_of(from), NULL, NULL};
+    return convert(linear, x, from, ld, rows, room);
 }
 
 /* x = LayerNorm(x + y). */
@@ -97,13 +102,13 @@ static void normalize(float *x, const float *y, int64_t width, const Norm *norm,
 /* All of a layer that comes after attention. */
 static void block(const Model *model, const Layer *layer, float *x, const char *context, int64_t rows, Room *room) {
     int64_t width = model->width, ld = up(width, PANEL), inner = up(model->inner, PANEL);
-    Rows from = convert(&layer->attention_output, context, model->type, width, rows, room);
+    Rows from = in_place(&layer->attention_output, context, model->type, width, rows, room);
     multiply(&layer->attention_output, from, rows, NONE, FLOAT32, (char *)room->sum);
     for (int64_t r = 0; r < rows; r++)
         normalize(x + r * width, room->sum + r * ld, width, &layer->attention_norm, model->eps);
     from = convert(&layer->intermediate, (char *)x, FLOAT32, width, rows, room);
     multiply(&layer->intermediate, from, rows, model->activation, model->type, room->inner);
-    from = convert(&layer->output, room->inner, model->type, inner, rows, room);
+    from = in_place(&layer->output, room->inner, model->type, inner, rows, room);
     multiply(&layer->output, from, rows, NONE, FLOAT32, (char *)room->sum);
     for (int64_t r = 0; r < rows; r++)
         normalize(x + r * width, room->sum + r * ld, width, &layer->output_norm, model->eps);

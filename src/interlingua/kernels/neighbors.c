@@ -19,10 +19,10 @@
 
 #ifdef __AVX512F__
 #include "avx512.h"
-#define COLUMNS 4 /* vectors of columns whose sums with each row stay in registers: 24 of 32 */
+#define COLUMNS 4 /* vectors of columns; their sums with BLOCK rows fill 24 of 32 registers */
 #else
 #include "avx2.h"
-#define COLUMNS 1 /* in two registers each: 12 of 16 */
+#define COLUMNS 1 /* in two registers each, 12 of 16 */
 #endif
 
 #define BLOCK 6 /* rows at once */

@@ -15,7 +15,6 @@ from interlingua.search.topk.torch_scanner import TorchScanner
 from tests.search.topk.scanners import check, crowded, decaying, oracle, turned
 
 
-
 @pytest.fixture(params=VARIANTS)
 def variant(use_variant, request):
     """Each variant of the kernel that this processor runs."""
