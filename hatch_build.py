@@ -12,18 +12,12 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-FLAGS = (
-    "-O3",
-    "-shared",
-    "-fPIC",
-    "-mavx512f",
-    "-mavx512vnni",
-    "-mavx512bf16",
-    "-mavx512bw",
-    "-mavx512vl",
-    "-mfma",
-    "-mprefer-vector-width=512",
-)
+FLAGS = ("-O3", "-shared", "-fPIC", "-mfma")
+AVX512 = ("-mavx512f", "-mavx512vnni", "-mavx512bf16", "-mavx512bw", "-mavx512vl", "-mprefer-vector-width=512")
+VARIANTS = {"avx512": AVX512, "avxvnni": ("-mavx2", "-mavxvnni"), "avx2": ("-mavx2",)}
+"""The flags of each; as in the package's ``kernels``. A compiler that does not know those of one still gives others."""
+ONE_VARIANT = {"training": "avx512"}
+"""Sources that are written for one alone."""
 
 
 class Kernels(BuildHookInterface):
@@ -36,18 +30,25 @@ class Kernels(BuildHookInterface):
         if self.target_name != "wheel":
             return
         for source in (Path(self.root) / "src" / "interlingua" / "kernels").glob("*.c"):
-            if compile_kernel(source):
+            for library in compile_kernel(source):
                 build_data["pure_python"], build_data["infer_tag"] = False, True
-                build_data["artifacts"].append(str(source.with_suffix(".so").relative_to(self.root)))
+                build_data["artifacts"].append(str(library.relative_to(self.root)))
 
 
-def compile_kernel(source: Path) -> bool:
-    """Whether there is a library beside the source now."""
+def compile_kernel(source: Path) -> list[Path]:
+    """The libraries that there are beside the source now, one for each variant that could be built."""
     compiler = next((name for name in ("cc", "gcc", "clang") if shutil.which(name)), None)
     if compiler is None or platform.system() == "Windows" or platform.machine().lower() not in ("x86_64", "amd64"):
-        return False
-    command = [compiler, *FLAGS, f"-DDIGEST={digest(source)}u", "-o", str(source.with_suffix(".so")), str(source)]
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+        return []
+    built = []
+    for variant, flags in VARIANTS.items():
+        if ONE_VARIANT.get(source.stem, variant) != variant:
+            continue
+        library = source.with_suffix(f".{variant}.so")
+        command = [compiler, *FLAGS, *flags, f"-DDIGEST={digest(source)}u", "-o", str(library), str(source)]
+        if subprocess.run(command, capture_output=True, check=False).returncode == 0:
+            built.append(library)
+    return built
 
 
 def digest(source: Path) -> int:

@@ -17,6 +17,9 @@ thread processor time counts, with several wall time: look at that on an idle ma
 - stream: 32 texts at a time as they come, unsorted; query: one short text, median of milliseconds;
 - memory: the most the process ever had; busy: the share of its throughput that is left while one core has other work.
 
+Engines whose name ends in avx2 or avxvnni use no AVX-512 on a processor that has it: what a laptop or an older server
+would give, compared with others that do use it where those can't be limited.
+
 The ratios of the medians come last, with the targets.
 """
 
@@ -42,6 +45,11 @@ import numpy as np
 import peers
 
 OURS = ("float32", "bfloat16", "int8")
+VARIANTS = ("avxvnni", "avx2")
+"""Of our kernels, for processors without AVX-512."""
+LIMITED = (*(f"{dtype} {variant}" for variant in VARIANTS for dtype in ("float32", "int8")), "st avx2")
+NO_AVX512 = {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2", "MKL_ENABLE_INSTRUCTIONS": "AVX2"}
+"""What keeps torch from instructions beyond AVX2; onnxruntime and OpenVINO know no such thing."""
 SETS = {
     "tatoeba": ("deu", "fra", "rus", "cmn", "ara", "tha", "tur", "swh"),
     "flores": ("deu_Latn", "fra_Latn", "rus_Cyrl", "zho_Hans", "arb_Arab", "tha_Thai", "tur_Latn", "swh_Latn"),
@@ -125,6 +133,7 @@ def load(engine: str, options: Options) -> peers.Encode:
     import torch
 
     torch.set_num_threads(options.threads)
+    engine = engine.removesuffix(" avx2").removesuffix(" avxvnni")
     if engine in peers.PEERS:
         return peers.load(engine, options.model, options.graphs, options.threads)
     from interlingua.encoder.encoder import Encoder
@@ -166,6 +175,9 @@ class Engine:
     def __init__(self, name: str, options: Options, arguments: Sequence[str]) -> None:
         command = [sys.executable, __file__, *arguments, "--graphs", str(options.graphs), "--engine", name]
         limits = {name: str(options.threads) for name in ("OMP_NUM_THREADS", "RAYON_NUM_THREADS")}
+        variant = name.rpartition(" ")[2]
+        if name in LIMITED:
+            limits |= NO_AVX512 | {"INTERLINGUA_KERNELS": variant}
         environment = os.environ | limits | {"TOKENIZERS_PARALLELISM": str(options.threads > 1).lower()}
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                         env=environment)  # fmt: skip
@@ -313,7 +325,13 @@ def checks(table: Any) -> list[Check]:
             if engine in there:
                 memory = first[engine]["memory_mebibytes"] / first["st"]["memory_mebibytes"]
                 found.append(Check(f"{engine}: memory / sentence-transformers", {}, memory, 1.0, most=True))
-    others = there - set(OURS)
+    for engine, peer, target in (("float32", "onnx", 1.3), ("int8", "onnx int8", 1.0)):
+        for variant in VARIANTS:
+            if {f"{engine} {variant}", peer} <= there:
+                found.append(ratio(f"{engine} {variant} / {peer}", table, target, f"{engine} {variant}", peer))
+    if {"float32 avx2", "st avx2"} <= there:
+        found.append(ratio("float32 avx2 / st avx2", table, 1.0, "float32 avx2", "st avx2"))
+    others = there - set(OURS) - set(LIMITED)
     for engine in OURS:
         if engine in there and others:
             quickest = min(others, key=lambda other: first[other]["query_milliseconds"])
@@ -359,7 +377,7 @@ def run(options: Options, arguments: Sequence[str]) -> dict[str, Any]:
         options.graphs = options.graphs or scratch
         options.graphs.mkdir(parents=True, exist_ok=True)
         build = [sys.executable, peers.__file__, options.model, str(options.graphs), *options.engines]
-        subprocess.run(build, check=True, stdout=sys.stderr)
+        subprocess.run(build, check=True, stdout=sys.stderr)  # names that are no peers need no graph
         engines = {}
         for name in options.engines:
             engines[name] = Engine(name, options, arguments)
@@ -373,11 +391,11 @@ def run(options: Options, arguments: Sequence[str]) -> dict[str, Any]:
 
 
 def main() -> None:
-    from interlingua.encoder.directory import locate
+    from interlingua.encoder.locate import locate
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", default="hf:intfloat/multilingual-e5-small", help="a directory or hf:owner/name")
-    parser.add_argument("--engines", nargs="+", choices=[*peers.PEERS, *OURS],
+    parser.add_argument("--engines", nargs="+", choices=[*peers.PEERS, *OURS, *LIMITED],
                         default=[peer for peer in peers.PEERS if peer != "openvino fp32"] + list(OURS))  # fmt: skip
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
     parser.add_argument("--limit", type=int, default=200, help="sentences of each language at most")

@@ -345,7 +345,7 @@ def measured(options: Options, what: str, name: str) -> dict[str, dict[str, floa
 
 
 def main() -> None:
-    from interlingua.encoder.directory import locate
+    from interlingua.encoder.locate import locate
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", required=True, help="BERT-shaped backbone with a mask token: folder, hf:owner/name")

@@ -71,3 +71,16 @@ def prepared(tmp_path_factory, word_vocabulary) -> Path:
         (folder / "valid_text" / f"{language[:3]}-eng.tsv").write_text(lines, encoding="utf-8")
     (folder / "manifest.json").write_text(json.dumps({"name": "invented"}), encoding="utf-8")
     return folder
+
+
+@pytest.fixture
+def use_variant(monkeypatch):
+    """Has the kernels of one variant be used until the end of the test."""
+    from interlingua import kernels
+
+    def use(name: str) -> None:
+        monkeypatch.setenv(kernels.VARIABLE, name)
+        kernels.find.cache_clear()
+
+    yield use
+    kernels.find.cache_clear()

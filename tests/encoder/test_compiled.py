@@ -9,9 +9,19 @@ from interlingua.encoder.backbone import ACTIVATIONS, Backbone, BackboneConfig
 from interlingua.encoder.compiled import CompiledBackbone
 from interlingua.encoder.executors import freeze
 from interlingua.encoder.inference import FrozenBackbone
-from interlingua.kernels import library
+from interlingua.kernels import VARIANTS, library
 
-needs_kernel = pytest.mark.skipif(library("layers") is None, reason="needs the compiled kernel and AVX-512 BF16")
+
+@pytest.fixture(params=VARIANTS)
+def variant(use_variant, request):
+    """Each variant of the kernel that this processor runs."""
+    use_variant(request.param)
+    if library("layers") is None:
+        pytest.skip(f"needs the compiled kernel and a processor that runs {request.param}")
+    return request.param
+
+
+needs_kernel = pytest.mark.usefixtures("variant")
 
 
 def backbone_with(**changes):
@@ -60,15 +70,16 @@ def test_large_activations_neither_overflow_nor_vanish(random_batch):
     assert F.cosine_similarity(states, expected).min() > 0.9999
 
 
-@needs_kernel
 @pytest.mark.parametrize("activation", list(ACTIVATIONS))
 @pytest.mark.parametrize(("dtype", "bound"), [(torch.bfloat16, 2e-5), (torch.int8, 2e-4)])
-def test_fewer_bits_are_close(dtype, bound, activation, random_batch):
+def test_fewer_bits_are_close(dtype, bound, activation, random_batch, variant):
     backbone, batch = backbone_with(hidden_act=activation), random_batch([12, 3, 30])
     states = CompiledBackbone(backbone, dtype)(batch.input_ids, batch.cu_seqlens)
     assert states.dtype == torch.float32
     cosines = F.cosine_similarity(states, backbone(batch.input_ids, batch.cu_seqlens))
-    assert 1 - bound < cosines.min() < 1 - 1e-7
+    assert cosines.min() > 1 - bound
+    is_float32 = dtype == torch.bfloat16 and variant != "avx512"  # without products of bfloats
+    assert (cosines.min() >= 1 - 1e-6) if is_float32 else (cosines.min() < 1 - 1e-7)
 
 
 @needs_kernel
@@ -99,6 +110,32 @@ def test_a_sentence_is_the_same_in_every_batch_to_the_last_bit(dtype, random_bat
         assert torch.equal(alone, together[start:stop])
 
 
+@pytest.mark.parametrize("shape", [{}, {"hidden_size": 80, "num_attention_heads": 5, "intermediate_size": 208}])
+def test_variants_give_the_same_float32_to_the_last_bit(shape, use_variant, random_batch):
+    """They add in the same order; what stays out is one processor against another."""
+    backbone, batch = backbone_with(**shape), random_batch([7, 300, 1, 33, 16])
+    found = []
+    for name in VARIANTS:
+        use_variant(name)
+        if library("layers") is not None:
+            found.append(CompiledBackbone(backbone, torch.float32)(batch.input_ids, batch.cu_seqlens))
+    if len(found) < 2:
+        pytest.skip("needs a processor that runs two variants")
+    for states in found[1:]:
+        assert torch.equal(states, found[0])
+
+
+def test_bytes_are_the_same_with_and_without_vnni(use_variant, random_batch):
+    backbone, batch = backbone_with(hidden_size=64, num_attention_heads=1), random_batch([5, 40])
+    found = []
+    for name in ("avxvnni", "avx2"):
+        use_variant(name)
+        if library("layers") is None:
+            pytest.skip(f"needs a processor that runs {name}")
+        found.append(CompiledBackbone(backbone, torch.int8)(batch.input_ids, batch.cu_seqlens))
+    assert torch.equal(*found)
+
+
 @needs_kernel
 def test_ids_and_lengths_are_checked_before_memory_is(random_batch):
     frozen = CompiledBackbone(backbone_with(max_position_embeddings=20), torch.float32)
@@ -113,7 +150,12 @@ def test_ids_and_lengths_are_checked_before_memory_is(random_batch):
 def test_wrong_boundaries_do_not_reach_the_kernel(monkeypatch, starts):
     """The kernel is not needed, as it must not be called."""
     frozen = CompiledBackbone(backbone_with(), torch.float32)
-    monkeypatch.setattr(compiled, "library", lambda name: pytest.fail("the kernel was called"))
+
+    class Kernel:
+        def __getattr__(self, name):
+            pytest.fail("the kernel was called")
+
+    monkeypatch.setattr(frozen, "_kernel", Kernel())
     with pytest.raises(ValueError, match="cu_seqlens"):
         frozen(torch.ones(3, dtype=torch.int64), torch.tensor(starts, dtype=torch.int64))
 

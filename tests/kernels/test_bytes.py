@@ -18,35 +18,27 @@ PROGRAM = """
 #include <stdio.h>
 #include <string.h>
 #define LANES 16
-typedef struct {{ float at[16]; }} __m512;
-typedef struct {{ int32_t at[16]; }} __m512i;
-typedef struct {{ int8_t at[16]; }} __m128i;
+#define OFFSET 128
+typedef struct {{ float at[16]; }} Floats;
+typedef struct {{ int32_t at[16]; }} Ints;
 #define EACH for (int i = 0; i < 16; i++)
-static __m512 _mm512_set1_ps(float x) {{ __m512 v; EACH v.at[i] = x; return v; }}
-static __m512i _mm512_setzero_si512(void) {{ __m512i v = {{{{0}}}}; return v; }}
-static __m512 _mm512_loadu_ps(const float *x) {{ __m512 v; memcpy(v.at, x, 64); return v; }}
-static __m512 _mm512_mul_ps(__m512 a, __m512 b) {{ EACH a.at[i] *= b.at[i]; return a; }}
-static __m512i _mm512_cvtps_epi32(__m512 x) {{
-    __m512i v;
+static Floats set16(float x) {{ Floats v; EACH v.at[i] = x; return v; }}
+static Ints set_ints16(int32_t x) {{ Ints v; EACH v.at[i] = x; return v; }}
+static Floats read16(const float *x) {{ Floats v; memcpy(v.at, x, 64); return v; }}
+static Floats mul16(Floats a, Floats b) {{ EACH a.at[i] *= b.at[i]; return a; }}
+static Ints to_ints16(Floats x) {{
+    Ints v;
     EACH v.at[i] = x.at[i] >= -2147483648.0f && x.at[i] < 2147483648.0f ? (int32_t)lrintf(x.at[i]) : INT32_MIN;
     return v;
 }}
-static __m512i _mm512_add_epi32(__m512i a, __m512i b) {{
+static Ints add_ints16(Ints a, Ints b) {{
     EACH a.at[i] = (int32_t)((uint32_t)a.at[i] + (uint32_t)b.at[i]);
     return a;
 }}
-static int32_t _mm512_reduce_add_epi32(__m512i x) {{
-    uint32_t sum = 0;
-    EACH sum += (uint32_t)x.at[i];
-    return (int32_t)sum;
+static void write_bytes16(char *to, Ints x) {{
+    EACH to[i] = (int8_t)(x.at[i] > 127 ? 127 : x.at[i] < -128 ? -128 : x.at[i]);
 }}
-static __m128i _mm512_cvtsepi32_epi8(__m512i x) {{
-    __m128i v;
-    EACH v.at[i] = (int8_t)(x.at[i] > 127 ? 127 : x.at[i] < -128 ? -128 : x.at[i]);
-    return v;
-}}
-static void _mm_storeu_si128(__m128i *to, __m128i x) {{ memcpy((void *)to, x.at, 16); }}
-static void _mm512_storeu_si512(void *to, __m512i x) {{ memcpy(to, x.at, 64); }}
+static void write_ints16(void *to, Ints x) {{ memcpy(to, x.at, 64); }}
 /* without the rotation */
 static float rotate(const char *x, int64_t type, int64_t inputs, float *to) {{
     float most = 0;

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -10,17 +12,17 @@ import pytest
 
 from interlingua import kernels
 from interlingua.encoder import compiled, quantize
-from interlingua.encoder.compiled import PANEL
-from interlingua.search.topk.kernel_scanner import GROUP, ROWS
+from interlingua.errors import ConfigError
+from interlingua.search.topk.kernel_scanner import BLOCK, GROUP
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(autouse=True)
 def ask_again():
-    kernels.library.cache_clear()
+    kernels.find.cache_clear()
     yield
-    kernels.library.cache_clear()
+    kernels.find.cache_clear()
 
 
 def build_script():
@@ -36,17 +38,58 @@ def test_it_can_be_switched_off(monkeypatch):
     assert kernels.library("neighbors") is None
 
 
+def test_a_variant_can_be_named(monkeypatch):
+    for name in kernels.VARIANTS:
+        monkeypatch.setenv("INTERLINGUA_KERNELS", name)
+        kernels.find.cache_clear()
+        assert kernels.variant("layers") in (name, None)
+    monkeypatch.setenv("INTERLINGUA_KERNELS", "avx3")
+    kernels.find.cache_clear()
+    with pytest.raises(ConfigError, match="INTERLINGUA_KERNELS: no variant 'avx3'"):
+        kernels.variant("layers")
+
+
+def test_the_first_variant_that_runs_is_taken(monkeypatch):
+    """As on a processor without AVX-512, whose library says that it does not run."""
+
+    class Library:
+        def __init__(self, path):
+            self.path = path
+            self.digest = lambda: 7
+            self.digest.restype = None
+
+        def supported(self):
+            return "avx512" not in self.path
+
+    monkeypatch.setattr(kernels, "damage", lambda path: None)
+    monkeypatch.setattr(kernels, "digest", lambda source: 7)
+    monkeypatch.setattr(kernels.ctypes, "CDLL", Library)
+    monkeypatch.setattr(Path, "is_file", lambda path: True)
+    assert kernels.variant("layers") == "avxvnni"
+    monkeypatch.setenv("INTERLINGUA_KERNELS", "avx512")
+    kernels.find.cache_clear()
+    assert kernels.variant("layers") is None
+
+
 def test_what_was_not_built_is_not_there(monkeypatch, tmp_path):
     monkeypatch.setattr(kernels, "__file__", str(tmp_path / "__init__.py"))
     assert kernels.library("neighbors") is None
 
 
+def built_here(source):
+    """The libraries of a source, of all variants that this compiler knows."""
+    libraries = build_script().compile_kernel(source)
+    assert all(library.is_file() for library in libraries)
+    return libraries
+
+
 def left_out(folder, content, monkeypatch, capfd):
     """Whether a library of these bytes is left out with one line."""
     monkeypatch.setattr(kernels, "__file__", str(folder / "__init__.py"))
-    (folder / "neighbors.so").unlink(missing_ok=True)  # one that was loaded stays mapped: never write into its file
-    (folder / "neighbors.so").write_bytes(content)
-    kernels.library.cache_clear()
+    library = folder / "neighbors.avx2.so"
+    library.unlink(missing_ok=True)  # one that was loaded stays mapped: never write into its file
+    library.write_bytes(content)
+    kernels.find.cache_clear()
     capfd.readouterr()
     found = kernels.library("neighbors")
     said = capfd.readouterr().err
@@ -57,8 +100,10 @@ def left_out(folder, content, monkeypatch, capfd):
 def test_a_cut_or_foreign_library_is_left_out_with_a_line(tmp_path, monkeypatch, capfd):
     source = tmp_path / "neighbors.c"
     source.write_text("int another(void) { return 1; }")
-    assert build_script().compile_kernel(source)
-    whole = source.with_suffix(".so").read_bytes()
+    assert built_here(source)
+    whole = source.with_suffix(".avx2.so").read_bytes()
+    for path in tmp_path.glob("*.so"):
+        path.unlink()
     assert left_out(tmp_path, whole, monkeypatch, capfd)  # another library
     assert left_out(tmp_path, b"", monkeypatch, capfd)
     assert left_out(tmp_path, b"of another machine", monkeypatch, capfd)
@@ -71,14 +116,14 @@ def test_a_cut_or_foreign_library_is_left_out_with_a_line(tmp_path, monkeypatch,
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 def test_a_library_of_an_older_source_is_not_taken(tmp_path, monkeypatch):
+    for path in Path(kernels.__file__).parent.glob("*.[ch]"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
     source = tmp_path / "neighbors.c"
-    source.write_bytes((Path(kernels.__file__).parent / "neighbors.c").read_bytes())
-    assert build_script().compile_kernel(source)
-    runs_here = ctypes.CDLL(str(source.with_suffix(".so"))).supported()
+    runs_here = any(ctypes.CDLL(str(library)).supported() for library in built_here(source))
     monkeypatch.setattr(kernels, "__file__", str(tmp_path / "__init__.py"))
-    assert (kernels.library("neighbors") is not None) == bool(runs_here)
+    assert (kernels.library("neighbors") is not None) == runs_here
     source.write_text(source.read_text() + "\n")
-    kernels.library.cache_clear()
+    kernels.find.cache_clear()
     assert kernels.library("neighbors") is None
 
 
@@ -86,12 +131,11 @@ def test_every_source_is_known_and_the_sizes_are_those_of_python():
     folder = Path(kernels.__file__).parent
     assert {path.stem for path in folder.glob("*.c")} == set(kernels.SOURCES)
     source = (folder / "neighbors.c").read_text(encoding="utf-8")
-    assert f"#define ROWS {ROWS}\n" in source
+    assert f"#define BLOCK {BLOCK} " in source
     assert "#define LANES 16\n#define GROUP (4 * LANES)\n" in source
     assert GROUP == 64
     assert "#define LANES 16\n" in (folder / "vectors.h").read_text(encoding="utf-8")
-    assert "#define PANEL (2 * LANES)\n" in (folder / "products.h").read_text(encoding="utf-8")
-    assert (PANEL, compiled.LANES, quantize.LANES) == (32, 16, 16)
+    assert (compiled.LANES, quantize.LANES) == (16, 16)
 
 
 def test_headers_count_for_what_is_older(tmp_path):
@@ -111,8 +155,39 @@ def test_the_build_compiles_each_source_without_a_warning(tmp_path, monkeypatch)
         (tmp_path / path.name).write_bytes(path.read_bytes())
     for name in kernels.SOURCES:
         source = tmp_path / f"{name}.c"
-        assert script.compile_kernel(source)
-        assert ctypes.CDLL(str(source.with_suffix(".so"))).supported() in (0, 1)
+        libraries = script.compile_kernel(source)
+        known = 1 if name in script.ONE_VARIANT else len(kernels.VARIANTS)
+        assert len(libraries) == known
+        for library in libraries:
+            assert ctypes.CDLL(str(library)).supported() in (0, 1)
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+def test_a_variant_that_the_compiler_does_not_know_costs_no_other(tmp_path, monkeypatch):
+    script = build_script()
+    assert tuple(script.VARIANTS) == kernels.VARIANTS
+    monkeypatch.setitem(script.VARIANTS, "avxvnni", ("-mno-such-instructions",))
+    source = tmp_path / "neighbors.c"
+    source.write_text("int supported(void) { return 1; }")
+    built = [library.name for library in script.compile_kernel(source)]
+    assert built == ["neighbors.avx512.so", "neighbors.avx2.so"]
+
+
+@pytest.mark.skipif(shutil.which("objdump") is None, reason="needs objdump")
+@pytest.mark.parametrize("variant", ["avxvnni", "avx2"])
+def test_no_instruction_of_avx512_is_in_other_variants(variant):
+    """Its registers are zmm and k, and ymm16 to ymm31; that of VNNI has another encoding there, marked {vex} here."""
+    folder = Path(kernels.__file__).parent
+    libraries = list(folder.glob(f"*.{variant}.so"))
+    for library in libraries:
+        text = subprocess.run(["objdump", "-d", library], check=True, capture_output=True, text=True).stdout
+        assert "ymm15" in text
+        assert not re.search(r"%zmm|%k[0-7]|%[xy]mm(1[6-9]|2\d|3[01])", text)
+        dots = [line for line in text.splitlines() if "vpdpbusd" in line]
+        assert bool(dots) == (variant == "avxvnni")
+        assert all("{vex}" in line for line in dots)
+    if not libraries:
+        pytest.skip("not built")
 
 
 def test_the_build_goes_on_without_a_compiler(tmp_path, monkeypatch):
@@ -121,7 +196,7 @@ def test_the_build_goes_on_without_a_compiler(tmp_path, monkeypatch):
     source = tmp_path / "neighbors.c"
     source.write_text("int supported(void) { return 1; }")
     assert not script.compile_kernel(source)
-    assert not source.with_suffix(".so").exists()
+    assert not list(tmp_path.glob("*.so"))
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -17,7 +17,6 @@ from interlingua.encoder.layer import Layer
 from interlingua.encoder.quantize import layer_dtypes, mixed, quantize
 from interlingua.kernels import library
 
-PANEL = 32
 LANES = 16
 ALIGNMENT = 64
 """As in kernels/products.h."""
@@ -60,12 +59,49 @@ class _Model(ctypes.Structure):
     ]
 
 
+class Layout(NamedTuple):
+    """How a variant of the kernel takes its weights.
+
+    Attributes:
+        panel: outputs that stand together.
+        bfloats: whether it multiplies bfloats; without, they are widened to float32, and so are activations.
+    """
+
+    panel: int
+    bfloats: bool
+
+    def between(self, dtype: torch.dtype) -> torch.dtype:
+        """What activations are between products, and what is multiplied that is no bytes.
+
+        Args:
+            dtype: of the encoder.
+        """
+        return torch.bfloat16 if dtype != torch.float32 and self.bfloats else torch.float32
+
+    def filled(self, outputs: int) -> int:
+        """Outputs of whole panels."""
+        return -(-outputs // self.panel) * self.panel
+
+
+NO_LAYOUT = Layout(panel=LANES, bfloats=False)
+"""Where there is no kernel that could use it."""
+
+
+def layout_of(kernel: ctypes.CDLL | None) -> Layout:
+    """What the variant of ``layers`` that is used takes."""
+    if kernel is None:
+        return NO_LAYOUT
+    kernel.panel_columns.restype = ctypes.c_int64
+    return Layout(panel=kernel.panel_columns(), bfloats=bool(kernel.has_bfloats()))
+
+
 class CompiledBackbone:
     """A snapshot of a backbone for inference by the kernel ``layers``, to be made anew when the weights change.
 
     Products are made in the dtype; residual sums, LayerNorm and softmax are float32 in any case, and so are the states.
     What a sentence becomes does not depend on the others of its batch, not in the last bit. With int8 the last layers
-    stay bfloat16, see ``quantize.layer_dtypes``, and so does attention.
+    stay bfloat16, see ``quantize.layer_dtypes``, and so does attention. What would be bfloat16 is float32 where the
+    variant of the kernel has no products of bfloats.
 
     Args:
         backbone: where the weights come from; not changed.
@@ -77,9 +113,12 @@ class CompiledBackbone:
         self.config = config
         self.dtype = dtype
         self._kept: list[Any] = []  # what the pointers point to
+        self._kernel = library("layers")
+        self._layout = layout_of(self._kernel)
         layers = [layer for layer in backbone.layers if isinstance(layer, Layer)]
-        between = torch.bfloat16 if dtype == torch.int8 else dtype
-        self._layers = (_Layer * len(layers))(*map(self._layer, layers, layer_dtypes(dtype, between, len(layers))))
+        between = self._layout.between(dtype)
+        multiplied = dtype if dtype == torch.int8 else between
+        self._layers = (_Layer * len(layers))(*map(self._layer, layers, layer_dtypes(multiplied, between, len(layers))))
         self._model = _Model(
             width=config.hidden_size,
             heads=config.num_attention_heads,
@@ -129,7 +168,7 @@ class CompiledBackbone:
         if len(starts) > 1 and np.diff(starts).max() > self.config.max_tokens:
             raise IndexError(f"{np.diff(starts).max()} tokens, but positions for {self.config.max_tokens}")
         states = np.empty((len(ids), self.config.hidden_size), np.float32)
-        kernel = library("layers")
+        kernel = self._kernel
         assert kernel is not None
         arrays = (ctypes.c_void_p(array.ctypes.data) for array in (ids, starts))
         sentences = ctypes.c_int64(len(starts) - 1)
@@ -151,29 +190,36 @@ class CompiledBackbone:
         )
 
     def _linear(self, weight: Tensor, bias: Tensor, dtype: torch.dtype) -> _Linear:
-        """Panels of 32 outputs: [panel][input / step][output][step], where a step of inputs has four bytes."""
+        """Panels of outputs: [panel][input / step][output][step], where a step of inputs has four bytes."""
         outputs, inputs = weight.shape
         scales = None
         if dtype == torch.int8:
             rounded, factors = quantize(weight.detach())
             matrix = (rounded.short() + UNSIGNED).to(torch.uint8)
-            scales = self._floats(_filled(factors[:, 0] / math.prod(mixed(inputs)) ** 0.5))  # the kernel's H is of +-1
+            factors = factors[:, 0] / math.prod(mixed(inputs)) ** 0.5  # the kernel's H is of +-1
+            scales = self._floats(self._filled(factors))
         else:
             matrix = weight.detach().to(dtype)
-        filled = -(-outputs // PANEL) * PANEL
+        panel = self._layout.panel
+        filled = self._layout.filled(outputs)
         step = 4 // matrix.element_size()
         padded = torch.zeros(filled, inputs, dtype=matrix.dtype, device=matrix.device)
         padded[:outputs] = matrix
-        panels = padded.view(filled // PANEL, PANEL, inputs // step, step).permute(0, 2, 1, 3)
+        panels = padded.view(filled // panel, panel, inputs // step, step).permute(0, 2, 1, 3)
         data = np.ascontiguousarray(panels.contiguous().view(torch.uint8).numpy())
         return _Linear(
             weights=self._aligned(data),
-            bias=self._floats(_filled(bias.detach())),
+            bias=self._floats(self._filled(bias.detach())),
             scales=scales,
             inputs=inputs,
             outputs=outputs,
             type=TYPES[dtype],
         )
+
+    def _filled(self, numbers: Float[Tensor, " n"]) -> Float[Tensor, " m"]:
+        """With zeros up to whole panels."""
+        missing = self._layout.filled(len(numbers)) - len(numbers)
+        return torch.nn.functional.pad(numbers.float(), (0, missing))
 
     def _norm(self, norm: nn.LayerNorm) -> _Norm:
         return _Norm(weight=self._floats(norm.weight), bias=self._floats(norm.bias))
@@ -189,11 +235,6 @@ class CompiledBackbone:
         room[start : start + data.nbytes] = data.ravel()
         self._kept.append(room)
         return room.ctypes.data + start
-
-
-def _filled(numbers: Float[Tensor, " n"]) -> Float[Tensor, " m"]:
-    """With zeros up to whole panels."""
-    return torch.nn.functional.pad(numbers.float(), (0, -len(numbers) % PANEL))
 
 
 def _check_boundaries(starts: Int64[ndarray, " b+1"], tokens: int) -> None:

@@ -36,6 +36,7 @@ from interlingua.encoder.inference import FrozenBackbone, PlainBackbone
 from interlingua.encoder.quantize import PRECISE_LAYERS
 from interlingua.errors import ConfigError, InterlinguaError
 from interlingua.files import atomic_write
+from interlingua.kernels import variant
 from interlingua.registry import did_you_mean
 
 log = logging.getLogger("interlingua")
@@ -168,7 +169,8 @@ def measured(backbone: Backbone, dtype: torch.dtype, names: list[str]) -> dict[s
         dtype: to compute in.
         names: of executors that can be made of it.
     """
-    key = " | ".join((processor(), torch.__version__, __version__, _shape_of(backbone), str(dtype)))
+    kernel = variant("layers") or "no kernel"
+    key = " | ".join((processor(), kernel, torch.__version__, __version__, _shape_of(backbone), str(dtype)))
     with _LOCK:
         known = _MEASURED.get(key) or remembered().get(key, {})
         if known.keys() != set(names):  # a kernel may have been built meanwhile

@@ -1,7 +1,9 @@
 """C code for what torch has no operation for: compiled at installation where a compiler is there, else left out.
 
 All of it has a path in plain torch too (the same neighbors, the same vectors to rounding), which
-``INTERLINGUA_KERNELS=0`` takes.
+``INTERLINGUA_KERNELS=0`` takes. Each source is compiled once for every variant, that is for the instructions of a kind
+of processors, into a library of its own; the best variant that this processor runs is taken, or the one that
+``INTERLINGUA_KERNELS`` names.
 """
 
 from __future__ import annotations
@@ -14,24 +16,76 @@ import struct
 import sys
 import zlib
 from pathlib import Path
+from typing import NamedTuple
 
+from interlingua.errors import ConfigError
+from interlingua.registry import did_you_mean
+
+VARIABLE = "INTERLINGUA_KERNELS"
+VARIANTS = ("avx512", "avxvnni", "avx2")
+"""Best first: AVX-512 with VNNI and BF16; AVX2 with AVX-VNNI; AVX2 alone."""
 ELF_HEAD_BYTES = 64
 ELF_CLASS = b"\x02\x01"
 """64 bits, the lowest byte first."""
 SOURCES = ("layers", "neighbors", "training")
 
 
-@functools.cache
-def library(name: str) -> ctypes.CDLL | None:
-    """The compiled ``name.c``.
+class Kernel(NamedTuple):
+    """A compiled source."""
 
-    None where it was not built, or of an older source; where this processor can't run it, or it is switched off. One
+    variant: str
+    library: ctypes.CDLL
+
+
+def library(name: str) -> ctypes.CDLL | None:
+    """The compiled ``name.c``, see ``find``."""
+    kernel = find(name)
+    return kernel.library if kernel else None
+
+
+def variant(name: str) -> str | None:
+    """Which variant of the compiled ``name.c`` is used, see ``find``."""
+    kernel = find(name)
+    return kernel.variant if kernel else None
+
+
+@functools.cache
+def find(name: str) -> Kernel | None:
+    """The best variant of the compiled ``name.c``, or the one that ``INTERLINGUA_KERNELS`` names.
+
+    None where none was built, or of an older source; where this processor can't run it, or it is switched off. One
     that is cut short or not ours is left out as well, with a line on standard error.
+
+    Raises:
+        ConfigError: ``INTERLINGUA_KERNELS`` names no variant.
     """
-    if os.environ.get("INTERLINGUA_KERNELS", "1") == "0":
-        return None
-    source = Path(__file__).with_name(f"{name}.c")
-    path = source.with_suffix(".so")
+    for candidate in wanted_variants():
+        loaded = _load(Path(__file__).with_name(f"{name}.c"), candidate)
+        if loaded is not None:
+            return Kernel(candidate, loaded)
+    return None
+
+
+def wanted_variants() -> tuple[str, ...]:
+    """What ``INTERLINGUA_KERNELS`` allows, best first: nothing with "0", all where it is not set or "1".
+
+    Raises:
+        ConfigError: it names no variant.
+    """
+    wanted = os.environ.get(VARIABLE, "")
+    if wanted in ("", "1"):
+        return VARIANTS
+    if wanted == "0":
+        return ()
+    if wanted not in VARIANTS:
+        hint = did_you_mean(wanted, VARIANTS)
+        raise ConfigError(f"{VARIABLE}: no variant {wanted!r}{hint}; expected 0, 1, {', '.join(VARIANTS)}")
+    return (wanted,)
+
+
+def _load(source: Path, variant: str) -> ctypes.CDLL | None:
+    """The library of a source and variant, or None."""
+    path = source.with_suffix(f".{variant}.so")
     if not path.is_file():
         return None
     problem = damage(path)

@@ -3,11 +3,17 @@
    Sentences go through all layers in groups that stay in the cache. Products are made in float32, in bfloat16 or in
    bytes; residual sums, LayerNorm and softmax are float32 throughout, and what one product hands to the next (queries,
    keys, values, context, inner activations) is of the model's type, float32 or bfloat16. */
+#include <cpuid.h>
 #include <immintrin.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef __AVX512F__
+#include "avx512.h"
+#else
+#include "avx2.h"
+#endif
 #include "vectors.h"
 #include "products.h"
 #include "bytes.h"
@@ -44,15 +50,17 @@ typedef struct {
 /* Of this file and its headers, so that a library of older ones is noticed; given at compilation. */
 uint32_t digest(void) { return DIGEST; }
 
-int supported(void) {
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni");
-}
+int supported(void) { return has_instructions(); }
 
-/* Rows of activations, ld numbers apart, in the type of a product's weights. */
+/* Columns of a panel, in which weights are to be laid out. */
+int64_t panel_columns(void) { return PANEL; }
+
+/* Whether there are products of bfloats; without, weights and activations are to be float32. */
+int has_bfloats(void) { return BFLOATS; }
+
+/* Rows of activations, ld numbers apart, in the type of a product's weights, and with room behind. */
 static Rows convert(const Linear *linear, const char *x, int64_t from, int64_t ld, int64_t rows, const Room *room) {
     int64_t inputs = linear->inputs, type = linear->type, stride = inputs * bytes_of(type), size = bytes_of(from);
-    if (from == BFLOAT16 && type == BFLOAT16) return (Rows){x, ld * size, NULL, NULL};
     for (int64_t r = 0; r < rows; r++, x += ld * size) {
         char *to = room->rows + r * stride;
         if (type == BYTES)
@@ -63,38 +71,44 @@ static Rows convert(const Linear *linear, const char *x, int64_t from, int64_t l
     return (Rows){room->rows, stride, room->scales, room->starts};
 }
 
+/* The same of rows that have room behind, so that they can stay where they are. */
+static Rows in_place(const Linear *linear, const char *x, int64_t from, int64_t ld, int64_t rows, const Room *room) {
+    if (from == linear->type) return (Rows){x, ld * bytes_of(from), NULL, NULL};
+    return convert(linear, x, from, ld, rows, room);
+}
+
 /* x = LayerNorm(x + y). */
 static void normalize(float *x, const float *y, int64_t width, const Norm *norm, float eps) {
-    __m512 sum = _mm512_setzero_ps(), squares = sum;
+    Floats sum = set16(0.0f), squares = sum;
     for (int64_t d = 0; d < width; d += LANES) {
-        __m512 value = _mm512_add_ps(_mm512_loadu_ps(x + d), _mm512_loadu_ps(y + d));
-        _mm512_storeu_ps(x + d, value);
-        sum = _mm512_add_ps(sum, value);
+        Floats value = add16(read16(x + d), read16(y + d));
+        write16(x + d, value);
+        sum = add16(sum, value);
     }
-    __m512 mean = _mm512_set1_ps(_mm512_reduce_add_ps(sum) / width);
+    Floats mean = set16(sum16(sum) / width);
     for (int64_t d = 0; d < width; d += LANES) {
-        __m512 off = _mm512_sub_ps(_mm512_loadu_ps(x + d), mean);
-        squares = _mm512_fmadd_ps(off, off, squares);
+        Floats off = sub16(read16(x + d), mean);
+        squares = fmadd16(off, off, squares);
     }
-    __m512 deviation = _mm512_sqrt_ps(_mm512_set1_ps(_mm512_reduce_add_ps(squares) / width + eps));
-    __m512 inverse = _mm512_div_ps(_mm512_set1_ps(1.0f), deviation);
+    Floats deviation = sqrt16(set16(sum16(squares) / width + eps));
+    Floats inverse = div16(set16(1.0f), deviation);
     for (int64_t d = 0; d < width; d += LANES) {
-        __m512 value = _mm512_mul_ps(_mm512_sub_ps(_mm512_loadu_ps(x + d), mean), inverse);
-        value = _mm512_fmadd_ps(value, _mm512_loadu_ps(norm->weight + d), _mm512_loadu_ps(norm->bias + d));
-        _mm512_storeu_ps(x + d, value);
+        Floats value = mul16(sub16(read16(x + d), mean), inverse);
+        value = fmadd16(value, read16(norm->weight + d), read16(norm->bias + d));
+        write16(x + d, value);
     }
 }
 
 /* All of a layer that comes after attention. */
 static void block(const Model *model, const Layer *layer, float *x, const char *context, int64_t rows, Room *room) {
     int64_t width = model->width, ld = up(width, PANEL), inner = up(model->inner, PANEL);
-    Rows from = convert(&layer->attention_output, context, model->type, width, rows, room);
+    Rows from = in_place(&layer->attention_output, context, model->type, width, rows, room);
     multiply(&layer->attention_output, from, rows, NONE, FLOAT32, (char *)room->sum);
     for (int64_t r = 0; r < rows; r++)
         normalize(x + r * width, room->sum + r * ld, width, &layer->attention_norm, model->eps);
     from = convert(&layer->intermediate, (char *)x, FLOAT32, width, rows, room);
     multiply(&layer->intermediate, from, rows, model->activation, model->type, room->inner);
-    from = convert(&layer->output, room->inner, model->type, inner, rows, room);
+    from = in_place(&layer->output, room->inner, model->type, inner, rows, room);
     multiply(&layer->output, from, rows, NONE, FLOAT32, (char *)room->sum);
     for (int64_t r = 0; r < rows; r++)
         normalize(x + r * width, room->sum + r * ld, width, &layer->output_norm, model->eps);

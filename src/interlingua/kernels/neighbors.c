@@ -6,16 +6,26 @@
    one by one, by all bytes. search/topk/kernel_scanner.py makes the bytes; with its scales and corrections the bound after stage s
    is
 
-       scale_x[i] * scale_y[j] * (product - 128 * sum_x[i][s]) + tail_x[i][s] * tail_y[s][j] + term_x[i] + term_y[j]
+       scale_x[i] * scale_y[j] * (product - OFFSET * sum_x[i][s]) + tail_x[i][s] * tail_y[s][j] + term_x[i] + term_y[j]
            + error_x[i][s] * (largest length_y of the panel) + length_x[i] * (largest error_y[s] of the panel)
 
-   Rows of x are signed bytes, n of them and room for ROWS - 1 more behind. Those of y are bytes + 128 in panels of
+   Rows of x are signed bytes, n of them and room for BLOCK - 1 more behind. Those of y are bytes + 128 in panels of
    GROUP columns, [panel][width / 4][GROUP][4], aligned to 64 bytes, and once more column by column. Lists hold the k
    best, best first, equal similarities by index; a pair that is met twice stands there once. */
+#include <cpuid.h>
 #include <immintrin.h>
 #include <stdint.h>
+#include <string.h>
 
-#define ROWS 6
+#ifdef __AVX512F__
+#include "avx512.h"
+#define COLUMNS 4 /* vectors of columns; their sums with BLOCK rows fill 24 of 32 registers */
+#else
+#include "avx2.h"
+#define COLUMNS 1 /* in two registers each, 12 of 16 */
+#endif
+
+#define BLOCK 6 /* rows at once */
 #define LANES 16
 #define GROUP (4 * LANES)
 #define MOST_WASTED 2  /* pairs of a row and a panel looked at in vain: another stage would have been cheaper */
@@ -55,33 +65,27 @@ typedef struct {
     float length, error;
 } Panel;
 
-/* Of this file, so that a library of an older one is noticed; given at compilation. */
+/* Of this file and its headers, so that a library of an older one is noticed; given at compilation. */
 uint32_t digest(void) { return DIGEST; }
 
-int supported(void) {
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vnni");
-}
-
-/* Eight numbers in float64, or as many as a mask says. */
-static inline __m512d eight(const float *x, __mmask8 mask) {
-    return _mm512_cvtps_pd(_mm512_castps512_ps256(_mm512_maskz_loadu_ps(mask, x)));
-}
+int supported(void) { return has_instructions(); }
 
 /* LANES sums, halves of them added until one is left; search/topk/bounds.py adds in the same order. */
 static float exact(const float *x, const float *y, int64_t width) {
-    __m512d sums = _mm512_setzero_pd(), more = sums;
+    Doubles sums = zero8(), more = sums;
     int64_t d = 0;
     for (; d + LANES <= width; d += LANES) {
-        sums = _mm512_fmadd_pd(_mm512_cvtps_pd(_mm256_loadu_ps(x + d)), _mm512_cvtps_pd(_mm256_loadu_ps(y + d)), sums);
-        more = _mm512_fmadd_pd(_mm512_cvtps_pd(_mm256_loadu_ps(x + d + 8)), _mm512_cvtps_pd(_mm256_loadu_ps(y + d + 8)),
-                               more);
+        sums = fmadd8(read8(x + d), read8(y + d), sums);
+        more = fmadd8(read8(x + d + 8), read8(y + d + 8), more);
     }
-    if (d < width) {
-        uint32_t mask = (1u << (width - d)) - 1;
-        sums = _mm512_fmadd_pd(eight(x + d, mask & 255), eight(y + d, mask & 255), sums);
-        more = _mm512_fmadd_pd(eight(x + d + 8, mask >> 8), eight(y + d + 8, mask >> 8), more);
+    if (d < width) { /* the rest, and zeros */
+        float last_x[LANES] = {0}, last_y[LANES] = {0};
+        memcpy(last_x, x + d, (width - d) * sizeof(float));
+        memcpy(last_y, y + d, (width - d) * sizeof(float));
+        sums = fmadd8(read8(last_x), read8(last_y), sums);
+        more = fmadd8(read8(last_x + 8), read8(last_y + 8), more);
     }
-    return (float)_mm512_reduce_add_pd(_mm512_add_pd(sums, more));
+    return (float)sum8(sums, more);
 }
 
 /* Puts a pair into its list, if it belongs there. Returns what the next one has to reach. */
@@ -99,73 +103,79 @@ static float insert(Lists lists, int64_t list, float value, int64_t index) {
 }
 
 /* Bounds of a row's similarities with 16 columns of a panel, but for what is the same for all columns. */
-static inline __attribute__((always_inline)) __m512 bounds(__m512i sums, const Row *row, const Panel *panel, int c) {
-    __m512 rest = _mm512_fmadd_ps(_mm512_set1_ps(row->tail), _mm512_loadu_ps(panel->tail + c * LANES),
-                                  _mm512_loadu_ps(panel->term + c * LANES));
-    __m512 product = _mm512_mul_ps(_mm512_cvtepi32_ps(sums), _mm512_set1_ps(row->scale));
-    return _mm512_fmadd_ps(product, _mm512_loadu_ps(panel->scale + c * LANES), rest);
+ALWAYS Floats bounds(Ints sums, const Row *row, const Panel *panel, int64_t at) {
+    Floats rest = fmadd16(set16(row->tail), read16(panel->tail + at), read16(panel->term + at));
+    return fmadd16(mul16(to_floats16(sums), set16(row->scale)), read16(panel->scale + at), rest);
 }
 
 /* Which of them reach a bar: the row's or their own; what is no number, of vectors too long for float32, does. */
-static inline __attribute__((always_inline)) __mmask16 reach(__m512i sums, const Row *row, const Panel *panel, int c) {
-    __m512 bars = _mm512_min_ps(_mm512_set1_ps(row->bar), _mm512_loadu_ps(panel->bars + c * LANES));
-    bars = _mm512_sub_ps(bars, _mm512_set1_ps(row->above));
-    return _mm512_cmp_ps_mask(bounds(sums, row, panel, c), bars, _CMP_NLT_UQ);
+ALWAYS uint64_t reach(Ints sums, const Row *row, const Panel *panel, int64_t at) {
+    Floats bars = sub16(min16(set16(row->bar), read16(panel->bars + at)), set16(row->above));
+    return not_less16(bounds(sums, row, panel, at), bars);
 }
 
-/* Which columns of a panel reach a bar with each of ROWS rows, by their first bytes; the sums stay in registers. */
+/* The same of COLUMNS vectors of columns from `at` on with each of BLOCK rows, by their first bytes; the sums stay in
+   registers. */
+ALWAYS void reach_by_columns(const int8_t *x, int64_t bytes, int64_t end, const Row *rows, const Panel *panel,
+                             int64_t at, uint64_t *near) {
+    Ints sums[BLOCK][COLUMNS];
+    const uint8_t *y = panel->bytes + 4 * at;
+#pragma GCC unroll 6
+    for (int r = 0; r < BLOCK; r++)
+#pragma GCC unroll 4
+        for (int c = 0; c < COLUMNS; c++) sums[r][c] = set_ints16(-rows[r].shift);
+    for (int64_t d = 0; d < end; d += 4, y += 4 * GROUP) {
+        Ints four[COLUMNS];
+#pragma GCC unroll 4
+        for (int c = 0; c < COLUMNS; c++) four[c] = read_ints16(y + 64 * c);
+#pragma GCC unroll 6
+        for (int r = 0; r < BLOCK; r++) {
+            Ints value = set_ints16(*(const int32_t *)(x + r * bytes + d));
+#pragma GCC unroll 4
+            for (int c = 0; c < COLUMNS; c++) sums[r][c] = dot_bytes16(sums[r][c], four[c], value);
+        }
+    }
+#pragma GCC unroll 6
+    for (int r = 0; r < BLOCK; r++)
+#pragma GCC unroll 4
+        for (int c = 0; c < COLUMNS; c++) {
+            settle16(&sums[r][c]);
+            near[r] |= reach(sums[r][c], rows + r, panel, at + c * LANES) << (at + c * LANES);
+        }
+}
+
+/* Which columns of a panel reach a bar with each of BLOCK rows. */
 static __attribute__((noinline)) void reach_by_stage(const int8_t *x, int64_t bytes, int64_t end, const Row *rows,
                                                      const Panel *panel, uint64_t *near) {
-    __m512i sums[ROWS][4];
-    const uint8_t *y = panel->bytes;
-#pragma GCC unroll 6
-    for (int r = 0; r < ROWS; r++)
-#pragma GCC unroll 4
-        for (int c = 0; c < 4; c++) sums[r][c] = _mm512_set1_epi32(-rows[r].shift);
-    for (int64_t d = 0; d < end; d += 4, y += 4 * GROUP) {
-        __m512i y0 = _mm512_load_si512(y), y1 = _mm512_load_si512(y + 64);
-        __m512i y2 = _mm512_load_si512(y + 128), y3 = _mm512_load_si512(y + 192);
-#pragma GCC unroll 6
-        for (int r = 0; r < ROWS; r++) {
-            __m512i four = _mm512_set1_epi32(*(const int32_t *)(x + r * bytes + d));
-            sums[r][0] = _mm512_dpbusd_epi32(sums[r][0], y0, four);
-            sums[r][1] = _mm512_dpbusd_epi32(sums[r][1], y1, four);
-            sums[r][2] = _mm512_dpbusd_epi32(sums[r][2], y2, four);
-            sums[r][3] = _mm512_dpbusd_epi32(sums[r][3], y3, four);
-        }
-    }
-#pragma GCC unroll 6
-    for (int r = 0; r < ROWS; r++) {
-        near[r] = 0;
-#pragma GCC unroll 4
-        for (int c = 0; c < 4; c++) {
-            __asm__("" : "+v"(sums[r][c])); /* in this very register, or GCC copies and spills the sums in the loop */
-            near[r] |= (uint64_t)reach(sums[r][c], rows + r, panel, c) << (c * LANES);
-        }
-    }
+    memset(near, 0, BLOCK * sizeof(*near));
+    for (int64_t at = 0; at < GROUP; at += COLUMNS * LANES) reach_by_columns(x, bytes, end, rows, panel, at, near);
 }
 
 /* The bound of one pair by all bytes; c is the column's place in its panel. */
 static inline float bound_by_all(const int8_t *x, const uint8_t *y, int64_t bytes, const Row *row, const Panel *panel,
                                  int64_t c) {
-    __m512i sums = _mm512_setzero_si512(), more = sums;
+    Ints sums = set_ints16(0), more = sums;
     int64_t d = 0;
     for (; d + 128 <= bytes; d += 128) {
-        sums = _mm512_dpbusd_epi32(sums, _mm512_loadu_si512(y + d), _mm512_loadu_si512(x + d));
-        more = _mm512_dpbusd_epi32(more, _mm512_loadu_si512(y + d + 64), _mm512_loadu_si512(x + d + 64));
+        sums = dot_bytes16(sums, read_ints16(y + d), read_ints16(x + d));
+        more = dot_bytes16(more, read_ints16(y + d + 64), read_ints16(x + d + 64));
     }
-    for (; d < bytes; d += 64) {
-        __mmask16 mask = bytes - d < 64 ? (1u << (bytes - d) / 4) - 1 : 0xffff;
-        sums = _mm512_dpbusd_epi32(sums, _mm512_maskz_loadu_epi32(mask, y + d), _mm512_maskz_loadu_epi32(mask, x + d));
+    for (; d < bytes; d += 64) { /* where fewer than 64 are left, zeros of x behind */
+        int64_t left = bytes - d < 64 ? bytes - d : 64;
+        int8_t last_x[64] = {0};
+        uint8_t last_y[64] = {0};
+        memcpy(last_x, x + d, left);
+        memcpy(last_y, y + d, left);
+        sums = dot_bytes16(sums, read_ints16(last_y), read_ints16(last_x));
     }
-    float product = (float)(_mm512_reduce_add_epi32(_mm512_add_epi32(sums, more)) - row->shift);
+    float product = (float)(sum_ints16(add_ints16(sums, more)) - row->shift);
     return product * row->scale * panel->scale[c] + panel->term[c] + row->above;
 }
 
 static inline Row row_of(const Rows *x, int64_t row, int64_t stages, int64_t stage, const Panel *panel, float bar) {
     int64_t at = row * stages + stage;
     float above = x->term[row] + x->error[at] * panel->length + x->length[row] * panel->error;
-    return (Row){x->scale[row], x->tail[at], above, bar, 128 * x->sum[at]};
+    return (Row){x->scale[row], x->tail[at], above, bar, OFFSET * x->sum[at]};
 }
 
 static Panel panel_of(const Columns *y, int64_t m, int64_t j, int64_t bytes, int64_t stage, const float *bars) {
@@ -189,15 +199,15 @@ int64_t scan(int64_t n, int64_t m, int64_t width, int64_t bytes, int64_t row_k, 
         Panel first = panel_of(y, m, j, bytes, *stage, column_bars);
         Panel whole = panel_of(y, m, j, bytes, last, column_bars);
         int64_t wasted = 0;
-        for (int64_t i = 0; i < n; i += ROWS) {
-            Row of[ROWS];
-            uint64_t near[ROWS];
-            for (int64_t r = 0; r < ROWS; r++) {
+        for (int64_t i = 0; i < n; i += BLOCK) {
+            Row of[BLOCK];
+            uint64_t near[BLOCK];
+            for (int64_t r = 0; r < BLOCK; r++) {
                 int64_t row = i + r < n ? i + r : i;
                 of[r] = row_of(x, row, stages, *stage, &first, row_bars[row * row_k]);
             }
             reach_by_stage(x->bytes + i * bytes, bytes, ends[*stage], of, &first, near);
-            for (int64_t row = i; row < i + ROWS && row < n; row++) {
+            for (int64_t row = i; row < i + BLOCK && row < n; row++) {
                 if (!near[row - i]) continue;
                 const int8_t *x_bytes = x->bytes + row * bytes;
                 Row all = row_of(x, row, stages, last, &whole, 0);

@@ -62,9 +62,10 @@ def _machine() -> list[str]:
 
     from interlingua import __version__
     from interlingua.encoder.executors import VARIABLE, cache_file, processor
-    from interlingua.kernels import SOURCES, library
+    from interlingua.kernels import SOURCES, variant
+    from interlingua.kernels import VARIABLE as KERNELS_VARIABLE
 
-    kernels = ", ".join([f"{name} {'runs' if library(name) else 'does not run here'}" for name in SOURCES])
+    kernels = ", ".join([f"{name} {variant(name) or 'does not run here'}" for name in SOURCES])
     gpus = [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]
     return [
         f"interlingua {__version__}, torch {torch.__version__}, {torch.get_num_threads()} threads",
@@ -73,6 +74,7 @@ def _machine() -> list[str]:
         f"compiled kernels: {kernels}",
         f"rates are kept in: {cache_file()}",
         f"{VARIABLE}: {os.environ.get(VARIABLE) or 'not set'}",
+        f"{KERNELS_VARIABLE}: {os.environ.get(KERNELS_VARIABLE) or 'not set'}",
     ]
 
 

@@ -5,6 +5,7 @@ import functools
 import numpy as np
 import pytest
 
+from interlingua.kernels import VARIANTS
 from interlingua.search.topk import kernel_scanner
 from interlingua.search.topk.bounds import Block, Frame
 from interlingua.search.topk.exact import make_scanner, mutual_topk
@@ -13,7 +14,17 @@ from interlingua.search.topk.lists import NeighborLists
 from interlingua.search.topk.torch_scanner import TorchScanner
 from tests.search.topk.scanners import check, crowded, decaying, oracle, turned
 
-needs_kernel = pytest.mark.skipif(not CompiledScanner.available(), reason="needs the compiled kernel and AVX-512 VNNI")
+
+@pytest.fixture(params=VARIANTS)
+def variant(use_variant, request):
+    """Each variant of the kernel that this processor runs."""
+    use_variant(request.param)
+    if not CompiledScanner.available():
+        pytest.skip(f"needs the compiled kernel and a processor that runs {request.param}")
+    return request.param
+
+
+needs_kernel = pytest.mark.usefixtures("variant")
 
 
 @needs_kernel

@@ -15,7 +15,7 @@ from interlingua.kernels import library
 from interlingua.search.topk.bounds import PART, STAGE, Block, Frame, Precision, view
 from interlingua.search.topk.lists import NeighborLists
 
-ROWS = 6
+BLOCK = 6
 GROUP = 64
 ALIGNMENT = 64
 """As in kernels/neighbors.c."""
@@ -41,7 +41,7 @@ class Bytes(NamedTuple):
 
 
 class CompiledScanner:
-    """The kernel ``neighbors``, which needs AVX-512 VNNI.
+    """The kernel ``neighbors``, which needs AVX-512 or AVX2; it finds the same with all variants.
 
     Args:
         frame: of both sides.
@@ -70,7 +70,7 @@ class CompiledScanner:
         terms = np.full(room, -np.inf, np.float32)
         sums = np.zeros((n if of_x else 0, len(stages)), np.int32)
         precision = Precision.empty(n, len(stages))
-        data = np.zeros((n + ROWS - 1, width), np.int8) if of_x else _aligned(room * width)
+        data = np.zeros((n + BLOCK - 1, width), np.int8) if of_x else _aligned(room * width)
         each = np.full((0 if of_x else n, width), 128, np.uint8)
         for start in range(0, n, PART):
             at = slice(start, min(start + PART, n))
