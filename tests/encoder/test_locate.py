@@ -111,5 +111,5 @@ def test_an_installed_model_without_its_folder_is_refused(package):
 def test_a_package_that_can_t_unpack_its_model_is_one_line(package):
     code = "def folder():\n    raise OSError('small: no room to unpack the model')\n"
     (package.parent / "__init__.py").write_text(code)
-    with pytest.raises(CheckpointError, match="^small: no room to unpack the model$"):
+    with pytest.raises(CheckpointError, match=r"^small: no room to unpack the model$"):
         locate("small")
