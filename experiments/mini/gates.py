@@ -137,7 +137,7 @@ def measure(given: argparse.Namespace, languages: list[str], options: list[str])
     name = given.name or Path(given.model).name
     tasks = dict.fromkeys(gate.task for gate in GATES)
     for task in [task for task in tasks if not given.only or task in given.only.split(",")]:
-        if any((given.output / "results" / name).glob(f"*/{task}*.json")):
+        if result_files(given.output / "results" / name, task):
             continue
         command = [
             "interlingua",
@@ -168,13 +168,18 @@ def table(output: Path, models: list[str], trained: set[str]) -> str:
 
 def gate_value(folder: Path, gate: Gate, trained: set[str]) -> float | None:
     """A model's value; None if it was not measured."""
-    files = sorted(folder.glob(f"*/{gate.task}*.json"), key=lambda path: path.stat().st_mtime)
-    files = [path for path in files if json.loads(path.read_text(encoding="utf-8"))["task_name"].startswith(gate.task)]
+    files = result_files(folder, gate.task)
     if not files:
         return None
     found = json.loads(files[-1].read_text(encoding="utf-8"))
     [rows] = found["scores"].values()
     return gate.value({row["hf_subset"]: row for row in rows}, trained)
+
+
+def result_files(folder: Path, task: str) -> list[Path]:
+    """A model's results of a task, the newest last; the name of a user's own data stands behind the task's."""
+    found = [path for path in folder.glob("*/*.json") if path.stem.split("-")[0] == task]
+    return sorted(found, key=lambda path: path.stat().st_mtime)
 
 
 if __name__ == "__main__":
