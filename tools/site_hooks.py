@@ -36,8 +36,11 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 def from_top(text: str) -> str:
     """A page of the repository's top, with the paths that it has from within docs/."""
-    inside = re.sub(r"(\]\()docs/", r"\1", text)
-    return re.sub(r"(\]\()(?=(?:examples|experiments|src|tests|tools|benchmarks|[A-Z]+\.md)\b)", r"\1../", inside)
+
+    def from_docs(link: re.Match[str]) -> str:
+        return link.group(1) + os.path.relpath(ROOT / link.group(2), DOCS)
+
+    return re.sub(r"(\]\()([^)#:\s]+)(?=[)#])", from_docs, text)
 
 
 def with_site_links(markdown: str, page: str) -> str:

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tools.site_hooks import TOP_LEVEL, api_modules
+from tools.site_hooks import TOP_LEVEL, api_modules, from_top, with_site_links
 
 from interlingua.errors import MissingExtraError
 
@@ -66,3 +66,11 @@ def test_the_site_needs_no_other_server():
     assert CONFIG["theme"]["font"] is False
     assert "offline" not in CONFIG["plugins"]  # it loads a script of a content network
     assert not {"extra_javascript", "extra_css"} & set(CONFIG)
+
+
+@pytest.mark.parametrize(("page", "name"), sorted(TOP_LEVEL.items()))
+def test_links_of_the_repositorys_top_lead_to_pages_or_become_text(page, name):
+    on_the_site = with_site_links(from_top((ROOT / name).read_text(encoding="utf-8")), page)
+    targets = [target for target, _ in LINK.findall(on_the_site) if target]
+    shown = {*pages_of(CONFIG["nav"]), *(str(picture.relative_to(DOCS)) for picture in DOCS.rglob("*.svg"))}
+    assert [target for target in targets if target not in shown] == []
