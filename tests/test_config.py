@@ -157,6 +157,20 @@ def test_what_is_no_path_of_this_machine_stays(tmp_path, monkeypatch):
     assert type(got.models[0]) is str
 
 
+def test_the_name_of_an_installed_model_stays_unless_a_folder_has_it(tmp_path, monkeypatch):
+    described = tmp_path / "packages" / "small_package-1.dist-info"
+    described.mkdir(parents=True)
+    (described / "METADATA").write_text("Metadata-Version: 2.1\nName: small-package\nVersion: 1\n", encoding="utf-8")
+    (described / "entry_points.txt").write_text("[interlingua.models]\nsmall = nowhere:folder\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path / "packages")
+    (tmp_path / "c.toml").write_text('models = ["small", "other", "a/small"]', encoding="utf-8")
+    read = config.load_config(Models, tmp_path / "c.toml")
+    assert read.models == ("small", f"{tmp_path}/other", f"{tmp_path}/a/small")
+    assert config.with_absolute_paths(read) == read
+    (tmp_path / "small").mkdir()
+    assert config.load_config(Models, tmp_path / "c.toml").models[0] == f"{tmp_path}/small"
+
+
 def test_a_byte_order_mark_is_no_error(tmp_path):
     path = tmp_path / "c.toml"
     path.write_bytes("\ufeffcorpus = 'x'\n".encode())

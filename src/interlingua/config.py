@@ -22,7 +22,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union
 
 from interlingua.errors import ConfigError, DataError
 from interlingua.limits import MAX_CONFIG_BYTES, read_document
-from interlingua.registry import did_you_mean
+from interlingua.registry import did_you_mean, installed_model_entry
 
 T = TypeVar("T")
 PathText = Annotated[str, "path"]
@@ -154,7 +154,7 @@ def to_mapping(config: Any) -> dict[str, Any]:
 def with_absolute_paths(config: T) -> T:
     """The same dataclass with absolute paths, so that it means the same from any working directory and in any file.
 
-    A ``PathText`` that names a model of a hub or an address stays as it is.
+    A ``PathText`` that names a model of a hub or of a package, or an address, stays as it is.
     """
     hints = typing.get_type_hints(type(config), include_extras=True)
     fields = [field.name for field in dataclasses.fields(config) if field.init]  # type: ignore[arg-type]
@@ -171,7 +171,7 @@ def _absolute(hint: Any, value: Any) -> Any:
         inner = (*typing.get_args(hint), None)[0]
         return tuple(_absolute(inner, item) for item in value)
     is_path_text = hint == PathText or PathText in typing.get_args(hint)
-    if is_path_text and value and not _is_elsewhere(value):
+    if is_path_text and value and not _is_elsewhere(value) and not _is_installed_model(value, value):
         return os.path.abspath(os.path.expanduser(value))
     return value
 
@@ -314,7 +314,13 @@ def _from_folder(path: str, value: str) -> str:
     """The path, from the folder of the file that it stands in; what is no path of this machine stays."""
     if _is_elsewhere(path) or os.path.isabs(path) or not isinstance(value, FileText):
         return str(path)
-    return os.path.normpath(value.folder / path)
+    here = os.path.normpath(value.folder / path)
+    return str(path) if _is_installed_model(path, here) else here
+
+
+def _is_installed_model(name: str, here: str) -> bool:
+    """Whether it names a model of an installed package, such as mini; a folder of that name comes first."""
+    return not os.path.exists(here) and installed_model_entry(name) is not None
 
 
 def _is_elsewhere(path: str) -> bool:

@@ -178,6 +178,8 @@ SUITES: dict[str, tuple[str, ...]] = {
 """Names for several tasks; those with data are run."""
 DEFAULT_MODEL = "mini"
 """The model where none is named; the package interlingua-mini brings it, see ``encoder.locate``."""
+MODELS = "interlingua.models"
+"""Group of entry points by which packages bring models: ``NAME = "package:function"``, which returns a folder."""
 BACKENDS = Registry(
     "backend",
     "interlingua.backends",
@@ -243,6 +245,13 @@ CHECKS = Registry(
 def installed(group: str) -> list[EntryPoint]:
     """The entry points of a group; nothing of their packages is imported."""
     return sorted(entry_points(group=group), key=lambda entry: (entry.name, entry.value))
+
+
+def installed_model_entry(name: str) -> EntryPoint | None:
+    """By which a package brings a model of that name; None if none does, or if it is no name but a path."""
+    if os.path.basename(name) != name:
+        return None
+    return next((entry for entry in installed(MODELS) if entry.name == name), None)
 
 
 def resolve(registry: Registry, name: str) -> Any:

@@ -36,7 +36,7 @@ def test_an_index_is_built_extended_and_cut(capsys, model, files, tmp_path):  # 
 
 def test_before_a_file_the_model_may_be_left_out(capsys, model, files, tmp_path, monkeypatch):  # noqa: F811
     entry = SimpleNamespace(name=DEFAULT_MODEL, value="package:folder", load=lambda: lambda: model)
-    monkeypatch.setattr("interlingua.encoder.locate.installed", lambda group: [entry])
+    monkeypatch.setattr("interlingua.registry.installed", lambda group: [entry])
     code, printed = run(capsys, "build", *files[:2], "-o", tmp_path / "index")
     assert code == 0, printed.err
     index = PassageIndex(tmp_path / "index")

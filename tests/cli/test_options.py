@@ -136,7 +136,7 @@ def mini(tmp_path, monkeypatch, word_vocabulary):
     config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
     Encoder.from_scratch(config, word_vocabulary).save(tmp_path / "model")
     entry = SimpleNamespace(name=DEFAULT_MODEL, value="package:folder", load=lambda: lambda: tmp_path / "model")
-    monkeypatch.setattr("interlingua.encoder.locate.installed", lambda group: [entry])
+    monkeypatch.setattr("interlingua.registry.installed", lambda group: [entry])
     monkeypatch.chdir(tmp_path)
     lines = [f"{n} {n + 1}" for n in range(5)]
     (tmp_path / "a.de.txt").write_text("".join(f"de{line}\n" for line in lines))

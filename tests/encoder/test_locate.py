@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from interlingua.encoder.locate import best_of_run, installed_model, locate
+from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import CheckpointError
 from interlingua.registry import DEFAULT_MODEL
 
@@ -84,6 +85,11 @@ def test_an_installed_model_is_found_by_its_name(package, tmp_path):
     assert locate("small").resolve() == tmp_path / "small"
 
 
+def test_the_vocabulary_of_an_installed_model_is_found_by_its_name(package, plain_vocabulary):
+    plain_vocabulary.save(package)
+    assert Vocabulary.of_model("small").digest() == plain_vocabulary.digest()
+
+
 def test_a_folder_before_an_installed_model_is_warned_of_once(package, tmp_path, caplog):
     for name in ("small", "other"):
         (tmp_path / name).mkdir()
@@ -96,7 +102,7 @@ def test_a_folder_before_an_installed_model_is_warned_of_once(package, tmp_path,
 
 def test_the_default_model_that_is_not_installed_names_its_extra(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("interlingua.encoder.locate.installed", lambda group: [])
+    monkeypatch.setattr("interlingua.registry.installed", lambda group: [])
     with pytest.raises(CheckpointError, match=re.escape("interlingua[mini]")) as refused:
         locate(DEFAULT_MODEL)
     assert "./models/mini" in str(refused.value)

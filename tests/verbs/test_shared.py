@@ -57,7 +57,7 @@ def test_a_backend_of_another_kind_reads_its_own_files(text):
 
 def test_a_function_takes_the_default_model_for_none_and_before_a_file(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("interlingua.encoder.locate.installed", lambda group: [])
+    monkeypatch.setattr("interlingua.registry.installed", lambda group: [])
     bitext = tmp_path / "a.de-en.tsv"
     bitext.write_text("Guten Tag\tGood day\n")
     for arguments in ([bitext], [str(bitext)], [None, bitext], [None, [("Guten Tag", "Good day")]]):

@@ -5,22 +5,18 @@ from __future__ import annotations
 import functools
 import logging
 import os
-import re
 from collections.abc import Sequence
-from importlib.metadata import EntryPoint
 from pathlib import Path
 
 from interlingua.encoder.hub import hub_hint, hub_name, hub_snapshot
 from interlingua.errors import CheckpointError
 from interlingua.files import PathLike
-from interlingua.registry import DEFAULT_MODEL, installed
+from interlingua.registry import DEFAULT_MODEL, installed_model_entry
 
 log = logging.getLogger("interlingua")
 RUN_CONFIG = "config.toml"
 """Tells the folder of a training run from that of a model."""
 RUN_MODELS = ("best", "model")
-ENTRY_POINTS = "interlingua.models"
-"""Group of entry points by which packages bring models: ``NAME = "package:function"``, which returns a folder."""
 HUB_FILES = ["*.json", "*.model", "*.txt", "model.safetensors", "model-*.safetensors", "*_Dense/*", "onnx/weights.*"]
 
 
@@ -74,7 +70,7 @@ def installed_model(name: str) -> Path | None:
     Raises:
         CheckpointError: the package's folder is missing, or can't be written where the package unpacks it.
     """
-    entry = _entry_point(name)
+    entry = installed_model_entry(name)
     if entry is None:
         return None
     try:
@@ -89,14 +85,8 @@ def installed_model(name: str) -> Path | None:
 
 def _package_of(name: str) -> str | None:
     """The package that brings a model of that name; nothing of it is imported."""
-    entry = _entry_point(name)
+    entry = installed_model_entry(name)
     return None if entry is None else entry.value.partition(":")[0]
-
-
-def _entry_point(name: str) -> EntryPoint | None:
-    if re.fullmatch(r"[\w.-]+", name) is None:
-        return None
-    return next((entry for entry in installed(ENTRY_POINTS) if entry.name == name), None)
 
 
 def best_of_run(path_or_id: PathLike) -> PathLike:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from interlingua.corpus.segmentation import PreTokenizer, segment
-from interlingua.encoder.locate import best_of_run
+from interlingua.encoder.locate import best_of_run, installed_model
 from interlingua.encoder.schema import VOCABULARY
 from interlingua.encoder.tokenizer_checks import check_definition
 from interlingua.errors import ConfigError, DataError
@@ -103,12 +104,14 @@ class Vocabulary:
 
     @classmethod
     def of_model(cls, path_or_id: PathLike) -> Vocabulary:
-        """The vocabulary of a model directory, ours or Hugging Face's, or of a model of the hub.
+        """The vocabulary of a model directory, ours or Hugging Face's, of an installed model, or of one of the hub.
 
         Raises:
             DataError: there is no tokenizer there.
         """
         model = best_of_run(path_or_id)
+        if not Path(model).expanduser().exists():
+            model = installed_model(os.fspath(model)) or model
         own = (Path(model).expanduser() / "vocabulary.json").is_file()
         return cls.load(Path(model).expanduser()) if own else cls.from_huggingface(model)
 
