@@ -1,4 +1,4 @@
-"""The pairs of STS benchmark whose texts have a license that allows training a model for others, in 15 languages.
+"""The pairs of STS benchmark with texts under a license that allows training a model for others, in 15 languages.
 
     python experiments/mini/scored_pairs.py $INTERLINGUA_DATA -o data/mini
 
@@ -9,7 +9,8 @@ CC-BY-SA 4.0. Pairs with a sentence of a test or development set are dropped, in
 
 OUT/train.tsv has each pair seven times: in English, with one side in another language (three times), both sides in
 another language (twice), and in two other languages. OUT/dev.tsv is the development split with its second side in
-another language, OUT/pairs the sentences with their translations, for prepare.toml.
+another language. For prepare.toml OUT/pairs has the sentences with their translations, and OUT/held_out the development
+and test splits, which prepare keeps out of every source.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 import argparse
 import random
 import re
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -36,16 +38,20 @@ def main() -> None:
     stsb = given.data / "stsb"
     rows = {code: read(stsb / f"{code}.train.tsv") for code in (PIVOT, *OTHERS)}
     open_pairs = {plain(pair) for path in files(given.data / "sts12_16", *OPEN_SETS) for _, pair in read(path)}
-    held_out = [*files(stsb, "*.dev.tsv", "*.test.tsv"), *files(given.data / "sts17", "*.tsv")]
-    unseen = {text for path in held_out for _, pair in read(path) for text in plain(pair)}
+    held_out = files(stsb, "*.dev.tsv", "*.test.tsv")
+    tests = [*held_out, *files(given.data / "sts17", "*.tsv")]
+    unseen = {text for path in tests for _, pair in read(path) for text in plain(pair)}
     kept = [
         row for row, (_, pair) in enumerate(rows[PIVOT]) if plain(pair) in open_pairs and unseen.isdisjoint(plain(pair))
     ]
-    (given.output / "pairs").mkdir(parents=True, exist_ok=True)
+    for folder in ("pairs", "held_out"):
+        (given.output / folder).mkdir(parents=True, exist_ok=True)
     write(given.output / "train.tsv", scored(rows, kept, unseen))
     write(given.output / "dev.tsv", crossed({code: read(stsb / f"{code}.dev.tsv") for code in (PIVOT, *OTHERS)}))
     for code in OTHERS:
         write(given.output / "pairs" / f"{code}-en.tsv", translations(rows[code], rows[PIVOT], kept, unseen))
+    for path in held_out:
+        shutil.copy(path, given.output / "held_out")
     print(f"{len(kept):,} of {len(rows[PIVOT]):,} pairs")
 
 
@@ -93,7 +99,7 @@ def read(path: Path) -> list[tuple[str, Pair]]:
 
 
 def files(folder: Path, *patterns: str) -> list[Path]:
-    """The files of a folder whose names fit.
+    """The files of a folder with names that fit.
 
     Raises:
         FileNotFoundError: a pattern fits none.

@@ -1,0 +1,60 @@
+"""Measures models on development data alone: what stages, learning rates and shares of averages were chosen by.
+
+    python experiments/mini/development.py models/mini-start runs/mini/long --corpus prepared/mini --scored data/mini
+
+Three numbers a model: translations found among the held-out pairs of each language of the corpus (mean of both
+directions and of all languages), and Spearman's correlation on STS benchmark's development split, in English and with
+the second sentence in another language.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import spearmanr
+
+import interlingua
+from interlingua.encoder.encoder import Encoder
+
+
+def main() -> None:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="+")
+    parser.add_argument("--corpus", type=Path, required=True, help="prepared corpus")
+    parser.add_argument("--scored", type=Path, required=True, help="what scored_pairs.py has written")
+    parser.add_argument("--dim", type=int, help="of the vectors; all by default")
+    given = parser.parse_args()
+    print("| model | held-out P@1 | STSb dev, English | STSb dev, across languages |\n|---|---:|---:|---:|", flush=True)
+    for name in given.models:
+        encoder = interlingua.load(name)
+        scores = (
+            held_out_accuracy(encoder, given.corpus, given.dim),
+            correlation(encoder, given.scored / "held_out" / "en.dev.tsv", given.dim),
+            correlation(encoder, given.scored / "dev.tsv", given.dim),
+        )
+        print(f"| {name} | {' | '.join(f'{100 * score:.2f}' for score in scores)} |", flush=True)
+
+
+def held_out_accuracy(encoder: Encoder, corpus: Path, dim: int | None) -> float:
+    """The share of held-out sentences with their translation as the nearest one of the other side."""
+    found = []
+    for path in sorted((corpus / "valid_text").glob("*.tsv")):
+        rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
+        one, other = (encoder.encode([row[side] for row in rows], dim=dim) for side in (0, 1))
+        cosines = one @ other.T
+        found += [(cosines.argmax(axis) == np.arange(len(rows))).mean() for axis in (0, 1)]
+    return float(np.mean(found))
+
+
+def correlation(encoder: Encoder, path: Path, dim: int | None) -> float:
+    """Spearman's correlation of cosines and scores."""
+    rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
+    one, other = (encoder.encode([row[side] for row in rows], dim=dim) for side in (1, 2))
+    return float(spearmanr([float(row[0]) for row in rows], (one * other).sum(axis=1)).statistic)
+
+
+if __name__ == "__main__":
+    main()

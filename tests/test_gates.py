@@ -1,0 +1,66 @@
+"""experiments/mini/gates.py: the table that the small model is judged by."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from interlingua.registry import TASKS
+
+FOLDER = Path(__file__).resolve().parents[1] / "experiments" / "mini"
+
+
+@pytest.fixture(scope="module")
+def gates():
+    """The script as a module."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(FOLDER)
+        yield importlib.import_module("gates")
+        del sys.modules["gates"]
+
+
+def write(folder, model, name, **rows):
+    """A result file as ``evaluate`` writes it."""
+    path = folder / "results" / model / "revision" / f"{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scores = [{"hf_subset": subset.replace("_", "-"), **row} for subset, row in rows.items()]
+    path.write_text(json.dumps({"scores": {"test": scores}}), encoding="utf-8")
+
+
+def row_of(table, title):
+    """The cells of a row."""
+    [line] = [line for line in table.splitlines() if line.startswith(f"| {title} |")]
+    return [cell.strip() for cell in line.strip("|").split("|")][1:]
+
+
+def test_every_gate_reads_results_of_a_task_that_there_is(gates):
+    assert {gate.task for gate in gates.GATES} <= set(TASKS)
+
+
+def test_the_last_model_is_judged(gates, tmp_path):
+    for model, spearman in (("old", 0.90), ("new", 0.78)):
+        rows = {name: {"spearman": spearman} for name in ("en_ar", "en_es", "en_tr", "ar_ar", "es_es", "en_en")}
+        write(tmp_path, model, "sts17", **rows)
+    write(tmp_path, "new", "bucc_best_f1_dev", zh_en={"f1": 0.95})
+    table = gates.table(tmp_path, ["old", "new"], set())
+    assert row_of(table, "STS17 ar-en") == ["90.0", "78.0", "77.0", "81.0", "met"]
+    assert row_of(table, "BUCC zh-en, best F1") == ["", "95.0", "92.0", "94.0", "stretch"]
+    assert row_of(table, "XQuAD, MRR@100")[-1] == ""
+
+
+def test_an_error_must_be_low(gates, tmp_path):
+    write(tmp_path, "mini", "xsim", deu_eng={"xsim": 0.001}, fra_eng={"xsim": 0.002})
+    table = gates.table(tmp_path, ["mini"], set())
+    assert row_of(table, "FLORES-200 xsim, languages trained, error") == ["0.150", "0.130", "0.090", "not met"]
+
+
+def test_only_trained_languages_count_where_it_matters(gates, tmp_path):
+    weak, good = ({"accuracy": value, "accuracy_forward": value} for value in (0.1, 0.9))
+    write(tmp_path, "mini", "tatoeba", deu_eng=good, kab_eng=weak)
+    table = gates.table(tmp_path, ["mini"], {"deu_Latn"})
+    assert row_of(table, "Tatoeba, languages trained, x to English")[0] == "90.0"
+    assert row_of(table, "Tatoeba-14, both directions")[0] == "90.0"
