@@ -142,7 +142,7 @@ class VocabularyConfig:
     """The vocabulary: trained here, or taken over."""
 
     path: PathText = ""
-    """A saved vocabulary, a model folder, ``mini``, ``tokenizer.json`` or ``hf:owner/name`` to take; empty = train one."""
+    """A vocabulary, a model (folder, ``mini``, ``hf:owner/name``) or ``tokenizer.json`` to take; empty: train one."""
     trim: bool = False
     """Keep of the model at ``path`` only the vocabulary that the pairs need; ``backbone/`` in the output is the model
     to train from, smaller and equal on these texts."""

@@ -49,7 +49,7 @@ class EncoderConfig:
     preset: str | None = None
     """ems-base (the paper's), ems-small or ems-tiny."""
     path: PathText | None = None
-    """A pretrained backbone: folder, ``mini`` or ``hf:owner/name``. The corpus must have been prepared with its vocabulary."""
+    """A pretrained backbone: folder, ``mini`` or ``hf:owner/name``. The corpus must have its vocabulary."""
     pooling: Literal["cls", "mean", "max"] | None = None
     """How token states become a sentence vector; default: mean, or what the pretrained model says."""
     dense: bool = False
