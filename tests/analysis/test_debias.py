@@ -7,12 +7,13 @@ import onnxruntime
 import pytest
 from sentence_transformers import SentenceTransformer
 
-from interlingua.analysis.debias import DebiasOptions, debias, debias_vectors
+from interlingua.analysis.debias import DebiasOptions, debias_vectors
 from interlingua.encoder.backends.load import load_encoder
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.language_map_files import read_map
 from interlingua.errors import ConfigError, DataError
 from interlingua.export.graphs import export_graphs
+from interlingua.verbs.debias import debias
 from tests.encoder.conftest import SENTENCES, encoder, plain_vocabulary  # noqa: F401
 
 
