@@ -222,17 +222,28 @@ def debias_vectors(
 def with_map(encoder: Encoder, language_map: LanguageMap) -> Encoder:
     """The encoder with a map after its own layers; its vectors then have length 1.
 
+    The ranges of int8 vectors are left out: they were those of the vectors before the map.
+
     Args:
         encoder: shares its weights with the result.
         language_map: estimated on the encoder's vectors of length 1.
     """
-    layers = [*encoder.post_pooling, Normalize()]
+    layers = [*encoder.post_pooling]
+    if encoder.dim < encoder.full_dim:  # the map is of cut vectors, so they are cut before it
+        layers.append(Dense.of(np.eye(encoder.dim, encoder.full_dim), np.zeros(encoder.dim)))
+    layers.append(Normalize())
     shift = None
     if language_map.shifts is None:
         layers.append(Dense.of(language_map.weight, language_map.bias))
     else:
         shift = LanguageShift(language_map.languages, torch.from_numpy(language_map.shifts))
-    settings = dataclasses.replace(encoder.settings, normalize=True)
+    settings = dataclasses.replace(
+        encoder.settings,
+        normalize=True,
+        truncate_dim=None,
+        int8_ranges={},
+        matryoshka_dims=tuple(dim for dim in encoder.settings.matryoshka_dims if dim <= encoder.dim),
+    )
     return Encoder(encoder.backbone, encoder.vocabulary, settings, PostPooling(layers), shift).eval()
 
 

@@ -56,7 +56,8 @@ def shrink(
             raise ConfigError(f"truncate_dim is {truncate_dim}, but vectors have {encoder.dim} elements; choose fewer")
         settings = dataclasses.replace(settings, truncate_dim=truncate_dim)
     if truncate_dim is not None or measured:
-        encoder = Encoder(encoder.backbone, encoder.vocabulary, settings).train(encoder.training)  # has settings alone
+        layers_after = (encoder.post_pooling, encoder.language_shift)
+        encoder = Encoder(encoder.backbone, encoder.vocabulary, settings, *layers_after).train(encoder.training)
     if measured:
         encoder.calibrate_ranges(_sentences(measured))
     return encoder
