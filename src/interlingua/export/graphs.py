@@ -44,6 +44,7 @@ def export_graphs(
     overwrite: bool = False,
     texts: Iterable[PathLike] = (),
     layers: int | None = None,
+    components_of: Iterable[PathLike] = (),
     truncate_dim: int | None = None,
     ranges_of: Iterable[PathLike] = (),
     samples: Mapping[str, Sequence[str]] = SAMPLES,
@@ -61,8 +62,9 @@ def export_graphs(
         results: see there.
         check: run every graph and compare its vectors with ours.
         overwrite: replace ``out`` if one of our models is in it.
-        texts: see ``shrink``, and so the next three.
+        texts: see ``shrink``, and so the next four.
         layers: see there.
+        components_of: see there.
         truncate_dim: see there.
         ranges_of: see there.
         samples: texts to compare vectors of, by language.
@@ -75,7 +77,10 @@ def export_graphs(
     """
     _check_kinds(dtype, kinds)
     model, run = find_model(source)
-    encoder = shrink(Encoder.load(model), texts=texts, layers=layers, truncate_dim=truncate_dim, ranges_of=ranges_of)
+    encoder = shrink(
+        Encoder.load(model), texts=texts, layers=layers, components_of=components_of, truncate_dim=truncate_dim,
+        ranges_of=ranges_of,
+    )  # fmt: skip
     if check and "compact" in kinds:
         refuse_inexpressible(encoder, model)
     elif check:

@@ -34,6 +34,7 @@ def export(
     overwrite: bool = False,
     texts: Iterable[PathLike] = (),
     layers: int | None = None,
+    components_of: Iterable[PathLike] = (),
     truncate_dim: int | None = None,
     ranges_of: Iterable[PathLike] = (),
     samples: Mapping[str, Sequence[str]] = SAMPLES,
@@ -52,6 +53,7 @@ def export(
         overwrite: replace ``out`` if one of our models is in it.
         texts: keep only the vocabulary of these files, see :func:`interlingua.export.shrink.shrink`.
         layers: keep only so many layers, from the first.
+        components_of: files of texts; vectors are rotated onto their principal components, see ``shrink``.
         truncate_dim: cut vectors to so many elements, from the first.
         ranges_of: files to measure the ranges of int8 vectors on, see ``shrink``.
         samples: texts to compare vectors of, by language.
@@ -67,7 +69,10 @@ def export(
     if dtype != "int8" and dtype not in DTYPES:
         raise ConfigError(f"dtype {dtype!r} is unknown; there are: {', '.join(DTYPES)}, and int8 for token vectors")
     model, run = find_model(source)
-    encoder = shrink(Encoder.load(model), texts=texts, layers=layers, truncate_dim=truncate_dim, ranges_of=ranges_of)
+    encoder = shrink(
+        Encoder.load(model), texts=texts, layers=layers, components_of=components_of, truncate_dim=truncate_dim,
+        ranges_of=ranges_of,
+    )  # fmt: skip
     if dtype == "int8" and not isinstance(encoder.backbone, StaticBackbone):
         raise ConfigError(f"{model}: int8 weights are for token vectors; of a transformer make a graph: --int8")
     if check:

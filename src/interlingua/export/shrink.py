@@ -16,6 +16,7 @@ from interlingua.encoder.backbone import Backbone
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.vocabulary_trimming import ids_in_use
 from interlingua.errors import ConfigError, DataError
+from interlingua.export.components import in_components
 from interlingua.files import PathLike, stem_and_suffix
 
 
@@ -24,6 +25,7 @@ def shrink(
     *,
     texts: Iterable[PathLike] = (),
     layers: int | None = None,
+    components_of: Iterable[PathLike] = (),
     truncate_dim: int | None = None,
     ranges_of: Iterable[PathLike] = (),
 ) -> Encoder:
@@ -37,6 +39,7 @@ def shrink(
         texts: files with the tokens to keep, or globs: ``.txt`` of one sentence a line, or pairs in any known format,
             both sides. None = the vocabulary stays whole.
         layers: how many to keep, from the first.
+        components_of: files or globs, as ``texts``: the vectors are rotated onto the principal components of theirs.
         truncate_dim: elements of each vector to keep, from the first.
         ranges_of: files or globs, as ``texts``, on which the ranges of int8 vectors are measured.
 
@@ -49,6 +52,9 @@ def shrink(
         encoder = encoder.trim(ids_in_use(encoder.vocabulary, _sentences(files)))
     if layers is not None:
         encoder = first_layers(encoder, layers)
+    turned = [file for text in components_of for file in _matching(os.fspath(text))]
+    if turned:
+        encoder = in_components(encoder, _sentences(turned))
     measured = [file for text in ranges_of for file in _matching(os.fspath(text))]
     settings = encoder.settings
     if truncate_dim is not None:

@@ -69,6 +69,12 @@ class ExportOptions(Options):
         None, "Keep only the vocabulary of these files or globs: .txt, or pairs.", group=MODEL, kind=list[str]
     )
     layers: int | None = option(None, "Keep only so many layers, from the first.", group=MODEL, kind=int, unit="layers")
+    components_of: Sequence[str] | None = option(
+        None,
+        "Turn vectors so that the first elements hold most, by the texts of these files or globs: .txt, or pairs.",
+        group=MODEL,
+        kind=list[str],
+    )
     truncate_dim: int | None = option(
         None, "Cut vectors to so many elements, from the first.", group=MODEL, kind=int, unit="elements"
     )
@@ -112,7 +118,8 @@ def run_export(options: ExportOptions, on_verified: Callable[[Verification], Non
     how: dict[str, Any] = {
         "dtype": options.dtype, "name": options.name, "license": options.license, "results": options.results or (),
         "check": options.verify, "overwrite": options.overwrite, "texts": options.vocabulary_of or (),
-        "layers": options.layers, "truncate_dim": options.truncate_dim, "ranges_of": options.ranges_of or (),
+        "layers": options.layers, "components_of": options.components_of or (),
+        "truncate_dim": options.truncate_dim, "ranges_of": options.ranges_of or (),
         "samples": samples, "on_verified": on_verified,
     }  # fmt: skip
     if options.static:
