@@ -7,6 +7,7 @@ import dataclasses
 import glob
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import torch
 
@@ -18,6 +19,31 @@ from interlingua.encoder.vocabulary_trimming import ids_in_use
 from interlingua.errors import ConfigError, DataError
 from interlingua.export.components import in_components
 from interlingua.files import PathLike, stem_and_suffix
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ShrinkOptions:
+    """What ``shrink`` is given, for those that pass it on; each is described there."""
+
+    texts: Iterable[PathLike] = ()
+    layers: int | None = None
+    components_of: Iterable[PathLike] = ()
+    truncate_dim: int | None = None
+    ranges_of: Iterable[PathLike] = ()
+
+    def applied_to(self, encoder: Encoder) -> Encoder:
+        """The smaller encoder."""
+        return shrink(
+            encoder,
+            texts=self.texts,
+            layers=self.layers,
+            components_of=self.components_of,
+            truncate_dim=self.truncate_dim,
+            ranges_of=self.ranges_of,
+        )
+
+
+WHOLE = ShrinkOptions()
 
 
 def shrink(
