@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from interlingua.adapt.average import average as average
     from interlingua.adapt.extend import extend as extend
-    from interlingua.analysis.debias import debias as debias
     from interlingua.encoder.encoder import Encoder as Encoder
     from interlingua.encoder.encoder import load as load
     from interlingua.errors import InterlinguaError as InterlinguaError
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from interlingua.verbs.analyse import analyse as analyse
     from interlingua.verbs.calibrate import calibrate as calibrate
     from interlingua.verbs.compare import compare as compare
+    from interlingua.verbs.debias import debias as debias
     from interlingua.verbs.embed import embed as embed
     from interlingua.verbs.evaluate import evaluate as evaluate
     from interlingua.verbs.export import export as export
@@ -52,14 +52,13 @@ __all__ = [
 ]
 
 # Public names are imported on first use, so that `import interlingua` does not import torch.
-_VERBS = ("align", "analyse", "calibrate", "compare", "embed", "evaluate", "info", "mine", "score")
+_VERBS = ("align", "analyse", "calibrate", "compare", "debias", "embed", "evaluate", "info", "mine", "score")
 _PACKAGES = ("export", "prepare", "quickstart", "train")
 """Verbs of which the packages of that name can be called, see ``callable_package``."""
 _HOMES = {
     "Encoder": "interlingua.encoder.encoder:Encoder",
     "InterlinguaError": "interlingua.errors:InterlinguaError",
     "average": "interlingua.adapt.average:average",
-    "debias": "interlingua.analysis.debias:debias",
     "extend": "interlingua.adapt.extend:extend",
     "load": "interlingua.encoder.encoder:load",
     **{verb: f"interlingua.verbs.{verb}:{verb}" for verb in _VERBS},

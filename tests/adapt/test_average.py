@@ -100,6 +100,15 @@ def test_the_new_model_is_a_normal_one(tmp_path, models, development):
     assert record["rule"] == result.rule
 
 
+def test_ranges_of_the_first_model_s_vectors_are_left_out(tmp_path, models):
+    first = Encoder.load(models[0])
+    first.calibrate_ranges(["de1 de2", "en3 en4"])
+    first.save(tmp_path / "ranged")
+    assert Encoder.load(tmp_path / "ranged").settings.int8_ranges
+    average([tmp_path / "ranged", models[1]], tmp_path / "out")
+    assert not Encoder.load(tmp_path / "out").settings.int8_ranges
+
+
 def test_each_point_of_the_grid_is_measured(tmp_path, models, development):
     measured = []
     result = interlingua.average(models, tmp_path / "out", **development, on_point=measured.append)

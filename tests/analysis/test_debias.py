@@ -7,12 +7,14 @@ import onnxruntime
 import pytest
 from sentence_transformers import SentenceTransformer
 
-from interlingua.analysis.debias import DebiasOptions, debias, debias_vectors
+from interlingua.analysis.debias import DebiasOptions, debias_vectors
 from interlingua.encoder.backends.load import load_encoder
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.language_map_files import read_map
 from interlingua.errors import ConfigError, DataError
 from interlingua.export.graphs import export_graphs
+from interlingua.export.shrink import shrink
+from interlingua.verbs.debias import debias
 from tests.encoder.conftest import SENTENCES, encoder, plain_vocabulary  # noqa: F401
 
 
@@ -83,6 +85,18 @@ def test_shift_needs_the_language_when_encoding(model, texts, tmp_path):
         loaded.encode(SENTENCES)
     with pytest.raises(ConfigError, match="already"):
         debias(str(tmp_path / "shifted"), [texts], tmp_path / "twice", sentences=40)
+
+
+@pytest.mark.parametrize("method", ["project", "shift"])
+def test_a_model_of_cut_vectors_is_mapped_as_cut(encoder, texts, tmp_path, method):  # noqa: F811
+    small = shrink(encoder, truncate_dim=8, ranges_of=[texts / "de.txt"])
+    small.save(tmp_path / "small")
+    debias(tmp_path / "small", texts, tmp_path / "mapped", sentences=40, method=method)
+    mapped = Encoder.load(tmp_path / "mapped")
+    expected = read_map(tmp_path / "mapped").apply(small.encode(SENTENCES), ["eng_Latn"] * 8)
+    np.testing.assert_allclose(mapped.encode(SENTENCES, language="en"), expected, atol=1e-5)
+    assert small.settings.int8_ranges
+    assert not mapped.settings.int8_ranges
 
 
 def test_existing_output_is_kept_unless_overwritten(model, texts, debiased):

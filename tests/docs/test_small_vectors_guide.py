@@ -29,6 +29,10 @@ def workplace(tmp_path_factory, word_vocabulary, prepared):
     (folder / "prepared").symlink_to(prepared)
     (folder / "news.en.txt").write_text("en1 en2\nen3\nen4 en5 en6\n", encoding="utf-8")
     (folder / "news.de.txt").write_text("de1 de2\nde3\nde4 de5 de6\n", encoding="utf-8")
+    (folder / "texts").mkdir()
+    for code in ("de", "en"):
+        lines = [f"{code}{n} {code}{n + 1}" for n in range(20)]
+        (folder / "texts" / f"{code}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     goldp, tatoeba = folder / "data" / "tydiqa_goldp", folder / "data" / "tatoeba_laser"
     for data in (goldp, tatoeba):
         data.mkdir(parents=True)
@@ -50,9 +54,10 @@ def said(workplace):
 
 
 def test_every_command_runs(said, workplace):
-    assert len(said) == 11
+    assert len(said) == 13
     assert np.load(workplace / "news.npy").shape == (3, 2)
     assert Encoder.load(workplace / "runs" / "nested" / "model").settings.matryoshka_dims == (32, 16, 12, 8)
+    assert Encoder.load(workplace / "turned").post_pooling.kinds == ("Dense",)
     small = Encoder.load(workplace / "small")
     assert (small.dim, list(small.settings.int8_ranges)) == (12, [12, 8])
     assert np.load(workplace / "bytes.npy").dtype == np.int8

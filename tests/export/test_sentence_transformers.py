@@ -13,6 +13,7 @@ from interlingua.encoder.vocabulary_training import train_vocabulary
 from interlingua.errors import CheckpointError, ConfigError, DataError
 from interlingua.export.runtimes import StockRuntime
 from interlingua.export.sentence_transformers import export, find_model
+from interlingua.export.shrink import ShrinkOptions
 from interlingua.export.verify import SAMPLES
 
 pytest.importorskip("sentence_transformers")
@@ -132,7 +133,7 @@ def test_more_texts_can_be_compared(model, tmp_path):
 
 
 def test_cut_vectors_are_those_of_sentence_transformers(encoder, model, tmp_path):
-    found = export(model, tmp_path / "out", truncate_dim=8)
+    found = export(model, tmp_path / "out", smaller=ShrinkOptions(truncate_dim=8))
     assert found.minimum > 1 - 1e-5
     stock = StockRuntime(tmp_path / "out").model
     assert stock.truncate_dim == 8
@@ -147,7 +148,7 @@ def test_cut_vectors_are_those_of_sentence_transformers(encoder, model, tmp_path
 def test_the_card_names_the_widths_it_was_trained_for(encoder, tmp_path):
     encoder.settings = dataclasses.replace(encoder.settings, matryoshka_dims=(32, 16, 8))
     encoder.save(tmp_path / "nested")
-    export(tmp_path / "nested", tmp_path / "out", truncate_dim=16, check=False)
+    export(tmp_path / "nested", tmp_path / "out", smaller=ShrinkOptions(truncate_dim=16), check=False)
     card = (tmp_path / "out" / "README.md").read_text()
     assert "| dimensions | 16 |" in card
     assert "| can be cut to | 8 |" in card

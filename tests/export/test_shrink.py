@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.post_pooling import Dense, Normalize, PostPooling
 from interlingua.errors import ConfigError, DataError
 from interlingua.export.shrink import first_layers, shrink
 from interlingua.export.verify import SAMPLES
@@ -66,6 +68,15 @@ def test_shorter_vectors_and_ranges_leave_the_encoder_as_it_was(encoder, texts):
     vectors = encoder.encode(kept, dim=8)
     np.testing.assert_allclose(found.minimum, vectors.min(axis=0), atol=1e-6)
     np.testing.assert_allclose(found.maximum, vectors.max(axis=0), atol=1e-6)
+
+
+def test_layers_after_pooling_stay_in_shorter_vectors(encoder, texts):
+    files, kept = texts
+    dense = Dense.of(np.diag(np.linspace(1, 3, 32)), np.linspace(-1, 1, 32))
+    mapped = Encoder(encoder.backbone, encoder.vocabulary, encoder.settings, PostPooling([Normalize(), dense])).eval()
+    small = shrink(mapped, truncate_dim=8, ranges_of=files)
+    np.testing.assert_allclose(small.encode(kept), mapped.encode(kept, dim=8), atol=1e-6)
+    assert np.abs(small.encode(kept) - encoder.encode(kept, dim=8)).max() > 0.1
 
 
 @pytest.mark.parametrize("dim", [0, 33])

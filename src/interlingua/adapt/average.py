@@ -35,6 +35,7 @@ from interlingua.adapt.weight_files import (
     write_tensors,
 )
 from interlingua.encoder.directory import (
+    RANGES_FILE,
     EncodingSettings,
     is_ours,
     read_backbone_config,
@@ -238,6 +239,7 @@ def check_shapes(folders: Sequence[Path]) -> None:
 def write_average(folders: Sequence[Path], weights: Sequence[float], output: Path) -> None:
     """Writes a model directory with mean weights; all else is as in the first model.
 
+    Only the ranges of int8 vectors are left out: they are of the first model's vectors, and have to be measured anew.
     Sums are in float64 and stored in the first model's dtype. A tensor of share 1 keeps its bits.
 
     Args:
@@ -248,6 +250,8 @@ def write_average(folders: Sequence[Path], weights: Sequence[float], output: Pat
     first = folders[0]
     output.mkdir(parents=True, exist_ok=True)
     for path in files_besides_weights(first):
+        if path.name == RANGES_FILE:
+            continue
         (output / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(first / path, output / path)
     settings = read_json(output / "config_sentence_transformers.json", missing={})

@@ -17,7 +17,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -135,62 +134,7 @@ def panel_values(panel: Panel) -> dict[str, float | None]:
     return {name: None if math.isnan(value) else float(value) for name, value in values.items()}
 
 
-def debias(
-    model: PathLike,
-    texts: PathLike | Sequence[PathLike],
-    output: PathLike,
-    *,
-    method: MapMethod = "project",
-    rank: int | None = None,
-    sentences: int = 1300,
-    held_out: float = 0.25,
-    languages: Sequence[str] | None = None,
-    prompt: str | Sequence[str] | None = None,
-    seed: int = 0,
-    backend: str = "interlingua",
-    dtype: Any = None,
-    device: str | None = None,
-    cache: PathLike | None = None,
-    overwrite: bool = False,
-) -> DebiasReport:
-    """``interlingua debias`` in Python: the same options, defaults and results.
-
-    Args:
-        model: a model folder, or what the backend reads.
-        texts: a folder or file, or several, see ``analysis/debias_texts.py``.
-        output: the new folder.
-        method: project, erase, shift or center.
-        rank: directions to remove; default: chosen by held-out retrieval from the mixed pool.
-        sentences: of a language, drawn from each source at most.
-        held_out: share of the sentences that the map is measured on.
-        languages: to read, in any code; default: all.
-        prompt: name or text of the prompt to embed with, or several.
-        seed: of the draws.
-        backend: what computes the embeddings.
-        dtype: to compute in.
-        device: to compute on.
-        cache: a folder that keeps all vectors for further runs of the same model.
-        overwrite: replace ``output`` if one of our models is in it.
-
-    Raises:
-        ConfigError: an option is out of range, or does not go with the model.
-        DataError: texts are missing, broken or too few.
-    """
-    options = DebiasOptions(
-        method=method,
-        rank=rank,
-        sentences=sentences,
-        held_out_share=held_out,
-        languages=None if languages is None else tuple(languages),
-        prompts=(prompt,) if prompt is None or isinstance(prompt, str) else tuple(prompt),
-        seed=seed,
-    )
-    sources = [texts] if isinstance(texts, str | os.PathLike) else texts
-    how: Any = {"backend": backend, "dtype": dtype, "device": device, "cache": cache, "overwrite": overwrite}
-    return run_debias(os.fspath(model), sources, output, options=options, **how)
-
-
-def run_debias(
+def debias_model(
     model: str,
     texts: Sequence[PathLike],
     output: PathLike,
@@ -278,17 +222,28 @@ def debias_vectors(
 def with_map(encoder: Encoder, language_map: LanguageMap) -> Encoder:
     """The encoder with a map after its own layers; its vectors then have length 1.
 
+    The ranges of int8 vectors are left out: they were those of the vectors before the map.
+
     Args:
         encoder: shares its weights with the result.
         language_map: estimated on the encoder's vectors of length 1.
     """
-    layers = [*encoder.post_pooling, Normalize()]
+    layers = [*encoder.post_pooling]
+    if encoder.dim < encoder.full_dim:  # the map is of cut vectors, so they are cut before it
+        layers.append(Dense.of(np.eye(encoder.dim, encoder.full_dim), np.zeros(encoder.dim)))
+    layers.append(Normalize())
     shift = None
     if language_map.shifts is None:
         layers.append(Dense.of(language_map.weight, language_map.bias))
     else:
         shift = LanguageShift(language_map.languages, torch.from_numpy(language_map.shifts))
-    settings = dataclasses.replace(encoder.settings, normalize=True)
+    settings = dataclasses.replace(
+        encoder.settings,
+        normalize=True,
+        truncate_dim=None,
+        int8_ranges={},
+        matryoshka_dims=tuple(dim for dim in encoder.settings.matryoshka_dims if dim <= encoder.dim),
+    )
     return Encoder(encoder.backbone, encoder.vocabulary, settings, PostPooling(layers), shift).eval()
 
 

@@ -4,93 +4,24 @@ from __future__ import annotations
 
 import math
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING
 
-import typer
-
-from interlingua.cli.common import bar, split
+from interlingua.cli.common import bar
+from interlingua.cli.options import command
+from interlingua.verbs.debias import DebiasSettings, run_debias
 
 if TYPE_CHECKING:
     from interlingua.analysis.debias import DebiasReport
 
-Text = str | None
-Arguments = Annotated[
-    list[str] | None,
-    typer.Argument(
-        help="MODEL, then TEXTS: folders of <lang>.txt or <a>-<b>.tsv, prepared corpora, files or tables.",
-        metavar="MODEL TEXTS...",
-    ),
-]
 
-Prompts = Annotated[
-    list[str] | None, typer.Option(help="Prompt to embed with, a name or a text; repeat it for several.")
-]
-Column = Annotated[
-    Text, typer.Option(help="Column of .csv or .xlsx in one language; the one called by it, or text, by default.")
-]
-
-
-def debias(
-    arguments: Arguments = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The new folder.")] = Path("debiased"),
-    method: Annotated[str, typer.Option(help="project, erase, shift or center.")] = "project",
-    rank: Annotated[int | None, typer.Option(help="Directions to remove; chosen by held-out retrieval.")] = None,
-    sentences: Annotated[int, typer.Option(help="Sentences of a language drawn from each source.", min=8)] = 1300,
-    held_out: Annotated[float, typer.Option(help="Share of them that the map is measured on.")] = 0.25,
-    languages: Annotated[Text, typer.Option(help="Languages to read, in any code, with commas.")] = None,
-    column: Column = None,
-    prompt: Prompts = None,
-    vectors: Annotated[Path | None, typer.Option(help="A .npy file of vectors to map, in place of MODEL.")] = None,
-    labels: Annotated[Path | None, typer.Option(help="With --vectors: the language of each, a line each.")] = None,
-    map: Annotated[Path | None, typer.Option(help="With --vectors: a map that debias wrote, to apply.")] = None,
-    seed: Annotated[int, typer.Option(help="Of what is drawn and held out.")] = 0,
-    backend: Annotated[str, typer.Option(help="What computes the embeddings, as for evaluate.")] = "interlingua",
-    set: Annotated[list[str] | None, typer.Option("--set", help="BACKEND.OPTION=VALUE.")] = None,
-    dtype: Annotated[Text, typer.Option(help="To compute in: float32 by default, bfloat16, float16, int8.")] = None,
-    device: Annotated[Text, typer.Option(help="cpu, cuda, cuda:1; a GPU where there is one by default.")] = None,
-    cache: Annotated[
-        Path | None, typer.Option(help="Folder that keeps all vectors for further runs.", envvar="INTERLINGUA_CACHE")
-    ] = None,
-    overwrite: Annotated[bool, typer.Option(help="Replace an earlier result.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Only the table.")] = False,
-) -> None:
+@command(DebiasSettings, quiet="Only the table.")
+def debias(options: DebiasSettings, quiet: bool) -> None:
     """Writes the model with a map that takes the language out of its vectors; prints the panel before and after."""
-    from interlingua.analysis.debias import DebiasOptions, run_debias
-    from interlingua.analysis.debias_index import debias_index
-    from interlingua.encoder.backends.load import backend_settings
-    from interlingua.errors import ConfigError
-
-    options = DebiasOptions(
-        method=method,  # type: ignore[arg-type]  # checked there
-        rank=rank,
-        sentences=sentences,
-        held_out_share=held_out,
-        languages=tuple(split(languages)) if languages else None,
-        column=column,
-        prompts=tuple(prompt) if prompt else (None,),
-        seed=seed,
-    )
-    model, *texts = arguments or [""]
-    how: Any = {"options": options, "overwrite": overwrite}
     with bar(quiet) as progress:
-        if vectors is not None:
-            if arguments:
-                raise ConfigError(f"--vectors maps stored vectors and reads no model or texts; remove {model}")
-            report = debias_index(vectors, output, labels=labels, language_map=map, progress=progress, **how)
-        else:
-            if labels is not None or map is not None:
-                raise ConfigError("--labels and --map go with --vectors; add it, or remove them")
-            if not texts:
-                raise ConfigError("give a model and texts: interlingua debias MODEL TEXTS... -o DIR")
-            own, left = backend_settings(set or (), backend)
-            if left:
-                raise ConfigError(f"--set {left[0]}: expected BACKEND.OPTION=VALUE, e.g. function.version=1")
-            how |= {"backend": backend, "backend_options": own, "dtype": dtype, "device": device, "cache": cache}
-            report = run_debias(model, texts, output, progress=progress, **how)
+        report = run_debias(options, progress)
     if report is not None:
         print(table(report))
-    print(f"written: {output}", file=sys.stderr)
+    print(f"written: {options.output}", file=sys.stderr)
 
 
 def table(report: DebiasReport) -> str:

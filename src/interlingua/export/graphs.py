@@ -20,7 +20,7 @@ from interlingua.export.graph_usage import graph_usage
 from interlingua.export.graph_weights import FloatWeights, Int8Weights
 from interlingua.export.runtimes import ONNX_FILES, OPENVINO_FILE, RECORDED
 from interlingua.export.sentence_transformers import find_model, refuse_inexpressible, refuse_segmentation
-from interlingua.export.shrink import shrink
+from interlingua.export.shrink import WHOLE, ShrinkOptions
 from interlingua.export.verify import SAMPLES, Verification, check_model, verify
 from interlingua.files import PathLike, atomic_directory
 
@@ -42,10 +42,7 @@ def export_graphs(
     results: Iterable[PathLike] = (),
     check: bool = True,
     overwrite: bool = False,
-    texts: Iterable[PathLike] = (),
-    layers: int | None = None,
-    truncate_dim: int | None = None,
-    ranges_of: Iterable[PathLike] = (),
+    smaller: ShrinkOptions = WHOLE,
     samples: Mapping[str, Sequence[str]] = SAMPLES,
     on_verified: Callable[[Verification], None] = lambda _: None,
 ) -> Verification | None:
@@ -61,10 +58,7 @@ def export_graphs(
         results: see there.
         check: run every graph and compare its vectors with ours.
         overwrite: replace ``out`` if one of our models is in it.
-        texts: see ``shrink``, and so the next three.
-        layers: see there.
-        truncate_dim: see there.
-        ranges_of: see there.
+        smaller: what is taken out of the model first.
         samples: texts to compare vectors of, by language.
         on_verified: called with what was compared, also where vectors differ.
 
@@ -75,7 +69,7 @@ def export_graphs(
     """
     _check_kinds(dtype, kinds)
     model, run = find_model(source)
-    encoder = shrink(Encoder.load(model), texts=texts, layers=layers, truncate_dim=truncate_dim, ranges_of=ranges_of)
+    encoder = smaller.applied_to(Encoder.load(model))
     if check and "compact" in kinds:
         refuse_inexpressible(encoder, model)
     elif check:

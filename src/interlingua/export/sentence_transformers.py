@@ -15,7 +15,7 @@ from interlingua.encoder.locate import RUN_CONFIG, model_of_run
 from interlingua.encoder.static import StaticBackbone
 from interlingua.errors import CheckpointError, ConfigError
 from interlingua.export.card import model_card, read_provenance
-from interlingua.export.shrink import shrink
+from interlingua.export.shrink import WHOLE, ShrinkOptions
 from interlingua.export.verify import SAMPLES, Verification, check_model, verify
 from interlingua.files import PathLike, atomic_directory
 
@@ -32,10 +32,7 @@ def export(
     results: Iterable[PathLike] = (),
     check: bool = True,
     overwrite: bool = False,
-    texts: Iterable[PathLike] = (),
-    layers: int | None = None,
-    truncate_dim: int | None = None,
-    ranges_of: Iterable[PathLike] = (),
+    smaller: ShrinkOptions = WHOLE,
     samples: Mapping[str, Sequence[str]] = SAMPLES,
     on_verified: Callable[[Verification], None] = lambda _: None,
 ) -> Verification | None:
@@ -50,10 +47,7 @@ def export(
         results: result files or folders, of which the card shows the model's own.
         check: refuse what stock modules can't express, and compare vectors with sentence-transformers'.
         overwrite: replace ``out`` if one of our models is in it.
-        texts: keep only the vocabulary of these files, see :func:`interlingua.export.shrink.shrink`.
-        layers: keep only so many layers, from the first.
-        truncate_dim: cut vectors to so many elements, from the first.
-        ranges_of: files to measure the ranges of int8 vectors on, see ``shrink``.
+        smaller: what is taken out of the model first.
         samples: texts to compare vectors of, by language.
         on_verified: called with what was compared, also where vectors differ.
 
@@ -67,7 +61,7 @@ def export(
     if dtype != "int8" and dtype not in DTYPES:
         raise ConfigError(f"dtype {dtype!r} is unknown; there are: {', '.join(DTYPES)}, and int8 for token vectors")
     model, run = find_model(source)
-    encoder = shrink(Encoder.load(model), texts=texts, layers=layers, truncate_dim=truncate_dim, ranges_of=ranges_of)
+    encoder = smaller.applied_to(Encoder.load(model))
     if dtype == "int8" and not isinstance(encoder.backbone, StaticBackbone):
         raise ConfigError(f"{model}: int8 weights are for token vectors; of a transformer make a graph: --int8")
     if check:

@@ -7,6 +7,7 @@ import dataclasses
 import glob
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import torch
 
@@ -16,7 +17,33 @@ from interlingua.encoder.backbone import Backbone
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.vocabulary_trimming import ids_in_use
 from interlingua.errors import ConfigError, DataError
+from interlingua.export.components import in_components
 from interlingua.files import PathLike, stem_and_suffix
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ShrinkOptions:
+    """What ``shrink`` is given, for those that pass it on; each is described there."""
+
+    texts: Iterable[PathLike] = ()
+    layers: int | None = None
+    components_of: Iterable[PathLike] = ()
+    truncate_dim: int | None = None
+    ranges_of: Iterable[PathLike] = ()
+
+    def applied_to(self, encoder: Encoder) -> Encoder:
+        """The smaller encoder."""
+        return shrink(
+            encoder,
+            texts=self.texts,
+            layers=self.layers,
+            components_of=self.components_of,
+            truncate_dim=self.truncate_dim,
+            ranges_of=self.ranges_of,
+        )
+
+
+WHOLE = ShrinkOptions()
 
 
 def shrink(
@@ -24,6 +51,7 @@ def shrink(
     *,
     texts: Iterable[PathLike] = (),
     layers: int | None = None,
+    components_of: Iterable[PathLike] = (),
     truncate_dim: int | None = None,
     ranges_of: Iterable[PathLike] = (),
 ) -> Encoder:
@@ -37,6 +65,7 @@ def shrink(
         texts: files with the tokens to keep, or globs: ``.txt`` of one sentence a line, or pairs in any known format,
             both sides. None = the vocabulary stays whole.
         layers: how many to keep, from the first.
+        components_of: files or globs, as ``texts``: the vectors are rotated onto the principal components of theirs.
         truncate_dim: elements of each vector to keep, from the first.
         ranges_of: files or globs, as ``texts``, on which the ranges of int8 vectors are measured.
 
@@ -49,6 +78,9 @@ def shrink(
         encoder = encoder.trim(ids_in_use(encoder.vocabulary, _sentences(files)))
     if layers is not None:
         encoder = first_layers(encoder, layers)
+    turned = [file for text in components_of for file in _matching(os.fspath(text))]
+    if turned:
+        encoder = in_components(encoder, _sentences(turned))
     measured = [file for text in ranges_of for file in _matching(os.fspath(text))]
     settings = encoder.settings
     if truncate_dim is not None:
@@ -56,7 +88,8 @@ def shrink(
             raise ConfigError(f"truncate_dim is {truncate_dim}, but vectors have {encoder.dim} elements; choose fewer")
         settings = dataclasses.replace(settings, truncate_dim=truncate_dim)
     if truncate_dim is not None or measured:
-        encoder = Encoder(encoder.backbone, encoder.vocabulary, settings).train(encoder.training)  # has settings alone
+        layers_after = (encoder.post_pooling, encoder.language_shift)
+        encoder = Encoder(encoder.backbone, encoder.vocabulary, settings, *layers_after).train(encoder.training)
     if measured:
         encoder.calibrate_ranges(_sentences(measured))
     return encoder

@@ -69,6 +69,12 @@ class ExportOptions(Options):
         None, "Keep only the vocabulary of these files or globs: .txt, or pairs.", group=MODEL, kind=list[str]
     )
     layers: int | None = option(None, "Keep only so many layers, from the first.", group=MODEL, kind=int, unit="layers")
+    components_of: Sequence[str] | None = option(
+        None,
+        "Turn vectors so that the first elements hold most, by the texts of these files or globs: .txt, or pairs.",
+        group=MODEL,
+        kind=list[str],
+    )
     truncate_dim: int | None = option(
         None, "Cut vectors to so many elements, from the first.", group=MODEL, kind=int, unit="elements"
     )
@@ -100,6 +106,7 @@ def run_export(options: ExportOptions, on_verified: Callable[[Verification], Non
         ConfigError: options do not go together.
         CheckpointError: there is no model, or its vectors differ after the export.
     """
+    from interlingua.export.shrink import ShrinkOptions
     from interlingua.export.verify import with_texts_of
 
     kinds = [kind for kind in ("onnx", "int8", "openvino", "compact", "gguf") if getattr(options, kind)]
@@ -109,11 +116,14 @@ def run_export(options: ExportOptions, on_verified: Callable[[Verification], Non
     samples = with_texts_of(tuple(options.verify_texts or ()))
     if options.verify_only:
         return Exported(output, _verify(model, output, samples, on_verified))
+    smaller = ShrinkOptions(
+        texts=options.vocabulary_of or (), layers=options.layers, components_of=options.components_of or (),
+        truncate_dim=options.truncate_dim, ranges_of=options.ranges_of or (),
+    )  # fmt: skip
     how: dict[str, Any] = {
         "dtype": options.dtype, "name": options.name, "license": options.license, "results": options.results or (),
-        "check": options.verify, "overwrite": options.overwrite, "texts": options.vocabulary_of or (),
-        "layers": options.layers, "truncate_dim": options.truncate_dim, "ranges_of": options.ranges_of or (),
-        "samples": samples, "on_verified": on_verified,
+        "check": options.verify, "overwrite": options.overwrite, "smaller": smaller, "samples": samples,
+        "on_verified": on_verified,
     }  # fmt: skip
     if options.static:
         from interlingua.verbs.export_static import export_static

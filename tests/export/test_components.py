@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.post_pooling import Dense, PostPooling
+from interlingua.errors import ConfigError, DataError
+from interlingua.export.components import in_components
+from interlingua.export.shrink import shrink
+
+
+@pytest.fixture
+def texts():
+    """A hundred different sentences."""
+    rng = np.random.default_rng(0)
+    words = ["The", "cat", "sits", "on", "the", "mat", "one", "two", "Die", "Katze", "auf"]
+    return [" ".join(rng.choice(words, 7)) for _ in range(100)]
+
+
+def test_cosines_stay_and_elements_fall_in_size(encoder, texts):
+    before = encoder.encode(texts)
+    after = in_components(encoder, texts).encode(texts)
+    np.testing.assert_allclose(after @ after.T, before @ before.T, atol=1e-5)
+    sizes = np.square(after).mean(axis=0)
+    assert np.all(sizes[:-1] >= sizes[1:] - 1e-7)
+    singular = np.linalg.svd(before, compute_uv=False)
+    np.testing.assert_allclose(sizes, np.square(singular) / len(texts), atol=1e-6)
+
+
+def test_cut_vectors_keep_cosines_better_than_the_first_elements_do(encoder, texts):
+    whole = encoder.encode(texts)
+    cut = in_components(encoder, texts).encode(texts, dim=8)
+    assert np.abs(cut @ cut.T - whole @ whole.T).mean() < np.abs(whole[:, :8] @ whole[:, :8].T - whole @ whole.T).mean()
+
+
+def test_the_rotation_comes_before_the_cut_and_the_ranges(encoder, texts, tmp_path):
+    (tmp_path / "en.txt").write_text("\n".join(texts) + "\n")
+    small = shrink(encoder, components_of=[tmp_path / "en.txt"], truncate_dim=8, ranges_of=[tmp_path / "en.txt"])
+    turned = in_components(encoder, texts)
+    np.testing.assert_allclose(small.encode(texts), turned.encode(texts, dim=8), atol=1e-5)
+    small.save(tmp_path / "small")
+    loaded = Encoder.load(tmp_path / "small")
+    np.testing.assert_allclose(loaded.encode(texts), small.encode(texts), atol=1e-6)
+    assert loaded.encode(texts, precision="int8").dtype == np.int8
+
+
+def test_layers_that_are_there_come_first(encoder, texts):
+    dense = Dense.of(np.diag(np.linspace(1, 3, 32)), np.zeros(32))
+    layered = Encoder(encoder.backbone, encoder.vocabulary, encoder.settings, PostPooling([dense])).eval()
+    before, after = layered.encode(texts), in_components(layered, texts).encode(texts)
+    np.testing.assert_allclose(after @ after.T, before @ before.T, atol=1e-5)
+
+
+def test_too_few_texts_and_cut_vectors_are_refused(encoder, texts):
+    with pytest.raises(DataError, match="31 texts"):
+        in_components(encoder, texts[:31])
+    encoder.settings = dataclasses.replace(encoder.settings, truncate_dim=8)
+    with pytest.raises(ConfigError, match="cut to 8"):
+        in_components(encoder, texts)
