@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.post_pooling import Dense, PostPooling
+from interlingua.encoder.post_pooling import Dense, Normalize, PostPooling
 from interlingua.errors import ConfigError, DataError
 from interlingua.export.components import in_components
 from interlingua.export.shrink import shrink
@@ -50,7 +50,24 @@ def test_the_rotation_comes_before_the_cut_and_the_ranges(encoder, texts, tmp_pa
 def test_layers_that_are_there_come_first(encoder, texts):
     dense = Dense.of(np.diag(np.linspace(1, 3, 32)), np.zeros(32))
     layered = Encoder(encoder.backbone, encoder.vocabulary, encoder.settings, PostPooling([dense])).eval()
-    before, after = layered.encode(texts), in_components(layered, texts).encode(texts)
+    turned = in_components(layered, texts)
+    before, after = layered.encode(texts), turned.encode(texts)
+    np.testing.assert_allclose(after @ after.T, before @ before.T, atol=1e-5)
+    assert turned.post_pooling.kinds == ("Dense",)  # one affine layer in place of two
+
+
+@pytest.mark.parametrize("last", [Dense(32, 32, activation="tanh"), Normalize()])
+def test_what_a_rotation_cannot_be_a_part_of_stays(encoder, texts, last):
+    layered = Encoder(encoder.backbone, encoder.vocabulary, encoder.settings, PostPooling([last])).eval()
+    turned = in_components(layered, texts)
+    before, after = layered.encode(texts), turned.encode(texts)
+    np.testing.assert_allclose(after @ after.T, before @ before.T, atol=1e-5)
+    assert turned.post_pooling.kinds == (type(last).__name__, "Dense")
+
+
+def test_a_layer_without_a_bias_is_turned(encoder, texts):
+    layered = Encoder(encoder.backbone, encoder.vocabulary, encoder.settings, PostPooling([Dense(32, 32, bias=False)]))
+    before, after = layered.eval().encode(texts), in_components(layered, texts).encode(texts)
     np.testing.assert_allclose(after @ after.T, before @ before.T, atol=1e-5)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 import numpy as np
 import torch
+from jaxtyping import Float
 
 from interlingua.encoder.encode import windows
 from interlingua.encoder.encoder import Encoder
@@ -48,7 +49,16 @@ def in_components(encoder: Encoder, texts: Iterable[str]) -> Encoder:
     if count < width:
         raise DataError(f"components: {count:,} texts for vectors of {width} elements; give at least as many, or more")
     basis, _ = principal_components(torch.from_numpy(moments / count), width)
-    rotation = Dense.of(basis.T.numpy(), np.zeros(width))
     settings = dataclasses.replace(encoder.settings, int8_ranges={})
-    layers = PostPooling([*encoder.post_pooling, rotation])
+    layers = rotated(encoder.post_pooling, basis.T.numpy())
     return Encoder(encoder.backbone, encoder.vocabulary, settings, layers).train(encoder.training)
+
+
+def rotated(layers: PostPooling, rotation: Float[np.ndarray, "d d"]) -> PostPooling:
+    """The layers and a rotation behind them, which becomes part of an affine layer that stands last."""
+    last = layers[-1] if len(layers) else None
+    if not isinstance(last, Dense) or last.activation != "identity":
+        return PostPooling([*layers, Dense.of(rotation, np.zeros(len(rotation)))])
+    weight = last.linear.weight.detach().double().numpy()
+    bias = np.zeros(len(weight)) if last.linear.bias is None else last.linear.bias.detach().double().numpy()
+    return PostPooling([*[*layers][:-1], Dense.of(rotation @ weight, rotation @ bias)])
