@@ -88,12 +88,19 @@ def rows(text: str) -> list[Row]:
     with_map = "with the map (`project`, 14 directions)"
     [trained] = tables(text, "Anchor compared with distillation")
     student = trained["anchor (3 seeds)"]
+    [small] = tables(text, "What mini reaches")
     minutes = round(number(student["training CPU seconds"]) / 60)
 
     def of_panel(name: str, note: str) -> Row:
         return Row(name, note, number(own[name]), number(mixed[name]))
 
     found = [
+        Row(
+            "mini",
+            "comes with this library; 57 languages",
+            number(small["the same, own pool"]["mini"]),
+            number(small["mixed pool of 15 languages"]["mini"]),
+        ),
         of_panel("multilingual-e5-small", "as it is"),
         of_panel("mUSE", "16 languages, these among them"),
         of_panel("all-MiniLM-L6-v2", "a model of English"),

@@ -40,6 +40,7 @@ def test_commands_name_no_model():
     assert not any("models/" in word for words in commands for word in words if words[0] == "interlingua")
 
 
+@pytest.mark.filterwarnings("ignore:unclosed file")  # that five lines leave to the interpreter
 @with_model
 def test_the_python_finds_the_passage_of_another_language(folder, capsys):
     names = run_python(PAGE, folder)

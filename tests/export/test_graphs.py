@@ -15,6 +15,7 @@ from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import CheckpointError, ConfigError, MissingExtraError
 from interlingua.export import graphs
 from interlingua.export.graphs import export_graphs
+from interlingua.export.shrink import ShrinkOptions
 from interlingua.export.verify import SAMPLES
 from tests.encoder.shapes import MODERNBERT
 
@@ -132,7 +133,7 @@ def test_what_a_graph_cannot_do_is_refused(encoder, model, tmp_path, monkeypatch
 
 
 def test_graphs_give_vectors_that_are_cut(encoder, model, tmp_path):
-    found = export_graphs(model, tmp_path / "out", ("onnx", "int8", "openvino"), truncate_dim=8)
+    found = export_graphs(model, tmp_path / "out", ("onnx", "int8", "openvino"), smaller=ShrinkOptions(truncate_dim=8))
     assert min(low.cosine for low in found.lowest["onnx"].values()) > 1 - 1e-6
     there = OnnxEncoder(str(tmp_path / "out"), Choices(name="m"))
     vectors = there.encode(TEXTS)
