@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-try:
-    from griffe import Extension
-except ImportError:  # the extra `docs` is not installed
-    Extension = object
+if TYPE_CHECKING:
+    Extension: Any = object
+else:
+    try:
+        from griffe import Extension
+    except ImportError:  # the extra `docs` is not installed
+        Extension = object
 
 MATH = re.compile(r"^( *)\.\. math::(.*)\n((?:\1 +\S.*\n?|\s*\n)*)", re.MULTILINE)
 
