@@ -40,7 +40,7 @@ def test_tables_of_a_section_are_read():
 
 def test_rows_are_sorted_and_as_in_the_results():
     rows = tool.rows(tool.RESULTS.read_text(encoding="utf-8"))
-    assert len(rows) == 5
+    assert len(rows) == 6
     mixed = [row.mixed_pool for row in rows]
     assert mixed == sorted(mixed, reverse=True)
     assert all(row.mixed_pool < row.own_pool <= 100 for row in rows)
