@@ -67,9 +67,9 @@ MIT. The model begins with the weights and the vocabulary of multilingual-e5-sma
 MIT), as `tools/get_backbone.py` writes them: out of a Python package in which matrices are rounded to 4 bits, see
 `docs/data.md` of interlingua. It was trained only on text with a license that allows it; each source keeps its own.
 
-The scored pairs of the stage `sts` are those of STS benchmark's training split that are image captions or headlines, in 15
-languages (scores and translations CC-BY-SA 4.0; headlines: Europe Media Monitor). The sets of STS12 to STS16, from which
-the benchmark was drawn, hold the same sentences, so they can't test this model."""
+The scored pairs of the stage `sts` are those of STS benchmark's training split that are image captions or headlines, in
+15 languages (scores and translations CC-BY-SA 4.0; headlines: Europe Media Monitor). The sets of STS12 to STS16, from
+which the benchmark was drawn, hold the same sentences, so they can't test this model."""
 NUMBERS = """## Numbers
 
 How good it is on every measure, next to other models and with the commands, is in `docs/results.md` of interlingua."""
