@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import random
+import sys
 import tempfile
 from pathlib import Path
 
@@ -84,3 +86,14 @@ def use_variant(monkeypatch):
 
     yield use
     kernels.find.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def mini_script():
+    """Imports a script of experiments/mini by its name."""
+    folder = Path(__file__).resolve().parents[1] / "experiments" / "mini"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(folder)
+        yield importlib.import_module
+    for name in {path.stem for path in folder.glob("*.py")} & set(sys.modules):
+        del sys.modules[name]

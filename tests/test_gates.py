@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-import sys
-from pathlib import Path
 
 import pytest
 
 from interlingua.registry import TASKS
 
-FOLDER = Path(__file__).resolve().parents[1] / "experiments" / "mini"
-
 
 @pytest.fixture(scope="module")
-def gates():
+def gates(mini_script):
     """The script as a module."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(FOLDER)
-        yield importlib.import_module("gates")
-        del sys.modules["gates"]
+    return mini_script("gates")
 
 
 def write(folder, model, name, **rows):

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
-from pathlib import Path
 
 import pytest
 
-FOLDER = Path(__file__).resolve().parents[1] / "experiments" / "mini"
 OPEN = [("5.0", "A plane is taking off.", "An air plane takes off."), ("1.0", "A man plays.", "Two dogs run.")]
 CLOSED = [("3.0", "A forum post.", "Another post.")]
 TESTED = [("2.0", "Stocks rise in Asia", "Asian stocks fall")]
 
 
 @pytest.fixture(scope="module")
-def script():
+def script(mini_script):
     """The script as a module."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(FOLDER)
-        yield importlib.import_module("scored_pairs")
-        del sys.modules["scored_pairs"]
+    return mini_script("scored_pairs")
 
 
 @pytest.fixture

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import importlib
 import json
 import re
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,16 +18,11 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.export.verify import SAMPLES
 from tests.export.conftest import framed  # noqa: F401
 
-FOLDER = Path(__file__).resolve().parents[1] / "experiments" / "mini"
-
 
 @pytest.fixture(scope="module")
-def ship():
+def ship(mini_script):
     """The script as a module."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(FOLDER)
-        yield importlib.import_module("ship")
-        del sys.modules["ship"]
+    return mini_script("ship")
 
 
 @pytest.fixture

@@ -68,7 +68,7 @@ MIT), as `tools/get_backbone.py` writes them: out of a Python package in which m
 `docs/data.md` of interlingua. It was trained only on text with a license that allows it; each source keeps its own.
 
 The scored pairs of the stage `sts` are those of STS benchmark's training split that are image captions or headlines, in
-15 languages (scores and translations CC-BY-SA 4.0; headlines: Europe Media Monitor). The sets of STS12 to STS16, from
+15 languages (scores and translations CC-BY-SA 4.0; headlines: European Media Monitor). The sets of STS12 to STS16, from
 which the benchmark was drawn, hold the same sentences, so they can't test this model."""
 NUMBERS = """## Numbers
 
