@@ -67,6 +67,23 @@ def test_ready_vectors_are_found_by_their_sentence(tmp_path):
         teacher.embed([[9]], "eng_Latn")
 
 
+def test_ready_vectors_are_found_by_the_text_of_a_sentence_that_is_read_again_in_other_tokens(tmp_path):
+    # Byte pairs make "ab" one token; a sentence that was cut, or comes from another tokenizer, may have two.
+    np.save(tmp_path / "muse.npy", np.asarray([[1.0, 2.0]], dtype=np.float32))
+    (tmp_path / "muse.txt").write_text("the cats\n", encoding="utf-8")
+    student = byte_vocabulary()
+    teacher = VectorTeacher(str(tmp_path / "muse.npy"), student, pivot="eng_Latn", max_tokens=16)
+    (whole,) = student.encode(["the cats"])
+    opening, closing = student.opening_tokens, student.closing_tokens
+    characters = [
+        id for c in "the cats" for id in student.encode([c])[0][opening : len(student.encode([c])[0]) - closing]
+    ]
+    pieces = [*whole[:opening], *characters, *whole[len(whole) - closing :]]
+    assert pieces != whole
+    assert teacher.missing([pieces]) == []
+    assert teacher.embed([pieces], "eng_Latn").tolist() == [[1.0, 2.0]]
+
+
 def test_other_vectors_have_another_digest(tmp_path):
     first = ready(tmp_path).digest()
     assert ready(tmp_path).digest() == first

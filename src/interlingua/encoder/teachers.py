@@ -105,7 +105,7 @@ class VectorTeacher:
 
     Args:
         path: of the .npy file.
-        student: the vocabulary of the sentences; lines are found by its tokens.
+        student: the vocabulary of the sentences; lines are found by its tokens, or as they stand.
         pivot: language of the lines.
         max_tokens: what the student's sentences are cut to.
 
@@ -132,6 +132,7 @@ class VectorTeacher:
         self.width = int(self._vectors.shape[1])
         self._digest = hashlib.sha256(f"{sha256_file(file)} {sha256_file(lines)}".encode()).hexdigest()
         self._rows: dict[int, int] = {}
+        self._rows_by_text = {_on_one_line(text): row for row, text in enumerate(texts)}
         if texts:
             ids = student.encode(texts, language=pivot, max_tokens=max_tokens)
             keys = sentence_keys(TokenBatch.from_lists(ids, [pivot] * len(ids)))
@@ -143,12 +144,11 @@ class VectorTeacher:
 
     def missing(self, sentences: Sentences) -> list[int]:
         """Which of the sentences have no vector."""
-        keys = sentence_keys(TokenBatch.from_lists(sentences, [""] * len(sentences))).tolist()
-        return [place for place, key in enumerate(keys) if key not in self._rows]
+        return [place for place, row in enumerate(self._rows_of(sentences)) if row is None]
 
     def text(self, ids: Sequence[int]) -> str:
         """What tokens stand for, on one line."""
-        return " ".join(self._student.decode(ids).split())
+        return _on_one_line(self._student.decode(ids))
 
     def embed(self, sentences: Sentences, language: str) -> Float32[ndarray, "n d"]:
         """See ``Teacher``.
@@ -162,5 +162,17 @@ class VectorTeacher:
                 f" {self.text(sentences[absent[0]])!r}",
                 path=self.name,
             )
+        return np.asarray(self._vectors[self._rows_of(sentences)], dtype=np.float32)
+
+    def _rows_of(self, sentences: Sentences) -> list[int | None]:
+        """By tokens, or by text: what was cut within a word may have other tokens once it is read again."""
         keys = sentence_keys(TokenBatch.from_lists(sentences, [""] * len(sentences))).tolist()
-        return np.asarray(self._vectors[[self._rows[key] for key in keys]], dtype=np.float32)
+        found = [self._rows.get(key) for key in keys]
+        return [
+            self._rows_by_text.get(self.text(ids)) if row is None else row
+            for ids, row in zip(sentences, found, strict=True)
+        ]
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(text.split())
