@@ -222,8 +222,10 @@ class PrepareConfig:
             raise ConfigError("there are no sources; add a [[sources]] table with paths")
         known_languages(self.languages)
         if self.long_pairs == "drop" and not self.vocabulary.path:
-            raise ConfigError("long_pairs is drop, but lengths in tokens are known only of a vocabulary that is taken"
-                              " over; set vocabulary.path, or use cut")
+            raise ConfigError(
+                "long_pairs is drop, but lengths in tokens are known only of a vocabulary that is taken"
+                " over; set vocabulary.path, or use cut"
+            )
         if self.max_tokens < 2 or self.processes < 1:
             raise ConfigError(f"max_tokens {self.max_tokens} must be 2 or more, processes {self.processes} 1 or more")
         check_bounds(self, "", BOUNDS)
