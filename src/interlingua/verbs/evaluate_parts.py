@@ -33,9 +33,7 @@ def check_devices(options: EvaluateOptions) -> None:
     import torch
 
     if not isinstance(options.model, str | os.PathLike):
-        raise ConfigError(
-            "devices starts processes that load the model by themselves: name its folder or hf:owner/name"
-        )
+        raise ConfigError("devices starts processes that each load the model: name its folder, or hf:owner/name")
     for name in ("shard", "budget"):
         if getattr(options, name) is not None:
             raise ConfigError(f"devices and {name} exclude one another; drop one of them")
