@@ -3,8 +3,8 @@
     interlingua evaluate MODEL --suite sts17,tatoeba -o reports
     python experiments/calibrated/figure4.py reports/results -o figure4.svg
 
-A point for each model with results of both tasks, next to the paper's own points. Across: Spearman's correlation, mean of
-the three monolingual sets of STS17 (Table 2). Up: Tatoeba, mean of 14 languages (Table 3); ours is into English.
+A point for each model with results of both tasks, next to the paper's own points. Across: Spearman's correlation, mean
+of the three monolingual sets of STS17 (Table 2). Up: Tatoeba, mean of 14 languages (Table 3); ours is into English.
 """
 
 from __future__ import annotations

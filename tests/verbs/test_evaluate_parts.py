@@ -13,7 +13,7 @@ import interlingua
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, TaskError
 from interlingua.verbs import evaluate_parts
-from interlingua.verbs.evaluate import EvaluateOptions
+from interlingua.verbs.evaluate import EvaluateOptions, run_evaluate
 from tests.cli.test_evaluate import model as model
 
 
@@ -34,7 +34,7 @@ def test_two_processes_score_as_one_and_leave_nothing_to_embed(model, passages, 
     [alone] = interlingua.evaluate(model, "beir", **how)
     seen = []
     options = EvaluateOptions(model=model, suite="beir", devices=2, cache=tmp_path / "cache", check=False, **how)
-    [together] = interlingua.verbs.evaluate.run_evaluate(options, lambda *now: seen.append(now))
+    [together] = run_evaluate(options, lambda *now: seen.append(now))
     assert [subset.scores for subset in together.subsets] == [subset.scores for subset in alone.subsets]
     assert alone.provenance["encoded_texts"] == 13
     assert together.provenance["encoded_texts"] == 4  # the questions alone
@@ -47,7 +47,7 @@ def test_error_of_a_process_is_one_line(model, passages, tmp_path):
     options = EvaluateOptions(model=model, suite="beir", devices=1, languages="de", **how)
     shutil.rmtree(model)
     with pytest.raises(TaskError, match="model"):
-        evaluate_parts.embed_parts(options, lambda *_: None)
+        evaluate_parts.embed_parts(options, run_evaluate, lambda *_: None)
     assert multiprocessing.active_children() == []
 
 

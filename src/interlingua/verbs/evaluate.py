@@ -12,7 +12,6 @@ from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike
 from interlingua.limits import MAX_LINE_CHARACTERS
 from interlingua.options import FILTERING, INPUT, MODEL, OUTPUT, Options, argument, function_of, option
-from interlingua.verbs.evaluate_parts import check_devices, embed_parts
 from interlingua.verbs.shared import Model, Names, as_path, listed, silent
 
 if TYPE_CHECKING:
@@ -175,6 +174,7 @@ class Evaluation:
         from interlingua.evaluation.budget import Budget
         from interlingua.evaluation.build import build_tasks
         from interlingua.evaluation.suite import checked_shard
+        from interlingua.verbs.evaluate_parts import check_devices
 
         if options.devices is not None:
             check_devices(options)
@@ -201,10 +201,11 @@ class Evaluation:
     def run(self, progress: Callable[[str, float, float], None] = silent) -> Evaluated:
         """Runs the tasks and writes their results."""
         from interlingua.evaluation.suite import evaluate
+        from interlingua.verbs.evaluate_parts import embed_parts
 
         options = self.options
         if options.devices is not None:
-            embed_parts(options, progress)
+            embed_parts(options, run_evaluate, progress)
         roles = {"query": options.query_prompt, "passage": options.passage_prompt}
         how: Any = {"role_prompts": {role: text for role, text in roles.items() if text is not None}}
         found = evaluate(

@@ -12,20 +12,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from interlingua.errors import ConfigError, InterlinguaError, TaskError
 
-if TYPE_CHECKING:
-    from interlingua.verbs.evaluate import EvaluateOptions
-
 Progress = Callable[[str, float, float], None]
+Run = Callable[[Any, Progress], object]
+"""Evaluates as options say; a function of a module, which the processes import."""
 SECONDS = 0.5
 """Between two looks at how far the first part is."""
 
 
-def check_devices(options: EvaluateOptions) -> None:
+def check_devices(options: Any) -> None:
     """Refuses what can't be embedded by several processes, before a model is loaded.
+
+    Args:
+        options: of ``evaluate``.
 
     Raises:
         ConfigError: the model is loaded already, a part or a budget is given too, or there are fewer GPUs.
@@ -44,13 +46,14 @@ def check_devices(options: EvaluateOptions) -> None:
         raise ConfigError(f"devices is {options.devices}, but there are {gpus} GPUs; set {gpus}, or --device cpu")
 
 
-def embed_parts(options: EvaluateOptions, progress: Progress) -> None:
+def embed_parts(options: Any, run: Run, progress: Progress) -> None:
     """Embeds the passages of all tasks, a part in each of ``options.devices`` processes.
 
     A part that was stopped goes on in the next run.
 
     Args:
         options: see ``check_devices``; the tasks are embedded in parts, and there is a cache.
+        run: embeds a part.
         progress: called with the first part's texts; all parts are of one size.
 
     Raises:
@@ -67,7 +70,7 @@ def embed_parts(options: EvaluateOptions, progress: Progress) -> None:
     for number in range(options.devices):
         device = f"cuda:{number}" if on_gpus else options.device
         part = replace(options, devices=None, shard=f"{number + 1}/{options.devices}", device=device, check=False)
-        processes.append(context.Process(target=_embed, args=(part, threads, heard)))
+        processes.append(context.Process(target=_embed, args=(run, part, threads, heard)))
     try:
         for process in processes:
             process.start()
@@ -88,8 +91,8 @@ def _wait(processes: Sequence[BaseProcess], heard: Any, progress: Progress) -> N
         for process in running:
             if process.exitcode:
                 raise TaskError(
-                    f"a process that embeds a part ended with {process.exitcode} (is the memory full?); the same"
-                    " command goes on, also with fewer devices"
+                    f"a process that embeds a part ended with {process.exitcode} (is the memory full?); the same command"
+                    " goes on where it was stopped"
                 )
         running = [process for process in running if process.exitcode is None]
     _read(heard, progress)
@@ -105,24 +108,22 @@ def _read(heard: Any, progress: Progress) -> None:
             progress(*now)
 
 
-def _embed(options: EvaluateOptions, threads: int | None, heard: Any) -> None:
+def _embed(run: Run, options: Any, threads: int | None, heard: Any) -> None:
     """Embeds one part in a process of its own, which ends with the one that started it."""
     import torch
-
-    from interlingua.verbs.evaluate import Evaluation
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     threading.Thread(target=_end_with_parent, daemon=True).start()
     if threads is not None:
         torch.set_num_threads(threads)
-    is_first = (options.shard or "").startswith("1/")
+    is_first = options.shard.startswith("1/")
 
     def report(name: str, done: float, of_all: float) -> None:
         if is_first:
             heard.put((None, name, done, of_all))
 
     try:
-        Evaluation.of(options).run(report)
+        run(options, report)
     except InterlinguaError as error:  # as text, for errors of some kinds can't be sent
         heard.put((str(error),))
 
