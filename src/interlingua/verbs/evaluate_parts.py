@@ -91,8 +91,8 @@ def _wait(processes: Sequence[BaseProcess], heard: Any, progress: Progress) -> N
         for process in running:
             if process.exitcode:
                 raise TaskError(
-                    f"a process that embeds a part ended with {process.exitcode} (is the memory full?); the same command"
-                    " goes on where it was stopped"
+                    f"a process that embeds a part ended with {process.exitcode} (is the memory full?); the same"
+                    " command goes on where it was stopped"
                 )
         running = [process for process in running if process.exitcode is None]
     _read(heard, progress)
