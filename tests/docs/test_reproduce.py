@@ -30,7 +30,8 @@ def section(title):
 def commands():
     """Every command of the page, with the rows of a loop written out."""
     outside = re.sub(r"^```.*?^```", "", PAGE, flags=re.M | re.S)  # a fence would pair up with a command's own marks
-    found = re.findall(r"^\$ (.+)$", PAGE, re.M) + re.findall(r"`([^`]+)`", outside.replace("\n", " "))
+    lines = re.sub(r" \\\n +", " ", PAGE)
+    found = re.findall(r"^\$ (.+)$", lines, re.M) + re.findall(r"`([^`]+)`", outside.replace("\n", " "))
     for text in found:
         loop = re.fullmatch(r"for row in (.+?); do (.+); done", text)
         if loop:
@@ -66,6 +67,46 @@ def test_every_run_measured_is_one_that_its_file_makes():
         _, method, name = run.split("/")
         config = load_toml(ROOT / "experiments" / method / f"{name}.toml")
         assert Path(ROOT / "experiments" / method / config["run"]["output"]).resolve() == ROOT / run
+
+
+def single_commands():
+    return [part for command in commands() for part in command.split("; ")]
+
+
+def config_of(command):
+    """Path and table of the TOML that a command names."""
+    (path,) = re.findall(r"experiments/[\w./-]+\.toml", command)
+    return ROOT / path, load_toml(ROOT / path)
+
+
+def test_every_corpus_trained_on_is_prepared_by_a_command():
+    made, read = set(), set()
+    for command in single_commands():
+        if command.startswith("interlingua prepare"):
+            path, table = config_of(command)
+            given = re.search(r"--set output=(\S+)", command)
+            made.add(ROOT / given[1] if given else (path.parent / table["output"]).resolve())
+        elif command.startswith("interlingua train"):
+            path, table = config_of(command)
+            corpus = table.get("data", {}).get("corpus")
+            read |= {(path.parent / corpus).resolve()} if corpus else set()
+    assert len(read) > 5
+    assert read - made == set()
+
+
+def test_every_evaluation_set_kept_out_is_fetched_by_a_command():
+    text = " ".join(commands())
+    fetched = set(" ".join(re.findall(r"get_data\.py ([\w ]+) --out", text)).split())
+    wanted = {"STS2017-extended": "sts17_extended"}  # by the folder that a set lands in, where it has another name
+    for command in single_commands():
+        if command.startswith("interlingua prepare"):
+            folders = [Path(folder).name for folder in config_of(command)[1].get("decontaminate", [])]
+            assert {wanted.get(folder, folder) for folder in folders} <= fetched, command
+
+
+def test_the_cheapest_check_pools_by_the_first_token():
+    (command,) = [command for command in commands() if "facebook/MEXMA" in command]
+    assert "--pooling cls" in command
 
 
 def test_every_suite_and_analysis_of_a_command_exists():

@@ -15,6 +15,7 @@ from interlingua.train.config import load_train_config
 from interlingua.train.stages import is_staged, load_stages
 
 ROOT = Path(__file__).parents[2] / "experiments"
+COMPARISON = ROOT / "comparison"
 FILES = sorted(path for path in ROOT.rglob("*.toml") if "arm" in load_toml(path))
 
 
@@ -57,6 +58,27 @@ def test_every_run_of_every_file_loads_and_is_one_of_its_own(path, monkeypatch, 
     assert len(set(runs)) == len(runs)
     evaluated = [(command[1], command[3], *command[4:]) for command in commands if command[0] == "evaluate"]
     assert len(set(evaluated)) == len(evaluated) >= len([name for name in outputs if "trials" not in name])
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_runs_and_reports_land_where_git_ignores_them(path):
+    arms = read(path)
+    assert arms.runs.resolve().is_relative_to(ROOT.parent / "runs")
+    assert arms.reports.resolve().is_relative_to(ROOT.parent / "reports")
+
+
+def test_tuned_arms_may_keep_the_learning_rate_chosen_before():
+    chosen = {arm.name: arm.set["optimizer"]["learning_rate"] for arm in read(COMPARISON / "arms_seconds.toml").arm}
+    tuned = {arm.name: arm for arm in read(COMPARISON / "arms_tuned.toml").arm}
+    assert set(chosen) <= set(tuned)
+    for name, rate in chosen.items():
+        assert rate in {tried["optimizer"]["learning_rate"] for tried in tuned[name].tries}, name
+
+
+def test_every_tuned_arm_tries_a_knob_besides_the_learning_rate():
+    for arm in read(COMPARISON / "arms_tuned.toml").arm:
+        knobs = {json.dumps(tried["method"], sort_keys=True) for tried in arm.tries}
+        assert arm.model or len(knobs) == 3, arm.name
 
 
 def small(tmp_path, **changes):

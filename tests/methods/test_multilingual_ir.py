@@ -25,7 +25,7 @@ VARIANTS = {
     "both": {},
     "both, with sentences": {"monolingual": True},
     "as printed": {"monolingual": True, "language_reduction": "literal"},
-    "summed": {"monolingual": True, "language_reduction": "sum"},
+    "averaged": {"monolingual": True, "language_reduction": "mean"},
     "semantic": {"language_weight": 0.0},
     "language": {"semantic_weight": 0.0},
     "base": {"semantic_weight": 0.0, "language_weight": 0.0},
@@ -311,6 +311,23 @@ def test_every_option_is_read():
     body = inspect.getsource(MultilingualIR)
     names = [field.name for field in dataclasses.fields(MultilingualIRConfig)]
     assert [name for name in names if f"config.{name}" not in body] == []
+
+
+@pytest.mark.parametrize(("reduction", "trains"), [({}, True), ({"language_reduction": "mean"}, False)])
+def test_language_term_by_default_pulls_like_the_semantic(reduction, trains):
+    """With the tenth of the other's weight, as printed, and 48 pairs."""
+    objective = build(semantic_weight=0.2, language_weight=0.02, **reduction)
+    draw = torch.Generator().manual_seed(3)
+    ids = [torch.randint(10, 40, (6,), generator=draw).tolist() for _ in range(96)]
+    sides = [TokenBatch.from_lists(side, [""] * 48) for side in (ids[:48], ids[48:])]
+    batch = {"parallel": ParallelBatch(*sides, 0)}
+    norms = {}
+    for part in ("semantic", "language"):
+        objective.zero_grad()
+        objective(batch, part=part).loss.backward()
+        gradients = [weight.grad.norm() for weight in objective.parameters() if weight.grad is not None]
+        norms[part] = float(torch.stack(gradients).norm())
+    assert (norms["language"] > 0.1 * norms["semantic"]) is trains
 
 
 def test_the_defaults_are_the_paper_s():

@@ -41,6 +41,10 @@ def test_toml_round_trip(tmp_path):
             lambda: PrepareConfig(output=Path("o"), sources=(SourceConfig(paths=(Path("a"),)),), max_tokens=1),
             "max_tokens 1",
         ),
+        (
+            lambda: PrepareConfig(output=Path("o"), sources=(SourceConfig(paths=(Path("a"),)),), long_pairs="drop"),
+            "set vocabulary.path",
+        ),
     ],
 )
 def test_impossible_settings(make, message):

@@ -3,7 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from interlingua.prepare.config import DeduplicateConfig, SourceConfig, SplitConfig
+from interlingua.prepare.config import DeduplicateConfig, SourceConfig, SplitConfig, VocabularyConfig
 from interlingua.prepare.ingest import ingest
 from interlingua.prepare.progress import Progress
 from interlingua.prepare.selection import drop, select
@@ -225,3 +225,23 @@ def test_weights_hold_over_the_shards_of_a_source_together(tmp_path, corpus, mon
     assert len(list((tmp_path / "b" / "work").glob("*.tsv"))) == 3
     assert parts == whole
     assert [len(parts[name]) for name in ("train", "over_weight", "over_max_pairs")] == [40, 150, 110]
+
+
+def test_long_pairs_are_dropped_before_limits_count(tmp_path, word_vocabulary):
+    """Every second pair has a side of 12 words, of which the source's limit may take none."""
+    word_vocabulary.save(tmp_path / "vocabulary")
+    rows = sentences(20)
+    long = {english for english, _, _ in rows[::2]}
+    pairs = [(german + " noch" * (7 * (english in long)), english) for english, german, _ in rows]
+    source = SourceConfig(paths=(write_tsv(tmp_path / "de-en.news.tsv", pairs),), max_pairs=8)
+    vocabulary = VocabularyConfig(path=str(tmp_path / "vocabulary"))
+    config = config_for(tmp_path, tmp_path, sources=(source,), vocabulary=vocabulary, max_tokens=9, **no_split())
+    (tmp_path / "cut").mkdir()
+    found = selected(tmp_path / "cut", config)[0]
+    assert found["over_max_tokens"] == []
+    assert long & {english for _, english in found["train"]}
+    (tmp_path / "drop").mkdir()
+    found = selected(tmp_path / "drop", dataclasses.replace(config, long_pairs="drop"))[0]
+    assert {english for _, english in found["over_max_tokens"]} == long
+    assert len(found["train"]) == 8
+    assert not long & {english for _, english in found["train"]}

@@ -297,10 +297,10 @@ def checked_shard(shard: str, tasks: Sequence[Task], cache: PathLike | None) -> 
     """
     found = parse_shard(shard)
     if cache is None:
-        raise ConfigError("a shard needs --cache, the folder in which all shards keep their vectors")
+        raise ConfigError("--shard and --devices need --cache, the folder in which all parts keep their vectors")
     whole = [task.name for task in tasks if not isinstance(task, HasShards)]
     if whole:
-        raise ConfigError(f"--shard: expected retrieval tasks, got {', '.join(whole)}; run it without --shard")
+        raise ConfigError(f"--shard, --devices: expected retrieval tasks, got {', '.join(whole)}; run without them")
     return found
 
 

@@ -42,9 +42,9 @@ class MultilingualIRConfig:
     """What the similarities of Eq. (1) are divided by."""
     semantic_temperature: float = 0.1
     """tau of Eq. (2), in cosine units."""
-    language_reduction: Literal["mean", "literal", "sum"] = "mean"
-    """Of Eq. (3): mean over its logarithms; literal: its printed factor, which shrinks the loss as Q grows; sum over
-    pairs and sentences, under which w_l = 0.001 is of the order of the semantic loss."""
+    language_reduction: Literal["sum", "mean", "literal"] = "sum"
+    """Of Eq. (3): sum over pairs and sentences; mean over its logarithms, or literal, its printed factor, which shrinks
+    the loss as Q grows: under both, the gradient is a thousandth of the other losses' and less, and trains nothing."""
     exclude_repeats: bool = False
     """A question's answer is no negative of it where another question brings it too, as its answer or as a hard
     negative; pairs that share a sentence are none of one another."""

@@ -202,7 +202,11 @@ class PrepareConfig:
     (``query: ``), or the name of a prompt of the model at ``vocabulary.path``. Training measures with it, and the model
     puts it before texts by itself. Default: the model's own default prompt, if it has one; "" = none."""
     max_tokens: int = 256
-    """Tokens a stored text is cut to."""
+    """Tokens a stored text has at most."""
+    long_pairs: Literal["cut", "drop"] = "cut"
+    """What becomes of a pair with a side of more than ``max_tokens`` tokens: the side is ``cut``, or the pair is left
+    out (``drop``) before the limits of the sources, so that these count what is left. ``drop`` needs a vocabulary that
+    is taken over (``vocabulary.path``), and tokenizes every pair once more."""
     on_error: Literal["stop", "skip"] = "stop"
     """What a line that can't be read does: ``stop`` the work, or be left out (``skip``), counted, and kept in
     ``rejected_lines.tsv``."""
@@ -217,6 +221,11 @@ class PrepareConfig:
         if not self.sources:
             raise ConfigError("there are no sources; add a [[sources]] table with paths")
         known_languages(self.languages)
+        if self.long_pairs == "drop" and not self.vocabulary.path:
+            raise ConfigError(
+                "long_pairs is drop, but lengths in tokens are known only of a vocabulary that is taken"
+                " over; set vocabulary.path, or use cut"
+            )
         if self.max_tokens < 2 or self.processes < 1:
             raise ConfigError(f"max_tokens {self.max_tokens} must be 2 or more, processes {self.processes} 1 or more")
         check_bounds(self, "", BOUNDS)

@@ -53,6 +53,8 @@ def select(shards: list[Shard], config: PrepareConfig, folder: Path, progress: P
 
         drop_near_duplicates(shards, config.deduplicate.threshold, folder / "near", progress)
     decontaminated = _decontaminate(shards, config, progress)
+    if config.long_pairs == "drop":
+        _drop_long(shards, config, progress)
     for _, of_pair in groupby(shards, key=lambda shard: shard.language_pair):
         earlier = 0  # pairs that the sources before this one have left, in the order of preference
         for source_index, group in groupby(of_pair, key=lambda shard: shard.source_index):
@@ -83,6 +85,29 @@ def _decontaminate(shards: list[Shard], config: PrepareConfig, progress: Progres
         stage.advance()
     stage.done()
     return Decontaminated(dict(evaluation.counts), tuple(map(str, evaluation.skipped)))
+
+
+def _drop_long(shards: list[Shard], config: PrepareConfig, progress: Progress) -> None:
+    """Gives ``over_max_tokens`` to the rows with a side that would have to be cut."""
+    from interlingua.encoder.vocabulary import Vocabulary
+
+    vocabulary = Vocabulary.of_model(config.vocabulary.path)
+    prompt = config.prompt or ""
+    stage = progress.stage("lengths in tokens", total=len(shards), unit="pairs removed")
+    for shard in shards:
+        left = np.flatnonzero(shard.fates == Fate.train)
+        lengths: list[int] = []
+        for sides in shard.blocks(shard.fates == Fate.train):
+            sequences = [
+                vocabulary.encode([prompt + text for text in texts], language=language)
+                for language, texts in zip(shard.language_pair, sides, strict=True)
+            ]
+            lengths += [max(map(len, pair)) for pair in zip(*sequences, strict=True)]
+        is_long = np.array(lengths, np.int64) > config.max_tokens
+        shard.fates[left[is_long]] = Fate.over_max_tokens
+        stage.count(int(np.count_nonzero(is_long)))
+        stage.advance()
+    stage.done()
 
 
 def _limit(shards: list[Shard], source: SourceConfig, seed: int, earlier: int) -> None:

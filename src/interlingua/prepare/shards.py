@@ -31,6 +31,7 @@ class Fate(IntEnum):
     in_heldout_or_valid = 8
     over_fill_to = 9
     in_earlier_source = 10
+    over_max_tokens = 11
 
 
 DROPPED = tuple(fate for fate in Fate if fate not in (Fate.train, Fate.heldout, Fate.valid))

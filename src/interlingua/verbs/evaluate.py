@@ -137,6 +137,12 @@ class EvaluateOptions(MeasuredModelOptions):
     shard: str | None = option(
         None, "Embed the second of eight parts of the passages, 2/8, and score nothing. Needs --cache."
     )
+    devices: int | None = option(
+        None,
+        "Embed the passages in so many processes, one per GPU or per group of cores, then score. Needs --cache.",
+        kind=int,
+        minimum=1,
+    )
     check: bool = option(True, "Try pooling, prompt and scale first, and warn.")
     max_line: int = option(MAX_LINE_CHARACTERS, "Characters that a line may have.", minimum=1, unit="characters")
 
@@ -167,7 +173,11 @@ class Evaluation:
         from interlingua.encoder.backends.load import backend_settings
         from interlingua.evaluation.budget import Budget
         from interlingua.evaluation.build import build_tasks
+        from interlingua.evaluation.suite import checked_shard
+        from interlingua.verbs.evaluate_parts import check_devices
 
+        if options.devices is not None:
+            check_devices(options)
         data = data_folder(options.data)
         of_backend, of_tasks = backend_settings(options.settings or (), options.backend)
         suite = listed(options.suite) if isinstance(options.suite, str) else options.suite
@@ -175,6 +185,8 @@ class Evaluation:
             suite or "", languages=listed(options.languages or None), compare=options.compare, settings=of_tasks,
             data=data,
         )  # fmt: skip
+        if options.devices is not None:
+            checked_shard(f"1/{options.devices}", tasks, options.cache)
         budget = options.budget or None
         if isinstance(budget, str):
             budget = Budget.parse(budget)
@@ -189,8 +201,11 @@ class Evaluation:
     def run(self, progress: Callable[[str, float, float], None] = silent) -> Evaluated:
         """Runs the tasks and writes their results."""
         from interlingua.evaluation.suite import evaluate
+        from interlingua.verbs.evaluate_parts import embed_parts
 
         options = self.options
+        if options.devices is not None:
+            embed_parts(options, run_evaluate, progress)
         roles = {"query": options.query_prompt, "passage": options.passage_prompt}
         how: Any = {"role_prompts": {role: text for role, text in roles.items() if text is not None}}
         found = evaluate(

@@ -1,0 +1,135 @@
+"""``evaluate --devices 8``: each process embeds a part of the passages into the cache, which this one then scores."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import queue
+import signal
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+from interlingua.errors import ConfigError, InterlinguaError, TaskError
+
+Progress = Callable[[str, float, float], None]
+Run = Callable[[Any, Progress], object]
+"""Evaluates as options say; a function of a module, which the processes import."""
+SECONDS = 0.5
+"""Between two looks at how far the first part is."""
+
+
+def check_devices(options: Any) -> None:
+    """Refuses what can't be embedded by several processes, before a model is loaded.
+
+    Args:
+        options: of ``evaluate``.
+
+    Raises:
+        ConfigError: the model is loaded already, a part or a budget is given too, or there are fewer GPUs.
+    """
+    import torch
+
+    if not isinstance(options.model, str | os.PathLike):
+        raise ConfigError("devices starts processes that each load the model: name its folder, or hf:owner/name")
+    for name in ("shard", "budget"):
+        if getattr(options, name) is not None:
+            raise ConfigError(f"devices and {name} exclude one another; drop one of them")
+    gpus = torch.cuda.device_count() if options.device in (None, "cuda") else 0
+    if options.device not in (None, "cuda", "cpu"):
+        raise ConfigError(f"devices takes a GPU for each process, or the CPU; drop device {options.device!r}")
+    if gpus and (options.devices or 0) > gpus:
+        raise ConfigError(f"devices is {options.devices}, but there are {gpus} GPUs; set {gpus}, or --device cpu")
+
+
+def embed_parts(options: Any, run: Run, progress: Progress) -> None:
+    """Embeds the passages of all tasks, a part in each of ``options.devices`` processes.
+
+    A part that was stopped goes on in the next run.
+
+    Args:
+        options: see ``check_devices``; the tasks are embedded in parts, and there is a cache.
+        run: embeds a part.
+        progress: called with the first part's texts; all parts are of one size.
+
+    Raises:
+        TaskError: a process ended early, or met an error.
+    """
+    import torch
+
+    assert options.devices is not None
+    on_gpus = options.device != "cpu" and torch.cuda.device_count() > 0
+    threads = None if on_gpus else max(1, torch.get_num_threads() // options.devices)
+    context = multiprocessing.get_context("spawn")  # CUDA does not survive a fork
+    heard: Any = context.Queue()
+    processes = []
+    for number in range(options.devices):
+        device = f"cuda:{number}" if on_gpus else options.device
+        part = replace(options, devices=None, shard=f"{number + 1}/{options.devices}", device=device, check=False)
+        processes.append(context.Process(target=_embed, args=(run, part, threads, heard)))
+    try:
+        for process in processes:
+            process.start()
+        _wait(processes, heard, progress)
+    finally:
+        started = [process for process in processes if process.pid is not None]
+        for process in started:
+            process.terminate()  # those that have ended don't mind
+        for process in started:
+            process.join()
+
+
+def _wait(processes: Sequence[BaseProcess], heard: Any, progress: Progress) -> None:
+    running = list(processes)
+    while running:
+        wait([process.sentinel for process in running], timeout=SECONDS)
+        _read(heard, progress)
+        for process in running:
+            if process.exitcode:
+                raise TaskError(
+                    f"a process that embeds a part ended with {process.exitcode} (is the memory full?); the same"
+                    " command goes on where it was stopped"
+                )
+        running = [process for process in running if process.exitcode is None]
+    _read(heard, progress)
+
+
+def _read(heard: Any, progress: Progress) -> None:
+    """Passes on what the processes have sent: how far the first one is, or an error."""
+    with contextlib.suppress(queue.Empty):
+        while True:
+            problem, *now = heard.get(timeout=0.01)
+            if problem is not None:
+                raise TaskError(problem)
+            progress(*now)
+
+
+def _embed(run: Run, options: Any, threads: int | None, heard: Any) -> None:
+    """Embeds one part in a process of its own, which ends with the one that started it."""
+    import torch
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    if threads is not None:
+        torch.set_num_threads(threads)
+    is_first = options.shard.startswith("1/")
+
+    def report(name: str, done: float, of_all: float) -> None:
+        if is_first:
+            heard.put((None, name, done, of_all))
+
+    try:
+        run(options, report)
+    except InterlinguaError as error:  # as text, for errors of some kinds can't be sent
+        heard.put((str(error),))
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()  # waits for the end of a pipe, which the system closes
+        os._exit(1)
