@@ -56,18 +56,9 @@ class LanguageTexts(NamedTuple):
         """The languages, sorted."""
         return tuple(sorted(set(self.languages)))
 
-    @property
-    def has_groups(self) -> bool:
-        """Whether any two sentences are taken for translations."""
-        return len(np.unique(self.groups)) < len(self.texts)
-
     def rows_of(self, language: str) -> Int64[ndarray, " m"]:
         """Places of a language's sentences."""
         return np.flatnonzero(np.array([code == language for code in self.languages]))
-
-    def ungrouped(self) -> LanguageTexts:
-        """The same sentences, none of them a translation of another."""
-        return self._replace(groups=np.arange(len(self.texts)))
 
 
 def read_language_texts(

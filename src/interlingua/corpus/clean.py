@@ -27,9 +27,7 @@ from interlingua import languages
 from interlingua.config import check_bounds
 from interlingua.corpus.codepoints import CodePoints, decode
 from interlingua.corpus.formats import TextPair
-from interlingua.corpus.keys import text_key as text_key
 from interlingua.corpus.normalize import Markup, normalize_codes
-from interlingua.corpus.normalize import normalize_text as normalize_text
 from interlingua.corpus.scripts import letter_widths, script_numbers, scripts_of
 from interlingua.errors import ConfigError
 

@@ -18,7 +18,6 @@ from interlingua.verbs.shared import Names, listed
 if TYPE_CHECKING:
     from interlingua.analysis.debias import DebiasOptions, DebiasReport
 
-OF_STORED = ("vectors", "labels", "map")
 OF_MODELS = ("prompt", "backend", "settings", "dtype", "device", "column")
 OF_ESTIMATES = ("method", "rank", "sentences", "held_out", "languages", "seed")
 
