@@ -53,7 +53,9 @@ class Steps:
         """Takes note of a step's state."""
         if what != self.now:
             self.to_come.pop(self.now, None)
-            self.now, self.began, self.first = what, self.clock(), done
+            self.now = what
+            self.began = self.clock()
+            self.first = done
         self.show(what, done, total, self._left(done, total))
 
     def _left(self, done: int, total: int) -> float | None:

@@ -380,12 +380,11 @@ def _checked_grid(grid: Sequence[float] | None, has_weights: bool, has_data: boo
 
 def record(result: AverageResult, folders: Sequence[Path], names: Sequence[str]) -> dict[str, Any]:
     """What ``average.json`` holds: the models with their digests and shares, and the grid."""
-    parts = [
-        {"model": name, "weight": weight, "sha256": {
-            str(file.relative_to(folder)): sha256_file(file) for file in sorted(folder.rglob("*.safetensors"))
-        }}
-        for name, folder, weight in zip(names, folders, result.weights, strict=True)
-    ]  # fmt: skip
+    parts = []
+    for name, folder, weight in zip(names, folders, result.weights, strict=True):
+        files = sorted(folder.rglob("*.safetensors"))
+        digests = {str(file.relative_to(folder)): sha256_file(file) for file in files}
+        parts.append({"model": name, "weight": weight, "sha256": digests})
     points = [{"share": point.share, **dataclasses.asdict(point.scores)} for point in result.grid]
     return {
         "format": FORMAT, "version": __version__, "models": parts, "rule": result.rule,

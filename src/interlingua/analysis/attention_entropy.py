@@ -145,16 +145,17 @@ def _examples(encoder: Encoder, texts: ParallelTexts, prompt: str, count: int) -
             weights = first_token_attention(encoder.backbone, batch).cpu().numpy()
             special = torch.isin(batch.input_ids, encoder.special_ids).tolist()
             spelled = spell(encoder, line, language=code, prompt=prompt)
-            tokens = [
-                {
-                    "text": encoder.vocabulary.tokenizer.id_to_token(index) if own else spelled.text[slice(*span)],
-                    "special": own,
-                    "weight": round(float(of_heads.mean()), 4),
-                    "heads": [round(float(weight), 3) for weight in of_heads],
-                }
-                for index, own, span, of_heads in zip(ids[0], special, _as_many(spelled.spans, len(ids[0])), weights,
-                                                      strict=True)
-            ]  # fmt: skip
+            spans = _as_many(spelled.spans, len(ids[0]))
+            tokens = []
+            for index, own, span, of_heads in zip(ids[0], special, spans, weights, strict=True):
+                tokens.append(
+                    {
+                        "text": encoder.vocabulary.tokenizer.id_to_token(index) if own else spelled.text[slice(*span)],
+                        "special": own,
+                        "weight": round(float(of_heads.mean()), 4),
+                        "heads": [round(float(weight), 3) for weight in of_heads],
+                    }
+                )
             found.append({"language": code, "line": number + 1, "tokens": tokens})
     return found
 

@@ -114,7 +114,8 @@ def fit_and_measure(
         DataError: a language has too few sentences to leave some in both parts.
     """
     held = _held_out(data.groups, held_out_share, seed)
-    fit, rest = data.where(~held), data.where(held)
+    fit = data.where(~held)
+    rest = data.where(held)
     for language in sorted(set(data.languages)):
         if language not in fit.languages or language not in rest.languages:
             count = list(data.languages).count(language)

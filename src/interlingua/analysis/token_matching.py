@@ -228,7 +228,8 @@ def _examples(
     matches: Matches, encoder: Encoder, texts: ParallelTexts, prompt: str, count: int
 ) -> list[Mapping[str, Any]]:
     """Queries with a nearest neighbor of each class in turn, with the neighbors shown."""
-    nearest = matches.classes()[:, 0]
+    classes = matches.classes()
+    nearest = classes[:, 0]
     of_class = [np.flatnonzero(nearest == number).tolist() for number in range(len(CLASSES))]
     in_turn = [row for rows in itertools.zip_longest(*of_class) for row in rows if row is not None][:count]
     names = list(CLASSES)
@@ -239,17 +240,16 @@ def _examples(
         start, end = spelled.spans[int(token.place)]
         return {"language": code, "line": int(token.line) + 1, "text": spelled.text, "start": start, "end": end}
 
-    return [
-        {
-            "query": shown(Token(*(part[row] for part in matches.queries))),
-            "neighbors": [
-                {
-                    **shown(Token(*(part[row, rank] for part in matches.neighbors))),
-                    "class": names[matches.classes()[row, rank]],
-                    "cosine": round(float(matches.cosines[row, rank]), 4),
-                }
-                for rank in range(min(SHOWN_NEIGHBOURS, matches.cosines.shape[1]))
-            ],
+    def neighbor(row: int, rank: int) -> dict[str, Any]:
+        token = Token(*(part[row, rank] for part in matches.neighbors))
+        return shown(token) | {
+            "class": names[classes[row, rank]],
+            "cosine": round(float(matches.cosines[row, rank]), 4),
         }
-        for row in sorted(in_turn, key=lambda row: (nearest[row], row))
-    ]
+
+    found: list[Mapping[str, Any]] = []
+    for row in sorted(in_turn, key=lambda row: (nearest[row], row)):
+        query = shown(Token(*(part[row] for part in matches.queries)))
+        ranks = range(min(SHOWN_NEIGHBOURS, matches.cosines.shape[1]))
+        found.append({"query": query, "neighbors": [neighbor(row, rank) for rank in ranks]})
+    return found

@@ -89,14 +89,18 @@ def compared(cls: TaskResult, uniform: TaskResult) -> list[Measure]:
     """Both scores of a task and, where that with CLS is not 0, their relative difference in percent of it."""
     better: Better = "higher" if cls.higher_is_better else "lower"
     metric = cls.main_metric
-    measures = [
-        Measure(
-            name=f"{result.task}_{way}", value=result.main_score, unit="share", better=better,
+
+    def score(result: TaskResult, way: str, meaning: str) -> Measure:
+        return Measure(
+            name=f"{result.task}_{way}",
+            value=result.main_score,
+            unit="share",
+            better=better,
             by_language={subset.name: subset.scores[metric] for subset in result.subsets},
             definition=f"{metric} of {result.task}, mean over its subsets, {meaning}",
         )
-        for result, way, meaning in ((cls, "cls", "first token"), (uniform, "uniform", "mean of all positions"))
-    ]  # fmt: skip
+
+    measures = [score(cls, "cls", "first token"), score(uniform, "uniform", "mean of all positions")]
     if cls.main_score:
         change = 100 * (cls.main_score - uniform.main_score) / cls.main_score
         definition = f"100 (CLS - uniform) / CLS; the denominator is {100 * cls.main_score:.2f} %"

@@ -528,7 +528,8 @@ def _find_first_lines(keys: UInt64[ndarray, " n"], number: Int64[ndarray, " n"],
             )
         rows = np.concatenate(found)
         order = np.argsort(keys[rows], kind="stable")
-        rows, ordered = rows[order], keys[rows[order]]
+        rows = rows[order]
+        ordered = keys[rows]
         fresh = np.append(True, ordered[1:] != ordered[:-1])[: len(rows)]
         number[rows] = rows[fresh][np.cumsum(fresh) - 1]
 
