@@ -5,15 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from interlingua.cli.common import bar, listed, rate_bar, resumable, split, steps_bar
+from interlingua.cli.common import bar, rate_bar, resumable, steps_bar
 from interlingua.errors import InterlinguaError
 from interlingua.runtime import Expected
-
-
-def test_lists_with_commas():
-    assert split(" tatoeba, xsim,,") == ["tatoeba", "xsim"]
-    assert split("") == []
-    assert (listed(None), listed("a,b")) == (None, ["a", "b"])
 
 
 def test_ctrl_c_says_where_vectors_are():

@@ -1,4 +1,4 @@
-"""What the verbs that measure models share: lists with commas, a progress bar, and Ctrl-C."""
+"""What the verbs that measure models share: progress bars, and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -14,16 +14,6 @@ from interlingua.runtime import duration, time_left
 
 if TYPE_CHECKING:
     from interlingua.runtime import Steps
-
-
-def split(names: str) -> list[str]:
-    """The parts of a list with commas."""
-    return [part.strip() for part in names.split(",") if part.strip()]
-
-
-def listed(names: str | None) -> list[str] | None:
-    """The parts of a list with commas, or None where there is no list."""
-    return None if names is None else split(names)
 
 
 @contextlib.contextmanager

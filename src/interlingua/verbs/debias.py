@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 from interlingua.config import refuse_unread
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
-from interlingua.options import INPUT, MODEL, OUTPUT, Options, argument, function_of, option
+from interlingua.options import INPUT, MODEL, OUTPUT, Names, Options, argument, function_of, listed, option
 from interlingua.runtime import Progress, silent
-from interlingua.verbs.shared import Names, listed
 
 if TYPE_CHECKING:
     from interlingua.analysis.debias import DebiasOptions, DebiasReport
