@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,13 +13,13 @@ from jaxtyping import Float32, Int64
 from numpy import ndarray
 
 from interlingua.analysis.record import Analysis, Measure, Unit, bootstrap_mean
-from interlingua.analysis.subject import Subject, needs_states
+from interlingua.analysis.subject import Subject, needs_states, of_texts
 from interlingua.analysis.tokens import spell, token_ids, token_windows
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import DataError
 from interlingua.evaluation.data.folders import full_code
 from interlingua.evaluation.parallel import ParallelTexts, read_parallel
-from interlingua.evaluation.task import Progress, options, silent
+from interlingua.evaluation.task import Progress, silent
 from interlingua.search.topk.dense import merge, no_neighbors
 from interlingua.search.topk.exact import Neighbors, exact_topk
 
@@ -107,24 +106,16 @@ class TokenMatching:
 
     def run(self, subject: Subject, data: Path, *, progress: Progress = silent) -> Analysis:
         """See ``Analyser.run``."""
-        start = time.perf_counter()
         encoder = subject.states_of(self.name)
         query_language = full_code(self.query_language)
         texts = read_parallel(data, self.languages, also=(query_language,))
         matches = self._match(encoder, texts, query_language, subject, progress)
-        return Analysis(
-            task=texts.named(self.name),
-            version=self.version,
-            dataset=texts.folder.name,
-            data_sha256=texts.sha256,
-            data_revision=texts.revision,
-            languages=texts.languages,
-            sentences=texts.sentences,
+        return of_texts(
+            self,
+            texts,
             measures=tuple(_measures(matches, texts.languages)),
             examples=tuple(_examples(matches, encoder, texts, subject.prompt, self.examples)),
             notes=(NOTE,),
-            seconds=time.perf_counter() - start,
-            **options(self),
         )
 
     def _match(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -47,7 +46,6 @@ class UniformPooling:
 
     def run(self, subject: Subject, data: Path, *, progress: Progress = silent) -> Analysis:
         """See ``Analyser.run``."""
-        start = time.perf_counter()
         encoder = subject.states_of(self.name)
         scored = {}
         ways: tuple[PoolingMode, ...] = ("cls", "mean")
@@ -80,7 +78,6 @@ class UniformPooling:
             sentences=max(subset.pairs for cls, _ in results for subset in cls.subsets),
             measures=tuple(measures),
             notes=(NOTE, *notes, *(note for cls, _ in results for note in cls.notes)),
-            seconds=time.perf_counter() - start,
             **options(self),
         )
 
