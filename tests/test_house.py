@@ -26,6 +26,7 @@ ORDER = [
         "limits",
         "callable_package",
         "options",
+        "portions",
         "compression",
         "temporary",
         "locks",

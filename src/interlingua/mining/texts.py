@@ -31,6 +31,7 @@ from interlingua.corpus.sentence_table import is_table
 from interlingua.errors import ConfigError, DamagedFileError, DataError
 from interlingua.files import PathLike, atomic_write, open_text, sha256_file, sync_file
 from interlingua.json_text import parse_json
+from interlingua.portions import ceil_div, portions
 from interlingua.runtime import Counted, silent
 from interlingua.temporary import sync_folder
 
@@ -465,7 +466,7 @@ def _write_keys(
         open(folder / "text_of_line.i64", "wb") as numbers,
         open(folder / "documents.u64", "wb") as documents,
     ):
-        for chunk in _chunks(lines):
+        for chunk in portions(lines, CHUNK):
             texts = [line.text for line in chunk]
             keys.write(_keys(texts, equal).tobytes())
             numbers.write(np.array([0 if text or keep_blank else -1 for text in texts], np.int64).tobytes())
@@ -518,7 +519,7 @@ def _number_texts(folder: Path, equal: Equal, memory: int) -> None:
 
 def _find_first_lines(keys: UInt64[ndarray, " n"], number: Int64[ndarray, " n"], memory: int) -> None:
     """Puts the first line with its key in the place of each filled line; as many keys at once as memory holds."""
-    parts = max(1, -(-len(keys) * 40 // memory))
+    parts = max(1, ceil_div(len(keys) * 40, memory))
     for part in range(parts):
         found = [np.zeros(0, np.int64)]
         for start in range(0, len(keys), CHUNK):
@@ -551,7 +552,7 @@ def _write_texts(folder: Path, lines: Iterable[Line], progress: Callable[[int], 
     number = mapped(folder / "text_of_line.i64", np.dtype(np.int64))
     texts = rows = 0
     with StringsWriter(folder, "texts") as writer:
-        for chunk in _chunks(lines):
+        for chunk in portions(lines, CHUNK):
             numbers = number[rows : rows + len(chunk)].tolist()
             fresh: list[str] = []
             for line, own in zip(chunk, numbers, strict=True):
@@ -561,9 +562,3 @@ def _write_texts(folder: Path, lines: Iterable[Line], progress: Callable[[int], 
             texts = texts + len(fresh)
             rows = rows + len(chunk)
             progress(rows)
-
-
-def _chunks(items: Iterable[T]) -> Iterator[list[T]]:
-    stream = iter(items)
-    while chunk := list(itertools.islice(stream, CHUNK)):
-        yield chunk
