@@ -82,8 +82,12 @@ class Counts(NamedTuple):
     def density(self) -> Density:
         """Per 1,000 lines, comments per 100."""
         lines = max(self.lines, 1)
-        per_thousand = [1000 * count / lines for count in (self.tuples, self.conditional, self.nested)]
-        return Density(*per_thousand, 100 * self.comments / lines)
+        return Density(
+            tuples=1000 * self.tuples / lines,
+            conditional=1000 * self.conditional / lines,
+            nested=1000 * self.nested / lines,
+            comments=100 * self.comments / lines,
+        )
 
 
 def measure(text: str) -> Counts:

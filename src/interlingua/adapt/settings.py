@@ -83,13 +83,12 @@ class ExtendSettings(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        languages = listed(self.check_languages or None)
         kept = {
             **{name: _paths(getattr(self, name)) for name in ("pairs", "replay", "check", "sts")},
             "language": resolve(self.language).code,
             "pivot": resolve(self.pivot).code,
             "output": Path(self.output),
-            "check_languages": None if languages is None else tuple(languages),
+            "check_languages": tuple(listed(self.check_languages) or ()) or None,
             "check_pairs": self.check_pairs or None,
         }
         for name, value in kept.items():
@@ -119,8 +118,9 @@ class ExtendSettings(Options):
 
 
 def _paths(paths: Any) -> tuple[Path, ...]:
-    several = [paths] if isinstance(paths, str | os.PathLike) else paths or ()
-    return tuple(Path(path).expanduser() for path in several)
+    if isinstance(paths, str | os.PathLike):
+        paths = [paths]
+    return tuple(Path(path).expanduser() for path in paths or ())
 
 
 def claim(settings: ExtendSettings) -> None:

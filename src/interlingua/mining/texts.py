@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Literal, NamedTuple, TypeVar, get_args
+from typing import BinaryIO, Literal, NamedTuple, get_args
 
 import numpy as np
 from jaxtyping import Int64, UInt64
@@ -243,7 +243,6 @@ UNREADABLE = "unreadable"
 """Document of lines that were left out; as they are blank, nothing of it is compared."""
 LOOKED_AT = 200
 """Lines that tell the layout."""
-T = TypeVar("T")
 
 
 class Line(NamedTuple):
