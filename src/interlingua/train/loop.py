@@ -109,11 +109,9 @@ def _train(  # noqa: C901 - one function that one reads from top to bottom
     model = engine.setup(objective)
     optimizer = build_optimizer(objective, config.optimizer, sparse_gradients=engine.sparse_gradients)
     check_metric(unsharded, validation, engine, evaluate=evaluate, config=run)
-    state = (
-        load_checkpoint(start.checkpoint, objective, optimizer)
-        if start.checkpoint
-        else TrainState(cpu_seconds=bank_seconds)
-    )
+    state = TrainState(cpu_seconds=bank_seconds)
+    if start.checkpoint:
+        state = load_checkpoint(start.checkpoint, objective, optimizer)
     end = state.step if out_of_patience(state, run) else max_steps
     peak = peak_learning_rate(config.optimizer, max_steps)
     meter = Meter(engine, folder.checkpoints)
