@@ -32,6 +32,7 @@ fuzz: $(DEV)
 lint: $(DEV)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/python tools/density.py
 
 types: $(DEV)
 	$(BIN)/mypy

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import interlingua
-from interlingua.adapt.average import average
-from interlingua.adapt.extend import extend
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder, load
 from interlingua.errors import InterlinguaError
+from interlingua.verbs.average import average
 from interlingua.verbs.evaluate import evaluate
+from interlingua.verbs.extend import extend
 from interlingua.verbs.mine import mine
 from interlingua.verbs.score import score
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from interlingua.runtime import Expected, Steps, duration, peak_rss_bytes, size_text
+from interlingua.runtime import Expected, Steps, duration, peak_rss_bytes, size_text, time_left
 
 
 class Clock:
@@ -64,10 +64,15 @@ def test_a_step_that_nobody_expected_has_its_own_speed():
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(0.04, "0.0 s"), (119, "119.0 s"), (120, "2.0 min"), (9000, "2.5 h"), (200_000, "2.3 days")]
+    ("seconds", "text"), [(0.04, "0.0 s"), (119, "119 s"), (120, "2.0 min"), (9000, "2.5 h"), (200_000, "2.3 days")]
 )
 def test_durations(seconds, text):
     assert duration(seconds) == text
+
+
+def test_time_left_is_by_the_speed_so_far():
+    assert time_left(25, 100, 60) == ", 3.0 min left"
+    assert [time_left(*known) for known in ((0, 100, 9.0), (5, None, 9.0), (100, 100, 9.0))] == ["", "", ""]
 
 
 @pytest.mark.parametrize(("count", "text"), [(2048, "2 KiB"), (3 * 2**20, "3.0 MiB"), (1.5 * 2**30, "1.5 GiB")])

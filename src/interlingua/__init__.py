@@ -7,19 +7,19 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from interlingua.adapt.average import average as average
-    from interlingua.adapt.extend import extend as extend
     from interlingua.encoder.encoder import Encoder as Encoder
     from interlingua.encoder.encoder import load as load
     from interlingua.errors import InterlinguaError as InterlinguaError
     from interlingua.verbs.align import align as align
     from interlingua.verbs.analyse import analyse as analyse
+    from interlingua.verbs.average import average as average
     from interlingua.verbs.calibrate import calibrate as calibrate
     from interlingua.verbs.compare import compare as compare
     from interlingua.verbs.debias import debias as debias
     from interlingua.verbs.embed import embed as embed
     from interlingua.verbs.evaluate import evaluate as evaluate
     from interlingua.verbs.export import export as export
+    from interlingua.verbs.extend import extend as extend
     from interlingua.verbs.info import info as info
     from interlingua.verbs.mine import mine as mine
     from interlingua.verbs.prepare import prepare as prepare
@@ -58,8 +58,8 @@ _PACKAGES = ("export", "prepare", "quickstart", "train")
 _HOMES = {
     "Encoder": "interlingua.encoder.encoder:Encoder",
     "InterlinguaError": "interlingua.errors:InterlinguaError",
-    "average": "interlingua.adapt.average:average",
-    "extend": "interlingua.adapt.extend:extend",
+    "average": "interlingua.verbs.average:average",
+    "extend": "interlingua.verbs.extend:extend",
     "load": "interlingua.encoder.encoder:load",
     **{verb: f"interlingua.verbs.{verb}:{verb}" for verb in _VERBS},
 }

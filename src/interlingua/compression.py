@@ -52,7 +52,8 @@ class ZstandardReader(io.RawIOBase):
             except self._library.ZstdError as error:
                 raise EOFError(str(error)) from error
         count = min(len(buffer), len(self._ready))
-        buffer[:count], self._ready = self._ready[:count], self._ready[count:]
+        buffer[:count] = self._ready[:count]
+        self._ready = self._ready[count:]
         return count
 
     def close(self) -> None:

@@ -262,21 +262,32 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
         return {key: _convert(arguments[1], item, f"{where}.{key}") for key, item in value.items()}
     if dataclasses.is_dataclass(hint) and isinstance(value, Mapping):
         return from_mapping(typing.cast(type, hint), value, where=where)
-    if hint is Path and isinstance(value, str):
+    if isinstance(value, str) and (hint in (Path, str) or hint == PathText):
+        return _convert_text(hint, value, where)
+    if hint in (float, int, bool):
+        return _convert_number(hint, value, where)
+    raise ConfigError(f"{where}: expected {_name(hint)}, got {_short(value)}")
+
+
+def _convert_text(hint: Any, value: str, where: str) -> str | Path:
+    if hint is Path:
         return Path(_from_folder(_expand(value, where), value))
-    if hint == PathText and isinstance(value, str):
-        return _from_folder(os.path.expanduser(value), value) if value else ""
+    if hint is str:
+        return str(value)
+    return _from_folder(os.path.expanduser(value), value) if value else ""
+
+
+def _convert_number(hint: Any, value: Any, where: str) -> float | int | bool:
     if hint is float and isinstance(value, int | float) and not isinstance(value, bool):
         if not abs(value) <= sys.float_info.max:  # nor is it if it is no number
             raise ConfigError(f"{where}: {_short(value)} is not a finite number")
         return float(value)
-    if hint is int and type(value) is int and abs(value) > MAX_WHOLE_NUMBER:
+    if type(value) is not hint:
+        raise ConfigError(f"{where}: expected {_name(hint)}, got {_short(value)}")
+    if hint is int and abs(value) > MAX_WHOLE_NUMBER:
         raise ConfigError(f"{where}: {_short(value)} is too large; at most {MAX_WHOLE_NUMBER}")
-    if hint is str and isinstance(value, str):
-        return str(value)
-    if hint in (int, bool) and type(value) is hint:
-        return value
-    raise ConfigError(f"{where}: expected {_name(hint)}, got {_short(value)}")
+    number: int = value
+    return number
 
 
 def _short(value: Any) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
@@ -26,6 +26,8 @@ GROUPS = (INPUT, MODEL, SEARCH, FILTERING, OUTPUT, GENERAL)
 """Headings of ``--help``, in their order."""
 DECLARATION = "interlingua"
 """Key of a field's metadata."""
+Names = str | Iterable[str]
+"""Names with commas, or any iterable of them."""
 P = ParamSpec("P")
 T = TypeVar("T")
 R = TypeVar("R")
@@ -92,6 +94,13 @@ def argument(help: str, default: Any = dataclasses.MISSING, **more: Any) -> Any:
 def _field(default: Any, declaration: Declaration) -> Any:
     is_keyword = not (declaration.is_argument or declaration.is_positional)
     return dataclasses.field(default=default, kw_only=is_keyword, metadata={DECLARATION: declaration})
+
+
+def listed(names: Names | None) -> list[str] | None:
+    """Names as a list, or None where there are none given."""
+    if not isinstance(names, str):
+        return None if names is None else list(names)
+    return [part.strip() for part in names.split(",") if part.strip()]
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,9 @@ class Steps:
         """Takes note of a step's state."""
         if what != self.now:
             self.to_come.pop(self.now, None)
-            self.now, self.began, self.first = what, self.clock(), done
+            self.now = what
+            self.began = self.clock()
+            self.first = done
         self.show(what, done, total, self._left(done, total))
 
     def _left(self, done: int, total: int) -> float | None:
@@ -83,11 +85,18 @@ def _kind(what: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """``45 s``, ``12 min``, ``3.4 h``, ``2.1 days``."""
+    """``0.3 s``, ``45 s``, ``12.0 min``, ``3.4 h``, ``2.1 days``: the one way in which times are shown."""
     for unit_seconds, name in ((86_400, "days"), (3600, "h"), (60, "min")):
         if seconds >= 2 * unit_seconds:
             return f"{seconds / unit_seconds:.1f} {name}"
-    return f"{seconds:.1f} s"
+    return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+
+
+def time_left(done: float, total: float | None, seconds: float) -> str:
+    """``, 3.0 min left`` by the speed so far; nothing where that is not known."""
+    if not total or done <= 0 or done >= total:
+        return ""
+    return f", {duration(seconds * (total - done) / done)} left"
 
 
 def size_text(count: float) -> str:

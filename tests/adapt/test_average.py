@@ -8,8 +8,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-import interlingua
-from interlingua.adapt.average import GridPoint, average, choose, mixture, write_average
+from interlingua.adapt.average import GridPoint, choose, mixture, write_average
 from interlingua.adapt.development import Scores
 from interlingua.encoder.directory import is_ours
 from interlingua.encoder.encoder import Encoder
@@ -17,6 +16,7 @@ from interlingua.encoder.language_shift import LanguageShift
 from interlingua.encoder.post_pooling import Dense, PostPooling
 from interlingua.errors import CheckpointError, ConfigError, DataError, InterlinguaError
 from interlingua.files import sha256_file
+from interlingua.verbs.average import AverageOptions, average, run_average
 from tests.adapt.conftest import word_encoder
 from tests.hostile import models as hostile
 from tests.methods.conftest import tiny_encoder
@@ -111,7 +111,7 @@ def test_ranges_of_the_first_model_s_vectors_are_left_out(tmp_path, models):
 
 def test_each_point_of_the_grid_is_measured(tmp_path, models, development):
     measured = []
-    result = interlingua.average(models, tmp_path / "out", **development, on_point=measured.append)
+    result = run_average(AverageOptions(models, tmp_path / "out", **development), measured.append)
     assert [one.share for one in result.grid] == [step / 10 for step in range(11)]
     assert measured == list(result.grid)
     ends = [average([folder, folder], tmp_path / f"e{n}", **development, grid=[1]) for n, folder in enumerate(models)]
@@ -145,7 +145,7 @@ def test_mixtures_share_out_equally():
     ],
 )
 def test_the_rule_chooses_by_hand_worked_tables(points, share):
-    assert choose(points)[0].share == share
+    assert choose(points, max_loss=0.3)[0].share == share
 
 
 def test_a_smaller_allowance_is_stricter():

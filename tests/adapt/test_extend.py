@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import json
 import os
 import shutil
@@ -18,18 +17,22 @@ import pytest
 import interlingua
 from interlingua.adapt import extend as module
 from interlingua.adapt.development import Scores
-from interlingua.adapt.extend import ExtendResult, VocabularyReport, extend
+from interlingua.adapt.extend import ExtendResult, VocabularyReport
 from interlingua.adapt.settings import ExtendSettings
-from interlingua.cli.extend import extend as command
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.vocabulary_growth import Fragmentation
 from interlingua.errors import ConfigError, DataError, InterlinguaError
 from interlingua.files import sha256_tree
 from interlingua.locks import exclusive
 from interlingua.train.config import load_train_config
+from interlingua.verbs.extend import run_extend
 from tests.adapt.invented import sentences, workplace, write_lines
 
-QUICK = {"epochs": 1.0, "batch_size": 16, "heldout": 12, "progress": False}
+QUICK = {"epochs": 1.0, "batch_size": 16, "heldout": 12}
+
+
+def extend(*places, **options):
+    return run_extend(ExtendSettings(*places, **options), progress=False)
 
 
 def run(folder, name="out", **changes):
@@ -183,25 +186,6 @@ def test_the_record_is_plain_json(done, place):
     assert record["settings"]["language"] == "eus_Latn"
     assert record["after"]["retrieval"] == dict(done.after.retrieval)
     assert record["vocabulary"]["pieces"] == done.vocabulary.pieces
-
-
-def test_the_public_name_is_this_function():
-    assert interlingua.extend is extend
-
-
-def test_function_settings_and_command_have_the_same_options():
-    function = inspect.signature(extend).parameters
-    fields = {field.name: field.default for field in dataclasses.fields(ExtendSettings)}
-    assert [name for name in fields if name not in function] == []
-    own = {name: function[name].default for name in fields}
-    assert {name: value for name, value in own.items() if value is not inspect.Parameter.empty} == {
-        name: value for name, value in fields.items() if value is not dataclasses.MISSING
-    }
-    # On the command line a language is --lang, and 0 stands for no limit.
-    named = {name: value.default for name, value in inspect.signature(command).parameters.items()}
-    assert fields.keys() - named.keys() == {"language"}
-    for name in ("pivot", "epochs", "batch_size", "learning_rate", "heldout", "max_tokens", "seed", "replay_share"):
-        assert named[name] == fields[name], name
 
 
 def test_a_second_run_in_the_folder_is_refused(tmp_path, place):

@@ -5,15 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from interlingua.cli.common import bar, listed, rate_bar, resumable, split, steps_bar
+from interlingua.cli.common import bar, rate_bar, resumable, steps_bar
 from interlingua.errors import InterlinguaError
 from interlingua.runtime import Expected
-
-
-def test_lists_with_commas():
-    assert split(" tatoeba, xsim,,") == ["tatoeba", "xsim"]
-    assert split("") == []
-    assert (listed(None), listed("a,b")) == (None, ["a", "b"])
 
 
 def test_ctrl_c_says_where_vectors_are():
@@ -80,7 +74,7 @@ def test_a_bar_of_steps_tells_the_time_left_for_all(capsys):
         progress("search", 0, 10)
     error = capsys.readouterr().err
     assert "search" in error
-    assert "1:02:05 left for all" in error
+    assert "62.1 min left for all" in error
     with steps_bar(True) as progress:
         progress("search", 1, 2)
     assert capsys.readouterr() == ("", "")

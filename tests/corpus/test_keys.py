@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from interlingua.corpus.formats import TextPair
-from interlingua.corpus.keys import EMPTY_KEY, combine_keys, pair_keys, splitmix64, text_key, text_keys
-from interlingua.corpus.normalize import normalize_text
+from interlingua.corpus.keys import EMPTY_KEY, combine_keys, splitmix64, text_key, text_keys
+from interlingua.corpus.normalize import normalize_texts
 
 any_text = st.text(max_size=30)
 
@@ -54,7 +53,7 @@ def test_text_key_is_what_a_plain_loop_makes_of_it(text):
 @settings(deadline=None)
 @given(any_text)
 def test_cleaning_a_text_does_not_change_its_key(text):
-    assert text_key(normalize_text(text)) == text_key(text)
+    assert text_key(normalize_texts([text])[0]) == text_key(text)
 
 
 @settings(deadline=None)
@@ -86,14 +85,15 @@ def test_no_collisions_and_every_bit_is_even():
 
 
 def test_pair_keys_do_not_mind_the_direction_but_the_languages():
-    pair = TextPair("Hund", "dog", "deu_Latn", "eng_Latn")
-    same = TextPair("Dog!", "hund", "eng_Latn", "deu_Latn", 0.5)
-    others = [
-        TextPair("Hund", "dog", "dan_Latn", "eng_Latn"),
-        TextPair("dog", "Hund", "deu_Latn", "eng_Latn"),
-        TextPair("Hund", "dogs", "deu_Latn", "eng_Latn"),
+    pairs = [
+        ("Hund", "dog", "deu_Latn", "eng_Latn"),
+        ("Dog!", "hund", "eng_Latn", "deu_Latn"),
+        ("Hund", "dog", "dan_Latn", "eng_Latn"),
+        ("dog", "Hund", "deu_Latn", "eng_Latn"),
+        ("Hund", "dogs", "deu_Latn", "eng_Latn"),
     ]
-    keys = pair_keys([pair, same, *others])
+    sources, targets, source_languages, target_languages = zip(*pairs, strict=True)
+    keys = combine_keys(text_keys(sources), text_keys(targets), source_languages, target_languages)
     assert keys[0] == keys[1]
     assert len(set(keys.tolist())) == 4
     assert keys[0] == combine_keys(text_keys(["Hund"]), text_keys(["dog"]), "deu_Latn", "eng_Latn")[0]
@@ -108,4 +108,4 @@ def test_splitmix64_gives_the_published_sequence():
 
 def test_nothing_in_nothing_out():
     assert text_keys([]).shape == (0,)
-    assert pair_keys([]).shape == (0,)
+    assert combine_keys(text_keys([]), text_keys([]), [], []).shape == (0,)

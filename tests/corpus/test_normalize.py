@@ -4,7 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from interlingua.corpus.normalize import normalize_text, normalize_texts, replace_markup
+from interlingua.corpus.normalize import normalize_texts, replace_markup
+
+
+def normalize_text(text, **options):
+    return normalize_texts([text], **options)[0]
 
 
 @pytest.mark.parametrize(

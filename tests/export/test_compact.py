@@ -14,7 +14,7 @@ from interlingua.encoder.locate import HUB_FILES
 from interlingua.encoder.post_pooling import Dense, PostPooling
 from interlingua.errors import ConfigError
 from interlingua.export.compact import FLOAT8, StoredMatrices, rounded_encoder, write_compact
-from interlingua.export.graph import Graph
+from interlingua.export.graph_nodes import Graph
 from interlingua.export.graphs import export_graphs
 from interlingua.export.runtimes import OnnxRuntime, StockRuntime
 from interlingua.export.verify import SAMPLES

@@ -13,7 +13,8 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.families import FAMILIES
 from interlingua.encoder.post_pooling import Dense, Normalize, PostPooling
 from interlingua.errors import MissingExtraError
-from interlingua.export.graph import INPUTS, build_graph
+from interlingua.export.graph import build_graph
+from interlingua.export.graph_nodes import INPUTS
 from interlingua.export.graph_weights import FloatWeights, Int8Weights
 from interlingua.export.verify import SAMPLES
 from tests.encoder.shapes import MODERNBERT

@@ -5,7 +5,7 @@ import onnx
 import onnxruntime
 import pytest
 
-from interlingua.export.graph import Graph
+from interlingua.export.graph_nodes import Graph
 from interlingua.export.graph_weights import FloatWeights, Int8Weights, Matrix, rounded_rows
 
 

@@ -11,7 +11,7 @@ from interlingua.errors import DataError
 from interlingua.train.checkpoint import TrainState
 from interlingua.train.config import RunConfig
 from interlingua.train.engine import Engine
-from interlingua.train.log import Meter, NotFiniteError, RunLog, SilentLog, duration, open_log, require_finite, warn
+from interlingua.train.log import Meter, NotFiniteError, RunLog, SilentLog, open_log, require_finite, warn
 from interlingua.train.run_folder import RunFolder
 
 
@@ -127,7 +127,7 @@ def test_lines_and_records(tmp_path):
         log.evaluation(50, {"valid_loss": 2.5}, best=True)
         log.final(100, {"pairs_per_second": 5.0})
     text = console.file.getvalue()
-    assert "step 50/100 | loss 3.000 = xtr 1.000 + contrastive 2.000 | 1,234 pairs/s | 0:00 left" in text
+    assert "step 50/100 | loss 3.000 = xtr 1.000 + contrastive 2.000 | 1,234 pairs/s | 0.0 s left" in text
     assert "step 50 | valid_loss 2.5 | best so far" in text
     train, evaluation, final = records(tmp_path / "metrics.jsonl")
     assert train == {"kind": "train", "step": 50, **losses, **RATES}
@@ -193,8 +193,3 @@ def test_other_processes_are_silent(tiny_config, engine, tmp_path, monkeypatch, 
         log.warn("w")
     assert list(tmp_path.iterdir()) == []
     assert capsys.readouterr().err == ""
-
-
-@pytest.mark.parametrize(("seconds", "text"), [(0.4, "0:00"), (61, "1:01"), (3723, "1:02:03")])
-def test_durations(seconds, text):
-    assert duration(seconds) == text

@@ -29,7 +29,7 @@ def test_after_a_tenth_a_late_run_says_how_long_it_takes(stops, remedy):
     pace = Pace(300.0, 100, stops=stops)
     warning = pace.warning(10, 390.0)
     assert warning is not None
-    assert "about 1:05:00 instead of 5:00" in warning
+    assert "about 65.0 min instead of 5.0 min" in warning
     assert remedy in warning
     assert pace.warning(10, 31.0) is None
     assert pace.warning(11, 390.0) is None

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from interlingua.errors import CheckpointError
+from interlingua.options import listed
 from interlingua.registry import DEFAULT_MODEL
 from interlingua.verbs.score import score
-from interlingua.verbs.shared import ModelOptions, as_path, joined, listed
+from interlingua.verbs.shared import ModelOptions, as_path, joined
 
 
 @pytest.mark.parametrize(

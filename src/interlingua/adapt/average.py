@@ -56,7 +56,6 @@ from interlingua.files import PathLike, atomic_directory, sha256_file
 RECORD = "average.json"
 FORMAT = "interlingua-average-1"
 DEFAULT_GRID = tuple(step / 10 for step in range(11))
-MAX_LOSS = 0.3
 SHOWN_DIFFERENCES = 3
 FLOATS = ("F64", "F32", "F16", "BF16")
 
@@ -86,48 +85,25 @@ class AverageResult:
 OnPoint = Callable[[GridPoint], None]
 
 
-def average(
+def average_models(
     models: Sequence[PathLike],
     output: PathLike,
     *,
-    weights: Sequence[float] | None = None,
-    grid: Sequence[float] | None = None,
-    pairs: Sequence[PathLike] = (),
-    sts: Sequence[PathLike] = (),
-    languages: Sequence[str] | None = None,
-    max_pairs: int | None = 500,
-    max_loss: float = MAX_LOSS,
-    prompt: str | None = None,
-    overwrite: bool = False,
-    on_point: OnPoint = lambda point: None,
+    weights: Sequence[float] | None,
+    grid: Sequence[float] | None,
+    pairs: Sequence[PathLike],
+    sts: Sequence[PathLike],
+    languages: Sequence[str] | None,
+    max_pairs: int | None,
+    max_loss: float,
+    prompt: str | None,
+    overwrite: bool,
+    on_point: OnPoint,
 ) -> AverageResult:
-    """Writes a model with weights that are the weighted mean of those of other models.
-
-    With development data and no weights a grid is measured and a rule chooses, see the module; without either it is the
-    plain mean.
-
-    Args:
-        models: model directories, runs or hub ids, of one shape and one vocabulary; the first one is the start.
-        output: folder of the new model.
-        weights: share of each model; scaled to the sum 1.
-        grid: shares to try, 0 to 1; default: 0, 0.1, ... 1.
-        pairs: bitexts, or folders of them, of held-out translations.
-        sts: files of sentence pairs with similarity scores.
-        languages: languages of folders in ``pairs``, in any code; default: all.
-        max_pairs: rows of each set of translations; None = all.
-        max_loss: points of P@1, in percent, that a mixture may lose.
-        prompt: name of a prompt of the model, or a text put in front of every development text.
-        overwrite: replace ``output`` if one of our models is in it.
-        on_point: is called with each point of the grid as it is measured.
-
-    Raises:
-        ConfigError: options contradict each other, or models are not of one shape; the tensors that differ are named.
-        CheckpointError: a model can't be read.
-        DataError: development data can't be read, or ``output`` is there already.
-    """
+    """Does what ``verbs.average.AverageOptions`` describes; ``max_pairs`` is None for all."""
     folders = [Path(locate(find_model(model)[0])) for model in models]
     fixed = _checked_weights(weights, len(folders))
-    shares = _checked_grid(grid, fixed is not None, bool(pairs or sts), max_loss)
+    shares = _checked_grid(grid, fixed is not None, bool(pairs or sts))
     check_shapes(folders)
     target = Path(output)
     points: list[GridPoint] = []
@@ -162,8 +138,8 @@ def measure_grid(
         shares: of all models but the first.
         development: what to measure on.
         place: a folder for one mixture at a time; it is gone in the end.
-        prompt: see ``average``.
-        on_point: see ``average``.
+        prompt: name of a prompt of the model, or a text put in front of every development text.
+        on_point: called with each point as it is measured.
     """
     points: list[GridPoint] = []
     for share in shares:
@@ -179,8 +155,8 @@ def mixture(share: float, count: int) -> tuple[float, ...]:
     return (1 - share, *[share / (count - 1)] * (count - 1))
 
 
-def choose(points: Sequence[GridPoint], *, max_loss: float = MAX_LOSS) -> tuple[GridPoint, str]:
-    """The best point of a grid, and the rule in words; see ``average``."""
+def choose(points: Sequence[GridPoint], *, max_loss: float) -> tuple[GridPoint, str]:
+    """The best point of a grid, and the rule in words; see the module."""
     last = max(points, key=lambda point: point.share)
     retrieval = [point.scores.mean_retrieval for point in points]
     similarity = [point.scores.mean_similarity for point in points]
@@ -365,9 +341,7 @@ def _checked_weights(weights: Sequence[float] | None, count: int) -> tuple[float
     return tuple(weight / total for weight in weights)
 
 
-def _checked_grid(grid: Sequence[float] | None, has_weights: bool, has_data: bool, max_loss: float) -> list[float]:
-    if max_loss < 0:
-        raise ConfigError(f"max_loss must be 0 or more points of P@1, got {max_loss:g}")
+def _checked_grid(grid: Sequence[float] | None, has_weights: bool, has_data: bool) -> list[float]:
     if has_weights and (grid is not None or has_data):
         raise ConfigError("weights are given, so there is nothing to choose; drop weights, or grid, pairs and sts")
     if grid is not None and not has_data:
@@ -380,12 +354,11 @@ def _checked_grid(grid: Sequence[float] | None, has_weights: bool, has_data: boo
 
 def record(result: AverageResult, folders: Sequence[Path], names: Sequence[str]) -> dict[str, Any]:
     """What ``average.json`` holds: the models with their digests and shares, and the grid."""
-    parts = [
-        {"model": name, "weight": weight, "sha256": {
-            str(file.relative_to(folder)): sha256_file(file) for file in sorted(folder.rglob("*.safetensors"))
-        }}
-        for name, folder, weight in zip(names, folders, result.weights, strict=True)
-    ]  # fmt: skip
+    parts = []
+    for name, folder, weight in zip(names, folders, result.weights, strict=True):
+        files = sorted(folder.rglob("*.safetensors"))
+        digests = {str(file.relative_to(folder)): sha256_file(file) for file in files}
+        parts.append({"model": name, "weight": weight, "sha256": digests})
     points = [{"share": point.share, **dataclasses.asdict(point.scores)} for point in result.grid]
     return {
         "format": FORMAT, "version": __version__, "models": parts, "rule": result.rule,

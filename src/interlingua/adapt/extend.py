@@ -13,14 +13,14 @@ import dataclasses
 import json
 import logging
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from interlingua.adapt import text
 from interlingua.adapt.development import Development, Scores, Translations, read_development, read_translations
-from interlingua.adapt.settings import RECORD, Device, ExtendSettings, claim, read_record, write_record
+from interlingua.adapt.settings import RECORD, ExtendSettings, claim, read_record, write_record
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.vocabulary_growth import (
     Fragmentation,
@@ -31,7 +31,7 @@ from interlingua.encoder.vocabulary_growth import (
 from interlingua.errors import ConfigError, DataError, InterlinguaError
 from interlingua.evaluation.validation import validation_evaluator
 from interlingua.export.sentence_transformers import find_model
-from interlingua.files import PathLike, atomic_directory
+from interlingua.files import atomic_directory
 from interlingua.languages import resolve
 from interlingua.locks import exclusive
 from interlingua.methods.distill import DistillConfig
@@ -56,7 +56,6 @@ MAX_UNKNOWN = 0.005
 """Share of unknown tokens from which on the vocabulary grows."""
 KEPT_TEXTS = 20_000
 """Texts of the pivot, and as many of the other languages, that new pieces must leave as they are."""
-OnStage = Callable[[str], None]
 T = TypeVar("T")
 
 
@@ -104,65 +103,6 @@ class ExtendResult:
         return sum(self.before.retrieval[name] - self.after.retrieval[name] for name in others) / len(others)
 
 
-def extend(
-    model: PathLike,
-    pairs: PathLike | Sequence[PathLike],
-    language: str,
-    output: PathLike,
-    *,
-    pivot: str = "eng_Latn",
-    replay: Sequence[PathLike] = (),
-    replay_share: float = 0.25,
-    replay_weight: float = 1.0,
-    replay_sentences: int = 1000,
-    check: Sequence[PathLike] = (),
-    check_languages: Sequence[str] | None = None,
-    check_pairs: int | None = None,
-    sts: Sequence[PathLike] = (),
-    prompt: str | None = None,
-    new_pieces: int | None = None,
-    heldout: int = 500,
-    epochs: float = 3.0,
-    batch_size: int = 64,
-    learning_rate: float = 5e-5,
-    max_tokens: int = 128,
-    seed: int = 0,
-    device: Device = "auto",
-    threads: int | None = None,
-    progress: bool = True,
-    on_stage: OnStage = lambda line: None,
-) -> ExtendResult:
-    """Teaches a model another language from pairs with one that it knows.
-
-    ``language`` is what to add, ``output`` the folder of all that is made, the model in its ``model/``; each option
-    is explained at its field of ``ExtendSettings``. With ``progress`` bars are shown on stderr; ``on_stage`` is called
-    with a line at each stage.
-
-    Returns:
-        the model, and what was measured before and after.
-
-    Raises:
-        ConfigError: an option is out of range, or the folder holds something else.
-        DataError: files are missing or broken, or nothing is left to train on.
-        CheckpointError: there is no such model.
-        InterlinguaError: training was stopped; the same call goes on.
-    """
-    files = [pairs] if isinstance(pairs, str) or not isinstance(pairs, Sequence) else pairs
-    settings = ExtendSettings(
-        model=str(find_model(model)[0]), pairs=_paths(files), language=resolve(language).code, output=Path(output),
-        pivot=resolve(pivot).code, replay=_paths(replay), replay_share=replay_share, replay_weight=replay_weight,
-        replay_sentences=replay_sentences, check=_paths(check),
-        check_languages=None if check_languages is None else tuple(check_languages), check_pairs=check_pairs,
-        sts=_paths(sts), prompt=prompt, new_pieces=new_pieces, heldout=heldout, epochs=epochs, batch_size=batch_size,
-        learning_rate=learning_rate, max_tokens=max_tokens, seed=seed, device=device, threads=threads,
-    )  # fmt: skip
-    return Extension(settings, progress=progress, on_stage=on_stage).run()
-
-
-def _paths(paths: Sequence[PathLike]) -> tuple[Path, ...]:
-    return tuple(Path(path).expanduser() for path in paths)
-
-
 class Extension:
     """One run, stage by stage.
 
@@ -172,13 +112,12 @@ class Extension:
         on_stage: is called with a line at each stage.
     """
 
-    def __init__(
-        self, settings: ExtendSettings, *, progress: bool = True, on_stage: OnStage = lambda line: None
-    ) -> None:
-        self.settings = settings
+    def __init__(self, settings: ExtendSettings, *, progress: bool, on_stage: Callable[[str], None]) -> None:
+        self.model = str(find_model(settings.model)[0])
+        self.settings = dataclasses.replace(settings, model=self.model)
         self.progress = progress
         self.on_stage = on_stage
-        self.output = settings.output
+        self.output = Path(settings.output)
 
     def run(self) -> ExtendResult:
         """All stages; those that an earlier call finished are not done again.
@@ -193,7 +132,7 @@ class Extension:
             return self._run()
 
     def _run(self) -> ExtendResult:
-        encoder = Encoder.load(self.settings.model)
+        encoder = Encoder.load(self.model)
         prompt = encoder.settings.prompt_text(self.settings.prompt)
         replay = text.read_replay(self.settings)
         vocabulary, start = self.grow(encoder, replay)
@@ -221,7 +160,7 @@ class Extension:
         known = read_record(self.output).get("vocabulary")
         if known is not None:
             report = self._of_record(_report_of, known)
-            return report, start if report.pieces else self.settings.model
+            return report, start if report.pieces else self.model
         sides = text.read_sides(self.settings)
         code = self.settings.language
         before = measure_fragmentation(encoder.vocabulary, sides.language, language=code)
@@ -247,7 +186,7 @@ class Extension:
                 )  # fmt: skip
                 grow_encoder(encoder, grown).save(start)
         self.note("vocabulary", _plain(report))
-        return report, start if report.pieces else self.settings.model
+        return report, start if report.pieces else self.model
 
     def development(self) -> Development:
         """The held-out pairs of the new language, and what the user gave for the forgetting check."""

@@ -4,92 +4,104 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from interlingua import __version__, locks
 from interlingua.errors import ConfigError, DataError
-from interlingua.files import atomic_write, has_format, sha256_file
+from interlingua.files import PathLike, atomic_write, has_format, sha256_file
 from interlingua.json_text import parse_json, read_json_text
 from interlingua.languages import resolve
+from interlingua.options import INPUT, MODEL, OUTPUT, Names, Options, argument, listed, option
 
 Device = Literal["auto", "cpu", "cuda"]
 RECORD = "extend.json"
 FORMAT = "interlingua-extend-1"
+Files = Any
+"""A path or several, of which ``ExtendSettings`` makes a tuple of ``Path``."""
 MAY_CHANGE = ("device", "threads")
 """Options that a run may go on with otherwise than it began."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ExtendSettings:
-    """A language to add, and how."""
+@dataclass(frozen=True)
+class ExtendSettings(Options):
+    """Options of ``extend``: a language to add, and how. Paths are kept as ``Path``, languages as ``eus_Latn``."""
 
-    model: str
-    """Model directory, or hub id."""
-    pairs: tuple[Path, ...]
-    """Bitexts of the language and the pivot, in any format of ``read_pairs``; where neither content nor name tells the
-    languages, the first side is the new one."""
-    language: str
-    """To add, in any code."""
-    output: Path
-    """Folder of all that is made."""
-    pivot: str = "eng_Latn"
-    """The language of the pairs that the model knows."""
-    replay: tuple[Path, ...] = ()
-    """Text files of other languages (``ru.txt``), or bitexts; their vectors shall stay where they are."""
-    replay_share: float = 0.25
-    """Sentences to replay for each pair, in every step."""
-    replay_weight: float = 1.0
-    """Weight of replay in the loss, where each side of the pairs has 1."""
-    replay_sentences: int = 1000
-    """Sentences of each language that are replayed, at most."""
-    check: tuple[Path, ...] = ()
-    """Folders of translations (``<lang>.txt`` or ``<a>-<b>.tsv``) on which forgetting is measured; their sentences are
-    kept out of training."""
-    check_languages: tuple[str, ...] | None = None
-    """Languages of these folders; default: all."""
-    check_pairs: int | None = None
-    """Rows of each set that are measured; default: all."""
-    sts: tuple[Path, ...] = ()
-    """Files of scored pairs on which forgetting is measured."""
-    prompt: str | None = None
-    """Name of a prompt of the model, or a text put in front of every sentence; default: the model's default."""
-    new_pieces: int | None = None
-    """To add to the vocabulary, at most; 0 = none; default: up to 2,000 if the language takes 1.5 times the pivot's
-    tokens, or one token in 200 is unknown."""
-    heldout: int = 500
-    """Pairs that are measured and not trained on, at most a tenth."""
-    epochs: float = 3.0
-    """Passes over the pairs."""
-    batch_size: int = 64
-    """Pairs per step."""
-    learning_rate: float = 5e-5
-    """Peak, per step."""
-    max_tokens: int = 128
-    """Longer sentences are cut in training."""
-    seed: int = 0
-    """Decides what is held out, and the order."""
-    device: Device = "auto"
-    """auto, cpu or cuda."""
-    threads: int | None = None
-    """CPU threads; default: torch's."""
+    model: PathLike = argument("Model directory, run or hub id.")
+    pairs: Files = option(
+        help="Bitext of the language and the pivot, in any format of prepare; may be given several times. Where neither"
+        " content nor name tells the languages, the first side is the new one.",
+        group=INPUT,
+        kind=list[Path],
+        is_positional=True,
+    )
+    language: str = option(help="The language to add, in any code.", group=INPUT, flags=("--lang",), is_positional=True)
+    output: PathLike = option(
+        help="Folder of all that is made; the model is in its model/.",
+        group=OUTPUT,
+        kind=Path,
+        short="-o",
+        is_positional=True,
+    )
+    pivot: str = option("eng_Latn", "The language of the pairs that the model knows.", group=INPUT)
+    replay: Files = option(
+        None,
+        "Text of another language (ru.txt), or a bitext: its vectors shall stay; repeatable.",
+        group=INPUT,
+        kind=list[Path],
+    )
+    replay_share: float = option(0.25, "Sentences to replay for each pair, in every step.")
+    replay_weight: float = option(1.0, "Weight of replay in the loss; each side of the pairs has 1.", minimum=0)
+    replay_sentences: int = option(1000, "Sentences of each language to replay, at most.", group=INPUT, minimum=1)
+    check: Files = option(
+        None,
+        "Folder of translations on which forgetting is measured, kept out of training: FLORES, Tatoeba; repeatable.",
+        group=INPUT,
+        kind=list[Path],
+    )
+    check_languages: Names | None = option(
+        None, "Languages of these folders, with commas; all by default.", group=INPUT
+    )
+    check_pairs: int | None = option(
+        0, "Rows of each of their sets, evenly spread; 0 = all.", group=INPUT, kind=int, minimum=0
+    )
+    sts: Files = option(None, "Scored pairs on which forgetting is measured; repeatable.", group=INPUT, kind=list[Path])
+    prompt: str | None = option(None, "Name of a prompt of the model, or text put before every sentence.", group=MODEL)
+    new_pieces: int | None = option(
+        None, "New vocabulary, at most; 0 = none; by default 2,000 if the text falls apart.", kind=int, minimum=0
+    )
+    heldout: int = option(500, "Pairs to measure on instead of training, at most a tenth.", group=INPUT, minimum=1)
+    epochs: float = option(3.0, "Passes over the pairs.")
+    batch_size: int = option(64, "Pairs per step.", minimum=1, unit="pairs")
+    learning_rate: float = option(5e-5, "Peak, per step.")
+    max_tokens: int = option(128, "Longer sentences are cut in training.", minimum=2, unit="tokens")
+    seed: int = option(0, "Decides what is held out, and the order.")
+    device: Device = option("auto", "auto, cpu or cuda.", group=MODEL)
+    threads: int | None = option(None, "CPU threads; all by default.", group=MODEL, kind=int, minimum=1)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
+        kept = {
+            **{name: _paths(getattr(self, name)) for name in ("pairs", "replay", "check", "sts")},
+            "language": resolve(self.language).code,
+            "pivot": resolve(self.pivot).code,
+            "output": Path(self.output),
+            "check_languages": tuple(listed(self.check_languages) or ()) or None,
+            "check_pairs": self.check_pairs or None,
+        }
+        for name, value in kept.items():
+            object.__setattr__(self, name, value)
         if not self.pairs:
             raise ConfigError("extend: no pairs; name a bitext of the language and the pivot with --pairs")
-        if resolve(self.language).code == resolve(self.pivot).code:
+        if self.language == self.pivot:
             raise ConfigError(f"extend: the language and the pivot are both {self.pivot}; name two languages")
-        positive = {"epochs": self.epochs, "batch_size": self.batch_size, "learning_rate": self.learning_rate}
-        positive |= {"max_tokens": self.max_tokens, "heldout": self.heldout}
-        positive |= {"replay_sentences": self.replay_sentences, "replay_share": self.replay_share}
         if self.device not in get_args(Device):
             raise ConfigError(f"extend: device {self.device!r} is unknown; there are: {', '.join(get_args(Device))}")
-        for name, value in positive.items():
-            if value <= 0:
-                raise ConfigError(f"extend: {name} must be above 0, got {value:g}")
-        if self.replay_weight < 0 or (self.new_pieces or 0) < 0:
-            raise ConfigError("extend: replay_weight and new_pieces must be 0 or more")
+        for name in ("epochs", "learning_rate", "replay_share"):
+            if getattr(self, name) <= 0:
+                raise ConfigError(f"extend: {name} must be above 0, got {getattr(self, name):g}")
 
     @property
     def replay_batch_size(self) -> int:
@@ -105,6 +117,12 @@ class ExtendSettings:
         return dict(values)
 
 
+def _paths(paths: Any) -> tuple[Path, ...]:
+    if isinstance(paths, str | os.PathLike):
+        paths = [paths]
+    return tuple(Path(path).expanduser() for path in paths or ())
+
+
 def claim(settings: ExtendSettings) -> None:
     """Marks the output folder as ours, or makes sure that it holds a run of the same settings to go on with.
 
@@ -112,7 +130,7 @@ def claim(settings: ExtendSettings) -> None:
         ConfigError: it holds a run of other settings, or other files.
         DataError: it can't be written.
     """
-    output = settings.output
+    output = Path(settings.output)
     if output.exists() and not output.is_dir():
         raise ConfigError(f"{output} is a file; name another folder with --output")
     record = settings.to_record()

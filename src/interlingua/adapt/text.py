@@ -84,7 +84,7 @@ def prepare_config(settings: ExtendSettings, vocabulary: Path | str, prompt: str
         named = None if first is None or second is None else (first, second)
         sources.append(SourceConfig(paths=(path,), languages=named))
     return PrepareConfig(
-        output=settings.output / "corpus",
+        output=Path(settings.output) / "corpus",
         sources=tuple(sources),
         languages=(language, pivot),
         decontaminate=settings.check,

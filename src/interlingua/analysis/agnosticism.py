@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -13,10 +12,10 @@ from interlingua.analysis.language_bias import language_bias
 from interlingua.analysis.language_gap import accuracy_gap, language_gap
 from interlingua.analysis.language_identification import L2, language_identification
 from interlingua.analysis.record import Analysis
-from interlingua.analysis.subject import Subject
+from interlingua.analysis.subject import Subject, of_texts
 from interlingua.evaluation.metrics.pool import accuracy_by_pair, search_pool
 from interlingua.evaluation.parallel import read_parallel, unit_vectors
-from interlingua.evaluation.task import Progress, options, silent
+from interlingua.evaluation.task import Progress, silent
 
 STAGES = 3
 """Pieces of work that progress counts: embedding, the pass over the pool, the probe."""
@@ -46,7 +45,6 @@ class Agnosticism:
 
     def run(self, subject: Subject, data: Path, *, progress: Progress = silent) -> Analysis:
         """See ``Analyser.run``."""
-        start = time.perf_counter()
         texts = read_parallel(data, self.languages)
         languages = texts.languages
         work = len(texts.languages) * texts.sentences
@@ -66,16 +64,4 @@ class Agnosticism:
             *language_gap(vectors, languages),
             accuracy_gap(pool, languages),
         ]
-        return Analysis(
-            task=texts.named(self.name),
-            version=self.version,
-            dataset=texts.folder.name,
-            data_sha256=texts.sha256,
-            data_revision=texts.revision,
-            languages=languages,
-            sentences=texts.sentences,
-            measures=tuple(measures),
-            tables=accuracy_by_pair(pool, languages),
-            seconds=time.perf_counter() - start,
-            **options(self),
-        )
+        return of_texts(self, texts, measures=measures, tables=accuracy_by_pair(pool, languages))

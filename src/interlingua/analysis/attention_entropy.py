@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,13 +13,13 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from interlingua.analysis.record import Analysis, mean_measure
-from interlingua.analysis.subject import Subject, needs_states
+from interlingua.analysis.subject import Subject, needs_states, of_texts
 from interlingua.analysis.tokens import batches, check_finite, spell, token_ids
 from interlingua.encoder.attention_weights import first_token_attention
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
 from interlingua.evaluation.parallel import ParallelTexts, read_parallel
-from interlingua.evaluation.task import Progress, options, silent
+from interlingua.evaluation.task import Progress, silent
 
 MEASURES = {
     "attention_entropy": "entropy of the first token's attention in the last layer, per head, mean over heads",
@@ -58,7 +57,6 @@ class AttentionEntropy:
 
     def run(self, subject: Subject, data: Path, *, progress: Progress = silent) -> Analysis:
         """See ``Analyser.run``."""
-        start = time.perf_counter()
         encoder = subject.states_of(self.name)
         if reason := self.unfit(subject):
             raise ConfigError(f"{self.name} reads the attention of <s> or [CLS]: {reason}; leave it out with --only")
@@ -76,14 +74,9 @@ class AttentionEntropy:
                 by_head = by_head + of_heads.sum(dim=0).cpu().double().numpy()
             progress(language, (number + 1) * texts.sentences, len(texts.languages) * texts.sentences)
         heads = by_head / found[0].size
-        return Analysis(
-            task=texts.named(self.name),
-            version=self.version,
-            dataset=texts.folder.name,
-            data_sha256=texts.sha256,
-            data_revision=texts.revision,
-            languages=texts.languages,
-            sentences=texts.sentences,
+        return of_texts(
+            self,
+            texts,
             measures=tuple(
                 mean_measure(
                     name, values, texts.languages, unit="share" if "_on_" in name else "nats", definition=meaning
@@ -93,8 +86,6 @@ class AttentionEntropy:
             tables={"attention_entropy_by_head": {str(head + 1): float(value) for head, value in enumerate(heads)}},
             examples=tuple(_examples(encoder, texts, subject.prompt, self.examples)),
             notes=_notes(subject),
-            seconds=time.perf_counter() - start,
-            **options(self),
         )
 
 
@@ -145,16 +136,17 @@ def _examples(encoder: Encoder, texts: ParallelTexts, prompt: str, count: int) -
             weights = first_token_attention(encoder.backbone, batch).cpu().numpy()
             special = torch.isin(batch.input_ids, encoder.special_ids).tolist()
             spelled = spell(encoder, line, language=code, prompt=prompt)
-            tokens = [
-                {
-                    "text": encoder.vocabulary.tokenizer.id_to_token(index) if own else spelled.text[slice(*span)],
-                    "special": own,
-                    "weight": round(float(of_heads.mean()), 4),
-                    "heads": [round(float(weight), 3) for weight in of_heads],
-                }
-                for index, own, span, of_heads in zip(ids[0], special, _as_many(spelled.spans, len(ids[0])), weights,
-                                                      strict=True)
-            ]  # fmt: skip
+            spans = _as_many(spelled.spans, len(ids[0]))
+            tokens = []
+            for index, own, span, of_heads in zip(ids[0], special, spans, weights, strict=True):
+                tokens.append(
+                    {
+                        "text": encoder.vocabulary.tokenizer.id_to_token(index) if own else spelled.text[slice(*span)],
+                        "special": own,
+                        "weight": round(float(of_heads.mean()), 4),
+                        "heads": [round(float(weight), 3) for weight in of_heads],
+                    }
+                )
             found.append({"language": code, "line": number + 1, "tokens": tokens})
     return found
 

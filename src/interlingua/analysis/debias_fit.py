@@ -114,11 +114,9 @@ def fit_and_measure(
         DataError: a language has too few sentences to leave some in both parts.
     """
     held = _held_out(data.groups, held_out_share, seed)
-    fit, rest = data.where(~held), data.where(held)
-    for language in sorted(set(data.languages)):
-        if language not in fit.languages or language not in rest.languages:
-            count = list(data.languages).count(language)
-            raise DataError(f"{count} sentences of {language} are too few to estimate a map on and to check it with")
+    fit = data.where(~held)
+    rest = data.where(held)
+    _require_both_parts(data, fit, rest)
     rest = rest.where(_sample(len(rest.languages), MOST_MEASURED, seed))
     estimated_on = [fit, *(one.where(~held) for one in also)]
     blocks = (
@@ -189,6 +187,13 @@ def _are_translations(data: LabeledVectors) -> bool:
     smallest_pool = int(np.bincount(numbers).min())
     found = measure_pool(normalize_rows(data.vectors), numbers, data.groups).own_pool
     return found > min(0.5, TIMES_CHANCE / smallest_pool)
+
+
+def _require_both_parts(data: LabeledVectors, fit: LabeledVectors, rest: LabeledVectors) -> None:
+    for language in sorted(set(data.languages)):
+        if language not in fit.languages or language not in rest.languages:
+            count = list(data.languages).count(language)
+            raise DataError(f"{count} sentences of {language} are too few to estimate a map on and to check it with")
 
 
 def _held_out(groups: Int64[ndarray, " n"], share: float, seed: int) -> Bool[ndarray, " n"]:

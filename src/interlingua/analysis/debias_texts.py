@@ -24,7 +24,7 @@ from numpy import ndarray
 
 from interlingua.analysis.grouped_pool import join_groups
 from interlingua.batches.records import TokenStore
-from interlingua.corpus.evaluation_sets import aligned_files, pair_files, read_pair_file
+from interlingua.corpus.evaluation_sets import PairFile, aligned_files, pair_files, read_pair_file
 from interlingua.corpus.formats import read_pairs
 from interlingua.corpus.monolingual import find_language, language_of, read_sentences
 from interlingua.corpus.reservoir import reservoir
@@ -56,18 +56,9 @@ class LanguageTexts(NamedTuple):
         """The languages, sorted."""
         return tuple(sorted(set(self.languages)))
 
-    @property
-    def has_groups(self) -> bool:
-        """Whether any two sentences are taken for translations."""
-        return len(np.unique(self.groups)) < len(self.texts)
-
     def rows_of(self, language: str) -> Int64[ndarray, " m"]:
         """Places of a language's sentences."""
         return np.flatnonzero(np.array([code == language for code in self.languages]))
-
-    def ungrouped(self) -> LanguageTexts:
-        """The same sentences, none of them a translation of another."""
-        return self._replace(groups=np.arange(len(self.texts)))
 
 
 def read_language_texts(
@@ -126,20 +117,15 @@ def _groups_of(path: Path, sentences: int, seed: int, column: str | None) -> Ite
     if files := aligned_files(path):
         return _of_languages({full_code(code): file for code, file in files.items()}, sentences, seed)
     if pairs := pair_files(path):
-        return itertools.chain.from_iterable(
-            _drawn(
-                (
-                    ((full_code(file.source_language), source), (full_code(file.target_language), target))
-                    for source, target in zip(*read_pair_file(file), strict=True)
-                ),
-                sentences,
-                seed,
-            )
-            for file in pairs
-        )
+        return itertools.chain.from_iterable(_drawn(_of_pairs(file), sentences, seed) for file in pairs)
     raise DataError(
         "no texts here; expected <lang>.txt files, <a>-<b>.tsv files of pairs, or a prepared corpus", path=path
     )
+
+
+def _of_pairs(file: PairFile) -> Iterator[Group]:
+    for source, target in zip(*read_pair_file(file), strict=True):
+        yield (full_code(file.source_language), source), (full_code(file.target_language), target)
 
 
 def _of_file(path: Path, sentences: int, seed: int, column: str | None) -> Iterator[Group]:

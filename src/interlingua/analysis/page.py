@@ -185,9 +185,10 @@ def _panel(side: Side) -> dict[str, Any]:
     for name, title in BY_LANGUAGE.items():
         tables = [one[name].by_language for one in side]
         order = sorted(tables[0], key=lambda code: -tables[0][code])
-        rows = [
-            (resolve(code).name, [(table[code], shown(table[code], "share")) for table in tables]) for code in order
-        ]
+        rows = []
+        for code in order:
+            shares = [table[code] for table in tables]
+            rows.append((resolve(code).name, [(share, shown(share, "share")) for share in shares]))
         by_language.append((title, rows))
     grids = []
     if len(side[0].languages) <= MOST_LANGUAGES:
@@ -196,9 +197,12 @@ def _panel(side: Side) -> dict[str, Any]:
 
 
 def _token_matching(side: Side) -> dict[str, Any]:
-    shares = [(one.model, {name: one[name].value for name in CLASSES}) for one in side]
+    shares = []
+    examples = []
+    for one in side:
+        shares.append((one.model, {name: one[name].value for name in CLASSES}))
+        examples.append((one.model, [_matches(example) for example in one.examples]))
     shares += [(f"{model} (paper)", dict(zip(CLASSES, row, strict=True))) for model, row in TABLE_9.items()]
-    examples = [(one.model, [_matches(example) for example in one.examples]) for one in side]
     return {"shares": shares, "examples": examples}
 
 

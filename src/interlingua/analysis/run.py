@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import logging
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -120,11 +121,13 @@ def _run(analysis: Analyser, subject: Subject, cached: CachedEncoder, data: Path
     """One analysis, with its provenance."""
     name = f"{subject.info.name} {analysis.name}"
     cached.start_counting()
+    start = time.perf_counter()
     result = analysis.run(subject, data, progress=lambda label, *counts: progress(f"{name} {label}", *counts))
+    seconds = time.perf_counter() - start
     counts: dict[str, Any] = cached.counts()
-    facts = provenance(subject.info, subject.prompt, {**counts, "wall_seconds": result.seconds})
+    facts = provenance(subject.info, subject.prompt, {**counts, "wall_seconds": seconds})
     cut = cut_note(counts["texts"], counts["truncated_texts"], subject.info.max_tokens)
-    return dataclasses.replace(result, notes=(*result.notes, *cut), provenance=facts)
+    return dataclasses.replace(result, notes=(*result.notes, *cut), seconds=seconds, provenance=facts)
 
 
 def states_of(encoder: Any) -> Encoder | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from interlingua.analysis.record import Analysis, Measure
@@ -16,8 +17,10 @@ def side_by_side(analyses: Sequence[Analysis]) -> list[Comparison]:
     Args:
         analyses: of any kinds and models.
     """
-    kinds = dict.fromkeys(one.task for one in analyses)
-    return [_table([one for one in analyses if one.task == kind]) for kind in kinds]
+    by_kind: dict[str, list[Analysis]] = {}
+    for one in analyses:
+        by_kind.setdefault(one.task, []).append(one)
+    return [_table(found) for found in by_kind.values()]
 
 
 def _table(found: Sequence[Analysis]) -> Comparison:
@@ -27,16 +30,22 @@ def _table(found: Sequence[Analysis]) -> Comparison:
         name if names.count(name) == 1 else f"{name} {one.provenance['model']['revision']}"
         for name, one in zip(names, found, strict=True)
     ]
-    measures = [{measure.name: measure for measure in one.measures} for one in found]
-    shown = dict.fromkeys(name for of_model in measures for name in of_model)
+    measures = [_by_name(one) for one in found]
+    rows = []
+    for name in dict.fromkeys(itertools.chain.from_iterable(measures)):
+        rows.append(_row(first.task, name, [of_model.get(name) for of_model in measures]))
     return Comparison(
         title=_title(first),
         corner="measure",
         columns=columns,
         comparable=[_facts(one) == _facts(first) for one in found],
-        rows=[_row(first.task, name, [of_model.get(name) for of_model in measures]) for name in shown],
+        rows=rows,
         notes=_notes(columns, found),
     )
+
+
+def _by_name(one: Analysis) -> dict[str, Measure]:
+    return {measure.name: measure for measure in one.measures}
 
 
 def _title(one: Analysis) -> str:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from interlingua.analysis.record import Analysis
+from interlingua.analysis.record import Analysis, Measure
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.model_info import ModelInfo
 from interlingua.errors import ConfigError
 from interlingua.evaluation.cache import CachedEncoder
-from interlingua.evaluation.task import Progress, silent
+from interlingua.evaluation.parallel import ParallelTexts
+from interlingua.evaluation.task import Progress, options, silent
 
 
 class Subject(NamedTuple):
@@ -77,6 +79,41 @@ class Analyser(Protocol):
             DataError: files are missing, broken or misaligned, or a language is not among them.
         """
         ...
+
+
+def of_texts(
+    analyser: Analyser,
+    texts: ParallelTexts,
+    *,
+    measures: Iterable[Measure],
+    tables: Mapping[str, Mapping[str, float]] | None = None,
+    examples: Iterable[Mapping[str, Any]] = (),
+    notes: Iterable[str] = (),
+) -> Analysis:
+    """What an analysis found in line-aligned texts, with the facts about these and its own options.
+
+    Args:
+        analyser: that found it.
+        texts: that it read.
+        measures: the numbers.
+        tables: see ``Analysis``.
+        examples: what a page shows.
+        notes: what a reader of the numbers must know.
+    """
+    return Analysis(
+        task=texts.named(analyser.name),
+        version=analyser.version,
+        dataset=texts.folder.name,
+        data_sha256=texts.sha256,
+        data_revision=texts.revision,
+        languages=texts.languages,
+        sentences=texts.sentences,
+        measures=tuple(measures),
+        tables=tables or {},
+        examples=tuple(examples),
+        notes=tuple(notes),
+        **options(analyser),
+    )
 
 
 def needs_states(subject: Subject) -> str | None:

@@ -59,7 +59,8 @@ def extremes(measure: Measure) -> str:
     if len(measure.by_language) < 2:
         return ""
     ordered = sorted(measure.by_language.items(), key=lambda item: item[1])
-    (low, least), (high, most) = ordered[0], ordered[-1]
+    low, least = ordered[0]
+    high, most = ordered[-1]
     return f"{_name(low)} {shown(least, measure.unit)}, {_name(high)} {shown(most, measure.unit)}"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,13 +13,13 @@ from jaxtyping import Float32, Int64
 from numpy import ndarray
 
 from interlingua.analysis.record import Analysis, Measure, Unit, bootstrap_mean
-from interlingua.analysis.subject import Subject, needs_states
+from interlingua.analysis.subject import Subject, needs_states, of_texts
 from interlingua.analysis.tokens import spell, token_ids, token_windows
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import DataError
 from interlingua.evaluation.data.folders import full_code
 from interlingua.evaluation.parallel import ParallelTexts, read_parallel
-from interlingua.evaluation.task import Progress, options, silent
+from interlingua.evaluation.task import Progress, silent
 from interlingua.search.topk.dense import merge, no_neighbors
 from interlingua.search.topk.exact import Neighbors, exact_topk
 
@@ -107,24 +106,16 @@ class TokenMatching:
 
     def run(self, subject: Subject, data: Path, *, progress: Progress = silent) -> Analysis:
         """See ``Analyser.run``."""
-        start = time.perf_counter()
         encoder = subject.states_of(self.name)
         query_language = full_code(self.query_language)
         texts = read_parallel(data, self.languages, also=(query_language,))
         matches = self._match(encoder, texts, query_language, subject, progress)
-        return Analysis(
-            task=texts.named(self.name),
-            version=self.version,
-            dataset=texts.folder.name,
-            data_sha256=texts.sha256,
-            data_revision=texts.revision,
-            languages=texts.languages,
-            sentences=texts.sentences,
+        return of_texts(
+            self,
+            texts,
             measures=tuple(_measures(matches, texts.languages)),
             examples=tuple(_examples(matches, encoder, texts, subject.prompt, self.examples)),
             notes=(NOTE,),
-            seconds=time.perf_counter() - start,
-            **options(self),
         )
 
     def _match(
@@ -228,7 +219,8 @@ def _examples(
     matches: Matches, encoder: Encoder, texts: ParallelTexts, prompt: str, count: int
 ) -> list[Mapping[str, Any]]:
     """Queries with a nearest neighbor of each class in turn, with the neighbors shown."""
-    nearest = matches.classes()[:, 0]
+    classes = matches.classes()
+    nearest = classes[:, 0]
     of_class = [np.flatnonzero(nearest == number).tolist() for number in range(len(CLASSES))]
     in_turn = [row for rows in itertools.zip_longest(*of_class) for row in rows if row is not None][:count]
     names = list(CLASSES)
@@ -239,17 +231,16 @@ def _examples(
         start, end = spelled.spans[int(token.place)]
         return {"language": code, "line": int(token.line) + 1, "text": spelled.text, "start": start, "end": end}
 
-    return [
-        {
-            "query": shown(Token(*(part[row] for part in matches.queries))),
-            "neighbors": [
-                {
-                    **shown(Token(*(part[row, rank] for part in matches.neighbors))),
-                    "class": names[matches.classes()[row, rank]],
-                    "cosine": round(float(matches.cosines[row, rank]), 4),
-                }
-                for rank in range(min(SHOWN_NEIGHBOURS, matches.cosines.shape[1]))
-            ],
+    def neighbor(row: int, rank: int) -> dict[str, Any]:
+        token = Token(*(part[row, rank] for part in matches.neighbors))
+        return shown(token) | {
+            "class": names[classes[row, rank]],
+            "cosine": round(float(matches.cosines[row, rank]), 4),
         }
-        for row in sorted(in_turn, key=lambda row: (nearest[row], row))
-    ]
+
+    found: list[Mapping[str, Any]] = []
+    for row in sorted(in_turn, key=lambda row: (nearest[row], row)):
+        query = shown(Token(*(part[row] for part in matches.queries)))
+        ranks = range(min(SHOWN_NEIGHBOURS, matches.cosines.shape[1]))
+        found.append({"query": query, "neighbors": [neighbor(row, rank) for rank in ranks]})
+    return found

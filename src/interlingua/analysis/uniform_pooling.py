@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -47,7 +46,6 @@ class UniformPooling:
 
     def run(self, subject: Subject, data: Path, *, progress: Progress = silent) -> Analysis:
         """See ``Analyser.run``."""
-        start = time.perf_counter()
         encoder = subject.states_of(self.name)
         scored = {}
         ways: tuple[PoolingMode, ...] = ("cls", "mean")
@@ -80,7 +78,6 @@ class UniformPooling:
             sentences=max(subset.pairs for cls, _ in results for subset in cls.subsets),
             measures=tuple(measures),
             notes=(NOTE, *notes, *(note for cls, _ in results for note in cls.notes)),
-            seconds=time.perf_counter() - start,
             **options(self),
         )
 
@@ -89,14 +86,18 @@ def compared(cls: TaskResult, uniform: TaskResult) -> list[Measure]:
     """Both scores of a task and, where that with CLS is not 0, their relative difference in percent of it."""
     better: Better = "higher" if cls.higher_is_better else "lower"
     metric = cls.main_metric
-    measures = [
-        Measure(
-            name=f"{result.task}_{way}", value=result.main_score, unit="share", better=better,
+
+    def score(result: TaskResult, way: str, meaning: str) -> Measure:
+        return Measure(
+            name=f"{result.task}_{way}",
+            value=result.main_score,
+            unit="share",
+            better=better,
             by_language={subset.name: subset.scores[metric] for subset in result.subsets},
             definition=f"{metric} of {result.task}, mean over its subsets, {meaning}",
         )
-        for result, way, meaning in ((cls, "cls", "first token"), (uniform, "uniform", "mean of all positions"))
-    ]  # fmt: skip
+
+    measures = [score(cls, "cls", "first token"), score(uniform, "uniform", "mean of all positions")]
     if cls.main_score:
         change = 100 * (cls.main_score - uniform.main_score) / cls.main_score
         definition = f"100 (CLS - uniform) / CLS; the denominator is {100 * cls.main_score:.2f} %"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -38,7 +37,6 @@ class WordOrder:
 
     def run(self, subject: Subject, data: Path, *, progress: Progress = silent) -> Analysis:
         """See ``Analyser.run``; the sentences are the paper's, no data are read."""
-        start = time.perf_counter()
         first, second = normalize_rows(subject.embeds.encode(list(SENTENCES), language="eng_Latn"))
         progress("two sentences", len(SENTENCES), len(SENTENCES))
         return Analysis(
@@ -57,6 +55,5 @@ class WordOrder:
             ),
             examples=tuple({"text": text} for text in SENTENCES),
             notes=(NOTE,),
-            seconds=time.perf_counter() - start,
             **options(self),
         )  # fmt: skip

@@ -71,17 +71,20 @@ def _header_problem(header: dict[str, Any]) -> str:
     names = [(pair["source"], pair["target"]) for pair in pairs]
     if names != sorted(set(names)):
         return "language_pairs are not each there once, in order"
-    sizes = header.get("bytes")
-    digests = header.get("sha256")
-    if not isinstance(sizes, dict) or sizes.keys() != set(FILES):
-        return f"bytes has other files than {' and '.join(FILES)}"
-    if not isinstance(digests, dict) or digests.keys() != set(FILES):
-        return f"sha256 has other files than {' and '.join(FILES)}"
     rows = sum(pair["rows"] for pair in pairs)
+    return _problem_of_files(header, rows, np.dtype(dtype).itemsize)
+
+
+def _problem_of_files(header: dict[str, Any], rows: int, id_bytes: int) -> str:
+    """What is wrong with the sizes of the files of so many rows; empty if nothing."""
+    for key in ("bytes", "sha256"):
+        if not isinstance(header.get(key), dict) or header[key].keys() != set(FILES):
+            return f"{key} has other files than {' and '.join(FILES)}"
+    sizes = header["bytes"]
     if sizes["offsets.bin"] != 8 * (2 * rows + 1):
         return f"offsets.bin has {_brief(sizes['offsets.bin'])} bytes for {rows} rows"
-    if not _is_count(sizes["tokens.bin"], 1 << 62) or sizes["tokens.bin"] % np.dtype(dtype).itemsize:
-        return f"tokens.bin has {_brief(sizes['tokens.bin'])} bytes for ids of {np.dtype(dtype).itemsize}"
+    if not _is_count(sizes["tokens.bin"], 1 << 62) or sizes["tokens.bin"] % id_bytes:
+        return f"tokens.bin has {_brief(sizes['tokens.bin'])} bytes for ids of {id_bytes}"
     return ""
 
 

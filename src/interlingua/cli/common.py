@@ -1,4 +1,4 @@
-"""What the verbs that measure models share: lists with commas, a progress bar, and Ctrl-C."""
+"""What the verbs that measure models share: progress bars, and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -8,21 +8,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from interlingua.cli.minute_lines import clock, minute_lines, time_left
+from interlingua.cli.minute_lines import minute_lines
 from interlingua.files import PathLike
+from interlingua.runtime import duration, time_left
 
 if TYPE_CHECKING:
     from interlingua.runtime import Steps
-
-
-def split(names: str) -> list[str]:
-    """The parts of a list with commas."""
-    return [part.strip() for part in names.split(",") if part.strip()]
-
-
-def listed(names: str | None) -> list[str] | None:
-    """The parts of a list with commas, or None where there is no list."""
-    return None if names is None else split(names)
 
 
 @contextlib.contextmanager
@@ -56,17 +47,23 @@ def bar(quiet: bool, *, last: bool = True) -> Iterator[Callable[[str, float, flo
             )
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    columns = (TextColumn("{task.description:<28}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description:<28}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[left]}"),
+    )
     an_hour = 3600.0  # a language may take minutes: the speed is that of all so far
     console = Console(stderr=True)
     shown = Progress(*columns, console=console, disable=quiet, speed_estimate_period=an_hour, transient=True)
-    task = shown.add_task("", total=None)
+    task = shown.add_task("", total=None, left="")
 
     def report(label: str, done: float, total: float) -> None:
         shown.live.transient = False
         shown.update(task, description=label, completed=done, total=total or None)
+        shown.update(task, left=_left(shown.tasks[0].time_remaining))
 
     with shown:
         yield report
@@ -97,7 +94,7 @@ def steps_bar(quiet: bool) -> Iterator[Steps]:
         task = shown.add_task("", total=None, left="")
 
         def show(what: str, done: int, total: int, left: float | None) -> None:
-            remaining = "" if left is None else f"{clock(left)} left for all"
+            remaining = "" if left is None else f"{duration(left)} left for all"
             shown.update(task, description=what, completed=done, total=total or None, left=remaining)
 
         yield Steps(show)
@@ -110,7 +107,7 @@ def rate_bar(quiet: bool, unit: str) -> Iterator[Callable[[float, int | None], N
     Without a terminal it is a line a minute, and none for less.
     """
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, TextColumn
 
     if not sys.stderr.isatty():
         with minute_lines(quiet, last=False) as tell:
@@ -118,15 +115,21 @@ def rate_bar(quiet: bool, unit: str) -> Iterator[Callable[[float, int | None], N
                 lambda seconds: f"{_rate_note(done, total, unit, seconds)}{time_left(done, total, seconds)}"
             )
         return
-    columns = (BarColumn(), TextColumn("{task.fields[note]}"), TimeElapsedColumn(), TimeRemainingColumn())
+    columns = (BarColumn(), TextColumn("{task.fields[note]}"), TextColumn("{task.fields[left]}"))
     with Progress(*columns, console=Console(stderr=True), disable=quiet, speed_estimate_period=3600.0) as shown:
-        task = shown.add_task("", total=None, note="")
+        task = shown.add_task("", total=None, note="", left="")
 
         def report(done: float, total: int | None) -> None:
             seconds = shown.tasks[0].elapsed or 0.0
             shown.update(task, completed=done, total=total, note=_rate_note(done, total, unit, seconds))
+            shown.update(task, left=_left(shown.tasks[0].time_remaining))
 
         yield report
+
+
+def _left(seconds: float | None) -> str:
+    """For a bar, where the time left is known."""
+    return "" if seconds is None else f"{duration(seconds)} left"
 
 
 def _rate_note(done: float, total: int | None, unit: str, seconds: float) -> str:
@@ -136,4 +139,4 @@ def _rate_note(done: float, total: int | None, unit: str, seconds: float) -> str
 
 def _step_line(what: str, done: int, total: int, left: float | None) -> str:
     of_all = f" of {total:,}" if total else ""
-    return f"{what}: {done:,}{of_all}" + ("" if left is None else f", {clock(left)} left for all")
+    return f"{what}: {done:,}{of_all}" + ("" if left is None else f", {duration(left)} left for all")

@@ -62,16 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     verb, *rest = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     before = _stop_at_sigterm()
     try:
-        if COMPLETION_VARIABLE in os.environ or verb in COMPLETION_OPTIONS:
-            completion(VERBS, [verb, *rest])
-        elif verb in ("-h", "--help"):
-            print(overview())
-        elif verb == "--version":
-            print(f"interlingua {__version__}")
-        elif verb not in VERBS:
-            raise InterlinguaError(f"no such command {verb!r}{did_you_mean(verb, VERBS)}; see: interlingua --help")
-        else:
-            call(verb, VERBS[verb], rest)
+        _dispatch(verb, rest)
     except InterlinguaError as error:
         # of several processes on a machine all meet the same mistake, and one tells
         if is_first_on_machine():
@@ -90,6 +81,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     finally:
         if before is not None:
             signal.signal(signal.SIGTERM, before)
+
+
+def _dispatch(verb: str, rest: list[str]) -> None:
+    if COMPLETION_VARIABLE in os.environ or verb in COMPLETION_OPTIONS:
+        completion(VERBS, [verb, *rest])
+    elif verb in ("-h", "--help"):
+        print(overview())
+    elif verb == "--version":
+        print(f"interlingua {__version__}")
+    elif verb not in VERBS:
+        raise InterlinguaError(f"no such command {verb!r}{did_you_mean(verb, VERBS)}; see: interlingua --help")
+    else:
+        call(verb, VERBS[verb], rest)
 
 
 def _tell(text: str) -> None:

@@ -7,7 +7,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+
+from interlingua.runtime import duration
 
 EVERY_SECONDS = 60.0
 State = Callable[[float], str]
@@ -29,7 +30,7 @@ def minute_lines(quiet: bool, *, last: bool) -> Iterator[Callable[[State], None]
     def write() -> None:
         seconds = time.monotonic() - started
         state = latest[-1](seconds) if latest else "preparing"
-        print(f"after {clock(seconds)}: {state}", file=sys.stderr, flush=True)
+        print(f"after {duration(seconds)}: {state}", file=sys.stderr, flush=True)
 
     def write_until_over() -> None:
         while not over.wait(EVERY_SECONDS):
@@ -50,15 +51,3 @@ def minute_lines(quiet: bool, *, last: bool) -> Iterator[Callable[[State], None]
         writer.join()
     if last and latest:
         write()
-
-
-def clock(seconds: float) -> str:
-    """``1:02:05``."""
-    return str(timedelta(seconds=round(seconds)))
-
-
-def time_left(done: float, total: float | None, seconds: float) -> str:
-    """``, 0:03:00 left`` by the speed so far; nothing where that is not known."""
-    if not total or done <= 0 or done >= total:
-        return ""
-    return f", {clock(seconds * (total - done) / done)} left"

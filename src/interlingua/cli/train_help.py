@@ -28,7 +28,7 @@ def unfilled(*lines: str) -> str:
 
 
 _NAMES = textwrap.wrap(", ".join(METHODS), 76, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
-_SECTIONS = [unfilled(*(f"  {line}" for line in section.splitlines())) for section in EXAMPLE.split("\n\n")]
+_SECTIONS = [unfilled(*textwrap.indent(section, "  ").splitlines()) for section in EXAMPLE.split("\n\n")]
 EPILOG = "\n\n".join(
     [
         unfilled("Methods, for [method] name; docs/methods has a page on each:", *_NAMES),

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import compress, islice
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
@@ -27,11 +27,10 @@ from interlingua import languages
 from interlingua.config import check_bounds
 from interlingua.corpus.codepoints import CodePoints, decode
 from interlingua.corpus.formats import TextPair
-from interlingua.corpus.keys import text_key as text_key
 from interlingua.corpus.normalize import Markup, normalize_codes
-from interlingua.corpus.normalize import normalize_text as normalize_text
 from interlingua.corpus.scripts import letter_widths, script_numbers, scripts_of
 from interlingua.errors import ConfigError
+from interlingua.portions import portions
 
 RULES = (
     "empty", "no_letters", "identical", "too_short", "too_long", "length_ratio", "wrong_script", "wrong_language",
@@ -135,8 +134,7 @@ class Cleaner:
 
     def clean(self, pairs: Iterable[TextPair]) -> Iterator[TextPair]:
         """Cleans a stream of pairs of any length in bounded memory."""
-        stream = iter(pairs)
-        while chunk := list(islice(stream, CHUNK)):
+        for chunk in portions(pairs, CHUNK):
             yield from self.clean_many(chunk)
 
     def clean_many(self, pairs: Sequence[TextPair]) -> list[TextPair]:

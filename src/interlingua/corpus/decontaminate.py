@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from pathlib import Path
 from typing import TextIO
 
@@ -19,6 +18,7 @@ from interlingua.corpus.normalize import Markup, normalize_texts
 from interlingua.errors import DataError
 from interlingua.files import open_text, stem_and_suffix
 from interlingua.json_text import load_json, parse_json
+from interlingua.portions import portions
 
 _NO_TEXT = frozenset((".md", ".rst", ".py", ".toml", ".yaml", ".yml", ".npy", ".bin", ".safetensors", ".model", ".zip"))
 _TEXT = frozenset((".txt", ".tsv", ".csv", ".json", ".jsonl"))  # broken ones are an error, others no text at all
@@ -93,7 +93,7 @@ class EvaluationKeys:
 
 def _keys_of(strings: Iterator[str], markup: Markup) -> UInt64[ndarray, " k"]:
     keys = np.zeros(0, np.uint64)
-    while chunk := list(islice(strings, _CHUNK)):
+    for chunk in portions(strings, _CHUNK):
         parts = [keys, text_keys(chunk)]
         if markup != "keep":
             parts.append(text_keys(normalize_texts(chunk, markup=markup)))

@@ -74,8 +74,9 @@ class Gazetteer:
             capitals = [word for word in words if word.text[0].isupper()]
             small.update(word.text for word in words if not word.text[0].isupper())
             if 3 * len(capitals) <= 2 * len(words):  # a headline tells nothing
-                large.update(word.text for word in capitals if not word.begins)
-                names.update(name.text for name in _runs(text, [word for word in capitals if not word.begins]))
+                inside = [word for word in capitals if not word.begins]
+                large.update(word.text for word in inside)
+                names.update(name.text for name in _runs(text, inside))
         self._known = {word for word, count in large.items() if count > small[word.lower()] and len(word) > 1}
         self._names: dict[_Shape, list[str]] = {}
         for name in sorted(names):
@@ -93,10 +94,11 @@ class Gazetteer:
         """One name put for another of the corpus, of as many words and, where there are enough, the same ending."""
         found = self.find(text)
         here = {name.text for name in found}
-        replacements = (
-            (name, [other for other in self._similar_names(name.text) if other not in here]) for name in found
-        )
-        choices = [(name, others) for name, others in replacements if others]
+        choices = []
+        for name in found:
+            others = [other for other in self._similar_names(name.text) if other not in here]
+            if others:
+                choices.append((name, others))
         while choices:
             name, others = draw.choice(choices)
             yield text[: name.start] + draw.choice(others) + text[name.end :]

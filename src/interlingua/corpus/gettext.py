@@ -257,7 +257,11 @@ def _language(header: dict[str, str], path: str) -> str:
 
 
 def _header(text: str) -> dict[str, str]:
-    return {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in text.splitlines())}
+    fields = {}
+    for line in text.splitlines():
+        key, _, value = line.partition(":")
+        fields[key.strip()] = value.strip()
+    return fields
 
 
 def _charset(content: bytes, path: str) -> str:

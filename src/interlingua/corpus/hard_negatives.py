@@ -20,6 +20,7 @@ from interlingua.corpus.entities import Gazetteer
 from interlingua.corpus.keys import EMPTY_KEY, text_keys
 from interlingua.errors import ConfigError
 from interlingua.languages import resolve
+from interlingua.portions import portions
 
 KINDS = ("number", "entity", "negation", "antonym", "word_order")
 Alteration = Callable[[str, random.Random], Iterator[str]]
@@ -56,8 +57,8 @@ def hard_negatives(
     if isinstance(texts, Iterator):
         raise TypeError("texts is an iterator, which ends after one reading; give a list, or an object that reads anew")
     alterations = _alterations(texts, language, kinds)
-    seen = {int(key) for portion in _portions(texts) for key in text_keys(portion)} | {int(EMPTY_KEY)}
-    for portion in _portions(texts):
+    seen = {int(key) for portion in portions(texts, PORTION) for key in text_keys(portion)} | {int(EMPTY_KEY)}
+    for portion in portions(texts, PORTION):
         drafts = [
             Altered(form, text, kind)
             for text in portion
@@ -134,12 +135,6 @@ def _alterations(texts: Iterable[str], language: str, kinds: Sequence[str]) -> d
     if "entity" in kinds:
         able["entity"] = Gazetteer(texts, language).other_names
     return {kind: able[kind] for kind in kinds if kind in able}
-
-
-def _portions(texts: Iterable[str]) -> Iterator[list[str]]:
-    left = iter(texts)
-    while portion := list(islice(left, PORTION)):
-        yield portion
 
 
 def _forms(alteration: Alteration, text: str, draw: random.Random, wanted: int) -> list[str]:

@@ -17,7 +17,6 @@ from jaxtyping import UInt32, UInt64
 from numpy import ndarray
 
 from interlingua.corpus.codepoints import PLANES, SEPARATOR, decode, encode, in_categories, join_lines, segment
-from interlingua.corpus.formats import TextPair
 from interlingua.corpus.normalize import folded_texts
 
 EMPTY_KEY = np.uint64(0)
@@ -48,22 +47,20 @@ def text_keys(texts: Sequence[str]) -> UInt64[ndarray, " n"]:
     return keys
 
 
-def pair_keys(pairs: Sequence[TextPair]) -> UInt64[ndarray, " n"]:
-    """64-bit keys of pairs: equal for the same two sentences in the same two languages, whichever side comes first."""
-    sources = text_keys([pair.source for pair in pairs])
-    targets = text_keys([pair.target for pair in pairs])
-    return combine_keys(
-        sources, targets, [pair.source_language for pair in pairs], [pair.target_language for pair in pairs]
-    )
-
-
 def combine_keys(
     sources: UInt64[ndarray, " n"],
     targets: UInt64[ndarray, " n"],
     source_languages: Sequence[str] | str,
     target_languages: Sequence[str] | str,
 ) -> UInt64[ndarray, " n"]:
-    """Pair keys from the text keys of both sides, as `pair_keys` makes them; one language may stand for all rows."""
+    """64-bit keys of pairs: equal for the same two sentences in the same two languages, whichever side comes first.
+
+    Args:
+        sources: text keys.
+        targets: text keys.
+        source_languages: codes, or one for all rows.
+        target_languages: codes, or one for all rows.
+    """
     left = splitmix64(sources ^ _language_values(source_languages))
     right = splitmix64(targets ^ _language_values(target_languages))
     return splitmix64(left + right)

@@ -155,7 +155,9 @@ def _table_rows(path: Path, kind: Kind, split: str) -> Iterator[tuple[int, _Row]
 
 def _columns(names: Sequence[str], kind: Kind, path: Path, line: int) -> dict[str, Any]:
     """Which column is what, by name."""
-    chosen = {role: next((name for name in COLUMNS[role] if name in names), None) for role in COLUMNS}
+    chosen = {}
+    for role, known in COLUMNS.items():
+        chosen[role] = next((name for name in known if name in names), None)
     chosen["label"] = chosen[kind]
     for role in ("a", "b", "label"):
         if chosen[role] is None:

@@ -14,6 +14,7 @@ from numpy import ndarray
 from interlingua.corpus.codepoints import SEPARATOR
 from interlingua.corpus.minhash import band_keys, banding, jaccard, shingle_codes, shingle_hashes
 from interlingua.errors import ConfigError
+from interlingua.portions import ceil_div
 
 _BATCH = 1_000  # texts hashed at a time: their shingles stay in the processor's cache
 _VERIFIED = 2_000  # candidate pairs compared at a time
@@ -114,7 +115,7 @@ class NearDuplicates:
 
     def _candidates(self, band: int) -> Iterator[tuple[UInt32[ndarray, " k"], UInt32[ndarray, " k"]]]:
         """Pairs (later row, earlier row) that share the band's key, each later row once in an array."""
-        partitions = -(-self._count // self._partition_rows)
+        partitions = ceil_div(self._count, self._partition_rows)
         for partition in range(partitions):
             order = np.sort(self._partition(band, partition, partitions))  # by key, then by row
             rows = order.astype(np.uint32)

@@ -50,11 +50,6 @@ _MARKUP = re.compile(f"{_TAG}|(?P<entity>{_ENTITY})|(?P<placeholder>{_PLACEHOLDE
 _BREAKING = frozenset(("br", "p", "li", "div", "td", "th", "tr", "hr", "h1", "h2", "h3", "h4", "para"))
 
 
-def normalize_text(text: str, *, markup: Markup = "keep") -> str:
-    """Normalizes one text; see `normalize_texts`, which is much faster for many."""
-    return normalize_texts([text], markup=markup)[0]
-
-
 def normalize_texts(texts: Sequence[str], *, markup: Markup = "keep") -> list[str]:
     """Brings texts to one spelling: markup, quotes, hyphens, dashes, NFKC, controls, white space.
 

@@ -65,9 +65,10 @@ def read_questions(
         if wanted and question.language not in wanted:
             skipped["question in another language"] += 1
             continue
-        passages = question.positives, question.hard_negatives
-        positives, hard_negatives = (tuple(passage for passage in listed if passage.text) for listed in passages)
-        if blank := sum(map(len, passages)) - len(positives) - len(hard_negatives):
+        positives = tuple(passage for passage in question.positives if passage.text)
+        hard_negatives = tuple(passage for passage in question.hard_negatives if passage.text)
+        listed = len(question.positives) + len(question.hard_negatives)
+        if blank := listed - len(positives) - len(hard_negatives):
             skipped[NO_TEXT] += blank
         if positives:
             yield question._replace(positives=positives, hard_negatives=hard_negatives)

@@ -29,7 +29,9 @@ class Budget:
     """
 
     def __init__(self, seconds: float, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self.seconds, self._clock, self._start = seconds, clock, clock()
+        self.seconds = seconds
+        self._clock = clock
+        self._start = clock()
         self.left_out: dict[str, str] = {}
 
     @classmethod

@@ -22,6 +22,7 @@ from interlingua.evaluation.grouping import (
     column_index,
     columns_of,
     differences,
+    digests_of,
     pattern,
     sections,
     tasks_of,
@@ -177,7 +178,11 @@ def compare(
 def _with_metric(results: Sequence[TaskResult], metric: str) -> list[TaskResult]:
     known = dict.fromkeys(name for result in results for scores in result.groups.values() for name in scores)
     check_choice("metric", metric, known)
-    return [result for result in results if any(metric in scores for scores in result.groups.values())]
+
+    def has_it(result: TaskResult) -> bool:
+        return any(metric in scores for scores in result.groups.values())
+
+    return [result for result in results if has_it(result)]
 
 
 def _refuse_unlike(tables: Sequence[Comparison]) -> None:
@@ -368,7 +373,7 @@ def marked(row: Row, chosen: Chosen, reference: int, subsets: Sequence[str]) -> 
     base = row.cells[reference]
     of_base = [result.items for result in chosen[reference]]
     cells = list(row.cells)
-    data = [{result.data_sha256 for result in results} for results in chosen]
+    data = list(map(digests_of, chosen))
     for place, cell in enumerate(row.cells):
         if cell is None or base is None or place == reference or data[place] != data[reference]:
             continue
@@ -383,8 +388,9 @@ def costs_of(columns: Sequence[Column]) -> list[Row]:
     """A row for each kind of cost that some column's models know of; a mean over seeds."""
     rows = []
     for key, cost in COSTS.items():
-        known = [[float(one[key]) for one in column.trainings if one.get(key)] for column in columns]
-        cells = [_cell(values) for values in known]
+        cells = []
+        for column in columns:
+            cells.append(_cell([float(one[key]) for one in column.trainings if one.get(key)]))
         rows.append(Row(cost.name, cells, cost.digits, None, metric=key, scale=cost.scale))
     return [row for row in rows if any(row.cells)]
 

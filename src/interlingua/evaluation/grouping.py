@@ -196,9 +196,14 @@ def _on_data(results: Sequence[TaskResult], data: str) -> list[TaskResult]:
     return [result for result in results if data in ("", result.data_sha256)]
 
 
+def digests_of(results: Sequence[TaskResult]) -> set[str]:
+    """Of the data that the results are on."""
+    return {result.data_sha256 for result in results}
+
+
 def _sets_of_one_name(chosen: Chosen) -> dict[str, str]:
     """Where one model was measured on several sets of a task's name: their digests, and the folders that tell them."""
-    digests = [{result.data_sha256 for result in own} for own in chosen]
+    digests = list(map(digests_of, chosen))
     if all(len(own) < 2 for own in digests):
         return {"": ""}
     folders = {result.data_sha256: result.dataset for own in chosen for result in own}

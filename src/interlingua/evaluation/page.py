@@ -71,7 +71,9 @@ def page_data(
     tasks += panel_tasks(placed, len(columns) + len(further), reference)
     codes = {code for task in tasks for row in (*task["rows"], *task["pairs"]) for code in row["languages"]}
     wrong = wrong_items(found)
-    codes |= {code for item in wrong for code in (item["language"], *(one["language"] for one in item["found"]))}
+    for item in wrong:
+        codes.add(item["language"])
+        codes.update(one["language"] for one in item["found"])
     return {
         "version": __version__,
         "date": datetime.now(UTC).isoformat(timespec="minutes"),

@@ -28,7 +28,9 @@ def place_analyses(
         Column -> its panel, the last one where there are several; and the models that have a panel and no results,
         which get columns of their own behind the others.
     """
-    models = [{_key(model_of(result)) for result in column.results} for column in columns]
+    models = []
+    for column in columns:
+        models.append({_key(model_of(result)) for result in column.results})
     further: list[dict[str, Any]] = []
     placed: dict[int, Analysis] = {}
     for one in analyses:

@@ -75,10 +75,10 @@ def _matrix(name: str, cells: Mapping[str, float]) -> Table:
     has_cells = {column for _, column in places}
     in_order = dict.fromkeys([*rows, *(column for _, column in places)])  # in the rows' order
     columns = [column for column in in_order if column in has_cells]
-    lines = [
-        [shown, *_percent(cells, [f"{row}-{column}" for column in columns], 1)]
-        for row, shown in zip(rows, _short(rows), strict=True)
-    ]
+    lines = []
+    for row, shown in zip(rows, _short(rows), strict=True):
+        keys = [f"{row}-{column}" for column in columns]
+        lines.append([shown, *_percent(cells, keys, 1)])
     return Table(f"{label(name)}, %", ["from \\ to", *_short(columns)], lines)
 
 

@@ -112,22 +112,21 @@ def model_folder(name: str, folder: Path) -> Path:
 
 def to_json(result: TaskResult) -> dict[str, Any]:
     """The file's content, a ``TaskResult`` of mteb with one more key."""
+
+    def scores_of(subset: SubsetScores) -> dict[str, Any]:
+        return {
+            **subset.scores,
+            "main_score": subset.scores[result.main_metric],
+            "pairs": subset.pairs,
+            "hf_subset": subset.name,
+            "languages": [code.replace("_", "-") for code in subset.languages],
+        }
+
     return {
         "dataset_revision": result.data_revision or result.data_sha256[:12],
         "task_name": result.task,
         "mteb_version": None,
-        "scores": {
-            "test": [
-                {
-                    **subset.scores,
-                    "main_score": subset.scores[result.main_metric],
-                    "pairs": subset.pairs,
-                    "hf_subset": subset.name,
-                    "languages": [code.replace("_", "-") for code in subset.languages],
-                }
-                for subset in result.subsets
-            ]
-        },
+        "scores": {"test": [scores_of(subset) for subset in result.subsets]},
         "evaluation_time": result.seconds,
         "kg_co2_emissions": None,
         OWN: {name: getattr(result, name) for name in _OWN_FIELDS},

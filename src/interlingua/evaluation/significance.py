@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -142,15 +143,21 @@ def _differences(
         table = np.stack([column for one in items for column in (one.values, _weights(one))])
         kinds, counts = np.unique(table, axis=1, return_counts=True)
         columns = iter([Items(values, None, weights) for values, weights in zip(kinds[::2], kinds[1::2], strict=True)])
-        first, second = ([[next(columns) for _ in of_seed] for of_seed in side] for side in (first, second))
+
+        def with_next_columns(side: Sequence[Sequence[Items]]) -> list[list[Items]]:
+            return [list(itertools.islice(columns, len(of_seed))) for of_seed in side]
+
+        first = with_next_columns(first)
+        second = with_next_columns(second)
         return np.concatenate(
             [_mean_of(second, drawn) - _mean_of(first, drawn) for drawn in _draws(counts, resamples, rng)]
         )
-    scores = [
-        [_kept_scores(_Key(one), resamples, tuple(seed)) for of_seed in side for one in of_seed]
-        for side in (first, second)
-    ]
-    return np.asarray(np.mean(scores[1], axis=0) - np.mean(scores[0], axis=0))
+
+    def mean_scores(side: Sequence[Sequence[Items]]) -> Float64[ndarray, " r"]:
+        kept = [_kept_scores(_Key(one), resamples, tuple(seed)) for of_seed in side for one in of_seed]
+        return np.asarray(np.mean(kept, axis=0))
+
+    return np.asarray(mean_scores(second) - mean_scores(first))
 
 
 def _mean_values(of_seeds: Sequence[Sequence[Items]]) -> Float64[ndarray, " n"]:

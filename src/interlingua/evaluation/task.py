@@ -197,7 +197,7 @@ class Task(abc.ABC):
             data_revision=None if found.added else found.revision,
             subsets=tuple(found.subsets),
             groups={group: self.means(group, chosen, found) for group, chosen in members.items()},
-            members={group: tuple(subset.name for subset in chosen) for group, chosen in members.items()},
+            members={group: _names(chosen) for group, chosen in members.items()},
             notes=tuple(found.notes),
             items=found.items,
             examples=found.examples,
@@ -350,3 +350,7 @@ def options(task: Any) -> dict[str, Any]:
     values = {field.name: getattr(task, field.name) for field in fields}
     plain = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
     return {"settings": plain, "changed": tuple(f.name for f in fields if values[f.name] != f.default)}
+
+
+def _names(subsets: Sequence[SubsetScores]) -> tuple[str, ...]:
+    return tuple(subset.name for subset in subsets)

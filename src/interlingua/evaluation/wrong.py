@@ -57,7 +57,9 @@ def _of_task(place: int, section: Section) -> list[list[_Item]]:
                             "expected": None if one.expected_score is None else round(one.expected_score, 4),
                         }
                     )
+    found = []
     for queue in queues.values():
+        found.append([queue[key] for key in sorted(queue, key=order.__getitem__)])
         for item in queue.values():
             wrong = {one["model"] for one in item["found"]}
             item["right"] = [
@@ -65,7 +67,7 @@ def _of_task(place: int, section: Section) -> list[list[_Item]]:
                 for column, results in enumerate(section.chosen)
                 if results and column not in wrong and _was_right(results[0], item["subset"], item["item"])
             ]
-    return [[queue[key] for key in sorted(queue, key=order.__getitem__)] for queue in queues.values()]
+    return found
 
 
 def _key(subset: str, one: Example) -> _Key:

@@ -29,7 +29,8 @@ from interlingua.encoder.families import FAMILIES
 from interlingua.encoder.static import StaticBackbone
 from interlingua.encoder.weights import huggingface_name, to_huggingface_names
 from interlingua.errors import ConfigError
-from interlingua.export.graph import Graph, build_graph
+from interlingua.export.graph import build_graph
+from interlingua.export.graph_nodes import Graph
 from interlingua.export.graph_weights import FINER, FLOAT, LARGEST, SMALLEST, FloatWeights, Int8Weights, Matrix, biased
 from interlingua.export.runtimes import ONNX_FILES
 

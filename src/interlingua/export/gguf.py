@@ -118,15 +118,19 @@ def refuse_other_shapes(encoder: Encoder) -> None:
         raise ConfigError(
             f"--gguf: llama.cpp computes BERT with gelu, this model has {encoder.backbone.config.hidden_act}"
         )
-    kind = encoder.vocabulary.model_type
+    _refuse_other_tokenizers(encoder.vocabulary)
+
+
+def _refuse_other_tokenizers(vocabulary: Vocabulary) -> None:
+    kind = vocabulary.model_type
     if kind not in ("Unigram", "WordPiece"):
         raise ConfigError(f"--gguf takes Unigram (SentencePiece) and WordPiece tokenizers, this model has {kind}")
-    if kind == "WordPiece" and not _lowercases(encoder.vocabulary):
+    if kind == "WordPiece" and not _lowercases(vocabulary):
         raise ConfigError("--gguf: llama.cpp lowercases WordPiece text, and this model's tokenizer keeps case")
-    foreign = {part["type"] for part in _normalizers(encoder.vocabulary)} - SENTENCEPIECE_NORMALIZERS
+    foreign = {part["type"] for part in _normalizers(vocabulary)} - SENTENCEPIECE_NORMALIZERS
     if kind == "Unigram" and foreign:
         raise ConfigError(f"--gguf: llama.cpp normalizes text as SentencePiece does; this tokenizer has {min(foreign)}")
-    first, last = _frame(encoder.vocabulary)
+    first, last = _frame(vocabulary)
     if first is None or last is None:
         raise ConfigError("--gguf: llama.cpp puts one token before and one after each text; this tokenizer does not")
 

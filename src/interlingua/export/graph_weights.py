@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from jaxtyping import Float32, Int8
 from numpy import ndarray
 
-if TYPE_CHECKING:
-    from interlingua.export.graph import Graph
+from interlingua.export.graph_nodes import Graph
 
 FLOAT = 1
 """ONNX's number of float32."""

@@ -67,7 +67,8 @@ def export(
     if check:
         refuse_inexpressible(encoder, model)
     check_model(encoder, DTYPES.get(dtype))
-    files, title = [Path(path) for path in results], name or Path(out).name
+    files = [Path(path) for path in results]
+    title = name or Path(out).name
     provenance = read_provenance(run, name=title, digest=encoder.digest(), license=license, results=files)
     with atomic_directory(out, overwrite=overwrite, ours=is_ours) as folder:
         encoder.save(folder, dtype=torch.int8 if dtype == "int8" else DTYPES[dtype])
@@ -94,7 +95,8 @@ def find_model(source: PathLike) -> tuple[PathLike, Path | None]:
 
 def refuse_inexpressible(encoder: Encoder, model: PathLike) -> None:
     """Raises CheckpointError for settings that stock modules would silently ignore."""
-    vocabulary, static = encoder.vocabulary, isinstance(encoder.backbone, StaticBackbone)
+    vocabulary = encoder.vocabulary
+    static = isinstance(encoder.backbone, StaticBackbone)
     special = any(vocabulary.tokenizer.encode("a").special_tokens_mask)
     if special and not static and not encoder.settings.include_special:
         raise CheckpointError(

@@ -65,8 +65,11 @@ class Verification:
     @property
     def worst(self) -> dict[str, float]:
         """Smallest cosine in each language, of all runtimes."""
-        languages = next(iter(self.lowest.values()))
-        return {code: min(found[code].cosine for found in self.lowest.values()) for code in languages}
+        worst: dict[str, float] = {}
+        for found in self.lowest.values():
+            for code, low in found.items():
+                worst[code] = min(low.cosine, worst.get(code, low.cosine))
+        return worst
 
     @property
     def minimum(self) -> float:
@@ -96,7 +99,11 @@ class Verification:
         rows.append(("1 - mean cosine", *(f"{max(0.0, 1 - self.means[name]):.1e}" for name in names)))
         rows.append(("allowed", *(f"{self.tolerances[name]:.1e}" for name in names)))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+        def line(row: Sequence[str]) -> str:
+            return "  ".join(map(str.ljust, row, widths)).rstrip()
+
+        return [line(row) for row in rows]
 
 
 def verify(

@@ -139,10 +139,13 @@ class Anchor(Objective):
 
     def contrasts(self, negatives: Negatives, s: Rows, z: Rows, bank: Rows) -> dict[str, Float[Tensor, ""]]:
         """The terms over what all processes read; one product of the students with the bank serves two of them."""
-        config, terms = self.config, {}
+        config = self.config
+        terms = {}
         s, z = F.normalize(s, dim=1), F.normalize(z, dim=1)
         bank = bank if bank.shape[1] == self.encoder.dim else F.normalize(bank, dim=1)  # prefixes are shorter than 1
-        positive, to_bank, labels = (s * z).sum(dim=1), inner_products(s, bank), inner_products(z, bank)
+        positive = (s * z).sum(dim=1)
+        to_bank = inner_products(s, bank)
+        labels = inner_products(z, bank)
         contrast = partial(contrast_with_bank, positive, temperature=config.temperature)
         if config.mse_weight:
             terms["mse"] = squared_distance(s, z)

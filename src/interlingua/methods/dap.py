@@ -135,16 +135,21 @@ class DAP(Objective):
         self, head: TranslationHead, hidden: HiddenStates, x: TokenBatch, y: TokenBatch, place: Place
     ) -> Float[Tensor, ""]:
         """CE(g(f_*(x), y)_i, y_i), a mean over the predicted tokens; without the first token if it is ``[CLS]``."""
-        size, half = x.batch_size, x.batch_size // 2
-        to_pivot, from_pivot = (range(size), range(size, 2 * size)), (range(size, 2 * size), range(size))
+        size = x.batch_size
+        half = x.batch_size // 2
+        to_pivot = (range(size), range(size, 2 * size))
+        from_pivot = (range(size, 2 * size), range(size))
         ways = {
             "to_pivot": [to_pivot],
             "from_pivot": [from_pivot],
             "both": [(range(half, size), range(size + half, 2 * size)), (range(size, size + half), range(half))],
         }[self.config.direction]
-        vocabulary, both, losses = self.encoder.vocabulary, join(x, y), []
+        vocabulary = self.encoder.vocabulary
+        both = join(x, y)
+        losses = []
         for read, predicted in (way for way in ways if len(way[0])):
-            source, (targets, states) = part(both, hidden, read)[1], part(both, hidden, predicted)
+            source = part(both, hidden, read)[1]
+            targets, states = part(both, hidden, predicted)
             labels = self.labels(targets, place._replace(first_row=place.first_row + predicted.start % size))
             language = self.tags(targets.languages) if self.tags is not None and predicted.start < size else None
             tokens = linear_cross_entropy(

@@ -115,7 +115,8 @@ class EMS(Objective):
         self.predict: TokenPredictionHead | None = None
         if config.generative != "none":
             tags = LanguageTags(languages, config.language_dim, dropout=config.tag_dropout)
-            size, shared = encoder.backbone.config.vocab_size, config.shared_embedding
+            size = encoder.backbone.config.vocab_size
+            shared = config.shared_embedding
             self.predict = TokenPredictionHead(
                 encoder.dim, size, tags=tags if config.language_tag else None, shared=shared
             )
@@ -171,7 +172,9 @@ class EMS(Objective):
         a, b = batch.a, batch.b
         if self.config.generative != "ugt" and not self.config.code_masking:
             return a, b, None
-        vocabulary, at_a, at_b = self.encoder.vocabulary, batch.place("a"), batch.place("b")
+        vocabulary = self.encoder.vocabulary
+        at_a = batch.place("a")
+        at_b = batch.place("b")
         hide = functools.partial(one_token_mask, mask_id=self.mask_id, special_ids=vocabulary.special_ids)
         if self.config.generative == "ugt":
             (a, hidden_a), (b, hidden_b) = hide(a, at_a), hide(b, at_b)

@@ -135,9 +135,9 @@ class InfoXLM(TLM):
             coin_flips(pairs.a, pairs.place("a")._replace(side=name)).tolist() for name in ("swap", "a", "b")
         )
         both = join(a, b)
-        rows = [[row + size * (heads == side) for row, heads in enumerate(swap)] for side in (True, False)]
-        one = take(both, rows[0])
-        other = take(both, rows[1])
+        # row i of the second language stands at i + size; a head takes it first
+        one = take(both, [row + size * heads for row, heads in enumerate(swap)])
+        other = take(both, [row + size * (not heads) for row, heads in enumerate(swap)])
         if not self.config.mixup or size < 2:
             return [(one, None), (other, None)]
         return [self.mixed(side, heads) for side, heads in zip((one, other), orders, strict=True)]

@@ -77,7 +77,8 @@ class MEXMAConfig:
         if not self.symmetrical and (self.align_weight or self.koleo_weight):
             raise ConfigError("symmetrical = false leaves one clean side; set align_weight = 0 and koleo_weight = 0")
         contrastive = ("temperature", "cosine", "exclude_repeats")
-        squared, blind = self.alignment != "contrastive", not self.mlm_weight and self.alignment != "masked"
+        squared = self.alignment != "contrastive"
+        blind = not self.mlm_weight and self.alignment != "masked"
         refuse_unread(self, "alignment", *contrastive, reason="align_weight = 0", when=not self.align_weight)
         refuse_unread(self, *contrastive, reason="alignment other than 'contrastive'", when=squared)
         refuse_unread(self, "koleo_normalize", "koleo_distinct", reason="koleo_weight = 0", when=not self.koleo_weight)
@@ -121,7 +122,8 @@ class MEXMA(Objective):
 
     def forward(self, batch: ParallelBatch) -> LossOutput:
         """L_MEXMA = alpha L_alignment + beta L_mlm + gamma L_K."""
-        config, size = self.config, batch.a.batch_size
+        config = self.config
+        size = batch.a.batch_size
         masked, clean = self.views(batch)
         hidden = self.encoder.tokens(join(masked.batch, clean) if masked else clean)  # all passes, side by side
         vectors = self.encoder.pool(hidden)
@@ -138,11 +140,13 @@ class MEXMA(Objective):
 
     def views(self, batch: ParallelBatch) -> tuple[MaskedTokens | None, TokenBatch]:
         """What is read masked and what clean: A and B both ways; not symmetrical, one side of each pair each way."""
-        clean, size = join(batch.a, batch.b), batch.a.batch_size
+        clean = join(batch.a, batch.b)
+        size = batch.a.batch_size
         if self.mask is None:
             return None, clean
         (a, labels_a), (b, labels_b) = self.mask(batch.a, batch.place("a")), self.mask(batch.b, batch.place("b"))
-        masked, labels = join(a, b), torch.cat([labels_a, labels_b])
+        masked = join(a, b)
+        labels = torch.cat([labels_a, labels_b])
         if self.config.symmetrical:
             return MaskedTokens(masked, labels), clean
         rows = [row + size * tails for row, tails in enumerate(coin_flips(batch.a, batch.place("a")).tolist())]

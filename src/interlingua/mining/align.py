@@ -327,7 +327,8 @@ class Aligner:
         columns: tuple[str | None, str | None] = (None, None),
     ) -> None:
         self.columns = columns
-        self.encode, self.config = encode, config or AlignConfig()
+        self.encode = encode
+        self.config = config or AlignConfig()
         self.languages = source_language, target_language
         self.split = split
         self.report = AlignReport()

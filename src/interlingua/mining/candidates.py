@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from interlingua.functional.margin import Margin, best_neighbor, score_neighbors
 from interlingua.mining.texts import mapped_zeros
+from interlingua.portions import ceil_div
 from interlingua.search.topk.exact import Neighbors, mutual_topk
 
 Retrieval = Literal["forward", "backward", "intersection", "max"]
@@ -287,11 +288,11 @@ def descending(scores: NDArray[np.floating], memory: int) -> Iterator[Int64[ndar
         scores: finite, in memory or mapped.
         memory: bytes.
     """
-    parts = -(-len(scores) * BYTES_TO_SORT // memory)  # rounded up
+    parts = ceil_div(len(scores) * BYTES_TO_SORT, memory)
     edges = [-np.inf]
     if parts > 1:
         sample = np.sort(scores[:: max(1, len(scores) // (64 * parts))])
-        edges += sorted(set(sample[:: -(-len(sample) // parts)].tolist()[1:]))
+        edges += sorted(set(sample[:: ceil_div(len(sample), parts)].tolist()[1:]))
     for low, high in zip(edges[::-1], [np.inf, *edges[:0:-1]], strict=True):
         found = []
         for start in range(0, len(scores), CHUNK):

@@ -212,7 +212,8 @@ def _pairs_of_group(
     refuses: Refuses | None,
 ) -> Iterator[NDArray[np.void]]:
     """The pairs of some matched documents, document by document."""
-    xs, ys = (np.unique(np.concatenate([pair[place] for pair in texts])) for place in (0, 1))
+    xs = np.unique(np.concatenate([own_x for own_x, _ in texts]))
+    ys = np.unique(np.concatenate([own_y for _, own_y in texts]))
     behind_x = _Background.of(xs, vectors[0], samples[1], vectors[1], k)
     behind_y = _Background.of(ys, vectors[1], samples[0], vectors[0], k)
     for own_x, own_y in texts:

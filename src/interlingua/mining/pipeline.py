@@ -325,7 +325,8 @@ def _outlook(
 def some_vectors(file: TextFile, side: Side, folder: Path, workers: Workers | None) -> Float32[ndarray, "n d"]:
     """Vectors of a few texts of a side, from what is there or by the model."""
     if file.vectors:
-        lines, first = len(side.text_of_line) - len(file.extra), side.first_lines(0, min(FEW, len(side)))
+        lines = len(side.text_of_line) - len(file.extra)
+        first = side.first_lines(0, min(FEW, len(side)))
         return open_vectors(file.vectors, lines).scaled(first[first < lines])
     if 0 in finished(folder):
         return np.array(load_vectors(folder)[:FEW])

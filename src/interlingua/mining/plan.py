@@ -20,6 +20,7 @@ from interlingua.mining.candidates import FOUND
 from interlingua.mining.pipeline import CHOICE_SECONDS, DOCUMENT_SECONDS, PAIR_SECONDS, MineConfig, TextFile, one_width
 from interlingua.mining.texts import read_lines
 from interlingua.mining.vectors import PORTION, finished, open_vectors
+from interlingua.portions import ceil_div
 from interlingua.runtime import duration, peak_rss_bytes, size_text
 from interlingua.search.topk.speed import search_speed
 from interlingua.search.topk.tiles import block_sizes, bytes_of_a_vector
@@ -130,7 +131,7 @@ def estimate(
     if config.documents is None:
         pairs = (n + m) * CHOICE_SECONDS
         search = search_speed(vectors[0], vectors[1], config.k, (n, m), config.device).seconds(n, m, config.k, rows)
-        tiles = -(-n // rows) * -(-m // columns)
+        tiles = ceil_div(n, rows) * ceil_div(m, columns)
     found = min(n, m) * FOUND.itemsize + (n + m) * 40
     disk = sum(side.file_bytes + side.texts * (LINE_BYTES + 4 * width + 12 * config.k) for side in sides) + found
     memory = peak_rss_bytes() + (rows + columns) * bytes_of_a_vector(width, config.k)

@@ -171,7 +171,9 @@ class PairScorer:
         *,
         progress: Callable[[float], None] = lambda pairs: None,
     ) -> None:
-        self.encode, self.config, self.progress = encode, config or ScoreConfig(), progress
+        self.encode = encode
+        self.config = config or ScoreConfig()
+        self.progress = progress
 
     def score(self, pairs: Iterable[TextPair]) -> Iterator[ScoredPairs]:
         """Scores a stream, some pairs at a time, in order.

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Literal, NamedTuple, TypeVar, get_args
+from typing import BinaryIO, Literal, NamedTuple, get_args
 
 import numpy as np
 from jaxtyping import Int64, UInt64
@@ -31,6 +31,7 @@ from interlingua.corpus.sentence_table import is_table
 from interlingua.errors import ConfigError, DamagedFileError, DataError
 from interlingua.files import PathLike, atomic_write, open_text, sha256_file, sync_file
 from interlingua.json_text import parse_json
+from interlingua.portions import ceil_div, portions
 from interlingua.runtime import Counted, silent
 from interlingua.temporary import sync_folder
 
@@ -242,7 +243,6 @@ UNREADABLE = "unreadable"
 """Document of lines that were left out; as they are blank, nothing of it is compared."""
 LOOKED_AT = 200
 """Lines that tell the layout."""
-T = TypeVar("T")
 
 
 class Line(NamedTuple):
@@ -465,7 +465,7 @@ def _write_keys(
         open(folder / "text_of_line.i64", "wb") as numbers,
         open(folder / "documents.u64", "wb") as documents,
     ):
-        for chunk in _chunks(lines):
+        for chunk in portions(lines, CHUNK):
             texts = [line.text for line in chunk]
             keys.write(_keys(texts, equal).tobytes())
             numbers.write(np.array([0 if text or keep_blank else -1 for text in texts], np.int64).tobytes())
@@ -518,7 +518,7 @@ def _number_texts(folder: Path, equal: Equal, memory: int) -> None:
 
 def _find_first_lines(keys: UInt64[ndarray, " n"], number: Int64[ndarray, " n"], memory: int) -> None:
     """Puts the first line with its key in the place of each filled line; as many keys at once as memory holds."""
-    parts = max(1, -(-len(keys) * 40 // memory))
+    parts = max(1, ceil_div(len(keys) * 40, memory))
     for part in range(parts):
         found = [np.zeros(0, np.int64)]
         for start in range(0, len(keys), CHUNK):
@@ -528,7 +528,8 @@ def _find_first_lines(keys: UInt64[ndarray, " n"], number: Int64[ndarray, " n"],
             )
         rows = np.concatenate(found)
         order = np.argsort(keys[rows], kind="stable")
-        rows, ordered = rows[order], keys[rows[order]]
+        rows = rows[order]
+        ordered = keys[rows]
         fresh = np.append(True, ordered[1:] != ordered[:-1])[: len(rows)]
         number[rows] = rows[fresh][np.cumsum(fresh) - 1]
 
@@ -550,7 +551,7 @@ def _write_texts(folder: Path, lines: Iterable[Line], progress: Callable[[int], 
     number = mapped(folder / "text_of_line.i64", np.dtype(np.int64))
     texts = rows = 0
     with StringsWriter(folder, "texts") as writer:
-        for chunk in _chunks(lines):
+        for chunk in portions(lines, CHUNK):
             numbers = number[rows : rows + len(chunk)].tolist()
             fresh: list[str] = []
             for line, own in zip(chunk, numbers, strict=True):
@@ -560,9 +561,3 @@ def _write_texts(folder: Path, lines: Iterable[Line], progress: Callable[[int], 
             texts = texts + len(fresh)
             rows = rows + len(chunk)
             progress(rows)
-
-
-def _chunks(items: Iterable[T]) -> Iterator[list[T]]:
-    stream = iter(items)
-    while chunk := list(itertools.islice(stream, CHUNK)):
-        yield chunk

@@ -85,6 +85,9 @@ def check_not_empty(shards: list[Shard]) -> None:
     """
     if any(shard.count(Fate.train) for shard in shards):
         return
-    lost = {fate.name: count for fate in Fate if (count := sum(shard.count(fate) for shard in shards))}
-    found = ", ".join(f"{name} {count:,}" for name, count in lost.items()) or "cleaning left nothing"
+    lost = []
+    for fate in Fate:
+        if count := sum(shard.count(fate) for shard in shards):
+            lost.append(f"{fate.name} {count:,}")
+    found = ", ".join(lost) or "cleaning left nothing"
     raise DataError(f"no pair is left to train on ({found}); add sources or relax the rules")

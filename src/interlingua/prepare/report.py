@@ -56,6 +56,10 @@ def _totals(manifest: Manifest) -> list[tuple[str, int | str]]:
 
 def _table(title: str, head: tuple[str, ...], rows: Sequence[tuple[object, ...]]) -> rich.table.Table:
     """A table of counts; columns of names stand at the left."""
-    cells = [[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in rows]
+
+    def text(cell: object) -> str:
+        return f"{cell:,}" if isinstance(cell, int) else str(cell)
+
+    cells = [list(map(text, row)) for row in rows]
     words = [index for index, name in enumerate(head) if name in ("source", "license", "rule", "what")]
     return Table(title, head, cells, words=words).terminal(is_titled_left=True)

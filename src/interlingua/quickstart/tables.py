@@ -13,6 +13,7 @@ from interlingua.quickstart.catalogues import Source
 from interlingua.quickstart.demo import Demonstration
 from interlingua.quickstart.report import SCRIPTS, Findings, headline, source_cells, verdict
 from interlingua.quickstart.scores import MIN_MESSAGES, LanguageScore
+from interlingua.runtime import duration
 
 
 def heading(console: Console, number: int, text: str) -> None:
@@ -52,7 +53,7 @@ def show_findings(console: Console, findings: Findings, output: Path) -> None:
         _show_demonstration(console, demonstration)
     console.print(f"\n[bold]{headline(findings)}.[/bold]")
     seconds = sum(findings.seconds.values())
-    console.print(f"{seconds:.0f} seconds in all. Report: {output / 'report.html'}", markup=False)
+    console.print(f"{duration(seconds)} in all. Report: {output / 'report.html'}", markup=False)
     console.print("\n[bold]Next[/bold]")
     for command in findings.commands:
         console.print(command, markup=False, soft_wrap=True, style="dim" if command.startswith("#") else None)

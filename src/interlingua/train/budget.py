@@ -15,6 +15,7 @@ from torch import nn
 from interlingua.batches.prefetch import Prefetcher
 from interlingua.errors import ConfigError
 from interlingua.methods.objective import Objective
+from interlingua.portions import ceil_div
 from interlingua.train.build import MicroBatches, build_objective
 from interlingua.train.checkpoint import TrainState, save_checkpoint
 from interlingua.train.config import RunConfig, TrainConfig
@@ -150,11 +151,6 @@ def _overhead(steps: int, run: RunConfig, costs: Costs) -> float:
         return costs.evaluation + costs.checkpoint
     evaluations = ceil_div(steps, steps_of(run.eval_steps, steps)) + costs.evaluates_start
     return evaluations * costs.evaluation + ceil_div(steps, steps_of(run.save_steps, steps)) * costs.checkpoint
-
-
-def ceil_div(n: int, m: int) -> int:
-    """N / m, rounded up."""
-    return -(-n // m)
 
 
 def steps_within(seconds: float, run: RunConfig, costs: Costs) -> int:

@@ -371,7 +371,8 @@ def load_train_config(path: PathLike, *, overrides: Sequence[str] = ()) -> Train
         ConfigError: see ``interlingua.config.load_config``; also an unknown method.
     """
     table = load_toml(path, overrides=overrides)
-    chosen = {key for key in LENGTHS if any(text.partition("=")[0].strip() == f"run.{key}" for text in overrides)}
+    overridden = {text.partition("=")[0].strip() for text in overrides}
+    chosen = {key for key in LENGTHS if f"run.{key}" in overridden}
     if chosen and isinstance(table.get("run"), dict):
         table["run"] = {key: value for key, value in table["run"].items() if key not in LENGTHS or key in chosen}
     return train_config_from(table, where=str(path))

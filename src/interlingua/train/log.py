@@ -20,6 +20,7 @@ from interlingua.errors import DataError, InterlinguaError, MissingExtraError
 from interlingua.files import atomic_write
 from interlingua.json_text import parse_json
 from interlingua.processes import is_first_process
+from interlingua.runtime import duration
 from interlingua.train.checkpoint import TrainState, checkpoints_in
 from interlingua.train.config import TrainConfig
 from interlingua.train.engine import Engine, local
@@ -303,13 +304,6 @@ def warn(text: str) -> None:
     """A warning before there is a log."""
     if is_first_process():
         Console(stderr=True, highlight=False).print(f"warning: {text}", soft_wrap=True, markup=False, style="yellow")
-
-
-def duration(seconds: float) -> str:
-    """``1:02:03`` or ``2:03``."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 def _drop_records_after(metrics: Path, step: int) -> None:

@@ -76,7 +76,7 @@ def train(
             return _train(engine, given, start, data, digests=digests, evaluate=evaluate, progress=progress)
 
 
-def _train(
+def _train(  # noqa: C901 - one function that one reads from top to bottom
     engine: Engine,
     given: TrainConfig,
     start: Start,
@@ -109,19 +109,19 @@ def _train(
     model = engine.setup(objective)
     optimizer = build_optimizer(objective, config.optimizer, sparse_gradients=engine.sparse_gradients)
     check_metric(unsharded, validation, engine, evaluate=evaluate, config=run)
-    state = (
-        load_checkpoint(start.checkpoint, objective, optimizer)
-        if start.checkpoint
-        else TrainState(cpu_seconds=bank_seconds)
-    )
+    state = TrainState(cpu_seconds=bank_seconds)
+    if start.checkpoint:
+        state = load_checkpoint(start.checkpoint, objective, optimizer)
     end = state.step if out_of_patience(state, run) else max_steps
     peak = peak_learning_rate(config.optimizer, max_steps)
-    meter, clock = Meter(engine, folder.checkpoints), Clock(state.seconds, state.cpu_seconds, state.tokens)
+    meter = Meter(engine, folder.checkpoints)
+    clock = Clock(state.seconds, state.cpu_seconds, state.tokens)
     spent_before = engine.share(time.perf_counter() - began_at)
     pace = Pace(given.run.budget_seconds, max_steps, stops=run.stop_at_budget, spent_before=spent_before)
     loss_scale = LossScale(enabled=engine.precision == "fp16")
     term_gradients = TermGradients(engine, loss_scale)
-    metrics, stop = dict[str, float](), False
+    metrics = dict[str, float]()
+    stop = False
     meter.load(state)
     loss_scale.load(state)
     first_step = state.step

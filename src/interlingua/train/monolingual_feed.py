@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +16,7 @@ from interlingua.corpus.normalize import normalize_texts
 from interlingua.corpus.reservoir import reservoir
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import DataError
+from interlingua.portions import portions
 from interlingua.train.columns import token_column
 from interlingua.train.data_config import MonolingualConfig
 
@@ -62,8 +62,7 @@ def drawn_sentences(path: Path, section: MonolingualConfig, evaluation: Evaluati
 
 
 def _clean_sentences(path: Path, column: str | None, evaluation: EvaluationKeys) -> Iterator[str]:
-    stream = read_sentences(path, column=column)
-    while chunk := list(islice(stream, CHUNK)):
+    for chunk in portions(read_sentences(path, column=column), CHUNK):
         texts = normalize_texts(chunk)
         known = evaluation.contaminated_keys(text_keys(texts)) if len(evaluation) else np.zeros(len(texts), bool)
         yield from (text for text, is_known in zip(texts, known, strict=True) if text and not is_known)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from interlingua.runtime import duration
 from interlingua.train.engine import Engine
-from interlingua.train.log import duration
 
 TELLING_SHARE = 0.1
 """Of the steps, after which the time of the whole run is estimated."""

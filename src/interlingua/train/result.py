@@ -84,8 +84,10 @@ class Clock:
 
     def __init__(self, seconds: float, cpu_seconds: float = 0.0, tokens: int = 0) -> None:
         self.tokens = tokens
-        self._before, self._started = seconds, time.perf_counter()
-        self.cpu_seconds, self._cpu_mark = cpu_seconds, time.process_time()
+        self._before = seconds
+        self._started = time.perf_counter()
+        self.cpu_seconds = cpu_seconds
+        self._cpu_mark = time.process_time()
         self._mark = self._started
         self._total, self._window = Count(), Count()
 

@@ -207,12 +207,7 @@ def _run_stages(
     main: bool,
 ) -> list[TrainResult]:
     record = _read_record(output) if resume == "auto" else {}
-    for stage in stages:
-        if stage.name in record and (unlike := stage.unlike(record[stage.name]["asked"])):
-            raise ConfigError(
-                f"{output}: stage {stage.name} was begun with another config: {', '.join(unlike[:3])} (then, now);"
-                " set output to another folder, or start all over with --resume never"
-            )
+    _refuse_other_configs(output, stages, record)
     results: list[TrainResult] = []
     for number, stage in enumerate(stages, 1):
         before = record.get(stage.name)
@@ -240,6 +235,15 @@ def _run_stages(
             record[stage.name]["done"] = True
             _write_record(output, record)
     return results
+
+
+def _refuse_other_configs(output: Path, stages: Sequence[Stage], record: Mapping[str, Any]) -> None:
+    for stage in stages:
+        if stage.name in record and (unlike := stage.unlike(record[stage.name]["asked"])):
+            raise ConfigError(
+                f"{output}: stage {stage.name} was begun with another config: {', '.join(unlike[:3])} (then, now);"
+                " set output to another folder, or start all over with --resume never"
+            )
 
 
 def _changed(table: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

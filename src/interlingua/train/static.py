@@ -75,7 +75,9 @@ def static_config(
         ConfigError: an override is wrong.
     """
     table: dict[str, Any] = {section: dict(values) for section, values in RECIPE.items()}
-    table["data"]["corpus"], table["encoder"], table["run"]["output"] = str(corpus), {"path": str(start)}, str(output)
+    table["data"]["corpus"] = str(corpus)
+    table["encoder"] = {"path": str(start)}
+    table["run"]["output"] = str(output)
     if not retrieval:
         table["run"]["metric_for_best_model"], table["run"]["greater_is_better"] = "valid_loss", False
     sections: dict[str, Any] = {}

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
-from interlingua.options import FILTERING, INPUT, OUTPUT, argument, function_of, option
+from interlingua.options import FILTERING, INPUT, OUTPUT, Names, argument, function_of, listed, option
 from interlingua.verbs.evaluate import MeasuredModelOptions, data_folder, data_option, refuse_choices
-from interlingua.verbs.shared import Model, Names, as_path, listed, silent
+from interlingua.verbs.shared import Model, as_path, silent
 
 if TYPE_CHECKING:
     from interlingua.analysis.record import Analysis

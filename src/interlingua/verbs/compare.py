@@ -110,7 +110,10 @@ def _page(paths: list[Path], options: CompareOptions, progress: Any) -> str:
     if given:
         raise ConfigError(f"--{given[0]} shapes a table; the page shows all rows and metrics, so leave it out")
     of_results, analyses = _results_and_analyses(paths)
-    plain = [{**to_json(one), "items": {measure.name: measure.items for measure in one.measures}} for one in analyses]
+    plain = []
+    for one in analyses:
+        items = {measure.name: measure.items for measure in one.measures}
+        plain.append(to_json(one) | {"items": items})
     results = read_results(of_results, examples=True)
     return render_page(page_data(results, analyses=plain, **options.of_both, progress=progress))
 

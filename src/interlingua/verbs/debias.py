@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Any, cast
 from interlingua.config import refuse_unread
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
-from interlingua.options import INPUT, MODEL, OUTPUT, Options, argument, function_of, option
+from interlingua.options import INPUT, MODEL, OUTPUT, Names, Options, argument, function_of, listed, option
 from interlingua.runtime import Progress, silent
-from interlingua.verbs.shared import Names, listed
 
 if TYPE_CHECKING:
     from interlingua.analysis.debias import DebiasOptions, DebiasReport
 
-OF_STORED = ("vectors", "labels", "map")
 OF_MODELS = ("prompt", "backend", "settings", "dtype", "device", "column")
 OF_ESTIMATES = ("method", "rank", "sentences", "held_out", "languages", "seed")
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike
 from interlingua.limits import MAX_LINE_CHARACTERS
-from interlingua.options import FILTERING, INPUT, MODEL, OUTPUT, Options, argument, function_of, option
-from interlingua.verbs.shared import Model, Names, as_path, listed, silent
+from interlingua.options import FILTERING, INPUT, MODEL, OUTPUT, Names, Options, argument, function_of, listed, option
+from interlingua.verbs.shared import Model, as_path, silent
 
 if TYPE_CHECKING:
     from interlingua.encoder.model_info import ModelInfo

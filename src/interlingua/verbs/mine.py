@@ -10,18 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from interlingua.files import PathLike
-from interlingua.options import FILTERING, OUTPUT, SEARCH, function_of, option
-from interlingua.verbs.shared import (
-    BadLineOptions,
-    Names,
-    Progress,
-    RayOptions,
-    TwoTextsOptions,
-    as_path,
-    joined,
-    listed,
-    silent,
-)
+from interlingua.options import FILTERING, OUTPUT, SEARCH, Names, function_of, listed, option
+from interlingua.verbs.shared import BadLineOptions, Progress, RayOptions, TwoTextsOptions, as_path, joined, silent
 
 if TYPE_CHECKING:
     from interlingua.mining.mine import MinedPairs, MineJob

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from interlingua.files import PathLike
-from interlingua.options import FILTERING, INPUT, OUTPUT, SEARCH, argument, function_of, option
-from interlingua.verbs.shared import BadLineOptions, ModelOptions, Names, as_path, joined, listed, silent
+from interlingua.options import FILTERING, INPUT, OUTPUT, SEARCH, Names, argument, function_of, listed, option
+from interlingua.verbs.shared import BadLineOptions, ModelOptions, as_path, joined, silent
 
 if TYPE_CHECKING:
     from interlingua.mining.score import ScoreJob, Stream

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.limits import MAX_LINE_CHARACTERS
-from interlingua.options import INPUT, MODEL, SEARCH, Options, argument, option
+from interlingua.options import INPUT, MODEL, SEARCH, Names, Options, argument, option
 from interlingua.registry import DEFAULT_MODEL
 from interlingua.runtime import Progress as Progress
 from interlingua.runtime import silent as silent
@@ -24,15 +24,6 @@ In Python also an encoder, a function from texts to vectors, or None for the mod
 STANDARD_INPUT = "-"
 BACKEND = "interlingua"
 """The backend of our own models."""
-Names = str | Iterable[str]
-"""Names with commas, or any iterable of them."""
-
-
-def listed(names: Names | None) -> list[str] | None:
-    """Names as a list, or None where there are none given."""
-    if not isinstance(names, str):
-        return None if names is None else list(names)
-    return [part.strip() for part in names.split(",") if part.strip()]
 
 
 def joined(names: Names | Mapping[str, float | None]) -> str:

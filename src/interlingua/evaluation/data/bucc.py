@@ -80,7 +80,7 @@ def read_bucc(files: BuccFiles) -> BuccSplit:
     """
     source = _read_text(files.source)
     target = _read_text(files.target)
-    rows = [{name: row for row, name in enumerate(side.ids)} for side in (source, target)]
+    rows = [dict(zip(side.ids, range(len(side.ids)), strict=True)) for side in (source, target)]
     gold: dict[tuple[int, int], None] = {}
     for number, line in _lines(files.gold):
         names = line.split("\t")

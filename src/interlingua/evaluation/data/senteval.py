@@ -75,8 +75,9 @@ def senteval_sets(folder: Path) -> dict[str, Callable[[], TransferTask]]:
 
 
 def _read_halves(positive: Path, negative: Path) -> TransferTask:
-    halves = [[text or NO_TEXT for _, text in _lines(path)] for path in (positive, negative)]
-    return {"train": _sorted(Examples(halves[0] + halves[1], [1] * len(halves[0]) + [0] * len(halves[1])))}
+    right = [text or NO_TEXT for _, text in _lines(positive)]
+    wrong = [text or NO_TEXT for _, text in _lines(negative)]
+    return {"train": _sorted(Examples(right + wrong, [1] * len(right) + [0] * len(wrong)))}
 
 
 def _read_plain(files: dict[str, Path]) -> TransferTask:
@@ -141,7 +142,8 @@ def _read_mrpc(folder: Path) -> TransferTask:
 
 def _sorted(examples: Examples) -> Examples:
     """By length in words, of both texts where there are two, then by class; spaces between words are single."""
-    texts, others = ([" ".join(text.split()) for text in side] for side in (examples.texts, examples.others or []))
+    texts = [" ".join(text.split()) for text in examples.texts]
+    others = [" ".join(text.split()) for text in examples.others or []]
 
     def key(row: int) -> tuple[int, ...]:
         second = (len(others[row].split()),) if others else ()

@@ -78,7 +78,9 @@ def cross_validation_on_train(
     settings: LogisticSettings = SENTEVAL,
 ) -> Outcome:
     """Cross-validation on the training set chooses the regularisation; TREC and MRPC."""
-    (x, y), vectors, numbers = train, torch.from_numpy(train[0]), torch.from_numpy(train[1])
+    x, y = train
+    vectors = torch.from_numpy(train[0])
+    numbers = torch.from_numpy(train[1])
     jobs = [Job(inner, dev) for inner, dev in _folds(y, settings)]
     l2, dev_accuracy = _chosen(fit(vectors, numbers, jobs, classes=classes, settings=settings))
     last = random_split(np.arange(len(x)), DEV_SHARE, l2)

@@ -337,8 +337,12 @@ def _best(found: Extraction) -> dict[str, float]:
 
 def _with_shared_metrics(subsets: Sequence[SubsetScores]) -> list[SubsetScores]:
     """With the metrics that all of them have."""
-    shared = [metric for metric in subsets[0].scores if all(metric in subset.scores for subset in subsets)]
-    return [replace(subset, scores={metric: subset.scores[metric] for metric in shared}) for subset in subsets]
+    shared = set.intersection(*(set(subset.scores) for subset in subsets))
+    in_order = [metric for metric in subsets[0].scores if metric in shared]
+    found = []
+    for subset in subsets:
+        found.append(replace(subset, scores={metric: subset.scores[metric] for metric in in_order}))
+    return found
 
 
 def _is_held_out(subsets: Sequence[SubsetScores]) -> bool:

@@ -64,7 +64,11 @@ class FewShotTask(ClassificationTask):
         place = {row: number for number, row in enumerate(used)}
         x = encoder.encode([train.texts[row] for row in used], language=one.code)
         test_x = encoder.encode(test.texts, language=one.code)
-        predicted = np.stack([self._predict(x[[place[row] for row in rows]], y[rows], test_x) for rows in drawn])
+        of_draws = []
+        for rows in drawn:
+            places = [place[row] for row in rows]
+            of_draws.append(self._predict(x[places], y[rows], test_x))
+        predicted = np.stack(of_draws)
         right: Bool[ndarray, "r n"] = predicted == test_y
         accuracies = right.mean(axis=1)
         scores = {"accuracy": float(accuracies.mean())}

@@ -127,6 +127,10 @@ class STSBenchmark(SimilarityTask):
         return {f"{name}_{len(chosen)}": chosen for name, chosen in kinds.items() if chosen}
 
 
+def _sets_of_year(year: int) -> tuple[str, ...]:
+    return tuple(name for name in _SIZES_12_16 if name.startswith(f"20{year}"))
+
+
 class STS12to16(SimilarityTask):
     """The English sets of SemEval 2012 to 2016.
 
@@ -141,9 +145,7 @@ class STS12to16(SimilarityTask):
     expected: ClassVar[str] = "sets of STS12-16 (2012.MSRpar.test.tsv, STS12-en-test/STS.input.MSRpar.txt)"
     sizes: ClassVar[Mapping[str, int]] = _SIZES_12_16
     paper_groups: ClassVar[Mapping[str, Sequence[str]]] = {
-        **{
-            f"sts{year}": tuple(name for name in _SIZES_12_16 if name.startswith(f"20{year}")) for year in range(12, 17)
-        },
+        **{f"sts{year}": _sets_of_year(year) for year in range(12, 17)},
         "sts12_16": tuple(_SIZES_12_16),
     }
 

@@ -1,0 +1,105 @@
+"""Nodes and constants of an ONNX graph in the making."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from interlingua import __version__
+from interlingua.errors import MissingExtraError
+
+INPUTS = ("input_ids", "attention_mask")
+OUTPUT = "sentence_embedding"
+OPSET = 20
+"""The first with Gelu."""
+IR_VERSION = 9
+
+
+class Graph:
+    """Nodes and constants of an ONNX graph in the making; a tensor is called by its name.
+
+    Raises:
+        MissingExtraError: the package ``onnx`` is not installed.
+    """
+
+    def __init__(self) -> None:
+        try:
+            import onnx
+        except ImportError as error:
+            raise MissingExtraError("onnx", "onnx") from error
+        self._onnx: Any = onnx
+        self._nodes: list[Any] = []
+        self._constants: dict[str, Any] = {}
+        self._external: dict[str, Any] = {}
+
+    def constant(self, values: Any, name: str = "") -> str:
+        """A tensor of fixed values; small ones that are equal are kept once."""
+        array = np.asarray(values)
+        name = name or f"{array.dtype}{list(array.shape)}_{array.ravel().tolist()}".replace(" ", "")
+        self._constants[name] = array
+        return name
+
+    def external(self, name: str, kind: int, shape: Sequence[int], file: str, offset: int, length: int) -> str:
+        """A tensor of fixed values that lie in another file of the graph's folder.
+
+        Args:
+            name: of the tensor.
+            kind: ONNX's number of its type.
+            shape: of the tensor.
+            file: name of the file.
+            offset: bytes before the values.
+            length: bytes of the values.
+        """
+        tensor = self._onnx.TensorProto(
+            name=name, data_type=kind, dims=shape, data_location=self._onnx.TensorProto.EXTERNAL
+        )
+        for key, value in (("location", file), ("offset", offset), ("length", length)):
+            entry = tensor.external_data.add()
+            entry.key = key
+            entry.value = str(value)
+        self._external[name] = tensor
+        return name
+
+    def add(self, operator: str, *inputs: str, name: str = "", domain: str = "", **attributes: Any) -> str:
+        """Adds a node of one output and returns the node's name."""
+        name = name or f"{operator}_{len(self._nodes)}"
+        self._nodes.append(
+            self._onnx.helper.make_node(operator, inputs, [name], name=name, domain=domain, **attributes)
+        )
+        return name
+
+    def split(self, tensor: str, parts: int) -> list[str]:
+        """Equal parts of the last axis."""
+        names = [f"Split_{len(self._nodes)}_{part}" for part in range(parts)]
+        self._nodes.append(
+            self._onnx.helper.make_node("Split", [tensor], names, name=names[0], axis=-1, num_outputs=parts)
+        )
+        return names
+
+    def model(self, *, dim: int, metadata: dict[str, str]) -> Any:
+        """The ``ModelProto``, checked.
+
+        Args:
+            dim: width of the output.
+            metadata: kept with the graph.
+        """
+        helper = self._onnx.helper
+        types = self._onnx.TensorProto
+        given = [helper.make_tensor_value_info(name, types.INT64, ["batch", "length"]) for name in INPUTS]
+        output = helper.make_tensor_value_info(OUTPUT, types.FLOAT, ["batch", dim])
+        constants = [self._onnx.numpy_helper.from_array(array, name) for name, array in self._constants.items()]
+        constants += self._external.values()
+        graph = helper.make_graph(self._nodes, "encoder", given, [output], constants)
+        foreign = {node.domain for node in self._nodes if node.domain}
+        opsets = [helper.make_opsetid("", OPSET), *(helper.make_opsetid(domain, 1) for domain in sorted(foreign))]
+        model = helper.make_model(
+            graph,
+            opset_imports=opsets,
+            ir_version=IR_VERSION,
+            producer_name="interlingua",
+            producer_version=__version__,
+        )
+        helper.set_model_props(model, metadata)
+        return model

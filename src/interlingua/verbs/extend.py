@@ -1,0 +1,42 @@
+"""``interlingua.extend`` and ``interlingua extend``: another language for a trained model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from interlingua.adapt.settings import ExtendSettings
+from interlingua.options import function_of
+from interlingua.runtime import silent
+
+if TYPE_CHECKING:
+    from interlingua.adapt.extend import ExtendResult
+
+
+def run_extend(
+    options: ExtendSettings, *, progress: bool = True, on_stage: Callable[[str], None] = silent
+) -> ExtendResult:
+    """Teaches a model another language from pairs with one that it knows.
+
+    A run that was stopped goes on where it was.
+
+    Args:
+        options: what to do.
+        progress: whether to show progress on stderr.
+        on_stage: called with a line at each stage.
+
+    Returns:
+        The model, which is in ``model/`` of the output, and what was measured before and after.
+
+    Raises:
+        ConfigError: an option is out of range, or the folder holds something else.
+        DataError: files are missing or broken, or nothing is left to train on.
+        CheckpointError: there is no such model.
+        InterlinguaError: training was stopped; the same call goes on.
+    """
+    from interlingua.adapt.extend import Extension
+
+    return Extension(options, progress=progress, on_stage=on_stage).run()
+
+
+extend = function_of(ExtendSettings, run_extend, "extend")
