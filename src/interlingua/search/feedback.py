@@ -7,9 +7,9 @@ the other languages are searched with both, q' = (q + p) / |q + p|, where q is t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
@@ -50,8 +50,17 @@ def rankings_with_feedback(
     best = first[0]
     joined = normalize_rows((vector + index.vectors([best.id])[0])[None])[0]
     own = nearest(vector, most, [best.language])
-    # The order of the question stays: no score is above the one before it.
-    scores = np.minimum.accumulate(index.vectors([hit.id for hit in own]) @ joined)
-    rankings = [[hit._replace(score=float(score)) for hit, score in zip(own, scores, strict=True)]]
+    rankings = [_rescored(own, index.vectors([hit.id for hit in own]) @ joined)]
     rankings += [nearest(joined, most, [code]) for code in languages if code != best.language]
     return rankings
+
+
+def _rescored(hits: Sequence[Hit], cosines: Float32[ndarray, " n"]) -> list[Hit]:
+    """Hits with other scores in the same order: each score is below the one before it."""
+    rescored: list[Hit] = []
+    highest = math.inf
+    for hit, cosine in zip(hits, cosines.tolist(), strict=True):
+        score = min(cosine, math.nextafter(highest, -math.inf))
+        rescored.append(hit._replace(score=score))
+        highest = score
+    return rescored
