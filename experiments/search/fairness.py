@@ -112,7 +112,6 @@ def main() -> None:
             fed_back = rankings_with_feedback(index, vector, PER_LANGUAGE, codes)
             rankings = {"": plain, f", {PER_LANGUAGE} of each language": merged(parts, MRR_DEPTH)}
             rankings[f", {PER_LANGUAGE} of each language with feedback"] = merged(fed_back, MRR_DEPTH)
-            rankings[", with feedback"] = merged(rankings_with_feedback(index, vector, DEPTH, codes), MRR_DEPTH)
             for way, hits in rankings.items():
                 scores[f"recall@{DEPTH} of answers in other languages{way}"].append(recall(hits, everywhere - own))
                 scores[f"MRR@{MRR_DEPTH} of the first answer in any language{way}"].append(
