@@ -1,11 +1,13 @@
-"""Serving on loopback: interlingua serve beside sentence-transformers behind FastAPI, and beside embed without HTTP.
+"""Serving on loopback: interlingua serve, sentence-transformers behind FastAPI, llama.cpp, and embed without HTTP.
 
-    python benchmarks/serve.py --model models/multilingual-e5-small --text flores200_devtest/eng_Latn.txt
+    interlingua export models/multilingual-e5-small -o e5 --gguf
+    python benchmarks/serve.py --model models/multilingual-e5-small --gguf e5/model-F16.gguf --text eng_Latn.txt
 
-Each server runs in a process of its own with the same number of threads; clients are asynchronous, in this process, and
-each sends its next request when the last one is answered. The peer embeds each request as FastAPI's documentation would
-have it: a plain function, which FastAPI runs in a pool of threads. Printed last: the ratio of throughputs with most
-clients, and our share of embed's own throughput.
+llama.cpp is left out without ``--gguf``; its server is that of ``pip install xllamacpp``. Each server runs in a process
+of its own with the same number of threads; clients are asynchronous, in this process, and each sends its next request
+when the last one is answered. sentence-transformers embeds each request as FastAPI's documentation would have it: a
+plain function, which FastAPI runs in a pool of threads. Printed last: the ratios of throughputs and of p99 for every
+number of clients, and our share of embed's own throughput with most clients.
 """
 
 from __future__ import annotations
@@ -52,17 +54,45 @@ def health():
 
 uvicorn.run(app, port=int(sys.argv[2]), log_level="warning")
 """
-PORTS = {"interlingua": 8471, "sentence-transformers": 8472}
+LLAMA = """
+import sys
+import time
+import xllamacpp
+options = xllamacpp.CommonParams()
+options.model.path = sys.argv[1]
+options.embedding = True
+options.warmup = False
+options.verbosity = -1
+options.port = int(sys.argv[2])
+options.cpuparams.n_threads = options.cpuparams_batch.n_threads = int(sys.argv[3])
+options.n_parallel = 8
+options.n_ctx = 8 * 512
+options.n_batch = options.n_ubatch = 2048
+server = xllamacpp.Server(options)
+while True:
+    time.sleep(60)
+"""
+OURS, PLAIN, LLAMA_CPP = "interlingua", "sentence-transformers", "llama.cpp"
+PORTS = {OURS: 8471, PLAIN: 8472, LLAMA_CPP: 8473}
+ROUTES = {OURS: ("/embed", "inputs"), PLAIN: ("/embed", "inputs"), LLAMA_CPP: ("/v1/embeddings", "input")}
+"""Path, and the field of the texts."""
 
 
-def launch(name: str, model: str, threads: int, dtype: str) -> subprocess.Popen[bytes]:
+def command_of(name: str, options: argparse.Namespace) -> list[str]:
+    port, threads = str(PORTS[name]), str(options.threads)
+    if name == OURS:
+        given = ["--port", port, "--threads", threads, "--dtype", options.dtype]
+        return [sys.executable, "-m", "interlingua", "serve", options.model, *given]
+    if name == LLAMA_CPP:
+        return [sys.executable, "-c", LLAMA, options.gguf, port, threads]
+    return [sys.executable, "-c", PEER, options.model, port, threads]
+
+
+def launch(name: str, options: argparse.Namespace) -> subprocess.Popen[bytes]:
     port = str(PORTS[name])
-    if name == "interlingua":
-        options = ["--port", port, "--threads", str(threads), "--dtype", dtype]
-        command = [sys.executable, "-m", "interlingua", "serve", model, *options]
-    else:
-        command = [sys.executable, "-c", PEER, model, port, str(threads)]
-    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, env={**os.environ, "OMP_NUM_THREADS": str(threads)})
+    command = command_of(name, options)
+    threads = str(options.threads)
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, env={**os.environ, "OMP_NUM_THREADS": threads})
     for _ in range(600):
         try:
             urllib.request.urlopen(f"http://127.0.0.1:{port}/health")
@@ -72,9 +102,11 @@ def launch(name: str, model: str, threads: int, dtype: str) -> subprocess.Popen[
     raise SystemExit(f"{name} did not start")
 
 
-async def measure(port: int, texts: list[str], clients: int, size: int, seconds: float) -> tuple[float, list[float]]:
+async def measure(name: str, texts: list[str], clients: int, size: int, seconds: float) -> tuple[float, list[float]]:
     """Texts per second, and the seconds of each request."""
     times: list[float] = []
+    port = PORTS[name]
+    path, field = ROUTES[name]
     limits = httpx.Limits(max_connections=clients, max_keepalive_connections=clients)
     async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=300, limits=limits) as client:
         end = time.perf_counter() + seconds
@@ -85,7 +117,7 @@ async def measure(port: int, texts: list[str], clients: int, size: int, seconds:
                 own = [texts[(at + i) % len(texts)] for i in range(size)]
                 at += clients * size
                 start = time.perf_counter()
-                (await client.post("/embed", json={"inputs": own})).raise_for_status()
+                (await client.post(path, json={field: own})).raise_for_status()
                 times.append(time.perf_counter() - start)
 
         start = time.perf_counter()
@@ -113,6 +145,7 @@ def rate_of_embed(model: str, texts: list[str], threads: int, dtype: str, repeat
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", required=True)
+    parser.add_argument("--gguf", help="the same model for llama.cpp")
     parser.add_argument("--text", type=Path, required=True, help="a text a line")
     parser.add_argument("--texts", type=int, default=1000, help="lines that are used")
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 8, 64])
@@ -126,15 +159,18 @@ def main() -> None:
     alone = rate_of_embed(options.model, texts, options.threads, options.dtype, options.rounds)
     print(f"embed without HTTP: {alone:.1f} texts/s")
     rates: dict[tuple[str, int], list[float]] = {}
+    slowest: dict[tuple[str, int], list[float]] = {}
+    names = [OURS, PLAIN, *([LLAMA_CPP] if options.gguf else [])]
     for _ in range(options.rounds):
-        for name, port in PORTS.items():
-            process = launch(name, options.model, options.threads, options.dtype)
+        for name in names:
+            process = launch(name, options)
             try:
-                asyncio.run(measure(port, texts, 8, options.size, 1))
+                asyncio.run(measure(name, texts, 8, options.size, 1))
                 for clients in options.clients:
-                    rate, times = asyncio.run(measure(port, texts, clients, options.size, options.seconds))
+                    rate, times = asyncio.run(measure(name, texts, clients, options.size, options.seconds))
                     rates.setdefault((name, clients), []).append(rate)
                     p50, p99 = np.quantile(times, [0.5, 0.99]) * 1000
+                    slowest.setdefault((name, clients), []).append(p99)
                     print(
                         f"{name:22} {clients:3} clients {rate:8.1f} texts/s  p50 {p50:7.1f} ms  p99 {p99:7.1f} ms",
                         flush=True,
@@ -142,10 +178,14 @@ def main() -> None:
             finally:
                 process.terminate()
                 process.wait()
+    print(f"load of the machine: {os.getloadavg()[0]:.1f}")
+    for clients in options.clients:
+        for peer in names[1:]:
+            faster = median(rates[OURS, clients]) / median(rates[peer, clients])
+            sooner = median(slowest[OURS, clients]) / median(slowest[peer, clients])
+            print(f"{clients} clients: {faster:.2f}x the throughput of {peer}, {sooner:.2f} of its p99")
     most = max(options.clients)
-    ours, peer = (median(rates[name, most]) for name in PORTS)
-    beside = f"{ours / peer:.2f}x sentence-transformers behind FastAPI, {ours / alone:.2f} of embed's throughput"
-    print(f"{most} clients: {beside}")
+    print(f"{most} clients: {median(rates[OURS, most]) / alone:.2f} of embed's throughput")
 
 
 if __name__ == "__main__":

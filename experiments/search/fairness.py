@@ -3,8 +3,9 @@
     python experiments/search/fairness.py MODEL MAP --cache cache --folder indexes --questions 100
 
 MAP is a folder that ``interlingua debias`` wrote for MODEL. Two indexes are built, with and without the map, and every
-question is searched in both, plainly and with ``per_language = 2``; ``own`` is the search with the question's language
-as ``languages``. The passages are XQuAD-R's sentences; each question has a right one in every language.
+question is searched in both, plainly, with ``per_language = 2``, and with that and ``mode = "feedback"``; the last
+measure is of the search with the question's language as ``languages``, in which feedback changes nothing. The passages
+are XQuAD-R's sentences; each question has a right one in every language.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from interlingua.encoder.language_maps import LanguageMap
 from interlingua.evaluation.cache import CachedEncoder, kept_folder
 from interlingua.evaluation.data.retrieval import RetrievalSet, answer_sentence_sets
 from interlingua.languages import resolve
+from interlingua.search.feedback import rankings_with_feedback
 from interlingua.search.passage_files import Passage
 from interlingua.search.passage_index import IndexSettings, PassageIndex
 from interlingua.search.ranking import Hit, merged
@@ -107,7 +109,10 @@ def main() -> None:
             everywhere = set().union(*question.right.values())
             plain = index.nearest(vector, MRR_DEPTH)
             parts = [index.nearest(vector, PER_LANGUAGE, languages=[other]) for other in codes]
-            for way, hits in (("", plain), (f", {PER_LANGUAGE} of each language", merged(parts, MRR_DEPTH))):
+            fed_back = rankings_with_feedback(index, vector, PER_LANGUAGE, codes)
+            rankings = {"": plain, f", {PER_LANGUAGE} of each language": merged(parts, MRR_DEPTH)}
+            rankings[f", {PER_LANGUAGE} of each language with feedback"] = merged(fed_back, MRR_DEPTH)
+            for way, hits in rankings.items():
                 scores[f"recall@{DEPTH} of answers in other languages{way}"].append(recall(hits, everywhere - own))
                 scores[f"MRR@{MRR_DEPTH} of the first answer in any language{way}"].append(
                     reciprocal_rank(hits, everywhere)
@@ -115,7 +120,7 @@ def main() -> None:
             alone = index.nearest(vector, MRR_DEPTH, languages=[code])
             scores[f"MRR@{MRR_DEPTH} within the question's language"].append(reciprocal_rank(alone, own))
         for measure, values in scores.items():
-            print(f"{name:<6} {measure:<64} {100 * np.mean(values):5.1f}", flush=True)
+            print(f"{name:<6} {measure:<78} {100 * np.mean(values):5.1f}", flush=True)
     print(f"{len(questions):,} questions, {len(passages):,} passages in {len(codes)} languages")
 
 

@@ -20,7 +20,8 @@ from interlingua.files import PathLike, atomic_write, is_special
 
 EXTRAS = {"s3fs": "s3", "gcsfs": "gcs"}
 """Packages that fsspec needs, and our extras that bring them."""
-_WILD = "*?["
+WILD = "*?["
+"""Marks of a pattern in a file's name."""
 
 
 def is_remote(path: PathLike) -> bool:
@@ -40,7 +41,7 @@ def expand(pattern: PathLike) -> list[str]:
         DataError: nothing is called so.
     """
     name = os.fspath(pattern).removeprefix("file://")
-    if not any(mark in name for mark in _WILD) or (not is_remote(name) and os.path.exists(name)):
+    if not any(mark in name for mark in WILD) or (not is_remote(name) and os.path.exists(name)):
         return [name]
     if not is_remote(name):
         found = sorted(path for path in glob.glob(name) if os.path.isfile(path))

@@ -1,7 +1,4 @@
-"""docs/how-to/vector-stores.md: its Python parts are run on a tiny model, where the store and its client are there.
-
-``INTERLINGUA_TEST_POSTGRES`` is the URL of an empty PostgreSQL database with pgvector, on which its part is tested.
-"""
+"""docs/how-to/vector-stores.md: its Python parts are run on a tiny model, where the store and its client are there."""
 
 from __future__ import annotations
 
@@ -17,6 +14,7 @@ import torch
 
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
+from tests.docs import postgres
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "vector-stores.md"
 PARTS = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S)
@@ -61,10 +59,21 @@ def test_qdrant_ranks_as_the_vectors_do(workplace):
     assert [point.payload["text"] for point in names["only_german"]] == german[:2]
 
 
-def test_pgvector_ranks_as_the_vectors_do(workplace):
+@pytest.fixture
+def database():
+    """The URL of an empty database with pgvector."""
     pytest.importorskip("psycopg")
-    url = os.environ.get("INTERLINGUA_TEST_POSTGRES")
-    if url is None:
-        pytest.skip("INTERLINGUA_TEST_POSTGRES names no database")
-    names = run_part(PARTS[1].replace("postgresql:///news", url), workplace)
+    given = os.environ.get(postgres.VARIABLE)
+    if given is not None:
+        yield given
+        return
+    programs = postgres.programs()
+    if programs is None:
+        pytest.skip(f"no PostgreSQL with pgvector here, and {postgres.VARIABLE} names none")
+    with postgres.running(programs) as url:
+        yield url
+
+
+def test_pgvector_ranks_as_the_vectors_do(workplace, database):
+    names = run_part(PARTS[1].replace("postgresql:///news", database), workplace)
     assert [content for (content,) in names["found"]] == ranked(workplace)[:4]

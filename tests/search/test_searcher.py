@@ -19,8 +19,9 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.language_map_files import write_map
 from interlingua.encoder.language_maps import fit_language_map, language_statistics
 from interlingua.errors import CheckpointError, ConfigError, DataError
+from interlingua.search.feedback import rankings_with_feedback
 from interlingua.search.passage_index import Added, PassageIndex
-from interlingua.search.ranking import fused
+from interlingua.search.ranking import fused, merged
 from interlingua.search.searcher import Searcher, add_to_index, build_index, delete_from_index, model_of
 from tests.encoder.conftest import SENTENCES, tiny_vocabulary
 
@@ -73,8 +74,22 @@ def test_no_language_takes_more_places_than_allowed(searcher):
     assert [share.found for share in balanced.shares] == pytest.approx([1 / 3] * 3)
 
 
+def test_feedback_changes_the_languages_of_other_passages_alone(searcher):
+    plain = searcher.search("Die Katze", top=6, per_language=2).hits
+    found = searcher.search("Die Katze", top=6, per_language=2, mode="feedback").hits
+    assert found[0].id == plain[0].id
+    first = plain[0].language
+    assert {hit.id for hit in found if hit.language == first} == {hit.id for hit in plain if hit.language == first}
+    parts = rankings_with_feedback(searcher.index, searcher.model.embed_question("Die Katze"), 6, LANGUAGES)
+    assert searcher.search("Die Katze", top=6, mode="feedback").hits == merged(parts, 6)
+    alone = searcher.search("Die Katze", languages=["th"]).hits
+    assert [hit.id for hit in searcher.search("Die Katze", languages=["th"], mode="feedback").hits] == [
+        hit.id for hit in alone
+    ]
+
+
 def test_vectors_are_not_replaced_by_words(searcher):
-    for mode in ("vector", "hybrid"):
+    for mode in ("vector", "hybrid", "feedback"):
         with pytest.raises(ConfigError, match="vector"):
             searcher.rank("Die Katze", None, mode=mode)
 
@@ -153,7 +168,7 @@ build_index(sys.argv[1], sys.argv[3:], sys.argv[2], progress=lambda done: print(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kill_at", [1, 5, 10])
+@pytest.mark.parametrize("kill_at", range(1, 11))
 def test_kill_9_loses_no_reported_row(model, files, tmp_path, kill_at):
     command = [sys.executable, "-c", KILLED, model, str(tmp_path / "index"), *map(str, files)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})

@@ -20,7 +20,15 @@ def client(encoder, searcher):
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"mode": "text"}, {"mode": "hybrid", "top": 3}, {"per_language": 2}, {"languages": ["de"]}]
+    "options",
+    [
+        {},
+        {"mode": "text"},
+        {"mode": "hybrid", "top": 3},
+        {"mode": "feedback", "per_language": 3},
+        {"per_language": 2},
+        {"languages": ["de"]},
+    ],
 )
 def test_the_ranking_is_that_of_python(client, searcher, options):
     reply = client.post("/search", json={"query": "de3 en4", **options}).json()

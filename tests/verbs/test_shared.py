@@ -51,6 +51,17 @@ def test_before_a_file_the_model_may_be_left_out(text, tmp_path):
         assert ModelOptions.left_out(first, {}) is None
 
 
+def test_before_files_by_another_name_the_model_may_be_left_out(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("news.de-en.de", "news.de-en.en", "part-1.gz"):
+        (tmp_path / name).write_text("Guten Tag\n")
+    for first in ("news.de-en", "news.de-en.de,news.de-en.en", "part-*.gz", "s3://bucket/news.tsv"):
+        assert ModelOptions.left_out(first, {}) == DEFAULT_MODEL
+    (tmp_path / "news.de-en").mkdir()
+    for first in ("news.de-en", "news", "mini", "absent-*.gz"):
+        assert ModelOptions.left_out(first, {}) is None
+
+
 def test_a_backend_of_another_kind_reads_its_own_files(text):
     assert ModelOptions.left_out(text, {"backend": "package.module:Class"}) is None
     assert ModelOptions.left_out(text, {"model": "m"}) is None

@@ -21,7 +21,11 @@ def search(
     questions: Annotated[list[str], typer.Argument(help="In any language; - reads a question a line.")],
     top: Annotated[int, typer.Option(help="Passages found at most.", min=1)] = 10,
     mode: Annotated[
-        str, typer.Option(help="vector, text (words, BM25), or hybrid (both, by reciprocal rank fusion).")
+        str,
+        typer.Option(
+            help="vector, text (words, BM25), hybrid (both, by reciprocal rank fusion), or feedback (vector; other"
+            " languages are searched with the best passage too)."
+        ),
     ] = "vector",
     languages: Annotated[Text, typer.Option(help="Search in these only: de,en,th.")] = None,
     per_language: Annotated[int | None, typer.Option(help="At most so many passages of each language.", min=1)] = None,

@@ -210,15 +210,27 @@ def uncompressed_name(path: PathLike) -> str:
     return name[: -len(Path(name).suffix)] if Path(name).suffix.lower() in COMPRESSIONS else name
 
 
+def is_moses_name(path: PathLike) -> bool:
+    """Whether files of a Moses bitext are there: both, named with a comma, or those that begin with the name."""
+    name = os.fspath(path)
+    return _are_two_files(name) or len(_languages_behind(name)) > 1
+
+
 def _are_two_files(name: str) -> bool:
     first, comma, second = name.partition(",")
     return bool(comma) and Path(first.strip()).is_file() and Path(second.strip()).is_file()
 
 
 def _is_prefix(name: str) -> bool:
-    """Whether there is a file of that name and a language behind it."""
-    there = Path(name).parent.glob(f"{glob.escape(Path(name).name)}.*")
-    return any(_code(uncompressed_name(file.name).removeprefix(f"{Path(name).name}.")) for file in there)
+    return bool(_languages_behind(name))
+
+
+def _languages_behind(name: str) -> set[str]:
+    """The languages of the files that have that name and then a language's."""
+    prefix = Path(name).name
+    there = [file for file in Path(name).parent.glob(f"{glob.escape(prefix)}.*") if file.is_file()]
+    codes = [_code(uncompressed_name(file.name).removeprefix(f"{prefix}.")) for file in there]
+    return {code for code in codes if code is not None}
 
 
 _LINE_END = re.compile("[\t\n\r]")

@@ -20,6 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
@@ -322,6 +323,17 @@ class PassageIndex:
             return []
         query = self._table.search(text, query_type="fts").select([*SHOWN, "_score"])
         return self._hits(query, top, languages, where, lambda row: row["_score"])
+
+    def vectors(self, ids: Sequence[str]) -> Float32[ndarray, "n d"]:
+        """The vectors of passages that are in the index, in the order of their ids.
+
+        Args:
+            ids: each of a passage.
+        """
+        query = self._table.search().where(f"id IN ({sql_strings(ids)})").select(["id", "vector"])
+        with lance_reads(self.folder):
+            found = {row["id"]: row["vector"] for row in query.limit(len(ids)).to_list()}
+        return np.array([found[name] for name in ids], dtype=np.float32)
 
     def _hits(
         self,

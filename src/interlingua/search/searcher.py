@@ -17,13 +17,14 @@ from interlingua.encoder.language_map_files import MAP_FILE, read_map
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike
 from interlingua.languages import resolve
+from interlingua.search.feedback import rankings_with_feedback
 from interlingua.search.indexed_model import IndexedModel
 from interlingua.search.passage_files import Passage, read_passages
 from interlingua.search.passage_index import Added, PassageIndex, read_settings, require_same
 from interlingua.search.ranking import Hit, LanguageShare, fused, language_shares, merged
 
-SearchMode = Literal["vector", "text", "hybrid"]
-MODES: tuple[SearchMode, ...] = ("vector", "text", "hybrid")
+SearchMode = Literal["vector", "text", "hybrid", "feedback"]
+MODES: tuple[SearchMode, ...] = ("vector", "text", "hybrid", "feedback")
 FUSED_DEPTH = 5
 """Hits of each ranking that fusion reads, as a multiple of those wanted."""
 MOST_HITS = 10_000
@@ -225,7 +226,8 @@ class Searcher:
             question: its words are read by the modes text and hybrid.
             vector: of length 1; None is for the mode text.
             top: hits at most.
-            mode: by vectors, by the words of the text (BM25), or by both with reciprocal rank fusion.
+            mode: by vectors, by the words of the text (BM25), by both with reciprocal rank fusion, or by vectors with
+                feedback, see ``rankings_with_feedback``.
             languages: codes of the languages to search in; () = all.
             per_language: take no more hits than that from each language, so that none fills the ranking; None = any.
             where: a condition in SQL, such as ``json_extract(metadata, '$.year') = '2024'``.
@@ -251,10 +253,13 @@ class Searcher:
             return self.index.nearest(vector, most, languages=codes, where=where, exact=exact)
 
         def balanced(kind: str) -> list[Hit]:
+            most = depth if per_language is None else min(per_language, depth)
+            if kind == "feedback" and vector is not None:
+                given = (self.index, vector, most, list(searched))
+                return merged(rankings_with_feedback(*given, where=where, exact=exact), depth)
             if per_language is None:
                 return ranking(kind, [resolve(code).code for code in languages], depth)
-            parts = [ranking(kind, [code], min(per_language, depth)) for code in searched]
-            return merged(parts, depth)
+            return merged([ranking(kind, [code], most) for code in searched], depth)
 
         hits = balanced(mode) if mode != "hybrid" else fused([balanced("vector"), balanced("text")], top)
         return Ranking(hits, language_shares(hits, searched))

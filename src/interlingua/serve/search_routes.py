@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter
 from pydantic import BaseModel, Field, StrictInt, StrictStr
@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from interlingua.errors import InterlinguaError
-from interlingua.search.searcher import Ranking, Searcher
+from interlingua.search.searcher import Ranking, Searcher, SearchMode
 from interlingua.serve.document import NOT_BLANK, IndexedLanguage, Language
 from interlingua.serve.errors import RequestError
 from interlingua.serve.json_route import WHOLE, StrictRoute, json_response
@@ -31,7 +31,7 @@ class SearchRequest(BaseModel):
 
     query: Annotated[StrictStr, Field(min_length=1, max_length=MAX_QUESTION, json_schema_extra={"pattern": NOT_BLANK})]
     top: Hits = Field(10, description="Passages found at most.")
-    mode: Literal["vector", "text", "hybrid"] = "vector"
+    mode: SearchMode = "vector"
     languages: Annotated[list[IndexedLanguage], Field(max_length=1000)] = Field([], description="Search in these only.")
     per_language: Hits | None = Field(None, description="At most so many passages of each language.")
     language: Language | None = Field(None, description="Of the question, for models that need it.")

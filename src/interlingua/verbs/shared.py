@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from interlingua.corpus.formats import is_moses_name
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.limits import MAX_LINE_CHARACTERS
 from interlingua.options import INPUT, MODEL, SEARCH, Names, Options, argument, option
-from interlingua.registry import DEFAULT_MODEL
+from interlingua.registry import DEFAULT_MODEL, installed_model_entry
+from interlingua.remote import WILD, is_remote
 from interlingua.runtime import Progress as Progress
 from interlingua.runtime import silent as silent
 
@@ -109,7 +112,7 @@ class ModelOptions(Options):
 
     @classmethod
     def left_out(cls, first: Any, given: Mapping[str, Any]) -> Any:
-        """The default model where the first argument is a file or standard input, and so no model.
+        """The default model where the first argument is what is read, here or elsewhere, and so no model.
 
         Another backend may read its model from a file: there nothing is left out.
         """
@@ -117,8 +120,18 @@ class ModelOptions(Options):
             return None
         if first is None:
             return DEFAULT_MODEL
-        is_text = isinstance(first, str | os.PathLike) and (first == STANDARD_INPUT or Path(first).is_file())
-        return DEFAULT_MODEL if is_text else None
+        is_read = isinstance(first, str | os.PathLike) and _is_input(os.fspath(first))
+        return DEFAULT_MODEL if is_read else None
+
+
+def _is_input(name: str) -> bool:
+    """Whether a name stands for standard input or for files, and so for no model."""
+    if name == STANDARD_INPUT or Path(name).is_file() or is_remote(name):
+        return True
+    if Path(name).is_dir() or installed_model_entry(name) is not None:
+        return False
+    has_files = any(mark in name for mark in WILD) and bool(glob.glob(name))
+    return has_files or is_moses_name(name)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,59 @@
+"""A PostgreSQL with pgvector for one test: Debian's programs on a folder of their own, gone with the test."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+VARIABLE = "INTERLINGUA_TEST_POSTGRES"
+"""URL of an empty database with pgvector, where another one is to be used."""
+
+
+def programs() -> Path | None:
+    """The folder of a PostgreSQL that has pgvector: on the search path, or where Debian puts it."""
+    on_path = shutil.which("initdb")
+    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    for folder in [*([Path(on_path).resolve().parent] if on_path else []), *folders]:
+        # PREFIX/lib/postgresql/17/bin belongs to PREFIX/share/postgresql/17.
+        version = folder.parent.name
+        extensions = folder.parents[3] / "share" / "postgresql" / version / "extension"
+        if (folder / "initdb").is_file() and (extensions / "vector.control").is_file():
+            return folder
+    return None
+
+
+@contextlib.contextmanager
+def running(folder: Path) -> Iterator[str]:
+    """The URL of an empty database of a server that runs until the block ends.
+
+    Args:
+        folder: of the programs.
+    """
+    # Not pytest's own folder: that of root is closed to the user postgres.
+    place = Path(tempfile.mkdtemp(prefix="interlingua-postgres-"))
+    as_user = []
+    if os.geteuid() == 0:  # PostgreSQL refuses to run as root
+        shutil.chown(place, "postgres")
+        as_user = ["runuser", "-u", "postgres", "--"]
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+
+    def run(program: str, *options: str) -> None:
+        command = [*as_user, str(folder / program), "-D", str(place / "data"), *options]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=place)
+
+    try:
+        run("initdb", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync")
+        run("pg_ctl", "-w", "-l", str(place / "log"), "-o", f"-p {port} -k {place} -h 127.0.0.1", "start")
+        try:
+            yield f"postgresql://postgres@127.0.0.1:{port}/postgres"
+        finally:
+            run("pg_ctl", "-m", "immediate", "stop")
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
