@@ -71,7 +71,7 @@ def processor(command: list[str]) -> str:
 def compile_kernel(source: Path) -> list[Path]:
     """The libraries that there are next to the source now, one for each variant that could be built."""
     command = compiler()
-    if command is None or platform.system() == "Windows":
+    if command is None or platform.system() != "Linux":
         return []
     built = []
     for variant, flags in VARIANTS.get(processor(command), {}).items():
