@@ -134,6 +134,7 @@ def test_there_is_no_import_circle():
 
 # A file is split when it has two subjects, never for its length: these have one.
 LONG = {
+    "encoder/embed_files.py": 420,
     "mining/align.py": 700,
     "mining/alignment.py": 450,
     "mining/calibrate.py": 600,
