@@ -6,18 +6,32 @@ Those of another processor are cross-compiled and run by qemu where both are ins
 
 from __future__ import annotations
 
+import importlib.util
 import platform
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from interlingua import kernels
-from tests.kernels.test_init import build_script
 
+ROOT = Path(__file__).parents[2]
 HERE = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine().lower(), platform.machine().lower())
-VARIANTS = [(machine, name) for machine, names in build_script().VARIANTS.items() for name in names]
+
+
+def flags_by_processor():
+    """What the build gives the compiler for each variant."""
+    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["hatch_build"] = module
+    spec.loader.exec_module(module)
+    return module.VARIANTS
+
+
+FLAGS = flags_by_processor()
+VARIANTS = [(machine, name) for machine, names in FLAGS.items() for name in names]
 NOT_HERE = 77
 PROGRAM = r"""
 #include <stdint.h>
@@ -178,7 +192,7 @@ def test_every_function_is_the_loop_over_sixteen_numbers(machine, variant, tmp_p
     source.write_text(PROGRAM)
     folder = Path(kernels.__file__).parent
     # no contraction of the loops' own products and sums, with which they are compared
-    flags = ["-O2", "-static", "-ffp-contract=off", "-fno-strict-aliasing", *build_script().VARIANTS[machine][variant]]
+    flags = ["-O2", "-static", "-ffp-contract=off", "-fno-strict-aliasing", *FLAGS[machine][variant]]
     command = [compiler, *flags, f"-I{folder}", str(source), "-o", str(tmp_path / "t"), "-lm"]
     built = subprocess.run(command, check=False, capture_output=True, text=True)
     assert built.returncode == 0, built.stderr

@@ -14,7 +14,7 @@ from interlingua.devices import on_device
 CHUNK_COSINES = 1 << 20
 """Cosines that the language contrast holds at once."""
 WHOLE_LOGITS = 1 << 28
-"""Logits, 16,384 x 16,384, up to which they are kept for the backward pass; more are made twice, some rows at a time."""
+"""Logits, 16,384 x 16,384, that are kept for the backward pass at most; more are made twice, some rows at a time."""
 CHUNK_LOGITS = 1 << 26
 """Logits of such rows."""
 
