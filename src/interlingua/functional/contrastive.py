@@ -93,6 +93,7 @@ def additive_margin_softmax(
     Raises:
         ValueError: the temperature is not positive.
     """
+    _check_temperature(temperature)
     taken = margin if margin_after_temperature else margin / temperature
     if len(x) * len(y) > WHOLE_LOGITS:
         x, y = _scaled(F.normalize(_wide(x), dim=-1), temperature), F.normalize(_wide(y), dim=-1)
@@ -349,9 +350,13 @@ def _without_diagonal(excluded: Bool[Tensor, "b n"], device: torch.device) -> Bo
 
 
 def _scaled(similarity: Float[Tensor, "b n"], temperature: float) -> Float[Tensor, "b n"]:
+    _check_temperature(temperature)
+    return similarity / temperature
+
+
+def _check_temperature(temperature: float) -> None:
     if temperature <= 0:
         raise ValueError(f"temperature is {temperature}; it must be positive")
-    return similarity / temperature
 
 
 def _wide(tensor: Tensor) -> Tensor:
