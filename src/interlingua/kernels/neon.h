@@ -33,7 +33,7 @@ enum { FLOAT32, BFLOAT16, BYTES };
 
 #define HAS_DOT_PRODUCT (1UL << 20) /* HWCAP_ASIMDDP, for systems that have no name for it */
 
-/* Every AArch64 has NEON; the dot product is asked of the system. */
+/* Every AArch64 has NEON; the system knows of the dot product. */
 ALWAYS int has_instructions(void) {
 #if !defined(__ARM_FEATURE_DOTPROD)
     return 1;
