@@ -2,51 +2,82 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import re
+import shlex
 import shutil
 import subprocess
+import sysconfig
 import zlib
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-FLAGS = ("-O3", "-shared", "-fPIC", "-mfma")
-AVX512 = ("-mavx512f", "-mavx512vnni", "-mavx512bf16", "-mavx512bw", "-mavx512vl", "-mprefer-vector-width=512")
-VARIANTS = {"avx512": AVX512, "avxvnni": ("-mavx2", "-mavxvnni"), "avx2": ("-mavx2",)}
-"""The flags of each; as in the package's ``kernels``. A compiler that does not know those of one still gives others."""
-ONE_VARIANT = {"training": "avx512"}
-"""Sources that are written for one alone."""
+FLAGS = ("-O3", "-shared", "-fPIC", "-fno-strict-aliasing")
+AVX512 = ("-mfma", "-mavx512f", "-mavx512vnni", "-mavx512bf16", "-mavx512bw", "-mavx512vl")
+VARIANTS = {
+    "x86_64": {
+        "avx512": (*AVX512, "-mprefer-vector-width=512"),
+        "avxvnni": ("-mfma", "-mavx2", "-mavxvnni"),
+        "avx2": ("-mfma", "-mavx2"),
+    },
+    "aarch64": {
+        "dotprod": ("-march=armv8.2-a+dotprod",),
+        "neon": ("-march=armv8-a",),
+    },
+}
+"""The flags of each by processor; the names as in the package's ``kernels``. A compiler that does not know those of one
+still gives others."""
+SAME_PROCESSOR = {"amd64": "x86_64", "arm64": "aarch64"}
 
 
 class Kernels(BuildHookInterface):
-    """Builds ``kernels/*.c`` beside their sources."""
+    """Builds ``kernels/*.c`` next to their sources."""
 
     PLUGIN_NAME = "custom"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Puts the libraries into the wheel, which is then one for this platform."""
+        """Puts the libraries into the wheel, which is then one for this platform and every Python."""
         if self.target_name != "wheel":
             return
         for source in (Path(self.root) / "src" / "interlingua" / "kernels").glob("*.c"):
             for library in compile_kernel(source):
-                build_data["pure_python"], build_data["infer_tag"] = False, True
+                build_data["pure_python"] = False
+                build_data["tag"] = wheel_tag()
                 build_data["artifacts"].append(str(library.relative_to(self.root)))
 
 
+def wheel_tag() -> str:
+    """Of a wheel with libraries that no version of Python is part of: ctypes loads them."""
+    return "py3-none-" + re.sub(r"[-.]", "_", sysconfig.get_platform())
+
+
+def compiler() -> list[str] | None:
+    """The command of the compiler, that of ``CC`` where it is set, or None."""
+    if os.environ.get("CC"):
+        return shlex.split(os.environ["CC"])
+    return next(([name] for name in ("cc", "gcc", "clang") if shutil.which(name)), None)
+
+
+def processor(command: list[str]) -> str:
+    """What a compiler compiles for, which is another processor with a cross compiler."""
+    answer = subprocess.run([*command, "-dumpmachine"], capture_output=True, check=False, text=True)
+    name = answer.stdout.partition("-")[0] if answer.returncode == 0 else platform.machine()
+    return SAME_PROCESSOR.get(name.lower(), name.lower())
+
+
 def compile_kernel(source: Path) -> list[Path]:
-    """The libraries that there are beside the source now, one for each variant that could be built."""
-    compiler = next((name for name in ("cc", "gcc", "clang") if shutil.which(name)), None)
-    if compiler is None or platform.system() == "Windows" or platform.machine().lower() not in ("x86_64", "amd64"):
+    """The libraries that there are next to the source now, one for each variant that could be built."""
+    command = compiler()
+    if command is None or platform.system() != "Linux":
         return []
     built = []
-    for variant, flags in VARIANTS.items():
-        if ONE_VARIANT.get(source.stem, variant) != variant:
-            continue
+    for variant, flags in VARIANTS.get(processor(command), {}).items():
         library = source.with_suffix(f".{variant}.so")
-        command = [compiler, *FLAGS, *flags, f"-DDIGEST={digest(source)}u", "-o", str(library), str(source)]
-        if subprocess.run(command, capture_output=True, check=False).returncode == 0:
+        line = [*command, *FLAGS, *flags, f"-DDIGEST={digest(source)}u", "-o", str(library), str(source)]
+        if subprocess.run(line, capture_output=True, check=False).returncode == 0:
             built.append(library)
     return built
 

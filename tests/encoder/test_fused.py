@@ -12,11 +12,20 @@ import torch
 from interlingua.encoder import fused
 from interlingua.encoder.attention import Layout
 from interlingua.encoder.backbone import ACTIVATIONS, Backbone, BackboneConfig
-from interlingua.kernels import library
+from interlingua.kernels import VARIANTS, library
 
-needs_kernel = pytest.mark.skipif(library("training") is None, reason="needs the compiled kernel and AVX-512 BF16")
+needs_kernel = pytest.mark.usefixtures("variant")
 ROOT = Path(__file__).resolve().parents[2]
 LENGTHS = [1, 17, 4, 4, 33, 64, 65, 130]
+
+
+@pytest.fixture(params=VARIANTS)
+def variant(use_variant, request):
+    """Each variant of the kernel that this processor runs."""
+    use_variant(request.param)
+    if library("training") is None:
+        pytest.skip(f"needs the compiled kernel and a processor that runs {request.param}")
+    return request.param
 
 
 def backbone_with(*, dropout=0.0, **changes):

@@ -6,7 +6,9 @@ import math
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
+from interlingua.functional import contrastive
 from interlingua.functional.contrastive import (
     additive_margin_softmax,
     bidirectional_contrastive,
@@ -200,3 +202,68 @@ def test_excluded_pairs_get_no_gradient_and_the_others_theirs(loss):
         loss(x, y, temperature=0.5, excluded=everything),
         torch.zeros((), dtype=torch.float64),
     )
+
+
+def losses_of(x, y, negatives, excluded):
+    """Every loss that has a form in chunks."""
+    wide = torch.cat([excluded, torch.zeros(len(x), len(negatives), dtype=torch.bool)], dim=1)
+    wide[0, -1] = True
+    return {
+        "additive": additive_margin_softmax(x, y, margin=0.3, temperature=0.1, excluded=excluded),
+        "after": additive_margin_softmax(x, y, margin=0.3, temperature=0.5, margin_after_temperature=True),
+        "plain": bidirectional_contrastive(x, y, temperature=0.2),
+        "infonce": infonce(x, y, hard_negatives=negatives, temperature=0.3, excluded=wide),
+        "products": infonce(x, y, cosine=False),
+    }
+
+
+@pytest.mark.parametrize("rows", [1, 3, 7, 100])
+def test_logits_in_chunks_give_the_same_losses_and_gradients(rows, monkeypatch):
+    inputs = [embeddings(count, seed=seed).requires_grad_() for seed, count in enumerate((7, 7, 4))]
+    excluded = torch.rand(7, 7, generator=torch.Generator().manual_seed(3)) < 0.4  # the diagonal is never excluded
+    before = excluded.clone()
+    whole = losses_of(*inputs, excluded)
+    monkeypatch.setattr(contrastive, "WHOLE_LOGITS", 0)
+    monkeypatch.setattr(contrastive, "CHUNK_LOGITS", 11 * rows)
+    for name, loss in losses_of(*inputs, excluded).items():
+        torch.testing.assert_close(loss, whole[name], rtol=1e-12, atol=1e-12)
+        found = torch.autograd.grad(2 * loss, inputs, allow_unused=True)
+        expected = torch.autograd.grad(2 * whole[name], inputs, allow_unused=True)
+        for one, other in zip(found, expected, strict=True):
+            assert (one is None) == (other is None)
+            if one is not None:
+                torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-12, msg=name)
+    assert torch.equal(excluded, before)
+
+
+def test_chunked_gradients_are_those_of_differences(monkeypatch):
+    monkeypatch.setattr(contrastive, "WHOLE_LOGITS", 0)
+    monkeypatch.setattr(contrastive, "CHUNK_LOGITS", 10)
+    x, y = embeddings(5).requires_grad_(), embeddings(5, seed=1).requires_grad_()
+    assert torch.autograd.gradcheck(lambda x, y: additive_margin_softmax(x, y, margin=0.2, temperature=0.5), (x, y))
+
+
+class LargestTensor(TorchDispatchMode):
+    """Notes the most elements of a tensor that any operation gives."""
+
+    most = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        out = func(*args, **(kwargs or {}))
+        tensors = [leaf for leaf in (out if isinstance(out, tuple | list) else [out]) if isinstance(leaf, torch.Tensor)]
+        self.most = max([self.most, *(tensor.numel() for tensor in tensors)])
+        return out
+
+
+def test_no_whole_matrix_of_logits_is_made_in_chunks(monkeypatch):
+    x, y = embeddings(64).requires_grad_(), embeddings(64, seed=1).requires_grad_()
+    for whole, chunk, most in ((1 << 28, 1 << 26, 64 * 64), (0, 8 * 64, 8 * 64)):
+        monkeypatch.setattr(contrastive, "WHOLE_LOGITS", whole)
+        monkeypatch.setattr(contrastive, "CHUNK_LOGITS", chunk)
+        with LargestTensor() as seen:
+            additive_margin_softmax(x, y).backward()
+        assert seen.most == most
+
+
+def test_sixteen_thousand_pairs_are_the_last_that_are_kept_whole():
+    assert contrastive.WHOLE_LOGITS == 16_384**2

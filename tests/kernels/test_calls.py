@@ -42,7 +42,7 @@ def test_as_many_threads_as_pay(monkeypatch):
     assert even_parts(0, 10) == [0, 0]
 
 
-@pytest.mark.skipif(library("training") is None, reason="needs the compiled kernel and AVX-512 BF16")
+@pytest.mark.skipif(library("training") is None, reason="needs the compiled kernel")
 def test_what_it_is_available_for():
     kinds = {dtype: available(torch.ones(1, dtype=dtype)) for dtype in (torch.float32, torch.bfloat16, torch.float64)}
     assert list(kinds.values()) == [True, True, False]
@@ -130,3 +130,14 @@ def test_sizes_are_known_of_all_functions_but_attention():
     assert calls.FUNCTIONS.keys() - calls.SIZES.keys() == {"attention", "attention_back"}
     for name, sizes in calls.SIZES.items():
         assert [size == "." for size in sizes] == [kind == "." for kind in calls.FUNCTIONS[name]]
+
+
+def test_a_variant_that_was_never_measured_has_to_be_named(monkeypatch):
+    monkeypatch.setattr(calls, "library", lambda name: object())
+    monkeypatch.setattr(calls, "variant", lambda name: "neon")
+    for value, used in (("", False), ("1", False), ("neon", True)):
+        monkeypatch.setenv("INTERLINGUA_KERNELS", value)
+        assert available(torch.ones(1)) == used
+    monkeypatch.setattr(calls, "variant", lambda name: "avx2")
+    monkeypatch.delenv("INTERLINGUA_KERNELS")
+    assert available(torch.ones(1))

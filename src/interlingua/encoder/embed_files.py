@@ -21,6 +21,7 @@ from numpy import ndarray
 
 from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.sentence_table import is_table, read_column, refuse_column
+from interlingua.encoder.device_processes import OnDevices, on_devices
 from interlingua.encoder.encode import EncodeReport, collect, windows
 from interlingua.encoder.finite import check_finite
 from interlingua.encoder.parquet_vectors import ParquetVectors, is_parquet, require_pyarrow
@@ -67,6 +68,8 @@ class EmbedJob:
     output: str
     ray: str | None = None
     ray_cores: int = 1
+    devices: int = 1
+    device: str | None = None
     column: str | None = None
     language: str | None = None
     on_error: str = "stop"
@@ -75,6 +78,8 @@ class EmbedJob:
         BadLines(self.on_error)  # refuses what it does not know
         if STANDARD_INPUT in self.files and (len(self.files) > 1 or self.output.endswith("/")):
             raise ConfigError("standard input is one text by itself; name one .npy or .parquet file for it")
+        if self.devices > 1 and self.ray is not None:
+            raise ConfigError("--ray shares the work out by itself; drop --devices")
         suffix = Path(name_of(self.output)).suffix
         if self.to_parquet:
             require_pyarrow()
@@ -131,7 +136,7 @@ class EmbedJob:
         for name in left[:1]:
             check_writable(targets[name])
         made: list[Made] = []
-        with tempfile.TemporaryDirectory() as scratch, connected(self.ray, cores=self.ray_cores) as workers:
+        with tempfile.TemporaryDirectory() as scratch, self._workers() as workers:
             sentences = partial(read_column, column=self.column, language=self.language, bad=bad)
             count = _Count(left, progress, sentences, skips=bad.skips)
             work = _Work(encode, Path(scratch), report, count, workers, sentences, bad)
@@ -143,6 +148,11 @@ class EmbedJob:
                     if record is not None:
                         record.add(name)
         return self._summary(made, len(names) - len(left), report, time.perf_counter() - started)
+
+    def _workers(self) -> contextlib.AbstractContextManager[OnRay | OnDevices | None]:
+        if self.devices > 1:
+            return on_devices(self.devices, self.device)
+        return connected(self.ray, cores=self.ray_cores)
 
     @property
     def names(self) -> list[str]:
@@ -191,7 +201,7 @@ class _Work:
         scratch: Path,
         report: EncodeReport,
         count: _Count,
-        workers: OnRay | None,
+        workers: OnRay | OnDevices | None,
         sentences: Callable[[PathLike], Iterator[str]],
         bad: BadLines,
     ) -> None:

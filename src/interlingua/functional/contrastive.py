@@ -13,6 +13,10 @@ from interlingua.devices import on_device
 
 CHUNK_COSINES = 1 << 20
 """Cosines that the language contrast holds at once."""
+WHOLE_LOGITS = 1 << 28
+"""Logits, 16,384 x 16,384, that are kept for the backward pass at most; more are made twice, some rows at a time."""
+CHUNK_LOGITS = 1 << 26
+"""Logits of such rows."""
 
 
 def cosine_similarities(x: Float[Tensor, "b d"], y: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
@@ -89,8 +93,12 @@ def additive_margin_softmax(
     Raises:
         ValueError: the temperature is not positive.
     """
-    logits = _scaled(cosine_similarities(x, y), temperature)
+    _check_temperature(temperature)
     taken = margin if margin_after_temperature else margin / temperature
+    if len(x) * len(y) > WHOLE_LOGITS:
+        x, y = _scaled(F.normalize(_wide(x), dim=-1), temperature), F.normalize(_wide(y), dim=-1)
+        return _chunked_softmax(x, y, excluded=excluded, taken=taken, both=True)
+    logits = _scaled(cosine_similarities(x, y), temperature)
     logits = logits - taken * torch.eye(len(logits), dtype=logits.dtype, device=logits.device)
     if excluded is not None:
         logits = logits.masked_fill(_without_diagonal(excluded, logits.device), -torch.inf)
@@ -127,6 +135,11 @@ def infonce(
         ValueError: the temperature is not positive.
     """
     candidates = passages if hard_negatives is None else torch.cat([passages, hard_negatives])
+    if len(queries) * len(candidates) > WHOLE_LOGITS:
+        q, c = _wide(queries), _wide(candidates)
+        if cosine:
+            q, c = F.normalize(q, dim=-1), F.normalize(c, dim=-1)
+        return _chunked_softmax(_scaled(q, temperature), c, excluded=excluded)
     compare = cosine_similarities if cosine else inner_products
     logits = _scaled(compare(queries, candidates), temperature)
     if excluded is not None:
@@ -247,15 +260,103 @@ class _LanguageContrast(torch.autograd.Function):
         return gradients[0] * grad_differences, gradients[0] * grad_units
 
 
+def _chunked_softmax(
+    x: Float[Tensor, "b d"],
+    y: Float[Tensor, "n d"],
+    *,
+    excluded: Bool[Tensor, "b n"] | None = None,
+    taken: float = 0.0,
+    both: bool = False,
+) -> Float[Tensor, ""]:
+    """Cross-entropy of each x's own y under the softmax of x y', a mean over x, with ``both`` that of each y too.
+
+    Args:
+        x: anchors, in float32 or wider, divided by the temperature.
+        y: candidates; row i belongs to row i of ``x``.
+        excluded: as in ``bidirectional_contrastive``.
+        taken: from the logits of the positives.
+        both: add the softmax over each column.
+    """
+    with torch.autocast(x.device.type, enabled=False):
+        loss: Tensor = _ChunkedSoftmax.apply(x, y, excluded, taken, both)  # type: ignore[no-untyped-call]
+    return loss
+
+
+class _ChunkedSoftmax(torch.autograd.Function):
+    """The forward pass keeps the logarithm of each row's sum, and of each column's; the backward pass needs no more.
+
+    The slope of the loss along a logit is its share of its row's sum, and of its column's, less 1 for a positive.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, x: Float[Tensor, "b d"], y: Float[Tensor, "n d"], excluded: Tensor | None, taken: float, both: bool
+    ) -> Float[Tensor, ""]:
+        row_sums = torch.empty_like(x[:, 0])
+        column_sums = torch.full_like(y[:, 0], -torch.inf)
+        own = (x * y[: len(x)]).sum(1) - taken
+        for rows in _row_chunks(len(x), len(y)):
+            logits = _some_logits(x, y, excluded, taken, rows)
+            row_sums[rows] = logits.logsumexp(1)
+            if both:
+                column_sums = torch.logaddexp(column_sums, logits.logsumexp(0))
+        ctx.save_for_backward(x, y, excluded, row_sums, column_sums)
+        ctx.taken = taken
+        ctx.both = both
+        loss = (row_sums - own).mean()
+        return loss + (column_sums - own).mean() if both else loss
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
+        x, y, excluded, row_sums, column_sums = ctx.saved_tensors
+        d_x = torch.empty_like(x)
+        d_y = torch.zeros_like(y)
+        with torch.autocast(x.device.type, enabled=False):
+            for rows in _row_chunks(len(x), len(y)):
+                logits = _some_logits(x, y, excluded, ctx.taken, rows)
+                slopes = (logits - row_sums[rows, None]).exp()
+                if ctx.both:
+                    slopes += (logits - column_sums).exp()
+                slopes.diagonal(rows.start).sub_(1 + ctx.both)
+                d_x[rows] = slopes @ y
+                d_y += slopes.T @ x[rows]
+        factor = upstream / len(x)
+        return d_x * factor, d_y * factor, None, None, None
+
+
+def _row_chunks(rows: int, columns: int) -> list[slice]:
+    """Rows of at most ``CHUNK_LOGITS`` logits together."""
+    size = max(1, CHUNK_LOGITS // columns)
+    return [slice(start, min(start + size, rows)) for start in range(0, rows, size)]
+
+
+def _some_logits(
+    x: Float[Tensor, "b d"], y: Float[Tensor, "n d"], excluded: Bool[Tensor, "b n"] | None, taken: float, rows: slice
+) -> Float[Tensor, "r n"]:
+    """Some rows of x y', with less for the positives, and none for what is excluded."""
+    logits = x[rows] @ y.T
+    logits.diagonal(rows.start).sub_(taken)
+    if excluded is not None:
+        hidden = on_device(excluded[rows], logits.device).clone()
+        hidden.diagonal(rows.start).fill_(False)
+        logits.masked_fill_(hidden, -torch.inf)
+    return logits
+
+
 def _without_diagonal(excluded: Bool[Tensor, "b n"], device: torch.device) -> Bool[Tensor, "b n"]:
     excluded = on_device(excluded, device)
     return excluded & ~torch.eye(*excluded.shape, dtype=torch.bool, device=excluded.device)
 
 
 def _scaled(similarity: Float[Tensor, "b n"], temperature: float) -> Float[Tensor, "b n"]:
+    _check_temperature(temperature)
+    return similarity / temperature
+
+
+def _check_temperature(temperature: float) -> None:
     if temperature <= 0:
         raise ValueError(f"temperature is {temperature}; it must be positive")
-    return similarity / temperature
 
 
 def _wide(tensor: Tensor) -> Tensor:

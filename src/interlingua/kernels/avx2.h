@@ -1,7 +1,11 @@
 /* Sixteen numbers at a time, each in two registers of AVX2: the functions of avx512.h, with the same results.
 
    Products of bytes use AVX-VNNI where the compiler may (the variant "avxvnni"). There are no products of bfloats: the
-   weights are widened to float32 when they are laid out, and activations stay float32. */
+   encoder's weights are widened to float32 when they are laid out, and its activations stay float32. */
+#include <cpuid.h>
+#include <immintrin.h>
+#include <stdint.h>
+
 #ifdef __AVXVNNI__
 #define OFFSET 128 /* the instruction multiplies signed bytes by unsigned ones, so the stored bytes + 128 */
 #else
@@ -10,6 +14,7 @@
 #define BFLOATS 0
 #define VECTORS 1 /* of sixteen columns, in a tile of a product */
 #define ROWS 6    /* by one vector: the sums of a product fill 12 of 16 registers */
+#define COLUMNS 1 /* the same, where the tile is so many vectors by six rows */
 #define ALWAYS static inline __attribute__((always_inline))
 
 typedef struct {
@@ -90,6 +95,24 @@ ALWAYS float largest16(Floats x) {
     return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
 }
 
+ALWAYS float first_lane16(Floats x) { return _mm256_cvtss_f32(x.low); }
+
+/* a where x > 0, b elsewhere. */
+ALWAYS Floats if_positive16(Floats x, Floats a, Floats b) {
+    __m256 zero = _mm256_setzero_ps();
+    return (Floats){_mm256_blendv_ps(b.low, a.low, _mm256_cmp_ps(x.low, zero, _CMP_GT_OQ)),
+                    _mm256_blendv_ps(b.high, a.high, _mm256_cmp_ps(x.high, zero, _CMP_GT_OQ))};
+}
+
+/* The scale where a random byte is at least the threshold, 0 elsewhere. */
+ALWAYS Floats keep16(const uint8_t *random, int64_t threshold, float scale) {
+    __m128i bytes = _mm_loadu_si128((const __m128i *)random);
+    __m128i keep = _mm_cmpeq_epi8(_mm_max_epu8(bytes, _mm_set1_epi8((char)threshold)), bytes); /* all ones */
+    __m256 low = _mm256_castsi256_ps(_mm256_cvtepi8_epi32(keep)), factor = _mm256_set1_ps(scale);
+    __m256 high = _mm256_castsi256_ps(_mm256_cvtepi8_epi32(_mm_srli_si128(keep, 8)));
+    return (Floats){_mm256_and_ps(low, factor), _mm256_and_ps(high, factor)};
+}
+
 /* What scale16 can take: the operands' order keeps what is no number. */
 ALWAYS Floats limit16(Floats x) { return min16(set16(127.0f), max16(set16(-127.0f), x)); }
 
@@ -137,15 +160,35 @@ ALWAYS Floats signs16(int apart) {
     return (Floats){eight, eight};
 }
 
-/* Activations are float32 here, whatever the dtype. */
+/* Eight bfloats are the upper halves of floats. */
+ALWAYS __m256 widen8(const char *from) {
+    __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)from));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
+}
+
+/* To the nearest bfloat, of two that are equally near to the even one; what is no number stays none. */
+ALWAYS void narrow8(char *to, __m256 x) {
+    __m256i bits = _mm256_castps_si256(x), last = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+    __m256i rounded = _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7FFF)), last);
+    __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
+    __m256i is_number = _mm256_castps_si256(_mm256_cmp_ps(x, x, _CMP_ORD_Q));
+    __m256i upper = _mm256_srli_epi32(_mm256_blendv_epi8(quiet, rounded, is_number), 16);
+    __m128i packed = _mm_packus_epi32(_mm256_castsi256_si128(upper), _mm256_extracti128_si256(upper, 1));
+    _mm_storeu_si128((__m128i *)to, packed);
+}
+
 ALWAYS Floats load(const char *from, int64_t type) {
-    (void)type;
-    return read16((const float *)from);
+    if (type == FLOAT32) return read16((const float *)from);
+    return (Floats){widen8(from), widen8(from + 16)};
 }
 
 ALWAYS void store(char *to, int64_t type, Floats x) {
-    (void)type;
-    write16((float *)to, x);
+    if (type == FLOAT32) {
+        write16((float *)to, x);
+    } else {
+        narrow8(to, x.low);
+        narrow8(to + 16, x.high);
+    }
 }
 
 ALWAYS Ints set_ints16(int32_t x) { return (Ints){_mm256_set1_epi32(x), _mm256_set1_epi32(x)}; }

@@ -1,7 +1,13 @@
-/* Sixteen numbers at a time, each in a register of AVX-512. avx2.h has the same functions for processors without. */
+/* Sixteen numbers at a time, each in a register of AVX-512. avx2.h and neon.h have the same functions for processors
+   without. */
+#include <cpuid.h>
+#include <immintrin.h>
+#include <stdint.h>
+
 #define BFLOATS 1   /* products of bfloats */
 #define VECTORS 2   /* of sixteen columns, in a tile of a product */
 #define ROWS 12     /* by VECTORS vectors: the sums of a product fill 24 of 32 registers */
+#define COLUMNS 4   /* vectors by six rows, where the tile is that: 24 registers too */
 #define OFFSET 128  /* the instruction multiplies signed bytes by unsigned ones, so the stored bytes + 128 */
 #define ALWAYS static inline __attribute__((always_inline))
 
@@ -34,6 +40,20 @@ ALWAYS Floats fnmadd16(Floats a, Floats b, Floats c) { return _mm512_fnmadd_ps(a
 ALWAYS Floats round16(Floats x) { return _mm512_roundscale_ps(x, 0); }
 ALWAYS float sum16(Floats x) { return _mm512_reduce_add_ps(x); }
 ALWAYS float largest16(Floats x) { return _mm512_reduce_max_ps(x); }
+
+ALWAYS float first_lane16(Floats x) { return _mm512_cvtss_f32(x); }
+
+/* a where x > 0, b elsewhere. */
+ALWAYS Floats if_positive16(Floats x, Floats a, Floats b) {
+    return _mm512_mask_mov_ps(b, _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_GT_OQ), a);
+}
+
+/* The scale where a random byte is at least the threshold, 0 elsewhere. */
+ALWAYS Floats keep16(const uint8_t *random, int64_t threshold, float scale) {
+    __m128i bytes = _mm_loadu_si128((const __m128i *)random);
+    __mmask16 keep = _mm_cmpge_epu8_mask(bytes, _mm_set1_epi8((char)threshold));
+    return _mm512_maskz_mov_ps(keep, _mm512_set1_ps(scale));
+}
 
 /* What scale16 can take: here any number. */
 ALWAYS Floats limit16(Floats x) { return x; }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 from collections.abc import Callable
 from itertools import pairwise
@@ -11,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from interlingua.kernels import library
+from interlingua.kernels import VARIABLE, library, variant
 
 TYPES = {torch.float32: 0, torch.bfloat16: 1}
 """Of activations; as in training.c."""
@@ -38,13 +39,18 @@ SIZES = {
 
 The two numbers stand before the first tensor. Those of ``attention`` are in its own struct, see ``encoder/fused.py``.
 """
+MEASURED = ("avx512", "avxvnni", "avx2")
+"""Variants that were seen to be no slower than torch; another one is used where ``INTERLINGUA_KERNELS`` names it."""
 MIN_ELEMENTS = 1 << 17
 """Fewer activations than this are not worth a thread of their own."""
 
 
 def available(like: Tensor) -> bool:
     """Whether the kernel is there and this processor runs it, for activations of this kind."""
-    return like.device.type == "cpu" and like.dtype in TYPES and library("training") is not None
+    if like.device.type != "cpu" or like.dtype not in TYPES or library("training") is None:
+        return False
+    used = variant("training")
+    return used in MEASURED or used == os.environ.get(VARIABLE)
 
 
 def call(name: str, like: Tensor, *arguments: Any) -> None:

@@ -3,16 +3,16 @@
    Sentences go through all layers in groups that stay in the cache. Products are made in float32, in bfloat16 or in
    bytes; residual sums, LayerNorm and softmax are float32 throughout, and what one product hands to the next (queries,
    keys, values, context, inner activations) is of the model's type, float32 or bfloat16. */
-#include <cpuid.h>
-#include <immintrin.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef __AVX512F__
+#if defined(__AVX512F__)
 #include "avx512.h"
-#else
+#elif defined(__AVX2__)
 #include "avx2.h"
+#else
+#include "neon.h"
 #endif
 #include "vectors.h"
 #include "products.h"

@@ -12,20 +12,18 @@
    Rows of x are signed bytes, n of them and room for BLOCK - 1 more behind. Those of y are bytes + 128 in panels of
    GROUP columns, [panel][width / 4][GROUP][4], aligned to 64 bytes, and once more column by column. Lists hold the k
    best, best first, equal similarities by index; a pair that is met twice stands there once. */
-#include <cpuid.h>
-#include <immintrin.h>
 #include <stdint.h>
 #include <string.h>
 
-#ifdef __AVX512F__
+#if defined(__AVX512F__)
 #include "avx512.h"
-#define COLUMNS 4 /* vectors of columns; their sums with BLOCK rows fill 24 of 32 registers */
-#else
+#elif defined(__AVX2__)
 #include "avx2.h"
-#define COLUMNS 1 /* in two registers each, 12 of 16 */
+#else
+#include "neon.h"
 #endif
 
-#define BLOCK 6 /* rows at once */
+#define BLOCK 6 /* rows at once, by COLUMNS vectors of columns */
 #define LANES 16
 #define GROUP (4 * LANES)
 #define MOST_WASTED 2  /* pairs of a row and a panel looked at in vain: another stage would have been cheaper */

@@ -5,17 +5,22 @@
    Activations and their gradients are float32 or bfloat16, all that is computed in between is float32. Dropout keeps an
    element if its random byte is at least a threshold; no bytes: keeps all. Sums over rows are added to what is there.
    Widths are multiples of LANES, that of a vocabulary is not. Functions return 0, or 1 where there is no memory. */
-#include <immintrin.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define LANES 16
-#define ROWS 6
-#define QUERIES 96 /* that are scored at once */
-#define INLINE static inline __attribute__((always_inline))
+#if defined(__AVX512F__)
+#include "avx512.h"
+#elif defined(__AVX2__)
+#include "avx2.h"
+#else
+#include "neon.h"
+#endif
 
-enum { FLOAT32, BFLOAT16 };
+#define LANES 16
+#define TILE_ROWS 6 /* by COLUMNS vectors: the sums of a product stay in registers */
+#define QUERIES 96  /* that are scored at once */
+
 enum { NONE, GELU, GELU_TANH, RELU, SILU, TANH };
 
 typedef struct {
@@ -24,135 +29,143 @@ typedef struct {
     float scale;
 } Dropout;
 
-/* Of this file, so that a library of an older one is noticed; given at compilation. */
+/* Of this file and its headers, so that a library of older ones is noticed; given at compilation. */
 uint32_t digest(void) { return DIGEST; }
 
-int supported(void) {
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bf16") &&
-           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-}
+int supported(void) { return has_instructions(); }
 
 static int64_t up(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
 
 /* ---- sixteen numbers at a time ---- */
 
-INLINE __m512 load(const void *x, int64_t at, int type) {
-    if (type == FLOAT32) return _mm512_loadu_ps((const float *)x + at);
-    __m256i halves = _mm256_loadu_si256((const __m256i *)((const uint16_t *)x + at));
-    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
+ALWAYS int64_t size_of(int type) { return type == FLOAT32 ? 4 : 2; }
+
+ALWAYS Floats get(const void *x, int64_t at, int type) { return load((const char *)x + at * size_of(type), type); }
+
+ALWAYS void put(void *x, int64_t at, Floats value, int type) { store((char *)x + at * size_of(type), type, value); }
+
+/* How many of the sixteen from `at` on are there. */
+ALWAYS int64_t there(int64_t length, int64_t at) { return length - at < LANES ? length - at : LANES; }
+
+/* As many as are there; zeros for the others, which may be behind the end of the memory. */
+ALWAYS Floats get_some(const void *x, int64_t at, int64_t count, int type) {
+    if (count >= LANES) return get(x, at, type);
+    float some[LANES] = {0};
+    memcpy(some, (const char *)x + at * size_of(type), count * size_of(type));
+    return get(some, 0, type);
 }
 
-INLINE void store(void *x, int64_t at, __m512 value, int type) {
-    if (type == FLOAT32)
-        _mm512_storeu_ps((float *)x + at, value);
-    else
-        _mm256_storeu_si256((__m256i *)((uint16_t *)x + at), (__m256i)_mm512_cvtneps_pbh(value));
+ALWAYS void put_some(void *x, int64_t at, Floats value, int64_t count, int type) {
+    if (count >= LANES) {
+        put(x, at, value, type);
+        return;
+    }
+    float some[LANES];
+    put(some, 0, value, type);
+    memcpy((char *)x + at * size_of(type), some, count * size_of(type));
 }
 
-/* Some of them; zeros for the others. */
-INLINE __m512 load_real(const void *x, int64_t at, __mmask16 real, int type) {
-    if (type == FLOAT32) return _mm512_maskz_loadu_ps(real, (const float *)x + at);
-    __m256i halves = _mm256_maskz_loadu_epi16(real, (const uint16_t *)x + at);
-    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
+ALWAYS void add_to(float *sums, Floats value) { write16(sums, add16(read16(sums), value)); }
+
+/* So many bytes and zeros behind them, with no call of memcpy. */
+ALWAYS void get_bytes(const uint8_t *from, int64_t count, uint8_t *to) {
+    uint64_t halves[2] = {0, 0};
+    for (int half = 0; half < 2 && count > 0; half++, from += 8, count -= 8) {
+        uint64_t byte = 0;
+        if (count >= 8) memcpy(halves + half, from, 8);
+        else
+            for (int64_t i = 0; i < count; i++, byte += 8) halves[half] |= (uint64_t)from[i] << byte;
+    }
+    memcpy(to, halves, LANES);
 }
 
-INLINE void store_real(void *x, int64_t at, __m512 value, __mmask16 real, int type) {
-    if (type == FLOAT32)
-        _mm512_mask_storeu_ps((float *)x + at, real, value);
-    else
-        _mm256_mask_storeu_epi16((uint16_t *)x + at, real, (__m256i)_mm512_cvtneps_pbh(value));
+/* What elements at, at + 1, ... are multiplied by; those that are not there: by 0. */
+ALWAYS Floats kept(const Dropout *dropout, int64_t at, int64_t count) {
+    Floats factors = set16(1.0f);
+    if (dropout->random && count >= LANES) {
+        factors = keep16(dropout->random + at, dropout->threshold, dropout->scale);
+    } else if (dropout->random) {
+        uint8_t some[LANES];
+        get_bytes(dropout->random + at, count, some);
+        factors = keep16(some, dropout->threshold, dropout->scale);
+    }
+    return count >= LANES ? factors : first16(count, factors, set16(0.0f));
 }
 
-/* Which of the sixteen are there. */
-INLINE __mmask16 real(int64_t length, int64_t at) {
-    return length - at >= LANES ? 0xFFFF : (__mmask16)((1u << (length - at)) - 1);
+static Floats exp16(Floats x) {
+    x = max16(set16(-87.3f), min16(set16(88.0f), x)); /* NaN stays: it comes second */
+    Floats n = round16(mul16(x, set16(1.44269504f)));
+    Floats r = fnmadd16(n, set16(0.693359375f), x);
+    r = fnmadd16(n, set16(-2.12194440e-4f), r);
+    Floats p = set16(1.9875691500e-4f);
+    p = fmadd16(p, r, set16(1.3981999507e-3f));
+    p = fmadd16(p, r, set16(8.3334519073e-3f));
+    p = fmadd16(p, r, set16(4.1665795894e-2f));
+    p = fmadd16(p, r, set16(1.6666665459e-1f));
+    p = fmadd16(p, r, set16(5.0000001201e-1f));
+    p = fmadd16(p, mul16(r, r), add16(r, set16(1.0f)));
+    return scale16(p, n);
 }
 
-INLINE void add_to(float *sums, __m512 value) { _mm512_storeu_ps(sums, _mm512_add_ps(_mm512_loadu_ps(sums), value)); }
-
-/* What elements at, at + 1, ... are multiplied by; those that are not real: by 0. */
-INLINE __m512 kept(const Dropout *dropout, int64_t at, __mmask16 real) {
-    if (!dropout->random) return _mm512_maskz_mov_ps(real, _mm512_set1_ps(1.0f));
-    __m128i bytes = _mm_maskz_loadu_epi8(real, dropout->random + at);
-    __mmask16 keep = _mm_mask_cmpge_epu8_mask(real, bytes, _mm_set1_epi8((char)dropout->threshold));
-    return _mm512_maskz_mov_ps(keep, _mm512_set1_ps(dropout->scale));
-}
-
-static __m512 exp16(__m512 x) {
-    x = _mm512_max_ps(_mm512_set1_ps(-87.3f), _mm512_min_ps(_mm512_set1_ps(88.0f), x)); /* NaN stays: it comes second */
-    __m512 n = _mm512_roundscale_ps(_mm512_mul_ps(x, _mm512_set1_ps(1.44269504f)), 0);
-    __m512 r = _mm512_fnmadd_ps(n, _mm512_set1_ps(0.693359375f), x);
-    r = _mm512_fnmadd_ps(n, _mm512_set1_ps(-2.12194440e-4f), r);
-    __m512 p = _mm512_set1_ps(1.9875691500e-4f);
-    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.3981999507e-3f));
-    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(8.3334519073e-3f));
-    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(4.1665795894e-2f));
-    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.6666665459e-1f));
-    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(5.0000001201e-1f));
-    p = _mm512_fmadd_ps(p, _mm512_mul_ps(r, r), _mm512_add_ps(r, _mm512_set1_ps(1.0f)));
-    return _mm512_scalef_ps(p, n);
-}
-
-static __m512 sigmoid16(__m512 x) {
-    __m512 e = exp16(_mm512_sub_ps(_mm512_setzero_ps(), x));
-    return _mm512_div_ps(_mm512_set1_ps(1.0f), _mm512_add_ps(_mm512_set1_ps(1.0f), e));
+static Floats sigmoid16(Floats x) {
+    Floats e = exp16(sub16(set16(0.0f), x));
+    return div16(set16(1.0f), add16(set16(1.0f), e));
 }
 
 /* An activation's value and slope. x Phi(x) has erf by Abramowitz and Stegun 7.1.26, 1.5e-7 off at most. */
-INLINE __m512 activate(__m512 x, int activation, __m512 *slope) {
-    __m512 one = _mm512_set1_ps(1.0f), zero = _mm512_setzero_ps();
+ALWAYS Floats activate(Floats x, int activation, Floats *slope) {
+    Floats one = set16(1.0f), zero = set16(0.0f);
     if (activation == GELU) {
-        __m512 z = _mm512_mul_ps(_mm512_abs_ps(x), _mm512_set1_ps(0.70710678f));
-        __m512 t = _mm512_div_ps(one, _mm512_fmadd_ps(z, _mm512_set1_ps(0.3275911f), one));
-        __m512 p = _mm512_set1_ps(1.061405429f);
-        p = _mm512_fmadd_ps(p, t, _mm512_set1_ps(-1.453152027f));
-        p = _mm512_fmadd_ps(p, t, _mm512_set1_ps(1.421413741f));
-        p = _mm512_fmadd_ps(p, t, _mm512_set1_ps(-0.284496736f));
-        p = _mm512_fmadd_ps(p, t, _mm512_set1_ps(0.254829592f));
-        __m512 bell = exp16(_mm512_fnmadd_ps(z, z, zero));
-        __m512 tail = _mm512_mul_ps(_mm512_mul_ps(_mm512_mul_ps(p, t), bell), _mm512_set1_ps(0.5f)); /* Phi(-|x|) */
-        __mmask16 positive = _mm512_cmp_ps_mask(x, zero, _CMP_GE_OQ);
-        __m512 below = _mm512_mask_sub_ps(tail, positive, one, tail); /* Phi(x) */
-        *slope = _mm512_fmadd_ps(_mm512_mul_ps(x, bell), _mm512_set1_ps(0.39894228f), below);
-        return _mm512_mul_ps(x, below);
+        Floats z = mul16(abs16(x), set16(0.70710678f));
+        Floats t = div16(one, fmadd16(z, set16(0.3275911f), one));
+        Floats p = set16(1.061405429f);
+        p = fmadd16(p, t, set16(-1.453152027f));
+        p = fmadd16(p, t, set16(1.421413741f));
+        p = fmadd16(p, t, set16(-0.284496736f));
+        p = fmadd16(p, t, set16(0.254829592f));
+        Floats bell = exp16(fnmadd16(z, z, zero));
+        Floats tail = mul16(mul16(mul16(p, t), bell), set16(0.5f)); /* Phi(-|x|) */
+        Floats below = if_positive16(x, sub16(one, tail), tail); /* Phi(x) */
+        *slope = fmadd16(mul16(x, bell), set16(0.39894228f), below);
+        return mul16(x, below);
     }
     if (activation == RELU) {
-        *slope = _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, zero, _CMP_GT_OQ), one);
-        return _mm512_max_ps(x, zero);
+        *slope = if_positive16(x, one, zero);
+        return max16(x, zero);
     }
     if (activation == TANH) {
-        __m512 s = sigmoid16(_mm512_add_ps(x, x)), value = _mm512_sub_ps(_mm512_add_ps(s, s), one);
-        *slope = _mm512_fnmadd_ps(value, value, one);
+        Floats s = sigmoid16(add16(x, x)), value = sub16(add16(s, s), one);
+        *slope = fnmadd16(value, value, one);
         return value;
     }
-    __m512 inner = x, rise = one; /* x sigmoid(inner), rise its slope: SiLU, or GELU by tanh */
+    Floats inner = x, rise = one; /* x sigmoid(inner), rise its slope: SiLU, or GELU by tanh */
     if (activation == GELU_TANH) {
-        __m512 square = _mm512_mul_ps(x, x), twice = _mm512_set1_ps(1.59576912f); /* 2 sqrt(2/pi) */
-        inner = _mm512_mul_ps(_mm512_mul_ps(x, twice), _mm512_fmadd_ps(square, _mm512_set1_ps(0.044715f), one));
-        rise = _mm512_mul_ps(twice, _mm512_fmadd_ps(square, _mm512_set1_ps(3 * 0.044715f), one));
+        Floats square = mul16(x, x), twice = set16(1.59576912f); /* 2 sqrt(2/pi) */
+        inner = mul16(mul16(x, twice), fmadd16(square, set16(0.044715f), one));
+        rise = mul16(twice, fmadd16(square, set16(3 * 0.044715f), one));
     }
-    __m512 s = sigmoid16(inner);
-    *slope = _mm512_fmadd_ps(_mm512_mul_ps(x, rise), _mm512_fnmadd_ps(s, s, s), s);
-    return _mm512_mul_ps(x, s);
+    Floats s = sigmoid16(inner);
+    *slope = fmadd16(mul16(x, rise), fnmadd16(s, s, s), s);
+    return mul16(x, s);
 }
 
 /* ---- activation ---- */
 
-INLINE void activate_rows(int64_t rows, int64_t width, const void *x, const float *bias, void *y, int type, int kind) {
-    __m512 slope;
+ALWAYS void activate_rows(int64_t rows, int64_t width, const void *x, const float *bias, void *y, int type, int kind) {
+    Floats slope;
     for (int64_t at = 0; at < rows * width; at += width)
         for (int64_t d = 0; d < width; d += LANES)
-            store(y, at + d, activate(_mm512_add_ps(load(x, at + d, type), _mm512_loadu_ps(bias + d)), kind, &slope), type);
+            put(y, at + d, activate(add16(get(x, at + d, type), read16(bias + d)), kind, &slope), type);
 }
 
-INLINE void activate_rows_back(int64_t rows, int64_t width, const void *dy, const void *x, const float *bias, void *dx,
+ALWAYS void activate_rows_back(int64_t rows, int64_t width, const void *dy, const void *x, const float *bias, void *dx,
                                float *dbias, int type, int kind) {
-    __m512 slope;
+    Floats slope;
     for (int64_t at = 0; at < rows * width; at += width) {
         for (int64_t d = 0; d < width; d += LANES) {
-            activate(_mm512_add_ps(load(x, at + d, type), _mm512_loadu_ps(bias + d)), kind, &slope);
-            __m512 gradient = _mm512_mul_ps(load(dy, at + d, type), slope);
-            store(dx, at + d, gradient, type);
+            activate(add16(get(x, at + d, type), read16(bias + d)), kind, &slope);
+            Floats gradient = mul16(get(dy, at + d, type), slope);
+            put(dx, at + d, gradient, type);
             add_to(dbias + d, gradient);
         }
     }
@@ -191,55 +204,55 @@ int activation_back(int64_t type, int64_t kind, int64_t rows, int64_t width, con
 
 /* ---- dropout, residual sum, LayerNorm ---- */
 
-INLINE void norm_rows(int64_t rows, int64_t width, const void *x, const void *y, const float *bias,
+ALWAYS void norm_rows(int64_t rows, int64_t width, const void *x, const void *y, const float *bias,
                       const Dropout *dropout, const float *weight, const float *shift, float eps, void *out,
                       void *normal, float *inverse, int type) {
     float row[width];
     for (int64_t r = 0, at = 0; r < rows; r++, at += width) {
-        __m512 sum = _mm512_setzero_ps(), squares = sum;
+        Floats sum = set16(0.0f), squares = sum;
         for (int64_t d = 0; d < width; d += LANES) {
-            __m512 value = _mm512_add_ps(load(y, at + d, type), _mm512_loadu_ps(bias + d));
-            value = _mm512_fmadd_ps(value, kept(dropout, at + d, 0xFFFF), load(x, at + d, type));
-            _mm512_storeu_ps(row + d, value);
-            sum = _mm512_add_ps(sum, value);
+            Floats value = add16(get(y, at + d, type), read16(bias + d));
+            value = fmadd16(value, kept(dropout, at + d, LANES), get(x, at + d, type));
+            write16(row + d, value);
+            sum = add16(sum, value);
         }
-        __m512 mean = _mm512_set1_ps(_mm512_reduce_add_ps(sum) / width);
+        Floats mean = set16(sum16(sum) / width);
         for (int64_t d = 0; d < width; d += LANES) {
-            __m512 off = _mm512_sub_ps(_mm512_loadu_ps(row + d), mean);
-            squares = _mm512_fmadd_ps(off, off, squares);
+            Floats off = sub16(read16(row + d), mean);
+            squares = fmadd16(off, off, squares);
         }
-        __m512 deviation = _mm512_sqrt_ps(_mm512_set1_ps(_mm512_reduce_add_ps(squares) / width + eps));
-        __m512 factor = _mm512_div_ps(_mm512_set1_ps(1.0f), deviation);
-        inverse[r] = _mm512_cvtss_f32(factor);
+        Floats deviation = sqrt16(set16(sum16(squares) / width + eps));
+        Floats factor = div16(set16(1.0f), deviation);
+        inverse[r] = first_lane16(factor);
         for (int64_t d = 0; d < width; d += LANES) {
-            __m512 value = _mm512_mul_ps(_mm512_sub_ps(_mm512_loadu_ps(row + d), mean), factor);
-            store(normal, at + d, value, type);
-            value = _mm512_fmadd_ps(value, _mm512_loadu_ps(weight + d), _mm512_loadu_ps(shift + d));
-            store(out, at + d, value, type);
+            Floats value = mul16(sub16(read16(row + d), mean), factor);
+            put(normal, at + d, value, type);
+            value = fmadd16(value, read16(weight + d), read16(shift + d));
+            put(out, at + d, value, type);
         }
     }
 }
 
-INLINE void norm_rows_back(int64_t rows, int64_t width, const void *dout, const void *normal, const float *inverse,
+ALWAYS void norm_rows_back(int64_t rows, int64_t width, const void *dout, const void *normal, const float *inverse,
                            const Dropout *dropout, const float *weight, void *dx, void *dy, float *dweight,
                            float *dshift, float *dbias, int type) {
     for (int64_t r = 0, at = 0; r < rows; r++, at += width) {
-        __m512 sum = _mm512_setzero_ps(), along = sum, factor = _mm512_set1_ps(inverse[r]);
+        Floats sum = set16(0.0f), along = sum, factor = set16(inverse[r]);
         for (int64_t d = 0; d < width; d += LANES) {
-            __m512 g = _mm512_mul_ps(load(dout, at + d, type), _mm512_loadu_ps(weight + d));
-            sum = _mm512_add_ps(sum, g);
-            along = _mm512_fmadd_ps(g, load(normal, at + d, type), along);
+            Floats g = mul16(get(dout, at + d, type), read16(weight + d));
+            sum = add16(sum, g);
+            along = fmadd16(g, get(normal, at + d, type), along);
         }
-        __m512 mean = _mm512_set1_ps(_mm512_reduce_add_ps(sum) / width);
-        along = _mm512_set1_ps(_mm512_reduce_add_ps(along) / width);
+        Floats mean = set16(sum16(sum) / width);
+        along = set16(sum16(along) / width);
         for (int64_t d = 0; d < width; d += LANES) {
-            __m512 upstream = load(dout, at + d, type), h = load(normal, at + d, type);
-            __m512 g = _mm512_fmsub_ps(upstream, _mm512_loadu_ps(weight + d), mean);
-            g = _mm512_mul_ps(_mm512_fnmadd_ps(h, along, g), factor);
-            __m512 into = _mm512_mul_ps(g, kept(dropout, at + d, 0xFFFF));
-            store(dx, at + d, g, type);
-            store(dy, at + d, into, type);
-            add_to(dweight + d, _mm512_mul_ps(upstream, h));
+            Floats upstream = get(dout, at + d, type), h = get(normal, at + d, type);
+            Floats g = fmsub16(upstream, read16(weight + d), mean);
+            g = mul16(fnmadd16(h, along, g), factor);
+            Floats into = mul16(g, kept(dropout, at + d, LANES));
+            put(dx, at + d, g, type);
+            put(dy, at + d, into, type);
+            add_to(dweight + d, mul16(upstream, h));
             add_to(dshift + d, upstream);
             add_to(dbias + d, into);
         }
@@ -268,75 +281,73 @@ int residual_norm_back(int64_t type, int64_t rows, int64_t width, const void *do
 
 /* ---- attention ---- */
 
-/* Sums over k of a[r][k] b[k][c], for ROWS rows and VECTORS times sixteen columns; a's rows and steps are apart by any
+/* Sums over k of a[r][k] b[k][c], for TILE_ROWS rows and some vectors of columns; a's rows and steps are apart by any
    distance. The last row stands in for those beyond. */
-#define TILE(NAME, VECTORS)                                                                                          \
+ALWAYS void tile(int vectors, const float *a, int64_t apart, int64_t step, int64_t rows, const float *b, int64_t ldb,
+                 int64_t inner, float *c, int64_t ldc, int add) {
+    Floats sums[TILE_ROWS][COLUMNS];
+    const float *from[TILE_ROWS];
+#pragma GCC unroll 6
+    for (int r = 0; r < TILE_ROWS; r++) {
+        from[r] = a + (r < rows ? r : rows - 1) * apart;
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; v++) sums[r][v] = set16(0.0f);
+    }
+    for (int64_t k = 0, at = 0; k < inner; k++, at += step, b += ldb) {
+        Floats line[COLUMNS];
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; v++) line[v] = read16(b + v * LANES);
+#pragma GCC unroll 6
+        for (int r = 0; r < TILE_ROWS; r++) {
+            Floats x = set16(from[r][at]);
+#pragma GCC unroll 4
+            for (int v = 0; v < vectors; v++) sums[r][v] = fmadd16(x, line[v], sums[r][v]);
+        }
+    }
+#pragma GCC unroll 6
+    for (int r = 0; r < TILE_ROWS; r++) {
+        if (r >= rows) break;
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; v++) {
+            float *to = c + r * ldc + v * LANES;
+            write16(to, add ? add16(read16(to), sums[r][v]) : sums[r][v]);
+        }
+    }
+}
+
+typedef void (*Tile)(const float *a, int64_t apart, int64_t step, int64_t rows, const float *b, int64_t ldb,
+                     int64_t inner, float *c, int64_t ldc, int add);
+#define TILE(NAME, VECTORS_OF_COLUMNS)                                                                               \
     static void NAME(const float *a, int64_t apart, int64_t step, int64_t rows, const float *b, int64_t ldb,         \
                      int64_t inner, float *c, int64_t ldc, int add) {                                                \
-        __m512 sums[ROWS][VECTORS];                                                                                  \
-        const float *from[ROWS];                                                                                     \
-        _Pragma("GCC unroll 6") for (int r = 0; r < ROWS; r++) {                                                     \
-            from[r] = a + (r < rows ? r : rows - 1) * apart;                                                         \
-            _Pragma("GCC unroll 4") for (int v = 0; v < VECTORS; v++) sums[r][v] = _mm512_setzero_ps();              \
-        }                                                                                                            \
-        for (int64_t k = 0, at = 0; k < inner; k++, at += step, b += ldb) {                                          \
-            __m512 line[VECTORS];                                                                                    \
-            _Pragma("GCC unroll 4") for (int v = 0; v < VECTORS; v++) line[v] = _mm512_loadu_ps(b + v * LANES);      \
-            _Pragma("GCC unroll 6") for (int r = 0; r < ROWS; r++) {                                                 \
-                __m512 x = _mm512_set1_ps(from[r][at]);                                                              \
-                _Pragma("GCC unroll 4") for (int v = 0; v < VECTORS; v++)                                            \
-                    sums[r][v] = _mm512_fmadd_ps(x, line[v], sums[r][v]);                                            \
-            }                                                                                                        \
-        }                                                                                                            \
-        _Pragma("GCC unroll 6") for (int r = 0; r < ROWS; r++) {                                                     \
-            if (r >= rows) break;                                                                                    \
-            _Pragma("GCC unroll 4") for (int v = 0; v < VECTORS; v++) {                                              \
-                float *to = c + r * ldc + v * LANES;                                                                 \
-                _mm512_storeu_ps(to, add ? _mm512_add_ps(_mm512_loadu_ps(to), sums[r][v]) : sums[r][v]);             \
-            }                                                                                                        \
-        }                                                                                                            \
+        tile(VECTORS_OF_COLUMNS, a, apart, step, rows, b, ldb, inner, c, ldc, add);                                  \
     }
 TILE(one, 1)
+#if COLUMNS == 4
 TILE(two, 2)
 TILE(three, 3)
 TILE(four, 4)
+static const Tile tiles[COLUMNS] = {one, two, three, four};
+#else
+static const Tile tiles[COLUMNS] = {one};
+#endif
 
 /* c = a b, or c += a b; a is (rows, inner) with any strides, columns a multiple of LANES. */
 static void product(const float *a, int64_t apart, int64_t step, int64_t rows, const float *b, int64_t ldb,
                     int64_t inner, int64_t columns, float *c, int64_t ldc, int add) {
-    for (int64_t j = 0; j < columns; j += 4 * LANES) {
-        int64_t vectors = columns - j < 4 * LANES ? (columns - j) / LANES : 4;
-        for (int64_t i = 0; i < rows; i += ROWS)
-            (vectors == 4   ? four
-             : vectors == 3 ? three
-             : vectors == 2 ? two
-                            : one)(a + i * apart, apart, step, rows - i, b + j, ldb, inner, c + i * ldc + j, ldc, add);
+    for (int64_t j = 0; j < columns; j += COLUMNS * LANES) {
+        int64_t vectors = columns - j < COLUMNS * LANES ? (columns - j) / LANES : COLUMNS;
+        for (int64_t i = 0; i < rows; i += TILE_ROWS)
+            tiles[vectors - 1](a + i * apart, apart, step, rows - i, b + j, ldb, inner, c + i * ldc + j, ldc, add);
     }
 }
 
-/* to[d][i] = from[i][d], for multiples of LANES. */
+/* to[d][i] = from[i][d], for multiples of LANES; to is aligned. */
 static void transpose(const float *from, int64_t rows, int64_t width, float *to) {
-    for (int64_t i = 0; i < rows; i += LANES) {
-        for (int64_t d = 0; d < width; d += LANES) {
-            __m512 a[LANES], b[LANES];
-            for (int r = 0; r < LANES; r++) a[r] = _mm512_loadu_ps(from + (i + r) * width + d);
-            for (int r = 0; r < LANES; r += 4) { /* 4 x 4 in each quarter */
-                __m512 t0 = _mm512_unpacklo_ps(a[r], a[r + 1]), t1 = _mm512_unpackhi_ps(a[r], a[r + 1]);
-                __m512 t2 = _mm512_unpacklo_ps(a[r + 2], a[r + 3]), t3 = _mm512_unpackhi_ps(a[r + 2], a[r + 3]);
-                b[r] = _mm512_shuffle_ps(t0, t2, 0x44), b[r + 1] = _mm512_shuffle_ps(t0, t2, 0xEE);
-                b[r + 2] = _mm512_shuffle_ps(t1, t3, 0x44), b[r + 3] = _mm512_shuffle_ps(t1, t3, 0xEE);
-            }
-            for (int r = 0; r < 4; r++) { /* quarters */
-                __m512 t0 = _mm512_shuffle_f32x4(b[r], b[r + 4], 0x88), t1 = _mm512_shuffle_f32x4(b[r], b[r + 4], 0xDD);
-                __m512 t2 = _mm512_shuffle_f32x4(b[r + 8], b[r + 12], 0x88);
-                __m512 t3 = _mm512_shuffle_f32x4(b[r + 8], b[r + 12], 0xDD);
-                _mm512_storeu_ps(to + (d + r) * rows + i, _mm512_shuffle_f32x4(t0, t2, 0x88));
-                _mm512_storeu_ps(to + (d + r + 4) * rows + i, _mm512_shuffle_f32x4(t1, t3, 0x88));
-                _mm512_storeu_ps(to + (d + r + 8) * rows + i, _mm512_shuffle_f32x4(t0, t2, 0xDD));
-                _mm512_storeu_ps(to + (d + r + 12) * rows + i, _mm512_shuffle_f32x4(t1, t3, 0xDD));
-            }
-        }
-    }
+    for (int64_t i = 0; i < rows; i += LANES)
+        for (int64_t d = 0; d < width; d += LANES)
+            transpose16((const char *)(from + i * width + d), 4 * width, LANES, LANES, (char *)(to + d * rows + i),
+                        4 * rows);
 }
 
 typedef struct {
@@ -367,27 +378,27 @@ static float *room_for(const Sentences *all, int64_t first, int64_t last, Room *
 }
 
 /* Some columns of some rows as floats, (x + bias) factor; zeros in the rows up to a multiple of LANES. */
-INLINE void fetch(const void *x, int64_t ld, int64_t rows, int64_t head, const float *bias, float factor, float *to,
+ALWAYS void fetch(const void *x, int64_t ld, int64_t rows, int64_t head, const float *bias, float factor, float *to,
                   int type) {
-    __m512 times = _mm512_set1_ps(factor);
+    Floats times = set16(factor);
     for (int64_t i = 0; i < rows; i++) {
         for (int64_t d = 0; d < head; d += LANES) {
-            __m512 value = load(x, i * ld + d, type);
-            if (bias) value = _mm512_add_ps(value, _mm512_loadu_ps(bias + d));
-            _mm512_storeu_ps(to + i * head + d, _mm512_mul_ps(value, times));
+            Floats value = get(x, i * ld + d, type);
+            if (bias) value = add16(value, read16(bias + d));
+            write16(to + i * head + d, mul16(value, times));
         }
     }
     memset(to + rows * head, 0, (up(rows, LANES) - rows) * head * sizeof(float));
 }
 
 /* And back, with their sums. */
-INLINE void deliver(const float *from, int64_t rows, int64_t head, float factor, void *x, int64_t ld, float *sums,
+ALWAYS void deliver(const float *from, int64_t rows, int64_t head, float factor, void *x, int64_t ld, float *sums,
                     int type) {
-    __m512 times = _mm512_set1_ps(factor);
+    Floats times = set16(factor);
     for (int64_t i = 0; i < rows; i++) {
         for (int64_t d = 0; d < head; d += LANES) {
-            __m512 value = _mm512_mul_ps(_mm512_loadu_ps(from + i * head + d), times);
-            store(x, i * ld + d, value, type);
+            Floats value = mul16(read16(from + i * head + d), times);
+            put(x, i * ld + d, value, type);
             if (sums) add_to(sums + d, value);
         }
     }
@@ -395,52 +406,52 @@ INLINE void deliver(const float *from, int64_t rows, int64_t head, float factor,
 
 /* Softmax of a row of scores, then dropout; stats are its largest score and the inverse of its sum. */
 static void softmax(float *scores, int64_t length, const Dropout *dropout, int64_t byte, float *stats) {
-    __m512 largest = _mm512_set1_ps(-3.0e38f), sum = _mm512_setzero_ps();
+    Floats largest = set16(-3.0e38f), sum = set16(0.0f);
     for (int64_t j = 0; j < length; j += LANES)
-        largest = _mm512_mask_max_ps(largest, real(length, j), largest, _mm512_loadu_ps(scores + j));
-    __m512 top = _mm512_set1_ps(stats[0] = _mm512_reduce_max_ps(largest));
+        largest = max16(largest, first16(there(length, j), read16(scores + j), largest));
+    Floats top = set16(stats[0] = largest16(largest));
     for (int64_t j = 0; j < length; j += LANES) {
-        __m512 e = exp16(_mm512_sub_ps(_mm512_loadu_ps(scores + j), top));
-        _mm512_storeu_ps(scores + j, e);
-        sum = _mm512_mask_add_ps(sum, real(length, j), sum, e);
+        Floats e = exp16(sub16(read16(scores + j), top));
+        write16(scores + j, e);
+        sum = add16(sum, first16(there(length, j), e, set16(0.0f)));
     }
-    __m512 inverse = _mm512_set1_ps(stats[1] = 1.0f / _mm512_reduce_add_ps(sum));
+    Floats inverse = set16(stats[1] = 1.0f / sum16(sum));
     for (int64_t j = 0; j < length; j += LANES) {
-        __m512 factor = _mm512_mul_ps(inverse, kept(dropout, byte + j, real(length, j)));
-        _mm512_storeu_ps(scores + j, _mm512_mul_ps(_mm512_loadu_ps(scores + j), factor));
+        Floats factor = mul16(inverse, kept(dropout, byte + j, there(length, j)));
+        write16(scores + j, mul16(read16(scores + j), factor));
     }
 }
 
 /* From scores to weights after dropout, and from the slopes of those to the slopes of the scores. */
 static void softmax_back(float *scores, float *slopes, int64_t length, const Dropout *dropout, int64_t byte,
                          const float *stats) {
-    __m512 top = _mm512_set1_ps(stats[0]), inverse = _mm512_set1_ps(stats[1]), along = _mm512_setzero_ps();
+    Floats top = set16(stats[0]), inverse = set16(stats[1]), along = set16(0.0f);
     for (int64_t j = 0; j < length; j += LANES) {
-        __m512 p = _mm512_mul_ps(exp16(_mm512_sub_ps(_mm512_loadu_ps(scores + j), top)), inverse);
-        p = _mm512_maskz_mov_ps(real(length, j), p);
-        _mm512_storeu_ps(scores + j, p);
-        __m512 slope = _mm512_mul_ps(_mm512_loadu_ps(slopes + j), kept(dropout, byte + j, real(length, j)));
-        _mm512_storeu_ps(slopes + j, slope);
-        along = _mm512_fmadd_ps(p, slope, along);
+        Floats p = mul16(exp16(sub16(read16(scores + j), top)), inverse);
+        p = first16(there(length, j), p, set16(0.0f));
+        write16(scores + j, p);
+        Floats slope = mul16(read16(slopes + j), kept(dropout, byte + j, there(length, j)));
+        write16(slopes + j, slope);
+        along = fmadd16(p, slope, along);
     }
-    __m512 mean = _mm512_set1_ps(_mm512_reduce_add_ps(along));
+    Floats mean = set16(sum16(along));
     for (int64_t j = 0; j < length; j += LANES) {
-        __m512 p = _mm512_loadu_ps(scores + j);
-        _mm512_storeu_ps(slopes + j, _mm512_mul_ps(p, _mm512_sub_ps(_mm512_loadu_ps(slopes + j), mean)));
-        _mm512_storeu_ps(scores + j, _mm512_mul_ps(p, kept(dropout, byte + j, real(length, j))));
+        Floats p = read16(scores + j);
+        write16(slopes + j, mul16(p, sub16(read16(slopes + j), mean)));
+        write16(scores + j, mul16(p, kept(dropout, byte + j, there(length, j))));
     }
 }
 
-INLINE float scale_of(int64_t head) {
-    return _mm_cvtss_f32(_mm_div_ss(_mm_set_ss(1.0f), _mm_sqrt_ss(_mm_set_ss((float)head))));
+ALWAYS float scale_of(int64_t head) {
+    return first_lane16(div16(set16(1.0f), sqrt16(set16((float)head))));
 }
 
-INLINE void attend(const Sentences *all, int64_t s, int64_t h, const Room *room, const void *qkv, const float *bias,
+ALWAYS void attend(const Sentences *all, int64_t s, int64_t h, const Room *room, const void *qkv, const float *bias,
                    void *context, float *stats, int type) {
     int64_t width = all->width, head = width / all->heads, ld = 3 * width, start = all->starts[s];
     int64_t length = all->starts[s + 1] - start, padded = up(length, LANES), at = start * ld + h * head;
     const char *from = (const char *)qkv, *to = (const char *)context;
-    int64_t size = type == FLOAT32 ? 4 : 2;
+    int64_t size = size_of(type);
     fetch(from + (at + width) * size, ld, length, head, bias + width + h * head, 1.0f, room->k, type);
     fetch(from + (at + 2 * width) * size, ld, length, head, bias + 2 * width + h * head, 1.0f, room->v, type);
     transpose(room->k, padded, head, room->keys);
@@ -457,11 +468,11 @@ INLINE void attend(const Sentences *all, int64_t s, int64_t h, const Room *room,
     }
 }
 
-INLINE void attend_back(const Sentences *all, int64_t s, int64_t h, const Room *room, const void *upstream,
+ALWAYS void attend_back(const Sentences *all, int64_t s, int64_t h, const Room *room, const void *upstream,
                         const void *qkv, const float *bias, const float *stats, void *dqkv, float *dbias, int type) {
     int64_t width = all->width, head = width / all->heads, ld = 3 * width, start = all->starts[s];
     int64_t length = all->starts[s + 1] - start, padded = up(length, LANES), at = start * ld + h * head;
-    int64_t size = type == FLOAT32 ? 4 : 2;
+    int64_t size = size_of(type);
     const char *from = (const char *)qkv, *above = (const char *)upstream;
     char *to = (char *)dqkv;
     fetch(from + (at + width) * size, ld, length, head, bias + width + h * head, 1.0f, room->k, type);
@@ -520,45 +531,51 @@ int attention_back(int64_t type, const Sentences *all, int64_t first, int64_t la
 
 /* ---- softmax over a vocabulary, some words at a time ---- */
 
-INLINE __m512 logits(const void *products, const float *bias, int64_t at, int64_t w, __mmask16 there, int type) {
-    return _mm512_add_ps(load_real(products, at + w, there, type), _mm512_maskz_loadu_ps(there, bias + w));
+/* 1 in one place of sixteen. */
+ALWAYS Floats one_in(int64_t place) {
+    static const float ones[2 * LANES - 1] = {[LANES - 1] = 1.0f};
+    return read16(ones + LANES - 1 - place);
 }
 
-INLINE void observe_rows(int64_t rows, int64_t words, const void *products, const float *bias, const int64_t *targets,
+ALWAYS Floats logits(const void *products, const float *bias, int64_t at, int64_t w, int64_t count, int type) {
+    return add16(get_some(products, at + w, count, type), get_some(bias, w, count, FLOAT32));
+}
+
+ALWAYS void observe_rows(int64_t rows, int64_t words, const void *products, const float *bias, const int64_t *targets,
                          float *top, float *sum, float *expected, int type) {
     for (int64_t r = 0, at = 0; r < rows; r++, at += words) {
-        __m512 largest = _mm512_set1_ps(top[r]), total = _mm512_setzero_ps();
+        Floats largest = set16(top[r]), total = set16(0.0f);
         for (int64_t w = 0; w < words; w += LANES) {
-            __mmask16 there = real(words, w);
-            largest = _mm512_mask_max_ps(largest, there, largest, logits(products, bias, at, w, there, type));
+            int64_t count = there(words, w);
+            largest = max16(largest, first16(count, logits(products, bias, at, w, count, type), largest));
         }
-        float most = _mm512_reduce_max_ps(largest);
-        largest = _mm512_set1_ps(most);
+        float most = largest16(largest);
+        largest = set16(most);
         for (int64_t w = 0; w < words; w += LANES) {
-            __mmask16 there = real(words, w);
-            __m512 e = exp16(_mm512_sub_ps(logits(products, bias, at, w, there, type), largest));
-            total = _mm512_mask_add_ps(total, there, total, e);
+            int64_t count = there(words, w);
+            Floats e = exp16(sub16(logits(products, bias, at, w, count, type), largest));
+            total = add16(total, first16(count, e, set16(0.0f)));
         }
-        float shrink = _mm512_cvtss_f32(exp16(_mm512_set1_ps(top[r] - most)));
-        sum[r] = sum[r] * shrink + _mm512_reduce_add_ps(total);
+        float shrink = first_lane16(exp16(set16(top[r] - most)));
+        sum[r] = sum[r] * shrink + sum16(total);
         top[r] = most;
         if (targets[r] >= 0 && targets[r] < words)
-            expected[r] = _mm512_cvtss_f32(logits(products, bias, at, targets[r], 1, type));
+            expected[r] = first_lane16(logits(products, bias, at, targets[r], 1, type));
     }
 }
 
-INLINE void slope_rows(int64_t rows, int64_t words, const void *products, const float *bias, const int64_t *targets,
+ALWAYS void slope_rows(int64_t rows, int64_t words, const void *products, const float *bias, const int64_t *targets,
                        const float *normalizer, const float *upstream, void *slopes, float *dbias, int type) {
     for (int64_t r = 0, at = 0; r < rows; r++, at += words) {
-        __m512 log_sum = _mm512_set1_ps(normalizer[r]), factor = _mm512_set1_ps(upstream[r]);
+        Floats log_sum = set16(normalizer[r]), factor = set16(upstream[r]);
         for (int64_t w = 0; w < words; w += LANES) {
-            __mmask16 there = real(words, w);
-            __m512 slope = exp16(_mm512_sub_ps(logits(products, bias, at, w, there, type), log_sum));
+            int64_t count = there(words, w);
+            Floats slope = exp16(sub16(logits(products, bias, at, w, count, type), log_sum));
             if (targets[r] >= w && targets[r] < w + LANES)
-                slope = _mm512_mask_sub_ps(slope, (__mmask16)(1u << (targets[r] - w)), slope, _mm512_set1_ps(1.0f));
-            slope = _mm512_mul_ps(slope, factor);
-            store_real(slopes, at + w, slope, there, type);
-            _mm512_mask_storeu_ps(dbias + w, there, _mm512_add_ps(_mm512_maskz_loadu_ps(there, dbias + w), slope));
+                slope = sub16(slope, one_in(targets[r] - w));
+            slope = mul16(slope, factor);
+            put_some(slopes, at + w, slope, count, type);
+            put_some(dbias, w, add16(get_some(dbias, w, count, FLOAT32), slope), count, FLOAT32);
         }
     }
 }

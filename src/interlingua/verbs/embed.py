@@ -37,6 +37,9 @@ class EmbedOptions(ModelOptions, RayOptions, BadLineOptions):
         "Of the vectors: float32, int8, or bits in signed (binary) or plain bytes (ubinary).",
         group=OUTPUT,
     )
+    devices: int = option(
+        1, "Processes of this machine that share the work, one per GPU or per group of cores.", minimum=1
+    )
     language: str | None = option(None, "Of the lines, in any code, where the model needs it.", group=INPUT)
     column: str | None = option(
         None, "Column of .csv or .xlsx; the one called by --language, or text, by default.", group=INPUT
@@ -72,11 +75,14 @@ def run_embed(options: EmbedOptions, progress: Callable[[float, int | None], Non
         output=os.fspath(options.output),
         ray=options.ray,
         ray_cores=options.ray_cores,
+        devices=options.devices,
+        device=options.device,
         column=options.column,
         language=options.language,
         on_error=options.on_error,
     )
-    encode, identity = open_model(options, identified=job.to_folder, elsewhere=options.ray is not None)
+    elsewhere = options.ray is not None or options.devices > 1
+    encode, identity = open_model(options, identified=job.to_folder, elsewhere=elsewhere)
     settings = [f"normalize={options.normalize} language={options.language}"]
     if options.column:
         settings.append(f"column={options.column}")

@@ -1,0 +1,135 @@
+"""Tasks shared out among processes of this machine, one per GPU, or one per group of cores where there is none."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, TypeVar
+
+import torch
+
+from interlingua.errors import ConfigError, InterlinguaError
+
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+AHEAD = 2
+"""Tasks of each process that are taken before the first result is needed."""
+Result = TypeVar("Result")
+
+
+class OnDevices:
+    """Processes that each have a device of their own.
+
+    Args:
+        pool: of these processes.
+        count: how many there are.
+    """
+
+    def __init__(self, pool: ProcessPoolExecutor, count: int) -> None:
+        self.pool = pool
+        self.slots = count
+
+    def run(
+        self, function: Callable[..., Result], tasks: Iterable[tuple[Any, ...]], *, encodes: bool = False
+    ) -> Iterator[Result]:
+        """What a function gives for the arguments of each task, in their order; see ``workers.Workers``.
+
+        Raises:
+            InterlinguaError: as the function does, or a process was killed.
+        """
+        waiting: deque[Future[Result]] = deque()
+        try:
+            for task in tasks:
+                waiting.append(self.pool.submit(_task, function, task))
+                if len(waiting) >= AHEAD * self.slots:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        except BrokenProcessPool as error:
+            raise InterlinguaError(
+                f"one of the {self.slots} processes of --devices was killed (is the memory full? each holds the model),"
+                " or can't begin: a script that calls this from Python needs its if __name__ == '__main__'"
+            ) from error
+
+    def share(self, value: Any) -> Any:
+        """See ``workers.Workers``."""
+        return value
+
+
+@contextlib.contextmanager
+def on_devices(count: int, device: str | None) -> Iterator[OnDevices]:
+    """Processes for as long as the block lasts.
+
+    Args:
+        count: how many; with GPUs each has one.
+        device: ``cpu``, ``cuda``, or None: GPUs where there are any.
+
+    Raises:
+        ConfigError: there are fewer GPUs, or the device is a single one.
+    """
+    places = visible_devices(count, device)
+    # Not fork: threads of torch hold locks, and CUDA does not survive it.
+    context = multiprocessing.get_context("spawn")
+    queue = context.SimpleQueue()
+    for place in places:
+        queue.put(place)
+    threads = max(1, torch.get_num_threads() // count)
+    pool = ProcessPoolExecutor(count, mp_context=context, initializer=_begin, initargs=(queue, threads))
+    try:
+        yield OnDevices(pool, count)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def visible_devices(count: int, device: str | None) -> list[str | None]:
+    """What each process is to see of the GPUs: one of them, or None to leave that as it is.
+
+    Args:
+        count: of processes.
+        device: see ``on_devices``.
+
+    Raises:
+        ConfigError: see there.
+    """
+    if device not in (None, "cpu", "cuda"):
+        raise ConfigError(f"--device {device} is one device, --devices {count} takes several; drop one of the two")
+    gpus = 0 if device == "cpu" or not torch.cuda.is_available() else torch.cuda.device_count()
+    if device == "cuda" and not gpus:
+        raise ConfigError("--device cuda: there is no GPU here; drop it, and --devices shares the cores")
+    if not gpus:
+        return [None] * count
+    if count > gpus:
+        raise ConfigError(f"--devices {count}: this machine has {gpus} GPUs; ask for fewer, or say --device cpu")
+    given = os.environ.get(VISIBLE)
+    names = given.split(",") if given else [str(number) for number in range(gpus)]
+    return list(names[:count])
+
+
+def _begin(queue: Any, threads: int) -> None:
+    """In each process, before CUDA looks for GPUs."""
+    place = queue.get()
+    if place is not None:
+        os.environ[VISIBLE] = place
+    torch.set_num_threads(threads)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """Ends this process when the one that started it has ended, even by SIGKILL; else it would wait forever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()  # waits for the end of a pipe, which the system closes
+        os._exit(1)
+
+
+def _task(function: Callable[..., Result], task: tuple[Any, ...]) -> Result:
+    """A task as the process does it."""
+    try:
+        return function(*task)
+    except InterlinguaError as error:  # of the kinds of errors not all can be sent
+        raise InterlinguaError(str(error)) from None
