@@ -96,8 +96,10 @@ def additive_margin_softmax(
     _check_temperature(temperature)
     taken = margin if margin_after_temperature else margin / temperature
     if len(x) * len(y) > WHOLE_LOGITS:
-        x, y = _scaled(F.normalize(_wide(x), dim=-1), temperature), F.normalize(_wide(y), dim=-1)
-        return _chunked_softmax(x, y, excluded=excluded, taken=taken, both=True)
+        # The rows that are made twice are products of these: the temperature goes into one side.
+        one = _scaled(F.normalize(_wide(x), dim=-1), temperature)
+        other = F.normalize(_wide(y), dim=-1)
+        return _chunked_softmax(one, other, excluded=excluded, taken=taken, both=True)
     logits = _scaled(cosine_similarities(x, y), temperature)
     logits = logits - taken * torch.eye(len(logits), dtype=logits.dtype, device=logits.device)
     if excluded is not None:

@@ -98,11 +98,12 @@ def _drop_long(shards: list[Shard], config: PrepareConfig, progress: Progress) -
         left = np.flatnonzero(shard.fates == Fate.train)
         lengths: list[int] = []
         for sides in shard.blocks(shard.fates == Fate.train):
-            sequences = [
-                vocabulary.encode([prompt + text for text in texts], language=language)
-                for language, texts in zip(shard.language_pair, sides, strict=True)
-            ]
-            lengths += [max(map(len, pair)) for pair in zip(*sequences, strict=True)]
+            longest = np.zeros(len(sides[0]), dtype=np.int64)
+            for language, texts in zip(shard.language_pair, sides, strict=True):
+                # As the corpus will hold them: with the prompt and special tokens.
+                sequences = vocabulary.encode([prompt + text for text in texts], language=language)
+                longest = np.maximum(longest, [len(ids) for ids in sequences])
+            lengths += longest.tolist()
         is_long = np.array(lengths, np.int64) > config.max_tokens
         shard.fates[left[is_long]] = Fate.over_max_tokens
         stage.count(int(np.count_nonzero(is_long)))
