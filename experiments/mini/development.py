@@ -5,8 +5,8 @@
 
 Four numbers a model: translations found among the held-out pairs of each language of the corpus (mean of both
 directions and of all languages); Spearman's correlation on STS benchmark's development split, in English and with the
-second sentence in another language; and the MRR of TyDi's training questions in Korean and Swahili, whose passages lie
-among all training passages of the language.
+second sentence in another language; and the MRR of TyDi's training questions in Korean and Swahili among all training
+passages of their language.
 """
 
 from __future__ import annotations

@@ -187,7 +187,7 @@ def test_several_processes_write_what_one_does(model, text, tmp_path, capsys):
     more.write_text("en1 en2 en3\nde4\n", encoding="utf-8")
     assert embed(model, text, more, "-o", tmp_path / "one") == 0
     assert embed(model, text, more, "-o", tmp_path / "two", "--devices", 2, "--device", "cpu") == 0
-    assert "two: 2 files, 6 x 12 float32" in capsys.readouterr().err
+    assert "two: 2 files, 6 x 32 float32" in capsys.readouterr().err
     for made in (tmp_path / "one").glob("*.npy"):
         assert made.read_bytes() == (tmp_path / "two" / made.name).read_bytes()
     assert embed(model, text, "-o", tmp_path / "x.npy", "--devices", 2, "--ray", "local") == 2

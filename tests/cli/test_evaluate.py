@@ -222,8 +222,11 @@ def test_a_function(capsys, data, tmp_path, monkeypatch, caplog):
         (["--compare", "hash"], "compare 'hash' is not one of index, text"),
         (["--pooling", "sum"], "pooling 'sum' is not one of cls, mean, max"),
         (["--budget", "10"], "budget '10' is no time; say how long with its unit"),
-        (["--suite", "beir", "--shard", "1/2"], "a shard needs --cache"),
-        (["--suite", "tatoeba", "--shard", "1/2", "--cache", "kept"], "got tatoeba; run it without --shard"),
+        (["--suite", "beir", "--shard", "1/2"], "--shard and --devices need --cache"),
+        (
+            ["--suite", "tatoeba", "--shard", "1/2", "--cache", "kept"],
+            "expected retrieval tasks, got tatoeba; run without them",
+        ),
         (["--set", "onnx.file=x"], "the backend is interlingua; drop the option or say --backend onnx"),
         (["--data", "nowhere"], "nowhere: no such folder; check the path"),
     ],

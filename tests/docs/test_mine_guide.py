@@ -63,7 +63,7 @@ def said(workplace):
 
 def test_every_command_runs(said, workplace):
     pytest.importorskip("py3langid")  # --check all
-    assert len(said) == 13
+    assert len(said) == 14
     printed = list(said.values())
     assert "nearest neighbors: " in printed[0]
     assert "calibration error (ECE)" in printed[2]
