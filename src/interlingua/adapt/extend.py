@@ -35,6 +35,7 @@ from interlingua.files import atomic_directory
 from interlingua.languages import resolve
 from interlingua.locks import exclusive
 from interlingua.methods.distill import DistillConfig
+from interlingua.options import listed
 from interlingua.prepare.pipeline import prepare
 from interlingua.train.config import (
     EncoderConfig,
@@ -193,7 +194,7 @@ class Extension:
         settings = self.settings
         heldout = read_translations(self.output / "corpus" / "heldout")
         checked = read_development(
-            settings.check, settings.sts, pivot=settings.pivot, languages=settings.check_languages,
+            settings.check, settings.sts, pivot=settings.pivot, languages=listed(settings.check_languages),
             max_pairs=settings.check_pairs,
         )  # fmt: skip
         return Development((*heldout, *checked.translations), checked.scored)
