@@ -70,10 +70,10 @@ def test_every_command_runs(said, workplace):
     assert "precision 0.90" in printed[3]
     assert "of 4 matches are documents of both sides" in printed[5]
     assert "shard 2/2 is done" in printed[7]
-    assert "best F1 100.00" in printed[12] or "best F1 9" in printed[12]
+    assert "best F1 100.00" in printed[13] or "best F1 9" in printed[13]
     assert len(np.load(workplace / "news.de.npy")) == 160
     assert (workplace / "shared.tsv").read_bytes() == unfiltered(workplace)
-    assert "approximate neighbors (ivf:64): recall@4 1.0000" in printed[11]
+    assert "approximate neighbors (ivf:64): recall@4 1.0000" in printed[12]
     assert (workplace / "pairs.html").is_file()
     rows = [json.loads(line) for line in (workplace / "pairs.jsonl").read_text().splitlines()]
     assert set(CHECKS) <= set(rows[0])
