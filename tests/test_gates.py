@@ -37,7 +37,7 @@ def test_the_last_model_is_judged(gates, tmp_path):
     for model, spearman in (("old", 0.90), ("new", 0.78)):
         rows = {name: {"spearman": spearman} for name in ("en_ar", "en_es", "en_tr", "ar_ar", "es_es", "en_en")}
         write(tmp_path, model, "sts17", **rows)
-    write(tmp_path, "new", "bucc_best_f1_dev", zh_en={"f1": 0.95})
+    write(tmp_path, "new", "bucc_best_f1_dev", zh_en={"best_f1": 0.95})
     table = gates.table(tmp_path, ["old", "new"], set())
     assert row_of(table, "STS17 ar-en") == ["90.0", "78.0", "77.0", "81.0", "met"]
     assert row_of(table, "BUCC zh-en, best F1") == ["", "95.0", "92.0", "94.0", "stretch"]
