@@ -10,7 +10,7 @@ import pytest
 import interlingua
 from interlingua.callable_package import CallablePackage
 
-PACKAGES = ("export", "prepare", "quickstart", "train")
+PACKAGES = ("export", "prepare", "quickstart", "search", "serve", "train")
 
 
 @pytest.mark.parametrize("name", PACKAGES)

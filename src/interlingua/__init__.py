@@ -20,11 +20,14 @@ if TYPE_CHECKING:
     from interlingua.verbs.evaluate import evaluate as evaluate
     from interlingua.verbs.export import export as export
     from interlingua.verbs.extend import extend as extend
+    from interlingua.verbs.index import index as index
     from interlingua.verbs.info import info as info
     from interlingua.verbs.mine import mine as mine
     from interlingua.verbs.prepare import prepare as prepare
     from interlingua.verbs.quickstart import quickstart as quickstart
     from interlingua.verbs.score import score as score
+    from interlingua.verbs.search import search as search
+    from interlingua.verbs.serve import serve as serve
     from interlingua.verbs.train import train as train
 
 __version__ = "0.1.0"
@@ -42,18 +45,21 @@ __all__ = [
     "evaluate",
     "export",
     "extend",
+    "index",
     "info",
     "load",
     "mine",
     "prepare",
     "quickstart",
     "score",
+    "search",
+    "serve",
     "train",
 ]
 
 # Public names are imported on first use, so that `import interlingua` does not import torch.
-_VERBS = ("align", "analyse", "calibrate", "compare", "debias", "embed", "evaluate", "info", "mine", "score")
-_PACKAGES = ("export", "prepare", "quickstart", "train")
+_VERBS = ("align", "analyse", "calibrate", "compare", "debias", "embed", "evaluate", "index", "info", "mine", "score")
+_PACKAGES = ("export", "prepare", "quickstart", "search", "serve", "train")
 """Verbs of which the packages of that name can be called, see ``callable_package``."""
 _HOMES = {
     "Encoder": "interlingua.encoder.encoder:Encoder",

@@ -19,33 +19,41 @@ READ = (bool, int, float, str, Path)
 """Types of default values that say by themselves what a command line reads."""
 
 
-def command(options: type[T], *, quiet: str | None = "No progress bar.") -> Callable[[Callable[[T, bool], None]], Any]:
+def command(
+    options: type[T], *, quiet: str | None = "No progress bar.", json: str | None = None, variables: str | None = None
+) -> Callable[[Callable[..., None]], Any]:
     """Makes a function of options a function that typer can run.
 
     Args:
         options: the dataclass of the verb.
-        quiet: help text of ``--quiet``, the one option that Python does not have; None = the verb has no such option.
+        quiet: help text of ``--quiet``, which Python does not have; None = the verb has no such option.
+        json: help text of ``--json``, in the same way; the function is given it as a third value.
+        variables: beginning of the environment variables that set the options by name; None = there are none.
     """
+    switches = {name: help for name, help in (("quiet", quiet), ("json", json)) if help is not None}
 
-    def decorate(show: Callable[[T, bool], None]) -> Any:
+    def decorate(show: Callable[..., None]) -> Any:
         def call(**values: Any) -> None:
-            is_quiet = values.pop("quiet", False)
+            of_terminal = [values.pop("quiet", False), *(values.pop(name) for name in switches if name != "quiet")]
             with line_limit(values.get("max_line", MAX_LINE_CHARACTERS)):
-                show(options(**values), is_quiet)
+                show(options(**values), *of_terminal)
 
         made: Any = call
         made.__name__ = show.__name__
         made.__doc__ = show.__doc__
-        made.__signature__ = inspect.Signature([*_parameters(options), *_quiet(quiet)])
+        of_verb = _parameters(options, variables)
+        made.__signature__ = inspect.Signature([*of_verb, *(_switch(*one) for one in switches.items())])
         made.options = options
         return call
 
     return decorate
 
 
-def _parameters(options: type) -> list[inspect.Parameter]:
+def _parameters(options: type, variables: str | None) -> list[inspect.Parameter]:
     parameters = []
     for field, declaration in declared(options):
+        if variables is not None and not declaration.is_argument:
+            declaration = dataclasses.replace(declaration, envvar=variables + field.name.upper())
         has_default = field.default is not dataclasses.MISSING and not declaration.is_required
         default = field.default if has_default else inspect.Parameter.empty
         kind = inspect.Parameter.KEYWORD_ONLY
@@ -76,11 +84,9 @@ def _flags(name: str, default: Any, declaration: Declaration) -> list[str]:
     return [*flags, declaration.short] if declaration.short else flags
 
 
-def _quiet(help: str | None) -> list[inspect.Parameter]:
-    if help is None:
-        return []
-    annotation = Annotated[bool, typer.Option("--quiet", help=help, rich_help_panel=GENERAL)]
-    return [inspect.Parameter("quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=annotation)]
+def _switch(name: str, help: str) -> inspect.Parameter:
+    annotation = Annotated[bool, typer.Option(f"--{name}", help=help, rich_help_panel=GENERAL)]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=annotation)
 
 
 class GroupedCommand(TyperCommand):

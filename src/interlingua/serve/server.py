@@ -20,6 +20,7 @@ import torch
 from interlingua.encoder.encode import COMPUTE_DTYPES, Dtype
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, InterlinguaError, MissingExtraError
+from interlingua.files import PathLike
 from interlingua.serve.model import ServedModel
 from interlingua.serve.settings import ServeSettings
 
@@ -72,7 +73,7 @@ def served_model(
     return ServedModel(encoder, called, prompt=prompt, dtype=cast(Dtype, dtype))
 
 
-def calibrations_for(model: ServedModel, path: str, calibration: str | None = None) -> LinkCalibrations | None:
+def calibrations_for(model: ServedModel, path: str, calibration: PathLike | None = None) -> LinkCalibrations | None:
     """The calibrations that give links their probabilities.
 
     Args:
@@ -106,7 +107,7 @@ def serve_forever(
     host: str,
     port: int,
     workers: int = 1,
-    index: str | None = None,
+    index: PathLike | None = None,
     calibrations: LinkCalibrations | None = None,
 ) -> None:
     """Answers requests until SIGTERM or Ctrl-C; what was accepted is finished first.
@@ -152,7 +153,7 @@ def serve_forever(
             _supervise(work, workers)
 
 
-def _indexed_model(model: ServedModel, index: str) -> IndexedModel:
+def _indexed_model(model: ServedModel, index: PathLike) -> IndexedModel:
     """The model as the index needs it, before any process is forked."""
     from interlingua.search.searcher import model_for
 
@@ -184,7 +185,7 @@ def _run(
     listener: socket.socket,
     metrics_folder: str | None = None,
     *,
-    index: str | None = None,
+    index: PathLike | None = None,
     indexed: IndexedModel | None = None,
     calibrations: LinkCalibrations | None = None,
 ) -> None:

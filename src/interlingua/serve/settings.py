@@ -5,36 +5,30 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from interlingua.errors import ConfigError
+from interlingua.options import Options, option
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ServeSettings:
+@dataclass(frozen=True)
+class ServeSettings(Options):
     """Limits of one server, and its key.
 
     Raises:
-        ConfigError: a number is not positive, or the key is empty.
+        ConfigError: a number is too small, or the key is empty.
     """
 
-    batch_tokens: int = 4096
-    """Tokens of a batch at most; a new request waits for one running batch, so smaller is quicker to answer."""
-    queue_tokens: int = 1_000_000
-    """Tokens that may wait; requests beyond get status 429 and the seconds to wait for."""
-    max_texts: int = 2048
-    """Texts of a request at most."""
-    max_request_tokens: int = 300_000
-    """Tokens of a request at most."""
-    max_body: int = 16 * 1024**2
-    """Bytes of a request's body at most."""
-    body_seconds: float = 30.0
-    """A client that has not sent its whole body by then is refused."""
-    auto_truncate: bool = True
-    """Whether texts longer than the model's limit are cut there, or refused."""
-    api_key: str | None = None
-    """Requests must carry it as ``Authorization: Bearer KEY``; None = open to all."""
+    batch_tokens: int = option(4096, "Tokens of a batch at most; with fewer a new request waits less.", minimum=1)
+    queue_tokens: int = option(1_000_000, "Tokens that may wait; then status 429.", minimum=1)
+    max_texts: int = option(2048, "Texts of a request at most.", minimum=1)
+    max_request_tokens: int = option(300_000, "Tokens of a request at most.", minimum=1)
+    max_body: int = option(16 * 1024**2, "Bytes of a request at most.", minimum=1)
+    body_seconds: float = option(30.0, "Time to send a request in.", minimum=0.1)
+    auto_truncate: bool = option(True, "Cut texts that are too long, or refuse them.")
+    api_key: str | None = option(
+        None, "That requests must carry; the variable keeps it out of process lists; without one, open to all."
+    )
 
     def __post_init__(self) -> None:
-        for field in ("batch_tokens", "queue_tokens", "max_texts", "max_request_tokens", "max_body", "body_seconds"):
-            if getattr(self, field) <= 0:
-                raise ConfigError(f"{field} is {getattr(self, field)}; it must be positive")
+        """Checks ranges and the key."""
+        super().__post_init__()
         if self.api_key == "":
             raise ConfigError("api_key is empty, which would admit everyone; give a key, or drop the option")

@@ -1,0 +1,131 @@
+"""``interlingua.index`` and ``interlingua index``: passages with their vectors on disk, to be searched."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from interlingua.errors import ConfigError
+from interlingua.files import PathLike
+from interlingua.options import INPUT, MODEL, OUTPUT, SEARCH, Options, argument, function_of, option
+from interlingua.registry import DEFAULT_MODEL, did_you_mean
+from interlingua.verbs.shared import silent
+
+if TYPE_CHECKING:
+    from interlingua.search.passage_index import Added
+
+READ = {
+    "build": ("output", "prompt", "question_prompt", "map", "approximate", "language", "device"),
+    "add": ("language", "device"),
+    "delete": ("where",),
+}
+"""Actions, with the options that each reads besides ``dtype``."""
+
+
+class Indexed(NamedTuple):
+    """What became of an index and its passages."""
+
+    folder: Path
+    added: int = 0
+    replaced: int = 0
+    """The id was there with another text, title, language or metadata."""
+    unchanged: int = 0
+    deleted: int = 0
+
+
+@dataclass(frozen=True)
+class IndexOptions(Options):
+    """Options of ``index``."""
+
+    action: str = argument("build, add or delete.")
+    arguments: Sequence[PathLike] = argument("build: MODEL FILES; add: DIR FILES; delete: DIR IDS.", kind=list[str])
+    language: str | None = option(None, "Of passages that name none; any code; build, add.", group=INPUT)
+    prompt: str | None = option(
+        None, "Of passages: a prompt's name, or text in front; the model's own by default; build.", group=MODEL
+    )
+    question_prompt: str | None = option(None, "Of questions, in the same way; build.", group=MODEL)
+    map: PathLike | None = option(
+        None, "Language map that interlingua debias --vectors wrote, for all vectors; build.", group=MODEL
+    )
+    dtype: str = option("float32", "To compute in: float32, bfloat16, float16, int8; build, add.", group=MODEL)
+    device: str | None = option(None, "cpu, cuda, cuda:1; build, add.", group=MODEL)
+    where: str | None = option(
+        None, "SQL condition, such as \"language = 'deu_Latn'\"; delete, in place of ids.", group=SEARCH
+    )
+    approximate: bool = option(False, "Many times faster for 100,000 passages and more; build.", group=SEARCH)
+    output: PathLike | None = option(None, "Folder of the index; build.", group=OUTPUT, short="-o")
+
+
+def run_index(options: IndexOptions, progress: Callable[[float, int | None], None] = silent) -> Indexed:
+    """Makes an index of passages, or changes one.
+
+    Args:
+        options: what to do.
+        progress: called with the passages that are done, and None.
+
+    Returns:
+        The numbers of passages.
+
+    Raises:
+        ConfigError: an option is wrong, or the folder holds other files, or an index of another model.
+        CheckpointError: there is no such model or map.
+        DataError: a file can't be read, or an id occurs twice.
+    """
+    from interlingua.search.searcher import add_to_index, build_index
+
+    _check(options)
+    given = [os.fspath(argument) for argument in options.arguments]
+    if options.action == "delete":
+        return _delete(options, given[0], given[1:])
+    show: Any = {"progress": lambda done: progress(done, None)}
+    computing: Any = {"language": options.language, "dtype": options.dtype, "device": options.device}
+    if options.action == "add":
+        return _changed(given[0], add_to_index(given[0], given[1:], **computing, **show))
+    if options.output is None:
+        raise ConfigError("name the folder of the index: -o DIR")
+    if Path(given[0]).is_file():
+        given = [DEFAULT_MODEL, *given]
+    added = build_index(
+        given[0],
+        given[1:],
+        options.output,
+        prompt=options.prompt,
+        question_prompt=options.question_prompt,
+        language_map=options.map,
+        approximate=options.approximate,
+        **computing,
+        **show,
+    )
+    return _changed(options.output, added)
+
+
+def _changed(folder: PathLike, added: Added) -> Indexed:
+    return Indexed(Path(folder), added.added, added.replaced, added.unchanged)
+
+
+def _check(options: IndexOptions) -> None:
+    """Raises ConfigError for an unknown action, and for an option that the action does not read."""
+    if options.action not in READ:
+        guess = did_you_mean(options.action, READ)
+        raise ConfigError(f"no such action {options.action!r}{guess}; there are: {', '.join(READ)}")
+    if isinstance(options.arguments, str) or not options.arguments:
+        raise ConfigError("name what to index: build MODEL FILES, add DIR FILES, or delete DIR IDS")
+    all_read = dict.fromkeys(name for names in READ.values() for name in names)
+    given = [name for name in all_read if getattr(options, name) not in (None, False)]
+    unread = next((name for name in given if name not in READ[options.action]), None)
+    if unread is not None:
+        raise ConfigError(f"--{unread.replace('_', '-')} is not an option of index {options.action}; remove it")
+
+
+def _delete(options: IndexOptions, folder: str, ids: list[str]) -> Indexed:
+    from interlingua.search.searcher import delete_from_index
+
+    if not ids and options.where is None:
+        raise ConfigError("name ids, or a condition with --where")
+    return Indexed(Path(folder), deleted=delete_from_index(folder, ids, options.where))
+
+
+index = function_of(IndexOptions, run_index, "index")

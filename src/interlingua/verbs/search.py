@@ -1,0 +1,91 @@
+"""``interlingua.search`` and ``interlingua search``: the passages of an index that answer questions."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from interlingua.files import PathLike
+from interlingua.options import INPUT, MODEL, SEARCH, Names, Options, argument, function_of, listed, option
+from interlingua.verbs.shared import STANDARD_INPUT
+
+if TYPE_CHECKING:
+    from interlingua.search.searcher import Ranking
+
+
+@dataclass(frozen=True)
+class SearchOptions(Options):
+    """Options of ``search``."""
+
+    folder: PathLike = argument("Folder of an index.")
+    questions: str | Sequence[str] = argument("In any language; - reads a question a line.", kind=list[str])
+    language: str | None = option(None, "Of the questions, where the model needs it.", group=INPUT)
+    model: str | None = option(None, "Where the index's model is now, if it was moved.", group=MODEL)
+    dtype: str = option("float32", "To compute in: float32, bfloat16, float16, int8.", group=MODEL)
+    device: str | None = option(None, "cpu, cuda, cuda:1.", group=MODEL)
+    top: int = option(10, "Passages found at most.", group=SEARCH, minimum=1)
+    mode: str = option(
+        "vector",
+        "vector, text (words, BM25), hybrid (both, by reciprocal rank fusion), or feedback (vector; other languages are"
+        " searched with the best passage too).",
+        group=SEARCH,
+    )
+    languages: Names | None = option(None, "Search in these only: de,en,th.", group=SEARCH, kind=str)
+    per_language: int | None = option(
+        None, "At most so many passages of each language.", group=SEARCH, kind=int, minimum=1
+    )
+    where: str | None = option(
+        None, "SQL condition, such as \"json_extract(metadata, '$.year') = '2024'\".", group=SEARCH
+    )
+    exact: bool = option(False, "Compare with all vectors, also where the index is approximate.", group=SEARCH)
+
+
+def rankings(options: SearchOptions) -> Iterator[tuple[str, Ranking]]:
+    """Each question with its passages, as soon as they are found; empty questions are left out."""
+    from interlingua.search.passage_index import PassageIndex
+    from interlingua.search.searcher import Searcher, model_of
+
+    index = PassageIndex(options.folder)
+    computing: Any = {"dtype": options.dtype, "device": options.device}
+    searcher = Searcher(index, model_of(index, model=options.model, **computing))
+    for question in _questions(options.questions):
+        ranking = searcher.search(
+            question,
+            top=options.top,
+            mode=cast(Any, options.mode),
+            languages=listed(options.languages) or (),
+            per_language=options.per_language,
+            where=options.where,
+            exact=options.exact,
+            language=options.language,
+        )
+        yield question, ranking
+
+
+def _questions(given: str | Sequence[str]) -> Iterator[str]:
+    several = [given] if isinstance(given, str) else given
+    lines = (line.strip() for line in sys.stdin) if list(several) == [STANDARD_INPUT] else iter(several)
+    return (line for line in lines if line)
+
+
+def run_search(options: SearchOptions) -> list[Ranking]:
+    """Finds the passages that answer questions, in whatever language they are.
+
+    Many questions at different times are quicker with ``interlingua.search.searcher.Searcher``, which keeps the model.
+
+    Args:
+        options: what to do.
+
+    Returns:
+        A ranking for each question that is not empty: ``hits``, best first, and ``shares``, by language.
+
+    Raises:
+        ConfigError: there is no such index, or it is of another model.
+        CheckpointError: the index or the model is damaged or missing.
+    """
+    return [ranking for _, ranking in rankings(options)]
+
+
+search = function_of(SearchOptions, run_search, "search")

@@ -1,0 +1,65 @@
+"""``interlingua.serve`` and ``interlingua serve``: an encoder behind HTTP, until it is stopped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from interlingua.files import PathLike
+from interlingua.options import MODEL, SEARCH, argument, function_of, option
+from interlingua.registry import DEFAULT_MODEL
+from interlingua.serve.settings import ServeSettings
+
+
+@dataclass(frozen=True)
+class ServeOptions(ServeSettings):
+    """Options of ``serve``."""
+
+    model: str = argument("Model directory, training run, hf:owner/name or an installed model.", DEFAULT_MODEL)
+    name: str | None = option(None, "The model's name in requests; default: its folder's.", group=MODEL)
+    prompt: str | None = option(None, "Of requests that name none: a prompt's name, or text in front.", group=MODEL)
+    dtype: str = option("float32", "To compute in: float32, bfloat16, float16, int8.", group=MODEL)
+    device: str | None = option(None, "cpu, cuda, cuda:1.", group=MODEL)
+    index: PathLike | None = option(None, "Folder of an index of this model, for /search.", group=SEARCH)
+    calibration: PathLike | None = option(
+        None,
+        "From interlingua score --learn: gives aligned pairs probabilities; default: calibration.json of the model.",
+        group=SEARCH,
+    )
+    host: str = option("127.0.0.1", "Address to listen on; 0.0.0.0 for all.")
+    port: int = option(8000, "Port; 0 for any free one.", minimum=0, maximum=65_535)
+    workers: int = option(1, "Processes that share the weights.", minimum=1, maximum=256)
+    threads: int | None = option(
+        None, "Of all processes together; default: all cores.", kind=int, minimum=1, maximum=1024
+    )
+
+
+def run_serve(options: ServeOptions) -> None:
+    """Answers embedding requests over HTTP, until SIGTERM or Ctrl-C.
+
+    The protocols are OpenAI's and text-embeddings-inference's, and there is a page at /.
+
+    Args:
+        options: what to do.
+
+    Raises:
+        ConfigError: an option is wrong.
+        CheckpointError: there is no such model.
+        InterlinguaError: the address is in use, or not this machine's.
+    """
+    from interlingua.serve.server import calibrations_for, serve_forever, served_model
+
+    computing: Any = {"dtype": options.dtype, "device": options.device, "threads": options.threads}
+    encoder = served_model(options.model, name=options.name, prompt=options.prompt, **computing)
+    serve_forever(
+        encoder,
+        options,
+        host=options.host,
+        port=options.port,
+        workers=options.workers,
+        index=options.index,
+        calibrations=calibrations_for(encoder, options.model, options.calibration),
+    )
+
+
+serve = function_of(ServeOptions, run_serve, "serve")

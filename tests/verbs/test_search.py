@@ -1,0 +1,63 @@
+"""``interlingua.search`` gives back what ``interlingua search`` prints."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+
+import interlingua
+from interlingua.cli import main
+from interlingua.errors import ConfigError
+from interlingua.search.searcher import build_index
+from tests.search.test_searcher import files, model  # noqa: F401
+
+pytest.importorskip("lancedb")
+
+
+@pytest.fixture
+def index(model, files, tmp_path):  # noqa: F811
+    build_index(model, files, tmp_path / "index")
+    return tmp_path / "index"
+
+
+def test_each_question_has_its_ranking(index, capsys):
+    options = {"top": 3, "mode": "hybrid", "per_language": 1}
+    found = interlingua.search(index, ["Die Katze", "", "the mat"], **options)
+    with pytest.raises(SystemExit):
+        main.main(
+            [
+                "search",
+                str(index),
+                "Die Katze",
+                "the mat",
+                "--top",
+                "3",
+                "--mode",
+                "hybrid",
+                "--per-language",
+                "1",
+                "--json",
+            ]
+        )
+    printed = [json.loads(line)["hits"] for line in capsys.readouterr().out.splitlines()]
+    assert [[hit["id"] for hit in hits] for hits in printed] == [[hit.id for hit in ranking.hits] for ranking in found]
+    assert len(found) == 2
+    assert {hit.language for hit in found[0].hits} == {"deu_Latn", "eng_Latn", "tha_Thai"}
+
+
+def test_one_question_needs_no_list(index):
+    [one] = interlingua.search(index, "Die Katze", languages=["de"], top=5)
+    assert {hit.language for hit in one.hits} == {"deu_Latn"}
+    assert one == interlingua.search(index, ["Die Katze"], languages="de", top=5)[0]
+
+
+def test_questions_of_standard_input(index, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("Die Katze\n\nthe mat\n"))
+    assert interlingua.search(index, "-") == interlingua.search(index, ["Die Katze", "the mat"])
+
+
+def test_numbers_out_of_range_are_refused(index):
+    with pytest.raises(ConfigError, match="top is 0, expected 1 or more"):
+        interlingua.search(index, "Die Katze", top=0)
