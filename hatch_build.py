@@ -17,8 +17,10 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 FLAGS = ("-O3", "-shared", "-fPIC", "-fno-strict-aliasing")
 AVX512 = ("-mfma", "-mavx512f", "-mavx512vnni", "-mavx512bf16", "-mavx512bw", "-mavx512vl")
+AMX = ("-mamx-tile", "-mamx-bf16", "-mamx-int8")
 VARIANTS = {
     "x86_64": {
+        "amx": (*AVX512, "-mprefer-vector-width=512", *AMX),
         "avx512": (*AVX512, "-mprefer-vector-width=512"),
         "avxvnni": ("-mfma", "-mavx2", "-mavxvnni"),
         "avx2": ("-mfma", "-mavx2"),

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float, Float32, Int, Int64
+from jaxtyping import Float, Float32, Int, Int64, Shaped
 from numpy import ndarray
 from torch import Tensor, nn
 
-from interlingua.encoder.backbone import Backbone
+from interlingua.encoder.backbone import Backbone, BackboneConfig
 from interlingua.encoder.layer import Layer
 from interlingua.encoder.quantize import layer_dtypes, mixed, quantize
 from interlingua.kernels import library
@@ -21,6 +21,11 @@ LANES = 16
 ALIGNMENT = 64
 """As in kernels/products.h."""
 TYPES = {torch.float32: 0, torch.bfloat16: 1, torch.int8: 2}
+PAIRS = 3
+"""Float32 weights as sums of two bfloats, which tiles multiply; as in kernels/tiles.h."""
+TILE_HEAD_WIDTH = 32
+TILE_WIDTH = 64
+"""What widths of heads and of rows have to be multiples of for products by tiles."""
 UNSIGNED = 128
 """Added to weights in bytes: the instruction multiplies unsigned by signed ones."""
 ACTIVATIONS = {"gelu": 1, "gelu_new": 2, "gelu_pytorch_tanh": 2, "relu": 3, "silu": 4, "swish": 4, "tanh": 5}
@@ -50,7 +55,7 @@ class _Layer(ctypes.Structure):
 
 class _Model(ctypes.Structure):
     _fields_ = [
-        *((name, ctypes.c_int64) for name in ("width", "heads", "inner", "layers", "type", "activation", "first")),
+        *((name, ctypes.c_int64) for name in ("width", "heads", "inner", "layers", "type", "activation", "first", "by_tiles")),
         ("eps", ctypes.c_float),
         ("words", ctypes.c_void_p),
         ("positions", ctypes.c_void_p),
@@ -65,10 +70,12 @@ class Layout(NamedTuple):
     Attributes:
         panel: outputs that stand together.
         bfloats: whether it multiplies bfloats; without, they are widened to float32, and so are activations.
+        tiles: whether it multiplies by tiles (AMX), bfloats and bytes, and float32 as pairs of bfloats.
     """
 
     panel: int
     bfloats: bool
+    tiles: bool = False
 
     def between(self, dtype: torch.dtype) -> torch.dtype:
         """What activations are between products, and what is multiplied that is no bytes.
@@ -92,7 +99,16 @@ def layout_of(kernel: ctypes.CDLL | None) -> Layout:
     if kernel is None:
         return NO_LAYOUT
     kernel.panel_columns.restype = ctypes.c_int64
-    return Layout(panel=kernel.panel_columns(), bfloats=bool(kernel.has_bfloats()))
+    return Layout(
+        panel=kernel.panel_columns(), bfloats=bool(kernel.has_bfloats()), tiles=bool(kernel.has_tiles())
+    )
+
+
+def fits_tiles(config: BackboneConfig) -> bool:
+    """Whether all widths of a backbone are those of whole tiles."""
+    widths = (config.hidden_size, config.intermediate_size)
+    head_width = config.hidden_size // config.num_attention_heads
+    return head_width % TILE_HEAD_WIDTH == 0 and all(width % TILE_WIDTH == 0 for width in widths)
 
 
 class CompiledBackbone:
@@ -115,6 +131,7 @@ class CompiledBackbone:
         self._kept: list[Any] = []  # what the pointers point to
         self._kernel = library("layers")
         self._layout = layout_of(self._kernel)
+        self._by_tiles = self._layout.tiles and fits_tiles(config)
         layers = [layer for layer in backbone.layers if isinstance(layer, Layer)]
         between = self._layout.between(dtype)
         multiplied = dtype if dtype == torch.int8 else between
@@ -124,9 +141,10 @@ class CompiledBackbone:
             heads=config.num_attention_heads,
             inner=config.intermediate_size,
             layers=len(layers),
-            type=TYPES[between],
+            type=self._type(between),
             activation=ACTIVATIONS[config.hidden_act],
             first=config.first_position,
+            by_tiles=int(self._by_tiles),
             eps=config.layer_norm_eps,
             words=self._floats(backbone.word_embeddings.weight),
             positions=self._floats(backbone.position_table()),
@@ -189,8 +207,12 @@ class CompiledBackbone:
             output_norm=self._norm(layer.output_norm),
         )
 
+    def _type(self, dtype: torch.dtype) -> int:
+        """The kernel's number of a dtype."""
+        return PAIRS if self._by_tiles and dtype == torch.float32 else TYPES[dtype]
+
     def _linear(self, weight: Tensor, bias: Tensor, dtype: torch.dtype) -> _Linear:
-        """Panels of outputs: [panel][input / step][output][step], where a step of inputs has four bytes."""
+        """The weights in panels, and what belongs to them."""
         outputs, inputs = weight.shape
         scales = None
         if dtype == torch.int8:
@@ -200,12 +222,12 @@ class CompiledBackbone:
             scales = self._floats(self._filled(factors))
         else:
             matrix = weight.detach().to(dtype)
-        panel = self._layout.panel
-        filled = self._layout.filled(outputs)
-        step = 4 // matrix.element_size()
-        padded = torch.zeros(filled, inputs, dtype=matrix.dtype, device=matrix.device)
-        padded[:outputs] = matrix
-        panels = padded.view(filled // panel, panel, inputs // step, step).permute(0, 2, 1, 3)
+        if self._type(dtype) == PAIRS:
+            high = matrix.bfloat16()
+            low = (matrix - high.float()).bfloat16()
+            panels = torch.stack([self._panels(high), self._panels(low)], dim=1)
+        else:
+            panels = self._panels(matrix)
         data = np.ascontiguousarray(panels.contiguous().view(torch.uint8).numpy())
         return _Linear(
             weights=self._aligned(data),
@@ -213,8 +235,18 @@ class CompiledBackbone:
             scales=scales,
             inputs=inputs,
             outputs=outputs,
-            type=TYPES[dtype],
+            type=self._type(dtype),
         )
+
+    def _panels(self, matrix: Shaped[Tensor, "o i"]) -> Shaped[Tensor, "p u panel step"]:
+        """Panels of outputs: [panel][input / step][output][step], where a step of inputs has four bytes."""
+        outputs, inputs = matrix.shape
+        panel = self._layout.panel
+        filled = self._layout.filled(outputs)
+        step = 4 // matrix.element_size()
+        padded = torch.zeros(filled, inputs, dtype=matrix.dtype, device=matrix.device)
+        padded[:outputs] = matrix
+        return padded.view(filled // panel, panel, inputs // step, step).permute(0, 2, 1, 3)
 
     def _filled(self, numbers: Float[Tensor, " n"]) -> Float[Tensor, " m"]:
         """With zeros up to whole panels."""

@@ -22,9 +22,9 @@ from interlingua.errors import ConfigError
 from interlingua.registry import did_you_mean
 
 VARIABLE = "INTERLINGUA_KERNELS"
-VARIANTS = ("avx512", "avxvnni", "avx2", "dotprod", "neon")
-"""Best first. For x86-64: AVX-512 with VNNI and BF16; AVX2 with AVX-VNNI; AVX2 alone. For AArch64: NEON with the dot
-product of bytes; NEON alone."""
+VARIANTS = ("amx", "avx512", "avxvnni", "avx2", "dotprod", "neon")
+"""Best first. For x86-64: AVX-512 with VNNI and BF16, with AMX's tiles and without; AVX2 with AVX-VNNI; AVX2 alone.
+For AArch64: NEON with the dot product of bytes; NEON alone."""
 ELF_HEAD_BYTES = 64
 ELF_CLASS = b"\x02\x01"
 """64 bits, the lowest byte first."""

@@ -11,6 +11,7 @@
 #else
 #define OFFSET 0   /* dot_bytes16 takes the 128 away again */
 #endif
+#define TILES 0
 #define BFLOATS 0
 #define VECTORS 1 /* of sixteen columns, in a tile of a product */
 #define ROWS 6    /* by one vector: the sums of a product fill 12 of 16 registers */

@@ -5,6 +5,15 @@
 #include <stdint.h>
 
 #define BFLOATS 1   /* products of bfloats */
+#ifdef __AMX_BF16__
+#include <sys/syscall.h>
+#include <unistd.h>
+#define TILES 1     /* products by tiles, see tiles.h */
+#define REQUEST_PERMISSION 0x1023 /* ARCH_REQ_XCOMP_PERM of arch_prctl */
+#define TILE_STATE 18             /* XFEATURE_XTILEDATA */
+#else
+#define TILES 0
+#endif
 #define VECTORS 2   /* of sixteen columns, in a tile of a product */
 #define ROWS 12     /* by VECTORS vectors: the sums of a product fill 24 of 32 registers */
 #define COLUMNS 4   /* vectors by six rows, where the tile is that: 24 registers too */
@@ -17,10 +26,22 @@ typedef __m512d Doubles; /* eight */
 
 enum { FLOAT32, BFLOAT16, BYTES };
 
+#if TILES
+/* Whether the processor has tiles of bfloats and bytes, and the system lets this process use them. */
+static int tiles_allowed(void) {
+    unsigned a, b, c, d;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return 0;
+    int bfloats = d >> 22 & 1, tiles = d >> 24 & 1, bytes = d >> 25 & 1;
+    return bfloats && tiles && bytes && syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_STATE) == 0;
+}
+#else
+ALWAYS int tiles_allowed(void) { return 1; } /* none are used */
+#endif
+
 ALWAYS int has_instructions(void) {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
            __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bf16") &&
-           __builtin_cpu_supports("avx512vnni");
+           __builtin_cpu_supports("avx512vnni") && tiles_allowed();
 }
 
 ALWAYS Floats set16(float x) { return _mm512_set1_ps(x); }

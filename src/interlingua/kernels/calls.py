@@ -39,7 +39,7 @@ SIZES = {
 
 The two numbers stand before the first tensor. Those of ``attention`` are in its own struct, see ``encoder/fused.py``.
 """
-MEASURED = ("avx512", "avxvnni", "avx2")
+MEASURED = ("amx", "avx512", "avxvnni", "avx2")
 """Variants that were seen to be no slower than torch; another one is used where ``INTERLINGUA_KERNELS`` names it."""
 MIN_ELEMENTS = 1 << 17
 """Fewer activations than this are not worth a thread of their own."""

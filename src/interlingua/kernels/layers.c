@@ -18,6 +18,10 @@
 #include "products.h"
 #include "bytes.h"
 #include "attention.h"
+#if TILES
+#include "tiles.h"
+#include "tile_attention.h"
+#endif
 
 #define BLOCK_ROWS 96    /* their activations stay in the second-level cache */
 #define GROUP_TOKENS 512 /* tokens that go through all layers together, or one sentence */
@@ -33,6 +37,7 @@ typedef struct {
 
 typedef struct {
     int64_t width, heads, inner, layers, type, activation, first_position;
+    int64_t by_tiles; /* widths fit, and the weights are laid out for them */
     float eps;
     const float *words, *positions;
     Norm norm;
@@ -45,6 +50,9 @@ typedef struct {
     float *sum, *turned, *scales;
     int32_t *starts;
     Attention attention;
+#if TILES
+    TileAttention tile_attention;
+#endif
 } Room;
 
 /* Of this file and its headers, so that a library of older ones is noticed; given at compilation. */
@@ -57,6 +65,9 @@ int64_t panel_columns(void) { return PANEL; }
 
 /* Whether there are products of bfloats; without, weights and activations are to be float32. */
 int has_bfloats(void) { return BFLOATS; }
+
+/* Whether there are products by tiles, where float32 weights are to be pairs of bfloats. */
+int has_tiles(void) { return TILES; }
 
 /* Rows of activations, ld numbers apart, in the type of a product's weights, and with room behind. */
 static Rows convert(const Linear *linear, const char *x, int64_t from, int64_t ld, int64_t rows, const Room *room) {
@@ -146,6 +157,10 @@ static void *take(char **memory, int64_t bytes) {
     return part;
 }
 
+#if TILES
+#include "tile_layers.h"
+#endif
+
 /* Makes rooms of a memory; returns how many bytes they take. */
 static int64_t divide(char *memory, const Model *model, int64_t tokens, int64_t longest, Room *room) {
     int64_t width = model->width, size = bytes_of(model->type), inner = up(model->inner, PANEL);
@@ -167,12 +182,20 @@ static int64_t divide(char *memory, const Model *model, int64_t tokens, int64_t 
     return left - memory;
 }
 
-/* Hidden states of the last layer, (tokens, width). Returns 0, or 1 where there is no memory. */
-int encode(const Model *model, const int64_t *ids, const int64_t *starts, int64_t sentences, float *states) {
+static int64_t longest_of(const int64_t *starts, int64_t sentences) {
     int64_t longest = 1;
     for (int64_t s = 0; s < sentences; s++)
         if (starts[s + 1] - starts[s] > longest) longest = starts[s + 1] - starts[s];
-    int64_t tokens = least(starts[sentences] - starts[0], longest > GROUP_TOKENS ? longest : GROUP_TOKENS);
+    return longest;
+}
+
+typedef int64_t (*Divide)(char *, const Model *, int64_t tokens, int64_t longest, Room *);
+typedef void (*Group)(const Model *, const int64_t *ids, const int64_t *starts, int64_t sentences, float *x, Room *);
+
+static int encode_by(Divide divide, Group group, int64_t group_tokens, const Model *model, const int64_t *ids,
+                     const int64_t *starts, int64_t sentences, float *states) {
+    int64_t longest = longest_of(starts, sentences), most = longest > group_tokens ? longest : group_tokens;
+    int64_t tokens = least(starts[sentences] - starts[0], most);
     Room room;
     int64_t bytes = divide(NULL, model, tokens, longest, &room);
     char *memory = aligned_alloc(64, bytes);
@@ -181,10 +204,23 @@ int encode(const Model *model, const int64_t *ids, const int64_t *starts, int64_
     divide(memory, model, tokens, longest, &room);
     for (int64_t s = 0; s < sentences;) {
         int64_t end = s + 1;
-        while (end < sentences && starts[end + 1] - starts[s] <= GROUP_TOKENS) end++;
+        while (end < sentences && starts[end + 1] - starts[s] <= group_tokens) end++;
         group(model, ids, starts + s, end - s, states + (starts[s] - starts[0]) * model->width, &room);
         s = end;
     }
     free(memory);
     return 0;
+}
+
+/* Hidden states of the last layer, (tokens, width). Returns 0, or 1 where there is no memory. */
+int encode(const Model *model, const int64_t *ids, const int64_t *starts, int64_t sentences, float *states) {
+#if TILES
+    if (model->by_tiles) {
+        begin_tiles();
+        int problem = encode_by(divide_for_tiles, tile_group, TILE_TOKENS, model, ids, starts, sentences, states);
+        end_tiles();
+        return problem;
+    }
+#endif
+    return encode_by(divide, group, GROUP_TOKENS, model, ids, starts, sentences, states);
 }

@@ -10,6 +10,7 @@
 #include <sys/auxv.h>
 #endif
 
+#define TILES 0
 #define BFLOATS 0
 #define VECTORS 1 /* of sixteen columns, in a tile of a product */
 #define ROWS 6    /* by one vector: the sums of a product fill 24 of 32 registers */
