@@ -85,6 +85,6 @@ def compile_kernel(source: Path) -> list[Path]:
 
 
 def digest(source: Path) -> int:
-    """Of a source and the headers that it includes; as in the package's ``kernels``."""
-    headers = re.findall(r'^#include "(.+)"$', source.read_text(encoding="utf-8"), re.MULTILINE)
-    return zlib.crc32(b"".join(path.read_bytes() for path in (source, *map(source.parent.joinpath, headers))))
+    """Of a source and all headers; as in the package's ``kernels``."""
+    headers = sorted(source.parent.glob("*.h"))
+    return zlib.crc32(b"".join(path.read_bytes() for path in (source, *headers)))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import json
 import os
 import random
+import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -16,6 +19,7 @@ import pytest
 # What is unpacked into this one, 340 MB, serves the next run too.
 os.environ["INTERLINGUA_EXECUTOR"] = "first"
 os.environ["XDG_CACHE_HOME"] = str(Path(tempfile.gettempdir()) / f"interlingua-tests-{os.getuid()}")
+ROOT = Path(__file__).resolve().parents[1]
 LANGUAGES = ("deu_Latn", "rus_Cyrl")
 WORDS = 40
 
@@ -75,15 +79,41 @@ def prepared(tmp_path_factory, word_vocabulary) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def emulated_tiles(tmp_path_factory) -> Path | None:
+    """A folder of the kernels' AMX variants with tiles in memory; None where this processor has the instructions, or
+    has no AVX-512, or where no compiler is."""
+    from interlingua import kernels
+
+    sources = Path(kernels.__file__).parent
+    runs_amx, runs_avx512 = (kernels._load(sources / "layers.c", name) for name in ("amx", "avx512"))
+    if runs_amx or not runs_avx512 or shutil.which("cc") is None:
+        return None
+    folder = tmp_path_factory.mktemp("emulated")
+    header = ROOT / "tests" / "kernels" / "emulated_tiles.h"
+    flags = ["-O2", "-shared", "-fPIC", "-fno-strict-aliasing", "-march=native", f'-DEMULATED_TILES="{header}"']
+    for name in kernels.SOURCES:
+        source = sources / f"{name}.c"
+        output = ["-o", str(folder / f"{name}.amx.so"), f"-DDIGEST={kernels.digest(source)}u"]
+        subprocess.run(["cc", *flags, *output, str(source)], check=True)
+    return folder
+
+
 @pytest.fixture
-def use_variant(monkeypatch):
-    """Has the kernels of one variant be used until the end of the test."""
+def use_variant(monkeypatch, emulated_tiles):
+    """Has the kernels of one variant be used until the end of the test; AMX is emulated where it is not there."""
     from interlingua import kernels
 
     def use(name: str) -> None:
         monkeypatch.setenv(kernels.VARIABLE, name)
+        is_emulated = name == "amx" and emulated_tiles is not None
+        monkeypatch.setattr(kernels, "_load", emulated if is_emulated else load)
         kernels.find.cache_clear()
 
+    def emulated(source: Path, variant: str) -> ctypes.CDLL:
+        return ctypes.CDLL(str(emulated_tiles / f"{source.stem}.{variant}.so"))
+
+    load = kernels._load
     yield use
     kernels.find.cache_clear()
 
@@ -91,7 +121,7 @@ def use_variant(monkeypatch):
 @pytest.fixture(scope="module")
 def mini_script():
     """Imports a script of experiments/mini by its name."""
-    folder = Path(__file__).resolve().parents[1] / "experiments" / "mini"
+    folder = ROOT / "experiments" / "mini"
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(folder)
         yield importlib.import_module

@@ -11,7 +11,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
-import re
 import struct
 import sys
 import zlib
@@ -122,6 +121,6 @@ def damage(path: Path) -> str | None:
 
 
 def digest(source: Path) -> int:
-    """Of a source and the headers that it includes, so that a library of older ones is noticed."""
-    headers = re.findall(r'^#include "(.+)"$', source.read_text(encoding="utf-8"), re.MULTILINE)
-    return zlib.crc32(b"".join(path.read_bytes() for path in (source, *map(source.parent.joinpath, headers))))
+    """Of a source and all headers, so that a library of older ones is noticed."""
+    headers = sorted(source.parent.glob("*.h"))
+    return zlib.crc32(b"".join(path.read_bytes() for path in (source, *headers)))

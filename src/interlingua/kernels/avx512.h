@@ -5,14 +5,13 @@
 #include <stdint.h>
 
 #define BFLOATS 1   /* products of bfloats */
-#ifdef __AMX_BF16__
-#include <sys/syscall.h>
-#include <unistd.h>
-#define TILES 1     /* products by tiles, see tiles.h */
-#define REQUEST_PERMISSION 0x1023 /* ARCH_REQ_XCOMP_PERM of arch_prctl */
-#define TILE_STATE 18             /* XFEATURE_XTILEDATA */
+#if defined(EMULATED_TILES) /* a header of tests, for processors without them */
+#include EMULATED_TILES
+#elif defined(__AMX_BF16__)
+#include "amx.h"
 #else
 #define TILES 0
+#define tiles_allowed() 1 /* none are used */
 #endif
 #define VECTORS 2   /* of sixteen columns, in a tile of a product */
 #define ROWS 12     /* by VECTORS vectors: the sums of a product fill 24 of 32 registers */
@@ -25,18 +24,6 @@ typedef __m512i Ints;
 typedef __m512d Doubles; /* eight */
 
 enum { FLOAT32, BFLOAT16, BYTES };
-
-#if TILES
-/* Whether the processor has tiles of bfloats and bytes, and the system lets this process use them. */
-static int tiles_allowed(void) {
-    unsigned a, b, c, d;
-    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return 0;
-    int bfloats = d >> 22 & 1, tiles = d >> 24 & 1, bytes = d >> 25 & 1;
-    return bfloats && tiles && bytes && syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_STATE) == 0;
-}
-#else
-ALWAYS int tiles_allowed(void) { return 1; } /* none are used */
-#endif
 
 ALWAYS int has_instructions(void) {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&

@@ -20,6 +20,7 @@
 #include "attention.h"
 #if TILES
 #include "tiles.h"
+#include "tile_products.h"
 #include "tile_attention.h"
 #endif
 
