@@ -55,7 +55,10 @@ class _Layer(ctypes.Structure):
 
 class _Model(ctypes.Structure):
     _fields_ = [
-        *((name, ctypes.c_int64) for name in ("width", "heads", "inner", "layers", "type", "activation", "first", "by_tiles")),
+        *(
+            (name, ctypes.c_int64)
+            for name in ("width", "heads", "inner", "layers", "type", "activation", "first", "by_tiles")
+        ),
         ("eps", ctypes.c_float),
         ("words", ctypes.c_void_p),
         ("positions", ctypes.c_void_p),
@@ -99,9 +102,7 @@ def layout_of(kernel: ctypes.CDLL | None) -> Layout:
     if kernel is None:
         return NO_LAYOUT
     kernel.panel_columns.restype = ctypes.c_int64
-    return Layout(
-        panel=kernel.panel_columns(), bfloats=bool(kernel.has_bfloats()), tiles=bool(kernel.has_tiles())
-    )
+    return Layout(panel=kernel.panel_columns(), bfloats=bool(kernel.has_bfloats()), tiles=bool(kernel.has_tiles()))
 
 
 def fits_tiles(config: BackboneConfig) -> bool:
