@@ -196,7 +196,8 @@ def check_equal_trials(arms: Arms) -> None:
 
 def identity(arm: Arm, *tables: dict[str, Any], options: Sequence[str] = ()) -> list[str]:
     """What must be the same for a kept result to count: the run's file, its keys, and the evaluation's options."""
-    return [str(arm.config or arm.model), *settings(*tables)[1::2], *options]
+    parts = [str(arm.config or arm.model), *settings(*tables)[1::2], *options]
+    return [part.replace(f"{Path.cwd()}/", "") for part in parts]  # the same on another machine
 
 
 def best_try(run: Run, arms: Arms, arm: Arm, config: Path, kept: Kept | None) -> dict[str, Any]:

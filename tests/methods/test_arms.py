@@ -237,3 +237,13 @@ def test_kept_result_files_are_small_and_name_no_folder_of_the_machine(tmp_path,
     copied = (tmp_path / "kept" / "results" / "one" / "revision" / "sts17.json").read_text()
     assert copied.count("\n") == 1
     assert json.loads(copied)["interlingua"] == {"provenance": {"command": "evaluate runs/one ~/data"}}
+
+
+def test_kept_settings_name_no_folder_of_the_machine(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    arms = read(COMPARISON / "arms_tuned.toml")
+    monkeypatch.chdir(ROOT.parent)
+    config = next(arm for arm in arms.arm if arm.config)
+    model = next(arm for arm in arms.arm if arm.model)
+    assert arms_script.identity(config)[0].startswith("experiments/comparison/")
+    assert arms_script.identity(model) == ["prepared/common/backbone"]
