@@ -3,11 +3,16 @@
     python experiments/arms.py experiments/comparison/arms.toml
     python experiments/arms.py experiments/claims/mexma.toml --arms mexma no_koleo --seeds 1 2 3
     python experiments/arms.py experiments/claims/mexma.toml --dry-run
+    python experiments/arms.py experiments/claims/ir.toml --kept experiments/results/ir
 
 What is finished is not done again, and what was stopped goes on. If the file names trials, every arm tries each of the
 learning rates, or each of its own tries, in a short run, judged on held-out training data, and its seeds take the best.
 Results land below ``reports``, and `interlingua compare REPORTS/results --by tasks --rows arms --group config --costs`
 makes the tables.
+
+With ``--kept FOLDER`` each finished result and trial is copied there, small enough to be committed, and what is there
+is not done again, on whatever machine: a comparison can be stopped and finished elsewhere. A run with other settings
+than those kept is done. `interlingua compare FOLDER` makes the same tables. Without the option everything is done anew.
 """
 
 from __future__ import annotations
@@ -94,6 +99,40 @@ class Arms:
     """Keys that are otherwise in all runs."""
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A folder of finished results and trials, without models and values of single items."""
+
+    folder: Path
+    """Has results/, as `interlingua evaluate` writes it, and finished.jsonl, one line for each trial or evaluation."""
+
+    def find(self, name: str, settings: Sequence[str]) -> dict[str, Any] | None:
+        """The record of a trial or evaluation that was done with these settings; the last one if there are several."""
+        journal = self.folder / "finished.jsonl"
+        lines = journal.read_text(encoding="utf-8").splitlines() if journal.exists() else []
+        same = [record for record in map(json.loads, lines) if record["name"] == name]
+        return next((record for record in reversed(same) if record["settings"] == list(settings)), None)
+
+    def add(self, name: str, settings: Sequence[str], **values: float) -> None:
+        """Records a trial or evaluation, once."""
+        record = {"name": name, "settings": list(settings), **values}
+        if self.find(name, settings) != record:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with (self.folder / "finished.jsonl").open("a", encoding="utf-8") as journal:
+                journal.write(json.dumps(record) + "\n")
+
+    def copy(self, reports: Path) -> None:
+        """Copies the result files, on one line each, with paths that start at the working directory."""
+        for file in sorted((reports / "results").rglob("*.json")):
+            content = json.loads(file.read_text(encoding="utf-8"))
+            content.get("interlingua", {}).pop("files", None)  # the values of single items, which are not copied
+            text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+            text = text.replace(f"{Path.cwd()}/", "").replace(f"{Path.home()}/", "~/")
+            place = self.folder / file.relative_to(reports)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(text + "\n", encoding="utf-8")
+
+
 def interlingua(arguments: Sequence[str]) -> bool:
     """Runs a command line; its error ends this script."""
     subprocess.run([sys.executable, "-m", "interlingua.cli.main", *arguments], check=True)
@@ -155,7 +194,13 @@ def check_equal_trials(arms: Arms) -> None:
         raise ConfigError(f"[[arm]] {most} has {counts[most]} tries, and {least} {counts[least]}; give each as many")
 
 
-def best_try(run: Run, arms: Arms, arm: Arm, config: Path) -> dict[str, Any]:
+def identity(arm: Arm, *tables: dict[str, Any], options: Sequence[str] = ()) -> list[str]:
+    """What must be the same for a kept result to count: the run's file, its keys, and the evaluation's options."""
+    parts = [str(arm.config or arm.model), *settings(*tables)[1::2], *options]
+    return [part.replace(f"{Path.cwd()}/", "") for part in parts]  # the same on another machine
+
+
+def best_try(run: Run, arms: Arms, arm: Arm, config: Path, kept: Kept | None) -> dict[str, Any]:
     """The settings of the trial that ended best."""
     trials = arms.trials
     tries = tries_of(arms, arm)
@@ -164,9 +209,16 @@ def best_try(run: Run, arms: Arms, arm: Arm, config: Path) -> dict[str, Any]:
         assert trials is not None
         output = arms.runs / "trials" / f"{arm.name}-{name}"
         short = {"run": {"max_steps": trials.steps, "seed": trials.seed}}
-        train(run, config, output, arms.set, arm.set, tried, short)
+        tables = (arms.set, arm.set, tried, short)
+        done = kept.find(f"trial-{output.name}", identity(arm, *tables)) if kept else None
+        if done is not None and trials.metric in done:
+            found[name] = done[trials.metric]
+            continue
+        train(run, config, output, *tables)
         if (output / "metrics.jsonl").exists():  # not so in a dry run
             found[name] = last_value(output, trials.metric)
+            if kept:
+                kept.add(f"trial-{output.name}", identity(arm, *tables), **{trials.metric: found[name]})
     if trials is None or not found:
         return {}
     print(f"{arm.name}: " + ", ".join(f"{name} {value:.4f}" for name, value in found.items()), flush=True)
@@ -174,7 +226,15 @@ def best_try(run: Run, arms: Arms, arm: Arm, config: Path) -> dict[str, Any]:
     return tries[choose(found, key=lambda name: found[name])]
 
 
-def go(arms: Arms, folder: Path, *, run: Run, names: Sequence[str] = (), seeds: Sequence[int] = ()) -> None:
+def go(
+    arms: Arms,
+    folder: Path,
+    *,
+    run: Run,
+    names: Sequence[str] = (),
+    seeds: Sequence[int] = (),
+    kept: Kept | None = None,
+) -> None:
     """Goes through the arms.
 
     Args:
@@ -183,34 +243,68 @@ def go(arms: Arms, folder: Path, *, run: Run, names: Sequence[str] = (), seeds: 
         run: is given each command line of interlingua.
         names: of the arms to do; all by default.
         seeds: to do; all by default.
+        kept: what was done before, perhaps elsewhere; gets what is finished.
     """
     check_equal_trials(arms)
-    for config in arms.first:
-        run(["train", str(folder / config), "--quiet"])
+    stages = list(arms.first)
+
+    def after_stages(command: Sequence[str]) -> bool:
+        while stages:  # not before a command needs them: everything may be kept
+            run(["train", str(folder / stages.pop(0)), "--quiet"])
+        return run(command)
+
     for arm in arms.arm:
         if names and arm.name not in names:
             continue
         if arm.config is None:
-            measure(run, arms, arm, str(arm.model), arm.name)
+            measure(after_stages, arms, arm, str(arm.model), arm.name, kept=kept)
             continue
-        chosen = best_try(run, arms, arm, folder / arm.config)
+        chosen = best_try(after_stages, arms, arm, folder / arm.config, kept)
         for seed in arm.seeds or arms.seeds:
             if not seeds or seed in seeds:
-                output = arms.runs / f"{arm.name}-seed{seed}"
-                train(run, folder / arm.config, output, arms.set, arm.set, chosen, {"run": {"seed": seed}})
-                measure(run, arms, arm, str(output / "model"), f"{arm.name}-seed{seed}")
+                seeded = {"run": {"seed": seed}}
+                train_and_measure(after_stages, arms, arm, folder / arm.config, kept, chosen, seeded)
 
 
-def measure(run: Run, arms: Arms, arm: Arm, model: str, name: str) -> None:
-    """Evaluates a model on what the file says, where that has not been done."""
+def train_and_measure(
+    run: Run, arms: Arms, arm: Arm, config: Path, kept: Kept | None, chosen: dict[str, Any], seeded: dict[str, Any]
+) -> None:
+    """One seed of an arm; not trained where all that is measured of it is kept."""
+    name = f"{arm.name}-seed{seeded['run']['seed']}"
+    tables = (arms.set, arm.set, chosen, seeded)
+    if to_measure(arms, arm, name, tables, kept):
+        train(run, config, arms.runs / name, *tables)
+        measure(run, arms, arm, str(arms.runs / name / "model"), name, *tables, kept=kept)
+
+
+def to_measure(
+    arms: Arms, arm: Arm, name: str, tables: Sequence[dict[str, Any]], kept: Kept | None
+) -> dict[str, Evaluation]:
+    """What an arm is to be measured on and is not kept, by the name in the journal of kept results."""
+    found = {}
     for number, evaluation in enumerate(arms.evaluate):
-        done = arms.reports / "done" / f"{name}-{number}-{evaluation.suite}"
-        if not done.exists() and (not evaluation.arms or arm.name in evaluation.arms):
+        key = f"{name}-{number}-{evaluation.suite}"
+        measured = not evaluation.arms or arm.name in evaluation.arms
+        if measured and not (kept and kept.find(key, identity(arm, *tables, options=evaluation.options))):
+            found[key] = evaluation
+    return found
+
+
+def measure(
+    run: Run, arms: Arms, arm: Arm, model: str, name: str, *tables: dict[str, Any], kept: Kept | None = None
+) -> None:
+    """Evaluates a model on what the file says, where that has not been done."""
+    for key, evaluation in to_measure(arms, arm, name, tables, kept).items():
+        done = arms.reports / "done" / key
+        if not done.exists():
             fixed = ["--name", name, "--output", str(arms.reports), "--quiet"]
             options = [os.path.expandvars(option) for option in evaluation.options]
             if run(["evaluate", model, "--suite", evaluation.suite, *options, *fixed]):
                 done.parent.mkdir(parents=True, exist_ok=True)
                 done.touch()
+        if kept and done.exists():
+            kept.copy(arms.reports)
+            kept.add(key, identity(arm, *tables, options=evaluation.options))
 
 
 def main() -> None:
@@ -219,6 +313,7 @@ def main() -> None:
     parser.add_argument("file", type=Path)
     parser.add_argument("--arms", nargs="+", default=(), help="only these")
     parser.add_argument("--seeds", nargs="+", type=int, default=(), help="only these")
+    parser.add_argument("--kept", type=Path, help="folder of finished results: not done again, and gets new ones")
     parser.add_argument("--dry-run", action="store_true", help="print the command lines")
     options = parser.parse_args()
     file = options.file.resolve()  # so that its paths, which start at its folder, are whole
@@ -227,7 +322,8 @@ def main() -> None:
     if unknown := [name for name in options.arms if name not in known]:
         parser.error(f"no arm {unknown[0]}; there are {', '.join(known)}")
     run = show if options.dry_run else interlingua
-    go(arms, file.parent, run=run, names=options.arms, seeds=options.seeds)
+    kept = Kept(options.kept) if options.kept else None
+    go(arms, file.parent, run=run, names=options.arms, seeds=options.seeds, kept=kept)
 
 
 if __name__ == "__main__":

@@ -177,3 +177,73 @@ def test_an_arm_that_is_not_there_is_refused_by_name(monkeypatch, capsys):
     with pytest.raises(SystemExit, match="2"):
         arms_script.main()
     assert "no arm labsee; there are backbone, ems" in capsys.readouterr().err
+
+
+RESULT = {"task_name": "sts17", "interlingua": {"files": {"items.npz": "0" * 64}, "provenance": {"command": "run"}}}
+
+
+def test_kept_results_are_not_done_again_on_another_machine(tmp_path):
+    tries = [{"optimizer": {"learning_rate": 0.1}}, {"optimizer": {"learning_rate": 0.2}}]
+    arm = {"name": "one", "config": "run.toml", "tries": tries}
+    kept = arms_script.Kept(tmp_path / "kept")
+    for machine, expected in (("first", 2 + 2 + 4), ("second", 0)):  # trials, seeds, evaluations
+        commands = []
+        folders = {"runs": str(tmp_path / machine / "runs"), "reports": str(tmp_path / machine / "reports")}
+        stage = tmp_path / "stage.toml"
+        arms = small(tmp_path, trials={"steps": 3, "metric": "accuracy"}, arm=[arm], first=[str(stage)], **folders)
+        leave = pretend(commands, {"0.1": 0.5, "0.2": 0.6})
+        stages = []
+
+        def run(command, leave=leave, stages=stages):
+            return bool(stages.append(command)) if "--output" not in command else leave(command)
+
+        arms_script.go(arms, tmp_path, run=run, kept=kept)
+        assert len(commands) == expected
+        assert len(stages) == bool(expected)
+
+
+def test_kept_results_of_other_settings_do_not_count(tmp_path):
+    kept = arms_script.Kept(tmp_path / "kept")
+    for steps in (7, 8):
+        commands = []
+        arm = {"name": "one", "config": "run.toml", "set": {"run": {"max_steps": steps}}}
+        arms = small(tmp_path, arm=[arm], runs=str(tmp_path / f"{steps}"), reports=str(tmp_path / f"reports{steps}"))
+        arms_script.go(arms, tmp_path, run=pretend(commands), kept=kept, seeds=[1])
+        assert [command[0] for command in commands] == ["train", "evaluate", "evaluate"]
+
+
+def test_a_stopped_arm_trains_for_what_is_not_kept(tmp_path):
+    kept = arms_script.Kept(tmp_path / "kept")
+    commands = []
+    arms_script.go(small(tmp_path), tmp_path, run=pretend(commands), kept=kept, names=["one"], seeds=[1])
+    journal = tmp_path / "kept" / "finished.jsonl"
+    first, second = journal.read_text().splitlines()
+    journal.write_text(first + "\n")
+    commands = []
+    elsewhere = small(tmp_path, reports=str(tmp_path / "elsewhere"))
+    arms_script.go(elsewhere, tmp_path, run=pretend(commands), kept=kept, names=["one"], seeds=[1])
+    assert [(command[0], command[3]) for command in commands][1:] == [("evaluate", "sts17")]
+    assert journal.read_text().splitlines() == [first, second]
+
+
+def test_kept_result_files_are_small_and_name_no_folder_of_the_machine(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    source = tmp_path / "reports" / "results" / "one" / "revision" / "sts17.json"
+    source.parent.mkdir(parents=True)
+    command = f"evaluate {tmp_path}/runs/one {Path.home()}/data"
+    written = {**RESULT, "interlingua": {**RESULT["interlingua"], "provenance": {"command": command}}}
+    source.write_text(json.dumps(written, indent=2))
+    arms_script.Kept(tmp_path / "kept").copy(tmp_path / "reports")
+    copied = (tmp_path / "kept" / "results" / "one" / "revision" / "sts17.json").read_text()
+    assert copied.count("\n") == 1
+    assert json.loads(copied)["interlingua"] == {"provenance": {"command": "evaluate runs/one ~/data"}}
+
+
+def test_kept_settings_name_no_folder_of_the_machine(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    arms = read(COMPARISON / "arms_tuned.toml")
+    monkeypatch.chdir(ROOT.parent)
+    config = next(arm for arm in arms.arm if arm.config)
+    model = next(arm for arm in arms.arm if arm.model)
+    assert arms_script.identity(config)[0].startswith("experiments/comparison/")
+    assert arms_script.identity(model) == ["prepared/common/backbone"]
