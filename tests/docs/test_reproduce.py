@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from interlingua.config import load_toml
+from interlingua.config import load_config, load_toml
+from interlingua.prepare.config import PrepareConfig
 from interlingua.registry import ANALYSES, SUITES, TASKS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -102,6 +103,18 @@ def test_every_evaluation_set_kept_out_is_fetched_by_a_command():
         if command.startswith("interlingua prepare"):
             folders = [Path(folder).name for folder in config_of(command)[1].get("decontaminate", [])]
             assert {wanted.get(folder, folder) for folder in folders} <= fetched, command
+
+
+def test_evaluation_sets_kept_out_are_found_where_they_land(monkeypatch):
+    """The page sets the variable to a folder below the repository, and the files of experiments/ name it."""
+    (variable, folder) = re.search(r"export (\w+)=(\S+)", PAGE).groups()
+    monkeypatch.setenv(variable, folder)
+    monkeypatch.chdir(ROOT)
+    for command in single_commands():
+        if command.startswith("interlingua prepare"):
+            path, _ = config_of(command)
+            found = load_config(PrepareConfig, path).decontaminate
+            assert {one.parent.absolute() for one in found} <= {ROOT / folder}, command
 
 
 def test_the_cheapest_check_pools_by_the_first_token():
