@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
+import typer
 
+from interlingua.cli.main import VERBS
+from interlingua.cli.verb import command as command_of
 from interlingua.config import load_config, load_toml
+from interlingua.encoder.backends.load import backend_settings
+from interlingua.evaluation.build import build_tasks
 from interlingua.prepare.config import PrepareConfig
 from interlingua.registry import ANALYSES, SUITES, TASKS
+from interlingua.train.config import load_train_config
+from interlingua.train.stages import is_staged, load_stages
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "reproduce.md").read_text(encoding="utf-8")
@@ -139,3 +147,35 @@ def test_every_file_of_a_paper_is_on_the_page(folder):
         header = path.read_text(encoding="utf-8").split("\n", 1)[0]
         if re.search(rf"\({PAPERS[folder]}.*\), (Table|Figure)", header):
             assert f"{folder}/{path.name}" in text or f"`{path.name}`" in PAGE, path
+
+
+def test_every_command_line_is_understood(monkeypatch):
+    """Options by the parser of the command line, and files with their overrides as the verbs load them."""
+    monkeypatch.setenv("INTERLINGUA_DATA", "data")
+    monkeypatch.chdir(ROOT)
+    parsers = {}
+    for text in dict.fromkeys(single_commands()):
+        if not re.match(r"interlingua \w+ \S", text):
+            continue
+        _, verb, *arguments = shlex.split(text)
+        if verb not in parsers:
+            parsers[verb] = typer.main.get_command(command_of(verb, VERBS[verb]))
+        options = parsers[verb].make_context(verb, arguments).params
+        overrides = options.get("settings") or []
+        if verb == "prepare":
+            load_config(PrepareConfig, options["config"], overrides=overrides)
+        elif verb == "train" and is_staged(options["config"]):
+            load_stages(Path(options["config"]), overrides=overrides)
+        elif verb == "train":
+            load_train_config(options["config"], overrides=overrides)
+        elif verb == "evaluate":
+            _, of_tasks = backend_settings(overrides, options["backend"])
+            languages = options["languages"].split(",") if options["languages"] else None
+            build_tasks(options["suite"].split(","), languages=languages, settings=of_tasks)
+    assert parsers.keys() == {"prepare", "train", "evaluate", "analyse", "compare"}
+
+
+def test_results_that_are_read_were_written_there():
+    for title in TABLES:
+        before, read, _ = section(title).partition("reports/results")
+        assert not read or "-o reports" in before, title
