@@ -171,7 +171,9 @@ def test_every_command_line_is_understood(monkeypatch):
         elif verb == "evaluate":
             _, of_tasks = backend_settings(overrides, options["backend"])
             languages = options["languages"].split(",") if options["languages"] else None
-            build_tasks(options["suite"].split(","), languages=languages, settings=of_tasks)
+            suite = options["suite"].split(",")
+            if not suite[0].startswith("mexma_table"):  # mteb's tasks, which take long to import
+                build_tasks(suite, languages=languages, settings=of_tasks)
     assert parsers.keys() == {"prepare", "train", "evaluate", "analyse", "compare"}
 
 
