@@ -137,6 +137,14 @@ def test_paths_of_a_file_start_at_its_folder(tmp_path, monkeypatch):
     assert config.load_config(Outer, "sub/c.toml").corpus == tmp_path / "whole"
 
 
+def test_a_relative_path_of_a_variable_starts_where_it_was_typed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PLACE", "data")
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "c.toml").write_text('corpus = "$PLACE/x"', encoding="utf-8")
+    assert config.load_config(Outer, "sub/c.toml").corpus == Path("data/x")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Models:
     models: tuple[config.PathText, ...] = ()

@@ -37,8 +37,14 @@ UN = ["ar", "es", "fr", "ru", "zh"]
 OPUS = "https://object.pouta.csc.fi"
 FACEBOOK = "https://dl.fbaipublicfiles.com"
 SBERT = "https://sbert.net"
-OPUS_CODES = {"OpenSubtitles": {"zh": "zh_cn"}, "TED2020": {"zh": "zh_cn"}, "Tatoeba": {"zh": "cmn"}}
-"""Languages that a corpus of OPUS writes otherwise."""
+GITHUB = "https://github.com"
+OPUS_CODES = {
+    "GlobalVoices": {"ja": "jp", "zh": "zhs"},
+    "OpenSubtitles": {"zh": "zh_cn"},
+    "TED2020": {"zh": "zh_cn"},
+    "Tatoeba": {"zh": "cmn"},
+}
+"""Languages that a corpus of OPUS writes otherwise; of Chinese the simplified."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +101,7 @@ def ems_files() -> Iterator[Remote]:
 
 
 def kakao_files() -> Iterator[Remote]:
-    """Three of the seven corpora of Ham and Kim (2021), section 4; docs/data.md says where the others are."""
+    """Three of the seven corpora of Ham and Kim (2021), section 4; ``scb`` is one more, docs/data.md has the others."""
     for language in ("de", "es", "fr", "it", "nl", "pl", "pt", "ru"):
         path = f"web-language-models/paracrawl/release6/en-{language}.txt.gz"
         yield Remote("https://s3.amazonaws.com", path, "ParaCrawl")
@@ -105,6 +111,7 @@ def kakao_files() -> Iterator[Remote]:
 
 NQ = ("biencoder-nq-train.json.gz", "biencoder-nq-dev.json.gz")
 MR_TYDI_PATH = "jimmylin/mr.tydi/-/raw/master/data/mrtydi-v1.1-{}.tar.gz"
+SCB_PATH = "vistec-AI/dataset-releases/releases/download/scb-mt-en-th-2020_v1.0/scb-mt-en-th-2020.zip"
 FILES = {
     "nq": Files(
         "nq",
@@ -132,6 +139,7 @@ FILES = {
     ),
     "ems62": Files("ems62", tuple(ems_files()), "EMS's corpora for 62 languages, from OPUS"),
     "kakao14": Files("kakao14", tuple(kakao_files()), "calibrated similarity's corpora for 14 languages"),
+    "scb": Files("kakao14", (Remote(GITHUB, SCB_PATH),), "calibrated similarity's Thai corpus", unpack=True),
 }
 
 

@@ -2,8 +2,9 @@
 
 The dataclasses are the only source of truth; a file or a ``--set section.key=value`` can only fill them.
 
-A relative path in a file starts at the file's folder, wherever the command is run; one of ``--set`` starts at the
-working directory. To that end every text of a file remembers the folder (``FileText``) until it is read as a path.
+A relative path in a file starts at the file's folder, wherever the command is run. One of ``--set``, or one that begins
+with an environment variable, starts at the working directory, where it was typed. To that end every text of a file
+remembers the folder (``FileText``) until it is read as a path.
 """
 
 from __future__ import annotations
@@ -323,7 +324,8 @@ def _convert_tuple(arguments: tuple[Any, ...], value: list[Any], where: str) -> 
 
 def _from_folder(path: str, value: str) -> str:
     """The path, from the folder of the file that it stands in; what is no path of this machine stays."""
-    if _is_elsewhere(path) or os.path.isabs(path) or not isinstance(value, FileText):
+    typed_in_shell = not isinstance(value, FileText) or value.startswith("$")
+    if typed_in_shell or _is_elsewhere(path) or os.path.isabs(path):
         return str(path)
     here = os.path.normpath(value.folder / path)
     return str(path) if _is_installed_model(path, here) else here

@@ -3,10 +3,13 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+import torch
 
 from interlingua.analysis.uniform_pooling import UniformPooling, compared
 from interlingua.encoder.backends.own import OwnEncoder
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.language_shift import LanguageShift
+from interlingua.encoder.post_pooling import Dense, PostPooling
 from interlingua.errors import ConfigError
 from interlingua.evaluation.suite import evaluate
 from tests.analysis.conftest import fixed_subject, random_vectors
@@ -56,6 +59,19 @@ def test_both_poolings_of_one_model(folder, subject):
     assert subject.encoder.settings.pooling == "cls"
     assert "though" in found.notes[0]
     assert len(found.notes) == 1
+
+
+@pytest.mark.parametrize("shifts", [False, True])
+def test_what_follows_pooling_stays(folder, subject, shifts):
+    """A Dense layer, as LaBSE has one, and a language shift."""
+    torch.manual_seed(2)
+    bare = subject.encoder
+    layers = PostPooling([Dense(bare.dim, 3, activation="tanh")])
+    shift = LanguageShift(["deu_Latn", "eng_Latn", "fra_Latn"], torch.randn(3, 3)) if shifts else None
+    deep = Encoder(bare.backbone, bare.vocabulary, bare.settings, layers, shift).eval()
+    (expected,) = evaluate(OwnEncoder(deep, name="x"), ["flores_p_at_1"], folder)
+    found = UniformPooling(suite=("flores_p_at_1",)).run(subject._replace(encoder=deep), folder)
+    assert found["flores_p_at_1_flores200_devtest_cls"].value == expected.main_score
 
 
 def test_a_mean_pooling_model_is_told_so(folder, subject):

@@ -85,6 +85,8 @@ def test_the_first_row_by_hand():
     assert find_columns(["a", "b"], "x") == Columns(0, 1)
     assert find_columns(["Score", "TARGET", "source_language", "Source"], "x") == Columns(3, 1, 0, 2, header=True)
     assert find_columns(["no", "never"], "x") == Columns(0, 1)  # "no" alone is a word, and no header
+    assert find_columns(["en_text", "th_text"], "x") == Columns(0, 1, header=True, languages=("eng_Latn", "tha_Thai"))
+    assert find_columns(["text", "no_text"], "x") == Columns(0, 1)
     assert find_columns(["0.5", "a", "b"], "x") == Columns(1, 2, 0)
     assert find_columns(["probability", "source", "target"], "x").score == 0
     assert find_columns(["probability", "score", "source", "target"], "x").score == 1

@@ -24,6 +24,17 @@ CITATIONS = {
 """How each is cited where a citation stands directly behind the name."""
 
 
+YEARS = {"Ham and Kim": "2021", "Hu et al.": "2022", "Janeiro et al.": "2024", "Mao et al.": "2023"}
+"""Of the four papers that are reproduced; MEXMA by the preprint that the tables are numbered by."""
+
+
+@pytest.mark.parametrize("authors", YEARS)
+def test_a_paper_has_one_year(authors):
+    cited = re.compile(rf"{re.escape(authors)},? \(?((?:19|20)\d\d)")
+    years = {year: path for path in TEXTS for year in cited.findall(path.read_text(encoding="utf-8"))}
+    assert years.keys() == {YEARS[authors]}, years
+
+
 @pytest.mark.parametrize("paper", CITATIONS)
 def test_a_name_is_followed_by_its_authors(paper):
     behind = re.compile(rf"\b{paper}(?:'s)? \(([A-Z][^()]{{3,40}},? (?:NeurIPS )?(?:19|20)\d\d)")

@@ -22,7 +22,8 @@ HEAD = """# The keys of a preparation config
 
 A TOML file; what has no default must be given. `--set section.key=value` overrides one.
 [how-to/prepare.md](../how-to/prepare.md) shows them at work. `None` means that the key may be left out. A path may be
-a glob, and `~` and `$VARIABLES` are expanded; it starts at the file's folder, one of `--set` at the working directory.
+a glob, and `~` and `$VARIABLES` are expanded; it starts at the file's folder, one of `--set` or of a variable at the
+working directory.
 """
 
 

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
+import typer
 
-from interlingua.config import load_toml
+from interlingua.cli.main import VERBS
+from interlingua.cli.verb import command as command_of
+from interlingua.config import load_config, load_toml
+from interlingua.encoder.backends.load import backend_settings
+from interlingua.evaluation.build import build_tasks
+from interlingua.prepare.config import PrepareConfig
 from interlingua.registry import ANALYSES, SUITES, TASKS
+from interlingua.train.config import load_train_config
+from interlingua.train.stages import is_staged, load_stages
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "reproduce.md").read_text(encoding="utf-8")
@@ -104,6 +113,18 @@ def test_every_evaluation_set_kept_out_is_fetched_by_a_command():
             assert {wanted.get(folder, folder) for folder in folders} <= fetched, command
 
 
+def test_evaluation_sets_kept_out_are_found_where_they_land(monkeypatch):
+    """The page sets the variable to a folder below the repository, and the files of experiments/ name it."""
+    (variable, folder) = re.search(r"export (\w+)=(\S+)", PAGE).groups()
+    monkeypatch.setenv(variable, folder)
+    monkeypatch.chdir(ROOT)
+    for command in single_commands():
+        if command.startswith("interlingua prepare"):
+            path, _ = config_of(command)
+            found = load_config(PrepareConfig, path).decontaminate
+            assert {one.parent.absolute() for one in found} <= {ROOT / folder}, command
+
+
 def test_the_cheapest_check_pools_by_the_first_token():
     (command,) = [command for command in commands() if "facebook/MEXMA" in command]
     assert "--pooling cls" in command
@@ -126,3 +147,37 @@ def test_every_file_of_a_paper_is_on_the_page(folder):
         header = path.read_text(encoding="utf-8").split("\n", 1)[0]
         if re.search(rf"\({PAPERS[folder]}.*\), (Table|Figure)", header):
             assert f"{folder}/{path.name}" in text or f"`{path.name}`" in PAGE, path
+
+
+def test_every_command_line_is_understood(monkeypatch):
+    """Options by the parser of the command line, and files with their overrides as the verbs load them."""
+    monkeypatch.setenv("INTERLINGUA_DATA", "data")
+    monkeypatch.chdir(ROOT)
+    parsers = {}
+    for text in dict.fromkeys(single_commands()):
+        if not re.match(r"interlingua \w+ \S", text):
+            continue
+        _, verb, *arguments = shlex.split(text)
+        if verb not in parsers:
+            parsers[verb] = typer.main.get_command(command_of(verb, VERBS[verb]))
+        options = parsers[verb].make_context(verb, arguments).params
+        overrides = options.get("settings") or []
+        if verb == "prepare":
+            load_config(PrepareConfig, options["config"], overrides=overrides)
+        elif verb == "train" and is_staged(options["config"]):
+            load_stages(Path(options["config"]), overrides=overrides)
+        elif verb == "train":
+            load_train_config(options["config"], overrides=overrides)
+        elif verb == "evaluate":
+            _, of_tasks = backend_settings(overrides, options["backend"])
+            languages = options["languages"].split(",") if options["languages"] else None
+            suite = options["suite"].split(",")
+            if not suite[0].startswith("mexma_table"):  # mteb's tasks, which take long to import
+                build_tasks(suite, languages=languages, settings=of_tasks)
+    assert parsers.keys() == {"prepare", "train", "evaluate", "analyse", "compare"}
+
+
+def test_results_that_are_read_were_written_there():
+    for title in TABLES:
+        before, read, _ = section(title).partition("reports/results")
+        assert not read or "-o reports" in before, title

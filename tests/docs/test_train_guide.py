@@ -25,7 +25,7 @@ HEAD = """# The keys of a training config
 
 A TOML file with six sections; what has no default must be given. `--set section.key=value` overrides one.
 [how-to/train.md](../how-to/train.md) shows them at work. `None` means that the key may be left out. `[[stage]]` stands
-in a file of several runs. Paths start at the file's folder, those of `--set` at the working directory.
+in a file of several runs. Paths start at the file's folder, those of `--set` or of a variable at the working directory.
 """
 
 

@@ -80,11 +80,13 @@ def test_teacher_and_student_drop_out_as_asked():
         assert torch.equal(objective.teacher.encoder(batch), objective.teacher.encoder(batch))
 
 
-def test_the_teacher_follows_the_updated_student_by_the_recurrence():
-    objective = tiny_objective("calibrated", {"decay": 0.9, "decay_steps": 0})
+@pytest.mark.parametrize("schedule", ["cosine", "constant"])
+def test_the_teacher_follows_the_updated_student_by_the_recurrence(schedule):
+    objective = tiny_objective("calibrated", {"decay": 0.9, "decay_steps": 0, "decay_schedule": schedule})
     expected = [weight.detach().clone() for weight in objective.encoder.parameters()]
     for step, _ in enumerate(training(objective, "calibrated", steps=range(5))):
-        tau = 1 - 0.1 * (math.cos(math.pi * step / 20) + 1) / 2  # step before it is counted up, K = 20
+        rising = 1 - 0.1 * (math.cos(math.pi * step / 20) + 1) / 2  # step before it is counted up, K = 20
+        tau = rising if schedule == "cosine" else 0.9
         expected = [
             tau * t + (1 - tau) * s.detach() for t, s in zip(expected, objective.encoder.parameters(), strict=True)
         ]

@@ -88,6 +88,30 @@ def test_a_broken_archive_is_named(tmp_path, tool):
         tool.fetch_files(one, tmp_path, server=f"file://{tmp_path / 'server'}")
 
 
+@pytest.mark.parametrize("corpus", ["GlobalVoices", "OpenSubtitles", "TED2020", "Tatoeba"])
+def test_a_corpus_own_codes_are_the_papers_languages(tmp_path, tool, corpus):
+    for language, code in tool.OPUS_CODES[corpus].items():
+        (remote,) = tool.opus(corpus, "v1", [language])
+        path = tmp_path / Path(remote.path).name
+        path.write_bytes(
+            moses_zip((f"{corpus}.{path.stem[:-4]}.en", "a\n"), (f"{corpus}.{path.stem[:-4]}.{code}", "b\n"))
+        )
+        (pair,) = read_pairs(str(path))
+        assert {pair.source_language, pair.target_language} == {"eng_Latn", resolve(language).code}
+
+
+def test_the_thai_corpus_is_read_by_its_columns(tmp_path, tool):
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w") as archive:
+        archive.writestr("scb-mt-en-th-2020/sms.csv", "en_text,th_text\nHello,สวัสดี\n")
+    one = tool.FILES["scb"]
+    put(tmp_path / "server", f"{one.files[0].server}/{one.files[0].path}", held.getvalue())
+    tool.fetch_files(one, tmp_path / "data", server=f"file://{tmp_path / 'server'}")
+    (path,) = (tmp_path / "data" / "kakao14" / "scb-mt-en-th-2020").glob("*.csv")
+    (pair,) = read_pairs(str(path))
+    assert pair[:4] == ("Hello", "สวัสดี", "eng_Latn", "tha_Thai")
+
+
 def test_every_set_is_on_the_data_page(tool):
     assert [name for name in tool.FILES if f"`{name}`" not in PAGE] == []
 

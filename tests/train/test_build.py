@@ -1,10 +1,12 @@
 import dataclasses
+import json
 
 import numpy as np
 import pytest
 import torch
 
 from interlingua.encoder.dual_encoder import DualEncoder
+from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import ConfigError
 from interlingua.train.build import MicroBatches, build_encoder, build_objective, remember_lengths
@@ -103,6 +105,16 @@ def test_the_lengths_of_training_stay_with_the_model(table_of_feeds, word_vocabu
     frame = len(word_vocabulary.encode(["en1"])[0]) - 1
     cut = " ".join(f"en{n}" for n in range(passages - frame))
     np.testing.assert_allclose(model.encode_passages([long]), model.encode_passages([cut]), atol=1e-6)
+
+
+def test_a_run_leaves_a_model_with_its_lengths(table_of_feeds, tmp_path):
+    questions = [{"question": f"en{n}", "positive_ctxs": [{"text": f"de{n}"}]} for n in range(4)]
+    (tmp_path / "train.json").write_text(json.dumps(questions), encoding="utf-8")
+    table_of_feeds["data"]["questions"]["max_passage_tokens"] = 9
+    table_of_feeds["run"] |= {"global_batch_size": 4, "micro_batch_size": 4, "max_steps": 1, "eval_steps": 1}
+    table_of_feeds["run"]["metric_for_best_model"] = "own"  # there are no questions to validate on
+    result = train(train_config_from(table_of_feeds), evaluate=lambda encoder, step: {"own": 1.0}, progress=False)
+    assert Encoder.load(result.model).max_tokens == 9
 
 
 def test_without_questions_the_length_is_the_backbone_s(tiny_config, word_vocabulary):

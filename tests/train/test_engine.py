@@ -10,7 +10,7 @@ from torch import nn
 
 from interlingua.errors import ConfigError
 from interlingua.train.config import RunConfig
-from interlingua.train.engine import Engine, same_bytes_each_time
+from interlingua.train.engine import Engine, _precision, same_bytes_each_time
 
 
 def make(**options):
@@ -103,8 +103,20 @@ def test_what_the_machine_decides_is_written_out(tiny_config):
     assert whole.data.valid_batch_size == config.run.global_batch_size
     settled = whole.run
     assert settled.device == ("cuda" if torch.cuda.is_available() else "cpu")
-    assert settled.precision in ("fp32", "bf16")
+    assert settled.precision in ("fp32", "bf16", "fp16")
     assert settled.threads == threads
+
+
+@pytest.mark.parametrize(
+    ("capability", "has_bf16", "expected"),
+    [((8, 0), True, "bf16"), ((7, 0), False, "fp16"), ((6, 1), False, "fp32")],
+    ids=["A100", "V100", "GTX 1080"],
+)
+def test_auto_takes_the_fast_precision_of_a_gpu(monkeypatch, capability, has_bf16, expected):
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: has_bf16)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: capability)
+    assert _precision("auto", "cuda") == expected
+    assert _precision("fp32", "cuda") == "fp32"
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")

@@ -18,7 +18,7 @@ BLOCK = 8192
 def isotropy(vectors: Float32[ndarray, "l n d"], languages: Sequence[str]) -> list[Measure]:
     """Mean cosine, partition isotropy and effective rank of unit vectors.
 
-    - ``mean_cosine``: of two different lines in any languages, exact (Ethayarajh 2019, section 3.2); by language, of
+    - ``mean_cosine``: of two different lines in any languages, exact (Ethayarajh 2019, section 3.4); by language, of
       two lines of that language. Translations of one another are left out, as they shall be near.
     - ``partition_isotropy``: min Z(c) / max Z(c), Z(c) = sum of exp(c'v) over the vectors v, c the eigenvectors of
       V'V (Mu and Viswanath 2018, "All-but-the-top"). Differs from the paper: the vectors have length 1, and both

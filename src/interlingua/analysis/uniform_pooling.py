@@ -108,6 +108,5 @@ def compared(cls: TaskResult, uniform: TaskResult) -> list[Measure]:
 def _with_pooling(encoder: Encoder, pooling: PoolingMode) -> Any:
     """The same weights and vocabulary, read in another way."""
     settings = dataclasses.replace(encoder.settings, pooling=pooling, include_special=True)
-    return OwnEncoder(
-        Encoder(encoder.backbone, encoder.vocabulary, settings, encoder.post_pooling).eval(), name=pooling
-    )
+    after_pooling = (encoder.post_pooling, encoder.language_shift)
+    return OwnEncoder(Encoder(encoder.backbone, encoder.vocabulary, settings, *after_pooling).eval(), name=pooling)

@@ -1,8 +1,9 @@
 """Bitexts out of spreadsheets: CSV, and the first sheet of an Excel workbook (XLSX, the extra ``xlsx``).
 
 Both are rows of cells. A first row that names its columns is a header: ``source`` and ``target`` (or ``src``, ``tgt``
-and the like) or the names of two languages, and optionally ``score``, ``source_language`` and ``target_language``;
-other columns are ignored. Without a header there are two columns, source and target, or three, the score first.
+and the like) or the names of two languages (``en``, ``en_text``), and optionally ``score``, ``source_language`` and
+``target_language``; other columns are ignored. Without a header there are two columns, source and target, or three, the
+score first.
 """
 
 from __future__ import annotations
@@ -221,7 +222,9 @@ def _place(names: Sequence[str], called: Sequence[str]) -> int:
 
 
 def _language(cell: str) -> str | None:
-    found = languages.find(cell.strip()) if cell.strip() else None
+    """The language that a column is called by: ``en``, ``English``, or ``en_text`` as in the Thai-English SCB set."""
+    name = re.sub(r"[\s_-]text$", "", cell.strip(), flags=re.IGNORECASE)
+    found = languages.find(name) if name else None
     return None if found is None else found.language.code
 
 

@@ -11,7 +11,7 @@ from interlingua.encoder.encoder import Encoder
 
 
 def cosine_decay(step: int, *, base: float, total_steps: int) -> float:
-    r"""Decay of the average at a step: BYOL (Grill et al. 2020), section 3.1.
+    r"""Decay of the average at a step: BYOL (Grill et al. 2020), "Implementation details".
 
     tau_k = 1 - (1 - tau_base) (cos(pi k / K) + 1) / 2, so it rises from ``base`` at the first step to 1 at the last.
 

@@ -1,4 +1,4 @@
-"""Which tokens of two sentences mean the same, by their last-layer states (as in Janeiro et al. 2025, MEXMA)."""
+"""Which tokens of two sentences mean the same, by their last-layer states (as in MEXMA, Janeiro et al. 2024)."""
 
 from __future__ import annotations
 

@@ -235,7 +235,7 @@ class RunConfig:
     a fraction of the memory, a third more time, the same gradients."""
     precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
     """bf16 = autocast with float32 weights; fp16 = the same with loss scaling, for GPUs without bf16 such as V100;
-    auto = bf16 where the hardware computes in it, else fp32."""
+    auto = bf16 where the hardware computes in it, else fp16 on such a GPU, else fp32."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """auto = cuda where there is one."""
     devices: int = 1

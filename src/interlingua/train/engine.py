@@ -363,10 +363,12 @@ def _precision_plugin(precision: Precision, device: str) -> FabricPrecision:
 
 
 def _precision(precision: str, device: str) -> Precision:
-    if precision == "auto":
-        if device == "cuda":
-            fast = torch.cuda.is_bf16_supported(including_emulation=False)
-        else:
-            fast = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
-        return "bf16" if fast else "fp32"
-    return cast(Precision, precision)
+    if precision != "auto":
+        return cast(Precision, precision)
+    if device == "cuda":
+        if torch.cuda.is_bf16_supported(including_emulation=False):
+            return "bf16"
+        # V100 and T4 have fast units for float16 alone, older cards for neither.
+        return "fp16" if torch.cuda.get_device_capability() >= (7, 0) else "fp32"
+    is_fast = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+    return "bf16" if is_fast else "fp32"

@@ -129,6 +129,25 @@ def test_sentence_transformers_protocol_is_the_oracle(tmp_path, table_encoder, s
     assert 0.3 < f1 < 1
 
 
+def test_extracted_pairs_that_are_not_gold_are_kept(tmp_path, table_encoder):
+    made = Made(2).write(tmp_path / "bucc", "zh-en.training")
+    encoder = table_encoder(made.table)
+    (result,) = evaluate(encoder, [BuccBestF1(examples=90)], tmp_path)
+    found = [one for one in matched(made.vectors(made.sources), made.vectors(made.targets)) if one[0] >= 1]
+    *_, threshold = best_walk(found, lambda i, j: (i, j) in made.gold, 40)
+    wrong = {(made.sources[i], made.targets[j]): (i, score) for score, i, j in found
+             if score >= threshold and (i, j) not in made.gold}  # fmt: skip
+    examples = result.examples["zh-en"]
+    assert {(one.query, one.retrieved) for one in examples} == set(wrong) != set()
+    partners = {i: made.targets[j] for i, j in made.gold}
+    for one in examples:
+        row, score = wrong[one.query, one.retrieved]
+        assert (one.item, one.expected) == (row, partners.get(row, "(in no gold pair)"))
+        assert (one.retrieved_score, one.measure) == (pytest.approx(score, rel=1e-5), "ratio margin")
+    (fewer,) = evaluate(encoder, [BuccBestF1(examples=1)], tmp_path)
+    assert fewer.examples["zh-en"] == examples[:1]
+
+
 def test_scores_below_1_are_dropped(tmp_path, table_encoder):
     made = Made(1, noise=1.5).write(tmp_path / "bucc", "dev")
     scores = {

@@ -17,9 +17,9 @@ from interlingua.errors import DataError
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.bucc import BuccFiles, BuccSplit, bucc_files, read_bucc
 from interlingua.evaluation.data.folders import full_code
-from interlingua.evaluation.examples import PER_SUBSET, wrong_neighbors
+from interlingua.evaluation.examples import PER_SUBSET, cut, sample, wrong_neighbors
 from interlingua.evaluation.metrics.retrieval import weighted_scores
-from interlingua.evaluation.scores import Items, SubsetScores, TaskResult
+from interlingua.evaluation.scores import Example, Items, SubsetScores, TaskResult
 from interlingua.evaluation.streams import stream_vectors
 from interlingua.evaluation.task import Findings, Progress, Scored, StreamedTask, Unit, check_at_least_one, silent
 from interlingua.functional.margin import MARGINS, Margin
@@ -246,6 +246,8 @@ class BuccBestF1(BuccTask):
     Attributes:
         k: neighbors scored, and averaged over in the margin.
         least: least score of a pair, a ratio.
+        examples: extracted pairs that are not gold, as in EMS's Table VIII, kept next to the result; per language
+            pair, 0 for none.
     """
 
     name: ClassVar[str] = "bucc_best_f1"
@@ -253,6 +255,7 @@ class BuccBestF1(BuccTask):
 
     k: int = 4
     least: float = 1.0
+    examples: int = field(default=PER_SUBSET, metadata={"output": True})
 
     def __post_init__(self) -> None:
         check_at_least_one(k=self.k)
@@ -267,7 +270,8 @@ class BuccBestF1(BuccTask):
         best = best_threshold(candidates.scores, _right(candidates, pair.data), gold=len(pair.data.gold))
         extracted = candidates.take(np.argsort(-candidates.scores, kind="stable")[: best.extracted])
         note = f"threshold {best.threshold:.4f}, of the {pair.split} split itself"
-        return Scored(_best(best), _items(extracted, pair.data), notes=[note])
+        examples = _not_gold(extracted, pair, self.examples)
+        return Scored(_best(best), _items(extracted, pair.data), examples, notes=[note])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -329,6 +333,30 @@ def _items(extracted: Candidates, data: BuccSplit) -> Items:
     hits = np.bincount(extracted.x[_right(extracted, data)], minlength=count)
     gold = np.bincount([source for source, _ in data.gold], minlength=count)
     return Items(2.0 * hits, None, np.bincount(extracted.x, minlength=count) + 1.0 * gold)
+
+
+def _not_gold(extracted: Candidates, pair: BuccPair, limit: int) -> tuple[Example, ...]:
+    """A sample of the extracted pairs that are not gold; each source sentence is extracted once at most."""
+    sources, targets = pair.data.source.texts, pair.data.target.texts
+    gold = dict(pair.data.gold)
+    wrong = extracted.take(~_right(extracted, pair.data))
+    found = []
+    for place in sample(np.ones(len(wrong.x), bool), [sources[row] for row in wrong.x], limit):
+        source, target = int(wrong.x[place]), int(wrong.y[place])
+        expected = cut(targets[gold[source]]) if source in gold else "(in no gold pair)"
+        found.append(
+            Example(
+                item=source,
+                query=cut(sources[source]),
+                expected=expected,
+                retrieved=cut(targets[target]),
+                expected_score=None,
+                retrieved_score=float(wrong.scores[place]),
+                languages=pair.languages,
+                measure="ratio margin",
+            )
+        )
+    return tuple(found)
 
 
 def _best(found: Extraction) -> dict[str, float]:
