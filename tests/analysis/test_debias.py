@@ -81,6 +81,16 @@ def test_same_seed_gives_the_same_model(model, texts, debiased, tmp_path):
     assert Encoder.load(tmp_path / "again").digest() == Encoder.load(debiased).digest()
 
 
+def test_a_map_of_two_prompts_is_estimated_on_both(model, texts, tmp_path):
+    biases = []
+    for prompts in (["The "], ["Die "], ["The ", "Die "]):
+        output = tmp_path / str(len(biases))
+        report = debias(model, texts, output, sentences=40, method="center", prompt=prompts)
+        biases.append(report.fitted.language_map.bias)
+    assert np.abs(biases[0] - biases[1]).max() > 1e-3
+    np.testing.assert_allclose(biases[2], (biases[0] + biases[1]) / 2, atol=1e-6)
+
+
 def test_shift_needs_the_language_when_encoding(model, texts, tmp_path):
     debias(str(model), [texts], tmp_path / "shifted", sentences=40, method="shift")
     loaded = Encoder.load(tmp_path / "shifted")
