@@ -2,14 +2,14 @@
 
     python experiments/search/fairness.py MODEL MAP --cache cache --folder indexes
 
-MAP is a folder that ``interlingua debias`` wrote for MODEL. Every question is searched with and without the map,
-plainly, with ``per_language = 2``, and with that and ``mode = "feedback"``; the last measure is of the search with the
-question's language as ``languages``, in which feedback changes nothing. The passages are XQuAD-R's sentences; each
-question has a right one in every language.
+MAP is a folder that ``interlingua debias`` wrote for MODEL; without it only the plain vectors are searched. Every
+question is searched plainly, with ``per_language = 2``, and with that and ``mode = "feedback"``; the last measure is of
+the search with the question's language as ``languages``, in which feedback changes nothing. The passages are XQuAD-R's
+sentences; each question has a right one in every language.
 
-An index compares a question with all vectors. So does one product of matrices, which takes a hundredth of the time for
-13,000 questions: they are searched in memory, and the first ``--checked`` questions in an index on disk as well, which
-has to find the same passages.
+An index compares a question with all vectors. So does one product of matrices in memory, which takes less time for each
+of 13,000 questions and is used here. ``--checked`` questions are searched in an index on disk as well, and the run ends
+if that finds other passages.
 """
 
 from __future__ import annotations
@@ -70,6 +70,8 @@ class VectorTable:
     def __init__(self, passages: Sequence[Passage], vectors: Float32[ndarray, "n d"]) -> None:
         self.passages = passages
         self._vectors = vectors
+        self._question: Float32[ndarray, " d"] | None = None
+        self._cosines: Float32[ndarray, " n"] = np.zeros(0, dtype=np.float32)
         self._rows = {passage.id: row for row, passage in enumerate(passages)}
         self._blocks: dict[str, slice] = {}
         for row, passage in enumerate(passages):
@@ -86,8 +88,11 @@ class VectorTable:
         exact: bool = True,
     ) -> list[Hit]:
         """See ``PassageIndex.nearest``; ``where`` and ``exact`` change nothing."""
+        if vector is not self._question:  # a question is searched in many ways, one after another
+            self._question = vector
+            self._cosines = self._vectors @ vector
         blocks = [self._blocks[code] for code in languages] or [slice(0, len(self.passages))]
-        scores = np.concatenate([self._vectors[block] @ vector for block in blocks])
+        scores = np.concatenate([self._cosines[block] for block in blocks])
         rows = np.concatenate([np.arange(block.start, block.stop) for block in blocks])
         best = np.argpartition(-scores, min(top, len(scores) - 1))[:top]
         found = [(float(scores[i]), self.passages[rows[i]]) for i in best]
@@ -161,7 +166,7 @@ def main() -> None:
     """Reads the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model")
-    parser.add_argument("map", type=Path, help="folder written by interlingua debias")
+    parser.add_argument("map", type=Path, nargs="?", help="folder written by interlingua debias")
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("INTERLINGUA_DATA", ".")) / "xquad_r")
     parser.add_argument("--cache", type=Path, required=True)
     parser.add_argument("--folder", type=Path, required=True, help="of the indexes; removed first")
@@ -193,7 +198,9 @@ def main() -> None:
     codes = sorted({passage.language for passage in passages})
     checked = random.Random(0).sample(range(len(questions)), min(options.checked, len(questions)))
     shutil.rmtree(options.folder, ignore_errors=True)
-    maps: dict[str, LanguageMap | None] = {"plain": None, "map": read_map(options.map)}
+    maps: dict[str, LanguageMap | None] = {"plain": None}
+    if options.map is not None:
+        maps["map"] = read_map(options.map)
     for name, language_map in maps.items():
         table = VectorTable(passages, passage_vectors if language_map is None else language_map.apply(passage_vectors))
         vectors = question_vectors if language_map is None else language_map.apply(question_vectors)
