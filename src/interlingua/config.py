@@ -350,8 +350,9 @@ def _convert_tuple(arguments: tuple[Any, ...], value: list[Any], where: str) -> 
 
 def _from_folder(path: str, value: str) -> str:
     """The path, from the folder of the file that it stands in; what is no path of this machine stays."""
-    typed_in_shell = not isinstance(value, FileText) or value.startswith("$")
-    if typed_in_shell or _is_elsewhere(path) or os.path.isabs(path):
+    if not isinstance(value, FileText) or value.startswith("$"):  # it was typed in the shell
+        return str(path)
+    if _is_elsewhere(path) or os.path.isabs(path):
         return str(path)
     here = os.path.normpath(value.folder / path)
     return str(path) if _is_installed_model(path, here) else here
