@@ -4,7 +4,8 @@
     python experiments/debias/maps.py MODEL maps/* --suite mixed_pool,lareqa --prompt "query: " --cache cache -o reports
 
 The vectors of ``--cache``, which evaluate and debias fill too, are mapped as the debiased model maps them; results are
-named after the maps' folders and lie below ``reports/results``, for ``interlingua compare``.
+named after the maps' folders and lie below ``reports/results``, for ``interlingua compare``. Where a map was not
+estimated on some of the languages measured, the means over these alone are printed too, without the map and with it.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from interlingua.encoder.model_info import ModelInfo, prompt_text
 from interlingua.evaluation.build import build_tasks
 from interlingua.evaluation.cache import CachedEncoder, kept_folder
 from interlingua.evaluation.results import result_path
-from interlingua.evaluation.scores import mean_scores
+from interlingua.evaluation.scores import SubsetScores, mean_scores
 from interlingua.evaluation.suite import evaluate
 
 
@@ -67,6 +68,16 @@ class MappedFromCache:
         self._stores.close()
 
 
+def percent_means(subsets: Sequence[SubsetScores]) -> dict[str, str]:
+    """The mean of each metric over languages or pairs, in percent."""
+    return {name: f"{100 * value:.2f}" for name, value in mean_scores(subsets).items()}
+
+
+def unseen(subsets: Sequence[SubsetScores], language_map: LanguageMap) -> list[SubsetScores]:
+    """Those of languages that the map was not estimated on."""
+    return [subset for subset in subsets if not set(subset.languages) & set(language_map.languages)]
+
+
 def main() -> None:
     """Reads the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -87,14 +98,20 @@ def main() -> None:
     chosen = dict(option.split("=", 1) for option in options.set)
     encoder, info = load_encoder(options.model, backend=options.backend, name=options.name, options=chosen)
     maps = {"as it is": None, **{path.name: read_map(path) for path in options.maps}}
+    unmapped: dict[str, Sequence[SubsetScores]] = {}
     for name, language_map in maps.items():
         mapped = MappedFromCache(encoder, info, options.cache, language_map, f"{info.name} {name}")
         for result in evaluate(
             mapped, tasks, Path(options.data).expanduser(), prompt=options.prompt, output=options.output,
             model=mapped.info, check=False,
         ):  # fmt: skip
-            means = {name: f"{100 * value:.2f}" for name, value in mean_scores(result.subsets).items()}
-            print(name, result.task, means)
+            print(name, result.task, percent_means(result.subsets))
+            if language_map is None:
+                unmapped[result.task] = result.subsets
+            elif 0 < len(few := unseen(result.subsets, language_map)) < len(result.subsets):
+                few_unmapped = unseen(unmapped[result.task], language_map)
+                print(f"{name}, {len(few)} languages it was not estimated on:", percent_means(few))
+                print(f"as it is, the same {len(few)}:", percent_means(few_unmapped))
             print(f"written: {result_path(result, options.output)}", flush=True)
         mapped.close()
 

@@ -17,7 +17,7 @@ import sys
 import tomllib
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, Union
 
@@ -189,10 +189,36 @@ def refuse_unread(config: Any, *names: str, reason: str, when: bool) -> None:
     Raises:
         ConfigError: one of them has another value than its default.
     """
+    if not when:
+        return
+    for name in _changed(config, names):
+        raise ConfigError(f"{name} is set, but with {reason} nothing reads it; remove one of the two")
+
+
+def refuse_without(config: Any, *names: str, needs: str, when: bool) -> None:
+    """Refuses an option that was changed from its default though what it is for is not there.
+
+    Args:
+        config: a dataclass.
+        names: fields that nothing reads in a certain case.
+        needs: the option that would make it read.
+        when: whether that one is missing.
+
+    Raises:
+        ConfigError: one of them has another value than its default.
+    """
+    if not when:
+        return
+    for name in _changed(config, names):
+        raise ConfigError(f"{name} is set, but without {needs} nothing reads it; give {needs}, or remove {name}")
+
+
+def _changed(config: Any, names: Sequence[str]) -> Iterator[str]:
+    """Those of the fields that have another value than their default."""
     for field in dataclasses.fields(config):
         default = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
-        if when and field.name in names and getattr(config, field.name) != default:
-            raise ConfigError(f"{field.name} is set, but with {reason} nothing reads it; remove one of the two")
+        if field.name in names and getattr(config, field.name) != default:
+            yield field.name
 
 
 def check_bounds(config: Any, section: str, bounds: Mapping[str, tuple[float, float]]) -> None:
@@ -324,7 +350,7 @@ def _convert_tuple(arguments: tuple[Any, ...], value: list[Any], where: str) -> 
 
 def _from_folder(path: str, value: str) -> str:
     """The path, from the folder of the file that it stands in; what is no path of this machine stays."""
-    if not isinstance(value, FileText) or value.startswith("$"):  # typed in the shell
+    if not isinstance(value, FileText) or value.startswith("$"):  # it was typed in the shell
         return str(path)
     if _is_elsewhere(path) or os.path.isabs(path):
         return str(path)

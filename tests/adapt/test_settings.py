@@ -30,6 +30,11 @@ def settings(folder, **changes):
         ({"replay_weight": -1.0}, "replay_weight"),
         ({"new_pieces": -1}, "new_pieces"),
         ({"device": "tpu"}, "tpu"),
+        ({"replay_share": 0.5}, "replay_share"),
+        ({"replay_weight": 2.0, "replay": ()}, "replay_weight"),
+        ({"replay_sentences": 10}, "replay_sentences"),
+        ({"check_languages": "de"}, "check_languages"),
+        ({"check_pairs": 10}, "check_pairs"),
     ],
 )
 def test_options_that_cannot_be_are_errors(tmp_path, changes, message):

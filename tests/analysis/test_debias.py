@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import onnxruntime
+import openvino
 import pytest
 from sentence_transformers import SentenceTransformer
 
@@ -59,9 +60,13 @@ def test_other_libraries_give_the_same_vectors(debiased, tmp_path):
     found = export_graphs(debiased, tmp_path / "graphs", ["onnx", "openvino"])
     assert found.minimum > 1 - 1e-5
     session = onnxruntime.InferenceSession(tmp_path / "graphs" / "onnx" / "model.onnx")
-    ids = Encoder.load(debiased).vocabulary.encode(SENTENCES[:1])
-    feed = {"input_ids": np.array(ids), "attention_mask": np.ones((1, len(ids[0])), dtype=np.int64)}
-    np.testing.assert_allclose(session.run(None, feed)[0], expected[:1], atol=1e-5)
+    graph = tmp_path / "graphs" / "openvino" / "openvino_model.xml"
+    # by default it computes in bfloat16 where the processor has it
+    compiled = openvino.compile_model(graph, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    for ids, vector in zip(Encoder.load(debiased).vocabulary.encode(SENTENCES), expected, strict=True):
+        feed = {"input_ids": np.array([ids]), "attention_mask": np.ones((1, len(ids)), dtype=np.int64)}
+        np.testing.assert_allclose(session.run(None, feed)[0][0], vector, atol=1e-5)
+        np.testing.assert_allclose(compiled(feed)[0][0], vector, atol=1e-5)
 
 
 def test_record_says_what_was_measured(debiased):
@@ -74,6 +79,16 @@ def test_record_says_what_was_measured(debiased):
 def test_same_seed_gives_the_same_model(model, texts, debiased, tmp_path):
     debias(str(model), [texts], tmp_path / "again", sentences=40)
     assert Encoder.load(tmp_path / "again").digest() == Encoder.load(debiased).digest()
+
+
+def test_a_map_of_two_prompts_is_estimated_on_both(model, texts, tmp_path):
+    biases = []
+    for prompts in (["The "], ["Die "], ["The ", "Die "]):
+        output = tmp_path / str(len(biases))
+        report = debias(model, texts, output, sentences=40, method="center", prompt=prompts)
+        biases.append(report.fitted.language_map.bias)
+    assert np.abs(biases[0] - biases[1]).max() > 1e-3
+    np.testing.assert_allclose(biases[2], (biases[0] + biases[1]) / 2, atol=1e-6)
 
 
 def test_shift_needs_the_language_when_encoding(model, texts, tmp_path):

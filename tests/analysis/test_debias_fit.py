@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from interlingua.analysis import debias_fit
 from interlingua.analysis.debias_fit import LabeledVectors, fit_and_measure, panel, ranks_to_try
 from interlingua.arrays import normalize_rows
 from interlingua.errors import DataError
@@ -70,6 +71,17 @@ def test_held_out_groups_are_not_estimated_on():
     assert found.fitted + found.held_out == 800
     assert found.held_out % 4 == 0
     assert 120 < found.held_out < 280
+
+
+def test_a_sample_of_the_held_out_keeps_rare_languages(monkeypatch):
+    """Languages sorted behind the rare one would be taken for their neighbors."""
+    data = vectors_of(lines=200, parallel=False)
+    rare = np.array([row % 200 < 8 or row // 200 != 1 for row in range(800)])
+    monkeypatch.setattr(debias_fit, "MOST_MEASURED", 30)
+    for seed in range(5):
+        found = fit_and_measure(data.where(rare), held_out_share=0.5, seed=seed)
+        assert 30 <= found.held_out <= 34
+        assert found.before.recognized > 0.9
 
 
 def test_other_prompts_join_the_estimate():

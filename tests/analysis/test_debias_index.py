@@ -42,6 +42,21 @@ def test_a_given_map_is_applied_without_labels(index):
     np.testing.assert_allclose(second, first, atol=1e-6)
 
 
+def test_languages_that_are_named_are_those_of_the_record(index):
+    options = DebiasOptions(languages=("de", "en"))
+    report = debias_index(index / "index.npy", index / "out", labels=index / "labels.txt", options=options)
+    record = json.loads((index / "out" / "debias.json").read_text())
+    for named in (record["languages"], report.languages, read_map(index / "out").languages):
+        assert list(named) == ["deu_Latn", "eng_Latn"]
+
+
+def test_a_named_language_without_vectors_is_refused(index):
+    for named in (("fr",), ("de", "fr", "en")):
+        options = DebiasOptions(languages=named)
+        with pytest.raises(DataError, match="no vectors of fra_Latn; there are: deu_Latn, eng_Latn, zz-unknown"):
+            debias_index(index / "index.npy", index / "out", labels=index / "labels.txt", options=options)
+
+
 def test_a_shift_is_applied_by_labels(index):
     options = DebiasOptions(method="shift")
     debias_index(index / "index.npy", index / "out", labels=index / "labels.txt", options=options)

@@ -47,3 +47,19 @@ def test_weights_that_are_no_numbers_are_one_line(tmp_path, models, capsys):
     error = capsys.readouterr().err
     assert error.startswith("interlingua: --weights 'half,half'")
     assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "needs"),
+    [
+        (["--languages", "de", "--sts", "sts.tsv"], "pairs"),
+        (["--max-pairs", 10, "--weights", "1,1"], "pairs or sts"),
+        (["--prompt", "query: "], "pairs or sts"),
+        (["--max-loss", 1, "--pairs", "dev.de-en.tsv"], "pairs and sts"),
+    ],
+)
+def test_options_that_nothing_would_read_are_one_line(tmp_path, models, capsys, options, needs):
+    assert run(*models, "-o", tmp_path / "out", *options) == 2
+    error = capsys.readouterr().err
+    assert f"without {needs} nothing reads it" in error
+    assert error.count("\n") == 1

@@ -30,10 +30,13 @@ def test_stored_vectors_are_mapped(capsys, tmp_path):
     options = ["--vectors", tmp_path / "index.npy", "--labels", tmp_path / "labels.txt", "-o", tmp_path / "out"]
     code, printed = run(capsys, *options, "--quiet")
     assert code == 0, printed.err
-    assert "retrieval was not measured" in printed.out
+    assert "1 direction removed" in printed.out
+    assert "retrieval was not measured, and all directions are removed" in printed.out
     assert np.load(tmp_path / "out" / "vectors.npy").shape == (60, 4)
     code, printed = run(capsys, "--vectors", tmp_path / "index.npy", "--map", tmp_path / "out", "-o", tmp_path / "b")
     assert code == 0, printed.err
+    code, printed = run(capsys, *options[:-1], tmp_path / "c", "--method", "center", "--quiet")
+    assert printed.out.endswith("retrieval was not measured\n")
 
 
 @pytest.mark.parametrize(

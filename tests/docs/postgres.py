@@ -1,8 +1,12 @@
-"""A PostgreSQL with pgvector for one test: Debian's programs on a folder of their own, gone with the test."""
+"""A PostgreSQL with pgvector for one test, on a folder of its own that is gone with the test.
+
+The programs are Debian's, or those of the package pgserver, which has both for systems without Debian's pgvector.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import shutil
 import socket
@@ -16,7 +20,7 @@ VARIABLE = "INTERLINGUA_TEST_POSTGRES"
 
 
 def programs() -> Path | None:
-    """The folder of a PostgreSQL that has pgvector: on the search path, or where Debian puts it."""
+    """The folder of a PostgreSQL that has pgvector: on the search path, where Debian puts it, or of pgserver."""
     on_path = shutil.which("initdb")
     folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
     for folder in [*([Path(on_path).resolve().parent] if on_path else []), *folders]:
@@ -25,7 +29,11 @@ def programs() -> Path | None:
         extensions = folder.parents[3] / "share" / "postgresql" / version / "extension"
         if (folder / "initdb").is_file() and (extensions / "vector.control").is_file():
             return folder
-    return None
+    package = importlib.util.find_spec("pgserver")
+    if package is None or package.origin is None:
+        return None
+    installed = Path(package.origin).parent / "pginstall"
+    return installed / "bin" if (installed / "share/postgresql/extension/vector.control").is_file() else None
 
 
 @contextlib.contextmanager

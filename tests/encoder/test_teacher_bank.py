@@ -34,6 +34,10 @@ def test_vectors_are_found_by_key(path):
     assert read_record(path) == record()
 
 
+def test_vectors_stay_on_the_disk(path):
+    assert isinstance(TeacherBank(path)._vectors, np.memmap)
+
+
 def test_groups_are_those_of_negatives_only(path):
     assert TeacherBank(path).groups(torch.tensor([2, 4, 5, 1000])).tolist() == [1, -1, 0, -1]
 

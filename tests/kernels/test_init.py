@@ -13,7 +13,7 @@ import pytest
 from interlingua import kernels
 from interlingua.encoder import compiled, quantize
 from interlingua.errors import ConfigError
-from interlingua.search.topk.kernel_scanner import BLOCK, GROUP
+from interlingua.search.topk.kernel_scanner import GROUP, ROOM
 
 ROOT = Path(__file__).parents[2]
 
@@ -131,7 +131,7 @@ def test_every_source_is_known_and_the_sizes_are_those_of_python():
     folder = Path(kernels.__file__).parent
     assert {path.stem for path in folder.glob("*.c")} == set(kernels.SOURCES)
     source = (folder / "neighbors.c").read_text(encoding="utf-8")
-    assert f"#define BLOCK {BLOCK} " in source
+    assert f"#define ROOM {ROOM} " in source
     assert "#define LANES 16\n#define GROUP (4 * LANES)\n" in source
     assert GROUP == 64
     assert "#define LANES 16\n" in (folder / "vectors.h").read_text(encoding="utf-8")

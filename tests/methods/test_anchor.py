@@ -301,6 +301,7 @@ def test_no_teacher_there_is_an_error(tmp_path):
         ({"hard_count": 4}, "hard_count"),
         ({"soft_weight": 0.0, "soft_temperature": 0.1}, "soft_temperature"),
         ({"side_negatives": "language"}, "side_negatives"),
+        ({"to_bank_weight": 0.0, "from_bank_weight": 0.0, "temperature": 0.1}, "temperature"),
     ],
 )
 def test_senseless_options_are_errors(options, message):

@@ -1,5 +1,6 @@
 import json
 import resource
+import weakref
 
 import pytest
 import torch
@@ -8,6 +9,7 @@ from torch import nn
 
 from interlingua.errors import CheckpointError
 from interlingua.files import sha256_file
+from interlingua.train import engine
 from interlingua.train.checkpoint import (
     TrainState,
     _checksum,
@@ -231,3 +233,24 @@ def test_full_disk_keeps_the_checkpoint_before(tmp_path):
     assert damage(tmp_path / "step-00000001") is None
     save_checkpoint(tmp_path, module, optimizer, TrainState(step=2))
     assert latest_checkpoint(tmp_path, print) == tmp_path / "step-00000002"
+
+
+def test_no_process_holds_two_weights_whole_that_it_does_not_keep(tmp_path, monkeypatch):
+    """As with shards, each of which becomes a new tensor when it is put together."""
+    module, optimizer = trained()
+    alive = weakref.WeakSet()
+    most = 0
+
+    def put_together(tensor):
+        nonlocal most
+        alive.add(one := tensor.clone())
+        most = max(most, len(alive))
+        return one
+
+    monkeypatch.setattr(engine, "whole", put_together)
+    path = save_checkpoint(tmp_path, module, optimizer, TrainState(step=3), write=False)
+    assert most <= 2  # the one that is made, and the one before it
+    assert not path.exists()
+    save_checkpoint(tmp_path, module, optimizer, TrainState(step=3))
+    monkeypatch.setattr(engine, "whole", lambda tensor: pytest.fail("loading needs shapes alone"))
+    load_checkpoint(path, module, optimizer)

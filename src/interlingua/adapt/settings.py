@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from interlingua import __version__, locks
+from interlingua.config import refuse_without
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, atomic_write, has_format, sha256_file
 from interlingua.json_text import parse_json, read_json_text
@@ -83,6 +84,10 @@ class ExtendSettings(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        replayed = ("replay_share", "replay_weight", "replay_sentences")
+        refuse_without(self, *replayed, needs="replay", when=not self.replay)
+        refuse_without(self, "check_languages", needs="check", when=not self.check)
+        refuse_without(self, "check_pairs", needs="check", when=bool(self.check_pairs) and not self.check)
         kept = {
             **{name: _paths(getattr(self, name)) for name in ("pairs", "replay", "check", "sts")},
             "language": resolve(self.language).code,

@@ -24,7 +24,7 @@ MOST_RANKS = 24
 TIMES_CHANCE = 10
 """Lines are taken for translations if this many times more are found than chance would find."""
 MOST_MEASURED = 20_000
-"""Held-out sentences that the panel looks at; it compares each with each."""
+"""Held-out sentences that the panel looks at, or one of each language more; it compares each with each."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -117,7 +117,7 @@ def fit_and_measure(
     fit = data.where(~held)
     rest = data.where(held)
     _require_both_parts(data, fit, rest)
-    rest = rest.where(_sample(len(rest.languages), MOST_MEASURED, seed))
+    rest = rest.where(_sample(rest.languages, MOST_MEASURED, seed))
     estimated_on = [fit, *(one.where(~held) for one in also)]
     blocks = (
         (language, one.vectors[_rows(one.languages, language)])
@@ -202,9 +202,13 @@ def _held_out(groups: Int64[ndarray, " n"], share: float, seed: int) -> Bool[nda
     return np.asarray(chosen[groups])
 
 
-def _sample(count: int, most: int, seed: int) -> Bool[ndarray, " n"]:
-    kept = np.zeros(count, dtype=bool)
-    kept[np.random.default_rng(seed).permutation(count)[:most]] = True
+def _sample(languages: Sequence[str], most: int, seed: int) -> Bool[ndarray, " n"]:
+    """A draw of ``most`` sentences, and of one of each language: the panel needs all languages of the estimate."""
+    kept = np.zeros(len(languages), dtype=bool)
+    order = np.random.default_rng(seed).permutation(len(languages))
+    kept[order[:most]] = True
+    _, first = np.unique(np.asarray(languages)[order], return_index=True)
+    kept[order[first]] = True
     return kept
 
 

@@ -77,11 +77,10 @@ def debias_index(
         raise ConfigError("give the language of each vector (--labels), or a map to apply (--map)")
     else:
         rows = _drawn(languages, options)
-        fitted = debias_vectors(
-            np.asarray(table[rows], dtype=np.float32), [languages[row] for row in rows], options=options
-        )
+        drawn = [languages[row] for row in rows]
+        fitted = debias_vectors(np.asarray(table[rows], dtype=np.float32), drawn, options=options)
         found = fitted.language_map
-        report = DebiasReport(output=Path(output), fitted=fitted, languages=tuple(sorted(set(languages))))
+        report = DebiasReport(output=Path(output), fitted=fitted, languages=found.languages)
     with atomic_directory(output, overwrite=overwrite, ours=_is_ours) as folder:
         collect(_mapped(table, found, languages, progress), table.shape[1], folder / VECTORS_FILE)
         write_map(found, folder / MAP_FILE)
@@ -136,12 +135,19 @@ def _code(name: str) -> str:
 
 
 def _drawn(languages: Sequence[str], options: DebiasOptions) -> list[int]:
-    """At most so many rows of each language as the options say."""
+    """At most so many rows of each language as the options say.
+
+    Raises:
+        DataError: there are no vectors of a language that is named.
+    """
     wanted = None if options.languages is None else {_code(language) for language in options.languages}
     by_language: dict[str, list[int]] = {}
     for row, language in enumerate(languages):
         if wanted is None or language in wanted:
             by_language.setdefault(language, []).append(row)
+    missing = sorted((wanted or set()) - by_language.keys())
+    if missing:
+        raise DataError(f"no vectors of {', '.join(missing)}; there are: {', '.join(sorted(set(languages)))}")
     drawn = [reservoir(rows, options.sentences, seed=options.seed) for _, rows in sorted(by_language.items())]
     return sorted(row for rows in drawn for row in rows)
 

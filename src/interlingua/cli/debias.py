@@ -41,6 +41,7 @@ def table(report: DebiasReport) -> str:
         "language_recognized": "language recognized by its mean",
     }
     removed = f", {language_map.rank} directions removed" if language_map.rank else ""
+    removed = removed.replace(" 1 directions", " 1 direction")
     lines = [
         f"{language_map.method}{removed}; {len(report.languages)} languages, estimated on {fitted.fitted:,} sentences,"
         f" measured on {fitted.held_out:,} others",
@@ -49,7 +50,9 @@ def table(report: DebiasReport) -> str:
     for name, title in titles.items():
         lines.append(f"{title:<34}{_percent(before[name]):>8}{_percent(after[name]):>8}")
     if before["own_pool"] is None or math.isnan(before["own_pool"]):
-        lines.append("no translations among the texts: retrieval was not measured, all directions are removed")
+        lines.append("no translations were recognized: retrieval was not measured")
+        if language_map.rank == len(report.languages) - 1:
+            lines[-1] += ", and all directions are removed"
     return "\n".join(lines)
 
 

@@ -9,9 +9,9 @@
        scale_x[i] * scale_y[j] * (product - OFFSET * sum_x[i][s]) + tail_x[i][s] * tail_y[s][j] + term_x[i] + term_y[j]
            + error_x[i][s] * (largest length_y of the panel) + length_x[i] * (largest error_y[s] of the panel)
 
-   Rows of x are signed bytes, n of them and room for BLOCK - 1 more behind. Those of y are bytes + 128 in panels of
-   GROUP columns, [panel][width / 4][GROUP][4], aligned to 64 bytes, and once more column by column. Lists hold the k
-   best, best first, equal similarities by index; a pair that is met twice stands there once. */
+   Rows of x are signed bytes, n of them and room for ROOM more behind. Those of y are bytes + 128 in panels of GROUP
+   columns, [panel][width / 4][GROUP][4], aligned to 64 bytes, and once more column by column. Lists hold the k best,
+   best first, equal similarities by index; a pair that is met twice stands there once. */
 #include <stdint.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@
 #include "neon.h"
 #endif
 
-#define BLOCK 6 /* rows at once, by COLUMNS vectors of columns */
+#define ROOM 31 /* tiles take 32 rows at once */
 #define LANES 16
 #define GROUP (4 * LANES)
 #define MOST_WASTED 2  /* pairs of a row and a panel looked at in vain: another stage would have been cheaper */
@@ -112,46 +112,8 @@ ALWAYS uint64_t reach(Ints sums, const Row *row, const Panel *panel, int64_t at)
     return not_less16(bounds(sums, row, panel, at), bars);
 }
 
-/* The same of COLUMNS vectors of columns from `at` on with each of BLOCK rows, by their first bytes; the sums stay in
-   registers. */
-ALWAYS void reach_by_columns(const int8_t *x, int64_t bytes, int64_t end, const Row *rows, const Panel *panel,
-                             int64_t at, uint64_t *near) {
-    Ints sums[BLOCK][COLUMNS];
-    const uint8_t *y = panel->bytes + 4 * at;
-#pragma GCC unroll 6
-    for (int r = 0; r < BLOCK; r++)
-#pragma GCC unroll 4
-        for (int c = 0; c < COLUMNS; c++) sums[r][c] = set_ints16(-rows[r].shift);
-    for (int64_t d = 0; d < end; d += 4, y += 4 * GROUP) {
-        Ints four[COLUMNS];
-#pragma GCC unroll 4
-        for (int c = 0; c < COLUMNS; c++) four[c] = read_ints16(y + 64 * c);
-#pragma GCC unroll 6
-        for (int r = 0; r < BLOCK; r++) {
-            Ints value = set_ints16(*(const int32_t *)(x + r * bytes + d));
-#pragma GCC unroll 4
-            for (int c = 0; c < COLUMNS; c++) sums[r][c] = dot_bytes16(sums[r][c], four[c], value);
-        }
-    }
-#pragma GCC unroll 6
-    for (int r = 0; r < BLOCK; r++)
-#pragma GCC unroll 4
-        for (int c = 0; c < COLUMNS; c++) {
-            settle16(&sums[r][c]);
-            near[r] |= reach(sums[r][c], rows + r, panel, at + c * LANES) << (at + c * LANES);
-        }
-}
-
-/* Which columns of a panel reach a bar with each of BLOCK rows. */
-static __attribute__((noinline)) void reach_by_stage(const int8_t *x, int64_t bytes, int64_t end, const Row *rows,
-                                                     const Panel *panel, uint64_t *near) {
-    memset(near, 0, BLOCK * sizeof(*near));
-    for (int64_t at = 0; at < GROUP; at += COLUMNS * LANES) reach_by_columns(x, bytes, end, rows, panel, at, near);
-}
-
-/* The bound of one pair by all bytes; c is the column's place in its panel. */
-static inline float bound_by_all(const int8_t *x, const uint8_t *y, int64_t bytes, const Row *row, const Panel *panel,
-                                 int64_t c) {
+/* The product of one pair by all bytes. */
+static inline int32_t product_of(const int8_t *x, const uint8_t *y, int64_t bytes) {
     Ints sums = set_ints16(0), more = sums;
     int64_t d = 0;
     for (; d + 128 <= bytes; d += 128) {
@@ -166,8 +128,12 @@ static inline float bound_by_all(const int8_t *x, const uint8_t *y, int64_t byte
         memcpy(last_y, y + d, left);
         sums = dot_bytes16(sums, read_ints16(last_y), read_ints16(last_x));
     }
-    float product = (float)(sum_ints16(add_ints16(sums, more)) - row->shift);
-    return product * row->scale * panel->scale[c] + panel->term[c] + row->above;
+    return sum_ints16(add_ints16(sums, more));
+}
+
+/* The bound of one pair; c is the column's place in its panel. */
+static inline float bound_of(int32_t product, const Row *row, const Panel *panel, int64_t c) {
+    return (float)(product - row->shift) * row->scale * panel->scale[c] + panel->term[c] + row->above;
 }
 
 static inline Row row_of(const Rows *x, int64_t row, int64_t stages, int64_t stage, const Panel *panel, float bar) {
@@ -182,6 +148,55 @@ static Panel panel_of(const Columns *y, int64_t m, int64_t j, int64_t bytes, int
                    y->length[panel], y->error[stage * panels + panel]};
 }
 
+/* What a scan is of, and how it goes. */
+typedef struct {
+    int64_t n, m, width, bytes, stages;
+    const Rows *x;
+    const Columns *y;
+    Lists rows, columns;
+    int64_t first_row, first_column;
+    const float *row_bars; /* row_k apart */
+    float *column_bars;
+    int64_t computed, wasted;
+} Scan;
+
+static inline float row_bar(const Scan *scan, int64_t row) { return scan->row_bars[row * scan->rows.k]; }
+
+/* Looks at the pairs of a row with the columns of a panel that are near it, one by one. `whole` is the panel in the last
+   stage; `sums` are the row's products with it by all bytes, or null where they are not known. */
+static inline void look_at(Scan *scan, int64_t row, uint64_t near, int64_t j, const Panel *whole, const int32_t *sums) {
+    const int8_t *x_bytes = scan->x->bytes + row * scan->bytes;
+    Row all = row_of(scan->x, row, scan->stages, scan->stages - 1, whole, 0);
+    for (; near; near &= near - 1) {
+        int64_t at = __builtin_ctzll(near), column = j + at;
+        if (column >= scan->m) break;
+        int32_t product = sums ? sums[at] : product_of(x_bytes, scan->y->each + column * scan->bytes, scan->bytes);
+        float bound = bound_of(product, &all, whole, at), *column_bar = scan->column_bars + column;
+        scan->wasted++;
+        if (bound < row_bar(scan, row) && bound < *column_bar) continue;
+        const float *of_x = scan->x->vectors + row * scan->width, *of_y = scan->y->vectors + column * scan->width;
+        float value = exact(of_x, of_y, scan->width);
+        scan->computed++;
+        if (value < row_bar(scan, row) && value < *column_bar) continue;
+        insert(scan->rows, row, value, scan->first_column + column);
+        if (scan->columns.values) {
+            float bar = insert(scan->columns, column, value, scan->first_row + row);
+            if (bar > *column_bar) *column_bar = bar; /* lists of a thread begin empty */
+        }
+        scan->wasted--;
+    }
+}
+
+#if TILES
+#include "tiles.h"
+#include "tile_neighbors.h"
+#else
+#include "register_neighbors.h"
+#endif
+
+/* How many bytes the width and the ends of stages have to be multiples of. */
+int32_t bytes_at_once(void) { return TILES ? 64 : 4; }
+
 /* Brings the lists of n rows and m columns up to date with all their pairs; column_bars holds what each column's next
    neighbor has to reach. Without lists of columns (column_values null), rows alone. `ends` are the bytes of each stage,
    the last one's all of them. `stage` is where to begin, and in the end where it stands: as many stages are taken as keep
@@ -191,44 +206,22 @@ int64_t scan(int64_t n, int64_t m, int64_t width, int64_t bytes, int64_t row_k, 
              int64_t first_column, float *row_values, int64_t *row_indices, float *column_values,
              int64_t *column_indices, float *column_bars) {
     Lists rows = {row_values, row_indices, row_k}, columns = {column_values, column_indices, column_k};
-    const float *row_bars = row_values + row_k - 1;
-    int64_t computed = 0, last = stages - 1;
+    Scan scan = {n, m, width, bytes, stages, x, y, rows, columns, first_row, first_column, row_values + row_k - 1,
+                 column_bars, 0, 0};
+    int64_t last = stages - 1;
+#if TILES
+    begin_tiles();
+#endif
     for (int64_t j = 0; j < m; j += GROUP) {
-        Panel first = panel_of(y, m, j, bytes, *stage, column_bars);
+        Panel panel = panel_of(y, m, j, bytes, *stage, column_bars);
         Panel whole = panel_of(y, m, j, bytes, last, column_bars);
-        int64_t wasted = 0;
-        for (int64_t i = 0; i < n; i += BLOCK) {
-            Row of[BLOCK];
-            uint64_t near[BLOCK];
-            for (int64_t r = 0; r < BLOCK; r++) {
-                int64_t row = i + r < n ? i + r : i;
-                of[r] = row_of(x, row, stages, *stage, &first, row_bars[row * row_k]);
-            }
-            reach_by_stage(x->bytes + i * bytes, bytes, ends[*stage], of, &first, near);
-            for (int64_t row = i; row < i + BLOCK && row < n; row++) {
-                if (!near[row - i]) continue;
-                const int8_t *x_bytes = x->bytes + row * bytes;
-                Row all = row_of(x, row, stages, last, &whole, 0);
-                for (uint64_t left = near[row - i]; left; left &= left - 1) {
-                    int64_t column = j + __builtin_ctzll(left);
-                    if (column >= m) break;
-                    float bound = bound_by_all(x_bytes, y->each + column * bytes, bytes, &all, &whole, column - j);
-                    wasted++;
-                    if (bound < row_bars[row * row_k] && bound < column_bars[column]) continue;
-                    float value = exact(x->vectors + row * width, y->vectors + column * width, width);
-                    computed++;
-                    if (value < row_bars[row * row_k] && value < column_bars[column]) continue;
-                    insert(rows, row, value, first_column + column);
-                    if (column_values) {
-                        float bar = insert(columns, column, value, first_row + row);
-                        if (bar > column_bars[column]) column_bars[column] = bar; /* lists of a thread begin empty */
-                    }
-                    wasted--;
-                }
-            }
-        }
-        if (wasted > n * MOST_WASTED && *stage < last) ++*stage;
-        else if (wasted * LEAST_WASTED < n && *stage) --*stage;
+        scan.wasted = 0;
+        scan_panel(&scan, j, *stage, ends[*stage], &panel, &whole);
+        if (scan.wasted > n * MOST_WASTED && *stage < last) ++*stage;
+        else if (scan.wasted * LEAST_WASTED < n && *stage) --*stage;
     }
-    return computed;
+#if TILES
+    end_tiles();
+#endif
+    return scan.computed;
 }

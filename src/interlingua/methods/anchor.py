@@ -88,6 +88,8 @@ class AnchorConfig:
         refuse_unread(self, "hard_weight", reason="this student_reads", when=self.student_reads == "translations")
         refuse_unread(self, "original_steps", reason="this student_reads", when=self.student_reads != "alternate")
         refuse_unread(self, "hard_kinds", "hard_count", reason="hard_weight = 0", when=not self.hard_weight)
+        contrasts = self.to_bank_weight + self.from_bank_weight + self.side_weight + self.hard_weight
+        refuse_unread(self, "temperature", reason="no contrast", when=not contrasts)
         refuse_unread(self, "soft_temperature", reason="soft_weight = 0", when=not self.soft_weight)
         refuse_unread(self, "side_negatives", reason="side_weight = 0", when=not self.side_weight)
 

@@ -10,7 +10,7 @@ import dataclasses
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 from interlingua.errors import CheckpointError, DataError
 from interlingua.files import atomic_directory, sha256_file
 from interlingua.json_text import parse_json, read_json_text
-from interlingua.train.engine import whole
+from interlingua.train.engine import gathered
 
 FORMAT = "interlingua-checkpoint-2"
 TENSOR_FILES = ("model.safetensors", "optimizer.safetensors")
@@ -73,12 +73,13 @@ def save_checkpoint(
         CheckpointError: the disk is full or can't be written; older checkpoints are untouched.
     """
     target = folder / f"step-{state.step:08d}"
-    tensors = {"model.safetensors": weights_of(objective), "optimizer.safetensors": _moments(objective, optimizer)}
+    weights = gathered(_weights(objective), keep=write)
+    moments = gathered(_moments(objective, optimizer), keep=write)
     if not write:
         return target
     try:
         with atomic_directory(target, overwrite=True) as temporary:
-            for name, content in tensors.items():
+            for name, content in zip(TENSOR_FILES, (weights, moments), strict=True):
                 save_file(content, temporary / name)
             record: dict[str, Any] = {
                 "format": FORMAT,
@@ -112,8 +113,8 @@ def load_checkpoint(path: Path, objective: nn.Module, optimizer: torch.optim.Opt
         moments = load_file(path / "optimizer.safetensors")
     except SafetensorError as error:
         raise CheckpointError(f"{path}: not safetensors ({error}); resume from another checkpoint") from error
-    expected = weights_of(objective)
-    wrong = expected.keys() ^ weights.keys() or {n for n in weights if weights[n].shape != expected[n].shape}
+    shapes = {name: tensor.shape for name, tensor in _weights(objective)}
+    wrong = shapes.keys() ^ weights.keys() or {name for name in weights if weights[name].shape != shapes[name]}
     if wrong:
         raise CheckpointError(f"{path}: {min(wrong)} does not fit the config; use the config it was trained with")
     own = objective.state_dict()
@@ -196,17 +197,20 @@ def checkpoints_in(folder: Path) -> list[Path]:
 
 def weights_of(objective: nn.Module) -> dict[str, Tensor]:
     """All weights and buffers by name, those that share memory under their first name only."""
+    return gathered(_weights(objective), keep=True)
+
+
+def _weights(objective: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    """The same, sharded as they are."""
     once = {name for named in (objective.named_parameters, objective.named_buffers) for name, _ in named()}
-    return {name: whole(tensor).contiguous() for name, tensor in objective.state_dict().items() if name in once}
+    return ((name, tensor) for name, tensor in objective.state_dict().items() if name in once)
 
 
-def _moments(objective: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+def _moments(objective: nn.Module, optimizer: torch.optim.Optimizer) -> Iterator[tuple[str, Tensor]]:
     names = _names(objective, optimizer)
-    return {
-        f"{names[place]}/{moment}": whole(tensor).contiguous()
-        for place, moments in optimizer.state_dict()["state"].items()
-        for moment, tensor in moments.items()
-    }
+    for place, moments in optimizer.state_dict()["state"].items():
+        for moment, tensor in moments.items():
+            yield f"{names[place]}/{moment}", tensor
 
 
 def _names(objective: nn.Module, optimizer: torch.optim.Optimizer) -> list[str]:

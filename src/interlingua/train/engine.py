@@ -7,7 +7,7 @@ import copy
 import dataclasses
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Literal, Self, TypeVar, cast
 
@@ -131,7 +131,7 @@ class Engine:
     def refresh(self, unsharded: Objective, objective: Objective) -> None:
         """Brings the unsharded copy up to date; all processes must call it."""
         if self.sharded:
-            weights = whole_weights(objective)
+            weights = gathered(objective.state_dict().items(), keep=self.is_main)
             if self.is_main:
                 unsharded.load_state_dict(weights, strict=False)
 
@@ -265,9 +265,19 @@ def local(tensor: Tensor) -> Tensor:
     return tensor.to_local() if isinstance(tensor, DTensor) else tensor
 
 
-def whole_weights(objective: nn.Module) -> dict[str, Tensor]:
-    """All weights and buffers by name, put together; in a sharded run all processes must call it."""
-    return {name: whole(tensor).cpu() for name, tensor in objective.state_dict().items()}
+def gathered(tensors: Iterable[tuple[str, Tensor]], *, keep: bool) -> dict[str, Tensor]:
+    """Tensors by name, put together one by one: no device holds two of them whole; all processes must call it.
+
+    Args:
+        tensors: with their names, in the same order everywhere.
+        keep: whether this process gets them, in the memory of its CPU; the others get nothing.
+    """
+    kept: dict[str, Tensor] = {}
+    for name, tensor in tensors:
+        one = whole(tensor)
+        if keep:
+            kept[name] = one.cpu().contiguous()
+    return kept
 
 
 def _numbers(gradient: Tensor | None) -> Tensor:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from interlingua.config import refuse_without
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.options import INPUT, MODEL, OUTPUT, Names, Options, argument, function_of, listed, option
@@ -47,6 +48,12 @@ class AverageOptions(Options):
     max_loss: float = option(0.3, "Points of P@1 that a mixture may lose against the trained models.", minimum=0)
     prompt: str | None = option(None, "Name of a prompt of the model, or text put before every input.", group=MODEL)
     overwrite: bool = option(False, "Replace the folder if a model of ours is in it.", group=OUTPUT)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        refuse_without(self, "languages", needs="pairs", when=not self.pairs)
+        refuse_without(self, "max_pairs", "prompt", needs="pairs or sts", when=not (self.pairs or self.sts))
+        refuse_without(self, "max_loss", needs="pairs and sts", when=not (self.pairs and self.sts))
 
 
 def run_average(options: AverageOptions, on_point: Callable[[GridPoint], None] = silent) -> AverageResult:

@@ -15,7 +15,7 @@ from interlingua.kernels import library
 from interlingua.search.topk.bounds import PART, STAGE, Block, Frame, Precision, view
 from interlingua.search.topk.lists import NeighborLists
 
-BLOCK = 6
+ROOM = 31
 GROUP = 64
 ALIGNMENT = 64
 """As in kernels/neighbors.c."""
@@ -29,7 +29,7 @@ class Bytes(NamedTuple):
 
     Attributes:
         block: the vectors themselves.
-        width: bytes of a vector, a multiple of 4.
+        width: bytes of a vector, a multiple of what the kernel multiplies at once.
         arrays: the kernel's ``Rows`` or ``Columns``, in its order.
         precision: of the rounded vectors.
     """
@@ -41,7 +41,7 @@ class Bytes(NamedTuple):
 
 
 class CompiledScanner:
-    """The kernel ``neighbors``, which needs AVX-512 or AVX2; it finds the same with all variants.
+    """The kernel ``neighbors``; it finds the same with all variants.
 
     Args:
         frame: of both sides.
@@ -54,6 +54,9 @@ class CompiledScanner:
     def __init__(self, frame: Frame, *, threads: int = 1) -> None:
         self.frame = frame
         self.threads = threads
+        kernel = library("neighbors")
+        assert kernel is not None
+        self.bytes_at_once = int(kernel.bytes_at_once())
         self.stage = np.full(threads, len(frame.stages) - 1, np.int64)
 
     @staticmethod
@@ -63,14 +66,15 @@ class CompiledScanner:
 
     def prepare(self, block: Block, *, of_x: bool) -> Bytes:
         """See ``Scanner``; a part at a time, which stays in the cache."""
-        (n, d), width = block.vectors.shape, -(-block.vectors.shape[1] // 4) * 4
+        n, d = block.vectors.shape
+        width = -(-d // self.bytes_at_once) * self.bytes_at_once
         room = n if of_x else -(-n // GROUP) * GROUP
         stages = self.frame.stages
         scales = np.zeros(room, np.float32)
         terms = np.full(room, -np.inf, np.float32)
         sums = np.zeros((n if of_x else 0, len(stages)), np.int32)
         precision = Precision.empty(n, len(stages))
-        data = np.zeros((n + BLOCK - 1, width), np.int8) if of_x else _aligned(room * width)
+        data = np.zeros((n + ROOM, width), np.int8) if of_x else _aligned(room * width)
         each = np.full((0 if of_x else n, width), 128, np.uint8)
         for start in range(0, n, PART):
             at = slice(start, min(start + PART, n))

@@ -54,7 +54,7 @@ function matrix(rows, columns, values, best = () => false) {
     row.append(element("th", name, { scope: "row", dir: "auto" }));
     values[i].forEach((value, j) => {
       const cell = element("td", value.toFixed(2));
-      cell.style.setProperty("--share", (0.75 * (value - lowest)) / range);
+      cell.style.setProperty("--share", (0.6 * (value - lowest)) / range);
       if (best(i, j)) cell.className = "best";
       row.append(cell);
     });
