@@ -102,7 +102,7 @@ def at_tiny_size(prepared, texts, word_vocabulary, tmp_path):
                 named = {name: (str(tmp_path / name),) if several else str(tmp_path / name)}
                 options = dataclasses.replace(options, **named, **({"teacher_prompts": ()} if several else {}))
         return dataclasses.replace(
-            config.replace_run(device="cpu", precision="fp32", threads=1),
+            config.replace_run(device="cpu", devices=1, precision="fp32", threads=1),
             data=data,
             encoder=EncoderConfig(preset="ems-tiny", **kept, **SMALL),
             method=at_width(dataclasses.replace(config.method, options=options), SMALL["hidden_size"]),
