@@ -178,6 +178,8 @@ SUITES: dict[str, tuple[str, ...]] = {
 """Names for several tasks; those with data are run."""
 DEFAULT_MODEL = "mini"
 """The model where none is named; the package interlingua-mini brings it, see ``encoder.locate``."""
+OWN_MODELS = (DEFAULT_MODEL, "nano")
+"""Those that this project ships, each in a package interlingua-NAME of its own."""
 MODELS = "interlingua.models"
 """Group of entry points by which packages bring models: ``NAME = "package:function"``, which returns a folder."""
 BACKENDS = Registry(

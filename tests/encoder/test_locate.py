@@ -8,7 +8,7 @@ import pytest
 from interlingua.encoder.locate import best_of_run, installed_model, locate
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import CheckpointError
-from interlingua.registry import DEFAULT_MODEL
+from interlingua.registry import OWN_MODELS
 
 
 def run_folder(path, *models):
@@ -100,12 +100,13 @@ def test_a_folder_before_an_installed_model_is_warned_of_once(package, tmp_path,
     assert "small_package" in record.getMessage()
 
 
-def test_the_default_model_that_is_not_installed_names_its_extra(monkeypatch, tmp_path):
+@pytest.mark.parametrize("name", OWN_MODELS)
+def test_a_model_of_ours_that_is_not_installed_names_its_extra(name, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("interlingua.registry.installed", lambda group: [])
-    with pytest.raises(CheckpointError, match=re.escape("interlingua[mini]")) as refused:
-        locate(DEFAULT_MODEL)
-    assert "./models/mini" in str(refused.value)
+    with pytest.raises(CheckpointError, match=re.escape(f"interlingua[{name}]")) as refused:
+        locate(name)
+    assert f"./models/{name}" in str(refused.value)
 
 
 def test_an_installed_model_without_its_folder_is_refused(package):

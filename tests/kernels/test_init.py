@@ -71,6 +71,15 @@ def test_the_first_variant_that_runs_is_taken(monkeypatch):
     assert kernels.variant("layers") is None
 
 
+def test_a_variant_that_was_not_timed_is_taken_by_name_alone(monkeypatch):
+    monkeypatch.setattr(kernels, "_load", lambda source, variant: variant)
+    assert kernels.variant("neighbors") == "avx512"
+    assert kernels.variant("layers") == "amx"
+    monkeypatch.setenv("INTERLINGUA_KERNELS", "amx")
+    kernels.find.cache_clear()
+    assert kernels.variant("neighbors") == "amx"
+
+
 def test_what_was_not_built_is_not_there(monkeypatch, tmp_path):
     monkeypatch.setattr(kernels, "__file__", str(tmp_path / "__init__.py"))
     assert kernels.library("neighbors") is None

@@ -41,7 +41,8 @@ def table(report: DebiasReport) -> str:
         "language_recognized": "language recognized by its mean",
     }
     removed = f", {language_map.rank} directions removed" if language_map.rank else ""
-    removed = removed.replace(" 1 directions", " 1 direction")
+    if language_map.rank == 1:
+        removed = ", 1 direction removed"
     lines = [
         f"{language_map.method}{removed}; {len(report.languages)} languages, estimated on {fitted.fitted:,} sentences,"
         f" measured on {fitted.held_out:,} others",

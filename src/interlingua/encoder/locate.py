@@ -11,7 +11,7 @@ from pathlib import Path
 from interlingua.encoder.hub import hub_hint, hub_name, hub_snapshot
 from interlingua.errors import CheckpointError
 from interlingua.files import PathLike
-from interlingua.registry import DEFAULT_MODEL, installed_model_entry
+from interlingua.registry import OWN_MODELS, installed_model_entry
 
 log = logging.getLogger("interlingua")
 RUN_CONFIG = "config.toml"
@@ -46,7 +46,7 @@ def locate(path_or_id: PathLike, *, patterns: Sequence[str] = (*HUB_FILES, "pyto
     installed = installed_model(text)
     if installed is not None:
         return installed
-    if text == DEFAULT_MODEL:
+    if text in OWN_MODELS:
         raise CheckpointError(
             f"{text}: the package interlingua-{text}, which brings this model, is not installed; run: pip install"
             f" 'interlingua[{text}]', in a checkout: pip install ./models/{text}; or name another model"

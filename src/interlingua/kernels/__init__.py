@@ -27,6 +27,8 @@ For AArch64: NEON with the dot product of bytes; NEON alone."""
 ELF_HEAD_BYTES = 64
 ELF_CLASS = b"\x02\x01"
 """64 bits, the lowest byte first."""
+UNMEASURED = {"neighbors": "amx"}
+"""By source: a variant that no processor was timed with yet, and that only ``INTERLINGUA_KERNELS`` takes therefore."""
 SOURCES = ("layers", "neighbors", "training")
 
 
@@ -51,7 +53,7 @@ def variant(name: str) -> str | None:
 
 @functools.cache
 def find(name: str) -> Kernel | None:
-    """The best variant of the compiled ``name.c``, or the one that ``INTERLINGUA_KERNELS`` names.
+    """The best measured variant of the compiled ``name.c``, or the one that ``INTERLINGUA_KERNELS`` names.
 
     None where none was built, or of an older source; where this processor can't run it, or it is switched off. One
     that is cut short or not ours is left out as well, with a line on standard error.
@@ -60,6 +62,9 @@ def find(name: str) -> Kernel | None:
         ConfigError: ``INTERLINGUA_KERNELS`` names no variant.
     """
     for candidate in wanted_variants():
+        is_named = os.environ.get(VARIABLE) == candidate
+        if candidate == UNMEASURED.get(name) and not is_named:
+            continue
         loaded = _load(Path(__file__).with_name(f"{name}.c"), candidate)
         if loaded is not None:
             return Kernel(candidate, loaded)

@@ -274,9 +274,10 @@ def gathered(tensors: Iterable[tuple[str, Tensor]], *, keep: bool) -> dict[str, 
     """
     kept: dict[str, Tensor] = {}
     for name, tensor in tensors:
-        one = whole(tensor)
         if keep:
-            kept[name] = one.cpu().contiguous()
+            kept[name] = whole(tensor).cpu().contiguous()
+        else:
+            whole(tensor)  # the others wait for this process's shard
     return kept
 
 
