@@ -32,6 +32,7 @@ ORDER = [
         "locks",
         "processes",
         "files",
+        "tensor_files",
         "json_text",
         "arrays",
         "remote",

@@ -65,7 +65,7 @@ def atomic_write(path: PathLike, mode: str = "w", *, encoding: str = "utf-8") ->
             yield file
             file.flush()
             os.fsync(file.fileno())
-        temporary.path.chmod(0o666 & ~_umask())
+        temporary.path.chmod(usual_mode())
         temporary.path.replace(target)
         sync_folder(target.parent)
     except BrokenPipeError:
@@ -339,6 +339,11 @@ def _line_of_bad_byte(path: PathLike) -> int | None:
             except UnicodeDecodeError:
                 return number
     return 1
+
+
+def usual_mode() -> int:
+    """Who may read and write a new file: what the process's mask says."""
+    return 0o666 & ~_umask()
 
 
 def _umask() -> int:

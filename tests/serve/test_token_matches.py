@@ -39,3 +39,15 @@ def test_a_text_without_tokens_has_no_cosines(encoder):
     found = match_tokens(ServedModel(encoder, "tiny"), " ", "en1 en2", language=(None, None))
     assert found.source == []
     assert found.cosines.shape == (0, 2)
+
+
+def test_any_dtype_of_the_server_is_computed_in(encoder):
+    """Also "auto", which stands for one of the others."""
+    in_float32 = match_tokens(ServedModel(encoder, "tiny"), "en1 en2", "de1", language=(None, None)).cosines
+    for dtype in ("bfloat16", "int8", "auto"):
+        model = ServedModel(encoder, "tiny", dtype=dtype)
+        found = match_tokens(model, "en1 en2", "de1", language=(None, None)).cosines
+        assert np.abs(found.numpy() - in_float32.numpy()).max() < 0.05
+        ids = model.tokenize(["en1 en2"]).sequences
+        one, other = (ServedModel(encoder, "tiny", dtype=name).embed(ids, None)[0] for name in (dtype, "float32"))
+        assert one @ other / np.linalg.norm(one) / np.linalg.norm(other) > 0.99

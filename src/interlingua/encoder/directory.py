@@ -33,6 +33,7 @@ from interlingua.encoder.weights import from_huggingface_names, read_weights, to
 from interlingua.errors import CheckpointError, ConfigError
 from interlingua.json_text import parse_json
 from interlingua.limits import MAX_CONFIG_BYTES, read_document
+from interlingua.tensor_files import write_safetensors
 
 ARCHITECTURES = {model_type: family.class_name for model_type, family in FAMILIES.items()}
 OLD_POOLING_KEYS: dict[str, PoolingMode] = {
@@ -115,7 +116,7 @@ def write_directory(
     shape = FAMILIES[config.model_type].described(config)
     write_json(folder / "config.json", {"architectures": [ARCHITECTURES[config.model_type]], **shape, "dtype": dtype})
     if tensors:
-        write_tensors(folder, tensors)
+        write_safetensors(folder / "model.safetensors", tensors, {"format": "pt"})
     write_tokenizer_config(folder, settings.max_tokens, special_tokens, spells_special_tokens=spells_special_tokens)
     write_modules(folder, [("", "Transformer"), ("1_Pooling", "Pooling")], settings, after_pooling=after_pooling)
     booleans = {key: mode == settings.pooling for key, mode in OLD_POOLING_KEYS.items()}
@@ -129,14 +130,6 @@ def write_directory(
     if FAMILIES[config.model_type].has_pooler:
         limits["model_args"] = {"add_pooling_layer": False}
     write_json(folder / "sentence_bert_config.json", limits)
-
-
-def write_tensors(folder: Path, tensors: dict[str, Tensor]) -> None:
-    """Writes ``model.safetensors`` next to ``config.json``."""
-    from safetensors.torch import save_file
-
-    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
-    (folder / "model.safetensors").chmod((folder / "config.json").stat().st_mode)  # safetensors writes it for us alone
 
 
 def write_tokenizer_config(

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from interlingua.errors import CheckpointError, ConfigError
 from interlingua.json_text import parse_json
 from interlingua.registry import did_you_mean
+from interlingua.tensor_files import write_safetensors
 
 SHIFT_FILE = "language_shift.safetensors"
 
@@ -55,11 +56,8 @@ class LanguageShift(nn.Module):
 
 def write_shift(shift: LanguageShift, folder: Path) -> None:
     """Writes ``language_shift.safetensors`` into a model directory."""
-    from safetensors.torch import save_file
-
     tensors = {"means": shift.means.detach().cpu().contiguous()}
-    save_file(tensors, folder / SHIFT_FILE, metadata={"languages": json.dumps(shift.languages)})
-    (folder / SHIFT_FILE).chmod((folder / "config.json").stat().st_mode)  # safetensors lets only its owner read it
+    write_safetensors(folder / SHIFT_FILE, tensors, {"languages": json.dumps(shift.languages)})
 
 
 def read_shift(folder: Path, dim: int) -> LanguageShift | None:

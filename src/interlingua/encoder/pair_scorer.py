@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from jaxtyping import Float, Float32
 from safetensors import safe_open
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from interlingua.batches.tokens import TokenBatch
@@ -22,6 +22,7 @@ from interlingua.encoder.pooling import HiddenStates
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import CheckpointError, ConfigError
 from interlingua.files import PathLike, atomic_directory
+from interlingua.tensor_files import write_safetensors
 
 HEAD_FILE = "pair_head.safetensors"
 PairPooling = Literal["cls", "mean"]
@@ -167,7 +168,7 @@ class PairScorer(nn.Module):
         with atomic_directory(folder, overwrite=True, ours=is_ours) as temporary:
             self.encoder.save(temporary)
             head = {name: tensor.contiguous() for name, tensor in self.head.state_dict().items()}
-            save_file(head, temporary / HEAD_FILE, metadata={"pooling": self.pooling})
+            write_safetensors(temporary / HEAD_FILE, head, {"pooling": self.pooling})
 
     @classmethod
     def load(cls, folder: PathLike) -> PairScorer:

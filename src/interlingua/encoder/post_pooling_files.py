@@ -12,6 +12,7 @@ from interlingua.encoder.post_pooling import Activation, Dense, Normalize, PostP
 from interlingua.encoder.schema import DENSE, shown
 from interlingua.encoder.weights import read_weights
 from interlingua.errors import CheckpointError, ConfigError
+from interlingua.tensor_files import write_safetensors
 
 ACTIVATION_CLASSES: dict[Activation, str] = {
     "identity": "torch.nn.modules.linear.Identity",
@@ -33,8 +34,6 @@ def write_post_pooling(layers: PostPooling, folder: Path) -> None:
         layers: what stands after pooling.
         folder: of the model, with its ``modules.json``.
     """
-    from safetensors.torch import save_file
-
     for layer, (path, _) in zip(layers, modules_after_pooling(folder), strict=False):  # the last Normalize has no layer
         if not isinstance(layer, Dense):
             continue
@@ -47,9 +46,7 @@ def write_post_pooling(layers: PostPooling, folder: Path) -> None:
         }
         write_json(folder / path / "config.json", described)
         tensors = {f"linear.{name}": tensor.detach().cpu().contiguous() for name, tensor in linear.state_dict().items()}
-        weight_file = folder / path / "model.safetensors"
-        save_file(tensors, weight_file, metadata={"format": "pt"})
-        weight_file.chmod((folder / path / "config.json").stat().st_mode)  # safetensors lets only its owner read it
+        write_safetensors(folder / path / "model.safetensors", tensors, {"format": "pt"})
 
 
 def read_post_pooling(folder: Path, pooled_dim: int) -> PostPooling:

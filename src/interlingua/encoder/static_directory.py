@@ -17,13 +17,13 @@ from interlingua.encoder.directory import (
     read_vector_settings,
     write_json,
     write_modules,
-    write_tensors,
     write_tokenizer_config,
 )
 from interlingua.encoder.schema import ANY_CONFIG, BACKBONE, MODULES, PROMPTS
 from interlingua.encoder.static import MAX_TOKENS, static_config
 from interlingua.encoder.weights import read_weights
 from interlingua.errors import CheckpointError, ConfigError
+from interlingua.tensor_files import write_safetensors
 
 MODULE = "StaticEmbedding"
 TABLES = ("embedding.weight", "embeddings")
@@ -144,7 +144,7 @@ def write_static(
         {"architectures": ["StaticModel"], "model_type": MODEL_TYPE, **described, "embedding_dtype": kept},
     )
     if tensors:
-        write_tensors(folder, tensors)
+        write_safetensors(folder / "model.safetensors", tensors, {"format": "pt"})
     write_tokenizer_config(folder, settings.max_tokens, special_tokens, spells_special_tokens=spells_special_tokens)
     write_modules(folder, [("", MODULE)], settings, after_pooling=after_pooling)
 

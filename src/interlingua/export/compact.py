@@ -33,6 +33,7 @@ from interlingua.export.graph import build_graph
 from interlingua.export.graph_nodes import Graph
 from interlingua.export.graph_weights import FINER, FLOAT, LARGEST, SMALLEST, FloatWeights, Int8Weights, Matrix, biased
 from interlingua.export.runtimes import ONNX_FILES
+from interlingua.tensor_files import write_safetensors
 
 FLOAT8 = torch.float8_e4m3fn
 NAME = "float8"
@@ -73,7 +74,6 @@ def write_compact(encoder: Encoder, folder: Path) -> None:
     weights = graphs / WEIGHTS_FILE
     tensors = to_huggingface_names(rounded.backbone.state_dict(), rounded.backbone.config)
     _write_weights(tensors, weights)
-    weights.chmod((folder / "config.json").stat().st_mode)  # safetensors makes it readable by its owner only
     _write_index(tensors, folder / INDEX_FILE, f"{graphs.name}/{WEIGHTS_FILE}")
     stored = StoredMatrices(weights, encoder.backbone.config.model_type)
     exact = SharedFloats(graphs / EXACT_FILE)
@@ -115,10 +115,8 @@ def _is_matrix(tensor: Tensor) -> bool:
 
 
 def _write_weights(tensors: dict[str, Tensor], path: Path) -> None:
-    from safetensors.torch import save_file
-
     stored = {name: tensor.to(FLOAT8) if _is_matrix(tensor) else tensor.float() for name, tensor in tensors.items()}
-    save_file(stored, path, metadata={"format": "pt"})
+    write_safetensors(path, stored, {"format": "pt"})
 
 
 def _write_index(tensors: dict[str, Tensor], path: Path, file: str) -> None:

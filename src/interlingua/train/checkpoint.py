@@ -17,13 +17,14 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor, distribute_tensor
 
 from interlingua.errors import CheckpointError, DataError
 from interlingua.files import atomic_directory, sha256_file
 from interlingua.json_text import parse_json, read_json_text
+from interlingua.tensor_files import write_safetensors
 from interlingua.train.engine import gathered
 
 FORMAT = "interlingua-checkpoint-2"
@@ -80,7 +81,7 @@ def save_checkpoint(
     try:
         with atomic_directory(target, overwrite=True) as temporary:
             for name, content in zip(TENSOR_FILES, (weights, moments), strict=True):
-                save_file(content, temporary / name)
+                write_safetensors(temporary / name, content)
             record: dict[str, Any] = {
                 "format": FORMAT,
                 "state": dataclasses.asdict(state),
@@ -88,7 +89,7 @@ def save_checkpoint(
             }
             record["checksum"] = _checksum(record)
             (temporary / "state.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    except (DataError, SafetensorError) as error:
+    except DataError as error:
         kept = checkpoints_in(folder)
         before = f"the checkpoint of step {_step(kept[-1])} is kept" if kept else "there is no earlier one"
         raise CheckpointError(
