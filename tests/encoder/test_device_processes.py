@@ -27,10 +27,19 @@ def square(number):
     return number * number, torch.get_num_threads(), os.getpid()
 
 
-def test_results_come_in_order_and_tasks_are_taken_as_needed():
+def square_in_company(number, folder):
+    """Waits until two processes have a task, so that the first one to start can't take all of them."""
+    (folder / str(os.getpid())).touch()
+    end = time.monotonic() + 60
+    while len(list(folder.iterdir())) < 2 and time.monotonic() < end:
+        time.sleep(0.01)
+    return square(number)
+
+
+def test_results_come_in_order_and_tasks_are_taken_as_needed(tmp_path):
     taken = []
     with on_devices(2, "cpu") as workers:
-        found = workers.run(square, ((taken.append(n) or n + 100,) for n in range(12)))
+        found = workers.run(square_in_company, ((taken.append(n) or n + 100, tmp_path) for n in range(12)))
         first = next(found)
         assert len(taken) == 2 * workers.slots == 4
         results = [first, *found]
