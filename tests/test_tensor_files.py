@@ -1,5 +1,6 @@
 """Safetensors files: readable by others, and a full disk is an error with a number and a name."""
 
+import contextlib
 import errno
 import os
 import resource
@@ -13,13 +14,15 @@ from interlingua.files import atomic_directory
 from interlingua.tensor_files import write_safetensors
 
 
-@pytest.fixture(autouse=True)
+@contextlib.contextmanager
 def full_disk():
-    """Writing beyond 300 bytes of a file fails, as on a full disk."""
+    """Writing beyond 300 bytes of a file fails, as on a full disk; also of a file that the tests are logged to."""
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (300, limits[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 def test_what_is_written_is_read_and_others_may_read_it(tmp_path):
@@ -33,7 +36,7 @@ def test_what_is_written_is_read_and_others_may_read_it(tmp_path):
 
 
 def test_full_disk_has_its_number_and_the_file(tmp_path):
-    with pytest.raises(OSError, match=r"x\.safetensors") as caught:
+    with pytest.raises(OSError, match=r"x\.safetensors") as caught, full_disk():
         write_safetensors(tmp_path / "x.safetensors", {"a": torch.zeros(1000)})
     assert caught.value.errno == errno.EFBIG
     assert caught.value.filename == str(tmp_path / "x.safetensors")
@@ -42,6 +45,7 @@ def test_full_disk_has_its_number_and_the_file(tmp_path):
 def test_full_disk_in_a_new_folder_is_one_line_and_leaves_no_folder(tmp_path):
     with (
         pytest.raises(DataError, match=r"can't write: .*; free some space") as caught,
+        full_disk(),
         atomic_directory(tmp_path / "model") as folder,
     ):
         write_safetensors(folder / "model.safetensors", {"a": torch.zeros(1000)})
