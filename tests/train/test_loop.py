@@ -249,14 +249,14 @@ def test_best_is_the_model_of_that_step(tiny_config):
 def test_a_checkpoint_that_does_not_fit_the_disk(tiny_config, monkeypatch):
     import interlingua.train.checkpoint as module
 
-    config, save = tiny_config(), module.save_file
+    config, save = tiny_config(), module.write_safetensors
 
-    def full(tensors, path):
+    def full(path, tensors):
         if "step-00000008" in str(path):
             raise OSError(28, "No space left on device")
-        save(tensors, path)
+        save(path, tensors)
 
-    monkeypatch.setattr(module, "save_file", full)
+    monkeypatch.setattr(module, "write_safetensors", full)
     with pytest.raises(CheckpointError, match=r"No space left on device.*step 4 is kept"):
         train(config, progress=False)
     monkeypatch.undo()
